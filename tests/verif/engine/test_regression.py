@@ -83,6 +83,12 @@ TO_A_BYTE = dataclasses.replace(WIDE, host_data_bits=512, alignment="word")
 #: Configurations, and what is run on them beside the tests of every one.
 SHAPES = {
     "wide": (WIDE, ["ring_errors", "soft_resets"]),
+    "wide-slices": (
+        dataclasses.replace(
+            WIDE, register_slices="in,out", sideband_registers=True, register_protection="privileged"
+        ),
+        ["ring_errors", "watchdog", "hard_resets", "soft_resets", "sideband", "rights"],
+    ),
     "to-a-byte": (TO_A_BYTE, ["capacity", "corrupt"]),
     "to-a-word": (dataclasses.replace(NARROW, alignment="word", registers=False), ["capacity", "corrupt"]),
     "fields-of-words": (FIELDS_OF_WORDS, ["capacity", "corrupt", "refusals"]),
@@ -124,10 +130,10 @@ SHAPES = {
         ["bus_errors", "crc", "hard_resets"],
     ),
 }
-#: Those of every run: each width and alignment of words, ports wider and narrower than the codec, each stage behind a
-#: channel, several units, what has registers, and what has none (the regression of streams). The others are for ``make
-#: thorough``.
-ALWAYS = {"wide", "half-bytes", "units", "pipelined-fields", "slices"}
+#: Those of every run: each width of words, ports wider and narrower than the codec, each stage behind a channel, several
+#: units, and what has registers; what has none, and a pipeline at any word, have a test of their own. The others are for
+#: ``make thorough``.
+ALWAYS = {"wide-slices", "half-bytes", "units"}
 
 
 def _failures(result: Regression) -> dict[str, str]:
@@ -176,7 +182,13 @@ def test_regression_to_a_word() -> None:
 
 def test_regression_with_fields() -> None:
     """Every test of the plan with codes of a field and padded windows, at any word and any byte, with a CRC and an
-    error-bounded stage."""
+    error-bounded stage, in a pipeline."""
+    design = EngineDesign(dataclasses.replace(FIELDS_TO_A_WORD, pipelined=True))
+    assert not _failures(verify(design, seed=5, packets=10))
+
+
+@pytest.mark.thorough
+def test_regression_with_fields_in_no_pipeline() -> None:
     assert not _failures(verify(EngineDesign(FIELDS_TO_A_WORD), seed=5, packets=10))
 
 

@@ -48,12 +48,12 @@ def test_an_engine_for_each_number_of_units(
 @pytest.mark.verilator
 @pytest.mark.slow
 def test_rows_add_up_and_are_shown_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["bench", "units", *SMALL, *TINY, "--units", "2", "--json"]) == 0
+    assert main(["bench", "units", *TINY, "--units", "2", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == 6
     for row in rows:
         assert row["ratio"] == pytest.approx(row["bytes"] / row["compressed_bytes"], abs=1e-3)
-        link, device = row["compressed_bytes"] / 8, row["bytes"] / 8 / row["units"]
+        link, device = row["compressed_bytes"] / 32, row["bytes"] / 32 / row["units"]
         assert row["bound"] == max(link, device)
         assert row["bound"] == pytest.approx(512, rel=0.15)
         assert row["share"] == pytest.approx(row["bound"] / row["cycles"], abs=1e-4)

@@ -26,7 +26,7 @@ MATRIX = {
 
 @pytest.mark.parametrize("block", STAGES)
 @pytest.mark.parametrize(
-    "name", cases_of({name: name for name in MATRIX}, {"fp32 and 16 bits, sixteen lanes"})
+    "name", cases_of({name: name for name in MATRIX}, {"the default", "fp32 and 16 bits, sixteen lanes"})
 )
 def test_a_stage_passes(block: str, name: str) -> None:
     config, init = MATRIX[name]

@@ -294,7 +294,7 @@ class _Kept:
         return "\n".join(
             [
                 yosys_script(self.circuit.top, self.library, ["library"], options),
-                abc_script(self.library, options),
+                abc_script(options.target_ns, timed=self.library.timed),
                 abc_constraints(self.library),
                 reset_map(),
             ]

@@ -105,7 +105,7 @@ def synthesise(
     yosys = yosys or find_yosys()
     with scratch() as folder:
         (folder / "circuit.v").write_text(circuit.verilog)
-        (folder / "abc.script").write_text(abc_script(library, options))
+        (folder / "abc.script").write_text(abc_script(options.target_ns, timed=library.timed))
         (folder / "abc.constraints").write_text(abc_constraints(library))
         (folder / "resets.v").write_text(reset_map())
         names = write_library(library, folder)

@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from cdma.synth.asic.library.library import Library
 from cdma.synth.errors import LibraryError, MeasureError
 
-__all__ = ["MEMORY_LEFT_OUT", "Options", "abc_constraints", "abc_script", "reset_map", "yosys_script"]
+__all__ = [
+    "COARSE",
+    "FINE",
+    "MEMORY_LEFT_OUT",
+    "Options",
+    "abc_constraints",
+    "abc_script",
+    "cells_of_gates",
+    "reset_map",
+    "yosys_script",
+]
 
 #: The cell that replaces a memory that is left out; no library has a cell of this name.
 MEMORY_LEFT_OUT = "MEMORY_LEFT_OUT"
@@ -93,16 +103,33 @@ stime -p
 _LOGIC_SHARE = 0.8
 
 
-def abc_script(library: Library, options: Options) -> str:
-    """Returns ABC's script for the logic between registers."""
-    picoseconds = round(options.target_ns * 1000 * _LOGIC_SHARE)
-    sizing = _ABC_SIZING.format(picoseconds=picoseconds) if library.timed else ""
-    return _ABC + sizing
+def abc_script(target_ns: float, *, timed: bool = True) -> str:
+    """Returns ABC's script for the logic between registers; ``timed`` says whether the gates have delays."""
+    picoseconds = round(target_ns * 1000 * _LOGIC_SHARE)
+    return _ABC + (_ABC_SIZING.format(picoseconds=picoseconds) if timed else "")
 
 
 def abc_constraints(library: Library) -> str:
     """Returns the driver of each input and the load of each output of the logic, as ABC assumes them."""
     return f"set_driving_cell {library.driver.name}\nset_load {library.load_ff:.4g}\n"
+
+
+#: From Verilog to registers, operators and whole memories, and from these to gates of one bit. ABC runs once, with the
+#: library: a run on general gates before that takes as long again and gains nothing.
+COARSE = "synth -flatten -top {top} -run begin:fine"
+FINE = "synth -top {top} -noabc -run fine:check"
+
+
+def cells_of_gates(registers: str, gates: str) -> list[str]:
+    """Returns the commands that make cells of gates of one bit; the options say where registers and gates are from."""
+    return [
+        f"dfflibmap -prepare {registers}",
+        # A flip-flop has the name of the register that it is a part of, so that a path can be read.
+        "rename -wire t:$_*DFF*",
+        f"dfflibmap -map-only {registers}",
+        f"abc {gates}",
+        "opt_clean -purge",
+    ]
 
 
 def yosys_script(
@@ -121,7 +148,7 @@ def yosys_script(
         "read_verilog circuit.v",
         f"hierarchy -check -top {top}",
         *(f"setattr -mod -set keep_hierarchy 1 {module}" for module in keep),
-        f"synth -flatten -top {top} -run begin:fine",
+        COARSE.format(top=top),
         "select -set memories t:$mem_v2",
         "select @memories",
         "write_json -selected memories.json",
@@ -129,17 +156,11 @@ def yosys_script(
     ]
     if not options.flip_flop_memories:
         lines.append(f"chtype -set {MEMORY_LEFT_OUT} t:$mem_v2")
-    # ABC runs once, with the library. A run on general gates before that takes as long again and gains nothing.
-    lines.append(f"synth -top {top} -noabc -run fine:check")
+    lines.append(FINE.format(top=top))
     if options.clock_gating:
         lines += _gate_clocks(library)
     lines += [
-        f"dfflibmap -prepare {registers}",
-        # A flip-flop has the name of the register that it is a part of, so that a path can be read.
-        "rename -wire t:$_*DFF*",
-        f"dfflibmap -map-only {registers}",
-        f"abc {liberty}{unused} -constr abc.constraints -script abc.script",
-        "opt_clean -purge",
+        *cells_of_gates(registers, f"{liberty}{unused} -constr abc.constraints -script abc.script"),
         "write_json netlist.json",
         # A timing analyser does not read parameters.
         *(f"setparam -unset {parameter} t:{MEMORY_LEFT_OUT}" for parameter in _MEMORY_PARAMETERS),

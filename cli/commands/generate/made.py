@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from cdma._version import __version__
 from cdma.hdl.deliver.block import Block
 from cdma.hdl.deliver.designs import Config, block_design, block_ports
-from cdma.hdl.deliver.languages import SYSTEM_VERILOG, check_name_in
+from cdma.hdl.deliver.languages import SYSTEM_VERILOG, check_name_in, ending
 from cdma.hdl.deliver.sv_package import sv_package, sv_package_file
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.stage import StageConfig
+from cdma.synth.asic.scripts import synthesis_files
 
 from .characteristics import Characteristics, characteristics
 from .golden import golden_vectors
@@ -46,6 +47,19 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
         registers, texts = register_map(config), software_files(config, asked.name)
     if asked.language == SYSTEM_VERILOG and (types := sv_package(asked.block, config, asked.name)):
         texts = {sv_package_file(asked.name): types, **texts}
+    period = asked.period or (_PIPELINED_PERIOD if pipelined else _PERIOD)
+    design = block_design(
+        asked.block,
+        config,
+        name=asked.name,
+        prefix=asked.prefix,
+        init=asked.init,
+        memories=asked.memories,
+        language=asked.language,
+        source_lines=asked.source_lines,
+    )
+    modules = dict.fromkeys(memory.module for memory in design.memories if memory.module)
+    scripts = synthesis_files(asked.name, f"{asked.name}{ending(asked.language)}", period, list(modules))
     block = Block(
         name=asked.name,
         title=said.title,
@@ -53,23 +67,14 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
         kind=asked.block,
         config=config,
         ports=block_ports(asked.block, config),
-        design=block_design(
-            asked.block,
-            config,
-            name=asked.name,
-            prefix=asked.prefix,
-            init=asked.init,
-            memories=asked.memories,
-            language=asked.language,
-            source_lines=asked.source_lines,
-        ),
+        design=design,
         parameters={**config.describe(), "initial values": "yes" if asked.init else "no"},
         facts=said.facts,
         language=asked.language,
         vectors=golden_vectors(asked.block, config),
-        period=asked.period or (_PIPELINED_PERIOD if pipelined else _PERIOD),
+        period=period,
         registers=registers,
-        texts=texts,
+        texts={**texts, **scripts},
         area=area,
         simulated=speed,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -14,13 +14,13 @@ from .circuits import Circuit
 from .errors import MeasureError
 from .yosys import Progress, Yosys, find_yosys
 
-__all__ = ["combinational_paths", "paths_in"]
+__all__ = ["GATES", "combinational_paths", "drivers_of", "paths_in"]
 
 #: Part of every key: raise it when the same circuit gives other paths.
 _REVISION = 1
 
-# Memories stay whole, everything else becomes gates and flip-flops of one bit.
-_SCRIPT = """\
+#: Memories stay whole, everything else becomes gates and flip-flops of one bit.
+GATES = """\
 hierarchy -top {top}
 proc
 flatten
@@ -47,7 +47,7 @@ def combinational_paths(
     cache = cache or Cache()
     yosys = yosys or find_yosys()
     key = content_key(str(_REVISION), "paths", str(yosys), circuit.top, circuit.verilog)
-    script = _SCRIPT.format(top=circuit.top)
+    script = GATES.format(top=circuit.top)
 
     def make() -> dict[str, list[str]]:
         return paths_in(yosys.modules(script, circuit.verilog, progress)[circuit.top])
@@ -65,12 +65,7 @@ def paths_in(module: Mapping[str, Any]) -> dict[str, list[str]]:
     for number, name in enumerate(inputs):
         for bit in ports[name]["bits"]:
             reached[bit] |= 1 << number
-    drivers: dict[Any, list[Any]] = {}
-    for cell in module["cells"].values():
-        for outputs, sources in _arcs(cell):
-            for bit in outputs:
-                drivers[bit] = sources
-    _propagate(drivers, reached)
+    _propagate(drivers_of(module["cells"].values()), reached)
     paths = {}
     for name, port in ports.items():
         if port["direction"] == "output":
@@ -80,6 +75,11 @@ def paths_in(module: Mapping[str, Any]) -> dict[str, list[str]]:
             if seen:
                 paths[name] = [each for number, each in enumerate(inputs) if seen >> number & 1]
     return paths
+
+
+def drivers_of(cells: Iterable[Mapping[str, Any]]) -> dict[Any, list[Any]]:
+    """For each bit that a gate or a memory drives without a clock, the bits that it follows."""
+    return {bit: sources for cell in cells for outputs, sources in _arcs(cell) for bit in outputs}
 
 
 def _arcs(cell: Mapping[str, Any]) -> list[tuple[list[Any], list[Any]]]:

@@ -11,6 +11,7 @@ __all__ = ["PARTS", "parts_of"]
 #: By name: what it shows, and how long it takes for a codec and for an engine.
 PARTS: Mapping[str, str] = {
     "lint": "Verilator's warnings: seconds",
+    "netlist": "latches, combinational loops, tri-states and clocks in the netlist: seconds to a minute",
     "speed": "latency and throughput in simulation: a minute or two",
     "area": "area, and the clock where OpenSTA is installed: minutes",
     "tests": "the regression: minutes",

@@ -58,7 +58,7 @@ def check_parts(parts: Sequence[str], subject: Subject, arguments: argparse.Name
         from cdma.verif.proofs.tools import find_tools
 
         find_tools()
-    if {"proofs", "mutants", "gates", "area"} & {*parts}:
+    if {"netlist", "proofs", "mutants", "gates", "area"} & {*parts}:
         from cdma.synth.yosys import find_abc, find_yosys
 
         find_yosys()
@@ -79,6 +79,16 @@ def _lint(subject: Subject, arguments: argparse.Namespace) -> Any:
     with status() as say:
         say("linting")
         return lint(subject.made.block.design.text, subject.design.top)
+
+
+def _netlist(subject: Subject, arguments: argparse.Namespace) -> Any:
+    from cdma.options import cache_from
+    from cdma.synth.circuits import circuit_of
+    from cdma.synth.structure import structure_of
+
+    with status() as say:
+        circuit = circuit_of(subject.block, subject.design.config)
+        return structure_of(circuit, cache=cache_from(arguments), progress=say)
 
 
 def _speed(subject: Subject, arguments: argparse.Namespace) -> Speed:
@@ -239,6 +249,7 @@ def _faults(subject: Subject, arguments: argparse.Namespace) -> Mapping[str, Tal
 
 _RUNS: Mapping[str, Callable[[Subject, argparse.Namespace], Any]] = {
     "lint": _lint,
+    "netlist": _netlist,
     "speed": _speed,
     "area": _area,
     "tests": _tests,

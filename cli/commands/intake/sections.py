@@ -33,6 +33,7 @@ SECTIONS: Mapping[str, Sequence[Callable[[Subject], Line | None]]] = {
     "Security": (transaction_lines.security,),
     "Certificate": (
         verification_lines.lint,
+        verification_lines.netlist,
         verification_lines.tests,
         verification_lines.gates,
         verification_lines.four_states,

@@ -19,6 +19,7 @@ from .stored import Stored
 
 if TYPE_CHECKING:
     from cdma.synth.asic.measure import Measurement
+    from cdma.synth.structure import Structure
     from cdma.verif.campaigns.certificate.finding import Finding
     from cdma.verif.campaigns.certificate.parts import Shown
     from cdma.verif.campaigns.coverage.collect import Coverage
@@ -62,6 +63,7 @@ class Ran:
     """What each part that ran has given; None of one that did not."""
 
     lint: Lint | None = None
+    netlist: Structure | None = None
     speed: Speed | None = None
     area: Measurement | None = None
     tests: Regression | None = None

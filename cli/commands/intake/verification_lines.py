@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cdma.verif.proofs.result import Result
     from cdma.verif.regression import Regression
 
-__all__ = ["coverage", "faults", "four_states", "gates", "lint", "mutants", "proofs", "tests"]
+__all__ = ["coverage", "faults", "four_states", "gates", "lint", "mutants", "netlist", "proofs", "tests"]
 
 _GUIDE = "docs/verification.md"
 
@@ -35,6 +35,20 @@ def lint(subject: Subject) -> Line:
         f"Verilator -Wall has {found or 'no'} complaint{'s' if found > 1 else ''} beside {len(rows)} waivers."
     )
     return subject.shown("lint", title, [command], answer, table, fails=ran.complaints)
+
+
+def netlist(subject: Subject) -> Line:
+    """What a netlist must not have if a chip is to be timed and tested."""
+    ran, title = subject.ran.netlist, "Netlist: clocks, no latch, no loop, no tri-state"
+    command = subject.command("intake", "--run netlist")
+    said = "Ports alone clock and asynchronously reset what is stored, and nothing else holds a value."
+    if ran is None:
+        return Line("netlist", title, [command], said)
+    answer = (
+        f"{ran.flip_flops:,} flip-flops and {ran.memories} memories at the rising edge of {', '.join(ran.clocks)}; "
+        f"{len(ran.faults) or 'no'} latch, combinational loop, tri-state, or clock or asynchronous reset that is no port."
+    )
+    return subject.shown("netlist", title, [command], answer, fails=ran.faults)
 
 
 def tests(subject: Subject) -> Line:

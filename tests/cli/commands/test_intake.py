@@ -19,6 +19,7 @@ from cdma.commands.intake import runs
 from cdma.commands.intake.documents import quoted
 from cdma.commands.intake.parts import PARTS
 from cdma.commands.intake.subject import Ran
+from cdma.synth.structure import Structure
 from cdma.verif import regression
 from cdma.verif.campaigns.faults.verdict import Tally, Verdict
 from cdma.verif.engine import latency
@@ -33,6 +34,7 @@ _ENGINE = ("engine", *EngineDesign().options().split())
 _LINES = (
     *("what", "verilog", "parameters", "clocks", "resets", "ports", "interfaces", "protocol", "ordering"),
     *("errors", "latency", "throughput", "area", "memories", "power", "security", "verdict", "lint"),
+    "netlist",
     *("tests", "gates", "four-states", "coverage", "proofs", "mutants", "limits", "never-tried"),
 )
 #: What it asks of some alone.
@@ -204,6 +206,14 @@ def test_a_fault_that_is_silent_fails(tmp_path: Path, monkeypatch: pytest.Monkey
     assert line["answer"].startswith("2 faults; 1 of them")
 
 
+def test_a_netlist_with_a_latch_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Structure(12, 0, ("aclk",), ("a latch holds core.y[0]",))
+    monkeypatch.setitem(runs._RUNS, "netlist", lambda *_: found)
+    line = _lines(_intake(tmp_path, *_TINY, "--run", "netlist", status=1))["netlist"]
+    assert (line["status"], line["fails"]) == ("fails", ["a latch holds core.y[0]"])
+    assert line["answer"].startswith("12 flip-flops and 0 memories at the rising edge of aclk; 1 latch")
+
+
 @pytest.mark.verilator
 def test_what_an_earlier_intake_shows_is_taken_over_as_a_record(tmp_path: Path) -> None:
     first = _lines(_intake(tmp_path, *_TINY, "--run", "lint"))
@@ -267,8 +277,8 @@ def test_json_is_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.verilator
 def test_what_runs_is_shown(tmp_path: Path) -> None:
     few = ("--tests", "lengths", "--packets", "5", "--jobs", "1")
-    lines = _lines(_intake(tmp_path, *_TINY, *few, "--run", "lint", "speed", "tests"))
-    for key in ("lint", "latency", "throughput", "tests"):
+    lines = _lines(_intake(tmp_path, *_TINY, *few, "--run", "lint", "netlist", "speed", "tests"))
+    for key in ("lint", "netlist", "latency", "throughput", "tests"):
         assert lines[key]["status"] == "shown"
     assert [row["test"] for row in lines["tests"]["data"]["tests"]] == ["lengths"]
     # One test of several shows no line that is about all of them.

@@ -1,0 +1,85 @@
+"""Each thing that a netlist must not have is found where it is put in, and none is in the blocks."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from cdma.base.json_cache import Cache
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
+from cdma.synth.circuits import circuit_of
+from cdma.synth.structure import Structure, structure_of
+from tests.support.small_circuits import circuit
+from tests.support.thorough import cases_of
+
+_PORTS = "input clk, input clk2, input r, input [1:0] a, output [1:0] x, output reg [1:0] y"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("body", "faults"),
+    [
+        ("assign x = 0; always @* if (r) y = a;", ["a latch holds y[0]", "a latch holds y[1]"]),
+        ("assign x = r ? a : 2'bz;", ["a tri-state drives x[0]", "a tri-state drives x[1]"]),
+        ("assign x = {x[0] ^ r, x[1] & a[0]};", ["a combinational loop leads through x[0], x[1]"]),
+        (
+            "assign x = 0; always @(negedge clk) y <= a;",
+            ["a falling edge clocks y[0]", "a falling edge clocks y[1]"],
+        ),
+        (
+            "wire g = clk & r; assign x = 0; always @(posedge g) y <= a;",
+            ["g, which is no input, is a clock"],
+        ),
+        (
+            "wire n = r & a[0]; assign x = 0; always @(posedge clk or posedge n) if (n) y[0] <= 0; else y[0] <= a[1];",
+            ["n, which is no input, sets or resets y[0] without a clock"],
+        ),
+        (
+            "reg [1:0] m [0:3]; wire g = clk & r; assign x = m[a]; always @(posedge g) m[a] <= a;",
+            ["g, which is no input, is a clock"],
+        ),
+    ],
+)
+def test_each_fault_is_named(body: str, faults: list[str], tmp_path: Path) -> None:
+    found = structure_of(circuit(body, _PORTS), cache=Cache(tmp_path))
+    assert sorted(found.faults) == sorted(faults)
+    assert structure_of(circuit(body, _PORTS), cache=Cache(tmp_path)) == found, "from the cache"
+
+
+@pytest.mark.slow
+def test_what_ports_clock_and_reset_is_counted(tmp_path: Path) -> None:
+    body = """
+    reg [1:0] m [0:3]; assign x = m[a];
+    always @(posedge clk) m[a] <= a;
+    always @(posedge clk2 or posedge r) if (r) y <= 0; else y <= a;
+    """
+    assert structure_of(circuit(body, _PORTS), cache=Cache(tmp_path)) == Structure(2, 1, ("clk", "clk2"), ())
+
+
+_SMALL = EngineConfig(lanes=2, dev_data_bits=64, host_data_bits=64, latency=32, burst_beats=8)
+CONFIGS: dict[str, CodecConfig | EngineConfig] = {
+    "the standard": CodecConfig(),
+    "table at run time": CodecConfig(Format(8, 32, 2), 2, runtime_values=True),
+    "pipelined": CodecConfig(Format(8, 32, 2), 4, pipelined=True),
+    "engine": _SMALL,
+    "engine with all stages": EngineConfig(Format(16), lanes=4, alignment="word", crc=True, lossy="fp32"),
+    "pipelined engine": dataclasses.replace(_SMALL, pipelined=True),
+    "units": dataclasses.replace(_SMALL, units=2),
+}
+#: Those of which others have nearly all.
+THOROUGH = {*CONFIGS} - {"table at run time", "engine"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", cases_of(CONFIGS, THOROUGH))
+def test_no_block_has_any(config: CodecConfig | EngineConfig) -> None:
+    for block in BLOCKS if isinstance(config, CodecConfig) else ("engine",):
+        found = structure_of(circuit_of(block, config))
+        assert found.faults == ()
+        assert found.clocks == ("aclk",)
+        assert found.flip_flops > 0

@@ -41,6 +41,7 @@ def engine_design(
         prefix=prefix,
         init=init,
         memories=memories,
+        smallest_memory=config.smallest_memory,
         style=style,
         purposes=PURPOSES,
         title="compressing DMA engine with AXI4 ports",

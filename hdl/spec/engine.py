@@ -95,6 +95,8 @@ class EngineConfig:
         docs/security.md.
     ``open_windows``
         True for windows that are open after a reset; otherwise the engine reaches nothing until software opens them.
+    ``smallest_memory``
+        Bits of the smallest memory: what would have fewer is flip-flops, as an ASIC has no use for a macro of a few words.
     ``lossy``
         The type of the numbers that an error-bounded stage makes integers of, as wide as words, where a descriptor has a
         step: ``"fp32"``, ``"bf16"`` or ``"fp16"``; or ``"none"`` for no stage. See docs/lossy.md.
@@ -178,6 +180,13 @@ class EngineConfig:
     )
     open_windows: bool = setting(
         False, "the engine may touch all addresses after a reset, until software closes its windows"
+    )
+    smallest_memory: int = setting(
+        0,
+        "bits of the smallest memory; those with fewer are flip-flops",
+        allowed=range((1 << 20) + 1),
+        why="0 leaves every memory one",
+        metavar="BITS",
     )
     lossy: str = setting(
         LOSSY[0],
@@ -352,6 +361,11 @@ class EngineConfig:
                 else {}
             ),
             **({"windows": "open after a reset"} if self.open_windows else {}),
+            **(
+                {"smallest memory": f"{self.smallest_memory} bits; less is flip-flops"}
+                if self.smallest_memory
+                else {}
+            ),
             **({"crc": "CRC-32C of raw bytes"} if self.crc else {}),
             **self._describe_lossy(),
             "registers": "yes" if self.registers else "no",

@@ -155,6 +155,7 @@ def emit(
     prefix: str | None = None,
     init: bool = True,
     memories: str = "wrap",
+    smallest_memory: int = 0,
     style: Style = PLAIN,
     purposes: Mapping[str, str] = MappingProxyType({}),
     title: str = "",
@@ -163,8 +164,9 @@ def emit(
     """The Verilog of ``shell`` as a module called ``name``.
 
     The names of submodules start with ``prefix``, by default ``name`` and an underscore. Without ``init``, registers and
-    memories have no initial values. ``memories`` is one of ``MEMORIES``; ``purposes`` describe them by their paths
-    (:func:`purpose_of`). ``style`` says how the text is written. ``title`` and ``parameters`` go into the head comment.
+    memories have no initial values. ``memories`` is one of ``MEMORIES``, and those with fewer bits than ``smallest_memory``
+    are flip-flops; ``purposes`` describe them by their paths (:func:`purpose_of`). ``style`` says how the text is written.
+    ``title`` and ``parameters`` go into the head comment.
     """
     if memories not in MEMORIES:
         raise ParameterError(f"memories is {memories!r}; it must be one of {', '.join(MEMORIES)}")
@@ -176,6 +178,7 @@ def emit(
         ports=[port.name for port in shell.ports()],
         prefix=start,
         wrap=memories == "wrap",
+        smallest=smallest_memory,
         comments=source.comments,
         notes=source.notes,
         dialect=style.dialect,

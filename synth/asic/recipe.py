@@ -149,13 +149,14 @@ def yosys_script(
         f"hierarchy -check -top {top}",
         *(f"setattr -mod -set keep_hierarchy 1 {module}" for module in keep),
         COARSE.format(top=top),
-        "select -set memories t:$mem_v2",
+        # What the Verilog asks to have in flip-flops is no memory.
+        "select -set memories t:$mem_v2 a:ram_style=registers %d",
         "select @memories",
         "write_json -selected memories.json",
         "select -clear",
     ]
     if not options.flip_flop_memories:
-        lines.append(f"chtype -set {MEMORY_LEFT_OUT} t:$mem_v2")
+        lines.append(f"chtype -set {MEMORY_LEFT_OUT} @memories")
     lines.append(FINE.format(top=top))
     if options.clock_gating:
         lines += _gate_clocks(library)

@@ -5,8 +5,8 @@ In: RTLIL from Yosys with legal names. Out: the lines of all modules, from the t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from cdma.hdl.verilog.dialect import VERILOG_2005, Dialect
@@ -16,7 +16,7 @@ from cdma.hdl.verilog.sources import Note
 
 from .folding import Folded, fold
 from .inherited import inherit_values
-from .memories import Memory, Shape, wrapper
+from .memories import REGISTERS, Memory, Shape, wrapper
 from .module import print_module
 from .narrow import narrow
 from .nets import prepare
@@ -45,7 +45,7 @@ class PlacedMemory:
     @property
     def bits(self) -> int:
         """Its capacity in bits."""
-        return self.shape.depth * self.shape.width
+        return self.shape.bits
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ def print_design(
     ports: Sequence[str],
     prefix: str,
     wrap: bool,
+    smallest: int = 0,
     comments: Mapping[str, list[str]] = MappingProxyType({}),
     notes: Mapping[str, Mapping[str, Note]] = MappingProxyType({}),
     dialect: Dialect = VERILOG_2005,
@@ -72,6 +73,7 @@ def print_design(
     ``comments`` stand above modules, and the ``notes`` of a module beside its declarations and statements.
 
     With ``wrap``, each memory is an instance of a wrapper module, named with ``prefix``; otherwise it is inferred in place.
+    One with fewer bits than the ``smallest`` is flip-flops in place, and not listed.
     """
     modules = {module.name: module for module in parse(rtlil)}
     folded: dict[str, Folded] = {}
@@ -82,10 +84,13 @@ def print_design(
         narrow(module, modules)
         inherit_values(module, modules)
         folded[name] = fold(module, modules)
+        folded[name].memories[:] = [_of_registers(memory, smallest) for memory in folded[name].memories]
     wrappers: dict[Shape, tuple[str, Memory]] = {}
     taken = {name[1:] for name in modules}
 
     def wrapper_of(memory: Memory) -> str:
+        if not wrap or memory.shape.style == REGISTERS:
+            return ""
         if memory.shape not in wrappers:
             name = wanted = f"{prefix}{memory.shape.name}"
             serial = 1
@@ -96,7 +101,6 @@ def print_design(
             wrappers[memory.shape] = (name, memory)
         return wrappers[memory.shape][0]
 
-    named: Callable[[Memory], str] | None = wrapper_of if wrap else None
     texts = [
         [
             *comments.get(name[1:], ()),
@@ -104,7 +108,7 @@ def print_design(
                 folded[name],
                 modules,
                 _port_order(module, ports if name[1:] == top else None),
-                named,
+                wrapper_of,
                 notes.get(name[1:], {}),
                 dialect,
             ),
@@ -116,11 +120,20 @@ def print_design(
     return Printed(tuple(texts), tuple(_placed(folded, f"\\{top}", "", names)))
 
 
+def _of_registers(memory: Memory, smallest: int) -> Memory:
+    """The memory, made of flip-flops if it is small."""
+    if memory.shape.bits >= smallest:
+        return memory
+    return replace(memory, shape=replace(memory.shape, style=REGISTERS))
+
+
 def _placed(
     folded: Mapping[str, Folded], module: str, path: str, wrappers: Mapping[Shape, str]
 ) -> Iterator[PlacedMemory]:
     """The memories of a module and of its submodules."""
     for memory in folded[module].memories:
+        if memory.shape.style == REGISTERS:
+            continue
         name = f"{path}{memory.name[1:]}"
         yield PlacedMemory(name, wrappers.get(memory.shape, ""), memory.shape)
     for cell in folded[module].module.cells:

@@ -20,11 +20,24 @@ from cdma.hdl.verilog.netlist.model import Cell, Signal, constant, cut, joined, 
 from .expressions import Node, leaf
 from .layout import assignment, condition, constant_text, flat, wrapped
 
-__all__ = ["Memory", "Shape", "infer", "initial_values", "memory_of", "read_data", "wrapper", "wrapper_ports"]
+__all__ = [
+    "REGISTERS",
+    "Memory",
+    "Shape",
+    "infer",
+    "initial_values",
+    "memory_of",
+    "read_data",
+    "wrapper",
+    "wrapper_ports",
+]
 
 
+#: The style of a memory that is made of flip-flops.
+REGISTERS = "registers"
 #: What a style asks of synthesis: block RAM comes without logic around it for words that are read while they are written.
 _STYLES = {
+    REGISTERS: '  (* ram_style = "registers" *)',
     "block": '  (* ram_style = "block", no_rw_check *)',
     "distributed": '  (* ram_style = "distributed" *)',
 }
@@ -47,7 +60,7 @@ class Shape:
         if there are no initial values.
     ``style``
         The FPGA's memory: ``distributed`` for look-up tables; ``block`` for block RAM, where a read that collides with a
-        write may give any word; empty for synthesis to choose.
+        write may give any word; empty for synthesis to choose. Or ``registers`` for what is no memory but flip-flops.
     """
 
     depth: int
@@ -67,6 +80,11 @@ class Shape:
         read = "sync" if all(self.reads) else "async"
         style = f"_{self.style}" if self.style else ""
         return f"{kind}_{ports}_{self.depth}x{self.width}{part}_{read}{style}"
+
+    @property
+    def bits(self) -> int:
+        """The capacity in bits."""
+        return self.depth * self.width
 
     @property
     def address_bits(self) -> int:

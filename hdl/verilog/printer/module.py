@@ -28,13 +28,13 @@ def print_module(
     folded: Folded,
     modules: Mapping[str, Module],
     ports: Sequence[str],
-    wrappers: Callable[[Memory], str] | None,
+    wrappers: Callable[[Memory], str],
     notes: Mapping[str, Note],
     dialect: Dialect,
 ) -> list[str]:
     """The lines of a module; ``ports`` are its ports in their order.
 
-    ``wrappers`` gives the name of a memory's wrapper. Without it, memories are inferred in the module. The
+    ``wrappers`` gives the name of a memory's wrapper; a memory without one is inferred in the module. The
     ``notes`` stand beside what they are about.
     """
     return list(_Printer(folded, modules, wrappers, notes, dialect).lines(ports))
@@ -45,7 +45,7 @@ class _Printer:
         self,
         folded: Folded,
         modules: Mapping[str, Module],
-        wrappers: Callable[[Memory], str] | None,
+        wrappers: Callable[[Memory], str],
         notes: Mapping[str, Note],
         dialect: Dialect,
     ) -> None:
@@ -62,8 +62,8 @@ class _Printer:
         if dialect.has_types:
             self.values.add_types((target.wire for target in targets), folded.nets)
         self.printed: set[str] = set()
-        if wrappers is None:
-            for memory in folded.memories:
+        for memory in folded.memories:
+            if not wrappers(memory):
                 self._own_registers(memory)
 
     def _own_registers(self, memory: Memory) -> None:
@@ -223,9 +223,9 @@ class _Printer:
             yield from self._needed(signal)
         signals = {port: signal for port, signal, _, _ in memory.pins()}
         name = memory.name[1:]
-        if self.wrappers is not None:
+        if wrapper := self.wrappers(memory):
             pins = {port: self._node(signal) for port, signal in signals.items()}
-            yield from _instance(self.wrappers(memory), name, pins, self._note(memory.name))
+            yield from _instance(wrapper, name, pins, self._note(memory.name))
             return
         yield from infer(
             memory,

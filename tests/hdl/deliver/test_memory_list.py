@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from cdma.hdl.codec.generate import codec_design
 from cdma.hdl.deliver.memory_document import memory_document
 from cdma.hdl.deliver.memory_list import MemoryGroup, memory_groups, memory_row
+from cdma.hdl.engine.generate import engine_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
@@ -109,3 +111,18 @@ def test_the_readme_has_the_bits_of_the_default_engine() -> None:
         said = re.search(r"(\d+) kbit of memor", Path(ROOT, name).read_text())
         assert said is not None, name
         assert int(said[1]) == round(kbit), f"{name}: the default engine has {kbit:.1f} kbit"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("memories", ["wrap", "infer"])
+def test_memories_below_the_smallest_are_flip_flops(memories: str) -> None:
+    small = EngineConfig(
+        lanes=2, dev_data_bits=64, host_data_bits=64, latency=32, burst_beats=8, registers=False
+    )
+    whole = engine_design(small, memories=memories).memories
+    limit = 256
+    design = engine_design(replace(small, smallest_memory=limit), memories=memories)
+    assert design.memories == tuple(memory for memory in whole if memory.bits >= limit)
+    assert 0 < len(design.memories) < len(whole)
+    left = len(whole) - len(design.memories)
+    assert len(re.findall(r'\(\* ram_style = "registers" \*\)\n  reg \[', design.text)) == left

@@ -132,6 +132,14 @@ def test_memory_is_apart_or_in_flip_flops(tiny):
     assert inside.count(tiny).flip_flops >= apart.count(tiny).flip_flops + 8 * 16
 
 
+def test_what_is_to_be_flip_flops_is_no_memory(tiny):
+    body = "{} reg [7:0] m [0:3]; always @(posedge clk) begin m[d[1:0]] <= d; q <= m[d[1:0]]; end"
+    memory = synthesise(circuit(body.format("")), tiny, Options())
+    flip_flops = synthesise(circuit(body.format('(* ram_style = "registers" *)')), tiny, Options())
+    assert (memory.memory_bits, flip_flops.memory_bits) == (32, 0)
+    assert flip_flops.count(tiny).flip_flops == memory.count(tiny).flip_flops + 32 + 8
+
+
 def test_target_period_sizes_gates(tiny):
     """A gate with many loads gets larger or more gates when there is less time."""
     loads = circuit("always @(posedge clk) q <= {8{&d}};")

@@ -122,6 +122,7 @@ SHAPES = {
             sideband=BESIDE,
             sideband_registers=True,
             register_protection="privileged",
+            smallest_memory=1000,
         ),
         ["watchdog", "hard_resets", "soft_resets", "sideband", "rights"],
     ),

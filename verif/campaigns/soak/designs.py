@@ -107,6 +107,7 @@ def _engine(rng: random.Random) -> dict[str, Any]:
         "units": rng.choice((1, 1, 1, 2, 4)),
         "stripe_bytes": rng.choice((256, 512, 4096)),
         "register_slices": rng.choice(_SLICES) if rng.random() < _SELDOM else "none",
+        "smallest_memory": rng.choice((100, 1000)) if rng.random() < _SELDOM else 0,
         "crc": rng.random() < _SELDOM,
         "lossy": rng.choice(LOSSY) if rng.random() < _SELDOM else LOSSY[0],
         "keep_nonzero": rng.random() < _SELDOM,

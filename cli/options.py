@@ -1,9 +1,9 @@
 """Command-line options that say which format, which codec or which engine, alike in every command that takes them.
 
 The options are the fields of the classes that hold the parameters, as :mod:`cdma.hdl.spec.settings` describes them. What the
-command line leaves open comes from its ``--format``, a preset, or else from the file of ``--config``, and what none says has
-the default of the field. The parameters of a format are those of its codec; with several codecs the options of all are
-offered, and the format refuses the ones that it does not have.
+command line leaves open comes from its ``--format``, a preset, or else from the file of ``--config``, or of an engine from
+its ``--profile``, and what none says has the default of the field. The parameters of a format are those of its codec; with
+several codecs the options of all are offered, and the format refuses the ones that it does not have.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from cdma.hdl.spec.codecs import CODECS, DEFAULT, codec_named
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.presets import PRESETS
+from cdma.hdl.spec.profiles import PROFILES, profile_named
 from cdma.hdl.spec.settings import Setting, settings_of
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.spec.stream_format import StreamFormat
@@ -70,7 +71,12 @@ def add_block_options(parser: argparse.ArgumentParser, block: str) -> None:
         _add_settings(group, _settings(StageConfig))
         _add_file(group, file_help)
     elif block == ENGINE:
-        _add(parser.add_argument_group("engine"), _settings(EngineConfig), file_help)
+        group = parser.add_argument_group("engine")
+        profiles = "; ".join(f"{name}: {profile.summary}" for name, profile in PROFILES.items())
+        group.add_argument(
+            "--profile", metavar="NAME", help=f"an engine by name, which file and options change: {profiles}"
+        )
+        _add(group, _settings(EngineConfig), file_help)
     else:
         add_format_options(parser)
         _add_settings(parser.add_argument_group("hardware"), settings_of(CodecConfig))
@@ -269,7 +275,11 @@ def _given(
 ) -> dict[str, Any]:
     """What the command line or else the file says about ``settings``, and about which ``codec`` it is."""
     names = [*(setting.name for setting in settings), *(["codec"] if codec else [])]
-    found = _read(arguments.config, settings, names) if arguments.config is not None else {}
+    found: dict[str, Any] = {}
+    if (profile := getattr(arguments, "profile", None)) is not None:
+        found |= profile_named(profile).parameters
+    if arguments.config is not None:
+        found |= _read(arguments.config, settings, names)
     if (name := getattr(arguments, "format", None)) is not None:
         found |= Format.preset(name).settings()
     found |= {name: value for name in names if (value := getattr(arguments, name, None)) is not None}

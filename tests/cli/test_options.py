@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import re
 
 import pytest
@@ -11,6 +12,7 @@ from cdma import CdmaError, CodecConfig, Format, ParameterError
 from cdma.app import main
 from cdma.hdl.spec.codecs import CODECS, DEFAULT
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.profiles import PROFILES
 from cdma.hdl.spec.sideband import Sideband
 from cdma.options import (
     add_block_options,
@@ -194,6 +196,22 @@ def test_a_preset_and_what_changes_it(parse, config):
     assert format_from(arguments) == Format(8, 32, align=8)
     with pytest.raises(ParameterError, match="format is 'bf15'; it must be one of zvc32"):
         format_from(parse("--format", "bf15"))
+
+
+def test_a_profile_and_what_changes_it(config):
+    def engine(*words):
+        return engine_config_from(_parser("engine").parse_args([*map(str, words)]))
+
+    assert engine("--profile", "default") == EngineConfig()
+    minimal = engine("--profile", "minimal")
+    assert (minimal.registers, minimal.queue) == (False, 0)
+    file = config("descriptors = 8\nlanes = 4\n")
+    changed = engine("--profile", "minimal", "--config", file, "--lanes", "2")
+    assert changed == dataclasses.replace(minimal, descriptors=8, lanes=2)
+    with pytest.raises(ParameterError, match="profile is 'tiny'; it must be one of minimal, default, full"):
+        engine("--profile", "tiny")
+    for name in PROFILES:
+        assert engine("--profile", name).waste() == ()
 
 
 @pytest.mark.parametrize("block", ["compressor", "engine", "quantiser"])

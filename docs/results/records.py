@@ -35,7 +35,15 @@ _KEPT = frozenset(
         *("luts", "ram_blocks", "fmax_mhz", "fast_mhz", "routed", "utilisation", "link_utilisation"),
         *("activations", "least", "worst", "direction", "concurrent", "density", "coverage", "pattern"),
         *("units", "ratio", "share", "bytes", "cycles", "bound", "port", "latency", "bytes_per_cycle"),
-        *("benches", "rows", "block", "codec", "compress_bytes_per_second", "decompress_bytes_per_second"),
+        *(
+            "breakdown",
+            "benches",
+            "rows",
+            "block",
+            "codec",
+            "compress_bytes_per_second",
+            "decompress_bytes_per_second",
+        ),
         *("command", "raw_bytes", "seconds", "file_seconds", "paper", "designs", "design", "what"),
         *(
             "card",

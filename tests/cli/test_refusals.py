@@ -270,6 +270,7 @@ _REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "message"), _REFUSED, ids=[command for command, _ in _REFUSED])
 def test_a_command_line_that_cannot_be(
     command: str, message: str, tmp_path: Path, monkeypatch, capsys

@@ -135,6 +135,7 @@ def test_the_page_needs_nothing_else_and_its_links_lead_somewhere(bare: tuple[Pa
     assert {link[1:] for link in reader.links} <= reader.places
 
 
+@pytest.mark.slow
 def test_records_of_the_very_configuration_are_found(tmp_path: Path) -> None:
     lines = _lines(_intake(tmp_path, "decompressor"))
     for key in ("area", "fpga", "throughput", "latency"):
@@ -249,6 +250,7 @@ def test_another_verilog_of_the_name_in_the_folder_fails(tmp_path: Path) -> None
     assert (tmp_path / "cdma_compressor.v").read_text() == "module other; endmodule\n"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_refused_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,6 +58,7 @@ def _write(
     return statuses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data_bits", "burst", "pause", "pipelined"), PORTS)
 def test_writer_writes_any_length(data_bits: int, burst: int, pause: float, pipelined: bool) -> None:
     """Exactly the words, in as few bursts as boundaries allow, none of them empty."""

@@ -145,6 +145,7 @@ def test_a_packet_after_a_truncated_header_is_whole() -> None:
     decompress_packets(config, packets, {"output": sometimes(1, 0.97)})
 
 
+@pytest.mark.slow
 def test_leftover_words_are_dropped_while_the_output_stalls() -> None:
     """The end of a packet is known and fills the memories while its output waits; then another packet comes."""
     zeros = [0] * 8 * PIPELINED.format.window

@@ -67,6 +67,7 @@ def test_header_says_what_it_is() -> None:
     assert "BSD-2-Clause" in comment
 
 
+@pytest.mark.slow
 def test_the_same_on_every_run_and_without_paths() -> None:
     program = (
         "from cdma.hdl.spec.codec import CodecConfig; from cdma.hdl.spec.format import Format;"

@@ -6,6 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data
 
@@ -86,6 +87,7 @@ def _without_comments(text: str) -> list[str]:
     return [code for line in text.splitlines() if (code := line.partition("//")[0].rstrip())]
 
 
+@pytest.mark.slow
 def test_places_are_comments_alone() -> None:
     plain, noted = _engine(Style()), _engine(_PLACES)
     assert _without_comments(plain) == _without_comments(noted)
@@ -101,6 +103,7 @@ def test_a_place_is_a_line_of_the_generator() -> None:
     assert not re.search(r"/(?:home|root|usr|tmp|work|site-packages)\b", text)
 
 
+@pytest.mark.slow
 def test_most_registers_have_a_place() -> None:
     text = codec_design("compressor", CodecConfig(Format()), style=_PLACES).text
     declared = re.findall(r"(.*)\n +reg +(?:\[\d+:0\] )?\w+;(.*)", text)

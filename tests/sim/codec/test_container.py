@@ -128,6 +128,7 @@ def packed_bytes():
     return target.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_chunks")
 def test_no_flipped_bit_and_no_cut_goes_unnoticed(tmp_path):
     good = packed_bytes()

@@ -146,6 +146,7 @@ def test_model_is_the_reference(packet):
         assert cdma.analyse(tensor, format).compressed_bytes == stream.nbytes
 
 
+@pytest.mark.slow
 @QUICK
 @given(streams(), st.sampled_from([1, 2, 4, 8, 16, 32, 64]))
 def test_any_stream_is_judged_as_by_the_reference_and_its_hardware(case, lanes):

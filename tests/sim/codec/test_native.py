@@ -42,6 +42,7 @@ def kernels(level):
     return Kernels(load(build()), level)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(SHAPES), st.integers(0, 2**32))
 def test_byte_identical_to_the_golden_model(kernels, shape, seed):

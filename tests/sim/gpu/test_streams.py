@@ -72,6 +72,7 @@ def test_every_kind_of_format(shape):
     there_and_back(format, words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset(name):
     format = cdma.Format.preset(name)
@@ -203,6 +204,7 @@ def test_a_stretch_that_many_others_follow():
     assert int(total) & 0xFFFFFFFF == moved
 
 
+@pytest.mark.slow
 def test_positions_above_two_to_the_31(monkeypatch):
     """The last program of a tensor of more words than 31 bits count, behind blocks of which every word is stored."""
     format = cdma.Format(8, window=64)

@@ -166,6 +166,7 @@ def test_a_second_reader_has_the_same_elements():
     assert kept.restored().data_ptr() == kept.restored().data_ptr()
 
 
+@pytest.mark.slow
 def test_few_bytes_are_there_twice(nothing_comes):
     ledger = Ledger()
     passes, tensors = Card(ledger, 1 << 10, False), [numbers(0.1, 1 << 9) for _ in range(16)]

@@ -58,6 +58,7 @@ def test_a_soak(
     assert (row["seed"], row["case"], row["passed"]) == (1, 1, True)
 
 
+@pytest.mark.slow
 def test_a_test_whose_job_is_lost_has_failed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

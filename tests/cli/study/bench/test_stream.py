@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 SMALL = ["bench", "stream", "--width", "128", "--hidden", "256", "--layers", "5", "--rounds", "1"]
 
 
+@pytest.mark.slow
 def test_rows_have_what_a_record_needs(capsys):
     assert main([*SMALL, "--link", "10", "--policies", "raw", "compressed", "--json"]) == 0
     assert torch.is_grad_enabled()

@@ -134,6 +134,7 @@ def test_steps_in_which_cswap_learns_do_not_count() -> None:
     assert not any(Cswap().learns(number) for number in range(_WARM_UP, 50))
 
 
+@pytest.mark.slow
 def test_on_a_card_one_model_is_there_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The processor is taken for a card, whose models lie one after the other in its memory."""
     from cdma.sim.study.training import swap_bench

@@ -302,6 +302,7 @@ def test_the_first_cause_in_the_order_of_the_data_counts() -> None:
     _compare(cases, _run(cases))
 
 
+@pytest.mark.slow
 def test_lengths_with_borrows_through_every_byte() -> None:
     """Also where the lower bits of the end are less than those of the beginning."""
     rng = random.Random(2)

@@ -306,6 +306,7 @@ def test_interrupt_is_a_level_until_its_cause_is_cleared():
     run(EngineConfig(), bench)
 
 
+@pytest.mark.slow
 @each_config
 def test_channel_registers_reach_the_engine_and_back(config):
     async def bench(ctx, block, bus):

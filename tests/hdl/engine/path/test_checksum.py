@@ -74,6 +74,7 @@ def _run(
     return ends, [cycle for cycle, _ in found], [crc for _, crc in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pipelined", [False, True], ids=["plain", "pipelined"])
 @pytest.mark.parametrize("name", _CONFIGS)
 def test_every_length(name, pipelined):
@@ -89,6 +90,7 @@ def test_every_length(name, pipelined):
     assert crcs == [crc32c(to_memory(packet, bits)) for packet in packets]
 
 
+@pytest.mark.slow
 def test_latency():
     config = _CONFIGS["words"]
     for words in (1, config.lanes):

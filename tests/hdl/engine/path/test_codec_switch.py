@@ -118,6 +118,7 @@ def test_packets_of_every_mode(compressing: bool, config: CodecConfig) -> None:
     _run(cases, compressing, (by_phases(1), by_phases(2), by_phases(3)), config)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compressing", [True, False], ids=["compressor", "decompressor"])
 @pytest.mark.parametrize("mode", ["raw", "zvc", "fvc"])
 def test_packets_of_one_mode_follow_each_other_without_a_gap(mode: str, compressing: bool) -> None:

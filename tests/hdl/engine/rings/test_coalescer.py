@@ -76,6 +76,7 @@ def test_never_without_a_time() -> None:
     assert times({5}, 2, 0, 3000) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cycles", "channel"),
     [(1, "offload"), (2, "prefetch"), (13, "offload"), (16, "prefetch"), (100, "offload"), (256, "prefetch")],

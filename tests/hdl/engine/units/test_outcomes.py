@@ -114,6 +114,7 @@ def collect(descriptors: list[list[Stripe]], seed: int) -> list[dict[str, int]]:
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_first_wrong_stripe_is_the_descriptors(seed: int) -> None:
     """Neither error, literals nor end of a later stripe count, and the next descriptor begins anew."""

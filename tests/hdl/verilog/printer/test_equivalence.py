@@ -44,6 +44,7 @@ def test_another_logic_is_found() -> None:
 _TINY = CodecConfig(Format(8, 8), lanes=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS)
 def test_system_verilog_is_the_same_logic_from_its_initial_values_on(block: str) -> None:
     text = codec_design(block, _TINY, style=Style(SYSTEM_VERILOG)).text
@@ -54,6 +55,7 @@ def test_system_verilog_is_the_same_logic_from_its_initial_values_on(block: str)
     assert Whole(whole.shell, changed, whole.top, SYSTEM_VERILOG).compare(600)[0] == FAILED
 
 
+@pytest.mark.slow
 def test_another_text_of_the_same_logic_is_proven_and_another_logic_found() -> None:
     text = codec_design("compressor", _TINY).text
     renamed = text.replace("channel", "way").replace(" over_one", " beyond").replace("(over_one", "(beyond")

@@ -83,6 +83,7 @@ def test_states_are_a_type_in_system_verilog() -> None:
     assert Whole(_Block(), changed, "answers", SYSTEM_VERILOG).compare(60)[0] != PROVEN
 
 
+@pytest.mark.slow
 def test_what_a_machine_may_become_has_the_names_of_its_states_and_its_type() -> None:
     text = engine_design(SMALL, style=Style(SYSTEM_VERILOG)).text
     assert re.search(r"\n  fsm_state_t fsm_state_otherwise\w*;\n", text)

@@ -37,6 +37,7 @@ def model() -> Model:
     return Model(load_network("alexnet"), load_machine("titan_xp"), QUICK, RECORDED)
 
 
+@pytest.mark.slow
 def test_areas_are_those_of_the_documents_and_of_a_synthesis() -> None:
     library = load_libraries([TINY])
     rows = json.loads((DATA / "areas.json").read_text())["codecs"]

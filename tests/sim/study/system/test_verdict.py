@@ -33,6 +33,7 @@ def test_a_network_that_fits_is_not_offloaded() -> None:
     assert "no link from 1/64 to 64 times as large changes it" in line
 
 
+@pytest.mark.slow
 def test_the_answer_changes_where_the_verdict_says() -> None:
     """On both sides of each crossing, one image or a hundredth of a GiB apart."""
     one = model("vgg16")

@@ -85,7 +85,11 @@ SHAPES = {
     "wide": (WIDE, ["ring_errors", "soft_resets"]),
     "wide-slices": (
         dataclasses.replace(
-            WIDE, register_slices="in,out", sideband_registers=True, register_protection="privileged"
+            WIDE,
+            register_slices="in,out",
+            sideband_registers=True,
+            register_protection="privileged",
+            smallest_memory=1000,
         ),
         ["ring_errors", "watchdog", "hard_resets", "soft_resets", "sideband", "rights"],
     ),
@@ -122,7 +126,6 @@ SHAPES = {
             sideband=BESIDE,
             sideband_registers=True,
             register_protection="privileged",
-            smallest_memory=1000,
         ),
         ["watchdog", "hard_resets", "soft_resets", "sideband", "rights"],
     ),

@@ -11,6 +11,7 @@
 #   make commands   runs every command of the documents as printed, in fresh environments: an hour or more
 #   make waves      draws the timing diagrams of the documents, and the picture of the page, again
 #   make litex      runs the driver on the RISC-V CPU of a simulated LiteX SoC; installs LiteX into .venv
+#   make linux      tries the driver for Linux on the RTL, on a kernel in user mode, which it builds the first time: ten minutes
 #   make machine    says what this machine lacks; every installation asks it first
 #   make clean
 # PYTHON names the interpreter to start from and JOBS the number of tests that run at once. TORCH=1 also installs
@@ -31,7 +32,7 @@ FILES  := $(sort $(shell find base cli hdl sim verif synth -type f -name '[!.]*[
 listed  = $(if $(wildcard build/__editable__*),$(shell cat $(1) 2>/dev/null))
 
 .DELETE_ON_ERROR:
-.PHONY: demo check test thorough style lint same weight docs release commands waves litex machine torch clean
+.PHONY: demo check test thorough style lint same weight docs release commands waves litex linux machine torch clean
 .PHONY: $(foreach stamp,$(STAMP) $(DEMO),$(if $(subst x$(FILES),,x$(call listed,$(stamp))),$(stamp)))
 
 demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO))
@@ -84,6 +85,11 @@ litex: $(STAMP)
 	@$(BIN)/python -c 'import litex, migen, pythondata_cpu_vexriscv' 2>/dev/null \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,litex]' --config-settings editable_mode=strict
 	@$(BIN)/python -m cdma.verif.engine.litex
+
+# The kernel is built of Debian's sources and kept in the user's cache.
+linux: $(STAMP)
+	@sh .ci/linux
+	@$(BIN)/python -m cdma.verif.linux
 
 # What a machine must have, before anything else is tried; each thing that is missing is one sentence.
 machine:

@@ -31,6 +31,7 @@ ROOMS = {
     "cli": "application, options, output",
     "verif/campaigns": "coverage, mutants, faults, soaks",
     "verif": "the regression",
+    "verif/linux": "driver on Linux",
     "verif/proofs": "blocks and whole files",
     "verif/stream": "codec and stage bench",
     "verif/engine": "engine bench",

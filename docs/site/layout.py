@@ -41,7 +41,7 @@ OF_THE_ROOT = {"CHANGELOG.md": "changes", "SECURITY.md": "reporting"}
 
 SECTIONS = (
     Section("Tutorial", ("tutorial",)),
-    Section("How to", ("integration", "verilog", "driver", "litex", "how-to")),
+    Section("How to", ("integration", "verilog", "driver", "linux", "litex", "how-to")),
     Section(
         "Reference",
         (

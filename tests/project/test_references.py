@@ -64,7 +64,7 @@ def broken(text: str) -> Iterator[str]:
     """Yields the names and files in ``text`` that do not exist."""
     for name in _NAME.findall(text):
         # Files that the generators write.
-        if not re.fullmatch(r"cdma\.(h|v|vlt|core)", name) and not exists(name):
+        if not re.fullmatch(r"cdma\.(h|v|vlt|core|ko)", name) and not exists(name):
             yield name
     for path in _FILE.findall(text):
         if not (ROOT / path).exists():

@@ -79,6 +79,8 @@ verif/stream: hdl/spec sim/codec sim/lossy verif/simulator/monitors verif/simula
 verif/engine: base hdl/spec hdl/spec/registers sim/codec sim/lossy sim/engine verif/simulator/monitors verif/simulator
 # A SoC of LiteX whose CPU runs the driver.
 verif/engine/litex: base hdl/spec hdl/deliver verif/simulator
+# Linux in user mode, with the engine as its PCI device.
+verif/linux: base hdl/spec sim/codec verif/simulator verif/engine
 # The proofs hold single blocks and the Verilog of whole designs, and simulate nothing.
 verif/proofs: base hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/codec/plain hdl/codec
     hdl/lossy hdl/axi hdl/engine/channel hdl/engine/control hdl/engine/rings hdl/engine synth

@@ -6,6 +6,7 @@ What its ports do with it from cycle to cycle is in memory.h: they are C++, beca
 from __future__ import annotations
 
 import ctypes
+import mmap
 import random
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -140,11 +141,7 @@ class Memory(ctypes.Structure):
         #: Multiples of ``size`` at which the memory is as well.
         self.high: set[int] = set()
         self._places = library().places_new()
-        self.bytes = bytearray([GUARD]) * size
-        self.writable = bytearray(size)
-        self._bytes, self._writable = (
-            ctypes.addressof(ctypes.c_uint8.from_buffer(content)) for content in (self.bytes, self.writable)
-        )
+        self.hold(bytearray([GUARD]) * size)
         self._spoilt: dict[int, int] = {}
         self._far: Far | None = None
         #: What the memory beyond ``size`` objects to.
@@ -153,6 +150,13 @@ class Memory(ctypes.Structure):
 
     def __del__(self) -> None:
         library().places_delete(self._places)
+
+    def hold(self, content: bytearray | mmap.mmap) -> None:
+        """Has other bytes from now on, none of which may be written yet."""
+        self.size, self.bytes, self.writable = len(content), content, bytearray(len(content))
+        self._bytes, self._writable = (
+            ctypes.addressof(ctypes.c_uint8.from_buffer(content)) for content in (self.bytes, self.writable)
+        )
 
     def repeat(self, base: int) -> None:
         """Puts the memory at ``base``, a multiple of its size, as well, with the same bytes."""

@@ -1,0 +1,1 @@
+"""Headers that stand for those of a C library in the kernel."""

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What cdma.h takes from the C library, from the kernel. */
+#include <linux/string.h>

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Transfers from their submission to the reply.
+ *
+ * The engine reads and writes whole tensors at one address, and a buffer of a
+ * process is scattered. So each job has a run of pages that the engine may
+ * touch, and data are copied in the process: before a prefetch, and when the
+ * reply of an offload is taken. The engine never touches a page of a process,
+ * which may be killed at any moment.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "driver.h"
+
+/* Completions that are taken at once. */
+#define CDMA_BATCH 8
+
+struct cdma_job {
+	struct list_head link;
+	struct cdma_file *file;
+	struct cdma_request request;
+	struct cdma_reply reply;
+	u64 host;	/* Its run of pages, as the engine sees it. */
+};
+
+struct cdma_channel *cdma_channel_of(struct cdma_device *cd, unsigned int direction)
+{
+	return direction == CDMA_OFFLOAD ? &cd->engine.offload : &cd->engine.prefetch;
+}
+
+/* The bytes that the jobs of one file may have, so that it leaves some to others. */
+u64 cdma_quota(const struct cdma_device *cd)
+{
+	return (u64)(cd->host.pages / 4) << PAGE_SHIFT;
+}
+
+static void *pages_of_job(const struct cdma_job *job)
+{
+	const struct cdma_device *cd = job->file->cd;
+
+	return cd->host_memory + (job->host - cd->host.base);
+}
+
+static void free_job(struct cdma_job *job)
+{
+	/* What a memory that was silent may still be given, or give, is given to nobody else. */
+	if (job->reply.status != CDMA_STATUS_WATCHDOG)
+		cdma_pool_give(&job->file->cd->host, job->host, job->request.host_bytes);
+	job->file->host_bytes -= job->request.host_bytes;
+	kfree(job);
+}
+
+static void free_file(struct kref *ref)
+{
+	struct cdma_file *file = container_of(ref, struct cdma_file, ref);
+	struct cdma_job *job, *next;
+
+	list_for_each_entry_safe(job, next, &file->done, link)
+		free_job(job);
+	cdma_pool_give_all(&file->cd->device, file);
+	kfree(file);
+}
+
+void cdma_put_file(struct cdma_file *file)
+{
+	kref_put(&file->ref, free_file);
+}
+
+/* Where in its buffer an address is; the beat with an error may begin before the buffer. */
+static u64 fault_of(const struct cdma_job *job, u64 address)
+{
+	const struct cdma_request *request = &job->request;
+
+	if (address - job->host < request->host_bytes)
+		return address - job->host;
+	if (address - request->device < request->bytes)
+		return address - request->device;
+	return 0;
+}
+
+/* Ends the oldest job of a direction. */
+static void finish(struct cdma_device *cd, unsigned int direction, const struct cdma_result *result)
+{
+	struct list_head *running = &cd->running[direction];
+	struct cdma_job *job = list_first_entry_or_null(running, struct cdma_job, link);
+	struct cdma_file *file;
+	u64 room;
+
+	if (WARN_ON_ONCE(!job))
+		return;
+	file = job->file;
+	room = direction == CDMA_OFFLOAD ? job->request.host_bytes : job->request.bytes;
+	job->reply = (struct cdma_reply){
+		.cookie = job->request.cookie,
+		.bytes_read = result->bytes_read,
+		.bytes_written = min(result->bytes_written, room),
+		.fault = result->address ? fault_of(job, result->address) : CDMA_NO_FAULT,
+		.cycles = result->cycles,
+		.literals = result->literals,
+		.status = result->status,
+		.crc = result->crc,
+	};
+	list_move_tail(&job->link, &file->done);
+	--file->jobs;
+	wake_up_interruptible(&file->wait);
+	cdma_put_file(file);
+}
+
+/* Takes what a channel has completed; returns whether it had anything to say. */
+static bool collect_channel(struct cdma_device *cd, unsigned int direction)
+{
+	const struct cdma_result lost = { .status = CDMA_STATUS_COMPLETION_SLVERR };
+	struct cdma_channel *channel = cdma_channel_of(cd, direction);
+	const u32 cause = cdma_channel_read(channel, CDMA_CHANNEL_IRQ_STATUS);
+	/* A completion that could not be written is not in memory. */
+	const enum cdma_how how =
+		cause & CDMA_CHANNEL_IRQ_STATUS_ERROR_MASK ? CDMA_BY_REGISTERS : CDMA_BY_MEMORY;
+	struct cdma_result results[CDMA_BATCH];
+	bool any = cause;
+	int found, k;
+
+	/* All ones: there is no device any more. */
+	if (cause == ~0u)
+		return false;
+	if (cause)
+		cdma_channel_write(channel, CDMA_CHANNEL_IRQ_STATUS, cause);
+	while ((found = cdma_poll(channel, how, results, CDMA_BATCH))) {
+		any = true;
+		if (found < 0) {
+			results[0] = lost;
+			found = 1;
+		}
+		for (k = 0; k < found; ++k)
+			finish(cd, direction, &results[k]);
+	}
+	return any;
+}
+
+/*
+ * Takes all completions. The write that clears a cause is posted: what came
+ * before it arrived is there after the next read. So the last look is at a
+ * channel without a cause, and then the interrupt is low, and will rise again.
+ */
+void cdma_collect(struct cdma_device *cd)
+{
+	unsigned int direction;
+	bool any;
+
+	do {
+		any = false;
+		for (direction = 0; direction < CDMA_DIRECTIONS; ++direction)
+			any |= collect_channel(cd, direction);
+	} while (any);
+}
+
+/* Ends all jobs: the engine has forgotten them. */
+void cdma_end_all(struct cdma_device *cd)
+{
+	const struct cdma_result aborted = { .status = CDMA_STATUS_ABORTED };
+	unsigned int direction;
+
+	for (direction = 0; direction < CDMA_DIRECTIONS; ++direction)
+		while (!list_empty(&cd->running[direction]))
+			finish(cd, direction, &aborted);
+}
+
+static bool is_valid(const struct cdma_request *request)
+{
+	return request->direction < CDMA_DIRECTIONS && request->mode <= CDMA_MODE_ZVC &&
+	       !(request->flags & ~CDMA_CHECK_CRC) && request->bytes && request->host_bytes &&
+	       (request->mode != CDMA_MODE_RAW || request->direction == CDMA_OFFLOAD ||
+		request->host_bytes == request->bytes);
+}
+
+static void describe(const struct cdma_job *job, struct cdma_transfer *transfer)
+{
+	const struct cdma_request *request = &job->request;
+	const bool offload = request->direction == CDMA_OFFLOAD;
+	const bool stream = !offload && request->mode != CDMA_MODE_RAW;
+
+	*transfer = (struct cdma_transfer){
+		.source = offload ? request->device : job->host,
+		.destination = offload ? job->host : request->device,
+		.length = request->bytes,
+		.capacity = offload ? request->host_bytes : request->bytes,
+		.compressed_length = stream ? request->host_bytes : 0,
+		.mode = request->mode,
+		.interrupt = 1,
+		.check_crc = !!(request->flags & CDMA_CHECK_CRC),
+		.crc = request->crc,
+	};
+}
+
+int cdma_submit_job(struct cdma_file *file, const struct cdma_request *request)
+{
+	void __user *user = u64_to_user_ptr(request->host);
+	struct cdma_device *cd = file->cd;
+	struct cdma_transfer transfer;
+	struct cdma_job *job;
+	int err;
+
+	if (!is_valid(request))
+		return -EINVAL;
+	if (!cdma_pool_owns(&cd->device, file, request->device, request->bytes))
+		return -EACCES;
+	if (request->host_bytes > cdma_quota(cd))
+		return -EMSGSIZE;
+	if (request->host_bytes > cdma_quota(cd) - file->host_bytes ||
+	    !cdma_room(cdma_channel_of(cd, request->direction)))
+		return -EAGAIN;
+	job = kzalloc(sizeof(*job), GFP_KERNEL);
+	if (!job)
+		return -ENOMEM;
+	job->file = file;
+	job->request = *request;
+	err = cdma_pool_take(&cd->host, job, request->host_bytes, &job->host);
+	if (err) {
+		kfree(job);
+		return -EAGAIN;
+	}
+	file->host_bytes += request->host_bytes;
+	err = -EFAULT;
+	if (request->direction == CDMA_OFFLOAD)
+		/* Of what others left there, nothing is given away. */
+		memset(pages_of_job(job), 0, request->host_bytes);
+	else if (copy_from_user(pages_of_job(job), user, request->host_bytes))
+		goto fail;
+	describe(job, &transfer);
+	err = -EINVAL;
+	if (cdma_submit(cdma_channel_of(cd, request->direction), &transfer, 1) != CDMA_OK)
+		goto fail;
+	list_add_tail(&job->link, &cd->running[request->direction]);
+	kref_get(&file->ref);
+	++file->jobs;
+	return 0;
+
+fail:
+	free_job(job);
+	return err;
+}
+
+static bool has_news(struct cdma_file *file)
+{
+	return !list_empty_careful(&file->done) || !READ_ONCE(file->jobs);
+}
+
+int cdma_reap(struct cdma_file *file, struct cdma_reply *reply, bool wait)
+{
+	struct mutex *lock = &file->cd->lock;
+	struct cdma_job *job;
+	void __user *user;
+	int err;
+
+	mutex_lock(lock);
+	while (list_empty(&file->done)) {
+		err = !file->jobs ? -ENOENT : !wait ? -EAGAIN : 0;
+		mutex_unlock(lock);
+		if (!err)
+			err = wait_event_interruptible(file->wait, has_news(file));
+		if (err)
+			return err;
+		mutex_lock(lock);
+	}
+	job = list_first_entry(&file->done, struct cdma_job, link);
+	user = u64_to_user_ptr(job->request.host);
+	*reply = job->reply;
+	err = 0;
+	if (job->request.direction == CDMA_OFFLOAD &&
+	    copy_to_user(user, pages_of_job(job), reply->bytes_written))
+		err = -EFAULT;
+	list_del(&job->link);
+	free_job(job);
+	mutex_unlock(lock);
+	return err;
+}

@@ -1,0 +1,161 @@
+"""Boots a kernel in user mode with the simulated engine as its PCI device, and has it try the driver."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from cdma.base.threads import tool_threads
+from cdma.verif.engine.design import EngineDesign
+from cdma.verif.engine.memory import SIZE
+from cdma.verif.simulator.run import run_test
+from cdma.verif.simulator.simulate import Outcome, SimulationError
+
+from .initrd import archive, vectors
+from .kernel import DEVICE_ID, KernelError, build_module, kernel
+
+__all__ = ["run"]
+
+#: An address of the accelerator's memory that is answered with an error.
+_BAD_BYTE = SIZE - 256
+
+_MEMORY = "64M"
+#: Seconds within which the guest must halt, and the device listen.
+_PATIENCE = 300
+#: What a kernel says when something is wrong with it.
+_COMPLAINTS = (
+    "WARNING:",
+    "BUG:",
+    "Oops",
+    "INFO: possible",
+    "Call Trace",
+    "unreferenced object",
+    "Kernel panic",
+)
+
+
+def run(design: EngineDesign, *, seed: int = 1, say: Callable[[str], None] = print) -> bool:
+    """Runs the tests of the driver on an engine, says in TAP how they end, and returns whether all passed."""
+    built = kernel(os.cpu_count() or 1)
+    with tempfile.TemporaryDirectory(prefix="cdma-linux-") as name, tool_threads(1) as pool:
+        folder = Path(name)
+        initrd = _initrd(design, built, folder)
+        socket = folder / "socket"
+        began = time.monotonic()
+        device: Future[Outcome] = pool.submit(
+            run_test,
+            design,
+            "cdma.verif.linux.device_tests",
+            "serve",
+            seed=seed,
+            socket=str(socket),
+            bad_byte=_BAD_BYTE,
+            timeout=2 * _PATIENCE,
+        )
+        _wait_for(socket, device)
+        booted = time.monotonic()
+        said, log = _boot(built, initrd, socket, say)
+        halted = time.monotonic()
+        outcome, objection = _result(device)
+    results = [line for line in said.splitlines() if line.startswith(("ok ", "not ok "))]
+    complaints = [line for line in log.splitlines() if any(word in line for word in _COMPLAINTS)]
+    for holds, what in (
+        (not complaints, "the kernel complains of nothing"),
+        (outcome is not None, "the engine keeps to the rules of AXI"),
+    ):
+        results.append(f"{'ok' if holds else 'not ok'} {len(results) + 1} - {what}")
+        say(results[-1])
+    for line in (*complaints, *objection.splitlines()):
+        say(f"# {line}")
+    say(f"1..{len(results)}")
+    failed = sum(line.startswith("not ok") for line in results)
+    passed = not failed and "Bail out!" not in said and len(results) > 2
+    did = (
+        f"{outcome.checks} accesses to registers, {outcome.packets} interrupts, {outcome.cycles} cycles; "
+        if outcome
+        else ""
+    )
+    say(
+        f"linux: {'passed' if passed else 'failed'}, {len(results)} tests, {failed} failed; {did}"
+        f"{booted - began:.1f} s until the device was there, {halted - booted:.1f} s from start to halt"
+    )
+    return passed
+
+
+def _result(device: Future[Outcome]) -> tuple[Outcome | None, str]:
+    """What the device did, and what it objected to."""
+    try:
+        return device.result(), ""
+    except SimulationError as error:
+        return None, str(error)
+
+
+def _initrd(design: EngineDesign, built: Path, folder: Path) -> Path:
+    """The guest's file system, with the module and the program of the tests."""
+    with as_file(files("cdma.sim.engine.driver")) as driver:
+        module = build_module(built, driver, folder)
+        program = folder / "init"
+        with as_file(files(__package__) / "init.c") as source:
+            command = ["gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-static"]
+            command += [f"-DBAD_BYTE={_BAD_BYTE}u", f"-I{driver}", f"-I{driver / 'linux'}"]
+            done = subprocess.run([*command, "-o", program, source], capture_output=True, text=True)
+        if done.returncode:
+            raise KernelError(f"the program of the tests cannot be compiled:\n{done.stderr}")
+    contents = {"init": program.read_bytes(), "cdma.ko": module.read_bytes(), **vectors(design.config)}
+    path = folder / "initrd"
+    path.write_bytes(archive(contents))
+    return path
+
+
+def _wait_for(socket: Path, device: Future[Outcome]) -> None:
+    """Waits until the device listens, which may have to be built before."""
+    while not socket.exists():
+        if device.done():
+            device.result()
+            raise KernelError("the device has ended before the guest began")
+        time.sleep(0.02)
+
+
+def _boot(built: Path, initrd: Path, socket: Path, say: Callable[[str], None]) -> tuple[str, str]:
+    """Boots the guest until it halts; what its program says, line by line as it comes, and what its kernel says."""
+    # The kernel waits for the device by doing something, so that the device goes first where there are few processors.
+    command = [
+        *([nice] if (nice := shutil.which("nice")) else []),
+        str(built / "linux"),
+        f"mem={_MEMORY}",
+        f"initrd={initrd}",
+        *("rdinit=/init", "con=null", "con0=fd:0,fd:1"),
+        f"virtio_uml.device={socket}:{DEVICE_ID}",
+    ]
+    log = initrd.with_name("log")
+    said = []
+    with log.open("wb") as errors:
+        guest = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            errors="replace",
+        )
+        limit = threading.Timer(_PATIENCE, guest.kill)
+        limit.start()
+        try:
+            assert guest.stdout is not None
+            for line in guest.stdout:
+                said.append(line)
+                if line.startswith(("ok ", "not ok ", "Bail out!", "#")):
+                    say(line.rstrip())
+            guest.wait()
+        finally:
+            limit.cancel()
+            guest.kill()
+    return "".join(said), log.read_text(errors="replace")

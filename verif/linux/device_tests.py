@@ -74,6 +74,7 @@ class _Device:
                 works = await self._works()
                 for queue in self._guest.wait(0 if works else None):
                     await self._serve(queue)
+                self._share()
                 if works:
                     await self._bench.after(_STEP)
 
@@ -83,14 +84,17 @@ class _Device:
             self._until = self._bench.cycles + _QUIET if any(busy) else 0
         return self._until > 0
 
+    def _share(self) -> None:
+        """Gives the engine the guest's memory at once: for this the guest waits longer than for a register."""
+        memory, host = self._guest.memory, self._bench.memory["host"]
+        if memory is not None and host.bytes is not memory.bytes:
+            host.hold(memory.bytes)
+            host.allow(memory.first, memory.end - memory.first)
+
     async def _serve(self, queue: Queue) -> None:
         memory = self._guest.memory
         if memory is None:
             raise ValueError("the guest uses a queue before it has handed over its memory")
-        host = self._bench.memory["host"]
-        if host.bytes is not memory.bytes:
-            host.hold(memory.bytes)
-            host.allow(memory.first, memory.end - memory.first)
         if queue is self._guest.queues[COMMANDS]:
             await self._function.serve(queue, memory)
             self._until = self._bench.cycles + _QUIET

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -27,9 +28,13 @@ __all__ = ["run"]
 #: An address of the accelerator's memory that is answered with an error.
 _BAD_BYTE = SIZE - 256
 
+#: What the kernel's log has where the driver is loaded first: what comes before is the kernel's own.
+_BEGIN = "the driver comes now"
 _MEMORY = "64M"
 #: Seconds within which the guest must halt, and the device listen.
 _PATIENCE = 300
+#: Lines of what guest and kernel said last that are shown after a failure.
+_LINES = 150
 #: What a kernel says when something is wrong with it.
 _COMPLAINTS = (
     "WARNING:",
@@ -66,7 +71,8 @@ def run(design: EngineDesign, *, seed: int = 1, say: Callable[[str], None] = pri
         halted = time.monotonic()
         outcome, objection = _result(device)
     results = [line for line in said.splitlines() if line.startswith(("ok ", "not ok "))]
-    complaints = [line for line in log.splitlines() if any(word in line for word in _COMPLAINTS)]
+    _, _, own = (said + log).partition(_BEGIN)
+    complaints = [line for line in own.splitlines() if any(word in line for word in _COMPLAINTS)]
     for holds, what in (
         (not complaints, "the kernel complains of nothing"),
         (outcome is not None, "the engine keeps to the rules of AXI"),
@@ -78,6 +84,9 @@ def run(design: EngineDesign, *, seed: int = 1, say: Callable[[str], None] = pri
     say(f"1..{len(results)}")
     failed = sum(line.startswith("not ok") for line in results)
     passed = not failed and "Bail out!" not in said and len(results) > 2
+    if not passed:
+        for line in [*said.splitlines(), *log.splitlines()][-_LINES:]:
+            say(f"# {line}")
     did = (
         f"{outcome.checks} accesses to registers, {outcome.packets} interrupts, {outcome.cycles} cycles; "
         if outcome
@@ -104,15 +113,21 @@ def _initrd(design: EngineDesign, built: Path, folder: Path) -> Path:
         module = build_module(built, driver, folder)
         program = folder / "init"
         with as_file(files(__package__) / "init.c") as source:
-            command = ["gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-static"]
-            command += [f"-DBAD_BYTE={_BAD_BYTE}u", f"-I{driver}", f"-I{driver / 'linux'}"]
-            done = subprocess.run([*command, "-o", program, source], capture_output=True, text=True)
-        if done.returncode:
-            raise KernelError(f"the program of the tests cannot be compiled:\n{done.stderr}")
+            includes = [f"-I{driver}", f"-I{driver / 'linux'}"]
+            values = [f"-DBAD_BYTE={_BAD_BYTE}u", f'-DBEGIN="{_BEGIN}"']
+            _compile(source, program, "-static", *values, *includes)
     contents = {"init": program.read_bytes(), "cdma.ko": module.read_bytes(), **vectors(design.config)}
     path = folder / "initrd"
     path.write_bytes(archive(contents))
     return path
+
+
+def _compile(source: Path, output: Path, *options: str) -> None:
+    warnings = ("-Wall", "-Wextra", "-Werror")
+    command = ["gcc", "-std=gnu11", "-O1", *warnings, *options, "-o", str(output), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise KernelError(f"{source.name} cannot be compiled:\n{done.stderr}")
 
 
 def _wait_for(socket: Path, device: Future[Outcome]) -> None:
@@ -126,27 +141,38 @@ def _wait_for(socket: Path, device: Future[Outcome]) -> None:
 
 def _boot(built: Path, initrd: Path, socket: Path, say: Callable[[str], None]) -> tuple[str, str]:
     """Boots the guest until it halts; what its program says, line by line as it comes, and what its kernel says."""
-    # The kernel waits for the device by doing something, so that the device goes first where there are few processors.
+    # The kernel waits for the device by doing something, so that the device goes first where there are few processors. Where
+    # addresses are random, its memory has a gap that it takes for memory.
     command = [
-        *([nice] if (nice := shutil.which("nice")) else []),
+        *("nice", "setarch", "-R"),
         str(built / "linux"),
         f"mem={_MEMORY}",
         f"initrd={initrd}",
-        *("rdinit=/init", "con=null", "con0=fd:0,fd:1"),
+        *("rdinit=/init", "con=null", "con0=null,fd:1"),
         f"virtio_uml.device={socket}:{DEVICE_ID}",
     ]
-    log = initrd.with_name("log")
+    log, before = initrd.with_name("log"), initrd.with_name("ptrace.so")
+    with as_file(files(__package__) / "ptrace.c") as source:
+        _compile(source, before, "-shared", "-fPIC")
     said = []
     with log.open("wb") as errors:
         guest = subprocess.Popen(
             command,
+            env={**os.environ, "LD_PRELOAD": str(before)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
             errors="replace",
+            start_new_session=True,
         )
-        limit = threading.Timer(_PATIENCE, guest.kill)
+
+        def kill() -> None:
+            # Its processes, too.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(guest.pid, signal.SIGKILL)
+
+        limit = threading.Timer(_PATIENCE, kill)
         limit.start()
         try:
             assert guest.stdout is not None
@@ -154,8 +180,8 @@ def _boot(built: Path, initrd: Path, socket: Path, say: Callable[[str], None]) -
                 said.append(line)
                 if line.startswith(("ok ", "not ok ", "Bail out!", "#")):
                     say(line.rstrip())
-            guest.wait()
         finally:
             limit.cancel()
-            guest.kill()
+            kill()
+            guest.wait()
     return "".join(said), log.read_text(errors="replace")

@@ -68,16 +68,31 @@ void cdma_put_file(struct cdma_file *file)
 	kref_put(&file->ref, free_file);
 }
 
-/* Where in its buffer an address is; the beat with an error may begin before the buffer. */
-static u64 fault_of(const struct cdma_job *job, u64 address)
+/* Where in its buffer an error was met; the beat with it may begin before the buffer. */
+static u64 fault_of(const struct cdma_job *job, const struct cdma_result *result)
 {
 	const struct cdma_request *request = &job->request;
+	bool device = request->direction == CDMA_OFFLOAD;
+	u64 base;
 
-	if (address - job->host < request->host_bytes)
-		return address - job->host;
-	if (address - request->device < request->bytes)
-		return address - request->device;
-	return 0;
+	switch (result->status) {
+	case CDMA_STATUS_READ_SLVERR:
+	case CDMA_STATUS_READ_DECERR:
+		break;
+	case CDMA_STATUS_WRITE_SLVERR:
+	case CDMA_STATUS_WRITE_DECERR:
+	case CDMA_STATUS_CAPACITY:
+		device = !device;
+		break;
+	case CDMA_STATUS_ALIGNMENT:
+		/* Pages of the host are aligned. */
+		device = true;
+		break;
+	default:
+		return CDMA_NO_FAULT;
+	}
+	base = device ? request->device : job->host;
+	return result->address < base ? 0 : result->address - base;
 }
 
 /* Ends the oldest job of a direction. */
@@ -96,7 +111,7 @@ static void finish(struct cdma_device *cd, unsigned int direction, const struct 
 		.cookie = job->request.cookie,
 		.bytes_read = result->bytes_read,
 		.bytes_written = min(result->bytes_written, room),
-		.fault = result->address ? fault_of(job, result->address) : CDMA_NO_FAULT,
+		.fault = fault_of(job, result),
 		.cycles = result->cycles,
 		.literals = result->literals,
 		.status = result->status,

@@ -72,8 +72,8 @@ class _Device:
         with contextlib.suppress(Gone):
             while True:
                 works = await self._works()
-                for queue in self._guest.wait(0 if works else None):
-                    await self._serve(queue)
+                for queue, count in self._guest.wait(0 if works else None):
+                    await self._serve(queue, count)
                 self._share()
                 if works:
                     await self._bench.after(_STEP)
@@ -91,12 +91,12 @@ class _Device:
             host.hold(memory.bytes)
             host.allow(memory.first, memory.end - memory.first)
 
-    async def _serve(self, queue: Queue) -> None:
+    async def _serve(self, queue: Queue, count: int) -> None:
         memory = self._guest.memory
         if memory is None:
             raise ValueError("the guest uses a queue before it has handed over its memory")
         if queue is self._guest.queues[COMMANDS]:
-            await self._function.serve(queue, memory)
+            await self._function.serve(queue, memory, count)
             self._until = self._bench.cycles + _QUIET
         self._send()
         self._bench.checks = self._function.accesses

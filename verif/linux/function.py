@@ -47,9 +47,16 @@ class Function:
         #: Accesses to registers, and interrupts.
         self.accesses = self.interrupts = 0
 
-    async def serve(self, queue: Queue, guest: GuestMemory) -> None:
-        """Does what the guest asks for, in order."""
-        while (chain := queue.take(guest)) is not None:
+    async def serve(self, queue: Queue, guest: GuestMemory, count: int) -> None:
+        """Does what the guest has asked for ``count`` times, in order.
+
+        There may be more in the queue: but the kernel expects no answer to what it has not spoken of yet, and loses one that
+        comes before.
+        """
+        for _ in range(count):
+            chain = queue.take(guest)
+            if chain is None:
+                break
             queue.give(guest, chain, await self._answer(chain))
 
     async def _answer(self, chain: Chain) -> bytes:

@@ -32,7 +32,7 @@ _BAD_BYTE = SIZE - 256
 _BEGIN = "the driver comes now"
 _MEMORY = "64M"
 #: Seconds within which the guest must halt, and the device listen.
-_PATIENCE = 300
+_PATIENCE = 120
 #: Lines of what guest and kernel said last that are shown after a failure.
 _LINES = 150
 #: What a kernel says when something is wrong with it.
@@ -155,8 +155,9 @@ def _boot(built: Path, initrd: Path, socket: Path, say: Callable[[str], None]) -
     with as_file(files(__package__) / "ptrace.c") as source:
         _compile(source, before, "-shared", "-fPIC")
     said = []
-    with log.open("wb") as errors:
-        guest = subprocess.Popen(
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(
             command,
             env={**os.environ, "LD_PRELOAD": str(before)},
             stdin=subprocess.DEVNULL,
@@ -165,14 +166,9 @@ def _boot(built: Path, initrd: Path, socket: Path, say: Callable[[str], None]) -
             text=True,
             errors="replace",
             start_new_session=True,
-        )
-
-        def kill() -> None:
-            # Its processes, too.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(guest.pid, signal.SIGKILL)
-
-        limit = threading.Timer(_PATIENCE, kill)
+        ) as guest,
+    ):
+        limit = threading.Timer(_PATIENCE, _kill, [guest])
         limit.start()
         try:
             assert guest.stdout is not None
@@ -182,6 +178,11 @@ def _boot(built: Path, initrd: Path, socket: Path, say: Callable[[str], None]) -
                     say(line.rstrip())
         finally:
             limit.cancel()
-            kill()
-            guest.wait()
+            _kill(guest)
     return "".join(said), log.read_text(errors="replace")
+
+
+def _kill(guest: subprocess.Popen[str]) -> None:
+    """Ends a guest with its processes."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(guest.pid, signal.SIGKILL)

@@ -7,6 +7,7 @@ import os
 import select
 import socket
 import struct
+import sys
 from collections.abc import Iterator
 
 from .guest import GuestMemory, Queue
@@ -44,8 +45,8 @@ class VhostUser:
         self.memory: GuestMemory | None = None
         self.queues: dict[int, Queue] = {}
 
-    def wait(self, seconds: float | None) -> Iterator[Queue]:
-        """Waits for the guest, without end if ``seconds`` is None; yields the queues in which there may be something."""
+    def wait(self, seconds: float | None) -> Iterator[tuple[Queue, int]]:
+        """Waits for the guest, without end if ``seconds`` is None; yields each queue that it speaks of, and how often."""
         kicks = {queue.kick: queue for queue in self.queues.values() if queue.kick >= 0}
         messages = self._connection.fileno()
         ready, _, _ = select.select([messages, *kicks], [], [], seconds)
@@ -53,8 +54,7 @@ class VhostUser:
             if file == messages:
                 self._receive()
             else:
-                os.read(file, 8)
-                yield kicks[file]
+                yield kicks[file], int.from_bytes(os.read(file, 8), sys.byteorder)
 
     def _receive(self) -> None:
         header, files = self._read_header()

@@ -15,7 +15,7 @@ from cdma.verif.linux.config_space import ConfigSpace
 from cdma.verif.linux.function import INTERRUPTS, MEMORY, REGISTERS, Function
 from cdma.verif.linux.guest import GuestMemory, Queue
 from cdma.verif.linux.vhost_user import Gone, VhostUser
-from tests.support.guest import CONFIG_READ, CONFIG_WRITE, FILL, FIRST, READ, SIZE, WRITE, Guest
+from tests.support.guest import COMMANDS, CONFIG_READ, CONFIG_WRITE, FILL, FIRST, READ, SIZE, WRITE, Guest
 
 _MSI_CONTROL, _MSI_DATA = 0x42, 0x4C
 
@@ -41,11 +41,12 @@ class _Machine:
         self.function = function
         self.device = VhostUser(self._other)
         self.socket = mine
-        self.guest = Guest(mine, self._serve)
+        self.guest = Guest(mine, self.serve)
 
-    def _serve(self) -> None:
-        for queue in self.device.wait(1):
-            asyncio.run(self.function.serve(queue, self.memory))
+    def serve(self) -> None:
+        """Has the device do what it has been told."""
+        for queue, count in self.device.wait(1):
+            asyncio.run(self.function.serve(queue, self.memory, count))
 
     @property
     def memory(self) -> GuestMemory:
@@ -144,6 +145,18 @@ def test_an_interrupt_waits_for_a_buffer(machine: _Machine, guest: Guest) -> Non
             guest.offer(INTERRUPTS, b"", 20)
         machine.send()
         assert guest.used(INTERRUPTS) == guest.given[INTERRUPTS]
+
+
+def test_what_the_guest_has_not_spoken_of_waits(machine: _Machine, guest: Guest) -> None:
+    read = struct.pack("<BBHIQ", READ, REGISTERS, 0, 4, 0)
+    for _ in range(2):
+        guest.offer(COMMANDS, read, 4)
+    os.eventfd_write(guest.kicks[COMMANDS], 1)
+    machine.serve()
+    assert guest.used(COMMANDS) == 1
+    os.eventfd_write(guest.kicks[COMMANDS], 1)
+    machine.serve()
+    assert guest.used(COMMANDS) == 2
 
 
 def test_a_guest_that_goes_is_noticed(machine: _Machine) -> None:

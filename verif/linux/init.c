@@ -1,35 +1,11 @@
-/*
- * The only program of the guest: loads the driver, tries it, and says in TAP how that went.
- *
- * BAD_BYTE is an address of the accelerator's memory that is answered with an error, and BEGIN what the log has where the
- * driver is loaded first. /vectors has a tensor, and the
- * stream that the golden model makes of it.
- */
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mount.h>
-#include <sys/reboot.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-
-#include "libcdma.h"
-
-#define DEVICE "/dev/cdma0"
-#define PAGE 4096u
+/* The only program of the guest: loads the driver, tries it, and says in TAP how that went. */
+#include "trial.h"
 
 static int tests;
 
-struct blob {
-    unsigned char *bytes;
-    size_t size;
-};
+struct blob tensor, stream;
 
-static struct blob tensor, stream;
-
-static void say(int holds, const char *what) {
+void say(int holds, const char *what) {
     printf("%s %d - %s\n", holds ? "ok" : "not ok", ++tests, what);
     fflush(stdout);
 }
@@ -40,8 +16,7 @@ static void end(void) {
     for (;;) pause();
 }
 
-/* What a test cannot go on without. */
-static void need(int holds, const char *what) {
+void need(int holds, const char *what) {
     if (!holds) {
         printf("Bail out! %s: %s\n", what, strerror(errno));
         fflush(stdout);
@@ -62,52 +37,42 @@ static struct blob read_file(const char *path) {
     return blob;
 }
 
-static int write_text(const char *path, const char *text) {
+int write_text(const char *path, const char *text) {
     const int file = open(path, O_WRONLY);
     const int wrote = file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text);
     if (file >= 0) close(file);
     return wrote ? 0 : -1;
 }
 
-static int load_module(void) {
-    const int file = open("/cdma.ko", O_RDONLY);
-    const int status = (int)syscall(SYS_finit_module, file, "", 0);
-    close(file);
-    return status;
-}
+int equal(const void *found, const void *wanted, size_t size) { return memcmp(found, wanted, size) == 0; }
 
-static int unload_module(void) { return (int)syscall(SYS_delete_module, "cdma", O_NONBLOCK); }
-
-static int equal(const void *found, const void *wanted, size_t size) { return memcmp(found, wanted, size) == 0; }
-
-static struct cdma_user attach(void) {
+struct cdma_user attach(void) {
     struct cdma_user cdma;
     need(cdma_attach(&cdma, DEVICE) == 0, DEVICE);
     return cdma;
 }
 
-/* The tensor in the accelerator's memory. */
-static uint64_t place(struct cdma_user *cdma) {
+uint64_t place(struct cdma_user *cdma) {
     uint64_t address = 0;
     need(cdma_allocate(cdma, tensor.size, &address) == 0, "accelerator memory");
     need(cdma_store(cdma, address, tensor.bytes, tensor.size) == 0, "storing the tensor");
     return address;
 }
 
-static void *cleared(size_t size) {
+void *cleared(size_t size) {
     void *memory = calloc(1, size);
     need(memory != NULL, "memory");
     return memory;
 }
 
-static int holds_tensor(struct cdma_user *cdma, uint64_t address) {
+int holds_tensor(struct cdma_user *cdma, uint64_t address) {
     unsigned char *found = cleared(tensor.size);
     const int same = cdma_load(cdma, address, found, tensor.size) == 0 && equal(found, tensor.bytes, tensor.size);
     free(found);
     return same;
 }
 
-static struct cdma_request request_of(enum cdma_direction direction, uint64_t device, void *host, uint64_t host_bytes) {
+struct cdma_request request_of(enum cdma_direction direction, uint64_t device, void *host, uint64_t host_bytes) {
     struct cdma_request request;
     memset(&request, 0, sizeof request);
     request.direction = direction;
@@ -119,7 +84,7 @@ static struct cdma_request request_of(enum cdma_direction direction, uint64_t de
     return request;
 }
 
-static int child_succeeds(void (*job)(void)) {
+int child_succeeds(void (*job)(void)) {
     int status = 0;
     const pid_t child = fork();
     if (child == 0) {
@@ -128,6 +93,15 @@ static int child_succeeds(void (*job)(void)) {
     }
     return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
+
+static int load_module(void) {
+    const int file = open("/cdma.ko", O_RDONLY);
+    const int status = (int)syscall(SYS_finit_module, file, "", 0);
+    close(file);
+    return status;
+}
+
+static int unload_module(void) { return (int)syscall(SYS_delete_module, "cdma", O_NONBLOCK); }
 
 /* ---- one process ---- */
 
@@ -421,6 +395,8 @@ int main(void) {
     cdma_detach(&cdma);
     all_is_free();
     bus_errors();
+    stress();
+    all_is_free();
     unplug();
     cdma = attach();
     there_and_back(&cdma);

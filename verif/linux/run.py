@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -28,11 +28,13 @@ __all__ = ["run"]
 #: An address of the accelerator's memory that is answered with an error.
 _BAD_BYTE = SIZE - 256
 
+#: The sources of the guest's program.
+_PROGRAM = ("init.c", "stress.c")
 #: What the kernel's log has where the driver is loaded first: what comes before is the kernel's own.
 _BEGIN = "the driver comes now"
 _MEMORY = "64M"
 #: Seconds within which the guest must halt, and the device listen.
-_PATIENCE = 120
+_PATIENCE = 300
 #: Lines of what guest and kernel said last that are shown after a failure.
 _LINES = 150
 #: What a kernel says when something is wrong with it.
@@ -112,22 +114,23 @@ def _initrd(design: EngineDesign, built: Path, folder: Path) -> Path:
     with as_file(files("cdma.sim.engine.driver")) as driver:
         module = build_module(built, driver, folder)
         program = folder / "init"
-        with as_file(files(__package__) / "init.c") as source:
-            includes = [f"-I{driver}", f"-I{driver / 'linux'}"]
+        with as_file(files(__package__)) as own:
             values = [f"-DBAD_BYTE={_BAD_BYTE}u", f'-DBEGIN="{_BEGIN}"']
-            _compile(source, program, "-static", *values, *includes)
+            includes = [f"-I{driver}", f"-I{driver / 'linux'}"]
+            sources = [own / name for name in _PROGRAM]
+            _compile(sources, program, "-static", *values, *includes)
     contents = {"init": program.read_bytes(), "cdma.ko": module.read_bytes(), **vectors(design.config)}
     path = folder / "initrd"
     path.write_bytes(archive(contents))
     return path
 
 
-def _compile(source: Path, output: Path, *options: str) -> None:
+def _compile(sources: Sequence[Path], output: Path, *options: str) -> None:
     warnings = ("-Wall", "-Wextra", "-Werror")
-    command = ["gcc", "-std=gnu11", "-O1", *warnings, *options, "-o", str(output), str(source)]
+    command = ["gcc", "-std=gnu11", "-O1", *warnings, *options, "-o", str(output), *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise KernelError(f"{source.name} cannot be compiled:\n{done.stderr}")
+        raise KernelError(f"{output.name} cannot be compiled:\n{done.stderr}")
 
 
 def _wait_for(socket: Path, device: Future[Outcome]) -> None:
@@ -153,7 +156,7 @@ def _boot(built: Path, initrd: Path, socket: Path, say: Callable[[str], None]) -
     ]
     log, before = initrd.with_name("log"), initrd.with_name("ptrace.so")
     with as_file(files(__package__) / "ptrace.c") as source:
-        _compile(source, before, "-shared", "-fPIC")
+        _compile([source], before, "-shared", "-fPIC")
     said = []
     with (
         log.open("wb") as errors,

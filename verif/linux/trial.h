@@ -1,0 +1,47 @@
+/*
+ * What the tests of the guest share. BAD_BYTE is an address of the accelerator's memory that is answered with an error, and
+ * BEGIN what the log has where the driver is loaded first. /vectors has a tensor, and the stream that the golden model makes
+ * of it.
+ */
+#ifndef TRIAL_H
+#define TRIAL_H
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "libcdma.h"
+
+#define DEVICE "/dev/cdma0"
+#define PAGE 4096u
+
+struct blob {
+    unsigned char *bytes;
+    size_t size;
+};
+
+extern struct blob tensor, stream;
+
+void say(int holds, const char *what);
+/* What a test cannot go on without. */
+void need(int holds, const char *what);
+int write_text(const char *path, const char *text);
+int equal(const void *found, const void *wanted, size_t size);
+void *cleared(size_t size);
+struct cdma_user attach(void);
+/* The tensor in the accelerator's memory. */
+uint64_t place(struct cdma_user *cdma);
+int holds_tensor(struct cdma_user *cdma, uint64_t address);
+struct cdma_request request_of(enum cdma_direction direction, uint64_t device, void *host, uint64_t host_bytes);
+int child_succeeds(void (*job)(void));
+
+/* stress.c */
+void stress(void);
+
+#endif

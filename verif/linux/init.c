@@ -274,6 +274,10 @@ static void leave_in_flight(void) {
         const struct cdma_request request = request_of(CDMA_OFFLOAD, from, host, stream.size);
         need(cdma_submit_transfer(&cdma, &request) == 0, "submitting");
     }
+}
+
+static void die_in_flight(void) {
+    leave_in_flight();
     kill(getpid(), SIGKILL);
 }
 
@@ -312,7 +316,7 @@ static void processes(struct cdma_user *cdma) {
         well &= waitpid(children[k], &status, 0) == children[k] && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
     say(well, "two processes at once get their own bytes");
-    say(!child_succeeds(leave_in_flight) && holds_tensor(cdma, others),
+    say(!child_succeeds(die_in_flight) && holds_tensor(cdma, others),
         "a process that is killed with transfers in flight harms no other");
 }
 
@@ -404,5 +408,8 @@ int main(void) {
     leaks();
     say(unload_module() == 0, "the driver is unloaded");
     say(load_module() == 0 && unload_module() == 0, "the driver is loaded and unloaded again");
+    /* And halt while something is in flight. */
+    need(load_module() == 0, "loading the driver");
+    leave_in_flight();
     end();
 }

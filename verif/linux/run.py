@@ -33,6 +33,9 @@ _PROGRAM = ("init.c", "stress.c")
 #: What the kernel's log has where the driver is loaded first: what comes before is the kernel's own.
 _BEGIN = "the driver comes now"
 _MEMORY = "64M"
+#: By which the kernel counts its microseconds while it waits for a register, 40,000 of them; it calculates with 32 bits. Some
+#: six times what a processor does: then a device that others keep from running has a quarter of a second.
+_LOOPS = 160_000_000
 #: Seconds within which the guest must halt, and the device listen.
 _PATIENCE = 300
 #: Lines of what guest and kernel said last that are shown after a failure.
@@ -69,13 +72,14 @@ def run(design: EngineDesign, *, seed: int = 1, say: Callable[[str], None] = pri
         )
         _wait_for(socket, device)
         booted = time.monotonic()
-        said, log = _boot(built, initrd, socket, say)
+        said, log, halts = _boot(built, initrd, socket, say)
         halted = time.monotonic()
         outcome, objection = _result(device)
     results = [line for line in said.splitlines() if line.startswith(("ok ", "not ok "))]
     _, _, own = (said + log).partition(_BEGIN)
     complaints = [line for line in own.splitlines() if any(word in line for word in _COMPLAINTS)]
     for holds, what in (
+        (halts, "the guest halts with transfers in flight"),
         (not complaints, "the kernel complains of nothing"),
         (outcome is not None, "the engine keeps to the rules of AXI"),
     ):
@@ -142,8 +146,8 @@ def _wait_for(socket: Path, device: Future[Outcome]) -> None:
         time.sleep(0.02)
 
 
-def _boot(built: Path, initrd: Path, socket: Path, say: Callable[[str], None]) -> tuple[str, str]:
-    """Boots the guest until it halts; what its program says, line by line as it comes, and what its kernel says."""
+def _boot(built: Path, initrd: Path, socket: Path, say: Callable[[str], None]) -> tuple[str, str, bool]:
+    """Boots the guest; what its program says, line by line as it comes, what its kernel says, and whether it halts."""
     # The kernel waits for the device by doing something, so that the device goes first where there are few processors. Where
     # addresses are random, its memory has a gap that it takes for memory.
     command = [
@@ -151,6 +155,7 @@ def _boot(built: Path, initrd: Path, socket: Path, say: Callable[[str], None]) -
         str(built / "linux"),
         f"mem={_MEMORY}",
         f"initrd={initrd}",
+        f"lpj={_LOOPS}",
         *("rdinit=/init", "con=null", "con0=null,fd:1"),
         f"virtio_uml.device={socket}:{DEVICE_ID}",
     ]
@@ -179,10 +184,11 @@ def _boot(built: Path, initrd: Path, socket: Path, say: Callable[[str], None]) -
                 said.append(line)
                 if line.startswith(("ok ", "not ok ", "Bail out!", "#")):
                     say(line.rstrip())
+            halts = guest.wait() == 0
         finally:
             limit.cancel()
             _kill(guest)
-    return "".join(said), log.read_text(errors="replace")
+    return "".join(said), log.read_text(errors="replace"), halts
 
 
 def _kill(guest: subprocess.Popen[str]) -> None:

@@ -73,7 +73,8 @@ static irqreturn_t cdma_interrupt(int irq, void *context)
 	struct cdma_device *cd = context;
 
 	mutex_lock(&cd->lock);
-	cdma_collect(cd);
+	if (!cd->gone)
+		cdma_collect(cd);
 	mutex_unlock(&cd->lock);
 	return IRQ_HANDLED;
 }
@@ -224,7 +225,26 @@ put:
 	return err;
 }
 
-/* Files may stay open: whatever they ask for from now on fails, and their jobs have ended. */
+/* Whatever files ask for from now on fails, and their jobs have ended. */
+static void end_engine(struct cdma_device *cd)
+{
+	mutex_lock(&cd->lock);
+	if (!cd->gone) {
+		cd->gone = true;
+		cdma_collect(cd);
+		stop_engine(cd);
+		cdma_end_all(cd);
+	}
+	mutex_unlock(&cd->lock);
+}
+
+/* The machine halts, or another kernel starts: the engine must be at rest. */
+static void cdma_shutdown(struct pci_dev *pdev)
+{
+	end_engine(pci_get_drvdata(pdev));
+}
+
+/* Files may stay open. */
 static void cdma_remove(struct pci_dev *pdev)
 {
 	struct cdma_device *cd = pci_get_drvdata(pdev);
@@ -233,12 +253,7 @@ static void cdma_remove(struct pci_dev *pdev)
 	ida_free(&cdma_numbers, cd->number);
 	free_irq(pci_irq_vector(pdev, 0), cd);
 	pci_free_irq_vectors(pdev);
-	mutex_lock(&cd->lock);
-	cd->gone = true;
-	cdma_collect(cd);
-	stop_engine(cd);
-	cdma_end_all(cd);
-	mutex_unlock(&cd->lock);
+	end_engine(cd);
 	pci_clear_master(pdev);
 	cdma_put_device(cd);
 }
@@ -254,6 +269,7 @@ static struct pci_driver cdma_driver = {
 	.id_table = cdma_ids,
 	.probe = cdma_probe,
 	.remove = cdma_remove,
+	.shutdown = cdma_shutdown,
 };
 module_pci_driver(cdma_driver);
 

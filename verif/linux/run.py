@@ -33,8 +33,8 @@ _PROGRAM = ("init.c", "stress.c")
 #: What the kernel's log has where the driver is loaded first: what comes before is the kernel's own.
 _BEGIN = "the driver comes now"
 _MEMORY = "64M"
-#: By which the kernel counts its microseconds while it waits for a register, 40,000 of them; it calculates with 32 bits. Some
-#: six times what a processor does: then a device that others keep from running has a quarter of a second.
+#: By which the kernel counts its microseconds while it waits for a register, 40,000 of them; it calculates with 32 bits.
+#: Some six times what a processor does: then a device that others keep from running has a quarter of a second.
 _LOOPS = 160_000_000
 #: Seconds within which the guest must halt, and the device listen.
 _PATIENCE = 300

@@ -42,14 +42,6 @@ CONFIGS = {
         crc=True,
     ),
     "units": dataclasses.replace(_SMALL, units=2, stripe_bytes=256),
-    "fields in units": dataclasses.replace(
-        _SMALL,
-        format=Format(16, 32, 3, (127, 126), field_bits=8, rotate=1, zero=True, align=4),
-        lanes=8,
-        crc=True,
-        units=2,
-        stripe_bytes=256,
-    ),
     "pipelined": dataclasses.replace(
         _SMALL,
         format=Format(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Mode, RecordField, Status
+from cdma.hdl.spec.shape_record import SHAPE_RECORD
 
 from .document import Heading, Paragraph, Part, Table
 from .register_drawing import bit_range
@@ -23,6 +24,8 @@ def record_document() -> list[Part]:
         Heading("Descriptor", 3),
         _fields(DESCRIPTOR),
         _choices("mode", Mode),
+        Heading("Extension of a descriptor with a shape", 3),
+        _fields(SHAPE_RECORD),
         Heading("Completion", 3),
         _fields(COMPLETION),
         _choices("status", Status),

@@ -16,6 +16,7 @@ from .protection import PROTECTIONS
 from .quantisation import NUMBERS, Quantisation
 from .records import RecordOptions
 from .settings import check_settings, own_settings, setting, split_settings
+from .shape import MAX_DIMENSIONS
 from .sideband import SIDEBAND_USER_BITS, Sideband
 from .slices import check_slices, slices_row, slices_setting
 from .splitting import splittable
@@ -100,6 +101,8 @@ class EngineConfig:
     ``lossy``
         The type of the numbers that an error-bounded stage makes integers of, as wide as words, where a descriptor has a
         step: ``"fp32"``, ``"bf16"`` or ``"fp16"``; or ``"none"`` for no stage. See docs/lossy.md.
+    ``dimensions``
+        The most dimensions of a tile in device memory, above its contiguous rows. See docs/tiles.md.
     """
 
     format: StreamFormat = Format()
@@ -196,6 +199,12 @@ class EngineConfig:
         metavar="TYPE",
     )
     keep_nonzero: bool = setting(False, "no number but zero becomes the integer 0")
+    dimensions: int = setting(
+        0,
+        "dimensions of a shape in device memory, above its row; 0: descriptors have none",
+        allowed=range(MAX_DIMENSIONS + 1),
+        why="the extension of a descriptor has room for so many",
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
@@ -211,6 +220,7 @@ class EngineConfig:
         self._check_guards()
         self._check_lossy()
         self._check_units()
+        self._check_dimensions()
 
     def _check_buffers(self) -> None:
         least = (2 * self.burst_beats - 1).bit_length()
@@ -303,6 +313,20 @@ class EngineConfig:
         if reason := splittable(self.format):
             raise ParameterError(f"units is {self.units}; it must be 1, because {reason}")
 
+    def _check_dimensions(self) -> None:
+        if not self.dimensions:
+            return
+        if self.units > 1:
+            raise ParameterError(
+                f"dimensions is {self.dimensions} with {self.units} units; it must be 0, because a row would be cut into "
+                "the stripes of several ports"
+            )
+        if self.realign:
+            raise ParameterError(
+                f"dimensions is {self.dimensions} with alignment 'word'; it must be 0, because rows follow one another in "
+                "whole beats"
+            )
+
     @property
     def codec(self) -> CodecConfig:
         """The codec of a channel: its table, if any, is an input, because a channel chooses it per descriptor."""
@@ -321,7 +345,7 @@ class EngineConfig:
     @property
     def records(self) -> RecordOptions:
         """The options that descriptors and completions have fields of."""
-        return RecordOptions(crc=self.crc, lossy=self.lossy != LOSSY[0])
+        return RecordOptions(crc=self.crc, lossy=self.lossy != LOSSY[0], dimensions=self.dimensions)
 
     def settings(self) -> dict[str, Any]:
         """All parameters, those of the format and of the sideband among them, as plain values; :meth:`from_settings` reads
@@ -368,6 +392,7 @@ class EngineConfig:
             ),
             **({"crc": "CRC-32C of raw bytes"} if self.crc else {}),
             **self._describe_lossy(),
+            **({"shapes": f"{self.dimensions} dimensions above the row"} if self.dimensions else {}),
             "registers": "yes" if self.registers else "no",
             **({"pipelined": "yes"} if self.pipelined else {}),
             **slices_row(self.register_slices),

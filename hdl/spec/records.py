@@ -9,6 +9,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from .shape import MAX_DIMENSIONS
+
 __all__ = [
     "ALL_OPTIONS",
     "COMPLETION",
@@ -107,6 +109,8 @@ class Status(enum.IntEnum):
     #: Numbers of an offload with a step are NaN, infinite or too large for it; ``range_count`` and ``range_first`` say more.
     #: All data are written.
     LOSSY_RANGE = 22
+    #: The shape is none, does not have ``length`` bytes, or may overlap itself where it is written.
+    SHAPE = 23
 
 
 #: What a descriptor that was not refused can end with, in the order in which it counts. Those of a group exclude each other.
@@ -137,11 +141,12 @@ class RecordField:
 
 @dataclass(frozen=True)
 class RecordOptions:
-    """The options of an engine that have fields of their own: a ``crc``, and a ``lossy`` stage. Without an option its fields
-    are reserved."""
+    """The options of an engine that have fields of their own: a ``crc``, a ``lossy`` stage, the ``dimensions`` of shapes.
+    Without an option its fields are reserved."""
 
     crc: bool = False
     lossy: bool = False
+    dimensions: int = 0
 
 
 def _record(*fields: tuple[str, int, str]) -> tuple[RecordField, ...]:
@@ -172,9 +177,18 @@ def descriptor_fields(options: RecordOptions) -> tuple[RecordField, ...]:
         "0: without loss. Otherwise the data are numbers, and integers in the stream: the exponent of the step as a number "
         "stores it, with its bias. Must be 0 where `engine.limits.lossy` is 0.",
     )
+    shaped = (
+        "shaped",
+        1,
+        "1: the next entry of the ring is the extension that says a shape in device memory. Must be 0 where "
+        "`engine.dev_port.dimensions` is 0.",
+    )
     zero = "Must be 0."
+    free_flags = 7 - options.crc - bool(options.dimensions)
     rest = (
-        *((check_crc, ("reserved_flags", 6, zero)) if options.crc else (("reserved_flags", 7, zero),)),
+        *((check_crc,) if options.crc else ()),
+        ("reserved_flags", free_flags, zero),
+        *((shaped,) if options.dimensions else ()),
         *((step,) if options.lossy else ()),
         *(
             (("reserved_middle", 16 - STEP_BITS * options.lossy, zero), crc, ("reserved", 96, zero))
@@ -258,7 +272,7 @@ def completion_fields(options: RecordOptions) -> tuple[RecordField, ...]:
 
 
 #: With all fields that any engine has: software, which serves every engine, knows these.
-ALL_OPTIONS = RecordOptions(crc=True, lossy=True)
+ALL_OPTIONS = RecordOptions(crc=True, lossy=True, dimensions=MAX_DIMENSIONS)
 NO_OPTIONS = RecordOptions()
 DESCRIPTOR = descriptor_fields(ALL_OPTIONS)
 COMPLETION = completion_fields(ALL_OPTIONS)

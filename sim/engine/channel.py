@@ -9,10 +9,14 @@ from dataclasses import dataclass, replace
 from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import DESCRIPTOR, RECORD_BYTES, Mode, Status
+from cdma.hdl.spec.shape import Shape
+from cdma.hdl.spec.shape_record import SHAPE_RECORD
 
 from .descriptors import Completion, unpack
 from .memory import BusError
 from .port import Port
+from .shaped import fill_of, joined
+from .tiles import gathered
 from .transfer import Outcome, TransferRules
 
 __all__ = ["ChannelModel", "ErrorRecord"]
@@ -162,22 +166,46 @@ class ChannelModel:
             return True
         if not self.settings("control.ring_enable") or self.head == self.settings("ring_tail.value"):
             return False
-        address = self._slot("ring_base", self.head)
-        self.head = self.head + 1 & 2 * self.config.ring_entries - 1
-        if not self.host.space.allows(address, RECORD_BYTES):
-            self._finish(Completion(0, Status.WINDOW, address=address), interrupt=True)
-            return True
-        try:
-            self._complete(self.host.memory.read(address, RECORD_BYTES))
-        except BusError as error:
-            status = Status.FETCH_DECERR if error.response == "DECERR" else Status.FETCH_SLVERR
-            self._finish(Completion(0, status, address=address), interrupt=True)
+        raw = self._fetch(self.head)
+        entries = 1
+        if isinstance(raw, bytes) and self.config.dimensions and unpack(DESCRIPTOR, raw)["shaped"]:
+            following = self._following(self.head)
+            if following == self.settings("ring_tail.value"):
+                # The extension is not there yet.
+                return False
+            extension, entries = self._fetch(following), 2
+            raw = raw + extension if isinstance(extension, bytes) else extension
+        for _ in range(entries):
+            self.head = self._following(self.head)
+        if isinstance(raw, bytes):
+            self._complete(raw)
+        else:
+            self._finish(raw, interrupt=True)
         return True
 
+    def _following(self, index: int) -> int:
+        return index + 1 & 2 * self.config.ring_entries - 1
+
+    def _fetch(self, index: int) -> bytes | Completion:
+        """Returns an entry of the ring, or the completion that says why it cannot be fetched."""
+        address = self._slot("ring_base", index)
+        if not self.host.space.allows(address, RECORD_BYTES):
+            return Completion(0, Status.WINDOW, address=address)
+        try:
+            return self.host.memory.read(address, RECORD_BYTES)
+        except BusError as error:
+            status = Status.FETCH_DECERR if error.response == "DECERR" else Status.FETCH_SLVERR
+            return Completion(0, status, address=address)
+
     def _complete(self, raw: bytes) -> None:
-        values = unpack(DESCRIPTOR, raw)
-        refusal = self.rules.refusal(values, self.source.space, self.sink.space)
-        completion = _completion(values["tag"], refusal) if refusal else self._carry_out(values)
+        """Carries out a descriptor, which has its extension after it if it is ``shaped``."""
+        values = unpack(DESCRIPTOR, raw[:RECORD_BYTES])
+        extension = None
+        if values["shaped"] and self.config.dimensions:
+            extension = unpack(SHAPE_RECORD, raw[RECORD_BYTES:])
+        refusal = self.rules.refusal(values, self.source.space, self.sink.space, extension)
+        shape = None if extension is None else self.rules.shape(extension)
+        completion = _completion(values["tag"], refusal) if refusal else self._carry_out(values, shape)
         self._finish(completion, bool(values["interrupt"]))
 
     def _finish(self, completion: Completion, interrupt: bool) -> None:
@@ -193,17 +221,23 @@ class ChannelModel:
             counters["errors"] += 1
             self._fail(ErrorRecord(completion.status, completion.tag, completion.address), extra=False)
 
-    def _carry_out(self, d: dict[str, int]) -> Completion:
-        counters, count = self.counters, self.rules.bytes_read(d)
+    def _carry_out(self, d: dict[str, int], shape: Shape | None) -> Completion:
+        counters, count = self.counters, self.rules.bytes_read(d, shape)
+        of_source, of_sink = (shape, None) if self.rules.compressing else (None, shape)
         try:
-            data = self.source.read(d["source"], count)
+            data = self._read(d, count, of_source)
         except BusError as error:
             status = Status.READ_DECERR if error.response == "DECERR" else Status.READ_SLVERR
             return Completion(d["tag"], status, bytes_read=count, address=error.address)
-        outcome = self.rules.outcome(d, data, self.table())
-        failed = self.sink.write(d["destination"], outcome.written, self.config.burst_beats)
-        read_beats = self.source.beats(d["source"], count)
-        write_beats = self.sink.beats(d["destination"], outcome.bytes_written)
+        outcome = replace(self.rules.outcome(d, data, self.table()), bytes_read=count)
+        parts = [(d["destination"], outcome.written)]
+        if of_sink is not None:
+            parts = list(joined(d["destination"], of_sink, outcome.written))
+            outcome = replace(outcome, scattered=sum(len(part) for _, part in parts))
+        failures = [self.sink.write(address, part, self.config.burst_beats) for address, part in parts]
+        failed = next((failure for failure in failures if failure is not None), None)
+        read_beats = self.source.beats(0 if of_source else d["source"], count)
+        write_beats = sum(self.sink.beats(address, len(part)) for address, part in parts)
         counters["read_beats"] += read_beats
         counters["write_beats"] += write_beats
         if d["mode"] != Mode.RAW:
@@ -214,6 +248,16 @@ class ChannelModel:
             status = Status.WRITE_DECERR if failed.response == "DECERR" else Status.WRITE_SLVERR
             return replace(completion, status=status, address=failed.address)
         return completion
+
+    def _read(self, d: dict[str, int], count: int, shape: Shape | None) -> bytes:
+        """The data of a descriptor: those at its source, or of the shape there."""
+        if shape is None:
+            return self.source.read(d["source"], count)
+        return gathered(
+            shape,
+            lambda offset, run: self.source.read(d["source"] + offset, run),
+            fill_of(self.config, d, self.table()),
+        )
 
 
 def _completion(tag: int, outcome: Outcome, cycles: int = 0) -> Completion:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Mode, RecordField, Status
+from cdma.hdl.spec.shape import Shape
+from cdma.hdl.spec.shape_record import SHAPE_RECORD, shape_values
 
 __all__ = ["Completion", "Descriptor", "pack", "unpack"]
 
@@ -41,7 +43,12 @@ def unpack(record: tuple[RecordField, ...], raw: bytes | bytearray | memoryview)
 
 @dataclass(frozen=True)
 class Descriptor:
-    """One transfer; the fields are those of :data:`cdma.hdl.spec.records.DESCRIPTOR`."""
+    """One transfer; the fields are those of :data:`cdma.hdl.spec.records.DESCRIPTOR`.
+
+    ``shape``
+        Says what lies in device memory, from the source of an offload or the destination of a prefetch on; ``length`` is the
+        shape's.
+    """
 
     source: int
     destination: int
@@ -54,10 +61,16 @@ class Descriptor:
     check_crc: bool = False
     crc: int = 0
     step: int = 0
+    shape: Shape | None = None
 
     def pack(self) -> bytes:
-        """Returns the descriptor as it lies in memory."""
-        return pack(DESCRIPTOR, {field.name: int(getattr(self, field.name)) for field in fields(self)})
+        """Returns the descriptor as it lies in memory, with the extension that says its shape, if it has one."""
+        values = {
+            field.name: int(getattr(self, field.name)) for field in fields(self) if field.name != "shape"
+        }
+        if self.shape is None:
+            return pack(DESCRIPTOR, values)
+        return pack(DESCRIPTOR, values | {"shaped": 1}) + pack(SHAPE_RECORD, shape_values(self.shape))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, descriptor_fields
 from cdma.hdl.spec.registers.description import Access, Placed
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.registers.record_parts import record_parts
+from cdma.hdl.spec.registers.shape import shape_parts
+from cdma.hdl.spec.shape_record import SHAPE_RECORD
 
 from .channel import ChannelModel
 from .denials import Denials
@@ -185,7 +187,10 @@ class EngineModel:
         values: dict[str, int] = defaultdict(int)
         for part in record_parts(descriptor_fields(self.config.records), "flags"):
             values[part.record.name] |= self._field(f"push.{part.register}.{part.field}") << part.start
-        return pack(DESCRIPTOR, values)
+        extension: dict[str, int] = defaultdict(int)
+        for name, part in shape_parts() if self.config.dimensions else ():
+            extension[part.record.name] |= self._field(f"shape.{name}.{part.field}") << part.start
+        return pack(DESCRIPTOR, values) + pack(SHAPE_RECORD, extension)
 
     def _driven(self, placed: Placed) -> int:
         """Returns the read-only fields of a register."""

@@ -12,6 +12,8 @@ import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import DESCRIPTOR, LENGTH_BITS, Mode, Status, most_bytes
+from cdma.hdl.spec.shape import MAX_DIMENSIONS, Shape
+from cdma.hdl.spec.shape_record import shape_from
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import decode_packet, encode_packet
 from cdma.sim.codec.packed import from_memory, to_memory
@@ -22,6 +24,7 @@ from cdma.sim.lossy.words import integers_of, words_of
 
 from .crc import crc32c
 from .port import AddressSpace
+from .shaped import uses_reserved
 
 __all__ = ["DIRECTIONS", "Outcome", "TransferRules"]
 
@@ -59,11 +62,12 @@ class Outcome:
     crc: int = 0
     range_count: int = 0
     range_first: int = 0
+    scattered: int | None = None
 
     @property
     def bytes_written(self) -> int:
         """Bytes that are written."""
-        return len(self.written)
+        return len(self.written) if self.scattered is None else self.scattered
 
 
 class TransferRules:
@@ -79,35 +83,63 @@ class TransferRules:
         form = self.config.format
         return form.with_table(table if mode == Mode.FVC else (0,)[: form.table_size(at_run_time=True)])
 
-    def bytes_read(self, descriptor: Mapping[str, int]) -> int:
-        """Returns how many bytes a descriptor reads from its source."""
+    def bytes_read(self, descriptor: Mapping[str, int], shape: Shape | None = None) -> int:
+        """Returns how many bytes a descriptor reads from its source: without the padding of its ``shape``."""
+        if shape is not None and self.compressing:
+            return shape.moved
         return descriptor["compressed_length" if self._reads_compressed(descriptor) else "length"]
 
     def words(self, descriptor: Mapping[str, int]) -> int:
         """Returns how many words of raw data a descriptor has: with a step its integers are words."""
         return descriptor["length"] * 8 // self._length_bits(descriptor)
 
+    def shape(self, extension: Mapping[str, int]) -> Shape | None:
+        """Returns the shape that an extension says to this engine; None if it says none."""
+        return shape_from(extension, self.config.dimensions)
+
     def refusal(
-        self, descriptor: Mapping[str, int], source: AddressSpace, sink: AddressSpace
+        self,
+        descriptor: Mapping[str, int],
+        source: AddressSpace,
+        sink: AddressSpace,
+        extension: Mapping[str, int] | None = None,
     ) -> Outcome | None:
-        """Returns the first objection to a descriptor, in the order in which hardware looks; None to carry it out."""
+        """Returns the first objection to a descriptor, in the order in which hardware looks; None to carry it out.
+
+        The ``extension`` of one with a shape stands in the place of what the shape is in device memory: from its lowest byte
+        to its highest one.
+        """
         length, capacity = descriptor["length"], descriptor["capacity"]
         if self._uses_reserved(descriptor):
+            return Outcome(Status.RESERVED)
+        if extension is not None and uses_reserved(extension, self.config.dimensions):
             return Outcome(Status.RESERVED)
         if descriptor["mode"] > max(Mode):
             return Outcome(Status.RESERVED)
         if status := self._wrong_length(descriptor):
             return Outcome(status)
+        start = {name: descriptor[name] for name in ("source", "destination")}
+        size = {"source": self.bytes_read(descriptor), "destination": min(capacity, _MOST_BYTES)}
+        if extension is not None:
+            shape = self.shape(extension)
+            options = {"align": self.config.align("dev"), "dimensions": MAX_DIMENSIONS}
+            if (
+                shape is None
+                or shape.length != length
+                or shape.objection(**options, writes=not self.compressing)
+            ):
+                return Outcome(Status.SHAPE)
+            here = "source" if self.compressing else "destination"
+            start[here], size[here] = start[here] + shape.lowest, shape.span
         length_is_known = not self.compressing or (descriptor["mode"] == Mode.RAW and not descriptor["step"])
         if not capacity or (length_is_known and length > capacity):
-            return Outcome(Status.CAPACITY, address=(descriptor["destination"] + capacity) % 2**64)
+            return Outcome(Status.CAPACITY, address=(start["destination"] + capacity) % 2**64)
         for name, port in (("source", self.source), ("destination", self.sink)):
-            if descriptor[name] % self.config.align(port):
-                return Outcome(Status.ALIGNMENT, address=descriptor[name])
-        if not source.allows(descriptor["source"], self.bytes_read(descriptor)):
-            return Outcome(Status.WINDOW, address=descriptor["source"])
-        if not sink.allows(descriptor["destination"], min(capacity, _MOST_BYTES)):
-            return Outcome(Status.WINDOW, address=descriptor["destination"])
+            if start[name] % self.config.align(port):
+                return Outcome(Status.ALIGNMENT, address=start[name] % 2**64)
+        for name, space in (("source", source), ("destination", sink)):
+            if start[name] < 0 or not space.allows(start[name], size[name]):
+                return Outcome(Status.WINDOW, address=start[name] % 2**64)
         return None
 
     def outcome(self, descriptor: Mapping[str, int], data: bytes, table: tuple[int, ...]) -> Outcome:
@@ -157,6 +189,8 @@ class TransferRules:
 
     def _uses_reserved(self, descriptor: Mapping[str, int]) -> bool:
         """Whether a descriptor has anything where this engine has no field."""
+        if not self.config.dimensions and descriptor["shaped"]:
+            return True
         if not self.config.crc and (descriptor["check_crc"] or descriptor["crc"]):
             return True
         form = self.config.quantisation

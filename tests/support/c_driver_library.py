@@ -114,6 +114,7 @@ class Geometry(ct.Structure):
             "sideband",
             "user_bits",
             "register_protection",
+            "dimensions",
         ]
     ]
 

@@ -33,5 +33,13 @@ CONFIGS = {
         register_protection="privileged",
         open_windows=True,
     ),
+    "shaped": EngineConfig(
+        sideband=Sideband(axuser_bits=16),
+        crc=True,
+        lossy="fp32",
+        format=Format(word_bits=8),
+        sideband_registers=True,
+        dimensions=2,
+    ),
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)

@@ -25,7 +25,7 @@ def engine_block(config: EngineConfig, *, every: bool = False) -> Block:
         "engine",
         "What this engine is, and what concerns both channels.",
         (
-            *_capabilities(config),
+            *_capabilities(config, every=every),
             *_controls(guard_commands(config, every=every)),
             *guard_registers(config, every=every),
         ),
@@ -33,7 +33,7 @@ def engine_block(config: EngineConfig, *, every: bool = False) -> Block:
     )
 
 
-def _capabilities(config: EngineConfig) -> tuple[Register, ...]:
+def _capabilities(config: EngineConfig, *, every: bool) -> tuple[Register, ...]:
     """What a driver reads to know this engine."""
     form = config.format
     ring_log2 = config.ring_entries.bit_length() - 1
@@ -61,8 +61,8 @@ def _capabilities(config: EngineConfig) -> tuple[Register, ...]:
             constant("table_size", 20, 4, config.codec.table_size, "Entries of a channel's table."),
             constant("lanes", 24, 8, config.lanes, "Words of one beat of the codec."),
         ),
-        _port(config, "dev", 0x0C, config.dev_address_bits),
-        _port(config, "host", 0x10, config.host_address_bits),
+        _port(config, "dev", 0x0C, config.dev_address_bits, every=every),
+        _port(config, "host", 0x10, config.host_address_bits, every=every),
         register(
             "bursts",
             0x14,
@@ -150,7 +150,7 @@ def _capabilities(config: EngineConfig) -> tuple[Register, ...]:
     )
 
 
-def _port(config: EngineConfig, name: str, offset: int, address_bits: int) -> Register:
+def _port(config: EngineConfig, name: str, offset: int, address_bits: int, *, every: bool) -> Register:
     data_bits = config.data_bits(name)
     align_log2 = config.align(name).bit_length() - 1
     return register(
@@ -175,6 +175,15 @@ def _port(config: EngineConfig, name: str, offset: int, address_bits: int) -> Re
         ),
         constant("sideband", 28, 1, config.sideband_registers, "Channels have registers of the sideband."),
         constant("guarded", 23, 1, guarded(config), "There is `guards`."),
+        *(
+            (
+                constant(
+                    "dimensions", 29, 3, config.dimensions, "Dimensions of a shape above its row; 0: none."
+                ),
+            )
+            if name == "dev" and (config.dimensions or every)
+            else ()
+        ),
     )
 
 

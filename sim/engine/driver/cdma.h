@@ -101,6 +101,7 @@ struct cdma_geometry {
     uint32_t sideband;     /* 1: channels have cdma_set_sideband. */
     uint32_t user_bits;    /* Bits of AxUSER there. */
     uint32_t register_protection; /* What accesses to registers must be: 0 any, 1 privileged, 2 secure. */
+    uint32_t dimensions;   /* Of a shape in device memory, above its row; 0: transfers have no shape. */
 };
 
 /* Accesses to registers that were refused: how many, and the first one. */
@@ -311,6 +312,7 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->dev_data_bits = CDMA_GET(CDMA_ENGINE_DEV_PORT_DATA_BITS, bits);
     geometry->dev_address_bits = CDMA_GET(CDMA_ENGINE_DEV_PORT_ADDRESS_BITS, bits);
     geometry->dev_align = 1u << CDMA_GET(CDMA_ENGINE_DEV_PORT_ALIGN_LOG2, bits);
+    geometry->dimensions = CDMA_GET(CDMA_ENGINE_DEV_PORT_DIMENSIONS, bits);
     bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_HOST_PORT);
     geometry->host_data_bits = CDMA_GET(CDMA_ENGINE_HOST_PORT_DATA_BITS, bits);
     geometry->host_address_bits = CDMA_GET(CDMA_ENGINE_HOST_PORT_ADDRESS_BITS, bits);

@@ -9,7 +9,8 @@ from typing import Literal, Protocol
 
 from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.engine import LOSSY
-from cdma.hdl.spec.records import Status
+from cdma.hdl.spec.records import RECORD_BYTES, Status
+from cdma.hdl.spec.shape import Shape
 from cdma.hdl.spec.sideband import AXCACHE, SIDEBAND_POSITIONS, SIDEBAND_TARGETS
 from cdma.sim.engine.descriptors import Completion, Descriptor
 
@@ -51,10 +52,19 @@ class Channel:
     def forget(self) -> None:
         """Starts from the state after a reset."""
         self._rings: Rings | None = None
-        #: Descriptors handed over whose completions have not been taken.
-        self._outstanding = 0
+        #: Descriptors handed over whose completions have not been taken: the entries of the ring that each has.
+        self._sizes: list[int] = []
         self._arrived: list[Completion] = []
         self._interrupts = False
+
+    @property
+    def _outstanding(self) -> int:
+        return len(self._sizes)
+
+    def _retire(self, count: int) -> None:
+        """Counts completions that are taken. A pushed descriptor may have overtaken others, so those with the fewest entries
+        count first: then no entry is thought free that is not."""
+        self._sizes = sorted(self._sizes, reverse=True)[: self._outstanding - count]
 
     # -- starting and stopping
 
@@ -184,38 +194,59 @@ class Channel:
 
     @property
     def room(self) -> int:
-        """Descriptors that can be submitted now; each takes an entry of both rings until its completion is taken."""
+        """Descriptors that can be submitted now; each takes an entry of both rings until its completion is taken, or two if
+        it has a shape."""
         if self._rings is None:
             return int(not push_pending(self._registers))
-        return self._rings.entries - self._outstanding
+        return self._rings.entries - sum(self._sizes)
 
     def submit(self, *descriptors: Descriptor) -> None:
         """Puts descriptors into the ring and rings the doorbell once; refuses them unless all of them fit."""
         if self._rings is None:
             raise DriverError(f"{self.name} has no ring; start it with one, or push")
         self._check_options(*descriptors)
-        if len(descriptors) > self.room:
+        packed = [descriptor.pack() for descriptor in descriptors]
+        sizes = [len(record) // RECORD_BYTES for record in packed]
+        if sum(sizes) > self.room:
+            shaped = ", of which those with a shape take two entries," if sum(sizes) > len(sizes) else ""
             raise DriverError(
-                f"{len(descriptors)} descriptors are too many: the ring of {self.name} has room for {self.room}"
+                f"{len(sizes)} descriptors{shaped} are too many: the ring of {self.name} has room for {self.room}"
             )
-        self._rings.put([descriptor.pack() for descriptor in descriptors])
-        self._outstanding += len(descriptors)
+        raw = b"".join(packed)
+        self._rings.put([raw[start : start + RECORD_BYTES] for start in range(0, len(raw), RECORD_BYTES)])
+        self._sizes += sizes
         self._registers.write(f"{self.name}.ring_tail", self._rings.tail)
 
     def _check_options(self, *descriptors: Descriptor) -> None:
-        """Refuses descriptors with a CRC or a step where the engine has none."""
+        """Refuses descriptors with a CRC, a step or a shape that the engine cannot have."""
         if self.driver.geometry.lossy == LOSSY[0] and any(each.step for each in descriptors):
             raise DriverError("a descriptor has a step; this engine has been made without (lossy)")
         if not self.driver.geometry.crc and any(each.check_crc or each.crc for each in descriptors):
             raise DriverError("a descriptor has a CRC to check; this engine has been made without (crc)")
+        for descriptor in descriptors:
+            if descriptor.shape is not None:
+                self._check_shape(descriptor.shape, descriptor.length)
+
+    def _check_shape(self, shape: Shape, length: int) -> None:
+        """Refuses a shape that this engine cannot move, and says why."""
+        geometry = self.driver.geometry
+        if not geometry.dimensions:
+            raise DriverError("a descriptor has a shape; this engine has been made without (dimensions)")
+        if length != shape.length:
+            raise DriverError(f"the length is {length}; the shape has {shape.length} bytes, padding included")
+        why = shape.objection(
+            align=geometry.dev_align, dimensions=geometry.dimensions, writes=self.name == "prefetch"
+        )
+        if why:
+            raise DriverError(f"the shape cannot be moved: {why}")
 
     def push(self, descriptor: Descriptor, timeout: float = 10.0) -> None:
         """Hands over a descriptor through registers; with rings, it goes ahead of what waits in them."""
         self._check_options(descriptor)
-        if self._rings is not None and self._outstanding >= self._rings.entries:
+        if self._rings is not None and sum(self._sizes) >= self._rings.entries:
             raise DriverError(f"the completion ring of {self.name} has no room")
         self.driver.until(lambda: not push_pending(self._registers), timeout, "the descriptor before")
-        self._outstanding += 1
+        self._sizes.append(1)
         write_descriptor(self._registers, self.name, descriptor, self.driver.geometry.records)
 
     def poll(self, how: Literal["memory", "registers"] = "memory") -> list[Completion]:
@@ -230,7 +261,7 @@ class Channel:
     def _from_rings(self, rings: Rings, how: Literal["memory", "registers"]) -> list[Completion]:
         head = self._registers.read(f"{self.name}.completion_head") if how == "registers" else None
         found, lost = rings.take(self._outstanding, head)
-        self._outstanding -= len(found) + lost
+        self._retire(len(found) + lost)
         if found or lost:
             self._registers.write(f"{self.name}.completion_tail", rings.completion_tail)
         if lost:
@@ -246,7 +277,7 @@ class Channel:
             completion := read_completion(self._registers, self.name, self.driver.geometry.records)
         ):
             found.append(completion)
-            self._outstanding -= 1
+            self._retire(1)
         return found
 
     def wait(self, count: int = 1, how: How = "memory", timeout: float = 10.0) -> list[Completion]:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RecordOptions, completion_fields, descriptor_fields
-from cdma.hdl.spec.registers.record_parts import record_parts
+from cdma.hdl.spec.records import (
+    COMPLETION,
+    DESCRIPTOR,
+    RECORD_BYTES,
+    RecordOptions,
+    completion_fields,
+    descriptor_fields,
+)
+from cdma.hdl.spec.registers.record_parts import RecordPart, record_parts
+from cdma.hdl.spec.registers.shape import shape_parts
+from cdma.hdl.spec.shape_record import SHAPE_RECORD
 from cdma.sim.engine.descriptors import Completion, Descriptor, pack, unpack
 
 from .registers import Registers
@@ -20,14 +29,23 @@ def write_descriptor(
     registers: Registers, channel: str, descriptor: Descriptor, options: RecordOptions
 ) -> None:
     """Hands a descriptor over to an engine with ``options``; none may be pending."""
-    values = unpack(DESCRIPTOR, descriptor.pack())
-    words: dict[str, int] = {}
-    for part in record_parts(descriptor_fields(options), "flags"):
-        bits = values[part.record.name] >> part.start & (1 << part.bits) - 1
-        words[part.register] = words.get(part.register, 0) | bits << part.lsb
-    for register, word in words.items():
-        registers.write(f"push.{register}", word)
+    raw = descriptor.pack()
+    parts = [(f"push.{part.register}", part) for part in record_parts(descriptor_fields(options), "flags")]
+    _write(registers, parts, unpack(DESCRIPTOR, raw[:RECORD_BYTES]))
+    if descriptor.shape is not None:
+        parts = [(f"shape.{name}", part) for name, part in shape_parts()]
+        _write(registers, parts, unpack(SHAPE_RECORD, raw[RECORD_BYTES:]))
     registers.set("push.submit", **{channel: 1})
+
+
+def _write(registers: Registers, parts: list[tuple[str, RecordPart]], values: dict[str, int]) -> None:
+    """Writes a record into the registers that have its parts."""
+    words: dict[str, int] = {}
+    for register, part in parts:
+        bits = values[part.record.name] >> part.start & (1 << part.bits) - 1
+        words[register] = words.get(register, 0) | bits << part.lsb
+    for register, word in words.items():
+        registers.write(register, word)
 
 
 def read_completion(registers: Registers, channel: str, options: RecordOptions) -> Completion | None:

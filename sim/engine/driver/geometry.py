@@ -49,11 +49,12 @@ class Geometry:
     sideband: bool
     user_bits: int
     register_protection: str
+    dimensions: int
 
     @property
     def records(self) -> RecordOptions:
         """The options that descriptors and completions have fields of."""
-        return RecordOptions(crc=self.crc, lossy=self.lossy != LOSSY[0])
+        return RecordOptions(crc=self.crc, lossy=self.lossy != LOSSY[0], dimensions=self.dimensions)
 
     @property
     def entry_bits(self) -> int:
@@ -101,4 +102,5 @@ def read_geometry(registers: Registers) -> Geometry:
         sideband=bool(host["sideband"]),
         user_bits=host["user_bits"],
         register_protection=PROTECTIONS[guards["register_protection"]],
+        dimensions=dev["dimensions"],
     )

@@ -47,6 +47,7 @@ def test_geometry_is_read_at_run_time(config: EngineConfig) -> None:
         "sideband": config.sideband_registers,
         "user_bits": config.sideband.axuser_bits if config.sideband_registers else 0,
         "register_protection": config.register_protection,
+        "dimensions": config.dimensions,
     }
     assert asdict(ModelBench(config).driver.geometry) == expected
     c_driver = ModelBench(config, "c").driver

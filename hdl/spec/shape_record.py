@@ -1,0 +1,111 @@
+"""The 64 bytes with which the shape of a tile follows a descriptor, as software sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .records import RECORD_BYTES, RecordField
+from .shape import (
+    COUNT_BITS,
+    MARGIN_BITS,
+    MAX_DIMENSIONS,
+    PADDING_BITS,
+    RUN_BITS,
+    STRIDE_BITS,
+    Dimension,
+    Shape,
+)
+
+__all__ = ["ORDER_BITS", "SHAPE_RECORD", "shape_from", "shape_values"]
+
+#: Bits of a dimension's number.
+ORDER_BITS = 2
+_NUMBERS = range(1, MAX_DIMENSIONS + 1)
+_BITS = 8 * RECORD_BYTES
+#: Bits of all fields before the reserved one.
+_LAID = MAX_DIMENSIONS * (STRIDE_BITS + COUNT_BITS + 2 * PADDING_BITS + ORDER_BITS) + 2 * MARGIN_BITS
+
+
+def _fields() -> tuple[RecordField, ...]:
+    """Laid one after the other; what is left is reserved."""
+    laid = [
+        *(
+            (f"stride_{n}", STRIDE_BITS, f"Bytes from an entry of dimension {n} to the next, signed.")
+            for n in _NUMBERS
+        ),
+        *(
+            field
+            for n in _NUMBERS
+            for field in (
+                (
+                    f"count_{n}",
+                    COUNT_BITS,
+                    f"Entries of dimension {n} in memory; 0: there is no such dimension.",
+                ),
+                (f"before_{n}", PADDING_BITS, "Entries of padding before them in the stream."),
+                (f"after_{n}", PADDING_BITS, "Entries of padding after them in the stream."),
+            )
+        ),
+        ("before_run", MARGIN_BITS, "Bytes of padding before each row in the stream."),
+        ("after_run", MARGIN_BITS, "Bytes of padding after each row in the stream."),
+        *(
+            (
+                f"order_{n}",
+                ORDER_BITS,
+                f"The number, less one, of the dimension with the {n}. smallest stride. Each must be named once, and in a "
+                "shape that is written each must step over all of those before it.",
+            )
+            for n in _NUMBERS
+        ),
+        ("reserved_shape", _BITS - RUN_BITS - _LAID, "Must be 0."),
+        # Where a descriptor has reserved bits: an extension that is taken for one, after a fetch that failed, is refused.
+        ("run", RUN_BITS, "Bytes of a row, which are contiguous in memory; not 0."),
+    ]
+    bit, found = 0, []
+    for name, bits, doc in laid:
+        found.append(RecordField(name, bit // 8, bits, doc))
+        bit += bits
+    assert bit == _BITS
+    return tuple(found)
+
+
+#: The fields of the extension, in the order in which they lie. Those of dimensions that an engine does not have must be 0.
+SHAPE_RECORD = _fields()
+
+
+def shape_values(shape: Shape) -> dict[str, int]:
+    """The fields that say a shape."""
+    values = {"run": shape.run, "before_run": shape.before, "after_run": shape.after}
+    for number, dimension in enumerate(shape.dimensions, 1):
+        values |= {
+            f"stride_{number}": dimension.stride % (1 << STRIDE_BITS),
+            f"count_{number}": dimension.count,
+            f"before_{number}": dimension.before,
+            f"after_{number}": dimension.after,
+        }
+    rest = range(len(shape.dimensions), MAX_DIMENSIONS)
+    values |= {f"order_{place}": number for place, number in enumerate((*shape.order, *rest), 1)}
+    return values
+
+
+def shape_from(values: Mapping[str, int], dimensions: int) -> Shape | None:
+    """The shape that fields say to an engine of so many dimensions; None if they say none: no row, or an order in which
+    not each dimension is named once."""
+    order = [values[f"order_{place}"] for place in range(1, dimensions + 1)]
+    if not values["run"] or sorted(order) != list(range(dimensions)):
+        return None
+    half = 1 << (STRIDE_BITS - 1)
+    return Shape(
+        values["run"],
+        tuple(
+            Dimension(
+                values[f"count_{n}"] or 1,
+                (values[f"stride_{n}"] + half) % (2 * half) - half,
+                values[f"before_{n}"],
+                values[f"after_{n}"],
+            )
+            for n in range(1, dimensions + 1)
+        ),
+        values["before_run"],
+        values["after_run"],
+    )

@@ -9,7 +9,10 @@ class Command(data.StructLayout):
     """The memory of one packet: the bytes from ``first`` to ``last``, both included, at most ``2**33``.
 
     ``first`` is aligned to a beat, or to a word where the port's shape says ``realign``.
+
+    Of the ``flags``, ``more`` says that the packet goes on with the next command, and ``shaped`` that only some of the bytes
+    are meant: those of a shape.
     """
 
-    def __init__(self, address_bits: int) -> None:
-        super().__init__({"first": address_bits, "last": address_bits})
+    def __init__(self, address_bits: int, *flags: str) -> None:
+        super().__init__({"first": address_bits, "last": address_bits, **dict.fromkeys(flags, 1)})

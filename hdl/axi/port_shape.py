@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from amaranth.utils import exact_log2
 
+from .command import Command
 from .span import SPAN_BITS, Blocks
 
 __all__ = ["PortShape"]
@@ -29,6 +30,8 @@ class PortShape:
         Data may begin with any word of a beat, not only with the first.
     ``pipelined``
         The buffers are in an FPGA's block RAM, which is slow: their outputs go to registers.
+    ``rows``
+        A packet may have several commands: those of a reader and of a writer have ``more``.
     ``span_bits``
         A command spans at most half of ``2**span_bits`` bytes, or, if it is ``contained``, all of them.
     ``contained``
@@ -44,6 +47,7 @@ class PortShape:
     align: int = 0
     realign: bool = False
     pipelined: bool = False
+    rows: bool = False
     span_bits: int = SPAN_BITS
     contained: bool = False
 
@@ -61,6 +65,11 @@ class PortShape:
     def align_log2(self) -> int:
         """Bits of an address that are 0 where data may begin."""
         return self.word_log2 if self.realign else exact_log2(self.align or self.data_bits // 8)
+
+    @property
+    def command(self) -> Command:
+        """The commands of a reader or a writer."""
+        return Command(self.address_bits, *(("more",) if self.rows else ()))
 
     @property
     def blocks(self) -> Blocks:

@@ -12,7 +12,6 @@ from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.realign import Realign
 from cdma.hdl.blocks.without_reset import without_reset
 
-from .command import Command
 from .outcome import Outcome
 from .port_shape import PortShape
 from .ports import ReadPort, Response
@@ -40,7 +39,8 @@ class _Pulses(NamedTuple):
 
 
 class AxiReader(wiring.Component):
-    """Each command becomes one packet at ``output`` and one ``outcome``.
+    """Each command becomes one packet at ``output`` and one ``outcome``. Where ``shape.rows`` is set, all with ``more`` and
+    the one after them are one.
 
     Bursts have at most ``shape.burst`` beats and never cross a multiple of that length, so they never cross 4 KiB.
     The buffer is handed out in parts of one burst, however short the burst is. A burst is requested only when it has a
@@ -66,7 +66,7 @@ class AxiReader(wiring.Component):
         self.shape = shape
         super().__init__(
             {
-                "command": In(stream.Signature(Command(shape.address_bits))),
+                "command": In(stream.Signature(shape.command)),
                 "output": Out(stream.Signature(Beat(shape.word_bits, shape.lanes))),
                 "outcome": Out(Outcome(shape.address_bits)),
                 "port": Out(ReadPort(shape.data_bits, shape.address_bits)),
@@ -144,7 +144,7 @@ class AxiReader(wiring.Component):
             ar.payload.size.eq(blocks.beat_log2),
             opened.input.valid.eq(ask),
             opened.input.payload.beat.eq(blocks.beat(first, last, wrapped, block, start)),
-            opened.input.payload.final.eq(final),
+            opened.input.payload.final.eq(final & ~self.command.payload.more if self.shape.rows else final),
             opened.input.payload.words.eq(Mux(final, last[self.shape.word_log2 :], self.shape.lanes - 1)),
         ]
         m.d.sync += ar.valid.eq(ask | (ar.valid & ~ar.ready))

@@ -14,11 +14,11 @@ from cdma.hdl.blocks.realign import Realign
 from cdma.hdl.blocks.skid_buffer import SkidBuffer
 from cdma.hdl.blocks.without_reset import without_reset
 
-from .command import Command
 from .gather import Burst, Gather, StoredBeat
 from .outcome import Outcome
 from .port_shape import PortShape
 from .ports import Response, WritePort
+from .scatter import Scatter
 from .span import SPAN_BITS
 
 __all__ = ["AxiWriter"]
@@ -55,7 +55,7 @@ class AxiWriter(wiring.Component):
     ``shape.outstanding`` bursts wait for their response.
 
     A beat that would go past the command's ``last`` is dropped, and so is the rest of its packet; the packet need not
-    reach it.
+    reach it. Where ``shape.rows`` is set, a packet has several commands, and none is larger than they are.
 
     Where ``shape.realign`` is set, the words are moved to the lane where the packet begins, and the lanes before it
     get no strobe. Bursts have the addresses of whole beats all the same.
@@ -64,7 +64,7 @@ class AxiWriter(wiring.Component):
         That of :class:`.Gather`: lets packets follow each other without a gap.
     ``end``
         Where the packet ends, in the cycle in which its command is taken: the lower bits of the address after its
-        last word.
+        last word. Where ``shape.rows`` is set, the bytes of the packet, with ``outcome.done``.
     ``outcome``
         Notes the address where the first burst that failed began. If none failed, it is the address of the first beat
         that did not fit, with its first word.
@@ -85,7 +85,7 @@ class AxiWriter(wiring.Component):
         self.shape = shape
         super().__init__(
             {
-                "command": In(stream.Signature(Command(shape.address_bits))),
+                "command": In(stream.Signature(shape.command)),
                 "input": In(stream.Signature(Beat(shape.word_bits, shape.lanes))),
                 "ahead": In(1),
                 "end": Out(SPAN_BITS),
@@ -133,9 +133,14 @@ class AxiWriter(wiring.Component):
 
     def _gather(self, m: Module, queues: _Queues) -> None:
         """Puts beats into the store and bursts into their queue, which have a register in between."""
-        m.submodules.gather = gather = Gather(self.shape)
+        gather: Gather | Scatter = Scatter(self.shape) if self.shape.rows else Gather(self.shape)
+        m.submodules.gather = gather
         wiring.connect(m, wiring.flipped(self.command), gather.command)
-        m.d.comb += [gather.flush.eq(self.flush), gather.ahead.eq(self.ahead), self.end.eq(gather.end)]
+        m.d.comb += gather.flush.eq(self.flush)
+        if isinstance(gather, Scatter):
+            self._keep_end(m, gather)
+        else:
+            m.d.comb += [gather.ahead.eq(self.ahead), self.end.eq(gather.end)]
         if self.shape.realign:
             self._realign(m, gather)
         else:
@@ -157,6 +162,18 @@ class AxiWriter(wiring.Component):
             m.d.sync += gather.admit.eq(admit)
         else:
             m.d.comb += gather.admit.eq(admit)
+
+    def _keep_end(self, m: Module, scatter: Scatter) -> None:
+        """Keeps the bytes of each packet until that is written."""
+        # Each packet in flight has a burst in one of the queues.
+        most = self.shape.outstanding + 2 * _BURSTS
+        m.submodules.ends = ends = Fifo(SPAN_BITS, 1 << (most - 1).bit_length(), reserved=True)
+        m.d.comb += [
+            ends.input.valid.eq(scatter.bursts.valid & scatter.bursts.payload.end),
+            ends.input.payload.eq(scatter.end),
+            ends.output.ready.eq(self.outcome.done),
+            self.end.eq(ends.output.payload),
+        ]
 
     def _realign(self, m: Module, gather: Gather) -> None:
         """Moves the words to the lanes where they are written."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from amaranth.hdl import C, Cat, Const, Module, Mux, Shape, Signal, Value
 from amaranth.lib import data, stream, wiring
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.axi.address_first import AddressFirst
 from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
 from cdma.hdl.blocks.skid_buffer import SkidBuffer, slice_after, slice_before
@@ -344,4 +345,8 @@ def _pass_on(
 
 def engine_shell(config: EngineConfig) -> Shell:
     """The engine that ``config`` describes: with registers or bare."""
+    if config.dimensions:
+        raise ParameterError(
+            f"dimensions is {config.dimensions}; it must be 0, because so far only the model of the engine moves shapes"
+        )
     return Engine(config) if config.registers else BareEngine(config)

@@ -44,13 +44,14 @@ hdl/lossy: hdl/spec hdl/blocks hdl/verilog
 # The engine: rings on control on channels, channels on the paths of their data, and these on the AXI ports and on what
 # codecs are connected by. The codec itself is loaded by the name in its description.
 hdl/axi: hdl/spec hdl/blocks
+hdl/engine/shapes: hdl/spec hdl/blocks hdl/axi
 hdl/engine/path: hdl/spec hdl/blocks hdl/codec/parts hdl/lossy hdl/axi
 hdl/engine/units: hdl/spec hdl/blocks hdl/codec/parts hdl/axi hdl/engine/path
 hdl/engine/channel: hdl/spec hdl/spec/registers hdl/blocks hdl/codec/parts hdl/lossy hdl/axi hdl/engine/path
-    hdl/engine/units
+    hdl/engine/shapes hdl/engine/units
 hdl/engine/control: hdl/spec hdl/spec/registers hdl/blocks hdl/axi hdl/engine/channel
 hdl/engine/rings: hdl/spec hdl/spec/registers hdl/blocks hdl/axi hdl/engine/channel hdl/engine/control
-hdl/engine: hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/axi hdl/engine/channel
+hdl/engine: base hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/axi hdl/engine/channel
     hdl/engine/control hdl/engine/rings
 # What a user gets: the Verilog of any block by its name, texts of its registers, its package, the core of LiteX.
 hdl/deliver: base hdl/spec hdl/spec/registers hdl/verilog hdl/codec/parts hdl/codec hdl/lossy hdl/engine

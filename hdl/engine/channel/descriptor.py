@@ -3,6 +3,7 @@
 from amaranth.lib import data
 
 from cdma.hdl.blocks.named_values import NamedValues
+from cdma.hdl.engine.shapes.layout import ShapeLayout
 from cdma.hdl.spec.records import RecordField, RecordOptions, Status, completion_fields, descriptor_fields
 
 __all__ = ["Completion", "Descriptor", "Request", "StatusShape"]
@@ -33,10 +34,13 @@ class Completion(data.StructLayout):
 class Request(data.StructLayout):
     """What a channel takes: a descriptor. Where it could not be fetched, ``fault`` is the
     :class:`~cdma.hdl.spec.records.Status` of that and ``address`` is where it lies; logic that drives a channel itself
-    leaves both at 0."""
+    leaves both at 0. ``extension`` is that of a descriptor that is ``shaped``."""
 
     def __init__(self, options: RecordOptions) -> None:
-        super().__init__({"descriptor": Descriptor(options), "fault": StatusShape, "address": 64})
+        extension = {"extension": ShapeLayout} if options.dimensions else {}
+        super().__init__(
+            {"descriptor": Descriptor(options), "fault": StatusShape, "address": 64, **extension}
+        )
 
 
 assert max(Status) < 1 << _STATUS_BITS

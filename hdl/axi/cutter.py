@@ -1,0 +1,80 @@
+"""Cuts commands into the bursts that carry them out, where it is known beforehand how much is moved."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from .command import Command
+from .port_shape import PortShape
+
+__all__ = ["CutBurst", "Cutter"]
+
+
+class CutBurst(data.StructLayout):
+    """A burst: the number of its first beat in memory, its beats less one, and whether the packet has no other after it."""
+
+    def __init__(self, shape: PortShape) -> None:
+        super().__init__(
+            {"beat": shape.address_bits - shape.blocks.beat_log2, "len": range(shape.burst), "end": 1}
+        )
+
+
+class Cutter(wiring.Component):
+    """Gives a burst per cycle, and none in the cycle in which a command comes.
+
+    ``command``
+        Whole beats; ``more`` says that the packet goes on with the next command.
+    ``skip``
+        The packet has ended: while high, the next burst of each command counts as its last one.
+    """
+
+    def __init__(self, shape: PortShape) -> None:
+        self.shape = shape
+        super().__init__(
+            {
+                "command": In(stream.Signature(Command(shape.address_bits, "more"))),
+                "output": Out(stream.Signature(CutBurst(shape))),
+                "skip": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        blocks = self.shape.blocks
+        command, burst = self.command.payload, self.output.payload
+        inside = Signal()
+        block = Signal(blocks.block_bits, reset_less=True)
+        following = Signal(blocks.block_bits + 1)
+        wrapped = Signal()
+        start = Signal(blocks.place_bits, reset_less=True)
+        final = Signal()
+        at_last = Signal()
+        length = Signal(blocks.place_bits)
+        m.d.comb += [
+            at_last.eq(block == blocks.block(command.last)),
+            final.eq(at_last | self.skip),
+            following.eq(block + 1),
+            self.output.valid.eq(inside),
+            burst.beat.eq(blocks.beat(command.first, command.last, wrapped, block, start)),
+            burst.len.eq(length),
+            burst.end.eq(final & ~command.more),
+            self.command.ready.eq(inside & self.output.ready & final),
+            length.eq(self.shape.burst - 1 - start),
+        ]
+        with m.If(at_last):
+            m.d.comb += length.eq(blocks.place(command.last) - start)
+        with m.If(~inside & self.command.valid):
+            m.d.sync += [
+                inside.eq(1),
+                block.eq(blocks.block(command.first)),
+                wrapped.eq(0),
+                start.eq(blocks.place(command.first)),
+            ]
+        with m.Elif(self.output.valid & self.output.ready):
+            m.d.sync += [
+                inside.eq(~final),
+                block.eq(following),
+                wrapped.eq(wrapped | following[-1]),
+                start.eq(0),
+            ]
+        return m

@@ -1,0 +1,107 @@
+"""Puts packets into bursts that are known beforehand: the runs of a shape, or one run."""
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.blocks.beats import Beat, count_kept
+from cdma.hdl.blocks.fifo import Fifo
+
+from .command import Command
+from .cutter import CutBurst, Cutter
+from .gather import Burst, StoredBeat
+from .port_shape import PortShape
+from .span import SPAN_BITS
+
+__all__ = ["Scatter"]
+
+#: Bursts that are cut ahead.
+_CUT = 4
+
+
+class Scatter(wiring.Component):
+    """In the place of a :class:`.Gather`: takes one packet from ``input`` for the commands of a packet, which are those with
+    ``more`` and the one after them, gives its words to ``store`` and its bursts to ``bursts``.
+
+    All commands have room for their packets. A packet may end early, and then what is left of its commands is passed over.
+    Throughput: a beat per cycle, from packet to packet and from run to run.
+
+    ``admit``, ``flush``
+        Those of :class:`.Gather`.
+    ``end``
+        The bytes of the packet, with the burst that is its ``end``.
+    """
+
+    def __init__(self, shape: PortShape) -> None:
+        self.shape = shape
+        super().__init__(
+            {
+                "command": In(stream.Signature(Command(shape.address_bits, "more"))),
+                "input": In(stream.Signature(Beat(shape.word_bits, shape.lanes))),
+                "store": Out(stream.Signature(StoredBeat(shape), always_ready=True)),
+                "bursts": Out(stream.Signature(Burst(shape), always_ready=True)),
+                "admit": In(1),
+                "flush": In(1),
+                "end": Out(SPAN_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        shape = self.shape
+        m.submodules.cutter = cutter = Cutter(shape)
+        m.submodules.cut = cut = Fifo(CutBurst(shape), _CUT)
+        wiring.connect(m, wiring.flipped(self.command), cutter.command)
+        wiring.connect(m, cutter.output, cut.input)
+        beat, burst, room = self.input.payload, self.bursts.payload, cut.output.payload
+        admits = Signal()
+        drops = Signal()
+        #: The packet has ended, and its bursts have not; or these have, and it has not.
+        skips = Signal()
+        tail = Signal()
+        accept = Signal()
+        keeps = Signal()
+        full = Signal()
+        finishes = Signal()
+        count = Signal(range(shape.burst))
+        m.d.sync += [admits.eq(self.admit), drops.eq(self.flush)]
+        m.d.comb += [
+            self.input.ready.eq((admits & ~skips & (tail | cut.output.valid)) | drops),
+            accept.eq(self.input.valid & self.input.ready & ~drops),
+            keeps.eq(accept & beat.keep[0] & ~tail),
+            full.eq(keeps & (count == room.len)),
+            finishes.eq(accept & beat.last),
+            self.store.valid.eq(keeps),
+            self.store.payload.data.eq(beat.data),
+            self.store.payload.keep.eq(beat.keep),
+            self.bursts.valid.eq(full | finishes),
+            burst.beat.eq(room.beat),
+            burst.len.eq(count - ~keeps),
+            burst.none.eq(~keeps & (count == 0)),
+            burst.end.eq(finishes),
+            cut.output.ready.eq(full | skips | (finishes & ~tail)),
+            cutter.skip.eq(skips & cut.empty),
+        ]
+        with m.If(full | finishes):
+            m.d.sync += count.eq(0)
+        with m.Elif(keeps):
+            m.d.sync += count.eq(count + 1)
+        with m.If(finishes):
+            m.d.sync += [skips.eq(~tail & ~room.end), tail.eq(0)]
+        with m.Elif(full):
+            m.d.sync += tail.eq(room.end)
+        with m.Elif(skips & cut.output.valid):
+            m.d.sync += skips.eq(~room.end)
+        self._sum(m, keeps, finishes)
+        return m
+
+    def _sum(self, m: Module, keeps: Value, finishes: Value) -> None:
+        """Counts the bytes of the packet: whole beats, and the words of the last one."""
+        shape = self.shape
+        beats = Signal(SPAN_BITS - shape.blocks.beat_log2)
+        words = Mux(keeps, count_kept(self.input.payload.keep), 0)
+        m.d.comb += self.end.eq(Cat(C(0, shape.blocks.beat_log2), beats) + (words << shape.word_log2))
+        with m.If(finishes):
+            m.d.sync += beats.eq(0)
+        with m.Elif(keeps):
+            m.d.sync += beats.eq(beats + 1)

@@ -1,0 +1,285 @@
+"""The blocks that move shapes, against shapes as plain data: the runs, the padding, the bursts, and what is refused."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from amaranth.lib import wiring
+from amaranth.sim import Simulator
+
+from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.axi.scatter import Scatter
+from cdma.hdl.engine.channel.shape_measure import ShapeMeasure
+from cdma.hdl.engine.shapes.feed import ShapeFeed
+from cdma.hdl.engine.shapes.padding import Dropper, Filler
+from cdma.hdl.spec.records import RecordOptions
+from cdma.hdl.spec.shape import SPAN_LIMIT, Dimension, Shape
+from cdma.hdl.spec.shape_record import SHAPE_RECORD, shape_values
+from cdma.sim.engine.shaped import runs
+
+_BEAT = 8
+_BITS = 40
+_FIELDS = {field.name: 0 for field in SHAPE_RECORD}
+
+
+def simulate(dut: wiring.Component, *processes: Callable) -> None:
+    """Runs the processes until all have come to their end."""
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    for process in processes:
+        simulator.add_testbench(process)
+    simulator.run()
+
+
+def random_shape(rng: random.Random, dimensions: int, limit: int = SPAN_LIMIT) -> Shape:
+    """A shape of whole beats that spans so many bytes at most, also one that overlaps itself, or whose rows touch."""
+    run = _BEAT * rng.randint(1, 3)
+    shape = Shape(
+        run,
+        tuple(
+            Dimension(
+                rng.randint(1, 4),
+                rng.choice((run, _BEAT * rng.randint(-9, 9), rng.choice((-1, 1)) << 31)),
+                rng.choice((0, 0, 1)),
+                rng.choice((0, 0, 2)),
+            )
+            for _ in range(rng.randint(0, dimensions))
+        ),
+        _BEAT * rng.choice((0, 0, 1)),
+        _BEAT * rng.choice((0, 0, 2)),
+    )
+    return shape if shape.span <= limit else random_shape(rng, dimensions, limit)
+
+
+async def give(ctx, stream, payload) -> None:
+    """Offers one transfer until it is taken."""
+    ctx.set(stream.payload, payload)
+    ctx.set(stream.valid, 1)
+    await ctx.tick().until(stream.ready)
+    ctx.set(stream.valid, 0)
+
+
+async def take(ctx, stream, rng: random.Random):
+    """Takes one transfer, at times after a pause."""
+    while rng.random() < 0.3:
+        await ctx.tick()
+    ctx.set(stream.ready, 1)
+    (payload,) = await ctx.tick().sample(stream.payload).until(stream.valid)
+    ctx.set(stream.ready, 0)
+    return payload
+
+
+@pytest.mark.parametrize("dimensions", [1, 4])
+def test_every_row_of_a_shape_is_moved_once_and_in_order(dimensions: int) -> None:
+    rng = random.Random(dimensions)
+    feed = ShapeFeed(dimensions, _BITS, 3, outstanding=2)
+    jobs = [
+        (
+            rng.choice((1 << 36, (1 << 34) - 64, 3 << 33)),
+            None if rng.random() < 0.2 else random_shape(rng, dimensions),
+        )
+        for _ in range(60)
+    ]
+
+    async def shapes(ctx) -> None:
+        for address, shape in jobs:
+            if shape is not None:
+                fields = _FIELDS | shape_values(shape)
+                await give(ctx, feed.shapes, {"first": address % (1 << 34), "extension": fields})
+
+    async def commands(ctx) -> None:
+        for address, shape in jobs:
+            low, span = (0, 4096) if shape is None else (shape.lowest, shape.span)
+            first = address + low
+            await give(
+                ctx, feed.input, {"first": first, "last": first + span - 1, "shaped": int(shape is not None)}
+            )
+
+    async def given(ctx) -> None:
+        own = random.Random(7)
+        for address, shape in jobs:
+            wanted = [(address, 4096)] if shape is None else list(runs(address, shape))
+            for number, (first, count) in enumerate(wanted):
+                got = await take(ctx, feed.command, own)
+                assert (got.first, got.last) == (first, first + count - 1), shape
+                assert got.more == (number < len(wanted) - 1), shape
+
+    async def marked(ctx) -> None:
+        own = random.Random(8)
+        for _, shape in jobs:
+            if shape is None:
+                got = await take(ctx, feed.segments, own)
+                assert (got.whole, got.last) == (1, 1)
+                continue
+            wanted = []
+            for row in shape.rows():
+                parts = (
+                    [(1, shape.row)] if row is None else [(1, shape.before), (0, shape.run), (1, shape.after)]
+                )
+                wanted += [(padding, count) for padding, count in parts if count]
+            for number, (padding, count) in enumerate(wanted):
+                got = await take(ctx, feed.segments, own)
+                assert (got.whole, got.padding, got.beats + 1) == (0, padding, count // _BEAT), shape
+                assert got.last == (number == len(wanted) - 1), shape
+
+    simulate(feed, shapes, commands, given, marked)
+
+
+def _segments(rng: random.Random) -> list[tuple[int, int]]:
+    """Segments of a shape, one of them at least of data."""
+    found = [(rng.randint(0, 1), rng.randint(1, 4)) for _ in range(rng.randint(1, 5))]
+    return [*found, (0, 2)] if all(padding for padding, _ in found) else found
+
+
+@pytest.mark.parametrize("early", [False, True], ids=["whole", "early"])
+def test_padding_goes_in_and_out_of_packets(early: bool) -> None:
+    rng = random.Random(3)
+    filler, dropper = Filler(8, 1), Dropper(8, 1)
+    packets = [_segments(rng) for _ in range(80)]
+    beats = [
+        [
+            (0xFE if padding else rng.randint(0, 99), padding)
+            for padding, count in packet
+            for _ in range(count)
+        ]
+        for packet in packets
+    ]
+    ends = [rng.randint(1, len(packet)) if early else len(packet) for packet in beats]
+
+    def segments(dut: Filler | Dropper) -> Callable:
+        async def given(ctx) -> None:
+            for packet in packets:
+                for number, (padding, count) in enumerate(packet):
+                    last = int(number == len(packet) - 1)
+                    await give(
+                        ctx, dut.segments, {"whole": 0, "padding": padding, "last": last, "beats": count - 1}
+                    )
+
+        return given
+
+    async def data_in(ctx) -> None:
+        for packet in beats:
+            for value, padding in packet:
+                if not padding:
+                    await give(ctx, filler.input, {"data": [value], "keep": 1, "last": 0})
+
+    async def filled(ctx) -> None:
+        ctx.set(filler.fill, 0xFE)
+        for packet in beats:
+            for number, (value, _) in enumerate(packet):
+                got = await take(ctx, filler.output, rng)
+                assert (got.data[0], got.keep, got.last) == (value, 1, number == len(packet) - 1)
+
+    async def stream_in(ctx) -> None:
+        for packet, end in zip(beats, ends, strict=True):
+            for number, (value, _) in enumerate(packet[:end]):
+                await give(ctx, dropper.input, {"data": [value], "keep": 1, "last": int(number == end - 1)})
+
+    async def dropped(ctx) -> None:
+        for packet, end in zip(beats, ends, strict=True):
+            wanted = [value for value, padding in packet[:end] if not padding]
+            got, last = [], 0
+            while not last:
+                beat = await take(ctx, dropper.output, rng)
+                got += [beat.data[0]] if beat.keep else []
+                last = beat.last
+            assert got == wanted
+
+    if not early:
+        simulate(filler, segments(filler), data_in, filled)
+    simulate(dropper, segments(dropper), stream_in, dropped)
+
+
+def test_bursts_have_every_beat_of_the_runs_and_none_besides() -> None:
+    rng = random.Random(4)
+    shape = PortShape(
+        word_bits=32, data_bits=64, address_bits=_BITS, burst=4, outstanding=4, buffer=16, rows=True
+    )
+    scatter = Scatter(shape)
+    packets = []
+    for _ in range(150):
+        places = [(8 * rng.randint(0, 1 << 20), rng.randint(1, 11)) for _ in range(rng.randint(1, 4))]
+        total = sum(count for _, count in places)
+        packets.append((places, total if rng.random() < 0.6 else rng.randint(1, total), rng.randint(0, 2)))
+
+    async def commands(ctx) -> None:
+        for places, _, _ in packets:
+            for number, (first, count) in enumerate(places):
+                more = int(number < len(places) - 1)
+                await give(
+                    ctx, scatter.command, {"first": first, "last": first + 8 * count - 1, "more": more}
+                )
+
+    async def data_in(ctx) -> None:
+        ctx.set(scatter.admit, 1)
+        for _, beats, words in packets:
+            for number in range(beats):
+                last = number == beats - 1
+                keep = (1 << words) - 1 if last else 3
+                await give(ctx, scatter.input, {"data": [number, number], "keep": keep, "last": int(last)})
+
+    async def given(ctx) -> None:
+        for places, beats, words in packets:
+            got, stored, end = [], 0, 0
+            while not end:
+                _, _, burst, valid, keeps, count = await ctx.tick().sample(
+                    scatter.bursts.payload, scatter.bursts.valid, scatter.store.valid, scatter.end
+                )
+                stored += keeps
+                if not valid:
+                    continue
+                if not burst.none:
+                    assert burst.beat % 4 + burst.len < 4
+                    got += [8 * (burst.beat + beat) for beat in range(burst.len + 1)]
+                end = burst.end
+            addresses = [first + 8 * beat for first, size in places for beat in range(size)]
+            there = beats - (words == 0)
+            assert got == addresses[:there]
+            assert stored == there
+            assert count == 8 * (beats - 1) + 4 * words
+
+    simulate(scatter, commands, data_in, given)
+
+
+@pytest.mark.parametrize("compressing", [True, False], ids=["read", "written"])
+def test_a_shape_is_measured_and_refused_as_its_data_say(compressing: bool) -> None:
+    rng = random.Random(5)
+    measure = ShapeMeasure(RecordOptions(dimensions=3), compressing=compressing, beat_log2=3)
+    refused = 0
+
+    async def check(ctx) -> None:
+        nonlocal refused
+        ctx.set(measure.run, 1)
+        ctx.set(measure.free, 1)
+        for _ in range(150):
+            shape = random_shape(rng, 3, 8 * SPAN_LIMIT)
+            if rng.random() < 0.1:
+                shape = Shape(shape.run + 4 * rng.randint(0, 1), shape.dimensions, 0, 4 * rng.randint(0, 1))
+            length = shape.length + (8 if rng.random() < 0.1 else 0)
+            address = 1 << rng.choice((20, 36, 40))
+            fields = _FIELDS | shape_values(shape)
+            twice = rng.random() < 0.05
+            if twice:
+                fields |= {"order_1": 1, "order_2": 1}
+            name = "source" if compressing else "destination"
+            descriptor = {name: address, "length": length, "shaped": 1}
+            ctx.set(measure.input.payload, {"descriptor": descriptor, "extension": fields})
+            ctx.set(measure.input.valid, 1)
+            (got,) = await ctx.tick().sample(measure.measured).until(measure.output.valid)
+            ctx.set(measure.output.ready, 1)
+            await ctx.tick()
+            ctx.set(measure.output.ready, 0)
+            ctx.set(measure.input.valid, 0)
+            await ctx.tick()
+            why = shape.objection(align=8, dimensions=3, writes=not compressing)
+            assert got.wrong == bool(why or twice or length != shape.length), (shape, why)
+            assert got.reserved == 0
+            refused += got.wrong
+            if not got.wrong:
+                assert (got.span, got.moved) == (shape.span, shape.moved)
+                assert (got.lowest - (got.beneath << 64)) == address + shape.lowest
+        assert 20 < refused < 140
+
+    simulate(measure, check)

@@ -39,8 +39,7 @@ class _Pulses(NamedTuple):
 
 
 class AxiReader(wiring.Component):
-    """Each command becomes one packet at ``output`` and one ``outcome``. Where ``shape.rows`` is set, all with ``more`` and
-    the one after them are one.
+    """Each command becomes one packet at ``output`` and one ``outcome``.
 
     Bursts have at most ``shape.burst`` beats and never cross a multiple of that length, so they never cross 4 KiB.
     The buffer is handed out in parts of one burst, however short the burst is. A burst is requested only when it has a

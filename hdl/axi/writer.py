@@ -55,7 +55,7 @@ class AxiWriter(wiring.Component):
     ``shape.outstanding`` bursts wait for their response.
 
     A beat that would go past the command's ``last`` is dropped, and so is the rest of its packet; the packet need not
-    reach it. Where ``shape.rows`` is set, a packet has several commands, and none is larger than they are.
+    reach it.
 
     Where ``shape.realign`` is set, the words are moved to the lane where the packet begins, and the lanes before it
     get no strobe. Bursts have the addresses of whole beats all the same.

@@ -45,7 +45,7 @@ hdl/lossy: hdl/spec hdl/blocks hdl/verilog
 # codecs are connected by. The codec itself is loaded by the name in its description.
 hdl/axi: hdl/spec hdl/blocks
 hdl/engine/shapes: hdl/spec hdl/blocks hdl/axi
-hdl/engine/path: hdl/spec hdl/blocks hdl/codec/parts hdl/lossy hdl/axi
+hdl/engine/path: hdl/spec hdl/blocks hdl/codec/parts hdl/lossy hdl/axi hdl/engine/shapes
 hdl/engine/units: hdl/spec hdl/blocks hdl/codec/parts hdl/axi hdl/engine/path
 hdl/engine/channel: hdl/spec hdl/spec/registers hdl/blocks hdl/codec/parts hdl/lossy hdl/axi hdl/engine/path
     hdl/engine/shapes hdl/engine/units

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,6 +21,7 @@ from .checker import Checker
 from .completer import Completer
 from .descriptor import Completion, Request
 from .interfaces import ChannelControl, ChannelEvents, ChannelStatus, WindowPort
+from .shape_measure import ShapeMeasure
 from .slots import Slots
 
 __all__ = ["Channel"]
@@ -40,6 +41,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             buffer=buffer,
             realign=config.realign,
             pipelined=config.pipelined,
+            rows=port == "dev" and config.dimensions > 0,
         )
 
     read, write = ("dev", "host") if compressing else ("host", "dev")
@@ -49,6 +51,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
 class _Parts(NamedTuple):
     """The parts of a channel, in the order in which a descriptor passes them."""
 
+    measure: ShapeMeasure | None
     checker: Checker
     slots: Slots
     path: DataPath | OffloadPath | PrefetchPath
@@ -144,8 +147,10 @@ class Channel(wiring.Component):
         config = self.config
         clear = Signal(name="channel_clear")
         addresses = (self.read.address_bits, self.write.address_bits)
+        scatters = config.dimensions > 0 and not self.compressing
         parts = _Parts(
             path=self._path(),
+            measure=self._measure(),
             checker=Checker(
                 self.read,
                 self.write,
@@ -159,7 +164,8 @@ class Channel(wiring.Component):
                 *addresses,
                 config.descriptors,
                 pipelined=config.pipelined,
-                end_when_done=config.units > 1 and not self.compressing,
+                end_when_done=scatters or (config.units > 1 and not self.compressing),
+                counted=scatters,
                 options=config.records,
             ),
             completer=Completer(
@@ -171,6 +177,8 @@ class Channel(wiring.Component):
             ),
         )
         m.submodules.path = reset_with(m, "path", parts.path, clear, self.clock)
+        if parts.measure is not None:
+            m.submodules.measure = parts.measure
         m.submodules.checker = parts.checker
         m.submodules.slots = reset_with(m, "slots", parts.slots, clear, self.clock)
         m.submodules.completer = parts.completer
@@ -197,6 +205,13 @@ class Channel(wiring.Component):
         self._supervise(m, parts, state, quiet, clear)
         return m
 
+    def _measure(self) -> ShapeMeasure | None:
+        """What stands before the checker of an engine with shapes."""
+        if not self.config.dimensions:
+            return None
+        dev = self.read if self.compressing else self.write
+        return ShapeMeasure(self.config.records, compressing=self.compressing, beat_log2=dev.blocks.beat_log2)
+
     def _path(self) -> DataPath | OffloadPath | PrefetchPath:
         """The stages of the data."""
         config = self.config
@@ -213,8 +228,11 @@ class Channel(wiring.Component):
         return PrefetchPath(UnitPlan(config, dev=self.write, host=self.read), codec)
 
     def _connect_streams(self, m: Module, parts: _Parts) -> None:
-        checker, slots, path, completer = parts
-        wiring.connect(m, wiring.flipped(self.requests), checker.requests)
+        measure, checker, slots, path, completer = parts
+        if measure is None:
+            wiring.connect(m, wiring.flipped(self.requests), checker.requests)
+        else:
+            self._connect_shapes(m, measure, checker, path)
         wiring.connect(m, checker.windows, wiring.flipped(self.windows))
         wiring.connect(m, checker.slot, slots.input)
         wiring.connect(m, slots.read, path.read)
@@ -232,6 +250,28 @@ class Channel(wiring.Component):
         connect_ports(m, path.source, self.source)
         connect_ports(m, path.sink, self.sink)
 
+    def _connect_shapes(self, m: Module, measure: ShapeMeasure, checker: Checker, path: DataPath) -> None:
+        """Measures shapes before they are checked, and has those walked that are not refused."""
+        wiring.connect(m, wiring.flipped(self.requests), measure.input)
+        wiring.connect(m, measure.output, checker.requests)
+        descriptor = self.requests.payload.descriptor
+        walk = path.shapes.payload
+        m.d.comb += [
+            checker.measured.eq(measure.measured),
+            measure.run.eq(checker.run),
+            measure.flush.eq(checker.flush),
+            measure.begun.eq(checker.busy),
+            measure.free.eq(path.shapes.ready),
+            path.shapes.valid.eq(checker.slot.push & checker.slot.starts & checker.slot.shaped),
+            walk.first.eq(descriptor["source" if self.compressing else "destination"]),
+            walk.extension.eq(self.requests.payload.extension),
+            walk.frequent.eq(~checker.slot.route.raw & ~checker.slot.route.zeros),
+        ]
+        if self.config.records.lossy:
+            m.d.comb += walk.frequent.eq(
+                ~checker.slot.route.raw & ~checker.slot.route.zeros & ~checker.slot.fields.lossy
+            )
+
     def _watch(self, m: Module, path: DataPath, read: Watchdog, write: Watchdog) -> None:
         """One watchdog for each port."""
         m.d.comb += [
@@ -245,7 +285,7 @@ class Channel(wiring.Component):
 
     def _connect_parts(self, m: Module, parts: _Parts, state: _State) -> None:
         """What the parts report to each other beside the streams."""
-        _, slots, path, completer = parts
+        _, _, slots, path, completer = parts
         m.d.comb += [
             path.values.eq(self.values),
             path.mark.eq(state.fired),
@@ -281,7 +321,7 @@ class Channel(wiring.Component):
 
     def _supervise(self, m: Module, parts: _Parts, state: _State, quiet: Signal, clear: Signal) -> None:
         """Runs the channel; after an abort, a timeout or a stop drains it, drops what is left, and clears it."""
-        checker, slots, path, completer = parts
+        measure, checker, slots, path, completer = parts
         with m.If(self.halt | (completer.taken & completer.failed & self.halt_on_error)):
             m.d.sync += state.halted.eq(1)
         with m.Elif(self.resume):
@@ -330,11 +370,12 @@ class Channel(wiring.Component):
         with m.Elif(fsm.ongoing("clear" if self.clock is None else "cleared")):
             m.d.sync += flush.eq(0)
 
+        busy: Value = checker.busy if measure is None else checker.busy | measure.busy
         m.d.comb += [
             path.flush.eq(flush),
             checker.flush.eq(flush),
-            self.checking.eq(checker.busy),
-            self.status.busy.eq(checker.busy | ~slots.empty),
+            self.checking.eq(busy),
+            self.status.busy.eq(busy | ~slots.empty),
             self.status.halted.eq(state.halted),
             self.status.aborting.eq(~fsm.ongoing("run")),
             self.status.stuck.eq(fsm.ongoing("drain") & state.timeout),

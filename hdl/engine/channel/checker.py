@@ -10,6 +10,7 @@ from amaranth.utils import exact_log2
 from cdma.hdl.axi.gather import EARLY
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.blocks.gates import one_of
+from cdma.hdl.engine.shapes.layout import Measured
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.records import (
     LENGTH_BITS,
@@ -123,6 +124,8 @@ class Checker(wiring.Component):
         Forgets, while high, a request that has begun; it stays at the input.
     ``busy``
         High while a request is checked.
+    ``measured``
+        Of an engine with shapes: that of the request, which stands in the place of what lies in device memory.
     """
 
     def __init__(
@@ -153,6 +156,7 @@ class Checker(wiring.Component):
                 "run": In(1),
                 "flush": In(1),
                 "busy": Out(1),
+                **({"measured": In(Measured)} if options.dimensions else {}),
             }
         )
 
@@ -194,6 +198,8 @@ class Checker(wiring.Component):
         ]
         if self.quantisation is not None:
             m.d.comb += [slot.fields.lossy.eq(self._lossy()), slot.step.eq(descriptor.step)]
+        if self.options.dimensions:
+            m.d.comb += slot.shaped.eq(self.measured.shaped)
         if self.options.crc:
             m.d.comb += [
                 slot.fields.check_crc.eq(descriptor.check_crc),
@@ -204,6 +210,13 @@ class Checker(wiring.Component):
     def _lossy(self) -> Value:
         """The descriptor has a step."""
         return C(0) if self.quantisation is None else self.requests.payload.descriptor.step.any()
+
+    def _address(self, name: str) -> Value:
+        """Where the data of a descriptor begin: with a shape at its lowest byte."""
+        address: Value = self.requests.payload.descriptor[name]
+        if self.options.dimensions and self.compressing == (name == "source"):
+            return Mux(self.measured.shaped, self.measured.lowest, address)
+        return address
 
     def _sequence(self, m: Module, steps: _Steps, verdict: Signal) -> Signal:
         """Goes through the steps: the addresses, the verdict, and the address of an objection; keeps the verdict."""
@@ -375,22 +388,35 @@ class Checker(wiring.Component):
                 compressed_counts |= self._lossy()
         first = Signal(8, reset_less=True)
         count = Signal(8, reset_less=True)
+        read: Value = Mux(compressed_counts, compressed, length)
+        written: Value = capacity | most
+        if self.options.dimensions:
+            span, moved = _byte(self.measured.span, place), _byte(self.measured.moved, place)
+            bytes_read = read
+            if self.compressing:
+                bytes_read = Mux(self.measured.shaped, moved, read)
+                read = Mux(self.measured.shaped, span, read)
+            else:
+                written = Mux(self.measured.shaped, span, written)
+            taken = Signal(8, reset_less=True)
+            m.d.sync += taken.eq(bytes_read)
+            m.d.comb += self.slot.moved.eq(self._register(m, "taken", taken))
         m.d.sync += [
             first.eq(
                 one_of(
                     (
                         destination | (objection & (about.destination | about.capacity)),
-                        _byte(descriptor.destination, place),
+                        _byte(self._address("destination"), place),
                     ),
-                    (source | (objection & about.source), _byte(descriptor.source, place)),
+                    (source | (objection & about.source), _byte(self._address("source"), place)),
                     (objection & about.fault, _byte(request.address, place)),
                 )
             ),
             count.eq(
                 one_of(
-                    (destination, capacity | most),
+                    (destination, written),
                     (objection & about.capacity, capacity),
-                    (source, Mux(compressed_counts, compressed, length)),
+                    (source, read),
                 )
             ),
         ]
@@ -480,6 +506,8 @@ class Checker(wiring.Component):
             reserved |= descriptor.step > self.quantisation.greatest_step
             if not self.compressing:
                 needs_compressed |= self._lossy()
+        if self.options.dimensions:
+            reserved |= self.measured.shaped & self.measured.reserved
         length_wrong, compressed_wrong = self._wrong_lengths(descriptor)
         with m.If(steps.source):
             m.d.sync += [
@@ -496,8 +524,8 @@ class Checker(wiring.Component):
                     )
                 ),
                 facts.capacity.eq(descriptor.capacity == 0),
-                facts.source.eq(descriptor.source[: self.read.align_log2].any()),
-                facts.destination.eq(descriptor.destination[: self.write.align_log2].any()),
+                facts.source.eq(self._address("source")[: self.read.align_log2].any()),
+                facts.destination.eq(self._address("destination")[: self.write.align_log2].any()),
             ]
         return facts
 
@@ -529,6 +557,8 @@ class Checker(wiring.Component):
         if self.compressing and self.quantisation is not None:
             known &= ~self._lossy()
         overflows = (known & findings.short) | facts.capacity
+        outside_source: Value = findings.outside_source
+        outside_destination: Value = findings.outside_destination
         with m.If(request.fault != Status.OK):
             m.d.comb += [status.eq(request.fault), about.fault.eq(1)]
         with m.Elif(facts.reserved):
@@ -537,14 +567,20 @@ class Checker(wiring.Component):
             m.d.comb += status.eq(Status.ZERO_LENGTH)
         with m.Elif(facts.length):
             m.d.comb += status.eq(Status.LENGTH)
+        if self.options.dimensions:
+            with m.Elif(self.measured.shaped & self.measured.wrong):
+                m.d.comb += status.eq(Status.SHAPE)
+            beneath = self.measured.shaped & self.measured.beneath
+            outside_source |= beneath if self.compressing else 0
+            outside_destination |= 0 if self.compressing else beneath
         with m.Elif(overflows):
             m.d.comb += [status.eq(Status.CAPACITY), about.capacity.eq(1)]
         with m.Elif(facts.source):
             m.d.comb += [status.eq(Status.ALIGNMENT), about.source.eq(1)]
         with m.Elif(facts.destination):
             m.d.comb += [status.eq(Status.ALIGNMENT), about.destination.eq(1)]
-        with m.Elif(findings.outside_source):
+        with m.Elif(outside_source):
             m.d.comb += [status.eq(Status.WINDOW), about.source.eq(1)]
-        with m.Elif(findings.outside_destination):
+        with m.Elif(outside_destination):
             m.d.comb += [status.eq(Status.WINDOW), about.destination.eq(1)]
         return status

@@ -97,6 +97,8 @@ class SlotPort(wiring.Signature):
         Hands the slot on, with ``fields``, ``route``, ``early`` and ``step``.
     ``early``
         Beats of the packet may be written before its command: see :class:`~cdma.hdl.axi.gather.Gather`.
+    ``shaped``, ``moved``
+        What lies in device memory is a shape, with ``push``; and the bytes that are read, as ``count`` otherwise.
     ``starts``
         With ``push``: ``fields.status`` is OK. Only then the stages see the slot.
     """
@@ -117,6 +119,7 @@ class SlotPort(wiring.Signature):
                 "route": Out(Route),
                 "early": Out(1),
                 **({"step": Out(STEP_BITS)} if options.lossy else {}),
+                **({"shaped": Out(1), "moved": Out(8)} if options.dimensions else {}),
                 "push": Out(1),
                 "starts": Out(1),
             }
@@ -188,6 +191,8 @@ class Slots(wiring.Component):
         What is written into the memories, and the addresses that they are read at, go through registers, for an FPGA, whose
         wires to all memories are slow.
 
+    ``counted``
+        ``end`` says the bytes of the packet, and not where it ended.
     ``options``
         Tickets have what these need, and with a lossy stage there is its command, ``step``.
 
@@ -225,6 +230,7 @@ class Slots(wiring.Component):
         *,
         pipelined: bool = False,
         end_when_done: bool = False,
+        counted: bool = False,
         options: RecordOptions = NO_OPTIONS,
     ) -> None:
         assert depth.bit_count() == 1, depth
@@ -234,13 +240,18 @@ class Slots(wiring.Component):
         self.pipelined = pipelined
         self.end_when_done = end_when_done
         self.lossy = options.lossy
+        self.shapes = bool(options.dimensions)
+        self.counted = counted
+        read_flags, write_flags = ((), ("shaped",)) if counted else (("shaped",), ())
+        if not self.shapes:
+            read_flags = write_flags = ()
         super().__init__(
             {
                 "input": In(SlotPort(options)),
-                "read": Out(stream.Signature(Command(read_address_bits))),
+                "read": Out(stream.Signature(Command(read_address_bits, *read_flags))),
                 **({"step": Out(stream.Signature(STEP_BITS))} if options.lossy else {}),
                 "route": Out(stream.Signature(Route)),
-                "write": Out(stream.Signature(Command(write_address_bits))),
+                "write": Out(stream.Signature(Command(write_address_bits, *write_flags))),
                 "ahead": Out(1),
                 "end": In(SPAN_BITS),
                 "read_outcome": In(Outcome(read_address_bits)),
@@ -343,6 +354,9 @@ class Slots(wiring.Component):
             for part, value in (("first", checked.first), ("last", checked.last)):
                 stored = self._keep(m, f"{name}_{part}", started, walk.next, value.replicate(count), places)
                 m.d.comb += sink.payload[part].eq(stored)
+            if self.shapes and self.counted == (name == "write"):
+                shaped = self._keep(m, f"{name}_shaped", started, walk.next, checked.shaped, checked.push)
+                m.d.comb += sink.payload.shaped.eq(shaped)
         stored = self._keep(m, "routes", started, route.next, checked.route.as_value(), checked.push)
         m.d.comb += self.route.payload.eq(stored)
         if self.lossy:
@@ -371,10 +385,12 @@ class Slots(wiring.Component):
         head, read_at = counts.head, counts.front.next
         for name, value, enable, count in (
             ("objection", checked.last, checked.objection, ADDRESS_BYTES),
-            ("bytes", checked.count, checked.source, LENGTH_BYTES),
+            ("bytes", checked.moved if self.shapes else checked.count, checked.source, LENGTH_BYTES),
             ("destination", checked.first, checked.destination, LENGTH_BYTES),
         ):
             places = Mux(enable, checked.place[:count], 0)
+            if name == "destination" and self.counted:
+                continue
             m.d.comb += ticket[name].eq(self._keep(m, name, head, read_at, value.replicate(count), places))
         fields = Cat(checked.fields, checked.starts)
         m.d.comb += [

@@ -1,6 +1,6 @@
 """The stages that a channel's data pass, from the port that is read to the port that is written."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import C, Module, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
@@ -12,8 +12,11 @@ from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.skid_buffer import slice_after
 from cdma.hdl.blocks.width import connect_width
+from cdma.hdl.engine.shapes.feed import ShapeFeed
+from cdma.hdl.engine.shapes.padding import Dropper, Filler
 from cdma.hdl.lossy.range_report import OutOfRange
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
 
 from .checksum import Checksum
 from .codec_switch import CodecSwitch, pass_beat
@@ -69,7 +72,7 @@ class DataPath(wiring.Component):
         self.writer = AxiWriter(write)
         super().__init__(
             {
-                **path_members(config, read.address_bits, write.address_bits),
+                **path_members(config, read.address_bits, write.address_bits, compressing=compressing),
                 **(
                     {"range": Out(stream.Signature(OutOfRange()))}
                     if compressing and config.records.lossy
@@ -87,10 +90,14 @@ class DataPath(wiring.Component):
         m.submodules.reader = reader = self.reader
         m.submodules.writer = writer = self.writer
         m.submodules.switch = switch = CodecSwitch(self.codec, config.codec, config.descriptors)
+        commands = {"read": reader.command, "write": writer.command}
+        if config.dimensions:
+            name = "read" if self.compressing else "write"
+            commands[name] = self._feed(m, commands[name], (reader if self.compressing else writer).shape)
         for source, sink in (
-            (self.read, reader.command),
+            (self.read, commands["read"]),
             (self.route, switch.routes),
-            (self.write, writer.command),
+            (self.write, commands["write"]),
         ):
             wiring.connect(m, wiring.flipped(source), sink)
         m.submodules.reports = reports = Fifo(Verdict, config.descriptors, reserved=True)
@@ -112,6 +119,12 @@ class DataPath(wiring.Component):
             else reader.output
         )
         read_bits = moved_bits
+        if config.dimensions and self.compressing:
+            m.submodules.filler = filler = Filler(moved_bits, reader.shape.lanes)
+            wiring.connect(m, self._segments, filler.segments)
+            wiring.connect(m, source, filler.input)
+            m.d.comb += filler.fill.eq(self._fill())
+            source = filler.output
         if self.compressing:
             read_bits = word_bits
             source = self._lossy(m, _counted_in(m, "read_words", source, word_bits))
@@ -122,10 +135,16 @@ class DataPath(wiring.Component):
         sink = switch.output
         if not self.compressing:
             sink = _counted_in(m, "written_bytes", self._lossy(m, sink), moved_bits)
+        written = writer.input
+        if config.dimensions and not self.compressing:
+            m.submodules.dropper = dropper = Dropper(moved_bits, writer.shape.lanes)
+            wiring.connect(m, self._segments, dropper.segments)
+            wiring.connect(m, dropper.output, writer.input)
+            written = dropper.input
         if self.config.quantisation is None or self.compressing:
-            connect_width(m, "write_width", moved_bits, sink, writer.input, pipelined=config.pipelined)
+            connect_width(m, "write_width", moved_bits, sink, written, pipelined=config.pipelined)
         else:
-            wiring.connect(m, sink, writer.input)
+            wiring.connect(m, sink, written)
 
         if config.crc:
             self._sum(m, switch)
@@ -152,6 +171,24 @@ class DataPath(wiring.Component):
             self.blocked.eq(switch.blocked),
         ]
         return m
+
+    def _feed(self, m: Module, command: stream.Interface, shape: PortShape) -> stream.Interface:
+        """Puts the walk of shapes before the commands of the reader or writer of the device port; gives its input."""
+        beat_log2 = shape.blocks.beat_log2
+        m.submodules.feed = feed = ShapeFeed(
+            self.config.dimensions, shape.address_bits, beat_log2, shape.outstanding
+        )
+        wiring.connect(m, wiring.flipped(self.shapes), feed.shapes)
+        wiring.connect(m, feed.command, command)
+        self._segments = feed.segments
+        return feed.input
+
+    def _fill(self) -> Value:
+        """The most frequent value as a word of padding, where words have a table of their own; otherwise 0."""
+        form, words = self.config.format, self.config.format.moved_bits
+        if not isinstance(form, Format) or form.field_bits or form.zero or not self.config.codec.table_size:
+            return C(0, words)
+        return self.values[0].replicate(words // form.word_bits)
 
     def _lossy(self, m: Module, source: stream.Interface) -> stream.Interface:
         """What comes out of the error-bounded stage, if there is one: raw data in beats of the device port on one side, and

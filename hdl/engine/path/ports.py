@@ -8,6 +8,7 @@ from cdma.hdl.axi.outcome import Outcome
 from cdma.hdl.axi.span import SPAN_BITS
 from cdma.hdl.blocks.crc32c import CRC_BITS
 from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.engine.shapes.layout import WalkLayout
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import STEP_BITS
 
@@ -20,14 +21,16 @@ Verdict = data.StructLayout({"literals": 32, "error": Error})
 
 
 def path_members(
-    config: EngineConfig, read_address_bits: int, write_address_bits: int
+    config: EngineConfig, read_address_bits: int, write_address_bits: int, *, compressing: bool = True
 ) -> dict[str, wiring.Member]:
     """The members of a data path but for its AXI4 ports; see :class:`~cdma.hdl.engine.path.data_path.DataPath`."""
+    shaped = ("shaped",) if config.dimensions else ()
     return {
-        "read": In(stream.Signature(Command(read_address_bits))),
+        **({"shapes": In(stream.Signature(WalkLayout))} if config.dimensions else {}),
+        "read": In(stream.Signature(Command(read_address_bits, *(shaped if compressing else ())))),
         **({"step": In(stream.Signature(STEP_BITS))} if config.records.lossy else {}),
         "route": In(stream.Signature(Route)),
-        "write": In(stream.Signature(Command(write_address_bits))),
+        "write": In(stream.Signature(Command(write_address_bits, *(() if compressing else shaped)))),
         "read_outcome": Out(Outcome(read_address_bits)),
         "report": Out(stream.Signature(Verdict)),
         **({"crc": Out(stream.Signature(CRC_BITS))} if config.crc else {}),

@@ -69,6 +69,7 @@ class ShapeFeed(wiring.Component):
             frames.input.payload.before.eq(shape.before_run),
             frames.input.payload.run.eq(shape.run),
             frames.input.payload.after.eq(shape.after_run),
+            frames.input.payload.frequent.eq(self.shapes.payload.frequent),
         ]
         with m.If(takes):
             m.d.sync += size.eq(shape.run - 1)

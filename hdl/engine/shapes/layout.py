@@ -10,8 +10,9 @@ __all__ = ["Measured", "ShapeLayout", "WalkLayout"]
 #: 64 bytes, as they lie in memory.
 ShapeLayout = data.StructLayout({field.name: field.bits for field in SHAPE_RECORD})
 
-#: A shape that is to be walked: ``first`` is the lower part of the address of its first row.
-WalkLayout = data.StructLayout({"first": SPAN_BITS, "extension": ShapeLayout})
+#: A shape that is to be walked: ``first`` is the lower part of the address of its first row, and ``frequent`` says that
+#: padding is the most frequent value, and not 0.
+WalkLayout = data.StructLayout({"first": SPAN_BITS, "extension": ShapeLayout, "frequent": 1})
 
 #: What the checker must know of a shape.
 #:

@@ -33,6 +33,7 @@ class _Current:
         self.whole = Signal(name="whole")
         self.padding = Signal(name="padding")
         self.last = Signal(name="last")
+        self.frequent = Signal(name="frequent")
         self.left = Signal(SPAN_BITS, name="left")
         self.none_left = Signal(name="none_left")
         self._waiting = waiting.output
@@ -47,6 +48,7 @@ class _Current:
                 self.whole.eq(following.whole),
                 self.padding.eq(following.padding),
                 self.last.eq(following.last),
+                self.frequent.eq(following.frequent),
                 self.left.eq(following.beats),
                 self.none_left.eq(following.beats == 0),
             ]
@@ -58,7 +60,7 @@ class Filler(wiring.Component):
     """Puts padding between the beats of what is read: a beat per cycle.
 
     ``fill``
-        What a word of padding is.
+        What a word of padding is where it is not 0.
     """
 
     def __init__(self, word_bits: int, lanes: int) -> None:
@@ -86,7 +88,7 @@ class Filler(wiring.Component):
         ]
         with m.If(current.padding):
             m.d.comb += [
-                sink.payload.data.as_value().eq(self.fill.replicate(self.lanes)),
+                sink.payload.data.as_value().eq(Mux(current.frequent, self.fill.replicate(self.lanes), 0)),
                 sink.payload.keep.eq((1 << self.lanes) - 1),
             ]
         with m.If(~current.whole):

@@ -9,8 +9,8 @@ from cdma.hdl.spec.shape import MARGIN_BITS, RUN_BITS
 
 __all__ = ["Frame", "Mark", "Segment", "Segments"]
 
-#: Bytes of the rows of a shape: a run, and the margins before and after it.
-Frame = data.StructLayout({"before": MARGIN_BITS, "run": RUN_BITS, "after": MARGIN_BITS})
+#: Bytes of the rows of a shape: a run, and the margins before and after it; and whether padding is the most frequent value.
+Frame = data.StructLayout({"before": MARGIN_BITS, "run": RUN_BITS, "after": MARGIN_BITS, "frequent": 1})
 
 #: A row of the stream, or all of a packet.
 #:
@@ -22,7 +22,7 @@ Mark = data.StructLayout({"whole": 1, "inside": 1, "final": 1})
 
 #: Beats that follow one another: of padding or not, their number less one, and whether the packet ends with them. Those of a
 #: ``whole`` packet end where it ends.
-Segment = data.StructLayout({"whole": 1, "padding": 1, "last": 1, "beats": SPAN_BITS})
+Segment = data.StructLayout({"whole": 1, "padding": 1, "last": 1, "beats": SPAN_BITS, "frequent": 1})
 
 
 class Segments(wiring.Component):
@@ -67,6 +67,7 @@ class Segments(wiring.Component):
                 )
             ),
             segment.whole.eq(mark.whole),
+            segment.frequent.eq(frame.frequent),
             segment.padding.eq(~mark.whole & ~at_run),
             segment.last.eq(mark.whole | (row_ends & mark.final)),
             segment.beats.eq((length >> self.beat_log2) - 1),

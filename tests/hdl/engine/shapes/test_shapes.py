@@ -154,7 +154,9 @@ def test_padding_goes_in_and_out_of_packets(early: bool) -> None:
                 for number, (padding, count) in enumerate(packet):
                     last = int(number == len(packet) - 1)
                     await give(
-                        ctx, dut.segments, {"whole": 0, "padding": padding, "last": last, "beats": count - 1}
+                        ctx,
+                        dut.segments,
+                        {"whole": 0, "padding": padding, "last": last, "beats": count - 1, "frequent": 1},
                     )
 
         return given

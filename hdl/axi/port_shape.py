@@ -31,7 +31,8 @@ class PortShape:
     ``pipelined``
         The buffers are in an FPGA's block RAM, which is slow: their outputs go to registers.
     ``rows``
-        A packet may have several commands: those of a reader and of a writer have ``more``.
+        A packet may have several commands: those of a reader and of a writer have ``more``, and each but the last one of a
+        packet has it set. None is larger than its commands, and ``end`` of a writer is its bytes, with ``outcome.done``.
     ``span_bits``
         A command spans at most half of ``2**span_bits`` bytes, or, if it is ``contained``, all of them.
     ``contained``

@@ -64,7 +64,7 @@ class AxiWriter(wiring.Component):
         That of :class:`.Gather`: lets packets follow each other without a gap.
     ``end``
         Where the packet ends, in the cycle in which its command is taken: the lower bits of the address after its
-        last word. Where ``shape.rows`` is set, the bytes of the packet, with ``outcome.done``.
+        last word.
     ``outcome``
         Notes the address where the first burst that failed began. If none failed, it is the address of the first beat
         that did not fit, with its first word.

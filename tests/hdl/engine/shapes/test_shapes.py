@@ -133,8 +133,7 @@ def _segments(rng: random.Random) -> list[tuple[int, int]]:
     return [*found, (0, 2)] if all(padding for padding, _ in found) else found
 
 
-@pytest.mark.parametrize("early", [False, True], ids=["whole", "early"])
-def test_padding_goes_in_and_out_of_packets(early: bool) -> None:
+def test_padding_goes_in_and_out_of_packets() -> None:
     rng = random.Random(3)
     filler, dropper = Filler(8, 1), Dropper(8, 1)
     packets = [_segments(rng) for _ in range(80)]
@@ -146,7 +145,8 @@ def test_padding_goes_in_and_out_of_packets(early: bool) -> None:
         ]
         for packet in packets
     ]
-    ends = [rng.randint(1, len(packet)) if early else len(packet) for packet in beats]
+    # Every other packet ends early on its way back.
+    ends = [rng.randint(1, len(packet)) if number % 2 else len(packet) for number, packet in enumerate(beats)]
 
     def segments(dut: Filler | Dropper) -> Callable:
         async def given(ctx) -> None:
@@ -189,8 +189,7 @@ def test_padding_goes_in_and_out_of_packets(early: bool) -> None:
                 last = beat.last
             assert got == wanted
 
-    if not early:
-        simulate(filler, segments(filler), data_in, filled)
+    simulate(filler, segments(filler), data_in, filled)
     simulate(dropper, segments(dropper), stream_in, dropped)
 
 

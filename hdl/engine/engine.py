@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from amaranth.hdl import C, Cat, Const, Module, Mux, Shape, Signal, Value
 from amaranth.lib import data, stream, wiring
 
-from cdma.base.errors import ParameterError
 from cdma.hdl.axi.address_first import AddressFirst
 from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
 from cdma.hdl.blocks.skid_buffer import SkidBuffer, slice_after, slice_before
@@ -84,6 +83,8 @@ def _controls(config: EngineConfig) -> dict[str, int]:
 
 def _bare_ports(config: EngineConfig) -> tuple[Port, ...]:
     """What controls an engine without registers."""
+    # A descriptor and, in an engine with shapes, its extension.
+    entries = 2 if config.dimensions else 1
     ports = [
         Port("watchdog_cycles", "input", 32),
         *(
@@ -94,7 +95,7 @@ def _bare_ports(config: EngineConfig) -> tuple[Port, ...]:
     ]
     for channel in CHANNELS:
         ports += [
-            *axis_ports(f"s_{channel}_descriptor", "input", data=8 * RECORD_BYTES),
+            *axis_ports(f"s_{channel}_descriptor", "input", data=8 * RECORD_BYTES * entries),
             *axis_ports(f"m_{channel}_completion", "output", data=8 * RECORD_BYTES),
             *(Port(f"{channel}_{name}", "input", bits) for name, bits in _controls(config).items()),
             *(Port(f"{channel}_{name}", "output") for name in ChannelStatus.members),
@@ -303,8 +304,11 @@ class BareEngine(_AxiShell):
         completion = self._after(m, f"{name}_completion", channel.completion)
         self.accept(m, f"s_{name}_descriptor", requests, registered=self.slices_in)
         self.offer(m, f"m_{name}_completion", completion, registered=self.slices_out)
+        given = self.port(f"s_{name}_descriptor_tdata")
+        if self.config.dimensions:
+            m.d.comb += requests.payload.extension.eq(given[8 * RECORD_BYTES :])
         m.d.comb += [
-            requests.payload.descriptor.eq(self.port(f"s_{name}_descriptor_tdata")),
+            requests.payload.descriptor.eq(given),
             self.port(f"m_{name}_completion_tdata").eq(completion.payload),
         ]
         for signal in _controls(self.config):
@@ -345,8 +349,4 @@ def _pass_on(
 
 def engine_shell(config: EngineConfig) -> Shell:
     """The engine that ``config`` describes: with registers or bare."""
-    if config.dimensions:
-        raise ParameterError(
-            f"dimensions is {config.dimensions}; it must be 0, because so far only the model of the engine moves shapes"
-        )
     return Engine(config) if config.registers else BareEngine(config)

@@ -21,33 +21,32 @@ __all__ = ["ORDER_BITS", "SHAPE_RECORD", "shape_from", "shape_values"]
 #: Bits of a dimension's number.
 ORDER_BITS = 2
 _NUMBERS = range(1, MAX_DIMENSIONS + 1)
-_BITS = 8 * RECORD_BYTES
-#: Bits of all fields before the reserved one.
-_LAID = MAX_DIMENSIONS * (STRIDE_BITS + COUNT_BITS + 2 * PADDING_BITS + ORDER_BITS) + 2 * MARGIN_BITS
+_WORD_BITS = 32
 
 
 def _fields() -> tuple[RecordField, ...]:
-    """Laid one after the other; what is left is reserved."""
+    """Laid one after the other.
+
+    An extension that is taken for a descriptor, after the fetch of that has failed, is refused, and is not ``shaped``
+    itself: where a descriptor has that bit, an extension has reserved ones, and where a descriptor has reserved ones, an
+    extension has its run.
+    """
+
+    def extent(n: int) -> tuple[tuple[str, int, str], ...]:
+        return (
+            (f"count_{n}", COUNT_BITS, f"Entries of dimension {n} in memory; 0: there is no such dimension."),
+            (f"before_{n}", PADDING_BITS, "Entries of padding before them in the stream."),
+            (f"after_{n}", PADDING_BITS, "Entries of padding after them in the stream."),
+        )
+
+    *inner, outermost = _NUMBERS
+    zero = "Must be 0."
     laid = [
         *(
             (f"stride_{n}", STRIDE_BITS, f"Bytes from an entry of dimension {n} to the next, signed.")
             for n in _NUMBERS
         ),
-        *(
-            field
-            for n in _NUMBERS
-            for field in (
-                (
-                    f"count_{n}",
-                    COUNT_BITS,
-                    f"Entries of dimension {n} in memory; 0: there is no such dimension.",
-                ),
-                (f"before_{n}", PADDING_BITS, "Entries of padding before them in the stream."),
-                (f"after_{n}", PADDING_BITS, "Entries of padding after them in the stream."),
-            )
-        ),
-        ("before_run", MARGIN_BITS, "Bytes of padding before each row in the stream."),
-        ("after_run", MARGIN_BITS, "Bytes of padding after each row in the stream."),
+        *(field for n in inner for field in extent(n)),
         *(
             (
                 f"order_{n}",
@@ -57,15 +56,18 @@ def _fields() -> tuple[RecordField, ...]:
             )
             for n in _NUMBERS
         ),
-        ("reserved_shape", _BITS - RUN_BITS - _LAID, "Must be 0."),
-        # Where a descriptor has reserved bits: an extension that is taken for one, after a fetch that failed, is refused.
+        ("reserved_order", _WORD_BITS - ORDER_BITS * MAX_DIMENSIONS, zero),
+        *extent(outermost),
+        ("before_run", MARGIN_BITS, "Bytes of padding before each row in the stream."),
+        ("after_run", MARGIN_BITS, "Bytes of padding after each row in the stream."),
+        ("reserved_shape", _WORD_BITS, zero),
         ("run", RUN_BITS, "Bytes of a row, which are contiguous in memory; not 0."),
     ]
     bit, found = 0, []
     for name, bits, doc in laid:
         found.append(RecordField(name, bit // 8, bits, doc))
         bit += bits
-    assert bit == _BITS
+    assert bit == 8 * RECORD_BYTES
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from cdma.hdl.spec.counters import COUNTERS
+from cdma.hdl.spec.shape import Shape
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.sim.engine.driver import (
     Backend,
@@ -123,6 +124,25 @@ class Denied(ct.Structure):
     _fields_ = [(name, ct.c_uint32) for name in ("count", "address", "prot", "write")]
 
 
+class _Dimension(ct.Structure):
+    _fields_ = [
+        ("stride", ct.c_int64),
+        ("count", ct.c_uint16),
+        ("before", ct.c_uint8),
+        ("after", ct.c_uint8),
+    ]
+
+
+class _Shape(ct.Structure):
+    _fields_ = [
+        ("run", ct.c_uint32),
+        ("before", ct.c_uint16),
+        ("after", ct.c_uint16),
+        ("dimensions", ct.c_uint32),
+        ("dimension", _Dimension * 4),
+    ]
+
+
 class Transfer(ct.Structure):
     _fields_ = [
         *(
@@ -135,6 +155,7 @@ class Transfer(ct.Structure):
         ("check_crc", ct.c_uint8),
         ("crc", ct.c_uint32),
         ("step", ct.c_uint8),
+        ("shape", ct.POINTER(_Shape)),
     ]
 
 
@@ -353,4 +374,10 @@ def _transfer(d: Descriptor) -> Transfer:
         d.check_crc,
         d.crc,
         d.step,
+        None if d.shape is None else ct.pointer(_shape(d.shape)),
     )
+
+
+def _shape(shape: Shape) -> _Shape:
+    dimensions = (_Dimension * 4)(*((d.stride, d.count, d.before, d.after) for d in shape.dimensions))
+    return _Shape(shape.run, shape.before, shape.after, len(shape.dimensions), dimensions)

@@ -8,12 +8,15 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from cdma.hdl.spec.quantisation import NUMBERS
-from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, Status
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Mode, Status
+from cdma.hdl.spec.shape import Shape
+from cdma.hdl.spec.shape_record import SHAPE_RECORD
 from cdma.sim.engine.descriptors import unpack
 from cdma.sim.engine.port import AddressSpace
 from cdma.sim.engine.transfer import DIRECTIONS, Outcome, TransferRules
@@ -23,6 +26,7 @@ from .design import EngineDesign
 from .memory import GUARD
 from .ports_bench import PortsBench
 from .promises import check_promises
+from .shaped import raw_of, shaped, some_shape
 from .transfer import (
     AROUND,
     Transfer,
@@ -102,13 +106,35 @@ class EngineBench(PortsBench):
         self.tables[channel] = tuple(values)
         await self.channels[channel].set_table(values)
 
+    def any_transfer(self, channel: str, words: int) -> Transfer:
+        """Makes a transfer of random data: every second one of a shape, if the engine takes any."""
+        config, rng = self.config, self.rng
+        if not config.dimensions or rng.random() < 0.5:
+            return self.transfer(channel, words)
+        most = -(-words * config.format.word_bits // 8)
+        return self.transfer(channel, words, shape=some_shape(rng, config, most, reads=channel == "offload"))
+
     def transfer(
-        self, channel: str, words: int, *, mode: int | None = None, raw: bytes | None = None, **options: Any
+        self,
+        channel: str,
+        words: int,
+        *,
+        mode: int | None = None,
+        raw: bytes | None = None,
+        shape: Shape | None = None,
+        **options: Any,
     ) -> Transfer:
         """Makes a transfer of random data, or of those given, at a random address; writes its source, and allows its
         destination. Where there is a CRC, every second one is checked; where there is an error-bounded stage, every second
-        one whose mode and data are left open has a step."""
+        one whose mode and data are left open has a step.
+
+        With a ``shape`` there are as many words as that has. Of one that is read, ``raw`` is all that lies between its
+        lowest byte and its highest one.
+        """
         config, rng = self.config, self.rng
+        reads_shape = shape is not None and channel == "offload"
+        if shape is not None:
+            words = (shape.span if reads_shape else shape.length) * 8 // config.format.word_bits
         if config.crc:
             options.setdefault("crc_off", rng.choice((None, 0)))
         table = self.tables[channel]
@@ -123,6 +149,9 @@ class EngineBench(PortsBench):
             data = random_numbers(self.np, count, config, step)
         else:
             data = random_words(self.np, words, config, table)
+        region = data
+        if shape is not None and reads_shape:
+            data = raw_of(config, {"mode": chosen, "step": step}, table, shape, region)
         read, write = self.rules[channel].source, self.rules[channel].sink
         bits = {"dev": config.dev_data_bits, "host": config.host_data_bits}
         # Where in their beats source and destination begin.
@@ -138,23 +167,26 @@ class EngineBench(PortsBench):
             tag=self.new_tag(),
             **options,
         )
-        sizes = {"source": len(made.source), "destination": made.descriptor["capacity"]}
+        if shape is not None:
+            made = shaped(made, shape, region if reads_shape else made.source, reads=reads_shape)
+        sizes = {"source": len(made.source), "destination": made.room}
         bases = {
             field: self.memory[port].place(
                 offsets[port] + sizes[field], max(bits[port] // 8, config.align(port))
             )
             for field, port in (("source", read), ("destination", write))
         }
-        made.move(bases["source"], bases["destination"])
+        made.move(*(bases[field] - made.lowest[field] for field in ("source", "destination")))
         source, destination = made.descriptor["source"], made.descriptor["destination"]
-        self.memory[read].write(source, made.source)
-        self.memory[write].allow(destination, made.descriptor["capacity"])
+        self.memory[read].write(source + made.lowest["source"], made.source)
+        for offset, count in made.writable():
+            self.memory[write].allow(destination + offset, count)
         return made
 
     def check(self, channel: str, made: Transfer, completion: bytes) -> None:
         """Checks the completion, every byte of the destination, and the guard bytes around it."""
         self.checks += made.check(completion)
-        check_promises(self.config, channel, made.descriptor, made.completion)
+        check_promises(self.config, channel, made.descriptor, made.completion, made.moved)
         self.check_memory(channel, made)
         self.transfers += 1
         self.words += self.rules[channel].words(made.descriptor)
@@ -162,8 +194,8 @@ class EngineBench(PortsBench):
     def check_memory(self, channel: str, made: Transfer, exact: bool = True) -> None:
         """Checks what lies at the destination, then clears it. Without ``exact`` only the guards count."""
         memory = self.memory["host" if channel == "offload" else "dev"]
-        start, capacity = memory.place_of(made.descriptor["destination"]), made.descriptor["capacity"]
-        got, want = memory.read(start - AROUND, capacity + 2 * AROUND), made.image()
+        start, room = memory.place_of(made.descriptor["destination"] + made.lowest["destination"]), made.room
+        got, want = memory.read(start - AROUND, room + 2 * AROUND), made.image()
         if not exact:
             want = want[:AROUND] + got[AROUND:-AROUND] + want[-AROUND:]
         elif channel == "prefetch" and self.config.units > 1 and made.expected.status != Status.OK:
@@ -173,8 +205,8 @@ class EngineBench(PortsBench):
         if found := difference(got, want):
             raise AssertionError(f"{made.descriptor}: {found}")
         self.checks += 1
-        memory.write(start, bytes([GUARD]) * capacity)
-        memory.allow(start, capacity, False)
+        memory.write(start, bytes([GUARD]) * room)
+        memory.allow(start, room, False)
 
     async def run(self, channel: str, transfers: Sequence[Transfer]) -> None:
         """Submits transfers, as many at once as the channel takes, and checks each when it is complete."""
@@ -182,8 +214,9 @@ class EngineBench(PortsBench):
         waiting = list(transfers)
         in_flight: list[Transfer] = []
         while waiting or in_flight:
-            credit = end.size - len(in_flight)
-            count = min(credit, len(waiting), self.rng.randint(1, end.size))
+            credit = end.size - sum(made.entries for made in in_flight)
+            fitting = accumulate(made.entries for made in waiting)
+            count = min(sum(entries <= credit for entries in fitting), self.rng.randint(1, end.size))
             if count:
                 in_flight += waiting[:count]
                 await end.submit([made.record() for made in waiting[:count]])
@@ -196,7 +229,9 @@ class EngineBench(PortsBench):
         """What the specification objects to in a descriptor."""
         rules = self.rules[channel]
         source, sink = self.spaces[rules.source], self.spaces[rules.sink]
-        return rules.refusal(unpack(DESCRIPTOR, made.record()), source, sink)
+        record = made.record()
+        extension = unpack(SHAPE_RECORD, record[RECORD_BYTES:]) if made.entries > 1 else None
+        return rules.refusal(unpack(DESCRIPTOR, record[:RECORD_BYTES]), source, sink, extension)
 
     async def settle(self, channel: str) -> None:
         """Waits for the end of an abort."""
@@ -212,7 +247,7 @@ class EngineBench(PortsBench):
     def tell_submitted(self, records: Sequence[bytes]) -> None:
         """Notes descriptors, so that it is known later what a completion belongs to."""
         for record in records:
-            descriptor = unpack(DESCRIPTOR, record)
+            descriptor = unpack(DESCRIPTOR, record[:RECORD_BYTES])
             self._submitted[descriptor["tag"]] = descriptor
 
     def tell_completed(self, channel: str, way: str, completion: bytes) -> None:

@@ -36,6 +36,16 @@ def _with_units(design: Design) -> bool:
     return bool(design.config.units > 1)
 
 
+def _with_shapes(design: Design) -> bool:
+    """with shapes"""
+    return bool(design.config.dimensions)
+
+
+def _with_shapes_and_rings(design: Design) -> bool:
+    """with registers and shapes, and rings of eight entries or more"""
+    return _with_shapes(design) and design.config.registers and design.config.ring_entries >= 8
+
+
 def _with_sideband(design: Design) -> bool:
     """with registers of the sideband"""
     return bool(design.config.sideband_registers)
@@ -185,6 +195,18 @@ _CHANNELS = (
         _with_units,
     ),
     TestPoint(
+        "shape_refusals",
+        "every objection to a shape, and shapes on both sides of each edge of a window",
+        "nothing moves, cause and address are reported, the next descriptor runs",
+        _with_shapes,
+    ),
+    TestPoint(
+        "shape_errors",
+        "SLVERR and DECERR in the first, the last and any row of a shape; streams of shapes that are cut or prolonged",
+        "reported with the address of the row; no byte between rows is written, and the next descriptor runs",
+        _with_shapes,
+    ),
+    TestPoint(
         "halting",
         "an error with and without halt_on_error",
         "the channel halts if it should; what had not started waits for resume",
@@ -251,6 +273,12 @@ _REGISTERS = (
         weight=2,
     ),
     TestPoint(
+        "shape_rings",
+        "an extension that comes late, that a fetch fails for, that a pushed descriptor overtakes; shapes through registers",
+        "every descriptor once, with its own shape; a lost extension is reported and the next descriptor runs",
+        _with_shapes_and_rings,
+    ),
+    TestPoint(
         "sideband",
         "AxCACHE, AxPROT, AxQOS and AxUSER of each channel and target written at rest and during transfers",
         "every address has its channel's, and none changes before the channel rests",
@@ -292,6 +320,7 @@ ENGINE_PLAN = TestPlan(
             "lossy",
             "stops",
             "units",
+            "shapes",
             "rings",
             "registers",
             "sideband",

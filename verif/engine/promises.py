@@ -20,16 +20,26 @@ _NOTHING_TRANSFERRED = (
     Status.LENGTH,
     Status.ALIGNMENT,
     Status.WINDOW,
+    Status.SHAPE,
 )
 _STREAM_ERRORS = (Status.STREAM_TRUNCATED, Status.STREAM_TRAILING, Status.STREAM_CODE, Status.STREAM_PADDING)
 
 
 def check_promises(
-    config: EngineConfig, channel: str, descriptor: Mapping[str, int], completion: Mapping[str, int]
+    config: EngineConfig,
+    channel: str,
+    descriptor: Mapping[str, int],
+    completion: Mapping[str, int],
+    moved: int | None = None,
 ) -> None:
-    """Raises :class:`AssertionError` where a completion breaks a promise to the software that reads it."""
+    """Raises :class:`AssertionError` where a completion breaks a promise to the software that reads it.
+
+    ``moved``
+        Bytes that a shape has in device memory; None without a shape.
+    """
     status, read, written = (completion[name] for name in ("status", "bytes_read", "bytes_written"))
     length, capacity = descriptor["length"], descriptor["capacity"]
+    device = length if moved is None else moved
     raw = descriptor["mode"] == Mode.RAW
     word_bits = config.format.word_bits
     counted = config.quantisation and descriptor["step"]
@@ -50,7 +60,8 @@ def check_promises(
     if status == Status.CAPACITY and (channel == "prefetch" or (raw and not descriptor["step"])):
         promise(read == written == 0, "a raw copy or a prefetch that cannot fit is refused at once")
         promise(
-            completion["address"] == descriptor["destination"] + capacity, "the address is past the capacity"
+            moved is not None or completion["address"] == descriptor["destination"] + capacity,
+            "the address is past the capacity",
         )
     elif status == Status.CAPACITY:
         promise(completion["address"] == end, "the address is the first byte that was not written")
@@ -64,12 +75,13 @@ def check_promises(
     if status in (Status.OK, Status.LOSSY_RANGE):
         promise(completion["address"] == 0, "a success has no address")
         if raw and not descriptor["step"]:
-            promise(read == written == length, "a raw copy moves its length")
+            in_device, in_host = (read, written) if channel == "offload" else (written, read)
+            promise((in_device, in_host) == (device, length), "a raw copy moves its length")
         elif channel == "prefetch":
             promise(read == descriptor["compressed_length"], "a prefetch reads the compressed length")
-            promise(written == length, "a prefetch writes the raw length")
+            promise(written == device, "a prefetch writes the raw length")
         else:
-            promise(read == length, "an offload reads the raw length")
+            promise(read == device, "an offload reads the raw length")
             most = -(-words * word_bits // 8) if raw else config.format.bound_bytes(words)
             promise(0 < written <= most, "a stream is within its bound")
     if status in _STREAM_ERRORS:

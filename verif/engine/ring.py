@@ -65,9 +65,11 @@ class Ring:
     async def submit(self, records: Sequence[bytes]) -> None:
         """Puts descriptors into the ring, which must have credit for them, and rings the doorbell once for all."""
         self.bench.tell_submitted(records)
-        for record in records:
+        entries = b"".join(records)
+        for start in range(0, len(entries), RECORD_BYTES):
             slot = self.submitted % self.size
-            self.bench.memory["host"].write(self.base + slot * RECORD_BYTES, record)
+            entry = entries[start : start + RECORD_BYTES]
+            self.bench.memory["host"].write(self.base + slot * RECORD_BYTES, entry)
             self.submitted += 1
         mask = 2 * self.bench.config.ring_entries - 1
         await self.bench.poke(f"{self.name}.ring_tail", value=self.submitted & mask)
@@ -161,7 +163,9 @@ class RingBench(EngineBench):
         self.registers = register_map(self.config)
         self.tables = dict.fromkeys(CHANNELS, (self.config.first_entry,) * self.config.codec.table_size)
         largest = self.config.ring_entries.bit_length() - 1
-        self.rings = {name: Ring(self, name, min(3, largest)) for name in CHANNELS}
+        # Descriptors with a shape take two entries.
+        log2 = min(4 if self.config.dimensions else 3, largest)
+        self.rings = {name: Ring(self, name, log2) for name in CHANNELS}
         self.channels = self.rings
 
     async def start(self) -> None:

@@ -64,5 +64,5 @@ async def expect_refusal(
     end = bench.channels[channel]
     await end.submit([made.record()])
     bench.checks += made.check(await end.next())
-    check_promises(bench.config, channel, made.descriptor, made.completion)
+    check_promises(bench.config, channel, made.descriptor, made.completion, made.moved)
     bench.transfers += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -40,12 +41,33 @@ AROUND = 128
 
 @dataclass
 class Transfer:
-    """A descriptor, the data at its source, and the outcome that the specification demands."""
+    """A descriptor, the data at its source, and the outcome that the specification demands.
+
+    ``entries``
+        Those of a ring that it takes.
+    ``lowest``
+        Where its data begin, counted from the source and from the destination of its descriptor.
+    """
 
     descriptor: dict[str, int]
     source: bytes
     expected: Outcome
     completion: dict[str, int] = field(default_factory=dict)
+    entries: ClassVar[int] = 1
+
+    @property
+    def lowest(self) -> dict[str, int]:
+        return {"source": 0, "destination": 0}
+
+    @property
+    def room(self) -> int:
+        """Bytes at the destination, from the lowest one on, that are looked at."""
+        return self.descriptor["capacity"]
+
+    @property
+    def moved(self) -> int | None:
+        """Bytes that a shape has in device memory; None without a shape."""
+        return None
 
     def record(self) -> bytes:
         """Returns the descriptor as it lies in memory."""
@@ -89,6 +111,10 @@ class Transfer:
             status = Status(got["status"]).name if got["status"] in list(Status) else got["status"]
             raise AssertionError(f"completion of {self.descriptor}: got {status}; (got, want) {wrong}")
         return len(self._wanted())
+
+    def writable(self) -> list[tuple[int, int]]:
+        """What may be written: where it begins, counted from the destination, and how many bytes."""
+        return [(0, self.descriptor["capacity"])]
 
     def image(self) -> bytes:
         """The destination as it must be, and the bytes :data:`AROUND` it, which are guards."""

@@ -14,6 +14,7 @@ from cdma.hdl.engine.channel.descriptor import Request
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES, Status
 
+from .extension import Extension
 from .interfaces import RECORD_WORDS, WORD_BITS
 
 __all__ = ["Fetcher"]
@@ -55,7 +56,8 @@ class _Store(NamedTuple):
 
 class Fetcher(wiring.Component):
     """The descriptors from index ``head`` up to ``tail``, up to ``config.descriptors`` ahead, in order, and one
-    that was pushed, which goes first.
+    that was pushed, which goes first. One that is ``shaped`` has its extension in the entry after its own, and comes out
+    once that is there.
 
     ``enable``
         Enables the ring. While it is low, ``head`` is 0 and what was fetched is forgotten, except for a request that
@@ -83,6 +85,8 @@ class Fetcher(wiring.Component):
     ``word_valid``, ``word``
         ``data``, every 32 bits of it, is this word of the descriptor that is pushed; the last word completes it. Never
         together with ``beat`` or ``refuse``.
+    ``extends``
+        The words that are pushed next are those of the extension of the descriptor before.
     ``pushed``, ``taken_push``
         High from the last word on, until the pulse with which the channel takes the pushed descriptor.
     ``checking``
@@ -94,6 +98,9 @@ class Fetcher(wiring.Component):
         self.depth = config.descriptors
         self.part_bits = min(config.host_data_bits, 8 * RECORD_BYTES)
         self.parts = 8 * RECORD_BYTES // self.part_bits
+        self.extension = Extension(config.records) if config.dimensions else None
+        #: Entries of the store: those that are fetched, and after them the one that is pushed, with its extension.
+        self.entries = self.depth + (2 if config.dimensions else 1)
         super().__init__(
             {
                 "enable": In(1),
@@ -113,6 +120,7 @@ class Fetcher(wiring.Component):
                 "upper": Out(1),
                 "word_valid": In(1),
                 "word": In(4),
+                **({"extends": Out(1)} if config.dimensions else {}),
                 "pushed": Out(1),
                 "taken_push": Out(1),
                 "requests": Out(stream.Signature(Request(config.records))),
@@ -161,6 +169,8 @@ class Fetcher(wiring.Component):
         # Whether a descriptor is taken is known late, so it is counted a cycle later.
         m.d.sync += leaves.eq(taken & ~shown_push & ring.running)
         found = self.pushed | (ring.inside & self.arrived & ~leaves)
+        if self.extension is not None:
+            found &= self._may_read(self.extension, shown_push)
         # The memories have their address in a register, and give the entry.
         passing = Signal()
         m.d.comb += store.read.eq(passing)
@@ -176,7 +186,37 @@ class Fetcher(wiring.Component):
             m.d.sync += self.pushed.eq(0)
         with m.Elif(self.word_valid & (self.word == RECORD_WORDS - 1)):
             m.d.sync += self.pushed.eq(1)
+        if self.extension is not None:
+            with m.If(self.word_valid):
+                self.extension.push(m, self.extends, self.pushed, self.word, self.data)
+            waits = ~shown & ~passing & ~self.extension.looks & ~shown_push
+            forgets = waits & (self.pushed | ~ring.inside)
+            m.d.comb += [
+                self.extension.drops.eq(taken | (goes & ~self.checking) | forgets),
+                shows.eq(self.extension.shows),
+                store.read_place.eq(
+                    Mux(
+                        self.pushed,
+                        self.depth + self.extension.second,
+                        (ring.first + self.extension.second)[: self._low],
+                    )
+                ),
+                request.payload.descriptor.eq(self.extension.kept),
+                request.payload.extension.eq(store.record),
+            ]
+            stays = shown_push | ring.inside
+            self.extension.read(m, store.record, store.fault == _FAULTS.index(Status.OK), passing, stays)
+            m.d.sync += self.extension.again.eq(taken & ~shown_push & ring.running & self.extension.second)
+            with m.If(self.extension.again):
+                m.d.sync += leaves.eq(ring.running)
+            with m.If(self.extension.looks):
+                m.d.sync += shown_push.eq(shown_push)
         return m
+
+    def _may_read(self, extension: Extension, shown_push: Value) -> Value:
+        """Whether an entry may be read: with a descriptor that is kept it is the extension of that."""
+        there = ~extension.second | shown_push | extension.paired
+        return ~extension.looks & ~extension.drops & there
 
     @property
     def _index_bits(self) -> int:
@@ -251,6 +291,8 @@ class Fetcher(wiring.Component):
         count = Signal(range(self.depth + 1))
         m.d.sync += count.eq(Mux(running, count + arrives - leaves, 0))
         m.d.comb += self.arrived.eq(count != 0)
+        if self.extension is not None:
+            m.d.comb += self.extension.paired.eq(count > 1)
         with m.If(~running):
             m.d.sync += first.eq(0)
         with m.Elif(leaves):
@@ -274,10 +316,13 @@ class Fetcher(wiring.Component):
 
     def _store(self, m: Module, ring: _Ring, fault: _Fault) -> _Store:
         """Adds the memories. The pushed descriptor has the entry after the fetched ones."""
-        write_place = Signal(range(self.depth + 1))
+        write_place = Signal(range(self.entries))
         read_place = Signal.like(write_place)
+        push_place: Value | int = self.depth
+        if self.extension is not None:
+            push_place = self.depth + self.extends
         # Where no beat is written, only a pushed word may be.
-        m.d.comb += write_place.eq(Mux(self.beat, ring.coming[: self._low], self.depth))
+        m.d.comb += write_place.eq(Mux(self.beat, ring.coming[: self._low], push_place))
         read = Signal()
         place = Signal.like(read_place, name="read_place_before", reset_less=True)
         m.d.sync += place.eq(read_place)
@@ -289,7 +334,7 @@ class Fetcher(wiring.Component):
         record = []
         words = self.part_bits // WORD_BITS
         for number in range(self.parts):
-            memory = Memory(shape=self.part_bits, depth=self.depth + 1, init=[])
+            memory = Memory(shape=self.part_bits, depth=self.entries, init=[])
             m.submodules[f"part_{number}"] = memory
             write, out = memory.write_port(granularity=WORD_BITS), memory.read_port(domain="sync")
             written = without_reset(m, f"written_{number}", write.data) if pipelined else write.data
@@ -301,10 +346,10 @@ class Fetcher(wiring.Component):
                 writes += write.en.eq((self.beat & ring.inside & (fault.part == number)).replicate(words))
             m.d.comb += [getattr(out, name).eq(value) for name, value in reading.items()]
             record.append(out.data)
-        m.submodules.faults = memory = Memory(shape=len(fault.worst), depth=self.depth + 1, init=[])
+        m.submodules.faults = memory = Memory(shape=len(fault.worst), depth=self.entries, init=[])
         write, fault_out = memory.write_port(), memory.read_port(domain="sync")
         writes += [
-            write.addr.eq(Mux(self.word_valid, self.depth, ring.coming[: self._low])),
+            write.addr.eq(Mux(self.word_valid, push_place, ring.coming[: self._low])),
             write.data.eq(Mux(self.word_valid, 0, Mux(self.refuse, _REFUSED, fault.worst))),
             write.en.eq(self.word_valid | (ring.inside & (ring.finished | self.refuse))),
         ]

@@ -12,6 +12,7 @@ from cdma.hdl.blocks.without_reset import without_reset
 from cdma.hdl.spec.records import COMPLETION, RecordOptions, Status, completion_fields, descriptor_fields
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.registers.record_parts import record_parts
+from cdma.hdl.spec.registers.shape import shape_parts
 
 from .interfaces import RECORD_WORDS, WORD_BITS
 from .jobs import Cause, Job
@@ -53,6 +54,7 @@ class RecordWords:
         self.pipelined = pipelined
         self.completion = record_parts(completion_fields(options), "result")
         self.descriptor = record_parts(descriptor_fields(options), "flags")
+        self.shapes = bool(options.dimensions)
         self.value = Signal(WORD_BITS, reset_less=True)
         self.number = Signal(range(RECORD_WORDS), reset_less=True)
 
@@ -175,6 +177,8 @@ class RecordWords:
         pushed = Signal(WORD_BITS, name="pushed_word")
         domain = m.d.sync if self.pipelined else m.d.comb
         domain += pushed.eq(Mux(sequencer.word < len(names), given, 0))
+        if self.shapes:
+            self._extend(m, stored, domain, pushed, given)
         for port in self.ports:
             domain += [
                 port.fetcher.word_valid.eq(moves & ~r.valid & (sequencer.channel == port.index)),
@@ -192,3 +196,19 @@ class RecordWords:
             upper = Mux(landing.payload.id, fetchers[1].upper, fetchers[0].upper)
             beat = Mux(upper, beat[part_bits:], beat[:part_bits])
         m.d.comb += [fetcher.data.eq(beat) for fetcher in fetchers]
+
+    def _extend(
+        self, m: Module, stored: wiring.PureInterface, domain: object, pushed: Signal, given: Value
+    ) -> None:
+        """Takes the words of an extension from registers of its own."""
+        names = {part.word: f"shape.{name}" for name, part in shape_parts()}
+        extends = self.sequencer.of_channel(port.fetcher.extends for port in self.ports)
+        stands = Signal(name="has_register")
+        with m.If(self.sequencer.is_[Job.PUSH] & extends):
+            m.d.comb += stored.index.eq(0)
+            with m.Switch(self.sequencer.word):
+                for number, name in names.items():
+                    with m.Case(number):
+                        m.d.comb += [stored.index.eq(self.registers.word(name)), stands.eq(1)]
+        with m.If(extends):
+            domain += pushed.eq(Mux(stands, given, 0))

@@ -14,11 +14,11 @@ from .record_parts import RecordPart, record_parts
 __all__ = ["SHAPE_BLOCK", "shape_parts"]
 
 _SHARED = "shared"
-#: The first words of several fields, by number: extents after the strides, which take two words each.
-_EXTENTS = 2 * MAX_DIMENSIONS
-_NAMES = {_EXTENTS + number: f"extent_{number + 1}" for number in range(MAX_DIMENSIONS)} | {
-    _EXTENTS + MAX_DIMENSIONS: "margins",
-    _EXTENTS + MAX_DIMENSIONS + 1: "order",
+#: The words of several fields, by number: they come after the strides, which take two words each.
+_FIRST = 2 * MAX_DIMENSIONS
+_NAMES = {
+    _FIRST + place: name
+    for place, name in enumerate(("extent_1", "extent_2", "extent_3", "order", "extent_4", "margins"))
 }
 
 

@@ -117,6 +117,21 @@ struct cdma_sideband {
     uint32_t cache, prot, qos, user;
 };
 
+/* A dimension: entries in memory, bytes from one to the next, and entries of padding on either side of them in the stream. */
+struct cdma_dimension {
+    int64_t stride;
+    uint16_t count;
+    uint8_t before, after;
+};
+
+/* Rows of run bytes in device memory, in dimensions, the innermost of the stream first; see docs/tiles.md. */
+struct cdma_shape {
+    uint32_t run;
+    uint16_t before, after; /* Bytes of padding on either side of each row. */
+    uint32_t dimensions;    /* How many of these there are. */
+    struct cdma_dimension dimension[4];
+};
+
 /* One descriptor; see docs/registers.md. */
 struct cdma_transfer {
     uint64_t source, destination, length, capacity, compressed_length;
@@ -126,6 +141,9 @@ struct cdma_transfer {
     uint8_t check_crc; /* 1: ends with CDMA_STATUS_CRC_MISMATCH if the raw bytes have another CRC than this. */
     uint32_t crc;
     uint8_t step; /* 0: without loss; otherwise the exponent of the step as a number stores it, with its bias. */
+    /* What lies in device memory, from the source of an offload or the destination of a prefetch on; NULL: length bytes.
+       It is read when the transfer is handed over. The length is cdma_shape_length. */
+    const struct cdma_shape *shape;
 };
 
 /* One completion. */
@@ -155,6 +173,7 @@ struct cdma_channel {
     uint32_t tail;        /* Descriptors submitted, as the engine counts. */
     uint32_t consumed;    /* Completions taken, as the engine counts. */
     uint32_t outstanding; /* Descriptors whose completion was not taken. */
+    uint32_t extended;    /* At most so many of them have a shape, and take two entries. */
     uint32_t options;
 };
 
@@ -240,7 +259,8 @@ static inline void cdma_encode(const struct cdma_transfer *transfer, unsigned ch
     const uint32_t flags = ((uint32_t)transfer->mode << CDMA_DESCRIPTOR_MODE_SHIFT) |
                            ((uint32_t)(transfer->interrupt != 0) << CDMA_DESCRIPTOR_INTERRUPT_SHIFT) |
                            ((uint32_t)(transfer->check_crc != 0) << CDMA_DESCRIPTOR_CHECK_CRC_SHIFT) |
-                           ((uint32_t)transfer->step << CDMA_DESCRIPTOR_STEP_SHIFT);
+                           ((uint32_t)transfer->step << CDMA_DESCRIPTOR_STEP_SHIFT) |
+                           ((uint32_t)(transfer->shape != NULL) << CDMA_DESCRIPTOR_SHAPED_SHIFT);
     memset(slot, 0, sizeof(struct cdma_descriptor));
     CDMA_PUT(slot, cdma_descriptor, source, transfer->source);
     CDMA_PUT(slot, cdma_descriptor, destination, transfer->destination);
@@ -250,6 +270,62 @@ static inline void cdma_encode(const struct cdma_transfer *transfer, unsigned ch
     CDMA_PUT(slot, cdma_descriptor, tag, transfer->tag);
     CDMA_PUT(slot, cdma_descriptor, flags, flags);
     CDMA_PUT(slot, cdma_descriptor, crc, transfer->check_crc != 0 ? transfer->crc : 0u);
+}
+
+/* ---- shapes ---- */
+
+/* Bytes of the raw data of a shape, padding included. */
+static inline uint64_t cdma_shape_length(const struct cdma_shape *shape) {
+    uint64_t bytes = (uint64_t)shape->before + shape->run + shape->after;
+    uint32_t k;
+    for (k = 0; k < shape->dimensions; ++k) {
+        const struct cdma_dimension *each = &shape->dimension[k];
+        bytes *= (uint64_t)each->before + each->count + each->after;
+    }
+    return bytes;
+}
+
+/* How far a dimension steps, for the order of all; those of one entry, whose stride says nothing, come last. */
+static inline uint64_t cdma_reach(const struct cdma_shape *shape, uint32_t k) {
+    const struct cdma_dimension *each = &shape->dimension[k];
+    if (k >= shape->dimensions || each->count < 2u) {
+        return UINT64_MAX;
+    }
+    return each->stride < 0 ? 0u - (uint64_t)each->stride : (uint64_t)each->stride;
+}
+
+/* The extension that follows a descriptor with a shape; its fields lie as the registers of the block shape. */
+static inline void cdma_extend(const struct cdma_shape *shape, unsigned char *slot) {
+    static const uint32_t extents[4] = {
+        CDMA_SHAPE_EXTENT_1, CDMA_SHAPE_EXTENT_2, CDMA_SHAPE_EXTENT_3, CDMA_SHAPE_EXTENT_4};
+    uint32_t order[4] = {0, 1, 2, 3};
+    uint32_t k, place, numbers = 0;
+    memset(slot, 0, sizeof(struct cdma_descriptor));
+    for (k = 0; k < shape->dimensions; ++k) {
+        const struct cdma_dimension *each = &shape->dimension[k];
+        cdma_put(slot + CDMA_SHAPE_STRIDE_1_LOW + 8u * k, (uint64_t)each->stride, 8u);
+        cdma_put(slot + extents[k],
+            (uint64_t)each->count << CDMA_SHAPE_EXTENT_1_COUNT_1_SHIFT |
+                (uint64_t)each->before << CDMA_SHAPE_EXTENT_1_BEFORE_1_SHIFT |
+                (uint64_t)each->after << CDMA_SHAPE_EXTENT_1_AFTER_1_SHIFT,
+            4u);
+    }
+    for (k = 1; k < 4u; ++k) {
+        for (place = k; place > 0u && cdma_reach(shape, order[place]) < cdma_reach(shape, order[place - 1u]); --place) {
+            const uint32_t moved = order[place];
+            order[place] = order[place - 1u];
+            order[place - 1u] = moved;
+        }
+    }
+    for (k = 0; k < 4u; ++k) {
+        numbers |= order[k] << (k * CDMA_SHAPE_ORDER_ORDER_2_SHIFT);
+    }
+    cdma_put(slot + CDMA_SHAPE_ORDER, numbers, 4u);
+    cdma_put(slot + CDMA_SHAPE_MARGINS,
+        (uint64_t)shape->before << CDMA_SHAPE_MARGINS_BEFORE_RUN_SHIFT |
+            (uint64_t)shape->after << CDMA_SHAPE_MARGINS_AFTER_RUN_SHIFT,
+        4u);
+    cdma_put(slot + CDMA_SHAPE_RUN, shape->run, 4u);
 }
 
 static inline void cdma_decode(const unsigned char *slot, struct cdma_result *result) {
@@ -275,6 +351,7 @@ static inline void cdma_forget(struct cdma_channel *channel) {
     channel->tail = 0;
     channel->consumed = 0;
     channel->outstanding = 0;
+    channel->extended = 0;
     channel->options = 0;
 }
 
@@ -550,37 +627,61 @@ static inline uint32_t cdma_next(const struct cdma_channel *channel, uint32_t in
     return (index + 1u) % (2u * channel->engine->geometry.ring_entries);
 }
 
-/* Descriptors that can be submitted now. */
+/* Descriptors that can be submitted now; one with a shape counts for two. */
 static inline uint32_t cdma_room(const struct cdma_channel *channel) {
-    return channel->entries - channel->outstanding;
+    return channel->entries - channel->outstanding - channel->extended;
 }
 
-/* Whether a transfer asks for a check of its CRC, or has a step, that this engine has been made without. */
+/* Counts a completion that is taken. A pushed descriptor may have overtaken others: then no entry is thought free that is not. */
+static inline void cdma_retire(struct cdma_channel *channel) {
+    --channel->outstanding;
+    if (channel->extended > channel->outstanding) {
+        channel->extended = channel->outstanding;
+    }
+}
+
+/* Whether a transfer asks for what this engine has been made without: a check of its CRC, a step, a shape of so many
+   dimensions; or its length is not that of its shape. */
 static inline int cdma_lacks_option(const struct cdma_channel *channel, const struct cdma_transfer *transfer) {
     const struct cdma_geometry *geometry = &channel->engine->geometry;
+    const struct cdma_shape *shape = transfer->shape;
+    if (shape != NULL && (geometry->dimensions == 0u || shape->dimensions > geometry->dimensions ||
+                             transfer->length != cdma_shape_length(shape))) {
+        return 1;
+    }
     return (transfer->check_crc != 0 && geometry->crc == 0u) || (transfer->step != 0 && geometry->lossy == 0u);
+}
+
+/* Where the next entry of the ring goes. */
+static inline unsigned char *cdma_entry(struct cdma_channel *channel) {
+    const size_t slot = (size_t)(channel->tail % channel->entries) * sizeof(struct cdma_descriptor);
+    channel->tail = cdma_next(channel, channel->tail);
+    return channel->descriptors + slot;
 }
 
 /* Puts descriptors into the ring and rings the doorbell once; all of them or none. */
 static inline int cdma_submit(struct cdma_channel *channel, const struct cdma_transfer *transfers, uint32_t count) {
-    uint32_t k;
+    uint32_t k, extended = 0;
     if (channel->entries == 0u) {
         return CDMA_BAD_ARGUMENT;
-    }
-    if (count > cdma_room(channel)) {
-        return CDMA_FULL;
     }
     for (k = 0; k < count; ++k) {
         if (cdma_lacks_option(channel, &transfers[k])) {
             return CDMA_BAD_ARGUMENT;
         }
+        extended += transfers[k].shape != NULL ? 1u : 0u;
+    }
+    if ((uint64_t)count + extended > cdma_room(channel)) {
+        return CDMA_FULL;
     }
     for (k = 0; k < count; ++k) {
-        const size_t slot = (size_t)(channel->tail % channel->entries) * sizeof(struct cdma_descriptor);
-        cdma_encode(&transfers[k], channel->descriptors + slot);
-        channel->tail = cdma_next(channel, channel->tail);
+        cdma_encode(&transfers[k], cdma_entry(channel));
+        if (transfers[k].shape != NULL) {
+            cdma_extend(transfers[k].shape, cdma_entry(channel));
+        }
     }
     channel->outstanding += count;
+    channel->extended += extended;
     CDMA_WRITE_BARRIER();
     cdma_channel_write(channel, CDMA_CHANNEL_RING_TAIL, channel->tail);
     return CDMA_OK;
@@ -607,6 +708,15 @@ static inline int cdma_push(struct cdma_channel *channel, const struct cdma_tran
     cdma_encode(transfer, record);
     for (offset = CDMA_PUSH_SOURCE_LOW; offset <= last; offset += 4u) {
         cdma_write(engine, CDMA_PUSH_BASE + offset, (uint32_t)cdma_get(record + offset, 4u));
+    }
+    if (transfer->shape != NULL) {
+        cdma_extend(transfer->shape, record);
+        for (offset = 0; offset < sizeof record; offset += 4u) {
+            /* The one word that is reserved has no register. */
+            if (offset != CDMA_SHAPE_RUN - 4u) {
+                cdma_write(engine, CDMA_SHAPE_BASE + offset, (uint32_t)cdma_get(record + offset, 4u));
+            }
+        }
     }
     ++channel->outstanding;
     cdma_write(engine, CDMA_PUSH_BASE + CDMA_PUSH_SUBMIT, channel->submit);
@@ -645,7 +755,7 @@ static inline int cdma_take(struct cdma_channel *channel, enum cdma_how how, uin
             }
         }
         cdma_channel_write(channel, CDMA_CHANNEL_COMMAND, CDMA_CHANNEL_COMMAND_POP_COMPLETION_MASK);
-        --channel->outstanding;
+        cdma_retire(channel);
         cdma_decode(record, result);
         return 1;
     }
@@ -664,7 +774,7 @@ static inline int cdma_take(struct cdma_channel *channel, enum cdma_how how, uin
         record[k] = slot[k];
     }
     channel->consumed = cdma_next(channel, channel->consumed);
-    --channel->outstanding;
+    cdma_retire(channel);
     cdma_decode(record, result);
     return 1;
 }
@@ -679,7 +789,7 @@ static inline void cdma_skip(struct cdma_channel *channel) {
     const unsigned due = 1u - (channel->consumed / channel->entries & 1u);
     *last = (unsigned char)((*last & 0x7Fu) | due << 7);
     channel->consumed = cdma_next(channel, channel->consumed);
-    --channel->outstanding;
+    cdma_retire(channel);
 }
 
 /*

@@ -1,15 +1,19 @@
 """Views of tensors as tiles, and the model of the engine that moves them: numpy says what must come."""
 
+import random
+
 import numpy as np
 import pytest
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.shape import Dimension, Shape
 from cdma.sim.codec.model import compress
 from cdma.sim.engine.driver import Descriptor, DriverError, Mode, Status
 from cdma.sim.engine.tiles import Tile, gathered, tile_of
+from tests.support.c_driver_library import BAD_ARGUMENT, FULL
 from tests.support.model_bench import BACK, DEV, OUT, ModelBench
 
 CONFIG = EngineConfig(
@@ -68,10 +72,11 @@ def test_a_view_that_is_no_tile_says_why() -> None:
         tile_of(np.zeros((4, 4, 4, 4, 4, 4), np.uint32)[::2, ::2, ::2, ::2, ::2, ::2], np.zeros(1), DEV)
 
 
+@pytest.mark.parametrize("driver", ["python", "c"])
 @pytest.mark.parametrize("pushed", [False, True], ids=["ring", "push"])
 @pytest.mark.parametrize("mode", Mode)
-def test_the_model_moves_tiles_and_back(mode: Mode, pushed: bool) -> None:
-    bench = ModelBench(CONFIG)
+def test_the_model_moves_tiles_and_back(mode: Mode, pushed: bool, driver: str) -> None:
+    bench = ModelBench(CONFIG, driver)
     form = CONFIG.format if mode is Mode.FVC else CONFIG.format.with_table((0,) * 3)
     bench.driver.offload.set_table(CONFIG.format.values)
     bench.driver.prefetch.set_table(CONFIG.format.values)
@@ -141,6 +146,45 @@ def test_the_model_refuses_a_shape_before_anything_moves(name: str, shape: Shape
     assert bench.dev_bytes == bytes([0xA5]) * len(bench.dev_bytes)
 
 
+def test_the_c_driver_refuses_a_shape_that_the_engine_cannot_have() -> None:
+    bench = ModelBench(CONFIG, "c")
+    bench.start()
+    shape = Shape(8, (Dimension(4, 16),))
+    four = Shape(8, (Dimension(2, 16), Dimension(2, 64), Dimension(2, 256), Dimension(2, 1024)))
+    plain = ModelBench(EngineConfig(ring_entries=16), "c")
+    plain.start()
+    for driver, length, each in (
+        (bench.driver, shape.length + 8, shape),
+        (bench.driver, four.length, four),
+        (plain.driver, shape.length, shape),
+    ):
+        with pytest.raises(DriverError, match=f"returned {BAD_ARGUMENT}"):
+            driver.offload.submit(Descriptor(DEV, OUT, length, 4096, Mode.RAW, shape=each))
+
+
+def test_both_drivers_say_the_same_of_a_shape() -> None:
+    rng = random.Random(6)
+    for _ in range(30):
+        shape = Shape(
+            8 * rng.randint(1, 9),
+            tuple(
+                Dimension(rng.randint(1, 300), 8 * rng.randint(-(1 << 50), 1 << 50), rng.randint(0, 255), 3)
+                for _ in range(rng.randint(0, 3))
+            ),
+            rng.choice((0, 8)),
+            rng.choice((0, 65528)),
+        )
+        job = Descriptor(DEV, OUT, shape.length, 4096, Mode.RAW, shape=shape)
+        written = []
+        for name in ("python", "c"):
+            bench = ModelBench(CONFIG, name)
+            bench.driver.offload._check_options = lambda *_: None
+            bench.start()
+            bench.driver.offload.submit(job)
+            written.append(bytes(bench.host_bytes[: 2 * RECORD_BYTES]))
+        assert written[0] == written[1] == job.pack()
+
+
 def test_a_driver_says_why_it_does_not_take_a_shape() -> None:
     bench = ModelBench(CONFIG)
     bench.start()
@@ -155,14 +199,16 @@ def test_a_driver_says_why_it_does_not_take_a_shape() -> None:
         plain.driver.offload.submit(Descriptor(DEV, OUT, 64, 64, shape=tile))
 
 
-def test_a_descriptor_with_a_shape_takes_two_entries_of_the_ring() -> None:
-    bench = ModelBench(CONFIG)
+@pytest.mark.parametrize("driver", ["python", "c"])
+def test_a_descriptor_with_a_shape_takes_two_entries_of_the_ring(driver: str) -> None:
+    bench = ModelBench(CONFIG, driver)
     bench.start(entries=4)
     shaped = Descriptor(DEV, OUT, 64, 64, Mode.RAW, shape=Shape(8, (Dimension(8, 16),)))
     plain = Descriptor(DEV, OUT, 64, 64, Mode.RAW)
     bench.driver.offload.submit(shaped, plain)
     assert bench.driver.offload.room == 1
-    with pytest.raises(DriverError, match="of which those with a shape take two entries"):
+    why = "of which those with a shape take two entries" if driver == "python" else f"returned {FULL}"
+    with pytest.raises(DriverError, match=why):
         bench.driver.offload.submit(shaped)
     assert [done.status for done in bench.driver.offload.wait(2)] == [Status.OK] * 2
     assert bench.driver.offload.room == 4

@@ -42,7 +42,9 @@ async def refusals(bench: EngineBench, budget: int) -> None:
         await refuse(change(mode=3), Status.RESERVED)
         await refuse(change(reserved=1 << 95), Status.RESERVED)
         await refuse(change(reserved_middle=1), Status.RESERVED)
-        await refuse(change(reserved_flags=32), Status.RESERVED)
+        await refuse(change(reserved_flags=16), Status.RESERVED)
+        if not config.dimensions:
+            await refuse(change(shaped=1), Status.RESERVED)
         if not bench.config.crc:
             await refuse(change(check_crc=1), Status.RESERVED)
             await refuse(change(crc=1 << 31), Status.RESERVED)

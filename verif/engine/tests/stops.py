@@ -7,6 +7,7 @@ import itertools
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
 from cdma.sim.engine.descriptors import unpack
 from cdma.verif.engine.bench import CHANNELS, EngineBench
+from cdma.verif.engine.channel_end import ChannelEnd
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.steps import address_offered, changed, some_table
 from cdma.verif.engine.transfer import Transfer
@@ -15,6 +16,11 @@ __all__: list[str] = []
 
 #: Cycles from the software's write until the end of the check of what it announces, and some more.
 _CHECKED = 80
+
+
+def _together(bench: EngineBench, end: ChannelEnd) -> int:
+    """Transfers that are handed over at once, of which each may have a shape."""
+    return max(1, min(6, end.size // (2 if bench.config.dimensions else 1)))
 
 
 @engine_test
@@ -27,7 +33,9 @@ async def aborts(bench: EngineBench, budget: int) -> None:
         async def job(channel: str, round_: int = round_) -> None:
             end = bench.channels[channel]
             await end.enable()
-            made = [bench.transfer(channel, bench.rng.randint(1, 800)) for _ in range(min(6, end.size))]
+            made = [
+                bench.any_transfer(channel, bench.rng.randint(1, 800)) for _ in range(_together(bench, end))
+            ]
             await end.submit([each.record() for each in made])
             await bench.after(bench.rng.randint(1, 600))
             await end.abort()
@@ -60,7 +68,7 @@ async def early_aborts(bench: EngineBench, budget: int) -> None:
         end = bench.channels[channel]
         for wait in range(_CHECKED):
             await end.enable()
-            good = bench.transfer(channel, 40)
+            good = bench.any_transfer(channel, 40)
             made = [good, changed(bench.transfer(channel, 4), length=0)]
             if wait % 2:
                 made.reverse()
@@ -102,7 +110,9 @@ async def hard_resets(bench: EngineBench, budget: int) -> None:
             await bench.set_table(channel, some_table(bench))
             end = bench.channels[channel]
             await end.enable()
-            in_flight[channel] = [bench.transfer(channel, bench.rng.randint(1, 800)) for _ in range(6)]
+            in_flight[channel] = [
+                bench.any_transfer(channel, bench.rng.randint(1, 800)) for _ in range(_together(bench, end))
+            ]
             await end.submit([made.record() for made in in_flight[channel]])
 
         await both(bench, begin)

@@ -1,0 +1,120 @@
+"""Transfers of shapes for the bench: random shapes, and what the specification makes of their rows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import DESCRIPTOR
+from cdma.hdl.spec.shape import Dimension, Shape
+from cdma.hdl.spec.shape_record import SHAPE_RECORD, shape_values
+from cdma.sim.engine.descriptors import pack
+from cdma.sim.engine.shaped import fill_of, joined
+from cdma.sim.engine.tiles import gathered
+
+from .memory import GUARD
+from .transfer import AROUND, Transfer
+
+__all__ = ["ShapedTransfer", "raw_of", "shaped", "some_shape"]
+
+#: The most bytes from the lowest byte of a shape to the highest one: several pages.
+_MOST_SPAN = 0x6000
+
+
+@dataclass
+class ShapedTransfer(Transfer):
+    """A transfer of a ``shape``, which the ``extension`` says; ``source`` is all that lies from the lowest byte of a shape
+    that is read to its highest one."""
+
+    shape: Shape = Shape(1)
+    reads: bool = True
+    extension: Mapping[str, int] | None = None
+
+    entries: ClassVar[int] = 2
+
+    @property
+    def lowest(self) -> dict[str, int]:
+        here = "source" if self.reads else "destination"
+        return super().lowest | {here: self.shape.lowest}
+
+    @property
+    def moved(self) -> int:
+        return self.shape.moved
+
+    @property
+    def room(self) -> int:
+        return super().room if self.reads else self.shape.span
+
+    def record(self) -> bytes:
+        said = shape_values(self.shape) if self.extension is None else self.extension
+        return pack(DESCRIPTOR, self.descriptor) + pack(SHAPE_RECORD, said)
+
+    def writable(self) -> list[tuple[int, int]]:
+        if self.reads:
+            return super().writable()
+        return [(offset, self.shape.run) for offset in self.shape.rows() if offset is not None]
+
+    def image(self) -> bytes:
+        if self.reads:
+            return super().image()
+        found = bytearray([GUARD]) * (self.shape.span + 2 * AROUND)
+        for offset, data in joined(0, self.shape, self.expected.written):
+            # Addresses wrap, and so does what lies before the first row.
+            at = (offset - self.shape.lowest) % (1 << 64) + AROUND
+            found[at : at + len(data)] = data
+        return bytes(found)
+
+
+def shaped(made: Transfer, shape: Shape, source: bytes, *, reads: bool) -> ShapedTransfer:
+    """The transfer of a shape's words as one of the shape, whose rows are read out of ``source``, or written."""
+    expected = made.expected
+    if reads:
+        expected = replace(expected, bytes_read=shape.moved)
+    else:
+        written = sum(len(data) for _, data in joined(0, shape, expected.written))
+        expected = replace(expected, scattered=written)
+    descriptor = made.descriptor | {"shaped": 1}
+    return ShapedTransfer(descriptor, source, expected, shape=shape, reads=reads)
+
+
+def raw_of(
+    config: EngineConfig, descriptor: Mapping[str, int], table: tuple[int, ...], shape: Shape, region: bytes
+) -> bytes:
+    """The raw data of a shape that is read, whose lowest byte is the first one of a region."""
+    low = shape.lowest
+    return gathered(
+        shape,
+        lambda offset, count: region[offset - low : offset - low + count],
+        fill_of(config, descriptor, table),
+    )
+
+
+def some_shape(rng: random.Random, config: EngineConfig, most: int, *, reads: bool) -> Shape:
+    """A shape of about so many bytes at most; one that is read may overlap itself."""
+    beat = config.align("dev")
+    while True:
+        dimensions = [
+            Dimension(rng.randint(1, 4), 0, rng.choice((0, 0, 0, 1)), rng.choice((0, 0, 0, 2)))
+            for _ in range(rng.randint(0, config.dimensions))
+        ]
+        margins = [beat * rng.choice((0, 0, 1, 2)) for _ in range(2)]
+        rows = Shape(1, tuple(dimensions)).length
+        run = beat * max(1, rng.randint(1, max(1, most // rows // beat)))
+        order = rng.sample(range(len(dimensions)), len(dimensions))
+        reach = run
+        for number in order:
+            each = dimensions[number]
+            # Rows that touch, that lie close to each other, and that lie in pages of their own.
+            gap = beat * rng.choice((0, 0, 1, rng.randint(1, 9), 4096 // beat))
+            dimensions[number] = replace(each, stride=rng.choice((-1, 1, 1)) * (reach + gap))
+            reach += abs(dimensions[number].extent)
+        if reads and dimensions and rng.random() < 0.2:
+            # Rows that are read twice.
+            dimensions[0] = replace(dimensions[0], stride=beat * rng.randint(-3, 3))
+        shape = Shape(run, tuple(dimensions), *margins)
+        if shape.span <= _MOST_SPAN and shape.length <= 2 * max(most, 64 * beat):
+            assert not shape.objection(align=beat, dimensions=config.dimensions, writes=not reads)
+            return shape

@@ -1,0 +1,249 @@
+"""Shapes that are refused, that fail in a row, and whose extensions come late or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from cocotbext.axi import AxiResp
+
+from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
+from cdma.hdl.spec.shape import SPAN_LIMIT, Dimension, Shape
+from cdma.hdl.spec.shape_record import shape_values
+from cdma.sim.engine.descriptors import Descriptor, unpack
+from cdma.sim.engine.driver.direct import write_descriptor
+from cdma.sim.engine.driver.registers import Registers
+from cdma.sim.engine.shaped import runs
+from cdma.verif.engine.bench import CHANNELS, EngineBench
+from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.ring import Ring, RingBench
+from cdma.verif.engine.shaped import ShapedTransfer, some_shape
+from cdma.verif.engine.steps import expect_refusal
+from cdma.verif.engine.transfer import stream_of
+
+__all__: list[str] = []
+
+
+def _made(bench: EngineBench, channel: str, shape: Shape, **options: Any) -> ShapedTransfer:
+    made = bench.transfer(channel, 0, shape=shape, **options)
+    assert isinstance(made, ShapedTransfer)
+    return made
+
+
+def _some(bench: EngineBench, channel: str, most: int, **options: Any) -> ShapedTransfer:
+    shape = some_shape(bench.rng, bench.config, most, reads=channel == "offload")
+    return _made(bench, channel, shape, **options)
+
+
+@engine_test
+async def shape_refusals(bench: EngineBench, budget: int) -> None:
+    beat, dimensions = bench.config.align("dev"), bench.config.dimensions
+    row = 2 * beat
+    plain = Shape(row, (Dimension(3, 4 * row),))
+    bench.pauses(0.2)
+
+    async def job(channel: str) -> None:
+        reads = channel == "offload"
+        await bench.channels[channel].enable()
+
+        async def refuse(status: Status, *, address: int = 0, shape: Shape = plain, **said: int) -> None:
+            made = _made(bench, channel, plain, mode=Mode.RAW)
+            made.descriptor["length"] = shape.length
+            made.extension = shape_values(shape) | said
+            await expect_refusal(bench, channel, made, status, address)
+            bench.check_memory(channel, made)
+            await bench.run(channel, [bench.any_transfer(channel, 9)])
+
+        await refuse(Status.SHAPE, run=0)
+        await refuse(Status.SHAPE, order_1=1 if dimensions > 1 else 3)
+        await refuse(Status.SHAPE, count_1=4)
+        await refuse(Status.SHAPE, after_1=1)
+        await refuse(Status.SHAPE, before_run=beat)
+        await refuse(Status.RESERVED, reserved_shape=1)
+        for number in range(dimensions + 1, 5):
+            for name in ("stride", "count", "before", "after"):
+                await refuse(Status.RESERVED, **{f"{name}_{number}": 1})
+        for shape in (
+            replace(plain, run=row + beat // 2),
+            replace(plain, before=beat // 2),
+            replace(plain, after=beat // 2),
+            Shape(row, (Dimension(2, 4 * row + beat // 2),)),
+            Shape(row, (Dimension(2, SPAN_LIMIT),)),
+            Shape(row, (Dimension(2, -SPAN_LIMIT),)),
+            Shape(row, (Dimension(2, -(1 << 63)),)),
+        ):
+            await refuse(Status.SHAPE, shape=shape)
+        overlapping = Shape(row, (Dimension(3, beat),))
+        if reads:
+            await bench.run(channel, [_made(bench, channel, overlapping)])
+        else:
+            await refuse(Status.SHAPE, shape=overlapping)
+        await _outside(bench, channel, row)
+
+    await both(bench, job)
+
+
+async def _outside(bench: EngineBench, channel: str, row: int) -> None:
+    """Shapes whose first or whose last byte is beyond what addresses of the port reach, and below 0."""
+    reads = channel == "offload"
+    field = "source" if reads else "destination"
+    top = 1 << bench.config.dev_address_bits
+    for stride, at in ((4 * row, top - 5 * row), (-4 * row, top), (-4 * row, 4 * row)):
+        made = _made(bench, channel, Shape(row, (Dimension(3, stride),)), mode=Mode.RAW)
+        before = made.descriptor[field]
+        made.descriptor[field] = at
+        address = (at + made.shape.lowest) % (1 << 64)
+        await expect_refusal(bench, channel, made, Status.WINDOW, address)
+        made.descriptor[field] = before
+        bench.check_memory(channel, made)
+    if not reads:
+        made = _made(bench, channel, Shape(row, (Dimension(3, 4 * row),)), mode=Mode.RAW)
+        made.descriptor["capacity"] = made.shape.length - 1
+        address = made.descriptor["destination"] + made.descriptor["capacity"]
+        await expect_refusal(bench, channel, made, Status.CAPACITY, address)
+
+
+@engine_test
+async def shape_errors(bench: EngineBench, budget: int) -> None:
+    bench.pauses(0.2)
+    config = bench.config
+    beat = config.align("dev")
+    block = config.burst("dev") * beat
+    statuses = {
+        ("offload", AxiResp.SLVERR): Status.READ_SLVERR,
+        ("offload", AxiResp.DECERR): Status.READ_DECERR,
+        ("prefetch", AxiResp.SLVERR): Status.WRITE_SLVERR,
+        ("prefetch", AxiResp.DECERR): Status.WRITE_DECERR,
+    }
+
+    async def fails(channel: str, response: AxiResp, which: int) -> None:
+        end, memory = bench.channels[channel], bench.memory["dev"]
+        made = _some(bench, channel, 20 * beat, mode=Mode.RAW)
+        first = made.descriptor["source" if channel == "offload" else "destination"]
+        start, count = list(runs(first, made.shape))[which]
+        at = start + bench.rng.randrange(count)
+        address = at // beat * beat if channel == "offload" else max(start, at // block * block)
+        memory.spoil({at: response})
+        await end.submit([made.record()])
+        got = unpack(COMPLETION, await end.next())
+        want = (statuses[channel, response], address, made.descriptor["tag"])
+        assert (got["status"], got["address"], got["tag"]) == want, (made, got, want)
+        assert got["bytes_read"] == made.expected.bytes_read, (made, got)
+        await end.check_error(*want)
+        memory.mend(at)
+        bench.check_memory(channel, made, exact=False)
+        bench.transfers += 1
+        bench.checks += 2
+        await bench.run(channel, [bench.any_transfer(channel, 30)])
+
+    async def job(channel: str) -> None:
+        await bench.channels[channel].enable()
+        for response in (AxiResp.SLVERR, AxiResp.DECERR):
+            for which in (0, -1, 0, -1):
+                await fails(channel, response, which)
+        if channel == "prefetch":
+            await _damaged(bench)
+
+    await both(bench, job)
+
+
+async def _damaged(bench: EngineBench) -> None:
+    """Streams of shapes that end too early or too late, at every place of a row."""
+    config = bench.config
+    beat, word = config.align("dev"), config.format.moved_bits // 8
+    for _ in range(30):
+        shape = some_shape(bench.rng, config, 20 * beat, reads=False)
+        form = bench.rules["prefetch"].format(Mode.ZVC, bench.tables["prefetch"])
+        raw = bench.np.integers(0, 2, shape.length, "u1").tobytes()
+        stream = stream_of(raw, form)
+        cut = stream[: word * bench.rng.randint(1, len(stream) // word)]
+        stream = bench.rng.choice((cut, cut, stream + bytes(word * bench.rng.randint(1, 9))))
+        made = _made(bench, "prefetch", shape, mode=Mode.ZVC, stream=stream)
+        await bench.run("prefetch", [made, bench.any_transfer("prefetch", 20)])
+
+
+class _Pokes:
+    """Keeps what is written into registers."""
+
+    def __init__(self) -> None:
+        self.words: list[tuple[int, int]] = []
+
+    def read32(self, address: int, /) -> int:
+        raise AssertionError(f"{address:#x} is read")
+
+    def write32(self, address: int, value: int, /) -> None:
+        self.words.append((address, value))
+
+
+async def _push(bench: RingBench, channel: str, made: ShapedTransfer) -> None:
+    """Hands a descriptor with a shape over through registers."""
+    fields: dict[str, Any] = {name: value for name, value in made.descriptor.items() if name != "shaped"}
+    pokes = _Pokes()
+    write_descriptor(Registers(pokes), channel, Descriptor(**fields, shape=made.shape), bench.config.records)
+    for address, value in pokes.words:
+        await bench.bus.write(address, value.to_bytes(4, "little"))
+
+
+@engine_test
+async def shape_rings(bench: RingBench, budget: int) -> None:
+    host = bench.memory["host"]
+    bench.pauses(0.2)
+
+    async def late(channel: str, ring: Ring) -> None:
+        """The tail moves past the descriptor, and past its extension later; twice a pushed one goes first meanwhile."""
+        for number in range(3):
+            made = _some(bench, channel, 200)
+            record = made.record()
+            await ring.submit([record[:RECORD_BYTES]])
+            await bench.after(bench.rng.randint(60, 200))
+            assert ring.completion() is None, "a descriptor began before its extension"
+            if number:
+                pushed = _some(bench, channel, 200)
+                await _push(bench, channel, pushed)
+                bench.check(channel, pushed, await ring.next())
+            slot = ring.base + ring.submitted % ring.size * RECORD_BYTES
+            host.write(slot, record[RECORD_BYTES:])
+            ring.submitted += 1
+            mask = 2 * bench.config.ring_entries - 1
+            await bench.poke(f"{channel}.ring_tail", value=ring.submitted & mask)
+            bench.check(channel, made, await ring.next())
+
+    async def lost(channel: str, ring: Ring) -> None:
+        """The fetch of an extension fails, and then that of its descriptor, whose extension is then refused as one."""
+        for response, status in (
+            (AxiResp.SLVERR, Status.FETCH_SLVERR),
+            (AxiResp.DECERR, Status.FETCH_DECERR),
+        ):
+            for entry in (1, 0):
+                made = _some(bench, channel, 200)
+                at = ring.high + ring.base + (ring.submitted + entry) % ring.size * RECORD_BYTES
+                host.spoil({at + 9: response})
+                await ring.submit([made.record()])
+                got = unpack(COMPLETION, await ring.next())
+                assert (got["status"], got["address"], got["tag"]) == (status, at, 0), got
+                if not entry:
+                    assert unpack(COMPLETION, await ring.next())["status"] == Status.RESERVED
+                await ring.clear_error()
+                host.mend(at + 9)
+                bench.check_memory(channel, made, exact=False)
+                bench.transfers += 1
+                bench.checks += 1
+                await bench.run(channel, [bench.any_transfer(channel, 20) for _ in range(3)])
+
+    async def job(channel: str) -> None:
+        ring = bench.rings[channel]
+        await ring.enable()
+        await late(channel, ring)
+        await lost(channel, ring)
+        await ring.disable()
+        # Without rings, and with what the ring has left behind forgotten.
+        await ring.enable()
+        await ring.submit([_some(bench, channel, 200).record()[:RECORD_BYTES]])
+        await bench.after(100)
+        await ring.disable()
+        await ring.enable()
+        await bench.run(channel, [bench.any_transfer(channel, 50) for _ in range(4)])
+
+    # One after the other: both push through the same registers.
+    for channel in CHANNELS:
+        await job(channel)

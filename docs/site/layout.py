@@ -45,8 +45,8 @@ SECTIONS = (
     Section(
         "Reference",
         (
-            *("commands", "parameters", "registers", "api", "engine", "format", "lossy", "gpu", "security"),
-            *("reporting", "changes"),
+            *("commands", "parameters", "registers", "api", "engine", "format", "lossy", "tiles", "gpu"),
+            *("security", "reporting", "changes"),
         ),
     ),
     Section("Explanation", ("architecture", "files", "verification", "tests")),

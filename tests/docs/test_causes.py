@@ -12,6 +12,7 @@ _REFUSALS = (
     {Status.RESERVED},
     {Status.ZERO_LENGTH},
     {Status.LENGTH},
+    {Status.SHAPE},
     {Status.CAPACITY},
     {Status.ALIGNMENT},
     {Status.WINDOW},

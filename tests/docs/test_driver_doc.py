@@ -52,6 +52,43 @@ def test_the_c_examples_compile_and_run(tmp_path):
         assert host[0x1000 + 8192 * k :][: len(stream)] == stream
 
 
+def test_the_c_of_the_tiles_hands_over_the_shape_that_it_says(tmp_path):
+    source = tmp_path / "tiles.c"
+    body = "\n".join(blocks(DOCS / "tiles.md", "c"))
+    call = "offload_head(&engine.offload, from, to)"
+    source.write_text(
+        body
+        + "\nint run(const struct cdma_io *, void *, uint64_t, uint64_t, uint64_t);\n"
+        + "int run(const struct cdma_io *io, void *rings, uint64_t at, uint64_t from, uint64_t to) {\n"
+        + "    struct cdma engine;\n    struct cdma_result done;\n    int status = cdma_open(&engine, io);\n"
+        + "    status = status != CDMA_OK ? status : cdma_start(&engine.offload, rings, at, 16, 0);\n"
+        + f"    status = status != CDMA_OK ? status : {call};\n"
+        + "    status = status != CDMA_OK ? status : cdma_wait(&engine.offload, CDMA_BY_MEMORY, &done, 1, 1000);\n"
+        + "    return status != CDMA_OK ? status : (int)done.bytes_written;\n}\n"
+    )
+    library = tmp_path / "tiles.so"
+    command = ["cc", "-std=c99", *WARNINGS, "-shared", "-fPIC", f"-I{SIM}", str(source), "-o", str(library)]
+    subprocess.run(command, check=True)
+    keys = np.random.default_rng(2).integers(0, 2, (64, 8, 32), "u4")
+    host = bytearray(1 << 16)
+    engine = EngineModel(
+        EngineConfig(dimensions=1), Memory(bytearray(keys.tobytes()), 0x4000_0000), Memory(host, 0x8000_0000)
+    )
+    io = Io(
+        None,
+        READ(lambda _, offset: engine.read32(offset)),
+        WRITE(lambda _, offset, value: engine.write32(offset, value)),
+        CALL(lambda _: engine.step() and None),
+        CALL(),
+    )
+    rings = (ct.c_ubyte * len(host)).from_buffer(host)
+    addresses = map(ct.c_uint64, (0x8000_0000, 0x4000_0000 + 3 * 128, 0x8000_4000))
+    written = ct.CDLL(str(library)).run(ct.byref(io), rings, *addresses)
+    stream = compress(np.ascontiguousarray(keys[:, 3]))
+    assert written == len(stream)
+    assert host[0x4000:][:written] == stream
+
+
 def test_the_text_of_the_c_driver_is_the_file():
     assert c_driver() == (SIM / "cdma.h").read_text(encoding="utf-8")
 

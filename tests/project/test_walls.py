@@ -51,7 +51,7 @@ hdl/engine/channel: hdl/spec hdl/spec/registers hdl/blocks hdl/codec/parts hdl/l
     hdl/engine/shapes hdl/engine/units
 hdl/engine/control: hdl/spec hdl/spec/registers hdl/blocks hdl/axi hdl/engine/channel
 hdl/engine/rings: hdl/spec hdl/spec/registers hdl/blocks hdl/axi hdl/engine/channel hdl/engine/control
-hdl/engine: base hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/axi hdl/engine/channel
+hdl/engine: hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/axi hdl/engine/channel
     hdl/engine/control hdl/engine/rings
 # What a user gets: the Verilog of any block by its name, texts of its registers, its package, the core of LiteX.
 hdl/deliver: base hdl/spec hdl/spec/registers hdl/verilog hdl/codec/parts hdl/codec hdl/lossy hdl/engine

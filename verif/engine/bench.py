@@ -70,7 +70,7 @@ class EngineBench(PortsBench):
         self.checks = self.transfers = self.words = 0
         self.notes: dict[str, Any] = {}
         self.tag = 0
-        self._submitted: dict[int, Mapping[str, int]] = {}
+        self._submitted: dict[int, Mapping[str, Any]] = {}
         self._told: list[dict[str, Any]] = []
 
     def new_tag(self) -> int:
@@ -247,7 +247,9 @@ class EngineBench(PortsBench):
     def tell_submitted(self, records: Sequence[bytes]) -> None:
         """Notes descriptors, so that it is known later what a completion belongs to."""
         for record in records:
-            descriptor = unpack(DESCRIPTOR, record[:RECORD_BYTES])
+            descriptor: dict[str, Any] = dict(unpack(DESCRIPTOR, record[:RECORD_BYTES]))
+            if len(record) > RECORD_BYTES:
+                descriptor["extension"] = unpack(SHAPE_RECORD, record[RECORD_BYTES:])
             self._submitted[descriptor["tag"]] = descriptor
 
     def tell_completed(self, channel: str, way: str, completion: bytes) -> None:

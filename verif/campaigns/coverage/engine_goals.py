@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cdma.hdl.spec.records import Mode, Status
+from cdma.hdl.spec.shape_record import shape_from
 from cdma.hdl.spec.slices import has_slices
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.simulator.design import Design
@@ -23,6 +24,7 @@ _STREAM = ("STREAM_TRUNCATED", "STREAM_TRAILING", "STREAM_CODE", "STREAM_PADDING
 _LENGTHS = ("part of a beat", "a beat", "part of a burst", "a burst", "more than a burst")
 _STARTS = ("neither", "source", "destination", "both")
 _SHAPES = ("one beat", "several beats", "longest", "up to the end of a page")
+_OF_SHAPES = ("margins", "padding", "backwards", "transposed", "rows that touch", "a row of several bursts")
 
 
 def _transfer(sample: Sample) -> bool:
@@ -52,6 +54,8 @@ def _statuses(design: Design) -> Iterator[str]:
         if name == "STREAM_PADDING" and not design.config.format.padded:
             continue
         if name == "CRC_MISMATCH" and not design.config.crc:
+            continue
+        if name == "SHAPE" and not design.config.dimensions:
             continue
         if name == "LOSSY_RANGE":
             yield from cross(["offload"] if design.config.quantisation else [], [name])
@@ -125,6 +129,37 @@ def _register(sample: Sample, design: Design) -> Iterator[str]:
         yield f"{sample['channel']}, {sample['status']}"
 
 
+def _shaped(sample: Sample, design: Design) -> Iterator[str]:
+    if not _transfer(sample) or sample["status"] != "OK" or "extension" not in sample:
+        return
+    shape = shape_from(sample["extension"], design.config.dimensions)
+    assert shape is not None
+    several = [each for each in shape.dimensions if each.count > 1]
+    strides = [abs(each.stride) for each in several]
+    found = (
+        bool(shape.before or shape.after),
+        any(each.padded for each in shape.dimensions),
+        any(each.stride < 0 for each in several),
+        strides != sorted(strides),
+        bool(several) and several[0].stride == shape.run and several[0] is shape.dimensions[0],
+        shape.run > design.config.burst("dev") * design.config.dev_data_bits // 8,
+    )
+    yield f"{sample['channel']}, dimensions {len(several)}"
+    for name, is_so in zip(_OF_SHAPES, found, strict=True):
+        if is_so:
+            yield f"{sample['channel']}, {name}"
+
+
+def _of_shapes(design: Design) -> list[str]:
+    dimensions = design.config.dimensions
+    several = [name for name in _OF_SHAPES if name != "transposed" or dimensions > 1]
+    return cross(CHANNELS, (*(f"dimensions {count}" for count in range(dimensions + 1)), *several))
+
+
+def _with_shapes(design: Design) -> bool:
+    return bool(design.config.dimensions)
+
+
 def _with_registers(design: Design) -> bool:
     return bool(design.config.registers)
 
@@ -166,6 +201,13 @@ ENGINE_GOALS = (
         lambda design: cross(CHANNELS, _STARTS),
         _start,
         _unaligned,
+    ),
+    Goal(
+        "channel by shape",
+        "transfers of shapes without an error: dimensions of several entries, and what their rows are",
+        _of_shapes,
+        _shaped,
+        _with_shapes,
     ),
     Goal(
         "port by direction by burst",

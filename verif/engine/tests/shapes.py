@@ -7,12 +7,12 @@ from typing import Any
 
 from cocotbext.axi import AxiResp
 
-from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
+from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status, descriptor_fields
+from cdma.hdl.spec.registers.record_parts import record_parts
+from cdma.hdl.spec.registers.shape import shape_parts
 from cdma.hdl.spec.shape import SPAN_LIMIT, Dimension, Shape
 from cdma.hdl.spec.shape_record import shape_values
-from cdma.sim.engine.descriptors import Descriptor, unpack
-from cdma.sim.engine.driver.direct import write_descriptor
-from cdma.sim.engine.driver.registers import Registers
+from cdma.sim.engine.descriptors import unpack
 from cdma.sim.engine.shaped import runs
 from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import both, engine_test
@@ -162,26 +162,19 @@ async def _damaged(bench: EngineBench) -> None:
         await bench.run("prefetch", [made, bench.any_transfer("prefetch", 20)])
 
 
-class _Pokes:
-    """Keeps what is written into registers."""
-
-    def __init__(self) -> None:
-        self.words: list[tuple[int, int]] = []
-
-    def read32(self, address: int, /) -> int:
-        raise AssertionError(f"{address:#x} is read")
-
-    def write32(self, address: int, value: int, /) -> None:
-        self.words.append((address, value))
-
-
 async def _push(bench: RingBench, channel: str, made: ShapedTransfer) -> None:
     """Hands a descriptor with a shape over through registers."""
-    fields: dict[str, Any] = {name: value for name, value in made.descriptor.items() if name != "shaped"}
-    pokes = _Pokes()
-    write_descriptor(Registers(pokes), channel, Descriptor(**fields, shape=made.shape), bench.config.records)
-    for address, value in pokes.words:
-        await bench.bus.write(address, value.to_bytes(4, "little"))
+    values = made.descriptor | shape_values(made.shape)
+    fields = record_parts(descriptor_fields(bench.config.records), "flags")
+    parts = [(f"push.{part.register}", part) for part in fields]
+    parts += [(f"shape.{name}", part) for name, part in shape_parts()]
+    words: dict[str, int] = {}
+    for register, part in parts:
+        bits = values.get(part.record.name, 0) >> part.start & (1 << part.bits) - 1
+        words[register] = words.get(register, 0) | bits << part.lsb
+    for register, word in words.items():
+        await bench.bus.write(bench.registers[register].address, word.to_bytes(4, "little"))
+    await bench.poke("push.submit", **{channel: 1})
 
 
 @engine_test

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -39,9 +40,12 @@ def cases(
     port_bytes: int = 32,
     descriptors: int | None = None,
     lossy: bool = False,
+    rows: Sequence[int] = (0,),
 ) -> list[dict[str, Any]]:
     """Both directions apart and together, in mode zvc at every density, and raw copies; with ``lossy`` also integers of an
     error-bounded stage in mode zvc, where ``bytes`` are of the numbers.
+
+    A tensor lies in device memory in ``rows`` of so many bytes, with gaps between them, or, where they are 0, in one run.
 
     ``descriptors`` tensors are moved back to back; without it, so many that ports of ``port_bytes`` are busy for
     about the same time whatever their width.
@@ -53,24 +57,25 @@ def cases(
             *([("lossy", densities)] if lossy else []),
             ("raw", (1.0,)),
         ):
-            for size in sizes:
-                for latency in latencies:
-                    for density in chosen:
-                        found.append(
-                            {
-                                "direction": direction,
-                                "mode": mode,
-                                "density": density,
-                                "bytes": size,
-                                "descriptors": descriptors or _back_to_back(size, port_bytes),
-                                "memory_latency": latency,
-                            }
-                        )
+            for size, row, latency, density in itertools.product(sizes, rows, latencies, chosen):
+                found.append(
+                    {
+                        "direction": direction,
+                        "mode": mode,
+                        "density": density,
+                        "bytes": size,
+                        "descriptors": descriptors or _back_to_back(size, port_bytes, row),
+                        "memory_latency": latency,
+                        **({"row": row} if row else {}),
+                    }
+                )
     return found
 
 
-def _back_to_back(size: int, port_bytes: int) -> int:
-    return max(1, min(MOST_DESCRIPTORS, _BEATS_OF_A_ROW * port_bytes // size))
+def _back_to_back(size: int, port_bytes: int, row: int) -> int:
+    # One with a shape takes two entries of the ring.
+    most = MOST_DESCRIPTORS // 2 if row else MOST_DESCRIPTORS
+    return max(1, min(most, _BEATS_OF_A_ROW * port_bytes // size))
 
 
 def measure_engine(

@@ -7,6 +7,7 @@ from typing import Any
 import cocotb
 
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
+from cdma.hdl.spec.shape import Dimension, Shape
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.packed import to_memory
@@ -32,6 +33,8 @@ class Measurement:
         Are the channels that move them.
     ``raw``, ``stream``
         Are the tensor as it is on the device, and on the host.
+    ``shape``
+        Is that of the tensor in device memory, if the case has rows: there is as much between rows as a row has.
     ``step``
         Is that of the descriptors; the numbers are then those that the words are integers of.
     """
@@ -44,6 +47,16 @@ class Measurement:
         self.mode = Mode.ZVC if form else Mode[case["mode"].upper()]
         self.pattern = case.get("pattern", "scattered")
         self.raw, self.stream = self._tensor()
+        row = case.get("row", 0)
+        self.shape = Shape(row, (Dimension(len(self.raw) // row, 2 * row),)) if row else None
+
+    @property
+    def _laid(self) -> bytes:
+        """The tensor as it lies in device memory."""
+        if self.shape is None:
+            return self.raw
+        row = self.shape.run
+        return b"".join(self.raw[at : at + row] + bytes(row) for at in range(0, len(self.raw), row))
 
     @property
     def _format(self) -> StreamFormat:
@@ -75,8 +88,8 @@ class Measurement:
         """The memory that is read and the data in it, the memory that is written and what it must hold."""
         dev, host = self.bench.memory["dev"], self.bench.memory["host"]
         if direction == "offload":
-            return dev, self.raw, host, self.stream
-        return host, self.stream, dev, self.raw
+            return dev, self._laid, host, self.stream
+        return host, self.stream, dev, self._laid
 
     async def run(self) -> list[dict[str, Any]]:
         """Moves everything; a row for each direction."""
@@ -114,6 +127,7 @@ class Measurement:
             compressed_length=len(self.stream) if decodes else 0,
             interrupt=self.case.get("interrupt", False),
             step=self.step,
+            shape=self.shape,
         ).pack()
 
     async def _finish(self, direction: str) -> None:
@@ -144,6 +158,7 @@ class Measurement:
         count = case["descriptors"]
         bench.transfers += count
         bench.checks += 1
+        utilisation = count * max(dev, host) / cycles
         return {
             "direction": direction,
             "concurrent": case["direction"] == "both",
@@ -157,5 +172,14 @@ class Measurement:
             "outstanding": config.outstanding,
             "cycles": cycles,
             "bytes_per_cycle": round(count * len(self.raw) / cycles, 2),
-            "utilisation": round(count * max(dev, host) / cycles, 4),
+            "utilisation": round(utilisation, 4),
+            **({} if self.shape is None else self._of_rows(self.shape.run, utilisation)),
         }
+
+    def _of_rows(self, row: int, utilisation: float) -> dict[str, Any]:
+        """The share of what the memory can give to bursts of a row: with so many in flight, each takes its beats and the
+        latency."""
+        config = self.bench.config
+        beats = min(row * 8 // config.dev_data_bits, config.burst("dev"))
+        most = min(1.0, config.outstanding * beats / (self.case["memory_latency"] + beats))
+        return {"row": row, "of_memory": round(utilisation / most, 4)}

@@ -35,6 +35,7 @@ _COLUMNS: Columns = {
     "bytes/cycle": column("bytes_per_cycle", ".2f"),
     "utilisation": column("utilisation", ".1%"),
 }
+_OF_ROWS: Columns = {"row": column("row"), "of the memory": column("of_memory", ".1%")}
 
 
 def register(subparsers: Any) -> None:
@@ -77,6 +78,14 @@ def register(subparsers: Any) -> None:
         help="measure an engine for each of these widths of both ports, with as many lanes as fill them unless --lanes "
         "is given (default: the one engine of the other options)",
     )
+    group.add_argument(
+        "--rows",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="with --dimensions: tensors lie in device memory in rows of so many bytes, with gaps between them; shown is also "
+        "the share of what the memory can give to so many bursts in flight (default: in one run of bytes)",
+    )
     add_row_options(parser)
     add_plot_option(parser, "utilisation over density")
     parser.set_defaults(run=_run)
@@ -100,7 +109,10 @@ def _run(arguments: argparse.Namespace) -> int:
         from .plot import plot_utilisation
 
         plot_utilisation(rows, arguments.plot)
-    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=_group, markdown=_markdown)
+    if arguments.rows:
+        show_rows(arguments, rows, columns=_COLUMNS | _OF_ROWS, texts=3, group=_group)
+    else:
+        show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=_group, markdown=_markdown)
     return 0
 
 
@@ -142,13 +154,35 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
                 f"bytes has {size}; a tensor has whole words or numbers of {word} bytes, at most 2 MiB here"
             )
     check_latencies("memory-latencies has", latencies)
+    _check_rows(arguments.rows, sizes, config)
     port_bytes = max(config.dev_data_bits, config.host_data_bits) // 8
     lossy = config.quantisation is not None
     if "lossy" in (arguments.modes or ()) and not lossy:
         raise ParameterError("modes has lossy; the engine has no error-bounded stage (--lossy)")
-    found = cases(densities, sizes, latencies, port_bytes=port_bytes, descriptors=count, lossy=lossy)
+    found = cases(
+        densities,
+        sizes,
+        latencies,
+        port_bytes=port_bytes,
+        descriptors=count,
+        lossy=lossy,
+        rows=arguments.rows or (0,),
+    )
     directions, modes = arguments.directions or _DIRECTIONS, arguments.modes or _MODES
     return [case for case in found if case["direction"] in directions and case["mode"] in modes]
+
+
+def _check_rows(rows: Sequence[int] | None, sizes: Sequence[int], config: EngineConfig) -> None:
+    """Refuses rows that are no shape of the engine, or none of a tensor."""
+    if rows and not config.dimensions:
+        raise ParameterError("rows are given; the engine takes no shapes (--dimensions)")
+    for row in rows or ():
+        align = config.align("dev")
+        if row < align or row % align:
+            raise ParameterError(f"rows has {row}; a row is whole beats of the device port, of {align} bytes")
+        for size in sizes:
+            if size % row:
+                raise ParameterError(f"rows has {row}; a tensor of {size} bytes is not of whole rows")
 
 
 def _ports(row: Row) -> str:

@@ -261,6 +261,15 @@ _REFUSED = [
     ("bench engine --tensors 65", "tensors is 65; it must be from 1 to 64, which the bench's ring holds"),
     ("bench engine --tensors 0", "tensors is 0; it must be from 1 to 64"),
     ("bench engine --modes lossy", "modes has lossy; the engine has no error-bounded stage (--lossy)"),
+    ("bench engine --rows 64", "rows are given; the engine takes no shapes (--dimensions)"),
+    (
+        "bench engine --dimensions 1 --rows 48",
+        "rows has 48; a row is whole beats of the device port, of 32 bytes",
+    ),
+    (
+        "bench engine --dimensions 1 --rows 96 --bytes 4096",
+        "rows has 96; a tensor of 4096 bytes is not of whole rows",
+    ),
     ("bench units --units 2 --unit-counts 4", "units and unit-counts are both given; either says"),
     ("bench units --unit-counts 3", "units is 3"),
     ("bench units --cycles 255", "cycles is 255; it must be from 256 to 1048576"),

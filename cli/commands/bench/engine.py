@@ -83,8 +83,8 @@ def register(subparsers: Any) -> None:
         type=int,
         nargs="+",
         metavar="N",
-        help="with --dimensions: tensors lie in device memory in rows of so many bytes, with gaps between them; shown is also "
-        "the share of what the memory can give to so many bursts in flight (default: in one run of bytes)",
+        help="with --dimensions: tensors lie in device memory in rows of so many bytes, with gaps between them; shown is "
+        "also the share of what the memory can give to so many bursts in flight (default: in one run of bytes)",
     )
     add_row_options(parser)
     add_plot_option(parser, "utilisation over density")

@@ -140,6 +140,40 @@ SHAPES = {
 ALWAYS = {"wide-slices", "half-bytes", "units"}
 
 
+#: Engines that take shapes, and what is run on them: the tests of shapes, and those that have shapes among their transfers.
+_WITH_SHAPES = ["soak", "aborts", "early_aborts", "hard_resets", "shape_refusals", "shape_errors"]
+_OTHERS = [
+    "lengths",
+    "limits",
+    "refusals",
+    "windows",
+    "bus_errors",
+    "corrupt",
+    "capacity",
+    "watchdog",
+    "halting",
+]
+SHAPED = {
+    "three": (dataclasses.replace(SMALL, dimensions=3, crc=True), ["shape_rings"]),
+    "one": (
+        dataclasses.replace(WIDE, dimensions=1, pipelined=True, ring_entries=16),
+        ["shape_rings", *_OTHERS],
+    ),
+    "four-of-streams": (
+        dataclasses.replace(SMALL, dimensions=4, registers=False, register_slices="in,out"),
+        _OTHERS,
+    ),
+    "of-numbers": (
+        dataclasses.replace(PADDED, dimensions=2, sideband_registers=True),
+        ["shape_rings", "lossy", "soft_resets", "registers", "register_bus", "ring_errors", *_OTHERS],
+    ),
+    "narrow": (
+        dataclasses.replace(NARROW, dimensions=2),
+        ["shape_rings", "ring_wrap", "silent_host", *_OTHERS],
+    ),
+}
+
+
 def _failures(result: Regression) -> dict[str, str]:
     return {outcome.test: outcome.failure for outcome in result.outcomes if outcome.failure is not None}
 
@@ -175,6 +209,12 @@ def test_without_registers() -> None:
 def test_other_shapes(config: EngineConfig, more: list[str]) -> None:
     tests = ["soak", "lengths", "limits", "windows", "aborts", *more]
     assert not _failures(verify(EngineDesign(config), tests=tests, seed=2, packets=15))
+
+
+@pytest.mark.parametrize(("config", "more"), cases_of(SHAPED, SHAPED.keys() - {"three"}))
+def test_shapes_in_device_memory(config: EngineConfig, more: list[str]) -> None:
+    tests = [*_WITH_SHAPES, *more]
+    assert not _failures(verify(EngineDesign(config), tests=tests, seed=6, packets=30))
 
 
 @pytest.mark.thorough

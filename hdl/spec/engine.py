@@ -392,7 +392,7 @@ class EngineConfig:
             ),
             **({"crc": "CRC-32C of raw bytes"} if self.crc else {}),
             **self._describe_lossy(),
-            **({"shapes": f"{self.dimensions} dimensions above the row"} if self.dimensions else {}),
+            **({"shapes": f"dimensions above the row: {self.dimensions}"} if self.dimensions else {}),
             "registers": "yes" if self.registers else "no",
             **({"pipelined": "yes"} if self.pipelined else {}),
             **slices_row(self.register_slices),

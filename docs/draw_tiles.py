@@ -2,8 +2,8 @@
 
     python -m docs.draw_tiles
 
-A cell is a row of contiguous bytes. It is coloured by its place in the stream, the later the darker; a dashed cell is padding,
-which memory has not.
+A cell is a row of contiguous bytes. It is coloured by its place in the stream, the later the darker; a dashed cell is
+padding, which memory has not.
 """
 
 from __future__ import annotations

@@ -61,6 +61,8 @@ def test_the_c_of_the_tiles_hands_over_the_shape_that_it_says(tmp_path):
         + "\nint run(const struct cdma_io *, void *, uint64_t, uint64_t, uint64_t);\n"
         + "int run(const struct cdma_io *io, void *rings, uint64_t at, uint64_t from, uint64_t to) {\n"
         + "    struct cdma engine;\n    struct cdma_result done;\n    int status = cdma_open(&engine, io);\n"
+        + "    status = status != CDMA_OK ? status : cdma_set_window(&engine, CDMA_DEV_WINDOW_BASE, 0, ~0ull, 0);\n"
+        + "    status = status != CDMA_OK ? status : cdma_set_window(&engine, CDMA_HOST_WINDOW_BASE, 0, ~0ull, 0);\n"
         + "    status = status != CDMA_OK ? status : cdma_start(&engine.offload, rings, at, 16, 0);\n"
         + f"    status = status != CDMA_OK ? status : {call};\n"
         + "    status = status != CDMA_OK ? status : cdma_wait(&engine.offload, CDMA_BY_MEMORY, &done, 1, 1000);\n"

@@ -110,7 +110,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
         plot_utilisation(rows, arguments.plot)
     if arguments.rows:
-        show_rows(arguments, rows, columns=_COLUMNS | _OF_ROWS, texts=3, group=_group)
+        show_rows(arguments, rows, columns={**_COLUMNS, **_OF_ROWS}, texts=3, group=_group)
     else:
         show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=_group, markdown=_markdown)
     return 0

@@ -43,6 +43,7 @@
 #define CDMA_STATUS_STREAM_PADDING 20u
 #define CDMA_STATUS_CRC_MISMATCH 21u
 #define CDMA_STATUS_LOSSY_RANGE 22u
+#define CDMA_STATUS_SHAPE 23u
 
 /* 64 bytes of memory, little-endian, 64-byte aligned. */
 struct cdma_descriptor {
@@ -65,6 +66,9 @@ struct cdma_descriptor {
 /* 1: the CRC of the raw bytes must be `crc`. Must be 0 where `engine.limits.crc` is 0. */
 #define CDMA_DESCRIPTOR_CHECK_CRC_MASK 0x00000200u
 #define CDMA_DESCRIPTOR_CHECK_CRC_SHIFT 9u
+/* 1: the next entry of the ring is the extension that says a shape in device memory. Must be 0 where `engine.dev_port.dimensions` is 0. */
+#define CDMA_DESCRIPTOR_SHAPED_MASK 0x00008000u
+#define CDMA_DESCRIPTOR_SHAPED_SHIFT 15u
 /* 0: without loss. Otherwise the data are numbers, and integers in the stream: the exponent of the step as a number stores it, with its bias. Must be 0 where `engine.limits.lossy` is 0. */
 #define CDMA_DESCRIPTOR_STEP_MASK 0x00ff0000u
 #define CDMA_DESCRIPTOR_STEP_SHIFT 16u
@@ -156,6 +160,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_DEV_PORT_SIDEBAND_SHIFT 28u
 #define CDMA_ENGINE_DEV_PORT_GUARDED_MASK 0x00800000u
 #define CDMA_ENGINE_DEV_PORT_GUARDED_SHIFT 23u
+#define CDMA_ENGINE_DEV_PORT_DIMENSIONS_MASK 0xe0000000u
+#define CDMA_ENGINE_DEV_PORT_DIMENSIONS_SHIFT 29u
 
 /* engine.host_port: Geometry of the host port. */
 #define CDMA_ENGINE_HOST_PORT 0x010u
@@ -400,7 +406,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_TAG_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_TAG_VALUE_SHIFT 0u
 
-/* push.flags: mode, interrupt, check_crc, step. */
+/* push.flags: mode, interrupt, check_crc, shaped, step. */
 #define CDMA_PUSH_FLAGS 0x02cu
 #define CDMA_PUSH_FLAGS_RESET 0x00000000u
 #define CDMA_PUSH_FLAGS_MODE_MASK 0x000000ffu
@@ -409,6 +415,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_FLAGS_INTERRUPT_SHIFT 8u
 #define CDMA_PUSH_FLAGS_CHECK_CRC_MASK 0x00000200u
 #define CDMA_PUSH_FLAGS_CHECK_CRC_SHIFT 9u
+#define CDMA_PUSH_FLAGS_SHAPED_MASK 0x00008000u
+#define CDMA_PUSH_FLAGS_SHAPED_SHIFT 15u
 #define CDMA_PUSH_FLAGS_STEP_MASK 0x00ff0000u
 #define CDMA_PUSH_FLAGS_STEP_SHIFT 16u
 
@@ -584,6 +592,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_ERROR_STATUS_STREAM_PADDING 20u
 #define CDMA_CHANNEL_ERROR_STATUS_CRC_MISMATCH 21u
 #define CDMA_CHANNEL_ERROR_STATUS_LOSSY_RANGE 22u
+#define CDMA_CHANNEL_ERROR_STATUS_SHAPE 23u
 #define CDMA_CHANNEL_ERROR_VALID_MASK 0x80000000u
 #define CDMA_CHANNEL_ERROR_VALID_SHIFT 31u
 
@@ -889,5 +898,122 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_COUNTERS_STALL_SINK_HIGH_RESET 0x00000000u
 #define CDMA_COUNTERS_STALL_SINK_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_COUNTERS_STALL_SINK_HIGH_VALUE_SHIFT 0u
+
+/* shape: The shape of the descriptor in the block `push`, where that has `shaped`. Write it before `push.submit`, and not while `push.status.pending` is 1. The fields lie as in the extension in memory. */
+#define CDMA_SHAPE_BASE 0x500u
+
+/* shape.stride_1_low: Bytes from an entry of dimension 1 to the next, signed. */
+#define CDMA_SHAPE_STRIDE_1_LOW 0x000u
+#define CDMA_SHAPE_STRIDE_1_LOW_RESET 0x00000000u
+#define CDMA_SHAPE_STRIDE_1_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_SHAPE_STRIDE_1_LOW_VALUE_SHIFT 0u
+
+/* shape.stride_1_high: Bytes from an entry of dimension 1 to the next, signed. */
+#define CDMA_SHAPE_STRIDE_1_HIGH 0x004u
+#define CDMA_SHAPE_STRIDE_1_HIGH_RESET 0x00000000u
+#define CDMA_SHAPE_STRIDE_1_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_SHAPE_STRIDE_1_HIGH_VALUE_SHIFT 0u
+
+/* shape.stride_2_low: Bytes from an entry of dimension 2 to the next, signed. */
+#define CDMA_SHAPE_STRIDE_2_LOW 0x008u
+#define CDMA_SHAPE_STRIDE_2_LOW_RESET 0x00000000u
+#define CDMA_SHAPE_STRIDE_2_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_SHAPE_STRIDE_2_LOW_VALUE_SHIFT 0u
+
+/* shape.stride_2_high: Bytes from an entry of dimension 2 to the next, signed. */
+#define CDMA_SHAPE_STRIDE_2_HIGH 0x00cu
+#define CDMA_SHAPE_STRIDE_2_HIGH_RESET 0x00000000u
+#define CDMA_SHAPE_STRIDE_2_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_SHAPE_STRIDE_2_HIGH_VALUE_SHIFT 0u
+
+/* shape.stride_3_low: Bytes from an entry of dimension 3 to the next, signed. */
+#define CDMA_SHAPE_STRIDE_3_LOW 0x010u
+#define CDMA_SHAPE_STRIDE_3_LOW_RESET 0x00000000u
+#define CDMA_SHAPE_STRIDE_3_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_SHAPE_STRIDE_3_LOW_VALUE_SHIFT 0u
+
+/* shape.stride_3_high: Bytes from an entry of dimension 3 to the next, signed. */
+#define CDMA_SHAPE_STRIDE_3_HIGH 0x014u
+#define CDMA_SHAPE_STRIDE_3_HIGH_RESET 0x00000000u
+#define CDMA_SHAPE_STRIDE_3_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_SHAPE_STRIDE_3_HIGH_VALUE_SHIFT 0u
+
+/* shape.stride_4_low: Bytes from an entry of dimension 4 to the next, signed. */
+#define CDMA_SHAPE_STRIDE_4_LOW 0x018u
+#define CDMA_SHAPE_STRIDE_4_LOW_RESET 0x00000000u
+#define CDMA_SHAPE_STRIDE_4_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_SHAPE_STRIDE_4_LOW_VALUE_SHIFT 0u
+
+/* shape.stride_4_high: Bytes from an entry of dimension 4 to the next, signed. */
+#define CDMA_SHAPE_STRIDE_4_HIGH 0x01cu
+#define CDMA_SHAPE_STRIDE_4_HIGH_RESET 0x00000000u
+#define CDMA_SHAPE_STRIDE_4_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_SHAPE_STRIDE_4_HIGH_VALUE_SHIFT 0u
+
+/* shape.extent_1: count_1, before_1, after_1. */
+#define CDMA_SHAPE_EXTENT_1 0x020u
+#define CDMA_SHAPE_EXTENT_1_RESET 0x00000000u
+#define CDMA_SHAPE_EXTENT_1_COUNT_1_MASK 0x0000ffffu
+#define CDMA_SHAPE_EXTENT_1_COUNT_1_SHIFT 0u
+#define CDMA_SHAPE_EXTENT_1_BEFORE_1_MASK 0x00ff0000u
+#define CDMA_SHAPE_EXTENT_1_BEFORE_1_SHIFT 16u
+#define CDMA_SHAPE_EXTENT_1_AFTER_1_MASK 0xff000000u
+#define CDMA_SHAPE_EXTENT_1_AFTER_1_SHIFT 24u
+
+/* shape.extent_2: count_2, before_2, after_2. */
+#define CDMA_SHAPE_EXTENT_2 0x024u
+#define CDMA_SHAPE_EXTENT_2_RESET 0x00000000u
+#define CDMA_SHAPE_EXTENT_2_COUNT_2_MASK 0x0000ffffu
+#define CDMA_SHAPE_EXTENT_2_COUNT_2_SHIFT 0u
+#define CDMA_SHAPE_EXTENT_2_BEFORE_2_MASK 0x00ff0000u
+#define CDMA_SHAPE_EXTENT_2_BEFORE_2_SHIFT 16u
+#define CDMA_SHAPE_EXTENT_2_AFTER_2_MASK 0xff000000u
+#define CDMA_SHAPE_EXTENT_2_AFTER_2_SHIFT 24u
+
+/* shape.extent_3: count_3, before_3, after_3. */
+#define CDMA_SHAPE_EXTENT_3 0x028u
+#define CDMA_SHAPE_EXTENT_3_RESET 0x00000000u
+#define CDMA_SHAPE_EXTENT_3_COUNT_3_MASK 0x0000ffffu
+#define CDMA_SHAPE_EXTENT_3_COUNT_3_SHIFT 0u
+#define CDMA_SHAPE_EXTENT_3_BEFORE_3_MASK 0x00ff0000u
+#define CDMA_SHAPE_EXTENT_3_BEFORE_3_SHIFT 16u
+#define CDMA_SHAPE_EXTENT_3_AFTER_3_MASK 0xff000000u
+#define CDMA_SHAPE_EXTENT_3_AFTER_3_SHIFT 24u
+
+/* shape.order: order_1, order_2, order_3, order_4. */
+#define CDMA_SHAPE_ORDER 0x02cu
+#define CDMA_SHAPE_ORDER_RESET 0x00000000u
+#define CDMA_SHAPE_ORDER_ORDER_1_MASK 0x00000003u
+#define CDMA_SHAPE_ORDER_ORDER_1_SHIFT 0u
+#define CDMA_SHAPE_ORDER_ORDER_2_MASK 0x0000000cu
+#define CDMA_SHAPE_ORDER_ORDER_2_SHIFT 2u
+#define CDMA_SHAPE_ORDER_ORDER_3_MASK 0x00000030u
+#define CDMA_SHAPE_ORDER_ORDER_3_SHIFT 4u
+#define CDMA_SHAPE_ORDER_ORDER_4_MASK 0x000000c0u
+#define CDMA_SHAPE_ORDER_ORDER_4_SHIFT 6u
+
+/* shape.extent_4: count_4, before_4, after_4. */
+#define CDMA_SHAPE_EXTENT_4 0x030u
+#define CDMA_SHAPE_EXTENT_4_RESET 0x00000000u
+#define CDMA_SHAPE_EXTENT_4_COUNT_4_MASK 0x0000ffffu
+#define CDMA_SHAPE_EXTENT_4_COUNT_4_SHIFT 0u
+#define CDMA_SHAPE_EXTENT_4_BEFORE_4_MASK 0x00ff0000u
+#define CDMA_SHAPE_EXTENT_4_BEFORE_4_SHIFT 16u
+#define CDMA_SHAPE_EXTENT_4_AFTER_4_MASK 0xff000000u
+#define CDMA_SHAPE_EXTENT_4_AFTER_4_SHIFT 24u
+
+/* shape.margins: before_run, after_run. */
+#define CDMA_SHAPE_MARGINS 0x034u
+#define CDMA_SHAPE_MARGINS_RESET 0x00000000u
+#define CDMA_SHAPE_MARGINS_BEFORE_RUN_MASK 0x0000ffffu
+#define CDMA_SHAPE_MARGINS_BEFORE_RUN_SHIFT 0u
+#define CDMA_SHAPE_MARGINS_AFTER_RUN_MASK 0xffff0000u
+#define CDMA_SHAPE_MARGINS_AFTER_RUN_SHIFT 16u
+
+/* shape.run: Bytes of a row, which are contiguous in memory; not 0. */
+#define CDMA_SHAPE_RUN 0x03cu
+#define CDMA_SHAPE_RUN_RESET 0x00000000u
+#define CDMA_SHAPE_RUN_VALUE_MASK 0xffffffffu
+#define CDMA_SHAPE_RUN_VALUE_SHIFT 0u
 
 #endif /* CDMA_REGS_H */

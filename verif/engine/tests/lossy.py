@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from cdma.hdl.spec.records import Mode, Status
 from cdma.verif.engine.bench import EngineBench
@@ -12,7 +13,7 @@ from cdma.verif.engine.transfer import Transfer, random_numbers, random_step
 __all__: list[str] = []
 
 
-def _beyond(bench: EngineBench, channel: str, mode: Mode, **options: int) -> Transfer:
+def _beyond(bench: EngineBench, channel: str, mode: Mode, **options: Any) -> Transfer:
     """A transfer of numbers of which some or many may be anything."""
     step = random_step(bench.rng, bench.config)
     count = bench.rng.choice((1, 2, bench.rng.randint(1, 300)))

@@ -62,7 +62,8 @@ async def shape_refusals(bench: EngineBench, budget: int) -> None:
         await refuse(Status.RESERVED, reserved_shape=1)
         for number in range(dimensions + 1, 5):
             for name in ("stride", "count", "before", "after"):
-                await refuse(Status.RESERVED, **{f"{name}_{number}": 1})
+                more: dict[str, Any] = {f"{name}_{number}": 1}
+                await refuse(Status.RESERVED, **more)
         for shape in (
             replace(plain, run=row + beat // 2),
             replace(plain, before=beat // 2),

@@ -39,6 +39,7 @@ CONFIGS = {
         lossy="fp32",
         format=Format(word_bits=8),
         sideband_registers=True,
+        register_protection="secure",
         dimensions=2,
     ),
 }

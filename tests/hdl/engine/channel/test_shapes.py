@@ -31,6 +31,7 @@ CONFIG = EngineConfig(
     read_buffer_beats=16,
     write_buffer_beats=16,
     descriptors=2,
+    open_windows=True,
     dimensions=3,
 )
 _SIZE = 1 << 14

@@ -321,6 +321,11 @@ class EngineConfig:
                 f"dimensions is {self.dimensions} with {self.units} units; it must be 0, because a row would be cut into "
                 "the stripes of several ports"
             )
+        if self.pipelined:
+            raise ParameterError(
+                f"dimensions is {self.dimensions} with pipelined; it must be 0, because shapes in pipelined engines are not "
+                "tried yet"
+            )
         if self.realign:
             raise ParameterError(
                 f"dimensions is {self.dimensions} with alignment 'word'; it must be 0, because rows follow one another in "

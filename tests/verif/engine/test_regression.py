@@ -156,7 +156,7 @@ _OTHERS = [
 SHAPED = {
     "three": (dataclasses.replace(SMALL, dimensions=3, crc=True), ["shape_rings"]),
     "one": (
-        dataclasses.replace(WIDE, dimensions=1, pipelined=True, ring_entries=16),
+        dataclasses.replace(WIDE, dimensions=1, ring_entries=16),
         ["shape_rings", *_OTHERS],
     ),
     "four-of-streams": (

@@ -183,8 +183,8 @@ def run(config: EngineConfig, seed: str, body: Any) -> None:
         (128, 16, 32, 0.3, False, 0),
         (128, 16, 32, 0.0, True, 0),
         (256, 1024, 8, 0.0, False, 3),
-        (64, 2, 8, 0.3, True, 3),
-        (512, 8, 2, 0.8, True, 1),
+        (64, 2, 8, 0.3, False, 3),
+        (512, 8, 2, 0.8, False, 1),
     ],
 )
 def test_order_faults_and_pushes(

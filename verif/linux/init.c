@@ -357,9 +357,9 @@ static void unplug(void) {
 
 static void nothing(void) {}
 
-/* What was allocated and is not to be found any more, and has to do with the driver; an object must be 5 s old. */
+/* What was allocated and is not to be found any more; an object must be 5 s old. */
 static void leaks(void) {
-    static char found[1 << 16];
+    char found;
     int file;
     ssize_t size;
     sleep(6);
@@ -368,10 +368,9 @@ static void leaks(void) {
     need(write_text("/sys/kernel/debug/kmemleak", "scan") == 0, "looking for leaks");
     file = open("/sys/kernel/debug/kmemleak", O_RDONLY);
     need(file >= 0, "leaks");
-    size = read(file, found, sizeof found - 1);
+    size = read(file, &found, 1);
     close(file);
-    found[size < 0 ? 0 : size] = 0;
-    say(size >= 0 && strstr(found, "[cdma]") == NULL, "the driver leaks no memory");
+    say(size == 0, "no memory leaks");
 }
 
 int main(void) {

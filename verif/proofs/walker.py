@@ -131,7 +131,7 @@ def _shaped(config: Config) -> bool:
     return isinstance(config, EngineConfig) and config.dimensions > 0
 
 
-def _walking(dimensions: int, depth: int) -> Proof:
+def _walking(dimensions: int, depth: int, *, quick: bool = True) -> Proof:
     return Proof(
         name="walker",
         config=f"{dimensions} dimensions",
@@ -143,7 +143,8 @@ def _walking(dimensions: int, depth: int) -> Proof:
         method="bmc",
         depth=depth,
         cover=depth,
+        quick=quick,
     )
 
 
-PROOFS = [_walking(1, 14), _walking(2, 38)]
+PROOFS = [_walking(1, 14), _walking(2, 38, quick=False)]

@@ -289,7 +289,7 @@ static inline uint64_t cdma_shape_length(const struct cdma_shape *shape) {
 static inline uint64_t cdma_reach(const struct cdma_shape *shape, uint32_t k) {
     const struct cdma_dimension *each = &shape->dimension[k];
     if (k >= shape->dimensions || each->count < 2u) {
-        return UINT64_MAX;
+        return ~(uint64_t)0;
     }
     return each->stride < 0 ? 0u - (uint64_t)each->stride : (uint64_t)each->stride;
 }

@@ -281,6 +281,12 @@ int cdma_reap(struct cdma_file *file, struct cdma_reply *reply, bool wait)
 	job = list_first_entry(&file->done, struct cdma_job, link);
 	user = u64_to_user_ptr(job->request.host);
 	*reply = job->reply;
+	if (file->cd->gone) {
+		/* The pages went with the device. */
+		reply->status = CDMA_STATUS_ABORTED;
+		reply->bytes_written = 0;
+		reply->fault = CDMA_NO_FAULT;
+	}
 	err = 0;
 	if (job->request.direction == CDMA_OFFLOAD &&
 	    copy_to_user(user, pages_of_job(job), reply->bytes_written))

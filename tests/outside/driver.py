@@ -50,8 +50,10 @@ class Driver:
         return layout.unpack(int.from_bytes(answer.data, "little"))
 
     async def write64(self, name: str, value: int) -> None:
-        """Writes both halves of an address or number; the field of the low one may leave out its low bits."""
-        ((field, (lsb, _)),) = self.document.registers[f"{name}_low"][1].fields.items()
+        """Writes both halves of an address or number; the field of the low one may leave out its low bits, which may read
+        as ones."""
+        fields = self.document.registers[f"{name}_low"][1].fields
+        field, (lsb, _) = max(fields.items(), key=lambda item: item[1])
         await self.write(f"{name}_low", **{field: (value & 0xFFFFFFFF) >> lsb})
         await self.write(f"{name}_high", value=value >> 32)
 

@@ -160,6 +160,7 @@ def test_each_property_is_about_some_design() -> None:
         ("engine", SMALL),
         ("engine", EngineConfig(alignment="word")),
         ("engine", EngineConfig(pipelined=True)),
+        ("engine", EngineConfig(dimensions=2)),
     ]
     told = {name for design in designs for name in _names([*exact_proofs(*design), *smaller_proofs(*design)])}
     assert {proof.name for proof in all_proofs()} - told == set()

@@ -22,6 +22,7 @@ from .crc import crc32c
 from .document import Document
 from .driver import RECORD, Channel, Driver
 from .memory import Memory
+from .shapes import Shape, some_shape
 
 __all__ = ["CHANNELS", "Bench", "Transfer", "outside_test"]
 
@@ -37,15 +38,24 @@ class Transfer:
         The name of the status that it must end with.
     ``written``
         What must lie at the destination; ``None`` where only the guards around it count.
+    ``rows``
+        Of a prefetch with a shape: what must lie where, counted from the destination. ``written`` is all of that.
     """
 
-    descriptor: dict[str, int]
+    descriptor: dict[str, Any]
     status: str
     written: bytes | None
     literals: int = 0
     bytes_read: int = 0
     address: int = 0
     crc: int = 0
+    rows: dict[int, bytes] | None = None
+    run: int = 0
+
+    @property
+    def entries(self) -> int:
+        """Those of a ring that it takes."""
+        return 2 if "extension" in self.descriptor else 1
 
 
 @dataclass(frozen=True)
@@ -103,6 +113,7 @@ class Bench:
         self.format = await driver.read("engine.stream_format")
         self.fields = await driver.read("engine.stream_fields")
         self.ports = {port: await driver.read(f"engine.{port}_port") for port in self.memory}
+        self.dimensions = self.ports["dev"].get("dimensions", 0)
         self.bursts = await driver.read("engine.bursts")
         limits = await driver.read("engine.limits")
         self.index_log2 = limits["ring_log2"]
@@ -239,13 +250,24 @@ class Bench:
         )
 
     def transfer(
-        self, channel: str, *, count: int | None = None, mode: str | None = None, damage: bool = False
+        self,
+        channel: str,
+        *,
+        count: int | None = None,
+        mode: str | None = None,
+        damage: bool = False,
+        raw: bytes | None = None,
     ) -> Transfer:
-        """A transfer of random words, with its data in memory. ``damage`` changes the stream of a prefetch."""
+        """A transfer of random words, or of those in ``raw``, with its data in memory. ``damage`` changes the stream of a
+        prefetch."""
         rng, size = self.rng, self.format["word_bits"] // 8
         mode = mode or rng.choice(list(self.document.mode.values()))
-        words = self.words_of(channel, count or self.some_count())
-        raw = kept = self.pack(words)
+        if raw is None:
+            words = self.words_of(channel, count or self.some_count())
+            raw = self.pack(words)
+        else:
+            words = [int.from_bytes(raw[at : at + size], "little") for at in range(0, len(raw), size)]
+        kept = raw
         form = self.form(channel, mode)
         stream, literals = form.compress(words)
         status = "ok"
@@ -278,6 +300,59 @@ class Bench:
         self.memory[read].store(descriptor["source"], source)
         self._clear(write, descriptor)
         return Transfer(descriptor, status, written, 0 if mode == "raw" else literals, len(source), crc=crc)
+
+    def shaped(self, channel: str, *, damage: bool = False, shape: Shape | None = None) -> Transfer:
+        """A transfer of a shape of random words, with its data in memory."""
+        rng = self.rng
+        made_of = shape or some_shape(rng, self.dimensions, 1 << self.ports["dev"]["align_log2"])
+        places = made_of.places
+        low, span = min(places), max(places) - min(places) + made_of.run
+        size = self.format["word_bits"] // 8
+        mode = rng.choice(list(self.document.mode.values()))
+        if channel == "offload":
+            form = self.form(channel, "fvc")
+            plain = mode == "fvc" and not form.field_bits and not form.zero and form.values
+            row_at = {
+                place: self.pack(self.words_of(channel, made_of.run // size)) for place in sorted(places)
+            }
+            raw = made_of.stream(row_at, form.values[0].to_bytes(size, "little") if plain else b"\0")
+            made = self.transfer(channel, mode=mode, raw=raw)
+            base = self.place("dev", span) - low
+            for place, row in row_at.items():
+                self.memory["dev"].store(base + place, row)
+            made.descriptor["source"] = base
+            made.bytes_read = made_of.run * len(places)
+        else:
+            made = self.transfer(channel, count=made_of.length // size, mode=mode, damage=damage)
+            old = made.descriptor["destination"], made.descriptor["capacity"]
+            self.memory["dev"].allowed.remove(range(old[0], sum(old)))
+            base = self.place("dev", span) - low
+            self.memory["dev"].store(base + low - GUARD, bytes([0xA5]) * (span + 2 * GUARD))
+            made.descriptor["destination"] = base
+            made.run = made_of.run
+            made.rows = made_of.scattered(made.written or b"")
+            made.written = b"".join(made.rows.values())
+            self.memory["dev"].allowed += self._row_ranges(made)
+        made.descriptor |= {"shaped": 1, "extension": made_of.fields()}
+        return made
+
+    def _row_ranges(self, made: Transfer) -> list[range]:
+        base = made.descriptor["destination"]
+        return [range(base + place, base + place + made.run) for place in made.rows or ()]
+
+    def _check_rows(self, made: Transfer, what: str) -> None:
+        """Compares the rows of a shape that was written, and what lies around them and between them."""
+        assert made.rows is not None
+        base, memory = made.descriptor["destination"], self.memory["dev"]
+        low, high = min(made.rows) - GUARD, max(made.rows) + made.run + GUARD
+        want = bytearray([0xA5]) * (high - low)
+        for place, row in made.rows.items():
+            want[place - low : place - low + len(row)] = row
+        there = memory.load(base + low, high - low)
+        if made.written is not None:
+            assert there == bytes(want), f"{what}: wrong bytes in rows, or between them"
+        for each in self._row_ranges(made):
+            memory.allowed.remove(each)
 
     def _damaged(self, stream: bytes, form: Form) -> bytes:
         """A stream with up to three bits changed, cut off, or with stream words after it."""
@@ -316,7 +391,8 @@ class Bench:
         memory, room = self.memory[port], whole if whole < 1 << 20 else 0
         there = memory.load(start - GUARD, room + 2 * GUARD)
         data = there[GUARD : GUARD + room]
-        assert there[:GUARD] == there[GUARD + room :] == bytes([0xA5]) * GUARD, f"{what}: guards"
+        if made.rows is None:
+            assert there[:GUARD] == there[GUARD + room :] == bytes([0xA5]) * GUARD, f"{what}: guards"
         if made.written is not None:
             count = len(made.written)
             want = {
@@ -327,13 +403,18 @@ class Bench:
                 "crc": made.crc,
             }
             assert {name: got[name] for name in want} == want, f"{what}; it should have {want}"
+        if made.rows is not None:
+            self._check_rows(made, what)
+        elif made.written is not None:
+            count = len(made.written)
             # Units behind the one that found an error may have written their stripes.
             free = count
             if channel == "prefetch" and made.status != "ok" and len(self.names["dev"]) > 1:
                 free = max(count, made.descriptor["length"])
             assert data[free:] == bytes([0xA5]) * (room - free), f"{what}: more is written"
             assert data[:count] == made.written, f"{what}: wrong bytes"
-        memory.allowed.remove(range(start, start + whole))
+        if made.rows is None:
+            memory.allowed.remove(range(start, start + whole))
         self.transfers += 1
         self.words += made.descriptor["length"] * 8 // self.format["word_bits"]
         self.checks += 5
@@ -432,7 +513,11 @@ class Bench:
         end = self.channels[channel]
         waiting, in_flight = list(transfers), []
         while waiting or in_flight:
-            count = min(len(waiting), end.entries - len(in_flight), self.rng.randint(1, end.entries))
+            room = end.entries - sum(made.entries for made in in_flight)
+            fitting = sum(
+                entries <= room for entries in itertools.accumulate(made.entries for made in waiting)
+            )
+            count = min(fitting, self.rng.randint(1, end.entries))
             if count:
                 await end.submit([made.descriptor for made in waiting[:count]])
                 in_flight += waiting[:count]

@@ -6,6 +6,7 @@ from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiResp
 
 from .bench import CHANNELS, Bench, Transfer, outside_test
+from .shapes import Axis, Shape
 
 __all__: list[str] = []
 
@@ -42,6 +43,51 @@ async def transfers(bench: Bench, budget: int) -> None:
                 assert await bench.driver.counter(channel, name) == count, f"{channel}: {name}"
 
         await bench.both(job)
+
+
+@outside_test
+async def shapes(bench: Bench, budget: int) -> None:
+    """Shapes in all modes among other transfers, by rings and by registers, some streams damaged; and what the document says
+    is none."""
+    assert bench.dimensions
+
+    async def job(channel: str) -> None:
+        end = bench.channels[channel]
+        await bench.set_table(channel)
+        await end.start()
+        made = [
+            bench.shaped(channel, damage=bench.rng.random() < 0.3)
+            if bench.rng.random() < 0.7
+            else bench.transfer(channel, count=bench.rng.randint(1, 200))
+            for _ in range(max(12, budget))
+        ]
+        await bench.run(channel, made)
+        for change in (
+            {"run": 0},
+            {"order_1": 3},
+            {"after_run": 1},
+            {"count_1": 60000},
+            {"reserved_shape": 1},
+        ):
+            bad = bench.shaped(channel, shape=Shape(32, 0, 0, (Axis(2, 96, 0, 0),)))
+            bad.descriptor["extension"] = bad.descriptor["extension"] | change
+            bad.status = "reserved" if "reserved_shape" in change else "shape"
+            bad.literals = bad.bytes_read = bad.crc = 0
+            bad.written = b""
+            bad.rows = None if bad.rows is None else dict.fromkeys(bad.rows, b"")
+            await bench.run(channel, [bad, bench.shaped(channel)])
+        await end.stop()
+
+    bench.pauses()
+    await bench.both(job)
+    for channel in CHANNELS:
+        end = bench.channels[channel]
+        await end.start()
+        for _ in range(4):
+            made = bench.shaped(channel)
+            await bench.driver.push(channel, made.descriptor)
+            bench.check(channel, made, await end.take())
+        await end.stop()
 
 
 @outside_test

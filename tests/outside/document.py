@@ -9,6 +9,13 @@ from pathlib import Path
 
 __all__ = ["Document", "Layout"]
 
+#: The sections of records.
+_RECORDS = {
+    "Descriptor": "descriptor",
+    "Extension of a descriptor with a shape": "extension",
+    "Completion": "completion",
+}
+
 
 @dataclass
 class Layout:
@@ -36,7 +43,7 @@ class Document:
     ``registers``
         Address and layout by ``instance.register``; one of several has ``[0]``, ``[1]`` … at the end.
     ``records``
-        ``descriptor`` and ``completion``.
+        ``descriptor``, ``extension`` and ``completion``.
     ``status``, ``mode``
         Names of the numbers in them.
     """
@@ -56,8 +63,8 @@ class Document:
                 self._row(section, [cell.strip() for cell in line.strip("|").split("|")], instances)
 
     def _begin(self, section: str, instances: Mapping[str, list[tuple[str, int]]]) -> None:
-        if section in ("Descriptor", "Completion"):
-            self.records[section.lower()] = Layout()
+        if section in _RECORDS:
+            self.records[_RECORDS[section]] = Layout()
         found = re.fullmatch(r"(\w+)\.(\w+)(?:\[(\d+)\])? at `(0x\w+)(?: \+ 4·k)?`", section)
         if found is None:
             return
@@ -75,11 +82,11 @@ class Document:
         if section == "Address map" and cells[0].startswith("`0x"):
             block = cells[3].partition("]")[0].strip("[")
             instances.setdefault(block, []).append((cells[2], int(cells[0].strip("`"), 16)))
-        elif section in ("Descriptor", "Completion"):
+        elif section in _RECORDS:
             if len(cells) == 4 and cells[0][:1].isdigit():
                 byte = int(cells[0].split()[0])
                 lsb, bits = self._bits(cells[1])
-                self.records[section.lower()].fields[cells[2]] = (8 * byte + lsb, bits)
+                self.records[_RECORDS[section]].fields[cells[2]] = (8 * byte + lsb, bits)
             elif len(cells) == 2 and cells[0].isdigit():
                 names = self.mode if section == "Descriptor" else self.status
                 names[int(cells[0])] = cells[1]

@@ -73,11 +73,14 @@ class Driver:
         assert not (await self.read(f"{channel}.error"))["valid"]
         return status, high << 32 | low, tag
 
-    async def push(self, channel: str, descriptor: Mapping[str, int]) -> None:
+    async def push(self, channel: str, descriptor: Mapping[str, Any]) -> None:
         """Hands a descriptor over through registers, which lie as in memory."""
         await self.until("push.status", "pending", 0)
         with_crc = (await self.read("engine.limits"))["crc"]
-        number = self.document.records["descriptor"].pack(descriptor)
+        said = dict(descriptor)
+        if (extension := said.pop("extension", None)) is not None:
+            await self._put_shape(extension)
+        number = self.document.records["descriptor"].pack(said)
         base = self.document.registers["push.source_low"][0]
         for name, (address, layout) in self.document.registers.items():
             if name == "push.crc" and not with_crc:
@@ -86,6 +89,14 @@ class Driver:
                 word = number >> 8 * (address - base) & 0xFFFFFFFF
                 await self.write(name, **layout.unpack(word))
         await self.write("push.submit", **{channel: 1})
+
+    async def _put_shape(self, extension: Mapping[str, int]) -> None:
+        """Writes the registers of the shape, which lie as the extension in memory."""
+        number = self.document.records["extension"].pack(extension)
+        base = self.document.registers["shape.stride_1_low"][0]
+        for name, (address, layout) in self.document.registers.items():
+            if name.startswith("shape."):
+                await self.write(name, **layout.unpack(number >> 8 * (address - base) & 0xFFFFFFFF))
 
     async def pop(self, channel: str) -> dict[str, int]:
         """Takes the completion in the registers, which lie as in memory."""
@@ -144,14 +155,22 @@ class Channel:
         await self.driver.write(f"{self.name}.control")
         await self.driver.until(f"{self.name}.status", "busy", 0)
 
-    async def submit(self, descriptors: Sequence[Mapping[str, int]]) -> None:
-        """Puts descriptors into the ring, and rings the doorbell once."""
-        layout = self.driver.document.records["descriptor"]
+    async def submit(self, descriptors: Sequence[Mapping[str, Any]]) -> None:
+        """Puts descriptors into the ring, those with a shape with their extensions, and rings the doorbell once."""
         for descriptor in descriptors:
-            at = self.descriptors + self.tail % self.entries * RECORD
-            self.host.store(at, layout.pack(descriptor).to_bytes(RECORD, "little"))
-            self.tail = (self.tail + 1) % self.wrap
+            self._put(
+                "descriptor", {name: value for name, value in descriptor.items() if name != "extension"}
+            )
+            if "extension" in descriptor:
+                self._put("extension", descriptor["extension"])
         await self.driver.write(f"{self.name}.ring_tail", value=self.tail)
+
+    def _put(self, record: str, values: Mapping[str, int]) -> None:
+        """Puts a record into the next entry of the ring."""
+        at = self.descriptors + self.tail % self.entries * RECORD
+        layout = self.driver.document.records[record]
+        self.host.store(at, layout.pack(values).to_bytes(RECORD, "little"))
+        self.tail = (self.tail + 1) % self.wrap
 
     def peek(self, ahead: int = 0) -> dict[str, int] | None:
         """The next completion, or one after it, if it is in memory."""

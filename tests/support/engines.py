@@ -17,8 +17,8 @@ FIELDS = dataclasses.replace(
     host_data_bits=256,
 )
 
-#: The same with destinations at any word, streams at any byte, a CRC, and an error-bounded stage.
-FIELDS_TO_A_WORD = dataclasses.replace(FIELDS, alignment="word", crc=True, lossy="fp32")
+#: The same with destinations at any word, streams at any byte, a CRC, an error-bounded stage, and a pipeline.
+FIELDS_TO_A_WORD = dataclasses.replace(FIELDS, alignment="word", crc=True, lossy="fp32", pipelined=True)
 
 #: Sources and destinations at any word, with a port as wide as eight of the other and of the codec, wider than a record.
 TO_A_WORD = dataclasses.replace(SMALL, alignment="word", host_data_bits=512)

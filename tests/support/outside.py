@@ -23,7 +23,7 @@ __all__ = ["CONFIGS", "TESTS", "run"]
 _SMALL = dataclasses.replace(SMALL, outstanding=2, ring_entries=16)
 
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words, padding and a CRC;
-#: pipelined, with a wide host; several units.
+#: pipelined, with a wide host; several units; shapes.
 CONFIGS = {
     "small": _SMALL,
     "bytes": dataclasses.replace(
@@ -42,6 +42,7 @@ CONFIGS = {
         crc=True,
     ),
     "units": dataclasses.replace(_SMALL, units=2, stripe_bytes=256),
+    "shapes": dataclasses.replace(_SMALL, dimensions=3, ring_entries=8),
     "pipelined": dataclasses.replace(
         _SMALL,
         format=Format(),
@@ -55,6 +56,7 @@ CONFIGS = {
 
 TESTS = (
     "transfers",
+    "shapes",
     "refusals",
     "busy",
     "in_flight",
@@ -71,6 +73,8 @@ TESTS = (
 def run(name: str, transfers: int, seed: int = 1, tests: tuple[str, ...] = TESTS) -> list[Outcome]:
     """Runs ``tests`` on one of :data:`CONFIGS`."""
     design = EngineDesign(CONFIGS[name])
+    if not CONFIGS[name].dimensions:
+        tests = tuple(test for test in tests if test != "shapes")
     program = build(design.verilog(), design.top, design.port_names)
     with tempfile.TemporaryDirectory(prefix="cdma-outside-") as folder:
         document = Path(folder) / "registers.md"

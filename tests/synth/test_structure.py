@@ -72,7 +72,7 @@ CONFIGS: dict[str, CodecConfig | EngineConfig] = {
     "units": dataclasses.replace(_SMALL, units=2),
 }
 #: Those of which others have nearly all.
-THOROUGH = {*CONFIGS} - {"table at run time", "engine"}
+THOROUGH = {*CONFIGS} - {"table at run time"}
 
 
 @pytest.mark.slow

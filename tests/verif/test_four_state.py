@@ -104,6 +104,7 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
 FURTHER = {
     "pipelined, to a word",
     "registers, errors",
+    "streams",
     "no queue, registers of the sideband",
     "default memories, register slices, ports of 512 bits",
     "two units",

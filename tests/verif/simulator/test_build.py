@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from cdma.base.cache import cache_folder
 from cdma.verif.simulator import build as build_module
 from cdma.verif.simulator.build import BuildError, build
 from cdma.verif.simulator.simulate import SimulationError, simulate
+from tests.support.own_cache import own_cache
 
 TINY = """
 module tiny(input aclk, input [7:0] d, output reg [7:0] q);
@@ -24,13 +24,7 @@ endmodule
 
 @pytest.fixture
 def own_designs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of its own for designs, with the runtime and the headers of the usual one, which take long to build."""
-    for kind in ("runtime", "headers"):
-        usual = cache_folder() / kind
-        usual.mkdir(parents=True, exist_ok=True)
-        (tmp_path / kind).symlink_to(usual)
-    monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
-    return tmp_path
+    return own_cache(tmp_path, monkeypatch)
 
 
 @pytest.mark.verilator

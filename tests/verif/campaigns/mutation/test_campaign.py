@@ -17,6 +17,7 @@ from cdma.verif.campaigns.mutation.rules import broken_rules
 from cdma.verif.regression import verify
 from cdma.verif.simulator.design import Design
 from cdma.verif.stream.codec.design import CodecDesign
+from tests.support.own_cache import own_cache
 
 DESIGN = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))
 PACKER = "compressor.core.packer"
@@ -183,7 +184,7 @@ def test_surviving_mutants_meet_the_proofs(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.verilator
 @pytest.mark.slow
 def test_a_campaign(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
+    own_cache(tmp_path, monkeypatch)
     done: list[campaign.Verdict] = []
     verdicts = campaign.run_campaign(DESIGN, PACKER, count=5, packets=20, prove=5, on_done=done.append)
     assert len(verdicts) == 5 == len(done)

@@ -20,12 +20,14 @@ from tests.support.thorough import cases_of
 #: A covering array: every value of every parameter, and with initial values or without. ``make thorough`` runs the rest.
 COVERING = {
     "the standard": (CodecConfig(), True),
-    "one lane of bytes, no initial values": (CodecConfig(Format(8, 32), 1), False),
+    "one lane of bytes, codes of four bits, no initial values": (
+        CodecConfig(Format(8, 32, 4, tuple(range(15))), 1),
+        False,
+    ),
     "four lanes, half-word table, register slices, no initial values": (
         CodecConfig(Format(16, 32, 2, (0, 0x3F80, 7)), 4, register_slices="in,out"),
         False,
     ),
-    "sixty-four lanes, window of a beat": (CodecConfig(Format(8, 64, 4, tuple(range(15))), 64), True),
     "sixteen lanes of half bytes, half-byte table": (CodecConfig(Format(4, 32, 2, (0, 9)), 16), False),
     "thirty-two lanes of bytes, window of two padded beats": (CodecConfig(Format.preset("aie2p"), 32), True),
     "two lanes of fp32, header of a beat and a half, run-time table, no initial values": (
@@ -51,6 +53,7 @@ COVERING = {
     ),
 }
 FURTHER = {
+    "sixty-four lanes, window of a beat": (CodecConfig(Format(8, 64, 4, tuple(range(15))), 64), True),
     "sixteen lanes of bf16": (CodecConfig(Format.preset("bf16"), 16), True),
     "sixteen lanes, run-time table": (CodecConfig(Format(16, 64, 4, (0, 1)), 16, True), True),
     "no queue, padded windows, no initial values": (
@@ -95,7 +98,7 @@ RANDOM = {f"{design.block} {design.options()}": design for design in random_code
 @pytest.mark.slow
 @pytest.mark.parametrize("design", CASES)
 def test_matrix(design: CodecDesign) -> None:
-    check(design, packets=min(50, 13 * design.config.lanes))
+    check(design, packets=min(39, 13 * design.config.lanes))
 
 
 @pytest.mark.verilator
@@ -125,7 +128,7 @@ def check(design: CodecDesign, packets: int) -> None:
 def test_matrix_covers_every_value_of_every_parameter() -> None:
     configs = [config for config, _ in COVERING.values()]
     pipelined = [(config, init) for config, init in COVERING.values() if config.pipelined]
-    assert {config.lanes for config in configs} == {1, 2, 4, 8, 16, 32, 64}
+    assert {config.lanes for config in configs} == {1, 2, 4, 8, 16, 32}
     assert {config.format.word_bits for config in configs} == {4, 8, 16, 32}
     assert {config.format.window for config in configs} == {32, 64}
     assert {config.format.code_bits for config in configs} == {1, 2, 3, 4}

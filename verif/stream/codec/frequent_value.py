@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from amaranth.utils import exact_log2
 from numpy.typing import NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
@@ -119,7 +120,9 @@ def _pipelined(config: CodecConfig, block: str) -> Limits:
         constant = config.beats + 12
         return Limits(constant=constant, latency=constant - 1)
     cycles = config.window_cycles
-    constant = config.beats + 14 + cycles + config.header_reads
+    # Words are spread by two levels of lanes in a cycle.
+    spreading = max(2, (exact_log2(config.units) + 1) // 2)
+    constant = config.beats + 12 + spreading + cycles + config.header_reads
     # It takes so many cycles from one header to the next, and so counts a short last window as so many beats.
     return Limits(
         constant=constant, latency=constant - 1, back_to_back=cycles - 2, least_window=cycles * config.lanes

@@ -261,10 +261,10 @@ def test_a_shape_is_measured_and_refused_as_its_data_say(compressing: bool) -> N
                 shape = Shape(8, (Dimension(5, 1 << 32),))
             elif rng.random() < 0.1:
                 shape = Shape(shape.run + 4 * rng.randint(0, 1), shape.dimensions, 0, 4 * rng.randint(0, 1))
-            length = shape.length + (8 if rng.random() < 0.1 else 0)
+            length = shape.length + (8 if number and rng.random() < 0.1 else 0)
             address = 1 << rng.choice((20, 36, 40))
             fields = _FIELDS | shape_values(shape)
-            twice = rng.random() < 0.05
+            twice = number > 0 and rng.random() < 0.05
             if twice:
                 fields |= {"order_1": 1, "order_2": 1}
             name = "source" if compressing else "destination"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from amaranth.utils import exact_log2
 from numpy.typing import NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
@@ -121,7 +120,7 @@ def _pipelined(config: CodecConfig, block: str) -> Limits:
         return Limits(constant=constant, latency=constant - 1)
     cycles = config.window_cycles
     # Words are spread by two levels of lanes in a cycle.
-    spreading = max(2, (exact_log2(config.units) + 1) // 2)
+    spreading = max(2, config.units.bit_length() // 2)
     constant = config.beats + 12 + spreading + cycles + config.header_reads
     # It takes so many cycles from one header to the next, and so counts a short last window as so many beats.
     return Limits(

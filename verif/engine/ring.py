@@ -6,8 +6,10 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Status
 from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.spec.registers.push import push_words
+from cdma.hdl.spec.shape_record import SHAPE_RECORD
 from cdma.sim.engine.descriptors import unpack
 
 from .bench import CHANNELS, EngineBench
@@ -182,6 +184,14 @@ class RingBench(EngineBench):
         if not self.config.open_windows:
             for port, space in self.spaces.items():
                 await self.set_window(port, 0, (1 << space.address_bits) - 1)
+
+    async def push(self, channel: str, record: bytes) -> None:
+        """Hands a descriptor over through registers, with its extension if it has one."""
+        extension = unpack(SHAPE_RECORD, record[RECORD_BYTES:]) if len(record) > RECORD_BYTES else None
+        words = push_words(self.config.records, unpack(DESCRIPTOR, record[:RECORD_BYTES]), extension)
+        for register, word in words.items():
+            await self.bus.write(self.registers[register].address, word.to_bytes(4, "little"))
+        await self.poke("push.submit", **{channel: 1})
 
     def connect(self) -> None:
         self.bus = RegisterBus(self.edges, self.dut, "s_axil", self.rng)

@@ -132,13 +132,7 @@ class Dropper(wiring.Component):
             source.ready.eq(passes & (sink.ready | drops)),
             taken.eq(source.valid & source.ready),
             ended.eq(taken & source.payload.last),
-            current.over.eq(
-                Mux(
-                    current.last,
-                    ended | (skips & current.busy),
-                    (taken & current.none_left) | ended | (skips & current.busy),
-                )
-            ),
+            current.over.eq(ended | (skips & current.busy) | (taken & current.none_left & ~current.last)),
         ]
         with m.If(current.padding):
             m.d.comb += sink.payload.keep.eq(0)

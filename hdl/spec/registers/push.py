@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from cdma.hdl.spec.records import RecordOptions, descriptor_fields
 
 from .declare import pulse, register, ro
 from .description import Access, Block
-from .record_parts import record_registers
+from .record_parts import RecordPart, record_parts, record_registers
+from .shape import shape_parts
 
-__all__ = ["push_block"]
+__all__ = ["push_block", "push_words"]
 
 
 def push_block(options: RecordOptions) -> Block:
@@ -25,6 +28,26 @@ def push_block(options: RecordOptions) -> Block:
         ),
         (("push", 0x180),),
     )
+
+
+def push_words(
+    options: RecordOptions, descriptor: Mapping[str, int], extension: Mapping[str, int] | None = None
+) -> dict[str, int]:
+    """What to write into which register before `push.submit`, for a descriptor and the extension of one with a shape."""
+    parts = [
+        (f"push.{part.register}", part, descriptor)
+        for part in record_parts(descriptor_fields(options), "flags")
+    ]
+    if extension is not None:
+        parts += [(f"shape.{name}", part, extension) for name, part in shape_parts()]
+    words: dict[str, int] = {}
+    for name, part, values in parts:
+        words[name] = words.get(name, 0) | _bits(part, values) << part.lsb
+    return words
+
+
+def _bits(part: RecordPart, values: Mapping[str, int]) -> int:
+    return values[part.record.name] >> part.start & (1 << part.bits) - 1
 
 
 _SUBMIT = (

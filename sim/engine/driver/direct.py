@@ -8,10 +8,9 @@ from cdma.hdl.spec.records import (
     RECORD_BYTES,
     RecordOptions,
     completion_fields,
-    descriptor_fields,
 )
-from cdma.hdl.spec.registers.record_parts import RecordPart, record_parts
-from cdma.hdl.spec.registers.shape import shape_parts
+from cdma.hdl.spec.registers.push import push_words
+from cdma.hdl.spec.registers.record_parts import record_parts
 from cdma.hdl.spec.shape_record import SHAPE_RECORD
 from cdma.sim.engine.descriptors import Completion, Descriptor, pack, unpack
 
@@ -30,22 +29,10 @@ def write_descriptor(
 ) -> None:
     """Hands a descriptor over to an engine with ``options``; none may be pending."""
     raw = descriptor.pack()
-    parts = [(f"push.{part.register}", part) for part in record_parts(descriptor_fields(options), "flags")]
-    _write(registers, parts, unpack(DESCRIPTOR, raw[:RECORD_BYTES]))
-    if descriptor.shape is not None:
-        parts = [(f"shape.{name}", part) for name, part in shape_parts()]
-        _write(registers, parts, unpack(SHAPE_RECORD, raw[RECORD_BYTES:]))
-    registers.set("push.submit", **{channel: 1})
-
-
-def _write(registers: Registers, parts: list[tuple[str, RecordPart]], values: dict[str, int]) -> None:
-    """Writes a record into the registers that have its parts."""
-    words: dict[str, int] = {}
-    for register, part in parts:
-        bits = values[part.record.name] >> part.start & (1 << part.bits) - 1
-        words[register] = words.get(register, 0) | bits << part.lsb
-    for register, word in words.items():
+    extension = None if descriptor.shape is None else unpack(SHAPE_RECORD, raw[RECORD_BYTES:])
+    for register, word in push_words(options, unpack(DESCRIPTOR, raw[:RECORD_BYTES]), extension).items():
         registers.write(register, word)
+    registers.set("push.submit", **{channel: 1})
 
 
 def read_completion(registers: Registers, channel: str, options: RecordOptions) -> Completion | None:

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from cdma.hdl.spec.records import DESCRIPTOR, RECORD_BYTES, Mode, descriptor_fields
-from cdma.hdl.spec.registers.record_parts import record_parts
+from cdma.hdl.spec.records import DESCRIPTOR, RECORD_BYTES, Mode
+from cdma.hdl.spec.registers.push import push_words
 from cdma.sim.engine.descriptors import pack, unpack
 from cdma.sim.engine.transfer import DIRECTIONS
 from cdma.verif.engine.transfer import AROUND, Transfer, random_words, transfer
@@ -269,12 +269,8 @@ class _Attack:
     def _push(self) -> None:
         """Hands a descriptor over through registers, whether or not one is pending."""
         values = unpack(DESCRIPTOR, self._descriptor())
-        words: dict[str, int] = {}
-        for part in record_parts(descriptor_fields(self.config.records), "flags"):
-            bits = values[part.record.name] >> part.start & (1 << part.bits) - 1
-            words[part.register] = words.get(part.register, 0) | bits << part.lsb
-        for register, word in words.items():
-            self.machine.poke_at(self.machine.registers[f"push.{register}"].address, word)
+        for register, word in push_words(self.config.records, values).items():
+            self.machine.poke_at(self.machine.registers[register].address, word)
         self.machine.poke("push.submit", **{self.hostile: 1})
         self.machine.poke(f"{self.hostile}.control", enable=1)
         if self.rng.random() < 0.5:

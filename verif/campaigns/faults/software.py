@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, completion_fields, descriptor_fields
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, completion_fields
+from cdma.hdl.spec.registers.push import push_words
 from cdma.hdl.spec.registers.record_parts import record_parts
 from cdma.sim.engine.descriptors import unpack
 
@@ -89,13 +90,9 @@ class Software:
 
     def _push(self, record: bytes) -> None:
         values = unpack(DESCRIPTOR, record)
-        registers: dict[str, dict[str, int]] = {}
-        for part in record_parts(descriptor_fields(self.machine.config.records), "flags"):
-            bits = values[part.record.name] >> part.start & (1 << part.bits) - 1
-            registers.setdefault(part.register, {})[part.field] = bits
         self.machine.expect("push.status", _TAKEN, pending=0)
-        for register, fields in registers.items():
-            self.machine.poke(f"push.{register}", **fields)
+        for register, word in push_words(self.machine.config.records, values).items():
+            self.machine.poke_at(self.machine.registers[register].address, word)
         self.machine.poke("push.submit", **{self.channel: 1})
 
     def slot(self, index: int) -> int:

@@ -105,13 +105,7 @@ async def registers(bench: RingBench, budget: int) -> None:
         began = get_sim_time("ns")
         for number in range(4):
             made = bench.transfer(channel, 100 + number, mode=Mode.ZVC, interrupt=1)
-            for name, value in made.descriptor.items():
-                if name in ("source", "destination", "length", "capacity", "compressed_length"):
-                    await bench.poke(f"push.{name}_low", value=value & 0xFFFFFFFF)
-                    await bench.poke(f"push.{name}_high", value=value >> 32)
-            await bench.poke("push.tag", value=made.descriptor["tag"])
-            await bench.poke("push.flags", mode=Mode.ZVC, interrupt=1)
-            await bench.poke("push.submit", **{channel: 1})
+            await bench.push(channel, made.record())
             for _ in range(500):
                 if await bench.peek(f"{channel}.status", "completion_waiting"):
                     break

@@ -62,14 +62,11 @@ async def closed_windows(bench: RingBench, budget: int) -> None:
             await bench.set_window(opened, 0, (1 << bench.spaces[opened].address_bits) - 1)
         before = list(bench.bursts())
         await bench.poke(f"{channel}.control", enable=1)
-        for name in ("source", "destination", "length", "capacity"):
-            await bench.poke(f"push.{name}_low", value=made.descriptor[name] & 0xFFFFFFFF)
-            await bench.poke(f"push.{name}_high", value=made.descriptor[name] >> 32)
-        await bench.poke("push.submit", **{channel: 1})
+        await bench.push(channel, made.record())
         await bench.rings[channel].check_error(
             Status.WINDOW,
             made.descriptor["destination" if bench.rules[channel].source == opened else "source"],
-            0,
+            made.descriptor["tag"],
         )
         while not await bench.peek(f"{channel}.status", "completion_waiting"):
             pass

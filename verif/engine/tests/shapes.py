@@ -7,9 +7,7 @@ from typing import Any
 
 from cocotbext.axi import AxiResp
 
-from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status, descriptor_fields
-from cdma.hdl.spec.registers.record_parts import record_parts
-from cdma.hdl.spec.registers.shape import shape_parts
+from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
 from cdma.hdl.spec.shape import SPAN_LIMIT, Dimension, Shape
 from cdma.hdl.spec.shape_record import shape_values
 from cdma.sim.engine.descriptors import unpack
@@ -163,21 +161,6 @@ async def _damaged(bench: EngineBench) -> None:
         await bench.run("prefetch", [made, bench.any_transfer("prefetch", 20)])
 
 
-async def _push(bench: RingBench, channel: str, made: ShapedTransfer) -> None:
-    """Hands a descriptor with a shape over through registers."""
-    values = made.descriptor | shape_values(made.shape)
-    fields = record_parts(descriptor_fields(bench.config.records), "flags")
-    parts = [(f"push.{part.register}", part) for part in fields]
-    parts += [(f"shape.{name}", part) for name, part in shape_parts()]
-    words: dict[str, int] = {}
-    for register, part in parts:
-        bits = values.get(part.record.name, 0) >> part.start & (1 << part.bits) - 1
-        words[register] = words.get(register, 0) | bits << part.lsb
-    for register, word in words.items():
-        await bench.bus.write(bench.registers[register].address, word.to_bytes(4, "little"))
-    await bench.poke("push.submit", **{channel: 1})
-
-
 @engine_test
 async def shape_rings(bench: RingBench, budget: int) -> None:
     host = bench.memory["host"]
@@ -193,7 +176,7 @@ async def shape_rings(bench: RingBench, budget: int) -> None:
             assert ring.completion() is None, "a descriptor began before its extension"
             if number:
                 pushed = _some(bench, channel, 200)
-                await _push(bench, channel, pushed)
+                await bench.push(channel, pushed.record())
                 bench.check(channel, pushed, await ring.next())
             slot = ring.base + ring.submitted % ring.size * RECORD_BYTES
             host.write(slot, record[RECORD_BYTES:])

@@ -1,10 +1,13 @@
-"""Proves that a codec's Verilog of another revision and of this checkout, whose texts differ, are the same logic.
+"""Proves that the Verilog of another revision and of this checkout, whose texts differ, are the same logic.
 
-    python -m tests.same_logic v0.1                         # the small shapes below
+    python -m tests.same_logic v0.1                         # codecs, in the small shapes below
     python -m tests.same_logic HEAD~3 --word-bits 16 --lanes 4
+    python -m tests.same_logic HEAD~3 --engine              # engines, in their shapes below: a minute or two each
+    python -m tests.same_logic HEAD~3 --engine --lossy fp32
 
-Every output bit is the same in every cycle of every run from the initial values on, whatever the names inside are. Beside
-``tests/same_output.py``, which says where texts differ. The status is 1 where one is not proven.
+Of codecs every output bit is the same in every cycle of every run from the initial values on, whatever the names inside are.
+Of engines each module is the same logic in any state, where modules, registers and memories have the names that they had.
+Beside ``tests/same_output.py``, which says where texts differ. The status is 1 where one is not proven.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cdma.hdl.spec.codecs import BLOCKS
-from cdma.verif.proofs.equivalence import Revisions
+from cdma.options import ENGINE
+from cdma.verif.proofs.equivalence import Modules, Revisions
 from cdma.verif.proofs.result import PROVEN
 from tests.same_output import ROOT, link_package
 
@@ -29,7 +33,15 @@ _SHAPES = (
     "--word-bits 8 --window 8 --lanes 2 --queue 0",
 )
 
-_SECONDS = 600
+_ENGINES = (
+    "",
+    "--pipelined",
+    "--word-bits 16 --lanes 4 --alignment word --crc --lossy fp32 --units 2 --stripe-bytes 256",
+    "--dimensions 3 --register-protection secure",
+    "--no-registers --lanes 32 --word-bits 8",
+)
+
+_SECONDS = 1200
 
 
 def _verilog(package: Path, block: str, options: Sequence[str]) -> str:
@@ -45,8 +57,12 @@ def main(argv: Sequence[str] | None = None, root: Path = ROOT) -> int:
     """Runs the command line on the checkout ``root``."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("base", metavar="REVISION")
+    parser.add_argument("--engine", action="store_true", help="engines in the place of codecs")
     arguments, options = parser.parse_known_args(argv)
-    shapes = [options] if options else [shape.split() for shape in _SHAPES]
+    blocks = (ENGINE,) if arguments.engine else BLOCKS
+    shapes = (
+        [options] if options else [shape.split() for shape in (_ENGINES if arguments.engine else _SHAPES)]
+    )
     proven = True
     with tempfile.TemporaryDirectory() as outer:
         folders = [Path(outer) / side for side in ("before", "after")]
@@ -60,9 +76,11 @@ def main(argv: Sequence[str] | None = None, root: Path = ROOT) -> int:
                 link_package(tree, folder) for tree, folder in zip((checkout, root), folders, strict=True)
             )
             for shape in shapes:
-                for block in BLOCKS:
-                    sides = (_verilog(package, block, shape) for package in (before, after))
-                    status, bits, detail = Revisions(*sides, f"cdma_{block}").compare(_SECONDS)
+                for block in blocks:
+                    options = [*shape, "--no-init"] if arguments.engine else shape
+                    sides = (_verilog(package, block, options) for package in (before, after))
+                    kind = Modules if arguments.engine else Revisions
+                    status, bits, detail = kind(*sides, f"cdma_{block}").compare(_SECONDS)
                     print(f"{block} {' '.join(shape)}: {status}, {bits} bits {detail}".rstrip(), flush=True)
                     proven &= status == PROVEN
         finally:

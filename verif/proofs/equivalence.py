@@ -3,9 +3,10 @@
 - ``scorr`` compares what Amaranth itself makes of the source with the file that a user gets, from the initial values on,
   both flattened and side by side with the same inputs: every output bit is the same in every cycle of every run. ABC finds
   the registers and gates that are the same in both.
-- ``equiv`` compares each printed module by itself with the netlist that it was printed from, in any state, and so also
-  suits designs with large buffers. What comes before that netlist is outside of it: equal expressions that become one, the
-  names that it gets, and the passes of Yosys that make operators and registers of Amaranth's processes.
+- ``equiv`` compares each printed module by itself with the netlist that it was printed from, in any state. Memories are cut
+  out at their ports, so that their size does not matter. What comes before that netlist is outside of it: equal
+  expressions that become one, the names that it gets, and the passes of Yosys that make operators and registers of
+  Amaranth's processes.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from cdma.hdl.verilog.printer.design import print_design
 from cdma.hdl.verilog.shell import Shell
 from cdma.synth.yosys import WRITE_AIGER, decide_miter, find_yosys, scratch
 
+from .memory_cuts import MEMORY_CUT, MEMORY_PASSES, check_memories
 from .proof import Claim
 from .result import FAILED, PROVEN, UNKNOWN
 
-__all__ = ["Equivalence", "Printed", "Revisions", "Sides", "Whole", "printed"]
+__all__ = ["Equivalence", "Modules", "Revisions", "Sides", "Whole", "printed"]
 
 #: A status, the bits that were compared, and what is wrong.
 Verdict = tuple[str, int, str]
@@ -140,30 +142,42 @@ def _whole(script: str, sides: tuple[str, str], bits: int, seconds: float) -> Ve
     return (PROVEN, bits, "") if same else (FAILED, bits, "some input shows a difference")
 
 
-#: Both sides, each module by itself: the ports of its instances are ports of its own, and memories are registers of the same
-#: names. Parents come first, because an instance has the ports of its module as it is then. The Verilog as a whole has no
-#: wire that nothing drives, so that an instance has every port that it needs.
+#: Both sides, each module by itself: the ports of its instances and of its memories are ports of its own, so that no memory
+#: is taken apart. Parents come first, because an instance has the ports of its module as it is then. The Verilog as a whole
+#: has no wire that nothing drives, so that an instance has every port that it needs.
 _PARTS = """\
-read_rtlil gold.il
-hierarchy -check -top top
+{read_gold}
+{memories}
+write_rtlil gold_memories.il
 {gold}
-memory_map
 opt_clean
 write_rtlil gold_parts.il
 design -reset
-{read} gate.v
-hierarchy -check -top top
-proc
+{read_gate}
 design -push-copy
 flatten
 check -assert
 design -pop
+{memories}
+write_rtlil gate_memories.il
 {gate}
 opt_clean
-memory_collect
-memory_map
-opt_clean
 write_rtlil gate_parts.il
+"""
+
+_READ_NETLIST = """\
+read_rtlil gold
+hierarchy -check -top {top}
+memory_nordff
+"""
+
+_READ_VERILOG = """\
+{read} {file}
+hierarchy -check -top {top}
+proc
+opt_clean
+memory_collect
+opt_expr -mux_undef
 """
 
 #: Wires of the same name are compared. Ports that the printer left out because nothing needs them are ports no longer.
@@ -186,25 +200,32 @@ def _read(dialect: Dialect) -> str:
     return "read_verilog -sv" if dialect is SYSTEM_VERILOG else "read_verilog"
 
 
-def printed(shell: Shell, dialect: Dialect = VERILOG_2005) -> Printed:
-    """The two sides of a design's modules, memories standing where they are used."""
+def printed(shell: Shell, dialect: Dialect = VERILOG_2005) -> Modules:
+    """The netlist of a design and the Verilog that is printed from it, memories standing where they are used."""
     source = netlist(shell, "top", prefix="top_", init=False).text
     ports = [port.name for port in shell.ports()]
     design = print_design(source, top="top", ports=ports, prefix="top_", wrap=False, dialect=dialect)
-    return Printed(source, "\n".join(line for module in design.modules for line in module), dialect)
+    return Modules(source, "\n".join(line for module in design.modules for line in module), dialect=dialect)
 
 
 @dataclass(frozen=True)
-class Printed:
-    """The netlist of a design called ``top``, and the Verilog that is printed from it."""
+class Modules:
+    """The modules of two texts of a design, without initial values.
 
-    netlist: str
-    verilog: str
+    ``before``, ``after``
+        Are a netlist in RTLIL, or Verilog, and Verilog.
+    ``top``
+        The top of both, with whose name those of all modules begin.
+    """
+
+    before: str
+    after: str
+    top: str = "top"
     dialect: Dialect = VERILOG_2005
 
     @property
     def texts(self) -> tuple[str, str]:
-        return self.netlist, self.verilog
+        return self.before, self.after
 
     def compare(self, seconds: float) -> Verdict:
         with scratch() as folder:
@@ -217,30 +238,45 @@ class Printed:
 
     def _compare(self, folder: Path, seconds: float) -> int:
         """The bits that were compared; raises :class:`.ToolError` unless every module is the same logic on both sides."""
-        (folder / "gold.il").write_text(self.netlist)
-        (folder / "gate.v").write_text(self.verilog)
-        modules = {
-            "gold": re.findall(r"^module \\(\S+)$", self.netlist, re.MULTILINE),
-            "gate": re.findall(r"^module (\S+) \($", self.verilog, re.MULTILINE),
-        }
-        # A module is named after its path, so that parents sort before what is in them.
-        opened = {
-            side: "\n".join(f"expose -evert -sep . {name}/t:top_*" for name in sorted(names))
-            for side, names in modules.items()
-        }
+        for name, text in (("gold", self.before), ("gate", self.after), ("memory.v", MEMORY_CUT)):
+            (folder / name).write_text(text)
+        verilog = {"read": _read(self.dialect), "top": self.top}
+        is_netlist = re.search(r"^module \\", self.before, re.MULTILINE)
         yosys = find_yosys()
-        yosys.run(_PARTS.format(**opened, read=_read(self.dialect)), folder, seconds=seconds)
+        script = _PARTS.format(
+            read_gold=(_READ_NETLIST if is_netlist else _READ_VERILOG).format(file="gold", **verilog),
+            read_gate=_READ_VERILOG.format(file="gate", **verilog),
+            memories=MEMORY_PASSES,
+            gold=self._opened(self.before),
+            gate=self._opened(self.after),
+        )
+        yosys.run(script, folder, seconds=seconds)
+        check_memories(*((folder / f"{side}_memories.il").read_text() for side in ("gold", "gate")))
         gold, gate = (_ports((folder / f"{side}_parts.il").read_text()) for side in ("gold", "gate"))
-        if gate.keys() != set(modules["gate"]):
+        if gate.keys() != set(_modules(self.after)):
             raise ToolError("the Verilog has modules that its own top does not reach")
-        script = [f"read_rtlil {side}_parts.il\ndesign -stash {side}" for side in ("gold", "gate")]
-        for module in modules["gate"]:
+        if missing := gate.keys() - gold.keys():
+            raise ToolError(f"the module {min(missing)} is on one side alone")
+        compared = [f"read_rtlil {side}_parts.il\ndesign -stash {side}" for side in ("gold", "gate")]
+        for module in gate:
             left_out = "\n".join(
                 f"delete -port gold/w:{port}" for port in sorted(gold[module] - gate[module])
             )
-            script.append(_COMPARED.format(module=module, left_out=left_out))
-        log = yosys.run("\n".join(script), folder, seconds=seconds)
+            compared.append(_COMPARED.format(module=module, left_out=left_out))
+        log = yosys.run("\n".join(compared), folder, seconds=seconds)
         return sum(map(int, re.findall(r"Of those cells (\d+) are proven", log)))
+
+    def _opened(self, text: str) -> str:
+        """Makes ports of all that is inside the modules of a text. A module is named after its path, so that parents sort
+        before what is in them."""
+        return "\n".join(
+            f"expose -evert -sep . {name}/t:{self.top}_* {name}/t:$mem_v2" for name in sorted(_modules(text))
+        )
+
+
+def _modules(text: str) -> list[str]:
+    """The modules of a netlist or of Verilog."""
+    return re.findall(r"^module \\?([^\s(]+)", text, re.MULTILINE)
 
 
 def _ports(text: str) -> dict[str, set[str]]:

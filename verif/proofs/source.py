@@ -111,6 +111,7 @@ PROOFS = [
     *(stage_source(block, StageConfig(), "the default") for block in STAGES),
     *(module_source(block, _PIPELINED, "4 lanes of 8 bits, pipelined") for block in BLOCKS),
     module_source("engine", _ENGINE, "2 lanes of 8 bits, small buffers"),
+    module_source("engine", EngineConfig(), "the default"),
 ]
 
 

@@ -19,7 +19,7 @@ multiplexer over all of them, and what hardware needs only now and then has no f
 reset, and after a soft reset, the memory's words get their reset values one by one; accesses wait meanwhile.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import NamedTuple
@@ -160,7 +160,7 @@ class RegisterFile(wiring.Component):
     def _settle(self, m: Module) -> None:
         """Gives the memory's words their reset values, one per cycle."""
         kept = self.registers.kept
-        word = Signal(range(len(kept)))
+        word = Signal(self._place())
         # After a reset of the hardware all of them, after a soft reset those that do not survive it.
         all_words = Signal(init=1)
         reached = Signal()
@@ -202,7 +202,7 @@ class RegisterFile(wiring.Component):
         the data until then."""
         bus = self.bus
         write = _Write(
-            address=Signal(len(bus.awaddr) - 2, name="write_address", reset_less=True),
+            address=Signal(self._address(), name="write_address", reset_less=True),
             data=bus.wdata,
             strobes=bus.wstrb,
             valid=bus.awready,
@@ -235,8 +235,10 @@ class RegisterFile(wiring.Component):
             m.d.sync += bus.bresp.eq(Mux(hit, Response.OKAY, Response.SLVERR))
         with m.Elif(bus.bready):
             m.d.sync += bus.bvalid.eq(0)
-        m.d.sync += hit.eq(Cat(here(placed) for placed in self.registers.placed()).any())
-        self._write_memory(m, write, here)
+        written = [placed for placed in self.registers.kept if placed.register.stored_mask]
+        found, anywhere = self._found(m, {"writes_kept": written}, here)
+        m.d.sync += hit.eq(anywhere)
+        self._write_memory(m, write, written, found["writes_kept"], here)
         mask = Signal(REGISTER_BITS)
         m.d.comb += mask.eq(Cat(strobe.replicate(8) for strobe in write.strobes))
         for placed in self.registers.placed():
@@ -270,6 +272,17 @@ class RegisterFile(wiring.Component):
 
         return here
 
+    def _found(
+        self, m: Module, groups: Mapping[str, Sequence[Placed]], here: Callable[[Placed], Value]
+    ) -> tuple[dict[str, Signal], Value]:
+        """Whether the register of an access is in each of ``groups``, which share none, and whether there is one at all."""
+        found = {name: Signal(name=name) for name in groups}
+        for name, group in groups.items():
+            m.d.comb += found[name].eq(Cat(here(placed) for placed in group).any())
+        grouped = {placed.address for group in groups.values() for placed in group}
+        others = [here(placed) for placed in self.registers.placed() if placed.address not in grouped]
+        return found, Cat(*found.values(), *others).any()
+
     def _permitted(
         self,
         m: Module,
@@ -297,15 +310,22 @@ class RegisterFile(wiring.Component):
         ]
         return lambda placed: here(placed) & right
 
-    def _write_memory(self, m: Module, write: _Write, here: Callable[[Placed], Value]) -> None:
-        """Writes the word of the access into the memory, or what hardware reports. ``here`` says which one it is."""
+    def _write_memory(
+        self,
+        m: Module,
+        write: _Write,
+        written: Sequence[Placed],
+        found: Signal,
+        here: Callable[[Placed], Value],
+    ) -> None:
+        """Writes the word of the access into the memory, or what hardware reports. ``here`` says which one it is, and
+        ``found`` that it is one of ``written``, of which the memory keeps what software writes."""
         place = Signal(self._place(), reset_less=True)
         writable = Signal(REGISTER_BITS, reset_less=True)
         keeping = Signal(reset_less=True)
-        written = [placed for placed in self.registers.kept if placed.register.stored_mask]
         m.d.sync += [
             place.eq(self._word(written, here)),
-            keeping.eq(Cat(here(placed) for placed in written).any()),
+            keeping.eq(found),
         ]
         # A sum of products: synthesis would turn a table of constants into a memory.
         masks = [placed.register.stored_mask for placed in self.registers.kept]
@@ -338,6 +358,11 @@ class RegisterFile(wiring.Component):
                 self.changes.data.eq(report.payload.data),
                 self.changes.enable.eq(report.valid.replicate(REGISTER_BYTES)),
             ]
+
+    def _address(self) -> NamedValues:
+        """The shape of an address on the bus in words, which is called after the register that is there."""
+        names = {placed.address // REGISTER_BYTES: placed.name for placed in self.registers.placed()}
+        return NamedValues(len(self.bus.awaddr) - 2, "At", names)
 
     def _place(self) -> NamedValues:
         """The shape of a place in the memory, which is called after the register that is there."""
@@ -424,7 +449,7 @@ class RegisterFile(wiring.Component):
         """Takes an access in three steps: keeps its address, finds its register, reads that. If ``pipelined``, a fourth step
         joins what was gathered."""
         bus = self.bus
-        address = Signal(len(bus.araddr) - 2, name="read_address", reset_less=True)
+        address = Signal(self._address(), name="read_address", reset_less=True)
         finding = Signal()
         reading = Signal()
         hit = Signal(name="read_hit", reset_less=True)
@@ -450,12 +475,14 @@ class RegisterFile(wiring.Component):
         with m.Elif(done):
             m.d.sync += reading.eq(0)
         m.d.comb += memory.addr.eq(place)
+        groups = {"finds_kept": self.registers.kept, **self._external()}
+        found, anywhere = self._found(m, groups, here)
         m.d.sync += [
-            hit.eq(Cat(here(placed) for placed in self.registers.placed()).any()),
-            keeping.eq(Cat(here(placed) for placed in self.registers.kept).any()),
+            hit.eq(anywhere),
+            keeping.eq(found["finds_kept"]),
             place.eq(self._word(self.registers.kept, here)),
         ]
-        terms, answered = self._live(m, address, here, reading)
+        terms, answered = self._live(m, address, here, reading, found)
         m.d.comb += [
             done.eq(reading & answered),
             self.busy_reading.eq(~free),
@@ -482,25 +509,35 @@ class RegisterFile(wiring.Component):
             m.d.sync += bus.rvalid.eq(0)
         m.d.comb += bus.rdata.eq(live | (kept & from_memory.replicate(REGISTER_BITS)))
 
+    def _external(self) -> dict[str, list[Placed]]:
+        """The registers of each external block, by what a read says that finds one of them."""
+        return {
+            f"finds_{instance}": [placed for placed in self.registers.placed() if placed.instance == instance]
+            for block in self.registers.blocks
+            if block.external
+            for instance, _ in block.instances
+        }
+
     def _live(
-        self, m: Module, address: Value, here: Callable[[Placed], Value], reading: Value
+        self,
+        m: Module,
+        address: Value,
+        here: Callable[[Placed], Value],
+        reading: Value,
+        found: Mapping[str, Signal],
     ) -> tuple[list[Value], Value]:
         """What no memory keeps of the register at ``address``, found a cycle before it is read, as the terms of a sum; and
-        whether it is valid: that of an external block may not be yet."""
+        whether it is valid: that of an external block, which ``found`` says a cycle before, may not be yet."""
         terms: list[Value] = []
         answered: Value = C(1)
-        for block in self.registers.blocks:
-            if not block.external:
-                continue
-            for instance, _ in block.instances:
-                keeper = getattr(self, instance)
-                asks = Signal(name=f"asks_{instance}", reset_less=True)
-                m.d.sync += asks.eq(
-                    Cat(here(p) for p in self.registers.placed() if p.instance == instance).any()
-                )
-                m.d.comb += [keeper.request.eq(reading & asks), keeper.word.eq(address)]
-                terms.append(keeper.data)
-                answered &= ~asks | keeper.done
+        for finds, registers in self._external().items():
+            instance = registers[0].instance
+            keeper = getattr(self, instance)
+            asks = Signal(name=f"asks_{instance}", reset_less=True)
+            m.d.sync += asks.eq(found[finds])
+            m.d.comb += [keeper.request.eq(reading & asks), keeper.word.eq(address)]
+            terms.append(keeper.data)
+            answered &= ~asks | keeper.done
         for placed in self.registers.placed():
             value = self._value(placed)
             if value is not None:

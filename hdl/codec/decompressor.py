@@ -1,6 +1,6 @@
 """The decompressor: headers and literals in, raw words out, at a beat per cycle."""
 
-from amaranth.hdl import Elaboratable, Module
+from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 
 from cdma.hdl.spec.codec import CodecConfig
@@ -54,9 +54,5 @@ class Decompressor(wiring.Component):
         super().__init__(codec_members(config, length=True))
 
     def elaborate(self, platform: object) -> Elaboratable:
-        if not self.config.pipelined:
-            return PlainDecompressor(self.config, self)
-        m = Module()
-        m.submodules.pipeline = pipeline = PipelinedDecompressor(self.config)
-        wiring.connect(m, wiring.flipped(self), pipeline)
-        return m
+        kind = PipelinedDecompressor if self.config.pipelined else PlainDecompressor
+        return kind(self.config, self)

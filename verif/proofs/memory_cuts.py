@@ -13,11 +13,12 @@ from cdma.base.errors import ToolError
 __all__ = ["MEMORY_CUT", "MEMORY_PASSES", "check_memories"]
 
 #: Read ports are not clocked here: the register behind one is a register of its own. Write ports of one address are one. The
-#: order of read ports is free, so a memory with several is registers, as is a table, whose values count.
+#: order of read ports is free, so a memory with several is registers; so are one of one word, and a table, whose values
+#: count.
 MEMORY_PASSES = """\
 memory_share -nosat -nowiden
 memory_map -rom-only
-memory_map r:RD_PORTS>1
+memory_map r:RD_PORTS>1 r:SIZE=1
 techmap -max_iter 1 -map memory.v
 opt_clean
 """

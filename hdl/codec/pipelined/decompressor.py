@@ -1,12 +1,12 @@
 """The pipelined decompressor, made for FPGAs."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import wiring
 
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.memory_queue import MemoryQueue
-from cdma.hdl.codec.parts.interface import codec_members, connect_table, has_one_entry
+from cdma.hdl.codec.parts.interface import connect_table, has_one_entry
 from cdma.hdl.spec.codec import CodecConfig
 
 from .beat_planner import BeatPlanner
@@ -21,10 +21,10 @@ __all__ = ["PipelinedDecompressor"]
 _BEATS = 16
 
 
-class PipelinedDecompressor(wiring.Component):
-    """A decompressor with memories and a pipeline that never stops.
+class PipelinedDecompressor(Elaboratable):
+    """Drives the ``ports`` of a :class:`~cdma.hdl.codec.decompressor.Decompressor`, and is what that elaborates to: memories
+    and a pipeline that never stops.
 
-    It has the ports and the contract of :class:`~cdma.hdl.codec.decompressor.Decompressor`, but takes more cycles.
     Throughput: a window takes at least four cycles, however short it is, and a packet that follows another without a pause
     costs two more.
 
@@ -33,13 +33,13 @@ class PipelinedDecompressor(wiring.Component):
     wires are slow, not the logic.
     """
 
-    def __init__(self, config: CodecConfig) -> None:
+    def __init__(self, config: CodecConfig, ports: wiring.PureInterface) -> None:
         self.config = config
-        super().__init__(codec_members(config, length=True))
+        self.ports = ports
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config = self.config
+        config, ports = self.config, self.ports
         m.submodules.intake = intake = Intake(config)
         m.submodules.reader = reader = WindowReader(config)
         m.submodules.planner = planner = BeatPlanner(config)
@@ -47,11 +47,11 @@ class PipelinedDecompressor(wiring.Component):
         m.submodules.reports = reports = Reports(config)
         m.submodules.beats = beats = MemoryQueue(Beat(config.format.word_bits, config.lanes), _BEATS)
         m.submodules.credit = credit = Credit(_BEATS)
-        wiring.connect(m, wiring.flipped(self.input), intake.input)
-        wiring.connect(m, wiring.flipped(self.length), reader.length)
+        wiring.connect(m, wiring.flipped(ports.input), intake.input)
+        wiring.connect(m, wiring.flipped(ports.length), reader.length)
         wiring.connect(m, reader.window, planner.window)
         wiring.connect(m, reader.info, reports.info)
-        wiring.connect(m, reports.report, wiring.flipped(self.report))
+        wiring.connect(m, reports.report, wiring.flipped(ports.report))
         m.d.comb += [
             reader.reach.eq(intake.reach),
             reader.ended.eq(intake.ended),
@@ -74,9 +74,9 @@ class PipelinedDecompressor(wiring.Component):
             reports.planned.eq(planner.planned),
             reports.there.eq(planner.there),
         ]
-        connect_table(m, config, self, spreader)
+        connect_table(m, config, ports, spreader)
         if has_one_entry(config):
-            m.d.comb += reader.one_entry.eq(self.one_entry)
+            m.d.comb += reader.one_entry.eq(ports.one_entry)
         free = Signal.like(intake.free)
         m.d.comb += intake.free.eq(free)
         with m.If(spreader.reading):
@@ -90,5 +90,5 @@ class PipelinedDecompressor(wiring.Component):
             credit.taken.eq(planner.plans),
             credit.given.eq(beats.output.valid & beats.output.ready),
         ]
-        wiring.connect(m, beats.output, wiring.flipped(self.output))
+        wiring.connect(m, beats.output, wiring.flipped(ports.output))
         return m

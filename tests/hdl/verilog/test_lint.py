@@ -89,6 +89,17 @@ def test_names_say_something(name: str) -> None:
     assert not [each for each in declared if re.fullmatch(r"signal(_\d+)?", each)]
 
 
+def test_no_module_is_a_wrapper_of_another(name: str) -> None:
+    """Each has something of its own beside one instance; the top, which has the names of the buses, may have none."""
+    modules = re.findall(r"^module (\w+) \((.*?)^endmodule", verilog_of(name).text, re.MULTILINE | re.DOTALL)
+    assert modules
+    for module, text in modules[1:]:
+        body = re.sub(r"//.*", "", text.partition(");\n")[2])
+        statements = re.findall(r"^  (?:assign|always\w*)\b", body, re.MULTILINE)
+        instances = re.findall(r"^  \w+ \w+ \($", body, re.MULTILINE)
+        assert statements or len(instances) > 1, module
+
+
 def _run(command: list[object], environment: dict[str, str] | None = None) -> tuple[int, str]:
     """The status of a tool, and what it says."""
     done = subprocess.run(

@@ -118,13 +118,13 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
         _engine,
     ),
     Exclusion(
-        r"engine\.engine\.prefetch\.path\.switch\.codec\.(tally|pipeline\.reports)",
+        r"engine\.engine\.prefetch\.path\.switch\.codec\.(tally|reports)",
         r"malformed \? «cond_then»",
         "the reader of the engine gives whole stream words without a hole, so no beat is malformed",
         _engine_of_one_unit,
     ),
     Exclusion(
-        r"engine\.engine\.prefetch\.path\.switch\.codec\.pipeline\.reader",
+        r"engine\.engine\.prefetch\.path\.switch\.codec\.reader",
         r"left_nothing \? «cond_then»",
         "the check refuses a length of 0, so no packet has nothing left at its beginning",
         _pipelined_engine,

@@ -1,10 +1,12 @@
-"""Names in the Verilog of the default engine say what they are: hardly one is told from another by a number alone."""
+"""Names in the Verilog of the default engine say what they are: hardly one is told from another by a number alone. Values
+that documents name are named, and there is not more of it than somebody can read."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from tests.designer_time import lines_of
 from tests.support.verilog_designs import verilog_of
 
 _MODULE = re.compile(r"^module (\w+) \((.*?)^endmodule", re.MULTILINE | re.DOTALL)
@@ -50,6 +52,25 @@ def test_names_of_the_default_engine_say_what_they_are() -> None:
     assert len(parts) <= _PARTS, parts
     assert len(serial) <= _SERIAL, serial
     assert not nameless
+
+
+def test_states_statuses_and_registers_are_compared_by_their_names() -> None:
+    text = verilog_of("engine-default").text
+    for name in ("write_address", "read_address", r"\w*fsm_state", "status", "report_error"):
+        assert not re.findall(rf"\b{name} [!=]= \d+'\w+", text)
+    for value in ("AT_OFFLOAD_RING_TAIL", "REGISTER_OFFLOAD_RING_TAIL", "FSM_STATE_JUDGE", "STATUS_WINDOW"):
+        assert len(re.findall(rf"\b{value}\b", text)) > 1
+
+
+def test_there_is_not_too_much_to_read() -> None:
+    lines = lines_of(verilog_of("engine-default").text)
+    assert lines["code_lines"] <= 14_000
+    assert lines["comment_lines"] >= 0.08 * lines["code_lines"]
+    assert lines_of("// a\n\nmodule b (\n);\n  wire c; // d\nendmodule\n") == {
+        "code_lines": 4,
+        "comment_lines": 1,
+        "verilog_modules": 1,
+    }
 
 
 def test_a_name_that_says_nothing_is_counted() -> None:

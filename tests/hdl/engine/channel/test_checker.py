@@ -411,3 +411,56 @@ def test_waits_for_a_slot_and_for_permission() -> None:
         assert ctx.get(dut.busy)
 
     simulate(dut, drive)
+
+
+@pytest.mark.parametrize("compressing", [True, False], ids=["read", "written"])
+def test_what_is_measured_of_a_shape_refuses_it_in_its_order(compressing: bool) -> None:
+    """Of a descriptor without a shape nothing is measured, whatever the measure says."""
+    port = _port(64, False, 4)
+    dut = Checker(port, port, 32, compressing=compressing, options=RecordOptions(dimensions=1))
+    m = Module()
+    m.submodules.dut = dut
+    m.submodules.windows = windows = DrivenWindows()
+    wiring.connect(m, dut.windows, windows.prefetch)
+    other = "destination" if compressing else "source"
+    lowest = 0x4000
+    #: What is measured, what of the descriptor is wrong besides, and the status and address that come of it.
+    cases: list[tuple[dict[str, int], dict[str, int], Status, int]] = [
+        ({}, {}, Status.OK, 0),
+        ({"reserved": 1}, {"length": 0}, Status.RESERVED, 0),
+        ({"reserved": 1, "wrong": 1, "beneath": 1}, {}, Status.RESERVED, 0),
+        ({"wrong": 1}, {"length": 66}, Status.LENGTH, 0),
+        ({"wrong": 1, "beneath": 1}, {"capacity": 0}, Status.SHAPE, 0),
+        ({"beneath": 1}, {}, Status.WINDOW, lowest),
+        ({"lowest": lowest + 16}, {}, Status.ALIGNMENT, lowest + 16),
+        ({"beneath": 1}, {other: 0x2010}, Status.ALIGNMENT, 0x2010),
+    ]
+    found = []
+
+    async def drive(ctx: Any) -> None:
+        ctx.set(dut.run, 1)
+        ctx.set(dut.slot.ready, 1)
+        for window in (windows.dev_window, windows.host_window):
+            ctx.set(window, {"base": 0, "limit": (1 << 64) - 1})
+        for shaped in (1, 0):
+            for measured, wrong, _, _ in cases:
+                fields = {"source": 0x1000, "destination": 0x2000, "length": 64, "capacity": 64} | wrong
+                ctx.set(dut.requests.payload, {"descriptor": fields})
+                values = {"lowest": lowest, "span": 64, "moved": 64} | measured
+                ctx.set(dut.measured, values | {"shaped": shaped})
+                ctx.set(dut.requests.valid, 1)
+                slot = _Slot()
+                while not ctx.get(dut.slot.push):
+                    if ctx.get(dut.slot.objection):
+                        slot.put("objection", ctx.get(dut.slot.place), ctx.get(dut.slot.last))
+                    await ctx.tick()
+                found.append((Status(ctx.get(dut.slot.fields.status)), slot.number("objection")))
+                await ctx.tick()
+
+    simulate(m, drive)
+    for (measured, wrong, status, address), seen in zip(cases, found, strict=False):
+        assert seen == (status, address), (measured, wrong)
+    plain = {(): Status.OK, ("length", 0): Status.ZERO_LENGTH, ("length", 66): Status.LENGTH}
+    plain |= {("capacity", 0): Status.CAPACITY, (other, 0x2010): Status.ALIGNMENT}
+    for (measured, wrong, _, _), (got, _) in zip(cases, found[len(cases) :], strict=True):
+        assert got is plain[next(iter(wrong.items()), ())], (measured, wrong)

@@ -287,3 +287,21 @@ def test_a_shape_is_measured_and_refused_as_its_data_say(compressing: bool) -> N
         assert 20 < refused < 140
 
     simulate(measure, check)
+
+
+@pytest.mark.parametrize("dimensions", [1, 3])
+def test_everything_that_must_be_zero_in_an_extension_is_seen(dimensions: int) -> None:
+    measure = ShapeMeasure(RecordOptions(dimensions=dimensions), compressing=True, beat_log2=3)
+
+    def missing(name: str) -> bool:
+        """Of a dimension that the engine does not have; their order is not looked at."""
+        kind, _, number = name.rpartition("_")
+        return kind in ("stride", "count", "before", "after") and number > str(dimensions) and number.isdigit()
+
+    async def check(ctx) -> None:
+        for field in SHAPE_RECORD:
+            for bit in (0, field.bits // 2, field.bits - 1):
+                ctx.set(measure.input.payload.extension, _FIELDS | {field.name: 1 << bit})
+                assert ctx.get(measure.measured.reserved) == (field.reserved or missing(field.name)), field
+
+    simulate(measure, check)

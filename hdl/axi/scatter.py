@@ -52,7 +52,6 @@ class Scatter(wiring.Component):
         m.submodules.cutter = cutter = Cutter(shape)
         m.submodules.cut = cut = Fifo(CutBurst(shape), _CUT)
         wiring.connect(m, wiring.flipped(self.command), cutter.command)
-        wiring.connect(m, cutter.output, cut.input)
         beat, burst, room = self.input.payload, self.bursts.payload, cut.output.payload
         admits = Signal()
         drops = Signal()
@@ -65,7 +64,13 @@ class Scatter(wiring.Component):
         finishes = Signal()
         count = Signal(range(shape.burst))
         m.d.sync += [admits.eq(self.admit), drops.eq(self.flush)]
+        # No burst comes to those that are passed over, or there would be as many as the command has room for.
+        holds = Signal()
         m.d.comb += [
+            holds.eq(skips & ~cut.empty),
+            cut.input.valid.eq(cutter.output.valid & ~holds),
+            cut.input.payload.eq(cutter.output.payload),
+            cutter.output.ready.eq(cut.input.ready & ~holds),
             self.input.ready.eq((admits & ~skips & (tail | cut.output.valid)) | drops),
             accept.eq(self.input.valid & self.input.ready & ~drops),
             keeps.eq(accept & beat.keep[0] & ~tail),

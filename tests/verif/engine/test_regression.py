@@ -154,7 +154,7 @@ _OTHERS = [
     "halting",
 ]
 SHAPED = {
-    "three": (dataclasses.replace(SMALL, dimensions=3, crc=True), ["shape_rings"]),
+    "three": (dataclasses.replace(SMALL, dimensions=3, crc=True), ["shape_rings", "limits"]),
     "one": (
         dataclasses.replace(WIDE, dimensions=1, ring_entries=16),
         ["shape_rings", *_OTHERS],

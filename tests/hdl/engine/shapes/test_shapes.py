@@ -244,6 +244,34 @@ def test_bursts_have_every_beat_of_the_runs_and_none_besides() -> None:
     simulate(scatter, commands, data_in, given)
 
 
+def test_what_is_left_of_a_command_is_passed_over_at_once() -> None:
+    """However much room it has: a capacity may be far beyond what comes."""
+    shape = PortShape(
+        word_bits=32, data_bits=64, address_bits=_BITS, burst=4, outstanding=4, buffer=16, rows=True
+    )
+    scatter = Scatter(shape)
+
+    async def commands(ctx) -> None:
+        for first in (0, 1 << 34):
+            await give(ctx, scatter.command, {"first": first, "last": first + (1 << 32) - 1, "more": 0})
+
+    async def data_in(ctx) -> None:
+        ctx.set(scatter.admit, 1)
+        for _ in range(2):
+            await give(ctx, scatter.input, {"data": [1, 2], "keep": 3, "last": 1})
+
+    async def given(ctx) -> None:
+        found = []
+        for _ in range(40):
+            if ctx.get(scatter.bursts.valid):
+                burst = ctx.get(scatter.bursts.payload)
+                found.append((burst.beat, burst.len, burst.end))
+            await ctx.tick()
+        assert found == [(0, 0, 1), (1 << 31, 0, 1)]
+
+    simulate(scatter, commands, data_in, given)
+
+
 @pytest.mark.parametrize("compressing", [True, False], ids=["read", "written"])
 def test_a_shape_is_measured_and_refused_as_its_data_say(compressing: bool) -> None:
     rng = random.Random(5)

@@ -324,7 +324,9 @@ def test_everything_that_must_be_zero_in_an_extension_is_seen(dimensions: int) -
     def missing(name: str) -> bool:
         """Of a dimension that the engine does not have; their order is not looked at."""
         kind, _, number = name.rpartition("_")
-        return kind in ("stride", "count", "before", "after") and number > str(dimensions) and number.isdigit()
+        return (
+            kind in ("stride", "count", "before", "after") and number > str(dimensions) and number.isdigit()
+        )
 
     async def check(ctx) -> None:
         for field in SHAPE_RECORD:

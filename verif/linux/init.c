@@ -222,7 +222,7 @@ static void bus_errors(void) {
     cdma_detach(&cdma);
 }
 
-static int refused(struct cdma_user *cdma, const struct cdma_request *request, int error) {
+int refused(struct cdma_user *cdma, const struct cdma_request *request, int error) {
     return cdma_submit_transfer(cdma, request) == -1 && errno == error;
 }
 
@@ -332,6 +332,10 @@ static void all_is_free(void) {
 
 /* ---- the end of a device ---- */
 
+static void take_away(void) {
+    need(write_text("/sys/bus/pci/devices/0000:00:00.0/remove", "1") == 0, "removing the device");
+}
+
 static void unplug(void) {
     struct cdma_user cdma = attach();
     const uint64_t from = place(&cdma);
@@ -345,7 +349,7 @@ static void unplug(void) {
     }
     /* One has been written to pages that go with the device. */
     need(poll(&ready, 1, -1) == 1, "the first completion");
-    need(write_text("/sys/bus/pci/devices/0000:00:00.0/remove", "1") == 0, "removing the device");
+    say(commands_end(&cdma, take_away), "commands complete once each when the device is taken away");
     while (cdma_take_reply(&cdma, &reply) == 0) {
         ended += reply.status == CDMA_STATUS_ABORTED && reply.bytes_written == 0;
     }
@@ -400,6 +404,10 @@ int main(void) {
     bad_requests(&cdma);
     processes(&cdma);
     cdma_detach(&cdma);
+    all_is_free();
+    sharing();
+    completions();
+    watch();
     all_is_free();
     bus_errors();
     stress();

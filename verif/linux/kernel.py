@@ -16,11 +16,24 @@ __all__ = ["DEVICE_ID", "KernelError", "build_module", "is_kept", "kernel", "mis
 #: The number of the virtio device that the kernel takes for a PCI function; none is assigned.
 DEVICE_ID = 1234
 
-#: What the kernel has beside what it cannot do without: PCI in user mode, modules, a first file system in memory; and what
-#: looks for faults of a driver: proofs of locking, lists, leaks, allocations that fail.
+#: What the kernel has beside what it cannot do without: PCI in user mode, modules, a first file system in memory; what the
+#: driver has to do with: buffers of other drivers, rings of system calls, sleep, device trees; and what looks for faults of
+#: a driver: proofs of locking, lists, leaks, allocations that fail.
 _OPTIONS = (
     *("64BIT", "MODULES", "MODULE_UNLOAD", "BLK_DEV_INITRD", "BINFMT_ELF", "DEVTMPFS", "PROC_FS", "SYSFS"),
     *("STDERR_CONSOLE", "NULL_CHAN", "VIRTIO_UML", "UML_PCI_OVER_VIRTIO", "PCI", "PCI_MSI"),
+    *(
+        "SHMEM",
+        "TMPFS",
+        "MEMFD_CREATE",
+        "UDMABUF",
+        "DMABUF_HEAPS",
+        "DMABUF_HEAPS_SYSTEM",
+        "IO_URING",
+        "EVENTFD",
+        "HOSTFS",
+    ),
+    *("SUSPEND", "PM", "PM_SLEEP", "PM_DEBUG", "PM_SLEEP_DEBUG", "OF"),
     *("DEBUG_KERNEL", "DEBUG_FS", "PROVE_LOCKING", "DEBUG_LIST", "DEBUG_KMEMLEAK"),
     *("FAULT_INJECTION", "FAILSLAB", "FAULT_INJECTION_DEBUG_FS", "FTRACE", "ENABLE_DEFAULT_TRACERS"),
 )

@@ -22,7 +22,8 @@ static uint64_t strange(uint64_t address, const void *buffer) {
 
 static void ask_at_random(void) {
     static const unsigned long codes[] = {
-        CDMA_IOC_INFO, CDMA_IOC_ALLOC, CDMA_IOC_FREE, CDMA_IOC_SUBMIT, CDMA_IOC_SUBMIT, CDMA_IOC_REAP, 0, ~0ul};
+        CDMA_IOC_INFO, CDMA_IOC_ALLOC, CDMA_IOC_FREE, CDMA_IOC_SUBMIT, CDMA_IOC_SUBMIT, CDMA_IOC_REAP, CDMA_IOC_EXPORT,
+        0, ~0ul};
     struct cdma_user cdma = attach();
     const uint64_t address = place(&cdma);
     unsigned char *buffer = cleared(1 << 16);
@@ -34,10 +35,15 @@ static void ask_at_random(void) {
         for (word = 0; word < 16; ++word) words[word] = strange(address, buffer);
         /* Directions and modes that there are, so that some are done. */
         if (draw(2) != 0) words[0] = draw(2) | (uint64_t)draw(2) << 32;
-        if (draw(2) != 0) words[6] = draw(2);
+        if (draw(2) != 0) words[6] = draw(4);
+        if (draw(2) != 0) words[7] = draw(16);
         ioctl(cdma.file, codes[draw(sizeof codes / sizeof *codes)], draw(8) == 0 ? (void *)words[3] : (void *)words);
         if (draw(16) == 0) pread(cdma.file, buffer, draw(1 << 14), (off_t)strange(address, buffer));
         if (draw(16) == 0) pwrite(cdma.file, buffer, draw(1 << 14), (off_t)strange(address, buffer));
+        if (draw(16) == 0) {
+            mmap(NULL, draw(1 << 14), PROT_READ, MAP_SHARED, draw(2) ? cdma.file : (int)draw(16), (off_t)strange(address, buffer));
+        }
+        if (draw(16) == 0) close(cdma.file + 1 + (int)draw(16));
     }
 }
 

@@ -39,9 +39,22 @@ struct cdma_user attach(void);
 uint64_t place(struct cdma_user *cdma);
 int holds_tensor(struct cdma_user *cdma, uint64_t address);
 struct cdma_request request_of(enum cdma_direction direction, uint64_t device, void *host, uint64_t host_bytes);
+/* Whether a request is, with this error. */
+int refused(struct cdma_user *cdma, const struct cdma_request *request, int error);
 int child_succeeds(void (*job)(void));
+
+/* completions.c */
+void completions(void);
+/* Whether each of four commands completes once when the device is taken away. */
+int commands_end(struct cdma_user *cdma, void (*take_away)(void));
+
+/* sharing.c */
+void sharing(void);
 
 /* stress.c */
 void stress(void);
+
+/* watch.c */
+void watch(void);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * The accelerator's memory has addresses from 0 on. A process takes pieces of
  * it, which are its own until it closes the file, and reaches them by pread()
- * and pwrite() at their address.
+ * and pwrite() at their address, or by mmap(), shared, of that place.
  */
 #ifndef CDMA_IOCTL_H
 #define CDMA_IOCTL_H
@@ -32,23 +32,34 @@ struct cdma_range {
 	__u64 address;		/* Filled in. */
 };
 
+/* Such a piece as a buffer that other drivers, and processes, can have. */
+struct cdma_buffer {
+	__u64 bytes;
+	__u64 address;
+	__s32 file;		/* Filled in. */
+	__u32 reserved;
+};
+
 enum cdma_direction {
 	CDMA_OFFLOAD,		/* From the accelerator's memory to the process. */
 	CDMA_PREFETCH,		/* Back. */
 };
 
 #define CDMA_CHECK_CRC	1	/* Ends in an error unless the data have this CRC. */
+#define CDMA_DMABUF	2	/* The buffer is one of another driver. */
 
 struct cdma_request {
 	__u32 direction;
 	__u32 mode;		/* CDMA_MODE_RAW or CDMA_MODE_ZVC of cdma_regs.h. */
 	__u64 device;		/* Address in the accelerator's memory. */
 	__u64 bytes;		/* There. */
-	__u64 host;		/* Pointer to the buffer of the process. */
+	__u64 host;		/* Pointer to the buffer, or a place in that of a driver. */
 	__u64 host_bytes;	/* Its room, or the length of the stream in it. */
 	__u64 cookie;		/* Comes back with the reply. */
 	__u32 flags;
 	__u32 crc;
+	__s32 dmabuf;		/* With CDMA_DMABUF: the file of the buffer. */
+	__u32 reserved;
 };
 
 #define CDMA_NO_FAULT	(~0ULL)
@@ -67,6 +78,7 @@ struct cdma_reply {
 
 #define CDMA_IOC_INFO	_IOR('d', 0x40, struct cdma_info)
 #define CDMA_IOC_ALLOC	_IOWR('d', 0x41, struct cdma_range)
+/* Fails with EBUSY while transfers run, or something of the process is mapped or exported. */
 #define CDMA_IOC_FREE	_IOW('d', 0x42, struct cdma_range)
 /* Fails with EAGAIN while there is no room: take a reply first. */
 #define CDMA_IOC_SUBMIT	_IOW('d', 0x43, struct cdma_request)
@@ -76,5 +88,19 @@ struct cdma_reply {
  * with ENOENT where nothing was submitted. Replies make the file readable.
  */
 #define CDMA_IOC_REAP	_IOR('d', 0x44, struct cdma_reply)
+#define CDMA_IOC_EXPORT	_IOWR('d', 0x45, struct cdma_buffer)
+/* The eventfd that each reply is added to, instead of the one before; -1 for none. */
+#define CDMA_IOC_EVENT	_IOW('d', 0x46, __s32)
+
+/*
+ * As a command of io_uring: submits, and completes when the transfer has ended
+ * and its reply, which CDMA_IOC_REAP does not take, has been written.
+ */
+struct cdma_command {
+	__u64 request;		/* Pointers to the structures. */
+	__u64 reply;
+};
+
+#define CDMA_URING_TRANSFER	_IOWR('d', 0x60, struct cdma_command)
 
 #endif

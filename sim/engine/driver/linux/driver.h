@@ -3,6 +3,7 @@
 #ifndef CDMA_DRIVER_H
 #define CDMA_DRIVER_H
 
+#include <linux/iosys-map.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/miscdevice.h>
@@ -35,6 +36,8 @@ struct cdma_pool {
  * struct cdma_device - an engine
  * @ref: one for the hardware, and one for each open file
  * @lock: held for everything below, and for the engine itself
+ * @memory_lock: held, within @lock or alone, for the owners of @device, and with
+ *	@lock where @gone is changed; nothing of a process is touched meanwhile
  * @number: of its file in /dev
  * @gone: the hardware is not there any more
  * @dev: for messages
@@ -42,14 +45,19 @@ struct cdma_pool {
  * @engine: what cdma.h keeps of the engine
  * @registers: BAR 0
  * @memory: BAR 2, the accelerator's memory
+ * @memory_bus: where that is for a processor
  * @device: the pages of @memory, which files own
  * @host: the pages that the engine may touch in host memory, which jobs own
  * @host_memory: where the first page of @host is
  * @running: jobs that the engine has, by direction, in their order
+ * @files: those that processes have open
+ * @exports: pieces of @memory that others may have
+ * @folder: in debugfs
  */
 struct cdma_device {
 	struct kref ref;
 	struct mutex lock;	/* See above. */
+	struct mutex memory_lock;	/* See above. */
 	int number;
 	bool gone;
 	struct device *dev;
@@ -57,17 +65,25 @@ struct cdma_device {
 	struct cdma engine;
 	void __iomem *registers;
 	void __iomem *memory;
+	phys_addr_t memory_bus;
 	struct cdma_pool device;
 	struct cdma_pool host;
 	void *host_memory;
 	struct list_head running[CDMA_DIRECTIONS];
+	struct list_head files;
+	struct list_head exports;
+	struct dentry *folder;
 };
 
 /**
  * struct cdma_file - an open file
- * @ref: one for the process, and one for each job that runs
+ * @ref: one for the process, and one for each job that runs, and each export
  * @cd: its engine
+ * @link: in the engine's list, while a process has it
+ * @mapping: what is mapped of it, meanwhile
+ * @pinned: how many maps and exports have pieces of it
  * @done: jobs that nobody has taken the reply of
+ * @event: what is told of each of them, or NULL
  * @jobs: how many run
  * @host_bytes: those of all its jobs
  * @wait: who waits for a reply
@@ -75,17 +91,52 @@ struct cdma_device {
 struct cdma_file {
 	struct kref ref;
 	struct cdma_device *cd;
+	struct list_head link;
+	struct address_space *mapping;
+	atomic_t pinned;
 	struct list_head done;
+	struct eventfd_ctx *event;
 	unsigned int jobs;
 	u64 host_bytes;
 	wait_queue_head_t wait;
 };
 
-/* Jobs; the lock is held, but for cdma_reap(). */
-int cdma_submit_job(struct cdma_file *file, const struct cdma_request *request);
+/**
+ * struct cdma_export - a piece of the accelerator's memory as a buffer
+ * @link: in the engine's list
+ * @file: whose piece it is
+ * @buffer: what others have
+ * @address: where it begins
+ */
+struct cdma_export {
+	struct list_head link;
+	struct cdma_file *file;
+	struct dma_buf *buffer;
+	u64 address;
+};
+
+/**
+ * struct cdma_import - a buffer of another driver
+ * @buffer: NULL if there is none
+ * @map: where its bytes are
+ */
+struct cdma_import {
+	struct dma_buf *buffer;
+	struct iosys_map map;
+};
+
+struct cdma_job;
+struct io_uring_cmd;
+struct seq_file;
+
+/* Jobs, which may belong to a command; the lock is not held for the first three. */
+int cdma_submit_request(struct cdma_file *file, const struct cdma_request *request,
+			struct io_uring_cmd *command);
 int cdma_reap(struct cdma_file *file, struct cdma_reply *reply, bool wait);
+int cdma_take_job(struct cdma_job *job, struct cdma_reply *reply, bool copy);
 void cdma_collect(struct cdma_device *cd);
 void cdma_end_all(struct cdma_device *cd);
+void cdma_show_jobs(struct seq_file *text, struct cdma_device *cd, unsigned int direction);
 void cdma_put_file(struct cdma_file *file);
 u64 cdma_quota(const struct cdma_device *cd);
 struct cdma_channel *cdma_channel_of(struct cdma_device *cd, unsigned int direction);
@@ -97,6 +148,25 @@ int cdma_pool_take(struct cdma_pool *pool, const void *owner, u64 bytes, u64 *ad
 bool cdma_pool_owns(const struct cdma_pool *pool, const void *owner, u64 address, u64 bytes);
 void cdma_pool_give(struct cdma_pool *pool, u64 address, u64 bytes);
 void cdma_pool_give_all(struct cdma_pool *pool, const void *owner);
+
+/* The accelerator's memory in a process. */
+int cdma_mmap_file(struct file *filp, struct vm_area_struct *vma);
+int cdma_mmap_buffer(struct cdma_device *cd, struct vm_area_struct *vma, u64 address);
+void cdma_unmap_all(struct cdma_device *cd);
+
+/* Buffers of others, and for them. */
+int cdma_export(struct cdma_file *file, struct cdma_buffer *piece);
+int cdma_import(struct cdma_import *import, const struct cdma_request *request);
+void cdma_let_go(struct cdma_import *import, const struct cdma_request *request);
+
+/* What there is to see; without the lock. */
+void cdma_describe(struct miscdevice *misc);
+void cdma_show(struct cdma_device *cd);
+void cdma_hide(struct cdma_device *cd);
+
+/* Commands; the lock is held for the first. */
+void cdma_end_command(struct io_uring_cmd *command, struct cdma_job *job);
+int cdma_uring_command(struct io_uring_cmd *command, unsigned int flags);
 
 extern const struct file_operations cdma_file_operations;
 void cdma_put_device(struct cdma_device *cd);

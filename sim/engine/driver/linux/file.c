@@ -2,13 +2,12 @@
 /* /dev/cdmaN: what a process sees of an engine. */
 #include <linux/fs.h>
 #include <linux/io.h>
-#include <linux/mm.h>
-#include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "driver.h"
+#include "kernels.h"
 
 static int cdma_open_file(struct inode *inode, struct file *filp)
 {
@@ -20,19 +19,24 @@ static int cdma_open_file(struct inode *inode, struct file *filp)
 	kref_init(&file->ref);
 	kref_get(&cd->ref);
 	file->cd = cd;
+	file->mapping = filp->f_mapping;
 	INIT_LIST_HEAD(&file->done);
 	init_waitqueue_head(&file->wait);
+	mutex_lock(&cd->lock);
+	list_add(&file->link, &cd->files);
+	mutex_unlock(&cd->lock);
 	filp->private_data = file;
 	return 0;
 }
 
-/* Jobs that run keep the file, and with it the accelerator's memory that they use. */
+/* Jobs that run and exports keep the file, and with it the accelerator's memory that they use. */
 static int cdma_release_file(struct inode *inode, struct file *filp)
 {
 	struct cdma_file *file = filp->private_data;
 	struct cdma_device *cd = file->cd;
 
 	mutex_lock(&cd->lock);
+	list_del(&file->link);
 	cdma_put_file(file);
 	mutex_unlock(&cd->lock);
 	cdma_put_device(cd);
@@ -135,26 +139,46 @@ static void describe_engine(const struct cdma_device *cd, struct cdma_info *info
 static int allocate(struct cdma_file *file, struct cdma_range *range)
 {
 	struct cdma_device *cd = file->cd;
-	int err = cdma_pool_take(&cd->device, file, range->bytes, &range->address);
 	u64 at;
+	int err;
 
+	mutex_lock(&cd->memory_lock);
+	err = cdma_pool_take(&cd->device, file, range->bytes, &range->address);
 	if (!err)
 		for (at = 0; at < range->bytes; at += PAGE_SIZE)
 			store(cd, range->address + at, page_address(ZERO_PAGE(0)), PAGE_SIZE);
+	mutex_unlock(&cd->memory_lock);
 	return err;
 }
 
-/* Memory that a job may still use stays. */
+/* Memory that a job, a map or another driver may still use stays. */
 static int release(struct cdma_file *file, const struct cdma_range *range)
 {
-	struct cdma_pool *device = &file->cd->device;
+	struct cdma_device *cd = file->cd;
+	int err = 0;
 
-	if (file->jobs)
-		return -EBUSY;
-	if (!PAGE_ALIGNED(range->address) ||
-	    !cdma_pool_owns(device, file, range->address, range->bytes))
-		return -EACCES;
-	cdma_pool_give(device, range->address, range->bytes);
+	mutex_lock(&cd->memory_lock);
+	if (file->jobs || atomic_read(&file->pinned))
+		err = -EBUSY;
+	else if (!PAGE_ALIGNED(range->address) ||
+		 !cdma_pool_owns(&cd->device, file, range->address, range->bytes))
+		err = -EACCES;
+	else
+		cdma_pool_give(&cd->device, range->address, range->bytes);
+	mutex_unlock(&cd->memory_lock);
+	return err;
+}
+
+/* Tells an eventfd of replies from now on. */
+static int tell(struct cdma_file *file, int fd)
+{
+	struct eventfd_ctx *event = fd < 0 ? NULL : eventfd_ctx_fdget(fd);
+
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	swap(file->event, event);
+	if (event)
+		eventfd_ctx_put(event);
 	return 0;
 }
 
@@ -168,8 +192,10 @@ static int command(struct cdma_file *file, unsigned int code, void *argument)
 		return allocate(file, argument);
 	case CDMA_IOC_FREE:
 		return release(file, argument);
-	case CDMA_IOC_SUBMIT:
-		return cdma_submit_job(file, argument);
+	case CDMA_IOC_EXPORT:
+		return cdma_export(file, argument);
+	case CDMA_IOC_EVENT:
+		return tell(file, *(const s32 *)argument);
 	default:
 		return -ENOTTY;
 	}
@@ -182,6 +208,7 @@ static long cdma_ioctl_file(struct file *filp, unsigned int code, unsigned long 
 	union {
 		struct cdma_info info;
 		struct cdma_range range;
+		struct cdma_buffer buffer;
 		struct cdma_request request;
 		struct cdma_reply reply;
 	} argument = {};
@@ -194,6 +221,8 @@ static long cdma_ioctl_file(struct file *filp, unsigned int code, unsigned long 
 		return -EFAULT;
 	if (code == CDMA_IOC_REAP) {
 		err = cdma_reap(file, &argument.reply, !(filp->f_flags & O_NONBLOCK));
+	} else if (code == CDMA_IOC_SUBMIT) {
+		err = cdma_submit_request(file, &argument.request, NULL);
 	} else {
 		mutex_lock(&file->cd->lock);
 		err = file->cd->gone ? -ENODEV : command(file, code, &argument);
@@ -211,7 +240,9 @@ const struct file_operations cdma_file_operations = {
 	.read = cdma_read_file,
 	.write = cdma_write_file,
 	.llseek = default_llseek,
+	.mmap = cdma_mmap_file,
 	.poll = cdma_poll_file,
 	.unlocked_ioctl = cdma_ioctl_file,
 	.compat_ioctl = compat_ptr_ioctl,
+	.uring_cmd = cdma_uring_command,
 };

@@ -9,10 +9,13 @@
  * which may be killed at any moment.
  */
 #include <linux/mm.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "driver.h"
+#include "kernels.h"
+#include "trace.h"
 
 /* Completions that are taken at once. */
 #define CDMA_BATCH 8
@@ -23,6 +26,8 @@ struct cdma_job {
 	struct cdma_request request;
 	struct cdma_reply reply;
 	u64 host;	/* Its run of pages, as the engine sees it. */
+	struct cdma_import import;
+	struct io_uring_cmd *command;	/* Gets the reply; otherwise the file does. */
 };
 
 struct cdma_channel *cdma_channel_of(struct cdma_device *cd, unsigned int direction)
@@ -49,6 +54,7 @@ static void free_job(struct cdma_job *job)
 	if (job->reply.status != CDMA_STATUS_WATCHDOG)
 		cdma_pool_give(&job->file->cd->host, job->host, job->request.host_bytes);
 	job->file->host_bytes -= job->request.host_bytes;
+	cdma_let_go(&job->import, &job->request);
 	kfree(job);
 }
 
@@ -59,7 +65,11 @@ static void free_file(struct kref *ref)
 
 	list_for_each_entry_safe(job, next, &file->done, link)
 		free_job(job);
+	if (file->event)
+		eventfd_ctx_put(file->event);
+	mutex_lock(&file->cd->memory_lock);
 	cdma_pool_give_all(&file->cd->device, file);
+	mutex_unlock(&file->cd->memory_lock);
 	kfree(file);
 }
 
@@ -117,8 +127,16 @@ static void finish(struct cdma_device *cd, unsigned int direction, const struct 
 		.status = result->status,
 		.crc = result->crc,
 	};
-	list_move_tail(&job->link, &file->done);
+	trace_cdma_complete(cd->number, direction, &job->reply);
+	list_del(&job->link);
 	--file->jobs;
+	if (job->command) {
+		cdma_end_command(job->command, job);
+	} else {
+		list_add_tail(&job->link, &file->done);
+		if (file->event)
+			cdma_signal(file->event);
+	}
 	wake_up_interruptible(&file->wait);
 	cdma_put_file(file);
 }
@@ -181,10 +199,21 @@ void cdma_end_all(struct cdma_device *cd)
 			finish(cd, direction, &aborted);
 }
 
+/* One line for each job that the engine has. */
+void cdma_show_jobs(struct seq_file *text, struct cdma_device *cd, unsigned int direction)
+{
+	const struct cdma_job *job;
+
+	list_for_each_entry(job, &cd->running[direction], link)
+		seq_printf(text, "job cookie %llu bytes %llu host_bytes %llu\n",
+			   job->request.cookie, job->request.bytes, job->request.host_bytes);
+}
+
 static bool is_valid(const struct cdma_request *request)
 {
 	return request->direction < CDMA_DIRECTIONS && request->mode <= CDMA_MODE_ZVC &&
-	       !(request->flags & ~CDMA_CHECK_CRC) && request->bytes && request->host_bytes &&
+	       !(request->flags & ~(CDMA_CHECK_CRC | CDMA_DMABUF)) &&
+	       request->bytes && request->host_bytes &&
 	       (request->mode != CDMA_MODE_RAW || request->direction == CDMA_OFFLOAD ||
 		request->host_bytes == request->bytes);
 }
@@ -208,16 +237,35 @@ static void describe(const struct cdma_job *job, struct cdma_transfer *transfer)
 	};
 }
 
-int cdma_submit_job(struct cdma_file *file, const struct cdma_request *request)
+/* Copies what was written to whose it is; the lock is held. */
+static int copy_out(struct cdma_job *job, u64 bytes)
 {
-	void __user *user = u64_to_user_ptr(request->host);
-	struct cdma_device *cd = file->cd;
-	struct cdma_transfer transfer;
-	struct cdma_job *job;
-	int err;
+	void __user *user = u64_to_user_ptr(job->request.host);
 
-	if (!is_valid(request))
-		return -EINVAL;
+	if (!job->import.buffer)
+		return copy_to_user(user, pages_of_job(job), bytes) ? -EFAULT : 0;
+	iosys_map_memcpy_to(&job->import.map, job->request.host, pages_of_job(job), bytes);
+	return 0;
+}
+
+static int copy_in(struct cdma_job *job)
+{
+	void __user *user = u64_to_user_ptr(job->request.host);
+	const u64 bytes = job->request.host_bytes;
+
+	if (!job->import.buffer)
+		return copy_from_user(pages_of_job(job), user, bytes) ? -EFAULT : 0;
+	iosys_map_memcpy_from(pages_of_job(job), &job->import.map, job->request.host, bytes);
+	return 0;
+}
+
+/* Whether the engine takes a request now, which makes sense. */
+static int may_submit(const struct cdma_file *file, const struct cdma_request *request)
+{
+	struct cdma_device *cd = file->cd;
+
+	if (cd->gone)
+		return -ENODEV;
 	if (!cdma_pool_owns(&cd->device, file, request->device, request->bytes))
 		return -EACCES;
 	if (request->host_bytes > cdma_quota(cd))
@@ -225,34 +273,69 @@ int cdma_submit_job(struct cdma_file *file, const struct cdma_request *request)
 	if (request->host_bytes > cdma_quota(cd) - file->host_bytes ||
 	    !cdma_room(cdma_channel_of(cd, request->direction)))
 		return -EAGAIN;
+	return 0;
+}
+
+/* Hands a job to the engine, or fails and has nothing of it; the lock is held. */
+static int start(struct cdma_job *job)
+{
+	const struct cdma_request *request = &job->request;
+	struct cdma_file *file = job->file;
+	struct cdma_device *cd = file->cd;
+	struct cdma_channel *channel = cdma_channel_of(cd, request->direction);
+	struct cdma_transfer transfer;
+	int err = may_submit(file, request);
+
+	if (err)
+		return err;
+	if (cdma_pool_take(&cd->host, job, request->host_bytes, &job->host))
+		return -EAGAIN;
+	if (request->direction == CDMA_OFFLOAD)
+		/* Of what others left there, nothing is given away. */
+		memset(pages_of_job(job), 0, request->host_bytes);
+	else
+		err = copy_in(job);
+	describe(job, &transfer);
+	trace_cdma_submit(cd->number, request);
+	if (!err && cdma_submit(channel, &transfer, 1) != CDMA_OK)
+		err = -EINVAL;
+	if (err) {
+		cdma_pool_give(&cd->host, job->host, request->host_bytes);
+		return err;
+	}
+	trace_cdma_doorbell(cd->number, request->direction, channel->tail);
+	file->host_bytes += request->host_bytes;
+	list_add_tail(&job->link, &cd->running[request->direction]);
+	kref_get(&file->ref);
+	++file->jobs;
+	return 0;
+}
+
+int cdma_submit_request(struct cdma_file *file, const struct cdma_request *request,
+			struct io_uring_cmd *command)
+{
+	struct cdma_job *job;
+	int err;
+
+	if (!is_valid(request))
+		return -EINVAL;
 	job = kzalloc(sizeof(*job), GFP_KERNEL);
 	if (!job)
 		return -ENOMEM;
 	job->file = file;
 	job->request = *request;
-	err = cdma_pool_take(&cd->host, job, request->host_bytes, &job->host);
-	if (err) {
-		kfree(job);
-		return -EAGAIN;
-	}
-	file->host_bytes += request->host_bytes;
-	err = -EFAULT;
-	if (request->direction == CDMA_OFFLOAD)
-		/* Of what others left there, nothing is given away. */
-		memset(pages_of_job(job), 0, request->host_bytes);
-	else if (copy_from_user(pages_of_job(job), user, request->host_bytes))
-		goto fail;
-	describe(job, &transfer);
-	err = -EINVAL;
-	if (cdma_submit(cdma_channel_of(cd, request->direction), &transfer, 1) != CDMA_OK)
-		goto fail;
-	list_add_tail(&job->link, &cd->running[request->direction]);
-	kref_get(&file->ref);
-	++file->jobs;
-	return 0;
-
-fail:
-	free_job(job);
+	job->command = command;
+	err = request->flags & CDMA_DMABUF ? cdma_import(&job->import, request) : 0;
+	if (err)
+		goto free;
+	mutex_lock(&file->cd->lock);
+	err = start(job);
+	mutex_unlock(&file->cd->lock);
+	if (!err)
+		return 0;
+	cdma_let_go(&job->import, request);
+free:
+	kfree(job);
 	return err;
 }
 
@@ -261,11 +344,28 @@ static bool has_news(struct cdma_file *file)
 	return !list_empty_careful(&file->done) || !READ_ONCE(file->jobs);
 }
 
+/* Tells how a job has ended, and frees it; the lock is held. */
+static int end_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
+{
+	int err = 0;
+
+	*reply = job->reply;
+	if (job->file->cd->gone) {
+		/* The pages went with the device. */
+		reply->status = CDMA_STATUS_ABORTED;
+		reply->bytes_written = 0;
+		reply->fault = CDMA_NO_FAULT;
+	}
+	if (copy && job->request.direction == CDMA_OFFLOAD)
+		err = copy_out(job, reply->bytes_written);
+	free_job(job);
+	return err;
+}
+
 int cdma_reap(struct cdma_file *file, struct cdma_reply *reply, bool wait)
 {
 	struct mutex *lock = &file->cd->lock;
 	struct cdma_job *job;
-	void __user *user;
 	int err;
 
 	mutex_lock(lock);
@@ -279,20 +379,20 @@ int cdma_reap(struct cdma_file *file, struct cdma_reply *reply, bool wait)
 		mutex_lock(lock);
 	}
 	job = list_first_entry(&file->done, struct cdma_job, link);
-	user = u64_to_user_ptr(job->request.host);
-	*reply = job->reply;
-	if (file->cd->gone) {
-		/* The pages went with the device. */
-		reply->status = CDMA_STATUS_ABORTED;
-		reply->bytes_written = 0;
-		reply->fault = CDMA_NO_FAULT;
-	}
-	err = 0;
-	if (job->request.direction == CDMA_OFFLOAD &&
-	    copy_to_user(user, pages_of_job(job), reply->bytes_written))
-		err = -EFAULT;
 	list_del(&job->link);
-	free_job(job);
+	err = end_job(job, reply, true);
+	mutex_unlock(lock);
+	return err;
+}
+
+/* The same for the job of a command; the file is that of the command. */
+int cdma_take_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
+{
+	struct mutex *lock = &job->file->cd->lock;
+	int err;
+
+	mutex_lock(lock);
+	err = end_job(job, reply, copy);
 	mutex_unlock(lock);
 	return err;
 }

@@ -13,7 +13,8 @@
  *     cdma_prefetch(&cdma, tensor, bytes, stream, reply.bytes_written, &reply);
  *
  * cdma_submit_transfer and cdma_take_reply keep several in flight; the file
- * cdma.file is readable when there is a reply.
+ * cdma.file is readable when there is a reply, and cdma_tell adds each to an
+ * eventfd. After <linux/io_uring.h> or <liburing.h> there is cdma_prepare, too.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,6 +26,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "cdma_ioctl.h"
@@ -65,6 +67,17 @@ static inline int cdma_load(struct cdma_user *cdma, uint64_t address, void *data
     return pread(cdma->file, data, bytes, (off_t)address) == (ssize_t)bytes ? 0 : -1;
 }
 
+/* A piece in the address space of the process, or MAP_FAILED; munmap takes it away. The address is that of a page. */
+static inline void *cdma_map(struct cdma_user *cdma, uint64_t address, size_t bytes) {
+    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, cdma->file, (off_t)address);
+}
+
+/* A piece as a dma-buf: the file, which is to be closed, or -1. */
+static inline int cdma_export(struct cdma_user *cdma, uint64_t address, uint64_t bytes) {
+    struct cdma_buffer buffer = {bytes, address, -1, 0};
+    return ioctl(cdma->file, CDMA_IOC_EXPORT, &buffer) != 0 ? -1 : buffer.file;
+}
+
 /* The most bytes that a tensor of so many can become. */
 static inline uint64_t cdma_bound(const struct cdma_user *cdma, uint64_t bytes) {
     const struct cdma_info *info = &cdma->info;
@@ -79,6 +92,22 @@ static inline int cdma_submit_transfer(struct cdma_user *cdma, const struct cdma
 static inline int cdma_take_reply(struct cdma_user *cdma, struct cdma_reply *reply) {
     return ioctl(cdma->file, CDMA_IOC_REAP, reply);
 }
+
+/* Adds 1 to an eventfd for each reply from now on; -1 for none. */
+static inline int cdma_tell(struct cdma_user *cdma, int event) { return ioctl(cdma->file, CDMA_IOC_EVENT, &event); }
+
+#ifdef IORING_SETUP_SQE128
+/* A transfer as an entry of io_uring, to which its user_data is added. All that it names must stay until it completes. */
+static inline void cdma_prepare(const struct cdma_user *cdma, struct io_uring_sqe *entry,
+    const struct cdma_request *request, struct cdma_reply *reply) {
+    const struct cdma_command command = {(uintptr_t)request, (uintptr_t)reply};
+    memset(entry, 0, sizeof *entry);
+    entry->opcode = IORING_OP_URING_CMD;
+    entry->fd = cdma->file;
+    entry->cmd_op = CDMA_URING_TRANSFER;
+    memcpy(entry->cmd, &command, sizeof command);
+}
+#endif
 
 static inline int cdma_transfer_and_wait(struct cdma_user *cdma, enum cdma_direction direction, uint64_t device,
     uint64_t bytes, const void *host, uint64_t host_bytes, struct cdma_reply *reply) {

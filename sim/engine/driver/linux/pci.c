@@ -156,6 +156,9 @@ static int cdma_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return -ENOMEM;
 	kref_init(&cd->ref);
 	mutex_init(&cd->lock);
+	mutex_init(&cd->memory_lock);
+	INIT_LIST_HEAD(&cd->files);
+	INIT_LIST_HEAD(&cd->exports);
 	INIT_LIST_HEAD(&cd->running[CDMA_OFFLOAD]);
 	INIT_LIST_HEAD(&cd->running[CDMA_PREFETCH]);
 	cd->dev = &pdev->dev;
@@ -168,6 +171,7 @@ static int cdma_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto put;
 	cd->registers = pcim_iomap_table(pdev)[CDMA_REGISTERS_BAR];
 	cd->memory = pcim_iomap_table(pdev)[CDMA_MEMORY_BAR];
+	cd->memory_bus = pci_resource_start(pdev, CDMA_MEMORY_BAR);
 	io.context = cd;
 	err = error_of(cdma_open(&cd->engine, &io));
 	if (err)
@@ -199,6 +203,7 @@ static int cdma_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 
 	cd->misc.minor = MISC_DYNAMIC_MINOR;
 	cd->misc.fops = &cdma_file_operations;
+	cdma_describe(&cd->misc);
 	cd->misc.parent = &pdev->dev;
 	err = ida_alloc(&cdma_numbers, GFP_KERNEL);
 	if (err < 0)
@@ -208,6 +213,7 @@ static int cdma_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = cd->misc.name ? misc_register(&cd->misc) : -ENOMEM;
 	if (err)
 		goto number;
+	cdma_show(cd);
 	dev_info(cd->dev, "%s: words of %u bits, windows of %u, %u units\n", cd->misc.name,
 		 geometry->word_bits, geometry->window, geometry->units);
 	return 0;
@@ -230,7 +236,10 @@ static void end_engine(struct cdma_device *cd)
 {
 	mutex_lock(&cd->lock);
 	if (!cd->gone) {
+		mutex_lock(&cd->memory_lock);
 		cd->gone = true;
+		mutex_unlock(&cd->memory_lock);
+		cdma_unmap_all(cd);
 		cdma_collect(cd);
 		stop_engine(cd);
 		cdma_end_all(cd);
@@ -249,6 +258,7 @@ static void cdma_remove(struct pci_dev *pdev)
 {
 	struct cdma_device *cd = pci_get_drvdata(pdev);
 
+	cdma_hide(cd);
 	misc_deregister(&cd->misc);
 	ida_free(&cdma_numbers, cd->number);
 	free_irq(pci_irq_vector(pdev, 0), cd);

@@ -12,6 +12,8 @@ _VENDOR, _DEVICE = 0x1234, 0xCD4A
 _CLASS = 0x088000
 _CAPABILITIES = 0x40
 _MSI = 5
+#: Behind the capabilities, and of tests alone: a byte with a bit for each memory that is to be silent.
+_SILENT = 0x80
 #: Of the message control word of MSI: enabled, and an address of 64 bits.
 _ENABLED, _WIDE = 1, 0x80
 #: The bits of a command register that a function of this kind has: memory, master, no pin as interrupt.
@@ -28,7 +30,7 @@ class ConfigSpace:
         self._bytes[0x34] = _CAPABILITIES
         struct.pack_into("<BBH", self._bytes, _CAPABILITIES, _MSI, 0, _WIDE)
         #: The bits of each register that software may change.
-        self._changeable = {0x04: _COMMAND, 0x3C: 0xFF, _CAPABILITIES: _ENABLED << 16}
+        self._changeable = {0x04: _COMMAND, 0x3C: 0xFF, _CAPABILITIES: _ENABLED << 16, _SILENT: 0b11}
         self._changeable |= {_BARS[bar]: ~(size - 1) & 0xFFFFFFFF for bar, size in bars.items()}
         self._changeable |= dict.fromkeys(range(_CAPABILITIES + 4, _CAPABILITIES + 16, 4), 0xFFFFFFFF)
 
@@ -42,6 +44,11 @@ class ConfigSpace:
             changeable = self._changeable.get(at & ~3, 0) >> 8 * (at & 3) & 0xFF
             if changeable:
                 self._bytes[at] = self._bytes[at] & ~changeable | byte & changeable
+
+    @property
+    def silent(self) -> int:
+        """The memories that the guest wants to be silent: bit 0 is the accelerator's, bit 1 the guest's."""
+        return self._bytes[_SILENT]
 
     @property
     def message(self) -> int | None:

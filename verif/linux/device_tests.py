@@ -65,6 +65,7 @@ class _Device:
         self._function = Function(_Registers(bench), accelerator.bytes)
         self._guest = VhostUser(connection)
         self._until = 0
+        self._silent = 0
 
     async def run(self) -> None:
         """Serves the guest until it is gone."""
@@ -98,8 +99,15 @@ class _Device:
         if queue is self._guest.queues[COMMANDS]:
             await self._function.serve(queue, memory, count)
             self._until = self._bench.cycles + _QUIET
+        self._freeze(self._function.config.silent)
         self._send()
         self._bench.checks = self._function.accesses
+
+    def _freeze(self, silent: int) -> None:
+        for bit, port in enumerate(("dev", "host")):
+            if (silent ^ self._silent) >> bit & 1:
+                self._bench.memory[port].frozen = bool(silent >> bit & 1)
+        self._silent = silent
 
     async def _watch_interrupt(self) -> None:
         rises = RisingEdge(self._bench.dut.irq)

@@ -412,6 +412,7 @@ int main(void) {
     bus_errors();
     stress();
     all_is_free();
+    health();
     unplug();
     cdma = attach();
     there_and_back(&cdma);

@@ -29,7 +29,7 @@ __all__ = ["run"]
 _BAD_BYTE = SIZE - 256
 
 #: The sources of the guest's program.
-_PROGRAM = ("init.c", "completions.c", "sharing.c", "stress.c", "watch.c")
+_PROGRAM = ("init.c", "completions.c", "health.c", "sharing.c", "stress.c", "watch.c")
 #: What the kernel's log has where the driver is loaded first: what comes before is the kernel's own.
 _BEGIN = "the driver comes now"
 _MEMORY = "64M"

@@ -48,6 +48,9 @@ void completions(void);
 /* Whether each of four commands completes once when the device is taken away. */
 int commands_end(struct cdma_user *cdma, void (*take_away)(void));
 
+/* health.c */
+void health(void);
+
 /* sharing.c */
 void sharing(void);
 

@@ -22,7 +22,7 @@ static int attach_export(struct dma_buf *buffer, struct dma_buf_attachment *atta
 	struct cdma_export *export = buffer->priv;
 	struct device *dev = export->file->cd->dev;
 
-	if (READ_ONCE(export->file->cd->gone))
+	if (READ_ONCE(export->file->cd->state) == CDMA_GONE)
 		return -ENODEV;
 	if (dev_is_pci(dev) && pci_p2pdma_distance(to_pci_dev(dev), attachment->dev, false) < 0)
 		attachment->peer2peer = false;
@@ -79,7 +79,7 @@ static int vmap_export(struct dma_buf *buffer, struct iosys_map *map)
 	struct cdma_device *cd = export->file->cd;
 	void __iomem *memory;
 
-	if (READ_ONCE(cd->gone))
+	if (READ_ONCE(cd->state) == CDMA_GONE)
 		return -ENODEV;
 	memory = ioremap_wc(cd->memory_bus + export->address, buffer->size);
 	if (!memory)

@@ -10,6 +10,7 @@
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 /* Memory, which is coherent, against the registers of the engine. */
 #define CDMA_WRITE_BARRIER() wmb()
@@ -32,23 +33,38 @@ struct cdma_pool {
 	u64 base;
 };
 
+enum cdma_state {
+	CDMA_WELL,
+	CDMA_STUCK,	/* A reset has not ended: nothing is submitted. */
+	CDMA_ASLEEP,
+	CDMA_GONE,	/* The hardware is not there any more. */
+};
+
 /**
  * struct cdma_device - an engine
  * @ref: one for the hardware, and one for each open file
  * @lock: held for everything below, and for the engine itself
  * @memory_lock: held, within @lock or alone, for the owners of @device, and with
- *	@lock where @gone is changed; nothing of a process is touched meanwhile
+ *	@lock where @state becomes CDMA_GONE; nothing of a process is touched meanwhile
  * @number: of its file in /dev
- * @gone: the hardware is not there any more
- * @dev: for messages
+ * @irq: its interrupt
+ * @state: see above
+ * @sick: a memory was silent
+ * @resets: how many there were
+ * @care: looks whether transfers end, and tries again what is stuck
+ * @progress: when a transfer of a direction has ended, or the first began
+ * @dev: the device, of whatever bus
  * @misc: the file in /dev
  * @engine: what cdma.h keeps of the engine
- * @registers: BAR 0
- * @memory: BAR 2, the accelerator's memory
+ * @registers: of the engine
+ * @memory: the accelerator's
  * @memory_bus: where that is for a processor
  * @device: the pages of @memory, which files own
- * @host: the pages that the engine may touch in host memory, which jobs own
- * @host_memory: where the first page of @host is
+ * @rings: what the engine may touch in host memory: the rings, and then @host
+ * @rings_bus: where that is for the engine
+ * @host_bytes: its size
+ * @host: the pages there, which jobs own
+ * @host_memory: where the first of them is
  * @running: jobs that the engine has, by direction, in their order
  * @files: those that processes have open
  * @exports: pieces of @memory that others may have
@@ -59,7 +75,12 @@ struct cdma_device {
 	struct mutex lock;	/* See above. */
 	struct mutex memory_lock;	/* See above. */
 	int number;
-	bool gone;
+	int irq;
+	enum cdma_state state;
+	bool sick;
+	unsigned int resets;
+	struct delayed_work care;
+	unsigned long progress[CDMA_DIRECTIONS];
 	struct device *dev;
 	struct miscdevice misc;
 	struct cdma engine;
@@ -67,6 +88,9 @@ struct cdma_device {
 	void __iomem *memory;
 	phys_addr_t memory_bus;
 	struct cdma_pool device;
+	void *rings;
+	dma_addr_t rings_bus;
+	size_t host_bytes;
 	struct cdma_pool host;
 	void *host_memory;
 	struct list_head running[CDMA_DIRECTIONS];
@@ -135,7 +159,7 @@ int cdma_submit_request(struct cdma_file *file, const struct cdma_request *reque
 int cdma_reap(struct cdma_file *file, struct cdma_reply *reply, bool wait);
 int cdma_take_job(struct cdma_job *job, struct cdma_reply *reply, bool copy);
 void cdma_collect(struct cdma_device *cd);
-void cdma_end_all(struct cdma_device *cd);
+void cdma_end_all(struct cdma_device *cd, bool open);
 void cdma_show_jobs(struct seq_file *text, struct cdma_device *cd, unsigned int direction);
 void cdma_put_file(struct cdma_file *file);
 u64 cdma_quota(const struct cdma_device *cd);
@@ -146,8 +170,8 @@ int cdma_pool_init(struct cdma_pool *pool, u64 base, u64 bytes);
 void cdma_pool_exit(struct cdma_pool *pool);
 int cdma_pool_take(struct cdma_pool *pool, const void *owner, u64 bytes, u64 *address);
 bool cdma_pool_owns(const struct cdma_pool *pool, const void *owner, u64 address, u64 bytes);
-void cdma_pool_give(struct cdma_pool *pool, u64 address, u64 bytes);
-void cdma_pool_give_all(struct cdma_pool *pool, const void *owner);
+void cdma_pool_pass(struct cdma_pool *pool, u64 address, u64 bytes, const void *heir);
+void cdma_pool_pass_all(struct cdma_pool *pool, const void *owner, const void *heir);
 
 /* The accelerator's memory in a process. */
 int cdma_mmap_file(struct file *filp, struct vm_area_struct *vma);
@@ -169,6 +193,40 @@ void cdma_end_command(struct io_uring_cmd *command, struct cdma_job *job);
 int cdma_uring_command(struct io_uring_cmd *command, unsigned int flags);
 
 extern const struct file_operations cdma_file_operations;
+
+/**
+ * struct cdma_place - where a bus has found an engine
+ * @registers: of the engine
+ * @memory: the accelerator's
+ * @memory_bus: where that is for a processor
+ * @memory_bytes: its size
+ * @irq: the interrupt
+ */
+struct cdma_place {
+	void __iomem *registers;
+	void __iomem *memory;
+	phys_addr_t memory_bus;
+	u64 memory_bytes;
+	int irq;
+};
+
+/* Engines; the lock is held for the last two. */
+int cdma_add(struct device *dev, const struct cdma_place *place);
+void cdma_rest(struct device *dev);
+extern const struct dev_pm_ops cdma_pm;
 void cdma_put_device(struct cdma_device *cd);
+void cdma_look_after(struct cdma_device *cd);
+void cdma_keep_watch(struct cdma_device *cd);
+
+/* Buses. */
+#ifdef CONFIG_PCI
+int cdma_begin_pci(void);
+void cdma_end_pci(void);
+#else
+static inline int cdma_begin_pci(void) { return 0; }
+static inline void cdma_end_pci(void) { }
+#endif
+int cdma_begin_platform(void);
+void cdma_end_platform(void);
 
 #endif

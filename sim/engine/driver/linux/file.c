@@ -72,7 +72,7 @@ static ssize_t access_memory(struct file *filp, char __user *user, size_t count,
 		if (write && copy_from_user(page, user + copied, part))
 			break;
 		mutex_lock(&cd->lock);
-		err = cd->gone ? -ENODEV : 0;
+		err = cd->state == CDMA_GONE ? -ENODEV : 0;
 		if (!err && !cdma_pool_owns(&cd->device, file, *at, part))
 			err = -EACCES;
 		if (!err && write)
@@ -111,7 +111,7 @@ static __poll_t cdma_poll_file(struct file *filp, poll_table *table)
 	mutex_lock(&file->cd->lock);
 	if (!list_empty(&file->done))
 		events |= EPOLLIN | EPOLLRDNORM;
-	if (file->cd->gone)
+	if (file->cd->state == CDMA_GONE)
 		events |= EPOLLHUP;
 	mutex_unlock(&file->cd->lock);
 	return events;
@@ -158,13 +158,13 @@ static int release(struct cdma_file *file, const struct cdma_range *range)
 	int err = 0;
 
 	mutex_lock(&cd->memory_lock);
-	if (file->jobs || atomic_read(&file->pinned))
+	if (file->jobs || atomic_read(&file->pinned) || cd->state == CDMA_STUCK)
 		err = -EBUSY;
 	else if (!PAGE_ALIGNED(range->address) ||
 		 !cdma_pool_owns(&cd->device, file, range->address, range->bytes))
 		err = -EACCES;
 	else
-		cdma_pool_give(&cd->device, range->address, range->bytes);
+		cdma_pool_pass(&cd->device, range->address, range->bytes, NULL);
 	mutex_unlock(&cd->memory_lock);
 	return err;
 }
@@ -225,7 +225,7 @@ static long cdma_ioctl_file(struct file *filp, unsigned int code, unsigned long 
 		err = cdma_submit_request(file, &argument.request, NULL);
 	} else {
 		mutex_lock(&file->cd->lock);
-		err = file->cd->gone ? -ENODEV : command(file, code, &argument);
+		err = file->cd->state == CDMA_GONE ? -ENODEV : command(file, code, &argument);
 		mutex_unlock(&file->cd->lock);
 	}
 	if (!err && _IOC_DIR(code) & _IOC_READ && copy_to_user(pointer, &argument, bytes))

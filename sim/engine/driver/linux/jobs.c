@@ -26,6 +26,8 @@ struct cdma_job {
 	struct cdma_request request;
 	struct cdma_reply reply;
 	u64 host;	/* Its run of pages, as the engine sees it. */
+	unsigned int resets;	/* There were so many when it ended. */
+	bool open;		/* The engine has ended it, and may still write there. */
 	struct cdma_import import;
 	struct io_uring_cmd *command;	/* Gets the reply; otherwise the file does. */
 };
@@ -48,11 +50,13 @@ static void *pages_of_job(const struct cdma_job *job)
 	return cd->host_memory + (job->host - cd->host.base);
 }
 
+/* What the engine may still write is given to nobody before its next reset. */
 static void free_job(struct cdma_job *job)
 {
-	/* What a memory that was silent may still be given, or give, is given to nobody else. */
-	if (job->reply.status != CDMA_STATUS_WATCHDOG)
-		cdma_pool_give(&job->file->cd->host, job->host, job->request.host_bytes);
+	struct cdma_device *cd = job->file->cd;
+	const bool open = job->open && job->resets == cd->resets;
+
+	cdma_pool_pass(&cd->host, job->host, job->request.host_bytes, open ? cd : NULL);
 	job->file->host_bytes -= job->request.host_bytes;
 	cdma_let_go(&job->import, &job->request);
 	kfree(job);
@@ -61,15 +65,16 @@ static void free_job(struct cdma_job *job)
 static void free_file(struct kref *ref)
 {
 	struct cdma_file *file = container_of(ref, struct cdma_file, ref);
+	struct cdma_device *cd = file->cd;
 	struct cdma_job *job, *next;
 
 	list_for_each_entry_safe(job, next, &file->done, link)
 		free_job(job);
 	if (file->event)
 		eventfd_ctx_put(file->event);
-	mutex_lock(&file->cd->memory_lock);
-	cdma_pool_give_all(&file->cd->device, file);
-	mutex_unlock(&file->cd->memory_lock);
+	mutex_lock(&cd->memory_lock);
+	cdma_pool_pass_all(&cd->device, file, cd->state == CDMA_STUCK ? cd : NULL);
+	mutex_unlock(&cd->memory_lock);
 	kfree(file);
 }
 
@@ -127,6 +132,12 @@ static void finish(struct cdma_device *cd, unsigned int direction, const struct 
 		.status = result->status,
 		.crc = result->crc,
 	};
+	if (result->status == CDMA_STATUS_WATCHDOG) {
+		job->open = true;
+		cd->sick = true;
+	}
+	job->resets = cd->resets;
+	cd->progress[direction] = jiffies;
 	trace_cdma_complete(cd->number, direction, &job->reply);
 	list_del(&job->link);
 	--file->jobs;
@@ -188,15 +199,19 @@ void cdma_collect(struct cdma_device *cd)
 	} while (any);
 }
 
-/* Ends all jobs: the engine has forgotten them. */
-void cdma_end_all(struct cdma_device *cd)
+/* Ends all jobs: the engine has forgotten them, or they are @open. */
+void cdma_end_all(struct cdma_device *cd, bool open)
 {
 	const struct cdma_result aborted = { .status = CDMA_STATUS_ABORTED };
 	unsigned int direction;
+	struct cdma_job *job;
 
 	for (direction = 0; direction < CDMA_DIRECTIONS; ++direction)
-		while (!list_empty(&cd->running[direction]))
+		while (!list_empty(&cd->running[direction])) {
+			job = list_first_entry(&cd->running[direction], struct cdma_job, link);
+			job->open = open;
 			finish(cd, direction, &aborted);
+		}
 }
 
 /* One line for each job that the engine has. */
@@ -264,8 +279,8 @@ static int may_submit(const struct cdma_file *file, const struct cdma_request *r
 {
 	struct cdma_device *cd = file->cd;
 
-	if (cd->gone)
-		return -ENODEV;
+	if (cd->state != CDMA_WELL)
+		return cd->state == CDMA_GONE ? -ENODEV : -EIO;
 	if (!cdma_pool_owns(&cd->device, file, request->device, request->bytes))
 		return -EACCES;
 	if (request->host_bytes > cdma_quota(cd))
@@ -300,11 +315,14 @@ static int start(struct cdma_job *job)
 	if (!err && cdma_submit(channel, &transfer, 1) != CDMA_OK)
 		err = -EINVAL;
 	if (err) {
-		cdma_pool_give(&cd->host, job->host, request->host_bytes);
+		cdma_pool_pass(&cd->host, job->host, request->host_bytes, NULL);
 		return err;
 	}
 	trace_cdma_doorbell(cd->number, request->direction, channel->tail);
 	file->host_bytes += request->host_bytes;
+	if (list_empty(&cd->running[request->direction]))
+		cd->progress[request->direction] = jiffies;
+	cdma_keep_watch(cd);
 	list_add_tail(&job->link, &cd->running[request->direction]);
 	kref_get(&file->ref);
 	++file->jobs;
@@ -350,7 +368,7 @@ static int end_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
 	int err = 0;
 
 	*reply = job->reply;
-	if (job->file->cd->gone) {
+	if (job->file->cd->state == CDMA_GONE) {
 		/* The pages went with the device. */
 		reply->status = CDMA_STATUS_ABORTED;
 		reply->bytes_written = 0;

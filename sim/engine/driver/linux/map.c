@@ -17,7 +17,7 @@ static vm_fault_t put_page_there(struct vm_fault *fault, struct cdma_device *cd)
 	vm_fault_t result = VM_FAULT_SIGBUS;
 
 	mutex_lock(&cd->memory_lock);
-	if (!cd->gone)
+	if (cd->state != CDMA_GONE)
 		result = vmf_insert_pfn(fault->vma, fault->address, first + fault->pgoff);
 	mutex_unlock(&cd->memory_lock);
 	return result;
@@ -78,7 +78,7 @@ int cdma_mmap_file(struct file *filp, struct vm_area_struct *vma)
 	if (is_cow_mapping(vma->vm_flags) || vma->vm_pgoff > cd->device.pages)
 		return -EINVAL;
 	mutex_lock(&cd->memory_lock);
-	if (cd->gone)
+	if (cd->state == CDMA_GONE)
 		err = -ENODEV;
 	else if (!cdma_pool_owns(&cd->device, file, address, bytes))
 		err = -EACCES;

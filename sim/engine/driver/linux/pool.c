@@ -60,17 +60,21 @@ bool cdma_pool_owns(const struct cdma_pool *pool, const void *owner, u64 address
 	return true;
 }
 
-void cdma_pool_give(struct cdma_pool *pool, u64 address, u64 bytes)
+/* Gives pages to somebody else, or with NULL back. */
+void cdma_pool_pass(struct cdma_pool *pool, u64 address, u64 bytes, const void *heir)
 {
-	memset(&pool->owner[(address - pool->base) >> PAGE_SHIFT], 0,
-	       pages_of(bytes) * sizeof(*pool->owner));
+	unsigned int page = (address - pool->base) >> PAGE_SHIFT;
+	u64 run = pages_of(bytes);
+
+	while (run--)
+		pool->owner[page++] = heir;
 }
 
-void cdma_pool_give_all(struct cdma_pool *pool, const void *owner)
+void cdma_pool_pass_all(struct cdma_pool *pool, const void *owner, const void *heir)
 {
 	unsigned int page;
 
 	for (page = 0; page < pool->pages; ++page)
 		if (pool->owner[page] == owner)
-			pool->owner[page] = NULL;
+			pool->owner[page] = heir;
 }

@@ -80,7 +80,7 @@ static ssize_t show_counters(struct cdma_device *cd, unsigned int direction, cha
 	unsigned int k;
 
 	mutex_lock(&cd->lock);
-	if (!cd->gone) {
+	if (cd->state == CDMA_WELL) {
 		size = cdma_hold_counters(channel, CDMA_HOLD_PATIENCE) == CDMA_OK ? 0 : -EIO;
 		for (k = 0; size >= 0 && k < ARRAY_SIZE(counters); ++k)
 			size += sysfs_emit_at(text, size, "%s %llu\n", counters[k].name,
@@ -137,7 +137,7 @@ static int rings_show(struct seq_file *text, void *unused)
 	unsigned int direction;
 
 	mutex_lock(&cd->lock);
-	for (direction = 0; !cd->gone && direction < CDMA_DIRECTIONS; ++direction)
+	for (direction = 0; cd->state == CDMA_WELL && direction < CDMA_DIRECTIONS; ++direction)
 		show_ring(text, cd, direction);
 	mutex_unlock(&cd->lock);
 	return 0;

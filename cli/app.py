@@ -38,6 +38,7 @@ _COMMANDS = (
     "commands.faults",
     "commands.soak",
     "commands.wave",
+    "commands.linux",
     "commands.area.command",
     "commands.power",
     "commands.fpga",

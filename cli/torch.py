@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cdma.base.errors import ParameterError
 from cdma.sim.torch.extras import require
 from cdma.sim.torch.offload.policies import Cdma, Cswap, Lms, Recompute, SwapPolicy, Vdnn, VdnnPlusPlus
 from cdma.sim.torch.policies import AcGc, Bound, Comet, Lossless, Policy
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from cdma.hdl.spec.format import Format
     from cdma.sim.torch.context import Saved
     from cdma.sim.torch.offload.context import Offload
+    from cdma.sim.torch.offload.driven import Driven
     from cdma.sim.torch.streaming.context import Stream
 
 __all__ = [
@@ -76,13 +78,14 @@ def offload(
     model: torch.nn.Module,
     policy: SwapPolicy | None = None,
     *,
+    backend: str | None = None,
     host_bytes: int | None = None,
     device_bytes: int | None = None,
     ahead: int = 64 << 20,
     link: float | tuple[float, float] | None = None,
     debug: bool = False,
     trace: bool = False,
-) -> Offload:
+) -> Offload | Driven:
     """A context in which what autograd keeps of ``model`` goes to the host, and comes back before backward needs it.
 
     It is entered as :func:`saved` is, and leaves alone what that does. Copies run beside what computes, each behind what
@@ -92,6 +95,9 @@ def offload(
     ``policy``
         What moves, and how: :class:`Cdma`, the default, :class:`Vdnn`, :class:`VdnnPlusPlus`, :class:`Lms`,
         :class:`Cswap` or :class:`Recompute`.
+    ``backend``
+        An engine of the driver for Linux, such as ``cdma0``. It moves everything, compressed by its own hardware, by way of
+        the accelerator's memory; the model is on the processor, and what else may be given has no use.
     ``host_bytes``
         The most memory of the host. A tensor that has no room stays on the device, and is counted.
     ``device_bytes``
@@ -109,6 +115,15 @@ def offload(
     require("torch", "torch")
     from cdma.sim.torch.offload import door
 
+    if backend is not None:
+        from cdma.sim.torch.offload.driven import Driven
+
+        given = {"policy": policy, "host_bytes": host_bytes, "device_bytes": device_bytes, "link": link}
+        if useless := [name for name, value in given.items() if value is not None]:
+            raise ParameterError(
+                f"{useless[0]} is given with a backend, which moves everything by its own link"
+            )
+        return Driven(model, backend)
     return door.offload(
         model,
         policy or Cdma(),

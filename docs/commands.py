@@ -45,12 +45,16 @@ def lines_of(text: str) -> list[str]:
 
 def own(line: str) -> bool:
     """Whether a line needs what only its reader has, or sets up the environment that there is already."""
-    return bool(re.search(_OWN, line)) or bool(re.match(r"make |python3 -m venv|\. \.venv", line))
+    return bool(re.search(_OWN, line)) or bool(
+        re.match(r"make |insmod |cdma linux|python3 -m venv|\. \.venv", line)
+    )
 
 
 def _scripts(text: str, folder: Path) -> None:
-    """Writes the script that a document tells one to save under a name."""
-    for name, block in re.findall(r"`(\w+\.py)`:\n\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+    """Writes the programs that a document tells one to save under a name."""
+    for name, block in re.findall(
+        r"`(\w+\.(?:py|c))`:\n\n```(?:python|c)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+    ):
         (folder / name).write_text(block, encoding="utf-8")
 
 

@@ -13,8 +13,8 @@ from tests.support.paths import DOCS, ROOT
 
 #: What a document's examples print, where they do.
 PRINTED = {"driver": "4000 bytes became ", "README": "1."}
-#: They need what only a reader has: a SoC, a network, a GPU.
-OF_THE_READER = ("litex.md", "profile.md", "gpu.md")
+#: They need what only a reader has: a SoC, a network, a GPU, a driver.
+OF_THE_READER = ("litex.md", "profile.md", "gpu.md", "linux.md")
 DOCUMENTS = [
     path
     for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))

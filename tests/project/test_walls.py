@@ -62,7 +62,7 @@ sim/codec: base hdl/spec
 sim/lossy: base hdl/spec
 sim/engine: base hdl/spec hdl/spec/registers sim/codec sim/lossy
 sim/engine/driver: base hdl/spec hdl/spec/registers sim/engine
-sim/torch: base hdl/spec sim/codec sim/gpu
+sim/torch: base hdl/spec sim/codec sim/engine/driver sim/gpu
 # The same codec in Triton, for tensors on a card.
 sim/gpu: base hdl/spec sim/codec sim/engine
 sim: base sim/codec sim/engine sim/engine/driver
@@ -105,7 +105,7 @@ synth/fpga: base synth
 # The command and the public names of cdma.
 cli: base hdl/spec hdl/deliver sim/codec sim/engine sim/engine/driver sim/torch sim/gpu
 cli/commands: base hdl/spec hdl/spec/registers hdl/verilog hdl/deliver sim/codec sim/lossy sim/engine sim/engine/driver
-    sim/gpu verif/simulator verif/stream verif/engine verif/proofs verif verif/campaigns verif/campaigns/coverage
+    sim/gpu verif/simulator verif/stream verif/engine verif/linux verif/proofs verif verif/campaigns verif/campaigns/coverage
     verif/campaigns/soak verif/campaigns/mutation verif/campaigns/faults verif/campaigns/certificate synth
     synth/asic/library synth/asic synth/asic/power synth/asic/sweep synth/fpga cli
 cli/study: base hdl/spec sim/codec sim/gpu sim/study sim/study/tuner sim/study/compare sim/study/system sim/study/training

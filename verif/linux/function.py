@@ -44,6 +44,8 @@ class Function:
         self.config = ConfigSpace({REGISTERS: _REGISTER_BYTES, MEMORY: len(memory)})
         self._registers, self._memory = registers, memory
         self._pending: deque[int] = deque()
+        #: Whether the function is there; what is read of one that is not is all ones.
+        self.present = True
         #: Accesses to registers, and interrupts.
         self.accesses = self.interrupts = 0
 
@@ -62,6 +64,8 @@ class Function:
     async def _answer(self, chain: Chain) -> bytes:
         code, bar, _, size, address = _MESSAGE.unpack_from(chain.data)
         data = chain.data[_MESSAGE.size :][:size]
+        if not self.present:
+            return b"\xff" * size if code in (_CONFIG_READ, _READ) else b""
         if code == _CONFIG_READ:
             return self.config.read(address, size)
         if code == _CONFIG_WRITE:
@@ -90,8 +94,8 @@ class Function:
             await self._registers.write(address, data)
 
     def interrupt(self) -> None:
-        """Sends the message of the interrupt, unless the guest does not want it."""
-        if (message := self.config.message) is not None:
+        """Sends the message of the interrupt, unless the guest does not want it or the function is gone."""
+        if self.present and (message := self.config.message) is not None:
             self.interrupts += 1
             self._pending.append(message)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -11,9 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
+from cdma.base.errors import ParameterError
 from cdma.base.threads import tool_threads
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.memory import SIZE
@@ -22,22 +27,33 @@ from cdma.verif.simulator.simulate import Outcome, SimulationError
 
 from .initrd import archive, vectors
 from .kernel import DEVICE_ID, KernelError, build_module, kernel
+from .mishaps import commands_in
 
-__all__ = ["run"]
+__all__ = ["Trial", "run"]
 
-#: An address of the accelerator's memory that is answered with an error.
+#: An address of the accelerator's memory that is answered with an error, where the tests run.
 _BAD_BYTE = SIZE - 256
 
 #: The sources of the guest's program.
-_PROGRAM = ("init.c", "completions.c", "health.c", "sharing.c", "stress.c", "watch.c")
+_PROGRAM = ("init.c", "completions.c", "health.c", "host.c", "sharing.c", "stress.c", "watch.c")
 #: What the kernel's log has where the driver is loaded first: what comes before is the kernel's own.
 _BEGIN = "the driver comes now"
-_MEMORY = "64M"
+#: The guest's memory with the tests, and with a program of the host.
+_MEMORY, _MEMORY_FOR_PROGRAMS = "64M", "768M"
 #: By which the kernel counts its microseconds while it waits for a register, 40,000 of them; it calculates with 32 bits.
 #: Some six times what a processor does: then a device that others keep from running has a quarter of a second.
 _LOOPS = 160_000_000
-#: Seconds within which the guest must halt, and the device listen.
-_PATIENCE = 300
+#: Seconds within which the guest must halt, and the device listen: with the tests, and with a program of the host.
+_PATIENCE, _PATIENCE_FOR_PROGRAMS = 300, 3600
+#: What a program of the host finds in its environment: what is the same there, and what is the guest's. Threads would share
+#: a processor.
+_ENVIRONMENT = ("PATH", "HOME", "PYTHONPATH", "LANG")
+_SETTINGS = {
+    "TMPDIR": "/dev/shm",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONUNBUFFERED": "1",
+}
 #: Lines of what guest and kernel said last that are shown after a failure.
 _LINES = 150
 #: What a kernel says when something is wrong with it.
@@ -52,34 +68,81 @@ _COMPLAINTS = (
 )
 
 
-def run(design: EngineDesign, *, seed: int = 1, say: Callable[[str], None] = print) -> bool:
-    """Runs the tests of the driver on an engine, says in TAP how they end, and returns whether all passed."""
+@dataclass(frozen=True)
+class Trial:
+    """What is tried, beside the engine.
+
+    ``program``
+        A command of the host, which the guest runs in place of the tests; all that it says is said.
+    ``seed``
+        What the device draws follows from it.
+    ``script``, ``control``
+        Commands for the device, and a named pipe that is made for others; :mod:`.mishaps` has them.
+    ``waves``, ``first``
+        A waveform (VCD), and the descriptor with which it begins, from 1.
+    """
+
+    program: Sequence[str] = ()
+    seed: int = 1
+    script: Sequence[str] = ()
+    control: Path | None = None
+    waves: Path | None = None
+    first: int = 1
+
+    @property
+    def patience(self) -> int:
+        """Seconds within which the guest must halt."""
+        return _PATIENCE_FOR_PROGRAMS if self.program else _PATIENCE
+
+    def settings(self) -> dict[str, Any]:
+        """What the simulation is given."""
+        show = [f"{self.first} waves"] if self.waves else []
+        bad = [] if self.program else [f"error device {_BAD_BYTE} slverr"]
+        return {
+            "seed": self.seed,
+            "script": [*bad, *self.script, *show],
+            "control": None if self.control is None else str(self.control),
+            "waves_held": self.waves is not None,
+        }
+
+
+def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], None] = print) -> bool:
+    """Runs the tests of the driver, or a program, on an engine; says in TAP how they end, and returns whether all passed."""
+    if not design.config.registers:
+        raise ParameterError("the engine has no registers, by which the driver reaches it")
+    commands_in(trial.script)
+    if trial.program and not shutil.which(trial.program[0]):
+        raise ParameterError(f"the program is {trial.program[0]}, which is not there")
     built = kernel(os.cpu_count() or 1)
     with tempfile.TemporaryDirectory(prefix="cdma-linux-") as name, tool_threads(1) as pool:
         folder = Path(name)
-        initrd = _initrd(design, built, folder)
+        initrd = _initrd(design, built, folder, trial.program)
         socket = folder / "socket"
+        if trial.control is not None:
+            os.mkfifo(trial.control)
         began = time.monotonic()
         device: Future[Outcome] = pool.submit(
             run_test,
             design,
             "cdma.verif.linux.device_tests",
             "serve",
-            seed=seed,
+            waves=trial.waves,
+            **trial.settings(),
             socket=str(socket),
-            bad_byte=_BAD_BYTE,
-            timeout=2 * _PATIENCE,
+            timeout=2 * trial.patience,
         )
         _wait_for(socket, device)
         booted = time.monotonic()
-        said, log, halts = _boot(built, initrd, socket, say)
+        said, log, halts = _boot(built, initrd, socket, trial, say)
         halted = time.monotonic()
         outcome, objection = _result(device)
+        if trial.control is not None:
+            trial.control.unlink()
     results = [line for line in said.splitlines() if line.startswith(("ok ", "not ok "))]
     _, _, own = (said + log).partition(_BEGIN)
     complaints = [line for line in own.splitlines() if any(word in line for word in _COMPLAINTS)]
     for holds, what in (
-        (halts, "the guest halts with transfers in flight"),
+        (halts, f"the guest halts{'' if trial.program else ' with transfers in flight'}"),
         (not complaints, "the kernel complains of nothing"),
         (outcome is not None, "the engine keeps to the rules of AXI"),
     ):
@@ -113,20 +176,29 @@ def _result(device: Future[Outcome]) -> tuple[Outcome | None, str]:
         return None, str(error)
 
 
-def _initrd(design: EngineDesign, built: Path, folder: Path) -> Path:
-    """The guest's file system, with the module and the program of the tests."""
+def _initrd(design: EngineDesign, built: Path, folder: Path, program: Sequence[str]) -> Path:
+    """The guest's file system, with the module, and the program of the tests or what runs one of the host."""
     with as_file(files("cdma.sim.engine.driver")) as driver:
         module = build_module(built, driver, folder)
-        program = folder / "init"
+        init = folder / "init"
         with as_file(files(__package__)) as own:
             values = [f"-DBAD_BYTE={_BAD_BYTE}u", f'-DBEGIN="{_BEGIN}"']
             includes = [f"-I{driver}", f"-I{driver / 'linux'}"]
             sources = [own / name for name in _PROGRAM]
-            _compile(sources, program, "-static", *values, *includes)
-    contents = {"init": program.read_bytes(), "cdma.ko": module.read_bytes(), **vectors(design.config)}
+            _compile(sources, init, "-static", *values, *includes)
+    contents = {"init": init.read_bytes(), "cdma.ko": module.read_bytes(), **vectors(design.config)}
+    if program:
+        contents["command"] = f"{_command_of(program)}\0".encode()
     path = folder / "initrd"
     path.write_bytes(archive(contents))
     return path
+
+
+def _command_of(program: Sequence[str]) -> str:
+    """What the guest's shell runs: the program in this folder, with what it could need of this environment."""
+    environment = {**{name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}, **_SETTINGS}
+    words = ["env", "-i", *(f"{name}={value}" for name, value in environment.items()), *program]
+    return f"cd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(words)}"
 
 
 def _compile(sources: Sequence[Path], output: Path, *options: str) -> None:
@@ -146,14 +218,16 @@ def _wait_for(socket: Path, device: Future[Outcome]) -> None:
         time.sleep(0.02)
 
 
-def _boot(built: Path, initrd: Path, socket: Path, say: Callable[[str], None]) -> tuple[str, str, bool]:
+def _boot(
+    built: Path, initrd: Path, socket: Path, trial: Trial, say: Callable[[str], None]
+) -> tuple[str, str, bool]:
     """Boots the guest; what its program says, line by line as it comes, what its kernel says, and whether it halts."""
     # The kernel waits for the device by doing something, so that the device goes first where there are few processors. Where
     # addresses are random, its memory has a gap that it takes for memory.
     command = [
         *("nice", "setarch", "-R"),
         str(built / "linux"),
-        f"mem={_MEMORY}",
+        f"mem={_MEMORY_FOR_PROGRAMS if trial.program else _MEMORY}",
         f"initrd={initrd}",
         f"lpj={_LOOPS}",
         *("rdinit=/init", "con=null", "con0=null,fd:1"),
@@ -162,7 +236,7 @@ def _boot(built: Path, initrd: Path, socket: Path, say: Callable[[str], None]) -
     log, before = initrd.with_name("log"), initrd.with_name("ptrace.so")
     with as_file(files(__package__) / "ptrace.c") as source:
         _compile([source], before, "-shared", "-fPIC")
-    said = []
+    said, shown = [], False
     with (
         log.open("wb") as errors,
         subprocess.Popen(
@@ -176,13 +250,15 @@ def _boot(built: Path, initrd: Path, socket: Path, say: Callable[[str], None]) -
             start_new_session=True,
         ) as guest,
     ):
-        limit = threading.Timer(_PATIENCE, _kill, [guest])
+        limit = threading.Timer(trial.patience, _kill, [guest])
         limit.start()
         try:
             assert guest.stdout is not None
             for line in guest.stdout:
                 said.append(line)
-                if line.startswith(("ok ", "not ok ", "Bail out!", "#")):
+                # What comes before is the kernel's.
+                shown = bool(trial.program) and (_BEGIN in line or shown)
+                if shown or line.startswith(("ok ", "not ok ", "Bail out!", "#")):
                     say(line.rstrip())
             halts = guest.wait() == 0
         finally:

@@ -51,6 +51,9 @@ int commands_end(struct cdma_user *cdma, void (*take_away)(void));
 /* health.c */
 void health(void);
 
+/* host.c: runs a command of the host's shell, and returns its status. */
+int run_on_host(const char *command);
+
 /* sharing.c */
 void sharing(void);
 

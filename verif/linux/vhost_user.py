@@ -8,7 +8,7 @@ import select
 import socket
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from .guest import GuestMemory, Queue
 
@@ -45,15 +45,18 @@ class VhostUser:
         self.memory: GuestMemory | None = None
         self.queues: dict[int, Queue] = {}
 
-    def wait(self, seconds: float | None) -> Iterator[tuple[Queue, int]]:
-        """Waits for the guest, without end if ``seconds`` is None; yields each queue that it speaks of, and how often."""
+    def wait(self, seconds: float | None, others: Sequence[int] = ()) -> Iterator[tuple[Queue, int]]:
+        """Waits for the guest, without end if ``seconds`` is None; yields each queue that it speaks of, and how often.
+
+        It ends, too, if there is something in one of the files ``others``.
+        """
         kicks = {queue.kick: queue for queue in self.queues.values() if queue.kick >= 0}
         messages = self._connection.fileno()
-        ready, _, _ = select.select([messages, *kicks], [], [], seconds)
+        ready, _, _ = select.select([messages, *kicks, *others], [], [], seconds)
         for file in ready:
             if file == messages:
                 self._receive()
-            else:
+            elif file in kicks:
                 yield kicks[file], int.from_bytes(os.read(file, 8), sys.byteorder)
 
     def _receive(self) -> None:

@@ -25,13 +25,17 @@ from cdma.base.errors import CdmaError
 
 from . import toolchain
 
-__all__ = ["BuildError", "build", "build_with_main", "run_tool"]
+__all__ = ["WAVES_HELD", "BuildError", "build", "build_with_main", "run_tool"]
 
 #: What ``cdma --verbose`` shows.
 _log = logging.getLogger(__name__)
 
 #: Part of every key: raise it when this module builds the same inputs differently.
 _REVISION = "4"
+#: While the environment of a simulation has this, which its bench may change, its waveform does not go on.
+WAVES_HELD = "CDMA_WAVES_HELD"
+#: Where cocotb's main program writes the waveform.
+_DUMPS = "tfp->dump(main_time);"
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
 _TRACE_RUNTIME = ("verilated_vcd_c",)
 _COVERAGE_RUNTIME = ("verilated_cov",)
@@ -66,13 +70,19 @@ def build(
     import cocotb_tools.config
 
     libraries = str(cocotb_tools.config.libs_dir)
-    main = str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp")
+    main = (cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp").read_text()
+    if trace:
+        main = main.replace(_DUMPS, f'if (!getenv("{WAVES_HELD}")) {_DUMPS}')
     link = (f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator")
-    program = _Program(main, ("--vpi", "--x-assign", "unique", "--x-initial", "unique", "ports.vlt"), link)
-    key = content_key(builder.key, version("cocotb"), libraries, top, *ports, verilog)
+    program = _Program(
+        "main.cpp", ("--vpi", "--x-assign", "unique", "--x-initial", "unique", "ports.vlt"), link
+    )
+    held = (WAVES_HELD,) if trace else ()
+    key = content_key(builder.key, version("cocotb"), libraries, *held, top, *ports, verilog)
 
     def make(folder: Path) -> None:
         visible = "".join(f'public_flat_rw -module "{top}" -var "{port}"\n' for port in ports)
+        (folder / "main.cpp").write_text(main)
         (folder / "ports.vlt").write_text(f"`verilator_config\n{visible}")
         builder.build(folder, verilog, top, program)
 

@@ -15,9 +15,11 @@ import pytest
 from cdma.sim.engine.driver import Descriptor, Driver, Mode, RingMemory, Status
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.linux.initrd import vectors
+from cdma.verif.linux.run import Trial
 from cdma.verif.simulator.run import run_test
 from cdma.verif.simulator.simulate import Outcome
 from tests.support.guest import CONFIG_WRITE, FIRST, INTERRUPTS, READ, SIZE, WRITE, Guest
+from tests.support.thorough import cases_of
 
 _REGISTERS, _MEMORY = 0, 2
 _BAD_BYTE = 0x8000
@@ -47,8 +49,8 @@ def _connect(path: Path, device: Future[Outcome]) -> socket.socket:
     return connection
 
 
-def _with_guest(folder: Path, job: Callable[[Guest], None]) -> Outcome:
-    """Has a guest do a job with the device, and returns what this did."""
+def _with_guest(folder: Path, trial: Trial, job: Callable[[Guest], None]) -> Outcome:
+    """Has a guest do a job with the device of a trial, and returns what this did."""
     path = folder / "socket"
     with ThreadPoolExecutor(1) as pool:
         device = pool.submit(
@@ -59,7 +61,8 @@ def _with_guest(folder: Path, job: Callable[[Guest], None]) -> Outcome:
             short=True,
             timeout=120,
             socket=str(path),
-            bad_byte=_BAD_BYTE,
+            waves=trial.waves,
+            **trial.settings(),
         )
         guest = Guest(_connect(path, device))
         try:
@@ -72,7 +75,10 @@ def _with_guest(folder: Path, job: Callable[[Guest], None]) -> Outcome:
 
 @pytest.mark.verilator
 @pytest.mark.slow
-def test_the_engine_moves_data_between_the_guest_and_the_accelerator(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shown", cases_of({"hidden": False, "shown": True}, thorough={"shown"}))
+def test_the_engine_moves_data_between_the_guest_and_the_accelerator(tmp_path: Path, shown: bool) -> None:
+    waves = tmp_path / "waves.vcd" if shown else None
+    script = ["delay 400 900", f"2 error device {_BAD_BYTE} slverr", "3 unplug"]
     made = vectors(SMALL)
     tensor, stream = made["vectors/tensor"][:4096], made["vectors/stream"]
 
@@ -95,9 +101,15 @@ def test_the_engine_moves_data_between_the_guest_and_the_accelerator(tmp_path: P
         assert struct.unpack_from("<I", guest.bytes, target + 16) == (9,)
         wrong = Descriptor(_BAD_BYTE & ~0xFFF, _STREAM, 4096, 0x2000, mode=Mode.RAW)
         assert driver.offload.transfer(wrong).status is Status.READ_SLVERR
+        driver.offload.submit(wrong)
+        assert guest.ask(READ, _REGISTERS, 0, 4) == b"\xff" * 4
         memory.release()
 
-    outcome = _with_guest(tmp_path, job)
+    outcome = _with_guest(tmp_path, Trial(script=script, waves=waves, first=2), job)
     assert outcome.failure is None
+    if waves is not None:
+        times = [int(line[1:]) for line in waves.read_text().splitlines() if line.startswith("#")]
+        assert len(times) > 100
+        assert times[1] > times[-1] // 3
     assert outcome.packets == 1
     assert outcome.checks > 40

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.linux import kernel
-from cdma.verif.linux.run import run
-from tests.support.paths import ROOT
+from cdma.verif.linux.run import Trial, run
+from tests.support.documents import blocks
+from tests.support.paths import DOCS, ROOT
 from tests.support.thorough import cases_of
 
 _SHAPES = {
@@ -27,6 +30,36 @@ def test_the_driver_passes_its_tests_on_the_engine(config: EngineConfig) -> None
         pytest.skip("the kernel is not built here: make linux builds it")
     said: list[str] = []
     assert run(EngineDesign(config), say=said.append), "\n".join(said)
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("language", cases_of({"c": "c", "python": "python"}, thorough={"c", "python"}))
+def test_the_programs_of_the_document_run_on_the_engine(language: str, tmp_path: Path) -> None:
+    if not kernel.is_kept():
+        pytest.skip("the kernel is not built here: make linux builds it")
+    (text,) = blocks(DOCS / "linux.md", language)
+    source = tmp_path / f"first.{language}"
+    source.write_text(text)
+    program = [sys.executable, str(source)]
+    if language == "c":
+        driver = ROOT / "sim" / "engine" / "driver"
+        program = [str(tmp_path / "first")]
+        subprocess.run(["gcc", f"-I{driver}", f"-I{driver / 'linux'}", "-o", *program, source], check=True)
+    said: list[str] = []
+    assert run(EngineDesign(SMALL), Trial(program=program), say=said.append), "\n".join(said)
+    assert any(" bytes became " in line for line in said)
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("seed", cases_of({"one": 1}, thorough={"one"}))
+def test_a_network_is_trained_through_driver_and_engine(seed: int) -> None:
+    if not kernel.is_kept():
+        pytest.skip("the kernel is not built here: make linux builds it")
+    pytest.importorskip("torch")
+    program = [sys.executable, "-m", "cdma.sim.torch.offload.driven_step"]
+    said: list[str] = []
+    assert run(EngineDesign(SMALL), Trial(program=program, seed=seed), say=said.append), "\n".join(said)
+    assert "6 of 6 gradients are those of plain PyTorch" in "\n".join(said)
 
 
 @pytest.mark.slow

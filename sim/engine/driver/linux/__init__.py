@@ -1,1 +1,1 @@
-"""The driver for Linux: a module in C (GPL-2.0), which stands on ``cdma.h``, and ``libcdma.h`` for programs."""
+"""The driver for Linux: a module in C (GPL-2.0) on ``cdma.h``, and its file for programs, in C and in Python."""

@@ -1,0 +1,36 @@
+"""``cdma linux``, as far as it can be tried without a kernel that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdma.app import main
+from cdma.verif.linux import run as linux_run
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--run", "no_such_program"], "the program is no_such_program, which is not there"),
+        (["--script", "missing"], "cannot read missing"),
+        (["--script", "script"], "the command is 'explode'"),
+        (["--control", "script"], "--control is script, which is there already"),
+        (["--waves", "waves.png"], "has no ending .vcd"),
+        (["--first", "0"], "first is 0; it must be 1 or more"),
+        (["--no-registers"], "no registers"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(
+    options: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(linux_run, "kernel", lambda jobs: pytest.fail("it goes on"))
+    Path("script").write_text("5 explode\n")
+    assert main(["linux", *options]) == 2
+    assert sentence in capsys.readouterr().err

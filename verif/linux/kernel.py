@@ -11,7 +11,7 @@ from pathlib import Path
 from cdma.base.cache import cache_folder, content_key, kept_folder
 from cdma.base.errors import ToolError
 
-__all__ = ["DEVICE_ID", "KernelError", "build_module", "is_kept", "kernel", "missing"]
+__all__ = ["DEVICE_ID", "KernelError", "build_module", "device_tree", "is_kept", "kernel", "missing"]
 
 #: The number of the virtio device that the kernel takes for a PCI function; none is assigned.
 DEVICE_ID = 1234
@@ -37,9 +37,15 @@ _OPTIONS = (
     *("DEBUG_KERNEL", "DEBUG_FS", "PROVE_LOCKING", "DEBUG_LIST", "DEBUG_KMEMLEAK"),
     *("FAULT_INJECTION", "FAILSLAB", "FAULT_INJECTION_DEBUG_FS", "FTRACE", "ENABLE_DEFAULT_TRACERS"),
 )
-_CONFIGURATION = "\n".join(
-    [*(f"CONFIG_{name}=y" for name in _OPTIONS), f"CONFIG_UML_PCI_OVER_VIRTIO_DEVICE_ID={DEVICE_ID}", ""]
-)
+#: What finds each access to memory that is not the driver's, in a kernel of its own.
+_SANITIZER = ("KASAN", "KASAN_VMALLOC")
+
+
+def _configuration(sanitized: bool) -> str:
+    options = _OPTIONS + _SANITIZER if sanitized else _OPTIONS
+    lines = [f"CONFIG_{name}=y" for name in options]
+    return "\n".join([*lines, f"CONFIG_UML_PCI_OVER_VIRTIO_DEVICE_ID={DEVICE_ID}", ""])
+
 
 #: What modules are built with, and the kernel itself.
 _KEPT = ("Makefile", "scripts", "include", "arch/um", "arch/x86", "Module.symvers", ".config", "linux")
@@ -66,21 +72,26 @@ def _sources() -> Path | None:
     return max(_SOURCES.glob("linux-source-*.tar.xz"), default=None)
 
 
-def _key(sources: Path) -> str:
+def _key(sources: Path, configuration: str) -> str:
     compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True).stdout
     # Debian's revision and the time of it are in the size and the time of the archive, which is large.
     status = sources.stat()
-    return content_key(sources.name, f"{status.st_size} {status.st_mtime_ns}", compiler, _CONFIGURATION)
+    return content_key(sources.name, f"{status.st_size} {status.st_mtime_ns}", compiler, configuration)
 
 
-def is_kept() -> bool:
+def is_kept(sanitized: bool = False) -> bool:
     """Whether the kernel has been built here before, so that it is there at once."""
     sources = _sources()
-    return not missing() and sources is not None and (cache_folder() / "linux" / _key(sources)[:32]).is_dir()
+    if missing() or sources is None:
+        return False
+    return (cache_folder() / "linux" / _key(sources, _configuration(sanitized))[:32]).is_dir()
 
 
-def kernel(jobs: int = 1) -> Path:
-    """The folder with the kernel, the program ``linux``, and with what modules are built with."""
+def kernel(jobs: int = 1, sanitized: bool = False) -> Path:
+    """The folder with the kernel, the program ``linux``, and with what modules are built with.
+
+    A ``sanitized`` one finds each access to memory that is nobody's, and takes as long again to build.
+    """
     if lacking := missing():
         raise KernelError(
             f"the kernel is built with what this machine lacks: on Debian apt install {' '.join(lacking)}"
@@ -89,24 +100,25 @@ def kernel(jobs: int = 1) -> Path:
         raise KernelError(f"Linux in user mode is for x86_64, and this machine is {platform.machine()}")
     sources = _sources()
     assert sources is not None
+    configuration = _configuration(sanitized)
 
     def make(folder: Path) -> None:
         _call(["tar", "xf", sources, "--strip-components=1"], folder, "unpacking the kernel")
-        (folder / "options").write_text(_CONFIGURATION)
+        (folder / "options").write_text(configuration)
         build = ["make", "ARCH=um", f"-j{jobs}"]
         _call([*build, "KCONFIG_ALLCONFIG=options", "allnoconfig"], folder, "configuring the kernel")
-        _check_options(folder / ".config")
+        _check_options(folder / ".config", configuration)
         _call([*build, "linux", "modules_prepare"], folder, "building the kernel")
         shutil.copy(folder / "vmlinux.symvers", folder / "Module.symvers")
         _prune(folder)
 
-    return kept_folder("linux", _key(sources), make)
+    return kept_folder("linux", _key(sources, configuration), make)
 
 
-def _check_options(config: Path) -> None:
+def _check_options(config: Path, configuration: str) -> None:
     """Objects to what the kernel did not take: then its sources ask for something more."""
     got = set(config.read_text().splitlines())
-    if lost := [line for line in _CONFIGURATION.splitlines() if line not in got]:
+    if lost := [line for line in configuration.splitlines() if line not in got]:
         raise KernelError(f"these sources of the kernel do not take {', '.join(lost)}")
 
 
@@ -122,18 +134,28 @@ def _prune(folder: Path) -> None:
         path.unlink()
 
 
-def build_module(built: Path, sources: Path, folder: Path, *options: str) -> Path:
-    """Builds a module of ``sources`` for the kernel in ``built``, in ``folder``, with options of ``make``."""
-    copy = folder / "module"
+def build_module(built: Path, sources: Path, folder: Path, name: str = "cdma", within: str = "linux") -> Path:
+    """Builds the module ``name`` of a folder within ``sources`` for the kernel in ``built``, in ``folder``."""
+    copy = folder / name
     shutil.copytree(sources, copy)
     said = _call(
-        ["make", "-C", built, "ARCH=um", f"M={copy / 'linux'}", "W=1", *options, "modules"],
+        ["make", "-C", built, "ARCH=um", f"M={copy / within}", "W=1", "modules"],
         folder,
         "building the module",
     )
     if "warning:" in said:
         raise KernelError(f"the module has warnings:\n{said}")
-    return copy / "linux" / "cdma.ko"
+    return copy / within / f"{name}.ko"
+
+
+def device_tree(built: Path, binding: Path, folder: Path) -> Path:
+    """The tree of the first example of a binding, below a node that makes no devices of it."""
+    _, _, example = binding.read_text().partition("examples:\n  - |\n")
+    tree, blob = folder / "tree.dts", folder / "tree.dtb"
+    cells = "#address-cells = <1>; #size-cells = <1>;"
+    tree.write_text(f"/dts-v1/;\n/ {{ {cells} examples {{ {cells} ranges;\n{example} }}; }};\n")
+    _call([built / "scripts" / "dtc" / "dtc", "-q", "-o", blob, tree], folder, "compiling the device tree")
+    return blob
 
 
 def _call(command: list[str | Path], folder: Path, what: str) -> str:

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -26,7 +26,7 @@ from cdma.verif.simulator.run import run_test
 from cdma.verif.simulator.simulate import Outcome, SimulationError
 
 from .initrd import archive, vectors
-from .kernel import DEVICE_ID, KernelError, build_module, kernel
+from .kernel import DEVICE_ID, KernelError, build_module, device_tree, kernel
 from .mishaps import commands_in
 
 __all__ = ["Trial", "run"]
@@ -35,7 +35,16 @@ __all__ = ["Trial", "run"]
 _BAD_BYTE = SIZE - 256
 
 #: The sources of the guest's program.
-_PROGRAM = ("init.c", "completions.c", "health.c", "host.c", "sharing.c", "stress.c", "watch.c")
+_PROGRAM = (
+    "init.c",
+    "completions.c",
+    "health.c",
+    "host.c",
+    "platform.c",
+    "sharing.c",
+    "stress.c",
+    "watch.c",
+)
 #: What the kernel's log has where the driver is loaded first: what comes before is the kernel's own.
 _BEGIN = "the driver comes now"
 #: The guest's memory with the tests, and with a program of the host.
@@ -114,7 +123,11 @@ def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], No
     if trial.program and not shutil.which(trial.program[0]):
         raise ParameterError(f"the program is {trial.program[0]}, which is not there")
     built = kernel(os.cpu_count() or 1)
-    with tempfile.TemporaryDirectory(prefix="cdma-linux-") as name, tool_threads(1) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="cdma-linux-") as name,
+        _accelerator() as memory,
+        tool_threads(1) as pool,
+    ):
         folder = Path(name)
         initrd = _initrd(design, built, folder, trial.program)
         socket = folder / "socket"
@@ -129,11 +142,12 @@ def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], No
             waves=trial.waves,
             **trial.settings(),
             socket=str(socket),
+            memory=memory,
             timeout=2 * trial.patience,
         )
         _wait_for(socket, device)
         booted = time.monotonic()
-        said, log, halts = _boot(built, initrd, socket, trial, say)
+        said, log, halts = _boot(built, initrd, socket, memory, trial, say)
         halted = time.monotonic()
         outcome, objection = _result(device)
         if trial.control is not None:
@@ -168,6 +182,15 @@ def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], No
     return passed
 
 
+@contextlib.contextmanager
+def _accelerator() -> Iterator[str]:
+    """The accelerator's memory: a file that is on no disk, for which writes would wait."""
+    file = os.memfd_create("accelerator")
+    os.ftruncate(file, SIZE)
+    yield f"/proc/{os.getpid()}/fd/{file}"
+    os.close(file)
+
+
 def _result(device: Future[Outcome]) -> tuple[Outcome | None, str]:
     """What the device did, and what it objected to."""
     try:
@@ -180,13 +203,16 @@ def _initrd(design: EngineDesign, built: Path, folder: Path, program: Sequence[s
     """The guest's file system, with the module, and the program of the tests or what runs one of the host."""
     with as_file(files("cdma.sim.engine.driver")) as driver:
         module = build_module(built, driver, folder)
+        device_tree(built, driver / "linux" / "cdma,engine.yaml", folder)
         init = folder / "init"
         with as_file(files(__package__)) as own:
             values = [f"-DBAD_BYTE={_BAD_BYTE}u", f'-DBEGIN="{_BEGIN}"']
             includes = [f"-I{driver}", f"-I{driver / 'linux'}"]
             sources = [own / name for name in _PROGRAM]
             _compile(sources, init, "-static", *values, *includes)
-    contents = {"init": init.read_bytes(), "cdma.ko": module.read_bytes(), **vectors(design.config)}
+            carrier = build_module(built, own / "carrier", folder, "carrier", ".")
+    modules = {file.name: file.read_bytes() for file in (module, carrier)}
+    contents = {"init": init.read_bytes(), **modules, **vectors(design.config)}
     if program:
         contents["command"] = f"{_command_of(program)}\0".encode()
     path = folder / "initrd"
@@ -219,7 +245,7 @@ def _wait_for(socket: Path, device: Future[Outcome]) -> None:
 
 
 def _boot(
-    built: Path, initrd: Path, socket: Path, trial: Trial, say: Callable[[str], None]
+    built: Path, initrd: Path, socket: Path, memory: str, trial: Trial, say: Callable[[str], None]
 ) -> tuple[str, str, bool]:
     """Boots the guest; what its program says, line by line as it comes, what its kernel says, and whether it halts."""
     # The kernel waits for the device by doing something, so that the device goes first where there are few processors. Where
@@ -232,6 +258,9 @@ def _boot(
         f"lpj={_LOOPS}",
         *("rdinit=/init", "con=null", "con0=null,fd:1"),
         f"virtio_uml.device={socket}:{DEVICE_ID}",
+        # The accelerator's memory, which the driver finds in a BAR, also as pages; and the node of a device tree.
+        f"iomem=accelerator,{memory}",
+        f"dtb={initrd.with_name('tree.dtb')}",
     ]
     log, before = initrd.with_name("log"), initrd.with_name("ptrace.so")
     with as_file(files(__package__) / "ptrace.c") as source:

@@ -54,6 +54,9 @@ void health(void);
 /* host.c: runs a command of the host's shell, and returns its status. */
 int run_on_host(const char *command);
 
+/* platform.c */
+void platform(void);
+
 /* sharing.c */
 void sharing(void);
 

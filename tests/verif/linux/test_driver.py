@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -66,3 +67,14 @@ def test_the_program_of_the_document_compiles_without_a_warning(tmp_path: Path, 
     ]
     done = subprocess.run([*command, "-fsyntax-only", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_binding_of_the_device_tree_is_what_the_driver_looks_for() -> None:
+    binding = (_DRIVER / "linux" / "cdma,engine.yaml").read_text()
+    source = (_DRIVER / "linux" / "platform.c").read_text()
+    (compatible,) = re.findall(r"const: (cdma,\w+)", binding)
+    assert f'.compatible = "{compatible}"' in source
+    assert f'compatible = "{compatible}";' in binding
+    for name in ("registers", "memory"):
+        assert f"      - const: {name}\n" in binding
+        assert f'(pdev, "{name}")' in source or f'MEM, "{name}")' in source

@@ -16,7 +16,13 @@ set outside {outside:g}
 create_clock -name aclk -period $period [get_ports aclk]
 set_input_delay  -clock aclk [expr {{$period * $outside}}] [get_ports {{ {inputs} }}]
 set_output_delay -clock aclk [expr {{$period * $outside}}] [get_ports {{ {outputs} }}]
-# aresetn is synchronous to aclk: it is a path like any other, and nothing here is a false path.
+{ways}"""
+_SYNCHRONOUS = (
+    "# aresetn is synchronous to aclk: it is a path like any other, and nothing here is a false path.\n"
+)
+_WITH_REQUEST = """\
+# aresetn is synchronous to aclk: it is a path like any other. qreqn is not: two flip-flops synchronise it.
+set_false_path -from [get_ports qreqn]
 """
 _OUT_OF_CONTEXT = """\
 # For the module by itself (out of context). In a block design Vivado knows the clock and the neighbours:
@@ -34,8 +40,14 @@ def sdc(name: str, ports: Sequence[Port], period: float) -> str:
     """Synopsys design constraints, as most synthesis and timing tools read them."""
     inputs = [_pattern(port) for port in ports if port.direction == "input" and port.name != "aclk"]
     outputs = [_pattern(port) for port in ports if port.direction == "output"]
+    asked = any(port.name == "qreqn" for port in ports)
     return _TEXT.format(
-        name=name, period=period, outside=_OUTSIDE, inputs=" ".join(inputs), outputs=" ".join(outputs)
+        name=name,
+        period=period,
+        outside=_OUTSIDE,
+        inputs=" ".join(inputs),
+        outputs=" ".join(outputs),
+        ways=_WITH_REQUEST if asked else _SYNCHRONOUS,
     )
 
 

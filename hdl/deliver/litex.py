@@ -75,6 +75,7 @@ class CDMA(LiteXModule):
             "aclk": ClockSignal("sys"),
             "aresetn": ~ResetSignal("sys"),
             "irq": self.ev.engine.trigger,
+            "qreqn": 1,
         }
         interfaces = {
             "s_axil": self.registers,

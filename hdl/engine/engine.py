@@ -11,6 +11,7 @@ from cdma.hdl.axi.address_first import AddressFirst
 from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
 from cdma.hdl.blocks.skid_buffer import SkidBuffer, slice_after, slice_before
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus
+from cdma.hdl.engine.control.quiescence import Quiescence
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
@@ -39,6 +40,8 @@ _LITE_FIELDS = {
     "ar": ("addr", "prot"),
     "r": ("data", "resp"),
 }
+#: Its requests, and what answers them.
+_LITE_REQUESTS = {"aw": "b", "w": "b", "ar": "r"}
 
 
 def _axi_ports(
@@ -75,6 +78,13 @@ def _control_ports(config: EngineConfig) -> tuple[Port, ...]:
     return (Port("irq", "output"), *_lite_ports("s_axil", register_map(config).address_bits))
 
 
+def _quiescence_ports(config: EngineConfig) -> tuple[Port, ...]:
+    """The Q-channel."""
+    if not config.quiescence:
+        return ()
+    return (Port("qreqn", "input"), *(Port(name, "output") for name in ("qacceptn", "qdeny", "qactive")))
+
+
 def _controls(config: EngineConfig) -> dict[str, int]:
     """The inputs that control a channel, and their bits: a codec without a table has no values."""
     members = ChannelControl(config).members.items()
@@ -108,6 +118,7 @@ def engine_ports(config: EngineConfig) -> tuple[Port, ...]:
     host_id_bits = HOST_ID_BITS if config.registers else _DEV_ID_BITS
     return (
         *CLOCK_AND_RESET,
+        *_quiescence_ports(config),
         *(_control_ports(config) if config.registers else _bare_ports(config)),
         *(
             port
@@ -163,6 +174,33 @@ class _AxiShell(Shell):
         for name, read, write in zip(self.config.dev_ports, reads, writes, strict=True):
             self._connect_axi(m, name, read, write)
         self._connect_axi(m, "host", engine.host_read, engine.host_write)
+
+    def _connect_quiescence(
+        self, m: Module, inputs: Mapping[str, str], working: Value, pending: Value, open_: Value
+    ) -> dict[str, Value]:
+        """Connects the Q-channel, with the name of each input and the prefix of its handshake; gives by name what is high
+        while that input may be taken. What was taken and is not answered is ``open_``."""
+        m.submodules.quiescence = quiescence = Quiescence()
+        offers = {name: self.port(f"{prefix}valid") for name, prefix in inputs.items()}
+        takes: dict[str, Value] = {}
+        for name, prefix in inputs.items():
+            # What the engine has seen is taken, although it closes.
+            held = Signal(name=f"{name}_held")
+            takes[name] = self.open & (~quiescence.closed | held)
+            m.d.sync += held.eq(takes[name] & offers[name] & ~self.port(f"{prefix}ready"))
+        seen = Cat(takes[name] & offers[name] for name in inputs).any()
+        active = Signal()
+        m.d.sync += active.eq(working | pending | open_)
+        m.d.comb += [
+            quiescence.request_n.eq(self.port("qreqn")),
+            quiescence.working.eq(working),
+            quiescence.taking.eq(seen | open_),
+            quiescence.pending.eq(pending),
+            self.port("qacceptn").eq(quiescence.accept_n & self.open),
+            self.port("qdeny").eq(quiescence.deny & self.open),
+            self.port("qactive").eq((active | Cat(offers.values()).any()) & self.open),
+        ]
+        return takes
 
     def _connect_axi(self, m: Module, name: str, read: ReadPort, write: WritePort) -> None:
         """Connects an AXI4 port, ``m_axi_`` and ``name``."""
@@ -245,9 +283,26 @@ class Engine(_AxiShell):
             m.d.sync += self.irq.eq(registers.irq)
         else:
             m.d.comb += self.irq.eq(registers.irq & self.open)
-        for channel in ("aw", "w", "ar", "b", "r"):
-            self._connect_lite(m, registers.bus, channel, request=channel in ("aw", "w", "ar"))
+        takes: dict[str, Value] = dict.fromkeys(_LITE_REQUESTS, self.open)
+        if self.config.quiescence:
+            inputs = {channel: f"s_axil_{channel}" for channel in _LITE_REQUESTS}
+            takes = self._connect_quiescence(m, inputs, engine.working, engine.pending, self._accesses(m))
+        for channel in (*_LITE_REQUESTS, "b", "r"):
+            self._connect_lite(m, registers.bus, channel, takes.get(channel))
         return m
+
+    def _accesses(self, m: Module) -> Value:
+        """Whether an access to a register is open at the port."""
+        counts = []
+        for request, answer in _LITE_REQUESTS.items():
+            # No more are open than slices and the register block take.
+            counts.append(count := Signal(4, name=f"open_{request}"))
+            begins, ends = (
+                self.port(f"s_axil_{channel}valid") & self.port(f"s_axil_{channel}ready")
+                for channel in (request, answer)
+            )
+            m.d.sync += count.eq(count + begins - ends)
+        return Cat(counts).any()
 
     def _sideband(self, port: str, channel: str, id: Value) -> Mapping[str, Value]:
         if not self.config.sideband_registers:
@@ -267,18 +322,20 @@ class Engine(_AxiShell):
             for name in fields
         }
 
-    def _connect_lite(self, m: Module, bus: wiring.PureInterface, channel: str, *, request: bool) -> None:
-        """A channel of AXI4-Lite: a ``request`` into the register block, or a response out of it."""
+    def _connect_lite(self, m: Module, bus: wiring.PureInterface, channel: str, takes: Value | None) -> None:
+        """A channel of AXI4-Lite: a request into the register block while it ``takes`` any, or a response out of it."""
+        request = takes is not None
         fields = _LITE_FIELDS[channel]
         inner = {name: getattr(bus, f"{channel}{name}") for name in (*fields, "valid", "ready")}
         outer = {name: self.port(f"s_axil_{channel}{name}") for name in inner}
         source, sink = (outer, inner) if request else (inner, outer)
         if self.slices_in if request else self.slices_out:
             m.submodules[f"registers_{channel}_slice"] = buffer = SkidBuffer(_layout(inner, fields))
-            _pass_on(m, source, _signals(buffer.input, fields))
+            gate = takes if request and self.config.quiescence else Const(1)
+            _pass_on(m, source, _signals(buffer.input, fields), offers=gate, takes=gate)
             _pass_on(m, _signals(buffer.output, fields), sink)
         elif request:
-            _pass_on(m, source, sink, takes=self.open)
+            _pass_on(m, source, sink, offers=takes if self.config.quiescence else 1, takes=takes)
         else:
             _pass_on(m, source, sink, offers=self.open)
 
@@ -295,14 +352,33 @@ class BareEngine(_AxiShell):
         for window in ("dev_window", "host_window"):
             for edge in ("base", "limit"):
                 m.d.comb += getattr(core, window)[edge].eq(self.port(f"{window}_{edge}"))
+        takes: dict[str, Value] = {}
+        if self.config.quiescence:
+            inputs = {name: f"s_{name}_descriptor_t" for name in CHANNELS}
+            waiting = Cat(self.port(f"{prefix}valid") for prefix in inputs.values()).any()
+            takes = self._connect_quiescence(m, inputs, self._working(core), waiting, C(0))
         for name in CHANNELS:
-            self._connect_channel(m, name, getattr(core, name))
+            self._connect_channel(m, name, getattr(core, name), takes.get(name))
         return m
 
-    def _connect_channel(self, m: Module, name: str, channel: wiring.PureInterface) -> None:
+    def _working(self, core: EngineCore) -> Value:
+        """Whether a descriptor is in flight, or in a slice, or its completion not taken."""
+        channels = [(name, getattr(core, name)) for name in CHANNELS]
+        return Cat(
+            *(channel.status.busy | channel.requests.valid for _, channel in channels),
+            *(self.port(f"m_{name}_completion_tvalid") for name, _ in channels),
+        ).any()
+
+    def _connect_channel(
+        self, m: Module, name: str, channel: wiring.PureInterface, takes: Value | None
+    ) -> None:
         requests = self._before(m, f"{name}_descriptor", channel.requests)
         completion = self._after(m, f"{name}_completion", channel.completion)
-        self.accept(m, f"s_{name}_descriptor", requests, registered=self.slices_in)
+        if takes is not None:
+            given, taken = (self.port(f"s_{name}_descriptor_{signal}") for signal in ("tvalid", "tready"))
+            m.d.comb += [requests.valid.eq(given & takes), taken.eq(requests.ready & takes)]
+        else:
+            self.accept(m, f"s_{name}_descriptor", requests, registered=self.slices_in)
         self.offer(m, f"m_{name}_completion", completion, registered=self.slices_out)
         given = self.port(f"s_{name}_descriptor_tdata")
         if self.config.dimensions:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In
+from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
 from cdma.hdl.axi.ports import connect_ports
@@ -51,6 +51,8 @@ class ManagedEngine(wiring.Component):
         Where it is given, parts of the engine have resets of their own: see :func:`.reset_with`.
     ``control``
         The register block.
+    ``working``, ``pending``
+        In an engine with a Q-channel: something is in flight, and a descriptor waits in a ring.
     ``dev_read``, ``dev_write``
         The device port, or an array of them.
     ``host_read``, ``host_write``
@@ -60,7 +62,13 @@ class ManagedEngine(wiring.Component):
     def __init__(self, config: EngineConfig, clock: Signal | None = None) -> None:
         self.config = config
         self.clock = clock
-        super().__init__({"control": In(ControlSignature(config)), **memory_members(config, HOST_ID_BITS)})
+        super().__init__(
+            {
+                "control": In(ControlSignature(config)),
+                **memory_members(config, HOST_ID_BITS),
+                **({"working": Out(1), "pending": Out(1)} if config.quiescence else {}),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -85,6 +93,12 @@ class ManagedEngine(wiring.Component):
         self._connect_registers(m, parts)
         self._connect_channel(m, parts, 0, "offload", parts.offload)
         self._connect_channel(m, parts, 1, "prefetch", parts.prefetch)
+        if config.quiescence:
+            busy = [half.status.busy | half.status.aborting for half in (control.offload, control.prefetch)]
+            m.d.comb += [
+                self.working.eq(Cat(*busy, control.resetting, parts.rings.timing).any()),
+                self.pending.eq(parts.rings.pending),
+            ]
 
         with m.If(control.soft_reset):
             m.d.sync += control.resetting.eq(1)

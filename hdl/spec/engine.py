@@ -98,6 +98,8 @@ class EngineConfig:
         True for windows that are open after a reset; otherwise the engine reaches nothing until software opens them.
     ``smallest_memory``
         Bits of the smallest memory: what would have fewer is flip-flops, as an ASIC has no use for a macro of a few words.
+    ``quiescence``
+        True for a Q-channel, by which a clock or power controller asks whether the engine is at rest.
     ``lossy``
         The type of the numbers that an error-bounded stage makes integers of, as wide as words, where a descriptor has a
         step: ``"fp32"``, ``"bf16"`` or ``"fp16"``; or ``"none"`` for no stage. See docs/lossy.md.
@@ -190,6 +192,9 @@ class EngineConfig:
         allowed=range((1 << 20) + 1),
         why="0 leaves every memory one",
         metavar="BITS",
+    )
+    quiescence: bool = setting(
+        False, "with a Q-channel: a controller asks before it takes the clock or the power"
     )
     lossy: str = setting(
         LOSSY[0],
@@ -395,6 +400,7 @@ class EngineConfig:
                 if self.smallest_memory
                 else {}
             ),
+            **({"quiescence": "asked for by a Q-channel"} if self.quiescence else {}),
             **({"crc": "CRC-32C of raw bytes"} if self.crc else {}),
             **self._describe_lossy(),
             **({"shapes": f"dimensions above the row: {self.dimensions}"} if self.dimensions else {}),

@@ -51,6 +51,16 @@ def _with_sideband(design: Design) -> bool:
     return bool(design.config.sideband_registers)
 
 
+def _quiescent(design: Design) -> bool:
+    """with a Q-channel"""
+    return bool(design.config.quiescence)
+
+
+def _quiescent_rings(design: Design) -> bool:
+    """with a Q-channel, and rings"""
+    return bool(design.config.quiescence and design.config.registers)
+
+
 def _protected(design: Design) -> bool:
     """with a right that accesses to registers must have"""
     return bool(design.config.register_protection != PROTECTIONS[0])
@@ -291,6 +301,18 @@ _REGISTERS = (
         _protected,
     ),
     TestPoint(
+        "quiescence",
+        "requests for quiescence at rest and at random moments of transfers; descriptors and accesses while it lasts",
+        "an answer in time, no transaction open when it accepts, nothing taken until it runs again, and nothing lost",
+        _quiescent,
+    ),
+    TestPoint(
+        "quiescence_of_rings",
+        "requests while what is fetched is in flight, an interrupt waits for its time, or descriptors wait",
+        "accepted when the completion is written and the interrupt has come; denied while descriptors wait",
+        _quiescent_rings,
+    ),
+    TestPoint(
         "silent_host",
         "a host that falls silent under a fetch, and under the write of a completion",
         "error register and interrupt, a halt, and nothing lost after it",
@@ -325,6 +347,7 @@ ENGINE_PLAN = TestPlan(
             "registers",
             "sideband",
             "rights",
+            "quiescence",
         )
     ),
     points=(*_CHANNELS, *_REGISTERS),

@@ -17,6 +17,8 @@ __all__ = ["Control", "register_control", "stream_control"]
 _CHANNELS = ("offload", "prefetch")
 #: Registers that a descriptor or a completion takes.
 _WORDS = RECORD_BYTES // REGISTER_BYTES
+#: The request of the Q-channel, where there is one, while the engine is to run.
+_RUNNING = {"qreqn": 1}
 
 
 @dataclass(frozen=True)
@@ -164,8 +166,12 @@ def register_control(ports: Sequence[Port], registers: RegisterMap, vectors: Tra
         to_offload=push.field("submit.offload").mask,
         to_prefetch=push.field("submit.prefetch").mask,
     )
-    inputs = [port.name for port in ports if port.direction == "input" and port.name.startswith("s_axil_")]
-    begins = {"wstrb": 0b1111, "prot": USUAL_PROT}
+    inputs = [
+        port.name
+        for port in ports
+        if port.direction == "input" and port.name.startswith(("s_axil_", *_RUNNING))
+    ]
+    begins = {"wstrb": 0b1111, "prot": USUAL_PROT, **_RUNNING}
     return Control(
         text,
         {name: next((value for end, value in begins.items() if name.endswith(end)), 0) for name in inputs},
@@ -218,7 +224,7 @@ def _idle(ports: Sequence[Port], vectors: TransferVectors) -> Iterator[tuple[str
     for port in ports:
         if port.direction == "output" or port.name.startswith(("m_axi_", "aclk", "aresetn")):
             continue
-        value = 0
+        value = _RUNNING.get(port.name, 0)
         if port.name.endswith("_window_limit"):
             value = (1 << port.width) - 1
         elif port.name.endswith("_values") and vectors.table:

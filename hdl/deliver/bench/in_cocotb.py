@@ -142,7 +142,7 @@ async def a_tensor_goes_there_and_comes_back(dut):
         memory(dut, port, device)
     memory(dut, "host", host)
     bus = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.aclk, dut.aresetn, reset_active_level=False)
-    dut.aresetn.value = 0
+{levels}    dut.aresetn.value = 0
     Clock(dut.aclk, 10, "ns").start()
     await ClockCycles(dut.aclk, 8)
     dut.aresetn.value = 1
@@ -261,6 +261,7 @@ def _engine(block: Block, config: EngineConfig) -> str:
         back=home.descriptor["destination"] - vectors.device.base,
         mode="FVC" if vectors.table else "ZVC",
         words=len(vectors.data[away.source]) * 8 // config.format.word_bits,
+        levels="    dut.qreqn.value = 1\n" if config.quiescence else "",
     )
     return _whole(block, what, text)
 

@@ -57,15 +57,21 @@ class Coalescer(wiring.Component):
 
     ``changes``
         All that is written into the memory of registers. A new time takes effect with the next look at it.
+    ``waiting``
+        In an engine with a Q-channel: an interrupt comes when its time has passed.
     """
 
     def __init__(self, config: EngineConfig) -> None:
         self.registers = register_map(config)
+        self.quiescence = config.quiescence
+        #: The limit of a channel's time, when it was looked at last, was one.
+        self.timed = Signal(len(CHANNELS))
         self.waited = Memory(shape=8, depth=_ROUND, init=[])
         super().__init__(
             {
                 "changes": In(ChangeLayout(len(self.registers.kept))),
                 **{name: In(Coalescing()) for name in CHANNELS},
+                **({"waiting": Out(1)} if config.quiescence else {}),
             }
         )
 
@@ -150,6 +156,9 @@ class Coalescer(wiring.Component):
         limited = Signal()
         over = Signal()
         over_number = Signal.like(summed.number)
+        if self.quiescence:
+            with m.If(summed.last):
+                m.d.sync += self.timed.bit_select(summed.number, 1).eq(limited)
         m.d.comb += [
             less.eq(summed.total[:8] - summed.limit - (borrow & ~summed.first)),
             limited.eq((summed.limit != 0) | (some & ~summed.first)),
@@ -166,6 +175,8 @@ class Coalescer(wiring.Component):
     def _interrupt(self, m: Module, look: _Look, running: Signal, over: Signal, over_number: Signal) -> None:
         """Counts the events of each channel, up to its interrupt."""
         _, number, first, _ = look
+        if self.quiescence:
+            m.d.comb += self.waiting.eq((running & self.timed).any())
         for index, name in enumerate(CHANNELS):
             channel = getattr(self, name)
             events = Signal(8, name=f"{name}_events")

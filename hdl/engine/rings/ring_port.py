@@ -44,6 +44,8 @@ class RingPort:
         High once the error of that completion is in the registers.
     ``error``
         High while the registers hold an error.
+    ``behind``
+        High while the ring has descriptors that are not fetched yet.
     """
 
     def __init__(self, config: EngineConfig, index: int, name: str, rings: wiring.Component) -> None:
@@ -62,6 +64,7 @@ class RingPort:
         self.shown = Signal(name=f"{name}_shown")
         self.own_logged = Signal(name=f"{name}_logged")
         self.error = Signal(name=f"{name}_error")
+        self.behind = Signal(name=f"{name}_behind")
 
     def take_descriptors(self, m: Module, r: stream.Interface) -> None:
         """Gives the fetcher the beats of its ID."""
@@ -222,10 +225,9 @@ class RingPort:
         ]
 
     def _status(self, m: Module, sequencer: Sequencer, mine: Value) -> None:
-        """``busy`` is high also while the ring has descriptors that are not fetched yet."""
+        """``busy`` is high also while the ring is ``behind``."""
         fetcher, control = self.fetcher, self.control
-        behind = Signal(name=f"{self.name}_behind")
-        m.d.sync += behind.eq(control.ring.enable & (control.ring.tail != control.ring.head))
+        m.d.sync += self.behind.eq(control.ring.enable & (control.ring.tail != control.ring.head))
         m.d.comb += [
             self.rings.busy[self.index].eq(
                 control.push
@@ -234,7 +236,7 @@ class RingPort:
                 | fetcher.arrived
                 | self.completions.in_flight
                 | (sequencer.busy & mine)
-                | behind
+                | self.behind
             ),
             self.rings.stuck[self.index].eq(self.fetch_watch.stuck | self.send_watch.stuck),
         ]

@@ -39,6 +39,9 @@ class Rings(wiring.Component):
     """Gives ``offload`` and ``prefetch`` the descriptors of their rings and those that are pushed, which go first,
     and writes their completions into the rings or, while these are not enabled, into the registers.
 
+    ``pending``, ``timing``
+        In an engine with a Q-channel: a ring has descriptors that are not fetched yet, or one is pushed; and an interrupt
+        comes when its time has passed.
     ``stop``
         While high, no job begins.
     ``stopped``
@@ -74,6 +77,7 @@ class Rings(wiring.Component):
                 "stuck": Out(2),
                 "stop": In(1),
                 "stopped": Out(1),
+                **({"pending": Out(1), "timing": Out(1)} if config.quiescence else {}),
             }
         )
 
@@ -109,6 +113,11 @@ class Rings(wiring.Component):
         conclusion = self._conclude(m, sequencer, ports, slot, asking, writer)
         m.submodules.coalescer = coalescer = Coalescer(self.config)
         m.d.comb += coalescer.changes.eq(self.changes)
+        if self.config.quiescence:
+            m.d.comb += [
+                self.pending.eq(Cat(port.behind | port.control.push for port in ports).any()),
+                self.timing.eq(coalescer.waiting),
+            ]
         for port in ports:
             port.conclude(m, sequencer, conclusion, getattr(coalescer, port.name))
         in_flight = Cat(

@@ -90,8 +90,18 @@ SHAPES = {
             sideband_registers=True,
             register_protection="privileged",
             smallest_memory=1000,
+            quiescence=True,
         ),
-        ["ring_errors", "watchdog", "hard_resets", "soft_resets", "sideband", "rights"],
+        [
+            "ring_errors",
+            "watchdog",
+            "hard_resets",
+            "soft_resets",
+            "sideband",
+            "rights",
+            "quiescence",
+            "quiescence_of_rings",
+        ],
     ),
     "to-a-byte": (TO_A_BYTE, ["capacity", "corrupt"]),
     "to-a-word": (dataclasses.replace(NARROW, alignment="word", registers=False), ["capacity", "corrupt"]),
@@ -130,8 +140,8 @@ SHAPES = {
         ["watchdog", "hard_resets", "soft_resets", "sideband", "rights"],
     ),
     "slices-of-outputs": (
-        dataclasses.replace(SMALL, register_slices="out", registers=False, crc=True),
-        ["bus_errors", "crc", "hard_resets"],
+        dataclasses.replace(SMALL, register_slices="out", registers=False, crc=True, quiescence=True),
+        ["bus_errors", "crc", "hard_resets", "quiescence"],
     ),
 }
 #: Those of every run: each width of words, ports wider and narrower than the codec, each stage behind a channel, several

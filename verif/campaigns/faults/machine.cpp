@@ -226,6 +226,8 @@ static void cycle(Vtop &t) {
 static void reset(Vtop &t, uint64_t cycles) {
     t.aresetn = 0;
     t.s_axil_awvalid = t.s_axil_wvalid = t.s_axil_arvalid = 0;
+    // No controller asks for quiescence.
+    RUNS;
     // Privileged and secure.
     t.s_axil_awprot = t.s_axil_arprot = 1;
     fault_port = NEVER;

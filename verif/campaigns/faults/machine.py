@@ -249,4 +249,6 @@ def _main(design: EngineDesign) -> str:
     config = design.config
     managers = [f"X({name}, 0)" for name in config.dev_ports] + ["X(host, 1)"]
     text = (files(__package__) / "machine.cpp").read_text()
-    return f"#define MANAGERS(X) {' '.join(managers)}\n#define RULES {design.top}__DOT__{PREFIX}\n{text}"
+    runs = "t.qreqn = 1" if design.config.quiescence else ""
+    head = f"#define RUNS {runs}\n#define RULES {design.top}__DOT__{PREFIX}\n"
+    return f"{head}#define MANAGERS(X) {' '.join(managers)}\n{text}"

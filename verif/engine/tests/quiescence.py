@@ -1,0 +1,110 @@
+"""What a controller is answered when it asks for quiescence, before it takes the clock or the power."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cocotb
+
+from cdma.hdl.engine.control.quiescence import SETTLING_CYCLES
+from cdma.verif.engine.bench import CHANNELS, EngineBench
+from cdma.verif.engine.context import engine_test
+from cdma.verif.engine.ring import RingBench
+
+__all__: list[str] = []
+
+#: Cycles of the synchronizer and of the states beside those that settle.
+_STATES = 8
+#: Cycles of an interrupt's time, and after them until it comes: a look at the time takes up to 16.
+_TIME, _LOOK = 300, 24
+
+
+def _pin(bench: EngineBench, name: str) -> int:
+    return int(getattr(bench.dut, name).value)
+
+
+async def _asked(bench: EngineBench, most: int) -> bool:
+    """Asks, and gives whether the engine is quiescent; the answer takes at most so many cycles beside its own."""
+    bench.dut.qreqn.value = 0
+    for _ in range(most + 2 * SETTLING_CYCLES + _STATES):
+        await bench.after(1)
+        accepts, denies = not _pin(bench, "qacceptn"), _pin(bench, "qdeny")
+        assert not (accepts and denies), "a request is accepted and denied"
+        if accepts or denies:
+            assert not accepts or not bench.rules_of_axi.busy(), "accepted with a transaction open"
+            bench.checks += 1
+            return accepts
+    raise AssertionError(f"no answer to a request in {most} cycles beside its own")
+
+
+async def _released(bench: EngineBench) -> None:
+    """Takes the request back, and waits until the engine runs."""
+    bench.dut.qreqn.value = 1
+    await bench.after(_STATES)
+    assert _pin(bench, "qacceptn"), "quiescent without a request"
+    assert not _pin(bench, "qdeny"), "a denial without a request"
+
+
+@engine_test
+async def quiescence(bench: EngineBench, budget: int) -> None:
+    """At rest it accepts, and then takes nothing until it runs again. Amid transfers it denies or lets them end."""
+    for channel in CHANNELS:
+        await bench.channels[channel].enable()
+    answers: dict[bool, int] = {True: 0, False: 0}
+    for number in range(max(12, budget // 10)):
+        channel = CHANNELS[number % 2]
+        bench.pauses()
+        await bench.after(SETTLING_CYCLES)
+        made = [bench.any_transfer(channel, bench.rng.randint(1, 400)) for _ in range(3)]
+        at_rest = number < 4
+        if at_rest:
+            assert await _asked(bench, 200), "denied at rest"
+            assert not _pin(bench, "qactive"), "active at rest"
+        job: Any = cocotb.start_soon(bench.blame(bench.run(channel, made)))
+        if not at_rest:
+            await bench.after(bench.rng.randint(0, 600))
+            answers[await _asked(bench, 20000)] += 1
+        elif number % 2:
+            await bench.after(2 * SETTLING_CYCLES)
+        if not _pin(bench, "qacceptn") and (at_rest and number % 2):
+            assert _pin(bench, "qactive"), "what waits is not seen"
+            assert not job.done(), "something was taken in quiescence"
+        await _released(bench)
+        await job
+    bench.notes["quiescent"], bench.notes["denied"] = answers[True], answers[False]
+
+
+@engine_test
+async def quiescence_of_rings(bench: RingBench, budget: int) -> None:
+    """What is fetched ends and is reported before it accepts, an interrupt that waits for its time comes, and a doorbell is
+    a denial."""
+    for channel in CHANNELS:
+        ring = bench.rings[channel]
+        bench.pauses(0.3)
+        await ring.enable()
+        await bench.poke(f"{channel}.irq_enable", completion=1)
+        for count, time in ((1, 0), (2, _TIME), (2, 0)):
+            await bench.poke(f"{channel}.coalesce_count", value=count)
+            await bench.poke(f"{channel}.coalesce_cycles", value=time)
+            made = bench.transfer(channel, 300, interrupt=1)
+            await ring.submit([made.record()])
+            while await bench.peek(f"{channel}.ring_head") != await bench.peek(f"{channel}.ring_tail"):
+                pass
+            assert await _asked(bench, 20000), "denied although nothing waits"
+            assert ring.arrived() == 1, "accepted before a completion was written"
+            assert _pin(bench, "irq") == (count == 1 or time != 0), "accepted before an interrupt came"
+            await _released(bench)
+            bench.check(channel, made, await ring.next())
+            await bench.poke(f"{channel}.irq_status", completion=1)
+            await bench.after(_LOOK)
+        await bench.poke(f"{channel}.irq_enable")
+        await bench.poke(f"{channel}.coalesce_count", value=0)
+        more = [bench.transfer(channel, 200) for _ in range(ring.size)]
+        bench.memory["host"].frozen = True
+        await ring.submit([each.record() for each in more])
+        assert not await _asked(bench, 0), "accepted although descriptors wait"
+        bench.memory["host"].frozen = False
+        await _released(bench)
+        for each in more:
+            bench.check(channel, each, await ring.next())
+        await ring.disable()

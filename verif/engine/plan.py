@@ -313,6 +313,12 @@ _REGISTERS = (
         _quiescent_rings,
     ),
     TestPoint(
+        "quiescence_of_registers",
+        "accesses to registers about when a request is answered, under back-pressure",
+        "answered before the engine accepts, or waiting until it runs again",
+        _quiescent_rings,
+    ),
+    TestPoint(
         "silent_host",
         "a host that falls silent under a fetch, and under the write of a completion",
         "error register and interrupt, a halt, and nothing lost after it",

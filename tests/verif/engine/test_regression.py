@@ -101,6 +101,7 @@ SHAPES = {
             "rights",
             "quiescence",
             "quiescence_of_rings",
+            "quiescence_of_registers",
         ],
     ),
     "to-a-byte": (TO_A_BYTE, ["capacity", "corrupt"]),

@@ -10,6 +10,7 @@ from cdma.hdl.engine.control.quiescence import SETTLING_CYCLES
 from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.ring import RingBench
+from cdma.verif.engine.rule_book import REGISTERS
 
 __all__: list[str] = []
 
@@ -31,7 +32,10 @@ async def _asked(bench: EngineBench, most: int) -> bool:
         accepts, denies = not _pin(bench, "qacceptn"), _pin(bench, "qdeny")
         assert not (accepts and denies), "a request is accepted and denied"
         if accepts or denies:
-            assert not accepts or not bench.rules_of_axi.busy(), "accepted with a transaction open"
+            if accepts:
+                # What is offered to the registers waits, and is no access yet.
+                open_ports = set(bench.rules_of_axi.busy()) - {REGISTERS}
+                assert not open_ports, f"accepted with a transaction open on {open_ports}"
             bench.checks += 1
             return accepts
     raise AssertionError(f"no answer to a request in {most} cycles beside its own")
@@ -108,3 +112,34 @@ async def quiescence_of_rings(bench: RingBench, budget: int) -> None:
         for each in more:
             bench.check(channel, each, await ring.next())
         await ring.disable()
+
+
+@engine_test
+async def quiescence_of_registers(bench: RingBench, budget: int) -> None:
+    """A register that is read or written about when the engine closes is answered before it accepts, or waits."""
+
+    async def access(cycles: int, reads: bool) -> None:
+        await bench.after(cycles)
+        if reads:
+            await bench.peek("engine.status")
+        else:
+            await bench.poke("engine.watchdog", value=0)
+
+    bench.pauses(0.0)
+    # Answers wait longer than the engine settles.
+    bench.bus.pauses.r = bench.bus.pauses.b = 0.97
+    for number in range(max(60, budget // 5)):
+        await bench.after(SETTLING_CYCLES)
+        delay = bench.rng.randint(SETTLING_CYCLES - 8, 2 * SETTLING_CYCLES + _STATES)
+        job: Any = cocotb.start_soon(bench.blame(access(delay, bool(number % 2))))
+        if await _asked(bench, 0):
+            for _ in range(SETTLING_CYCLES):
+                answers = [_pin(bench, f"s_axil_{channel}valid") for channel in ("r", "b")]
+                assert not any(answers), "accepted amid an access"
+                await bench.after(1)
+        await _released(bench)
+        await job
+    bench.pauses(0.0)
+    for channel in CHANNELS:
+        await bench.rings[channel].enable()
+        await bench.run(channel, [bench.transfer(channel, 100)])

@@ -55,7 +55,12 @@ def _measured(package: Path) -> dict[str, Any]:
     busy, told = _cdma(package, "verify", "engine", "--jobs", "1", "--json")
     ran = json.loads(told)
     counts = {"cycles": ran["cycles"], "bench_checks": ran["checks"], "bench_tests": len(ran["tests"])}
-    return {"generation_seconds": seconds, **lines, "regression_seconds": busy, **counts}
+    return {
+        "generation_seconds": round(seconds, 2),
+        **lines,
+        "regression_seconds": round(busy, 2),
+        **counts,
+    }
 
 
 def _at(revision: str, measure: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:

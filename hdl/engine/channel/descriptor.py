@@ -4,17 +4,26 @@ from amaranth.lib import data
 
 from cdma.hdl.blocks.named_values import NamedValues
 from cdma.hdl.engine.shapes.layout import ShapeLayout
-from cdma.hdl.spec.records import RecordField, RecordOptions, Status, completion_fields, descriptor_fields
+from cdma.hdl.spec.records import (
+    Mode,
+    RecordField,
+    RecordOptions,
+    Status,
+    completion_fields,
+    descriptor_fields,
+)
 
 __all__ = ["Completion", "Descriptor", "Request", "StatusShape"]
 
-_STATUS_BITS = 8
+_MODE_BITS = _STATUS_BITS = 8
 #: A :class:`~cdma.hdl.spec.records.Status` in hardware.
 StatusShape = NamedValues(_STATUS_BITS, "Status", Status)
+#: The fields whose values have names.
+_NAMED = {"status": StatusShape, "mode": NamedValues(_MODE_BITS, "Mode", Mode)}
 
 
 def _members(record: tuple[RecordField, ...]) -> dict[str, int | NamedValues]:
-    return {field.name: StatusShape if field.name == "status" else field.bits for field in record}
+    return {field.name: _NAMED.get(field.name, field.bits) for field in record}
 
 
 class Descriptor(data.StructLayout):

@@ -17,7 +17,8 @@ def what(subject: Subject) -> Line:
     """The kind of block, and what it does with its parameters."""
     block = subject.made.block
     facts = Table(("figure", "value"), list(block.facts.items()))
-    answer = f"`{block.name}`, a {block.title}, made by cdma {block.version}."
+    article = "an" if block.title[0] in "aeiou" else "a"
+    answer = f"`{block.name}`, {article} {block.title}, made by cdma {block.version}."
     return subject.shown("what", "What it is", [subject.command("generate")], answer, facts)
 
 

@@ -27,7 +27,8 @@ _BAD = _COLUMNS[-4:]
 _DESCRIPTION = (
     "Put faults in front of an engine between two memories, one at a time. responses: each response of each transfer is "
     "SLVERR or DECERR. stalls: each channel of each port stops for ever before each transfer. aborts, resets: in each "
-    "cycle. streams: corrupted compressed streams, judged by what the golden model says of them. Counts are kept, so that "
+    "cycle. memories: flipped bits in every memory of the engine, with --memories-protect secded if it has no checks. "
+    "streams: corrupted compressed streams, judged by what the golden model says of them. Counts are kept, so that "
     "an interrupted campaign continues. The status is 1 if anything was reported wrongly, silent, hung or written outside."
 )
 
@@ -43,7 +44,7 @@ def register(subparsers: Any) -> None:
         "campaigns",
         nargs="*",
         metavar="CAMPAIGN",
-        help="responses, stalls, aborts, resets, streams or hostile (default: all)",
+        help="responses, stalls, aborts, resets, memories, streams or hostile (default: all)",
     )
     parser.add_argument(
         "--count",

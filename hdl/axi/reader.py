@@ -102,7 +102,12 @@ class AxiReader(wiring.Component):
             # For the other end of the buffer: the word of its first beat that a packet begins with.
             m.submodules.shifts = shifts = Fifo(exact_log2(shape.lanes), parts, reserved=True)
         m.submodules.store = store = Fifo(
-            stored_shape, shape.buffer, reserved=True, pipelined=shape.pipelined, late_valid=True
+            stored_shape,
+            shape.buffer,
+            reserved=True,
+            pipelined=shape.pipelined,
+            late_valid=True,
+            of_data=True,
         )
         pulses = _Pulses(*(Signal(name=name) for name in _Pulses._fields))
         self._request(m, pulses, opened, shifts)

@@ -125,7 +125,9 @@ class AxiWriter(wiring.Component):
         in_flight = 1 << (shape.outstanding - 1).bit_length()
         stored = StoredBeat(shape)
         return _Queues(
-            store=Fifo(stored, shape.buffer, reserved=True, pipelined=shape.pipelined, late_ready=True),
+            store=Fifo(
+                stored, shape.buffer, reserved=True, pipelined=shape.pipelined, late_ready=True, of_data=True
+            ),
             bursts=Fifo(Burst(shape), _BURSTS, reserved=True, ahead=shape.pipelined),
             lengths=Fifo(range(shape.burst), 2),
             opened=Fifo(opened, in_flight),

@@ -27,6 +27,8 @@ class Fifo(wiring.Component):
     ``late_valid``, ``late_ready``
         ``valid`` of the input, or ``ready`` of the output, may arrive late in the cycle: its index is a
         :class:`.WideCounter`, which takes a few flip-flops more.
+    ``of_data``
+        Its memory is a :class:`~cdma.hdl.blocks.ring_memory.DataMemory`.
     ``empty``
         High while there is no entry, neither in the memory nor in the registers after it.
     ``level``
@@ -43,6 +45,7 @@ class Fifo(wiring.Component):
         ahead: bool = False,
         late_valid: bool = False,
         late_ready: bool = False,
+        of_data: bool = False,
     ) -> None:
         self.shape = shape
         self.depth = depth
@@ -51,6 +54,7 @@ class Fifo(wiring.Component):
         self.ahead = ahead or pipelined
         self.late_valid = late_valid
         self.late_ready = late_ready
+        self.of_data = of_data
         super().__init__(
             {
                 "input": In(stream.Signature(shape, always_ready=reserved)),
@@ -62,7 +66,7 @@ class Fifo(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        ring = RingMemory(m, self.shape, self.depth, block_ram=self.pipelined)
+        ring = RingMemory(m, self.shape, self.depth, block_ram=self.pipelined, of_data=self.of_data)
         read = self._leave(m)
         more = Signal()
         if not self.reserved:

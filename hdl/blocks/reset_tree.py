@@ -1,14 +1,17 @@
 """Resets that come from a flip-flop for each part of a design."""
 
-from amaranth.hdl import ClockDomain, DomainRenamer, Module, ResetInserter, Signal, Value
-from amaranth.lib import wiring
+from typing import TypeVar
+
+from amaranth.hdl import ClockDomain, DomainRenamer, Elaboratable, Module, ResetInserter, Signal, Value
 
 __all__ = ["reset_with"]
 
+_Component = TypeVar("_Component", bound=Elaboratable)
+
 
 def reset_with(
-    m: Module, name: str, component: wiring.Component, clear: Value, clock: Signal | None = None
-) -> wiring.Component:
+    m: Module, name: str, component: _Component, clear: Value, clock: Signal | None = None
+) -> _Component:
     """Gives ``component`` as a submodule that is reset by ``clear`` too.
 
     ``clock``

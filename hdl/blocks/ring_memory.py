@@ -6,7 +6,11 @@ from amaranth.lib.memory import Memory
 
 from .memory_styles import BLOCK_RAM
 
-__all__ = ["RingMemory"]
+__all__ = ["DataMemory", "RingMemory"]
+
+
+class DataMemory(Memory):
+    """A memory of data: what is in it decides on no address, no length and no order of anything else."""
 
 
 class RingMemory:
@@ -16,6 +20,8 @@ class RingMemory:
         Number of entries, a power of two.
     ``block_ram``
         Puts the memory into an FPGA's block RAM.
+    ``of_data``
+        The memory is a :class:`DataMemory`.
     ``write``, ``read``
         Ports of the memory. The read port is clocked and not transparent.
     ``reads``
@@ -25,9 +31,11 @@ class RingMemory:
         address: a full memory and an empty one differ in that bit alone.
     """
 
-    def __init__(self, m: Module, shape: ShapeLike, depth: int, *, block_ram: bool = False) -> None:
+    def __init__(
+        self, m: Module, shape: ShapeLike, depth: int, *, block_ram: bool = False, of_data: bool = False
+    ) -> None:
         assert depth.bit_count() == 1, depth
-        m.submodules.memory = memory = Memory(
+        m.submodules.memory = memory = (DataMemory if of_data else Memory)(
             shape=shape, depth=depth, init=[], attrs=BLOCK_RAM if block_ram else {}
         )
         write, read = memory.write_port(), memory.read_port(domain="sync")

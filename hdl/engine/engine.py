@@ -9,6 +9,7 @@ from amaranth.lib import data, stream, wiring
 
 from cdma.hdl.axi.address_first import AddressFirst
 from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
+from cdma.hdl.blocks.coded_memory import MemoryCoding, elaborated
 from cdma.hdl.blocks.skid_buffer import SkidBuffer, slice_after, slice_before
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus
 from cdma.hdl.engine.control.quiescence import Quiescence
@@ -27,6 +28,8 @@ from .managed import HOST_ID_BITS, OFFLOAD_RING_ID, PREFETCH_RING_ID, ManagedEng
 __all__ = ["BareEngine", "Engine", "engine_ports", "engine_shell"]
 
 _DEV_ID_BITS = 1
+#: Words of the deepest memory that is no buffer of data, and of none of bursts in flight.
+_QUEUES = 128
 
 #: Width and value of what every address says: INCR bursts, no lock.
 _CONSTANTS = {"burst": (2, 0b01), "lock": (1, 0)}
@@ -149,9 +152,20 @@ class _AxiShell(Shell):
         )
         super().__init__(engine_ports(config))
 
-    def _reset(self, m: Module) -> None:
-        """Declares the domain of the engine."""
-        self.add_domain(m, registered=self._resets_inside(), longer=self._clock() is not None)
+    def _reset(self, m: Module, coding: MemoryCoding | None = None) -> None:
+        """Declares the domain of the engine; coded memories are filled before it leaves reset."""
+        filling = None if coding is None else coding.filling
+        self.add_domain(
+            m, registered=self._resets_inside(), longer=self._clock() is not None, holding=filling
+        )
+        if coding is not None:
+            place = Signal.like(coding.place, name="place_to_fill", reset_less=True)
+            fills = Signal(name="fills_memories", init=1, reset_less=True)
+            m.d.comb += [coding.filling.eq(fills), coding.place.eq(place)]
+            with m.If(~self.aresetn):
+                m.d.sync += [place.eq(0), fills.eq(1)]
+            with m.Elif(fills):
+                m.d.sync += [place.eq(place + 1), fills.eq(~place.all())]
 
     def _resets_inside(self) -> bool:
         return self.config.registers and not (self.slices_in or self.slices_out)
@@ -274,9 +288,12 @@ class Engine(_AxiShell):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        self._reset(m)
-        m.submodules.registers = self._registers = registers = RegisterBlock(self.config)
-        m.submodules.engine = engine = ManagedEngine(self.config, self._clock())
+        coding = self._coding()
+        self._reset(m, coding)
+        self._registers = registers = RegisterBlock(self.config)
+        engine = ManagedEngine(self.config, self._clock())
+        m.submodules.registers = registers if coding is None else elaborated(registers, coding)
+        m.submodules.engine = engine if coding is None else elaborated(engine, coding)
         wiring.connect(m, registers.control, engine.control)
         self._connect_memories(m, engine)
         if self.slices_out:
@@ -303,6 +320,15 @@ class Engine(_AxiShell):
             )
             m.d.sync += count.eq(count + begins - ends)
         return Cat(counts).any()
+
+    def _coding(self) -> MemoryCoding | None:
+        """The coding of the memories, if they have one."""
+        config = self.config
+        if not config.coded_memories:
+            return None
+        stripes = config.piece_beats if config.units > 1 else 0
+        deepest = max(config.read_buffer, config.write_buffer, config.outstanding, stripes, _QUEUES)
+        return MemoryCoding(config.memories_protect, deepest, config.smallest_memory)
 
     def _sideband(self, port: str, channel: str, id: Value) -> Mapping[str, Value]:
         if not self.config.sideband_registers:

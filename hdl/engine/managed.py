@@ -2,16 +2,17 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
 from cdma.hdl.axi.ports import connect_ports
 from cdma.hdl.axi.watchdog import Timebase
+from cdma.hdl.blocks.coded_memory import MemoryCoding, elaborated
 from cdma.hdl.blocks.reset_tree import reset_with
 from cdma.hdl.engine.channel.channel import Channel
-from cdma.hdl.engine.channel.interfaces import ChannelControl
+from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl
 from cdma.hdl.engine.control.counters import Counters
 from cdma.hdl.engine.control.interfaces import ControlSignature
 from cdma.hdl.engine.control.windows import StoredWindows
@@ -28,6 +29,8 @@ _IDS = ((0,), (OFFLOAD_RING_ID, PREFETCH_RING_ID))
 HOST_ID_BITS = 2
 #: Cycles of a soft reset where parts are reset one after the other.
 _RESET_CYCLES = 3
+#: Where memories are that both channels depend on.
+_SHARED = "shared"
 
 
 class _Parts(NamedTuple):
@@ -39,6 +42,25 @@ class _Parts(NamedTuple):
     rings: Rings
     windows: StoredWindows
     counters: Counters
+
+
+class _Memories:
+    """The parts of an engine with their memories, which are coded if ``platform`` says so.
+
+    ``parts``
+        The codings of the channels by their names, and that of what they share.
+    """
+
+    def __init__(self, platform: object) -> None:
+        self.coding = platform if isinstance(platform, MemoryCoding) else None
+        self.parts: dict[str, MemoryCoding] = {}
+
+    def built(self, name: str, component: wiring.Component) -> Elaboratable:
+        """A part of that name."""
+        if self.coding is None:
+            return component
+        group = name if name in CHANNELS else _SHARED
+        return elaborated(component, self.parts.setdefault(group, self.coding.part()))
 
 
 class ManagedEngine(wiring.Component):
@@ -85,11 +107,17 @@ class ManagedEngine(wiring.Component):
         )
         m.submodules.timebase = parts.timebase
         m.d.comb += parts.timebase.watchdog_cycles.eq(control.watchdog_cycles)
+        memories = _Memories(platform)
         for name in ("offload", "prefetch", "rings"):
-            m.submodules[name] = reset_with(m, name, getattr(parts, name), clear, self.clock)
-        self._connect_ports(m, parts)
-        m.submodules.windows = parts.windows
-        m.submodules.counters = reset_with(m, "counters", parts.counters, clear, self.clock)
+            built = memories.built(name, getattr(parts, name))
+            m.submodules[name] = reset_with(m, name, built, clear, self.clock)
+        self._connect_ports(m, parts, memories)
+        m.submodules.windows = memories.built("windows", parts.windows)
+        m.submodules.counters = reset_with(
+            m, "counters", memories.built("counters", parts.counters), clear, self.clock
+        )
+        if memories.coding is not None:
+            self._tell_losses(m, parts, memories)
         self._connect_registers(m, parts)
         self._connect_channel(m, parts, 0, "offload", parts.offload)
         self._connect_channel(m, parts, 1, "prefetch", parts.prefetch)
@@ -121,15 +149,31 @@ class ManagedEngine(wiring.Component):
             ]
         return m
 
-    def _connect_ports(self, m: Module, parts: _Parts) -> None:
+    def _tell_losses(self, m: Module, parts: _Parts, memories: _Memories) -> None:
+        """A lost word concerns its channel, while that has a descriptor; both, if it is in what they share."""
+        control, codings = self.control, memories.parts
+        shared_loses = Signal()
+        m.d.comb += shared_loses.eq(codings[_SHARED].loses() | control.register_lost)
+        for name in CHANNELS:
+            channel = getattr(parts, name)
+            loses, lost = Signal(name=f"{name}_loses"), Signal(name=f"{name}_lost")
+            m.d.comb += [loses.eq(codings[name].loses()), channel.lost.eq(lost)]
+            m.d.sync += lost.eq((loses & channel.status.busy) | shared_loses)
+        found = [coding.found() for coding in codings.values()]
+        m.d.comb += [
+            control.word_corrected.eq(Cat(pulse.corrected for pulse in found).any()),
+            control.word_lost.eq(Cat(pulse.lost for pulse in found).any()),
+        ]
+
+    def _connect_ports(self, m: Module, parts: _Parts, memories: _Memories) -> None:
         """Gives the device port to the channels, and the host port to the channels and the rings."""
         config = self.config
         host = (config.host_data_bits, config.host_address_bits)
         offload, prefetch, rings = parts.offload, parts.prefetch, parts.rings
-        m.submodules.host_reads = reads = ReadArbiter(_IDS, *host, HOST_ID_BITS)
-        m.submodules.host_writes = writes = WriteArbiter(
-            _IDS, *host, config.format.moved_bits, HOST_ID_BITS, pipelined=config.pipelined
-        )
+        reads = ReadArbiter(_IDS, *host, HOST_ID_BITS)
+        writes = WriteArbiter(_IDS, *host, config.format.moved_bits, HOST_ID_BITS, pipelined=config.pipelined)
+        m.submodules.host_reads = memories.built("host_reads", reads)
+        m.submodules.host_writes = memories.built("host_writes", writes)
         connect_ports(m, offload.source, self.dev_read)
         connect_ports(m, prefetch.sink, self.dev_write)
         wiring.connect(m, prefetch.source, reads.client_0)

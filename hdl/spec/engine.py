@@ -12,7 +12,7 @@ from .checks import check_choice
 from .codec import CodecConfig, format_from_settings, format_settings, queue_setting
 from .codecs import codec_of
 from .format import Format
-from .protection import PROTECTIONS
+from .protection import MEMORY_CODES, PROTECTIONS
 from .quantisation import NUMBERS, Quantisation
 from .records import RecordOptions
 from .settings import check_settings, own_settings, setting, split_settings
@@ -100,6 +100,9 @@ class EngineConfig:
         Bits of the smallest memory: what would have fewer is flip-flops, as an ASIC has no use for a macro of a few words.
     ``quiescence``
         True for a Q-channel, by which a clock or power controller asks whether the engine is at rest.
+    ``memories_protect``
+        Checks beside the words of memories: ``"secded"`` puts one wrong bit of a word right, and finds two; ``"parity"``
+        does so for all memories but the buffers of data, in whose words it finds one. Or ``"none"``. See docs/security.md.
     ``lossy``
         The type of the numbers that an error-bounded stage makes integers of, as wide as words, where a descriptor has a
         step: ``"fp32"``, ``"bf16"`` or ``"fp16"``; or ``"none"`` for no stage. See docs/lossy.md.
@@ -196,6 +199,12 @@ class EngineConfig:
     quiescence: bool = setting(
         False, "with a Q-channel: a controller asks before it takes the clock or the power"
     )
+    memories_protect: str = setting(
+        MEMORY_CODES[0],
+        f"checks of the words in memories, so that a flipped bit is noticed: {', '.join(MEMORY_CODES)}",
+        allowed=MEMORY_CODES,
+        metavar="CODE",
+    )
     lossy: str = setting(
         LOSSY[0],
         "with an error-bounded stage, which makes words of numbers of this type where a descriptor has a step: "
@@ -278,6 +287,12 @@ class EngineConfig:
         if self.open_windows and not self.registers:
             raise ParameterError(
                 "open_windows is on without registers; it must be off, because the windows are ports that logic drives"
+            )
+
+        if self.coded_memories and not self.registers:
+            raise ParameterError(
+                f"memories_protect is {self.memories_protect!r} without registers; it must be 'none', because a register "
+                "says what was found"
             )
 
     def _check_lossy(self) -> None:
@@ -401,6 +416,7 @@ class EngineConfig:
                 else {}
             ),
             **({"quiescence": "asked for by a Q-channel"} if self.quiescence else {}),
+            **({"memories": f"words with checks, {self.memories_protect}"} if self.coded_memories else {}),
             **({"crc": "CRC-32C of raw bytes"} if self.crc else {}),
             **self._describe_lossy(),
             **({"shapes": f"dimensions above the row: {self.dimensions}"} if self.dimensions else {}),
@@ -424,6 +440,11 @@ class EngineConfig:
     def write_buffer(self) -> int:
         """Beats of a writer's buffer."""
         return self.write_buffer_beats or 4 * self.burst_beats
+
+    @property
+    def coded_memories(self) -> bool:
+        """Whether words in memories have checks."""
+        return self.memories_protect != MEMORY_CODES[0]
 
     @property
     def ring_completions(self) -> int:

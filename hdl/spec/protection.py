@@ -1,8 +1,8 @@
-"""Who may use the registers of an engine: what AxPROT of an access must say."""
+"""Who may use the registers of an engine, what AxPROT of an access must say, and the codes of words in memories."""
 
 from __future__ import annotations
 
-__all__ = ["PROTECTIONS", "USUAL_PROT", "rights"]
+__all__ = ["MEMORY_CODES", "PROTECTIONS", "USUAL_PROT", "rights"]
 
 #: Bits of AxPROT that are looked at, and what they must be. Bit 0 is 1 in privileged accesses, bit 1 in those that are not
 #: secure.
@@ -10,6 +10,9 @@ _RIGHTS = {"none": (0b000, 0b000), "privileged": (0b001, 0b001), "secure": (0b01
 
 #: What ``register_protection`` may be, in the order of the numbers by which the capability register says it.
 PROTECTIONS = tuple(_RIGHTS)
+
+#: What ``memories_protect`` may be, in the order of the numbers by which the capability register says it.
+MEMORY_CODES = ("none", "parity", "secded")
 
 #: AxPROT of software that may use every engine: privileged and secure.
 USUAL_PROT = 0b001

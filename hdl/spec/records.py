@@ -111,6 +111,9 @@ class Status(enum.IntEnum):
     LOSSY_RANGE = 22
     #: The shape is none, does not have ``length`` bytes, or may overlap itself where it is written.
     SHAPE = 23
+    #: A word of a memory inside the engine is lost, and the descriptor may have depended on it; so may the numbers of its
+    #: completion. The channel halts as after an abort.
+    MEMORY = 24
 
 
 #: What a descriptor that was not refused can end with, in the order in which it counts. Those of a group exclude each other.

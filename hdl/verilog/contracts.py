@@ -25,8 +25,9 @@ _BEFORE_ENTRY = re.compile(rf"\n\n|\n(?={_ENTRY.pattern[:-1]}\n )")
 
 def contract(origins: Sequence[object]) -> list[str]:
     """The lines of a comment about what a module was made of, the outermost first; none without a class of ours."""
-    # A reset or a clock domain may have been put around it.
-    origin = next((each for each in origins if type(each).__module__.startswith("cdma.")), None)
+    # A reset, a clock domain or what has elaborated it may have been put around it.
+    ours = (each for each in origins if type(each).__module__.startswith("cdma."))
+    origin = next((each for each in ours if not type(each).__name__.startswith("_")), None)
     if origin is None:
         return []
     kind = type(origin)

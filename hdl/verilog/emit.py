@@ -106,8 +106,12 @@ def _header(name: str, title: str, parameters: Mapping[str, object], init: bool)
 
 
 def purpose_of(path: str, purposes: Mapping[str, str]) -> str:
-    """What the memory at ``path`` is for: the first of ``purposes`` whose pattern matches the end of the path."""
-    return next((text for pattern, text in purposes.items() if re.search(rf"(?:^|\.){pattern}$", path)), "")
+    """What the memory at ``path`` is for: the first of ``purposes`` whose pattern matches the end of the path, which may be
+    inside of what its words have checks by."""
+    found = (
+        text for pattern, text in purposes.items() if re.search(rf"(?:^|\.){pattern}(?:\.coded)?$", path)
+    )
+    return next(found, "")
 
 
 def module_prefix(name: str, prefix: str | None) -> str:

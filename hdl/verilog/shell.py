@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, ClockDomain, Module, Signal
+from amaranth.hdl import Cat, ClockDomain, Const, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -43,13 +43,16 @@ class Shell(wiring.Component):
         """The signal of one port."""
         return getattr(self, name)
 
-    def add_domain(self, m: Module, *, registered: bool = False, longer: bool = False) -> None:
+    def add_domain(
+        self, m: Module, *, registered: bool = False, longer: bool = False, holding: Signal | None = None
+    ) -> None:
         """Declares the domain ``sync`` from ``aclk`` and ``aresetn``, and drives ``open``.
 
         With ``registered`` a flip-flop registers ``aresetn``, which relaxes the timing of the port. The reset inside is then
         delayed by one cycle, and ``open`` stays low until it ends. A ``longer`` reset takes at least three cycles, for
-        parts with resets derived from it.
+        parts with resets derived from it. While ``holding`` is high, the reset goes on.
         """
+        held: Value = Const(0) if holding is None else holding
         domain = ClockDomain("sync")
         domain.clk = self.aclk
         m.domains.sync = domain
@@ -58,10 +61,10 @@ class Shell(wiring.Component):
             before = Signal(2, reset_less=True)
             if longer:
                 m.d.sync += before.eq(Cat(~self.aresetn, before))
-            m.d.sync += in_reset.eq(~self.aresetn | before.any())
+            m.d.sync += in_reset.eq(~self.aresetn | before.any() | held)
             m.d.comb += [domain.rst.eq(in_reset), self.open.eq(self.aresetn & ~in_reset)]
         else:
-            m.d.comb += [domain.rst.eq(~self.aresetn), self.open.eq(self.aresetn)]
+            m.d.comb += [domain.rst.eq(~self.aresetn | held), self.open.eq(self.aresetn & ~held)]
 
     def accept(self, m: Module, name: str, inner: stream.Interface, *, registered: bool = False) -> None:
         """Connects the handshake of the input stream ``name``; during reset it takes nothing.

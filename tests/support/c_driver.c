@@ -56,6 +56,16 @@ EXPORT int c_get_denied(struct cdma *engine, struct cdma_denied *denied) {
     return cdma_get_denied(engine, denied);
 }
 
+EXPORT int c_get_flips(struct cdma *engine, struct cdma_flips *flips);
+EXPORT int c_get_flips(struct cdma *engine, struct cdma_flips *flips) {
+    return cdma_get_flips(engine, flips);
+}
+
+EXPORT int c_clear_flips(struct cdma *engine);
+EXPORT int c_clear_flips(struct cdma *engine) {
+    return cdma_clear_flips(engine);
+}
+
 EXPORT int c_clear_denied(struct cdma *engine);
 EXPORT int c_clear_denied(struct cdma *engine) {
     return cdma_clear_denied(engine);

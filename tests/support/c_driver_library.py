@@ -115,6 +115,7 @@ class Geometry(ct.Structure):
             "sideband",
             "user_bits",
             "register_protection",
+            "memories_protect",
             "dimensions",
         ]
     ]
@@ -122,6 +123,10 @@ class Geometry(ct.Structure):
 
 class Denied(ct.Structure):
     _fields_ = [(name, ct.c_uint32) for name in ("count", "address", "prot", "write")]
+
+
+class Flips(ct.Structure):
+    _fields_ = [(name, ct.c_uint32) for name in ("corrected", "lost")]
 
 
 class _Dimension(ct.Structure):
@@ -245,6 +250,14 @@ class CDriver:
 
     def clear_denied(self) -> None:
         _refuse(self.library.c_clear_denied(self.engine))
+
+    def flips(self) -> dict[str, int]:
+        found = Flips()
+        _refuse(self.library.c_get_flips(self.engine, ct.byref(found)))
+        return {name: getattr(found, name) for name, _ in Flips._fields_}
+
+    def clear_flips(self) -> None:
+        _refuse(self.library.c_clear_flips(self.engine))
 
     def soft_reset(self) -> None:
         _refuse(self.library.c_soft_reset(self.engine, 1000))

@@ -52,6 +52,7 @@ FIELDS = EngineConfig(
     sideband=Sideband(axuser_bits=5),
     sideband_registers=True,
     register_protection="secure",
+    memories_protect="secded",
 )
 #: The engines that the driver is tried on.
 CONFIGS = {"default": EngineConfig(ring_entries=16), "fvc": FVC, "fields": FIELDS}

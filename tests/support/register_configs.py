@@ -40,6 +40,7 @@ CONFIGS = {
         format=Format(word_bits=8),
         sideband_registers=True,
         register_protection="secure",
+        memories_protect="secded",
         dimensions=2,
     ),
 }

@@ -63,6 +63,7 @@ def engine_with(
     def built_so(config: Config) -> bool:
         return isinstance(config, EngineConfig) and (
             not config.pipelined
+            and not config.coded_memories
             and (options or config.records == NO_OPTIONS)
             and (realign or not config.realign)
             and (units or config.units == 1)

@@ -111,6 +111,9 @@ class Channel(wiring.Component):
         High while ``stop`` is high and nothing is in flight: the channel is then to be reset.
     ``checking``
         High while the request at the input is checked: it must stay.
+    ``lost``
+        In an engine with coded memories: a word that this channel may depend on is lost. The oldest descriptor completes as
+        ``MEMORY`` at once, as do those whose completion is being made, and then it is as after an abort.
     """
 
     def __init__(self, config: EngineConfig, compressing: bool, clock: Signal | None = None) -> None:
@@ -137,6 +140,7 @@ class Channel(wiring.Component):
                 "stop": In(1),
                 "stopped": Out(1),
                 "checking": Out(1),
+                **({"lost": In(1)} if config.coded_memories else {}),
                 "status": Out(ChannelStatus),
                 "events": Out(ChannelEvents(config.units)),
             }
@@ -167,6 +171,7 @@ class Channel(wiring.Component):
                 end_when_done=scatters or (config.units > 1 and not self.compressing),
                 counted=scatters,
                 options=config.records,
+                coded_memories=config.coded_memories,
             ),
             completer=Completer(
                 *addresses,
@@ -174,6 +179,7 @@ class Channel(wiring.Component):
                 pipelined=config.pipelined,
                 options=config.records,
                 ranged=config.records.lossy and self.compressing,
+                coded_memories=config.coded_memories,
             ),
         )
         m.submodules.path = reset_with(m, "path", parts.path, clear, self.clock)
@@ -197,8 +203,9 @@ class Channel(wiring.Component):
         quiet = Signal()
         with m.If(state.fired & ~state.timeout):
             m.d.sync += [state.timeout.eq(1), state.at_write.eq(~read_watchdog.fired)]
+        fired = read_watchdog.fired | write_watchdog.fired
         m.d.comb += [
-            state.fired.eq(read_watchdog.fired | write_watchdog.fired),
+            state.fired.eq(fired | self.lost | parts.slots.lost if config.coded_memories else fired),
             quiet.eq(parts.path.read_idle & parts.path.write_idle),
         ]
         self._connect_parts(m, parts, state)
@@ -322,6 +329,13 @@ class Channel(wiring.Component):
     def _supervise(self, m: Module, parts: _Parts, state: _State, quiet: Signal, clear: Signal) -> None:
         """Runs the channel; after an abort, a timeout or a stop drains it, drops what is left, and clears it."""
         measure, checker, slots, path, completer = parts
+        # A lost word may be found while there is no descriptor that could tell of it.
+        told: Value = state.reported | ~state.timeout
+        if self.config.coded_memories:
+            some_lost = Signal()
+            m.d.comb += completer.lost.eq(some_lost | self.lost | slots.lost)
+            m.d.sync += some_lost.eq(completer.lost & ~clear)
+            told |= some_lost & slots.empty
         with m.If(self.halt | (completer.taken & completer.failed & self.halt_on_error)):
             m.d.sync += state.halted.eq(1)
         with m.Elif(self.resume):
@@ -345,7 +359,7 @@ class Channel(wiring.Component):
                 ]
                 with m.If(completer.taken & completer.late):
                     m.d.sync += state.reported.eq(1)
-                with m.If(quiet & ~self.stop & (state.reported | ~state.timeout)):
+                with m.If(quiet & ~self.stop & told):
                     m.next = "drop"
             with m.State("drop"):
                 m.d.comb += completer.drop.eq(1)

@@ -64,6 +64,8 @@ class Completer(wiring.Component):
         What completions have: there is a CRC of the data of each descriptor that was started.
     ``ranged``
         There is a report of the numbers of each descriptor that was started and has a step.
+    ``coded_memories``
+        Memories are coded; a completion takes two cycles more, so that a lost word of its ticket is known.
 
     ``reported``
         High while reader and writer are done with the ticket.
@@ -79,6 +81,9 @@ class Completer(wiring.Component):
         if ``at_write`` is high, with its ``read_address`` otherwise.
     ``hold``
         Lets no completion begin while it is high and ``drop`` is low.
+    ``lost``
+        If ``coded_memories``: a word is lost. Every completion that is not shown yet has the status ``MEMORY`` and no
+        address, but for those that are ``ABORTED``.
     ``stamp``, ``result``, ``result_place``
         Write into the ticket: see :class:`~cdma.hdl.engine.channel.slots.Slots`.
     ``taken``
@@ -102,8 +107,10 @@ class Completer(wiring.Component):
         pipelined: bool = False,
         options: RecordOptions = NO_OPTIONS,
         ranged: bool = False,
+        coded_memories: bool = False,
     ) -> None:
         self.padded = padded
+        self.coded_memories = coded_memories
         self.pipelined = pipelined
         self.summed = options.crc
         self.ranged = ranged
@@ -123,6 +130,7 @@ class Completer(wiring.Component):
                 "result_place": Out(LENGTH_BYTES + CYCLES_BYTES),
                 "drop": In(1),
                 "hold": In(1),
+                **({"lost": In(1)} if coded_memories else {}),
                 "watchdog": In(1),
                 "at_write": In(1),
                 "taken": Out(1),
@@ -172,6 +180,17 @@ class Completer(wiring.Component):
             ]
         with m.Else():
             self._judge(m, status, from_read, from_write)
+        if self.coded_memories:
+            # What is shown stays as it is.
+            lost = Signal()
+            m.d.sync += lost.eq(Mux(self.completion.valid, lost, self.lost))
+            with m.If((lost | (self.lost & ~self.completion.valid)) & (kind.late | ~kind.dropped)):
+                m.d.sync += [
+                    status.eq(Status.MEMORY),
+                    from_objection.eq(0),
+                    from_read.eq(0),
+                    from_write.eq(0),
+                ]
         m.d.comb += [
             completion.tag.eq(fields.tag),
             completion.literals.eq(Mux(coded, self.report.payload.literals, 0)),
@@ -212,7 +231,7 @@ class Completer(wiring.Component):
         is the second; the last byte is read back; the completion is shown. Gives the byte, one bit each."""
         places = Signal(LENGTH_BYTES + CYCLES_BYTES)
         # The last byte is subtracted, and the ticket has it three cycles after it is written at the latest.
-        passing = Signal(2)
+        passing = Signal(4 if self.coded_memories else 2)
         written = Signal()
         begin = Signal()
         # The ticket goes a cycle after its completion.

@@ -12,6 +12,7 @@ from cdma.hdl.axi.command import Command
 from cdma.hdl.axi.outcome import Outcome
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.axi.span import SPAN_BITS
+from cdma.hdl.blocks.coded_memory import MemoryCoding
 from cdma.hdl.blocks.crc32c import CRC_BITS
 from cdma.hdl.engine.path.codec_switch import Route
 from cdma.hdl.spec.records import LENGTH_BITS, NO_OPTIONS, STEP_BITS, RecordOptions
@@ -135,9 +136,13 @@ class _Walk:
         The slot that memories are to read.
     ``step``
         Goes on to the following slot, ``following``.
+    ``lost``
+        A word that lies there is lost: one of memories with these ``lines``, where memories are coded.
     """
 
     def __init__(self, m: Module, name: str, ahead: Signal) -> None:
+        self.lost = Signal(name=f"{name}_lost")
+        self.lines: list[Signal] = []
         self.position = Signal.like(ahead, name=f"{name}_position")
         self.next = Signal.like(ahead, name=f"{name}_next")
         self.valid = Signal(name=f"{name}_valid")
@@ -152,9 +157,10 @@ class _Walk:
             self.valid.eq(here & ~self.step),
         ]
 
-    def give(self, m: Module, sink: stream.Interface) -> None:
-        """Makes a stream of what lies there."""
-        m.d.comb += [sink.valid.eq(self.valid), self.step.eq(self.valid & sink.ready)]
+    def give(self, m: Module, sink: stream.Interface, *, coded: bool) -> None:
+        """Makes a stream of what lies there; with ``coded`` memories of what is not lost."""
+        there = self.valid & ~self.lost if coded else self.valid
+        m.d.comb += [sink.valid.eq(there), self.step.eq(there & sink.ready)]
 
 
 class _Counts(NamedTuple):
@@ -220,6 +226,8 @@ class Slots(wiring.Component):
         may not be the ticket's.
     ``empty``
         High while no slot is in use, and low from the push on.
+    ``lost``
+        With ``coded_memories``: a word of a command is lost, which is given to no stage.
     """
 
     def __init__(
@@ -232,6 +240,7 @@ class Slots(wiring.Component):
         end_when_done: bool = False,
         counted: bool = False,
         options: RecordOptions = NO_OPTIONS,
+        coded_memories: bool = False,
     ) -> None:
         assert depth.bit_count() == 1, depth
         self.read_address_bits = read_address_bits
@@ -264,6 +273,7 @@ class Slots(wiring.Component):
                 "result": In(8),
                 "result_place": In(LENGTH_BYTES + CYCLES_BYTES),
                 "at_stages": In(1),
+                **({"lost": Out(1)} if coded_memories else {}),
                 "empty": Out(1),
             }
         )
@@ -271,6 +281,7 @@ class Slots(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         checked = self.input
+        self._coding = platform if isinstance(platform, MemoryCoding) else None
         counts = self._count(m)
         write = self._give_commands(m, checked, counts)
         self._keep_checked(m, checked, counts)
@@ -315,11 +326,21 @@ class Slots(wiring.Component):
         return _Counts(head, started, read_done, write_done, front, oldest)
 
     def _keep(
-        self, m: Module, name: str, write_at: Value, read_at: Value, value: Value, enable: Value | int
+        self,
+        m: Module,
+        name: str,
+        write_at: Value,
+        read_at: Value,
+        value: Value,
+        enable: Value | int,
+        lines: list[Signal] | None = None,
     ) -> Value:
-        """A memory with a word per slot; each bit of ``enable`` writes its part of the word."""
+        """A memory with a word per slot; each bit of ``enable`` writes its part of the word. Whoever gives ``lines`` takes
+        the line of the memory, if that is coded: words of a slot are read, too, which nobody has written."""
         memory = Memory(shape=len(value), depth=self.depth, init=[])
         m.submodules[name] = memory
+        if lines is not None and self._coding is not None:
+            lines.append(self._coding.watch(memory))
         write = memory.write_port(granularity=len(value) // len(Value.cast(enable)))
         read = memory.read_port(domain="sync")
         address = read_at[: len(read.addr)]
@@ -339,12 +360,21 @@ class Slots(wiring.Component):
         ]
         return read.data
 
+    def _keep_address(
+        self, m: Module, name: str, write_at: Value, read_at: Value, value: Value, enable: Value | int
+    ) -> Value:
+        """A memory of addresses that a ticket has only with some statuses; a lost one is 0, which is none."""
+        lines: list[Signal] = []
+        kept = self._keep(m, name, write_at, read_at, value, enable, lines)
+        return Mux(lines[0], 0, kept) if lines else kept
+
     def _give_commands(self, m: Module, checked: wiring.PureInterface, counts: _Counts) -> _Walk:
         """The streams of the stages; gives the walk of the writer's."""
-        started = counts.started
+        started, coded = counts.started, self._coding is not None
         read, route, write = (_Walk(m, name, started) for name in ("read", "route", "write"))
+        walks = [read, route, write]
         for walk, sink in ((read, self.read), (route, self.route), (write, self.write)):
-            walk.give(m, sink)
+            walk.give(m, sink, coded=coded)
         for name, walk, sink, enable, bits in (
             ("read", read, self.read, checked.source, self.read_address_bits),
             ("write", write, self.write, checked.destination, self.write_address_bits),
@@ -352,18 +382,25 @@ class Slots(wiring.Component):
             count = -(-bits // 8)
             places = Mux(enable, checked.place[:count], 0)
             for part, value in (("first", checked.first), ("last", checked.last)):
-                stored = self._keep(m, f"{name}_{part}", started, walk.next, value.replicate(count), places)
+                stored = self._keep(
+                    m, f"{name}_{part}", started, walk.next, value.replicate(count), places, walk.lines
+                )
                 m.d.comb += sink.payload[part].eq(stored)
             if self.shapes and self.counted == (name == "write"):
-                shaped = self._keep(m, f"{name}_shaped", started, walk.next, checked.shaped, checked.push)
+                shaped = self._keep(
+                    m, f"{name}_shaped", started, walk.next, checked.shaped, checked.push, walk.lines
+                )
                 m.d.comb += sink.payload.shaped.eq(shaped)
-        stored = self._keep(m, "routes", started, route.next, checked.route.as_value(), checked.push)
+        stored = self._keep(
+            m, "routes", started, route.next, checked.route.as_value(), checked.push, route.lines
+        )
         m.d.comb += self.route.payload.eq(stored)
         if self.lossy:
             step = _Walk(m, "step", started)
-            step.give(m, self.step)
+            walks.append(step)
+            step.give(m, self.step, coded=coded)
             m.d.comb += self.step.payload.eq(
-                self._keep(m, "steps", started, step.next, checked.step, checked.push)
+                self._keep(m, "steps", started, step.next, checked.step, checked.push, step.lines)
             )
         more = Signal()
         soon = Signal()
@@ -371,12 +408,16 @@ class Slots(wiring.Component):
         m.d.comb += more.eq(write.valid & ~write.step & (write.following != started))
         # A cycle longer than the memory takes, also if that is late.
         m.d.sync += [soon.eq(more), follows.eq(soon & more)]
-        early = self._keep(m, "early", started, write.following, checked.early, checked.push)
+        unknown: list[Signal] = []
+        early = self._keep(m, "early", started, write.following, checked.early, checked.push, unknown)
         # As late as what is read, and nothing of a command that was taken meanwhile.
         stepped = Signal()
         ahead = Signal(name="may_be_ahead")
         m.d.sync += [stepped.eq(write.step), ahead.eq(follows & ~stepped)]
-        m.d.comb += self.ahead.eq(ahead & early[0])
+        m.d.comb += self.ahead.eq(ahead & early[0] & ~unknown[0] if coded else ahead & early[0])
+        if coded:
+            m.d.comb += [walk.lost.eq(Cat(walk.lines).any()) for walk in walks]
+            m.d.comb += self.lost.eq(Cat(walk.valid & walk.lost for walk in walks).any())
         return write
 
     def _keep_checked(self, m: Module, checked: wiring.PureInterface, counts: _Counts) -> None:
@@ -391,7 +432,8 @@ class Slots(wiring.Component):
             places = Mux(enable, checked.place[:count], 0)
             if name == "destination" and self.counted:
                 continue
-            m.d.comb += ticket[name].eq(self._keep(m, name, head, read_at, value.replicate(count), places))
+            given = self._keep_address if name == "objection" else self._keep
+            m.d.comb += ticket[name].eq(given(m, name, head, read_at, value.replicate(count), places))
         fields = Cat(checked.fields, checked.starts)
         m.d.comb += [
             Cat(ticket.fields, ticket.started).eq(
@@ -411,7 +453,7 @@ class Slots(wiring.Component):
         ):
             read_at = Mux(self.at_stages, done, oldest)
             m.d.comb += ticket[f"{name}_address"].eq(
-                self._keep(m, f"{name}_addresses", done, read_at, outcome.address, outcome.note)
+                self._keep_address(m, f"{name}_addresses", done, read_at, outcome.address, outcome.note)
             )
         read_resp = read_outcome.resp.as_value()
         write_resp = Cat(write_outcome.resp, self.overflow)

@@ -73,6 +73,13 @@ class ChannelSignature(wiring.Signature):
         )
 
 
+def _of_memories(config: EngineConfig) -> dict[str, wiring.Member]:
+    """What is found in coded memories: in those of the engine, as pulses; and while a register is lost."""
+    if not config.coded_memories:
+        return {}
+    return {"word_corrected": In(1), "word_lost": In(1), "register_lost": Out(1)}
+
+
 def _sideband(config: EngineConfig) -> dict[str, Out]:
     """What addresses say beside, for an engine whose registers have that; it changes under no transaction."""
     if not config.sideband_registers:
@@ -113,6 +120,7 @@ class ControlSignature(wiring.Signature):
                 "changes": Out(ChangeLayout(words)),
                 "watchdog_cycles": Out(32),  # 0 is off
                 "clear_counters": Out(1),  # pulse
+                **_of_memories(config),
                 "offload": Out(ChannelSignature(config)),
                 "prefetch": Out(ChannelSignature(config)),
                 "offload_counters": Out(CounterPort()),

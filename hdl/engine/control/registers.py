@@ -1,10 +1,11 @@
 """The engine's register block: the register file wired to :class:`~cdma.hdl.engine.control.interfaces.ControlSignature`."""
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.lite import AxiLiteSignature
+from cdma.hdl.blocks.coded_memory import MemoryCoding, elaborated
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.protection import PROTECTIONS
@@ -56,9 +57,10 @@ class RegisterBlock(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.register_file = file = RegisterFile(
+        file = RegisterFile(
             self.registers, pipelined=self.config.pipelined, protection=self.config.register_protection
         )
+        m.submodules.register_file = self._checked(m, file, platform)
         wiring.connect(m, wiring.flipped(self.bus), file.bus)
         wiring.connect(m, wiring.flipped(self.control.stored), file.stored)
         wiring.connect(m, wiring.flipped(self.control.report), file.report)
@@ -72,6 +74,27 @@ class RegisterBlock(wiring.Component):
         m.d.comb += [file.engine.status.offload_irq.eq(irqs[0]), file.engine.status.prefetch_irq.eq(irqs[1])]
         m.d.sync += self.irq.eq(irqs[0] | irqs[1])
         return m
+
+    def _checked(self, m: Module, file: RegisterFile, platform: object) -> Elaboratable:
+        """The register file; with coded memories the words that are found wrong, there and elsewhere, are counted."""
+        if not isinstance(platform, MemoryCoding):
+            return file
+        coding = platform.part()
+        built = elaborated(file, coding)
+        found = coding.found()
+        m.d.comb += self.control.register_lost.eq(coding.loses(lasting=True))
+        shown = file.engine.flips
+        for count, here, there in (
+            (shown.corrected, found.corrected, self.control.word_corrected),
+            (shown.lost, found.lost, self.control.word_lost),
+        ):
+            wrong = Signal(name=f"{count.name}_found")
+            m.d.sync += wrong.eq(here | there)
+            with m.If(file.engine.command.clear_flips):
+                m.d.sync += count.eq(0)
+            with m.Elif(wrong & ~count.all()):
+                m.d.sync += count.eq(count + 1)
+        return built
 
     def _soft_reset(self, m: Module, file: RegisterFile) -> Signal:
         """Gives a signal that is high while rings must count as disabled although the registers are not clear yet. After

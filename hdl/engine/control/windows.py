@@ -5,6 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
 
+from cdma.hdl.blocks.coded_memory import MemoryCoding
 from cdma.hdl.engine.channel.interfaces import WindowPort
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.description import REGISTER_BITS
@@ -96,7 +97,11 @@ class StoredWindows(wiring.Component):
             ):
                 read = memory.read_port(domain="sync")
                 absent = Cat(given == row for row in missing).any()
-                m.d.comb += [read.addr.eq(asked), read.en.eq(1), half.eq(Mux(absent, 0, read.data))]
+                word: Value = read.data
+                if isinstance(platform, MemoryCoding):
+                    # A window whose edge is lost is closed: it begins at the end, or ends at the beginning.
+                    word = Mux(platform.line(memory), C(-1 if memory is bases else 0, REGISTER_BITS), word)
+                m.d.comb += [read.addr.eq(asked), read.en.eq(1), half.eq(Mux(absent, 0, word))]
         return m
 
     def _copy(self, m: Module, bases: Memory, limits: Memory) -> list[int]:

@@ -9,11 +9,12 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import WritePort
+from cdma.hdl.blocks.coded_memory import MemoryCoding
 from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.skid_buffer import slice_after
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.records import RECORD_BYTES
+from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
 
 from .interfaces import WORD_BITS
 
@@ -94,6 +95,8 @@ class CompletionWriter(wiring.Component):
         beat = data.StructLayout({"data": self.part_bits, "last": 1, "channel": 1, "upper": 1})
         read = stream.Signature(beat).create(path=("read",))
         records = self._store(m, read)
+        if isinstance(platform, MemoryCoding):
+            self._tell(m, read, platform.watch(m.submodules.records))
         self._count(m, records, read)
         self._note(m, records, read)
         # The wires from the bus to all bits of the read register are slow in an FPGA.
@@ -133,6 +136,21 @@ class CompletionWriter(wiring.Component):
             given.payload.data.eq(read.data),
         ]
         return _Records(filled, sent, read)
+
+    def _tell(self, m: Module, given: stream.Interface, lost: Signal) -> None:
+        """Says of a record that a word of it is lost: its status is in its last beat."""
+        before = Signal(name="lost_before")
+        with m.If(given.valid & given.ready):
+            m.d.sync += before.eq((before | lost) & ~given.payload.last)
+        with m.If(given.payload.last & (before | lost)):
+            m.d.comb += given.payload.data[self._status].eq(Status.MEMORY)
+
+    @property
+    def _status(self) -> slice:
+        """The bits of the status in the last beat of a record."""
+        [field] = [field for field in COMPLETION if field.name == "status"]
+        first = 8 * field.byte % self.part_bits
+        return slice(first, first + field.bits)
 
     def _count(self, m: Module, records: _Records, given: stream.Interface) -> None:
         """Counts records and beats. A beat that waits in the read register has left ``sent``, so the records that are

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import Response
+from cdma.hdl.blocks.coded_memory import MemoryCoding
 from cdma.hdl.blocks.without_reset import without_reset
 from cdma.hdl.engine.channel.descriptor import Request
 from cdma.hdl.spec.engine import EngineConfig
@@ -21,6 +22,8 @@ __all__ = ["Fetcher"]
 
 _FAULTS = (Status.OK, Status.FETCH_SLVERR, Status.FETCH_DECERR, Status.WINDOW)
 _REFUSED = _FAULTS.index(Status.WINDOW)
+#: With coded memories there is one more: the descriptor, or what belongs to it, is lost in the store.
+_LOST = (*_FAULTS, Status.MEMORY)
 
 
 class _Ring(NamedTuple):
@@ -142,7 +145,7 @@ class Fetcher(wiring.Component):
             with m.If(self.ask):
                 m.d.sync += odd.eq(self.address[exact_log2(RECORD_BYTES)] ^ self.asked[0])
             m.d.comb += self.upper.eq(odd ^ ring.coming[0])
-        store = self._store(m, ring, fault)
+        store = self._store(m, ring, fault, platform if isinstance(platform, MemoryCoding) else None)
 
         # What is shown is in the memories' read registers, which are loaded while nothing is shown. A fetched descriptor
         # goes if its ring is disabled or a pushed one replaces it, but not if the channel begins to check it first.
@@ -160,7 +163,7 @@ class Fetcher(wiring.Component):
             request.payload.address.eq(store.address),
         ]
         with m.Switch(store.fault):
-            for number, status in enumerate(_FAULTS):
+            for number, status in enumerate(_LOST if self.config.coded_memories else _FAULTS):
                 with m.Case(number):
                     m.d.comb += request.payload.fault.eq(status)
         m.d.sync += goes.eq(
@@ -314,7 +317,7 @@ class Fetcher(wiring.Component):
             m.d.sync += [part.eq(Mux(self.last, 0, part + 1)), fault.eq(Mux(self.last, 0, worst))]
         return _Fault(part, worst)
 
-    def _store(self, m: Module, ring: _Ring, fault: _Fault) -> _Store:
+    def _store(self, m: Module, ring: _Ring, fault: _Fault, coding: MemoryCoding | None) -> _Store:
         """Adds the memories. The pushed descriptor has the entry after the fetched ones."""
         write_place = Signal(range(self.entries))
         read_place = Signal.like(write_place)
@@ -368,4 +371,13 @@ class Fetcher(wiring.Component):
             address_out.addr.eq(place[: len(address_out.addr)]),
             address_out.en.eq(read),
         ]
-        return _Store(read, read_place, Cat(record), fault_out.data, address_out.data)
+        found: Value = fault_out.data
+        if coding is not None:
+            names = (*(f"part_{number}" for number in range(self.parts)), "faults", "addresses")
+            *lines, address_line = (coding.watch(m.submodules[name]) for name in names)
+            # A pushed one has no address.
+            fetched = Signal()
+            with m.If(read):
+                m.d.sync += fetched.eq(place < self.depth)
+            found = Mux(Cat(lines).any() | (address_line & fetched), _LOST.index(Status.MEMORY), found)
+        return _Store(read, read_place, Cat(record), found, address_out.data)

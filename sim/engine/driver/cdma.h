@@ -101,12 +101,18 @@ struct cdma_geometry {
     uint32_t sideband;     /* 1: channels have cdma_set_sideband. */
     uint32_t user_bits;    /* Bits of AxUSER there. */
     uint32_t register_protection; /* What accesses to registers must be: 0 any, 1 privileged, 2 secure. */
+    uint32_t memories_protect;    /* Checks of the words in memories: 0 none, 1 parity, 2 secded. */
     uint32_t dimensions;   /* Of a shape in device memory, above its row; 0: transfers have no shape. */
 };
 
 /* Accesses to registers that were refused: how many, and the first one. */
 struct cdma_denied {
     uint32_t count, address, prot, write;
+};
+
+/* Words in the engine's memories that were found wrong: put right, and lost. */
+struct cdma_flips {
+    uint32_t corrected, lost;
 };
 
 /* What a transaction is for: data in device memory, data in host memory, descriptors and completions. */
@@ -414,6 +420,7 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->align = 1u << CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2, bits);
     bits = guarded ? cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_GUARDS) : 0u;
     geometry->register_protection = CDMA_GET(CDMA_ENGINE_GUARDS_REGISTER_PROTECTION, bits);
+    geometry->memories_protect = CDMA_GET(CDMA_ENGINE_GUARDS_MEMORIES_PROTECT, bits);
     return CDMA_OK;
 }
 
@@ -480,6 +487,26 @@ static inline int cdma_clear_denied(const struct cdma *engine) {
         return CDMA_BAD_ARGUMENT;
     }
     cdma_write(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_COMMAND, CDMA_ENGINE_COMMAND_CLEAR_DENIED_MASK);
+    return CDMA_OK;
+}
+
+/* Of an engine whose memories have checks; CDMA_BAD_ARGUMENT where they have none. */
+static inline int cdma_get_flips(const struct cdma *engine, struct cdma_flips *flips) {
+    uint32_t bits;
+    if (engine->geometry.memories_protect == 0u) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_FLIPS);
+    flips->corrected = CDMA_GET(CDMA_ENGINE_FLIPS_CORRECTED, bits);
+    flips->lost = CDMA_GET(CDMA_ENGINE_FLIPS_LOST, bits);
+    return CDMA_OK;
+}
+
+static inline int cdma_clear_flips(const struct cdma *engine) {
+    if (engine->geometry.memories_protect == 0u) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    cdma_write(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_COMMAND, CDMA_ENGINE_COMMAND_CLEAR_FLIPS_MASK);
     return CDMA_OK;
 }
 

@@ -44,6 +44,7 @@
 #define CDMA_STATUS_CRC_MISMATCH 21u
 #define CDMA_STATUS_LOSSY_RANGE 22u
 #define CDMA_STATUS_SHAPE 23u
+#define CDMA_STATUS_MEMORY 24u
 
 /* 64 bytes of memory, little-endian, 64-byte aligned. */
 struct cdma_descriptor {
@@ -232,6 +233,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_COMMAND_CLEAR_COUNTERS_SHIFT 1u
 #define CDMA_ENGINE_COMMAND_CLEAR_DENIED_MASK 0x00000004u
 #define CDMA_ENGINE_COMMAND_CLEAR_DENIED_SHIFT 2u
+#define CDMA_ENGINE_COMMAND_CLEAR_FLIPS_MASK 0x00000008u
+#define CDMA_ENGINE_COMMAND_CLEAR_FLIPS_SHIFT 3u
 
 /* engine.status: State of the whole engine. */
 #define CDMA_ENGINE_STATUS 0x024u
@@ -254,6 +257,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_GUARDS_RESET 0x00000000u
 #define CDMA_ENGINE_GUARDS_REGISTER_PROTECTION_MASK 0x00000003u
 #define CDMA_ENGINE_GUARDS_REGISTER_PROTECTION_SHIFT 0u
+#define CDMA_ENGINE_GUARDS_MEMORIES_PROTECT_MASK 0x0000000cu
+#define CDMA_ENGINE_GUARDS_MEMORIES_PROTECT_SHIFT 2u
 
 /* engine.denied: Accesses without the right, since the last `command.clear_denied` or reset of the hardware; a soft reset leaves them. The first one is kept. */
 #define CDMA_ENGINE_DENIED 0x030u
@@ -266,6 +271,14 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_DENIED_WRITE_SHIFT 15u
 #define CDMA_ENGINE_DENIED_COUNT_MASK 0x7fff0000u
 #define CDMA_ENGINE_DENIED_COUNT_SHIFT 16u
+
+/* engine.flips: Words in memories that were found wrong, since the last `command.clear_flips` or reset of the hardware; a soft reset leaves them. A word counts once for as long as a reader has it. Each number stays at its largest. */
+#define CDMA_ENGINE_FLIPS 0x034u
+#define CDMA_ENGINE_FLIPS_RESET 0x00000000u
+#define CDMA_ENGINE_FLIPS_CORRECTED_MASK 0x0000ffffu
+#define CDMA_ENGINE_FLIPS_CORRECTED_SHIFT 0u
+#define CDMA_ENGINE_FLIPS_LOST_MASK 0xffff0000u
+#define CDMA_ENGINE_FLIPS_LOST_SHIFT 16u
 
 /* dev_window: The addresses that the engine may touch on the dev port: after a reset of the hardware none, until these registers say which. A descriptor, a ring or a completion that reaches outside is refused before its first transaction. */
 #define CDMA_DEV_WINDOW_BASE 0x100u
@@ -593,6 +606,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_ERROR_STATUS_CRC_MISMATCH 21u
 #define CDMA_CHANNEL_ERROR_STATUS_LOSSY_RANGE 22u
 #define CDMA_CHANNEL_ERROR_STATUS_SHAPE 23u
+#define CDMA_CHANNEL_ERROR_STATUS_MEMORY 24u
 #define CDMA_CHANNEL_ERROR_VALID_MASK 0x80000000u
 #define CDMA_CHANNEL_ERROR_VALID_SHIFT 31u
 

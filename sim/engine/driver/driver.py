@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from cdma.hdl.spec.protection import PROTECTIONS
+from cdma.hdl.spec.protection import MEMORY_CODES, PROTECTIONS
 
 from .channel import Channel
 from .errors import DriverError
@@ -99,6 +99,20 @@ class Driver:
         """Forgets the accesses that were refused."""
         self._protected()
         self.registers.set("engine.command", clear_denied=1)
+
+    def flips(self) -> dict[str, int]:
+        """The words in the engine's memories that were found wrong: how many were ``corrected``, and how many ``lost``."""
+        self._coded()
+        return self.registers.fields("engine.flips")
+
+    def clear_flips(self) -> None:
+        """Forgets the words that were wrong."""
+        self._coded()
+        self.registers.set("engine.command", clear_flips=1)
+
+    def _coded(self) -> None:
+        if self.geometry.memories_protect == MEMORY_CODES[0]:
+            raise DriverError("the engine's memories have no checks (memories_protect)")
 
     def _protected(self) -> None:
         if self.geometry.register_protection == PROTECTIONS[0]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdma.hdl.spec.engine import LOSSY
-from cdma.hdl.spec.protection import PROTECTIONS
+from cdma.hdl.spec.protection import MEMORY_CODES, PROTECTIONS
 from cdma.hdl.spec.records import RecordOptions
 from cdma.hdl.spec.registers.engine import IDENT, VERSION
 
@@ -15,7 +15,7 @@ from .registers import Registers
 __all__ = ["Geometry", "read_geometry"]
 
 #: What engines say that have no guards.
-_NO_GUARDS = {"register_protection": 0}
+_NO_GUARDS = {"register_protection": 0, "memories_protect": 0}
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Geometry:
     sideband: bool
     user_bits: int
     register_protection: str
+    memories_protect: str
     dimensions: int
 
     @property
@@ -102,5 +103,6 @@ def read_geometry(registers: Registers) -> Geometry:
         sideband=bool(host["sideband"]),
         user_bits=host["user_bits"],
         register_protection=PROTECTIONS[guards["register_protection"]],
+        memories_protect=MEMORY_CODES[guards["memories_protect"]],
         dimensions=dev["dimensions"],
     )

@@ -67,6 +67,8 @@ _REFUSED = [
     ({"sideband_registers": True, "sideband": Sideband(axuser_bits=17)}, "axuser_bits is 17 with sideband_registers"),
     ({"register_protection": "all"}, "register_protection is 'all'; it must be one of none, privileged, secure"),
     ({"register_protection": "secure", "registers": False}, "register_protection is 'secure' without registers"),
+    ({"memories_protect": "ecc"}, "memories_protect is 'ecc'; it must be one of none, parity, secded"),
+    ({"memories_protect": "parity", "registers": False}, "memories_protect is 'parity' without registers"),
     ({"open_windows": 1}, "open_windows is 1; it must be true or false"),
     ({"open_windows": True, "registers": False}, "open_windows is on without registers"),
     ({"registers": 1}, "registers is 1; it must be true or false"),

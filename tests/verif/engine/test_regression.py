@@ -119,11 +119,14 @@ SHAPES = {
     ),
     "narrow-three-bits": (CODES_OF_THREE_BITS, ["corrupt", "capacity", "hard_resets", "register_bus"]),
     "units": (UNITS, ["bus_errors", "uneven", "silent_unit", "soft_resets"]),
-    "two-units": (TWO_UNITS, ["bus_errors", "corrupt", "capacity", "uneven", "silent_unit", "soft_resets"]),
+    "two-units": (
+        dataclasses.replace(TWO_UNITS, memories_protect="secded"),
+        ["bus_errors", "corrupt", "capacity", "uneven", "silent_unit", "soft_resets"],
+    ),
     "long-stripes": (LONG_STRIPES, ["silent_unit"]),
     "units-with-fields": (UNITS_WITH_FIELDS, ["corrupt", "padding", "uneven"]),
     "pipelined": (
-        dataclasses.replace(SMALL, pipelined=True),
+        dataclasses.replace(SMALL, pipelined=True, memories_protect="parity"),
         ["capacity", "corrupt", "hard_resets", "soft_resets"],
     ),
     "pipelined-fields": (
@@ -137,6 +140,7 @@ SHAPES = {
             sideband=BESIDE,
             sideband_registers=True,
             register_protection="privileged",
+            memories_protect="secded",
         ),
         ["watchdog", "hard_resets", "soft_resets", "sideband", "rights"],
     ),

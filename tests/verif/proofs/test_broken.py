@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
+from cdma.hdl.blocks.coded_memory import WordCheck
 from cdma.hdl.blocks.counter import WideCounter
 from cdma.hdl.blocks.credit import Credit
 from cdma.hdl.blocks.fifo import Fifo
@@ -57,6 +58,7 @@ from cdma.verif.proofs.rings import Fetching
 from cdma.verif.proofs.runner import run_proof
 from cdma.verif.proofs.slots import Keeping
 from cdma.verif.proofs.window_lock import LockedWindow
+from cdma.verif.proofs.word_check import FlippedWord
 from cdma.verif.proofs.word_flow import WordFlow
 
 pytestmark = pytest.mark.slow
@@ -324,6 +326,20 @@ def test_a_lock_that_does_not_hold(tmp_path):
 def test_a_window_that_is_open_after_a_reset(tmp_path):
     registers = RegisterMap("window", "", (window_block("dev", 64, 0, opened=True),), 5)
     refuted(lambda: LockedWindow(RegisterFile(registers), "none"), tmp_path, "window_lock.py")
+
+
+class CorrectsTwo(WordCheck):
+    """Takes a word with two flipped bits for one of which a bit is put right."""
+
+    def elaborate(self, platform):
+        m = Module()
+        right = around(m, self, WordCheck(self.bits, self.code), but=["corrected"])
+        m.d.comb += self.corrected.eq(right.corrected | right.lost)
+        return m
+
+
+def test_a_lost_word_that_counts_as_corrected(tmp_path):
+    refuted(lambda: FlippedWord(CorrectsTwo(8, "secded")), tmp_path, "word_check.py", cover=2)
 
 
 def test_a_wrong_slot_of_a_ring(tmp_path):

@@ -122,8 +122,13 @@ def test_a_codec_is_told_what_is_proven_of_its_blocks_and_no_more() -> None:
             {*_EVERY, *_WITH_REGISTERS}
             - {"fifo", "wide_counter", "axi_reader", "read_arbiter", "registers_port", "skid_buffer"},
         ),
+        (
+            EngineConfig(memories_protect="secded"),
+            {"axi_writer", "checker_rests", "checker_decides", "slots", "completer", "channel"}
+            | {"rings", "ring_slot", "write_arbiter"},
+        ),
     ],
-    ids=["default", "streams", "units", "words", "crc", "queue", "pipelined"],
+    ids=["default", "streams", "units", "words", "crc", "queue", "pipelined", "coded"],
 )
 def test_an_engine_is_told_what_is_proven_of_its_blocks_and_no_more(
     config: EngineConfig, without: set[str]
@@ -161,6 +166,7 @@ def test_each_property_is_about_some_design() -> None:
         ("engine", EngineConfig(alignment="word")),
         ("engine", EngineConfig(pipelined=True)),
         ("engine", EngineConfig(dimensions=2)),
+        ("engine", EngineConfig(memories_protect="secded")),
     ]
     told = {name for design in designs for name in _names([*exact_proofs(*design), *smaller_proofs(*design)])}
     assert {proof.name for proof in all_proofs()} - told == set()

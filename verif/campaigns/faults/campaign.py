@@ -9,9 +9,11 @@ from typing import Any
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.protection import MEMORY_CODES
 from cdma.verif.campaigns.campaign import Campaign
 from cdma.verif.engine.design import EngineDesign
 
+from .flips import flip_cases
 from .hostile import hostile_cases
 from .machine import Machine
 from .responses import response_cases
@@ -23,12 +25,15 @@ from .verdict import Tally, Verdict, Wrong
 
 __all__ = ["CAMPAIGNS", "FORMATS", "OWN", "Part", "parts_of", "run_part", "run_parts"]
 
+#: The one that needs an engine whose words in memories have checks.
+_MEMORIES = "memories"
 #: The campaigns whose faults meet a scene of transfers. A further one is a line here.
 _SCENES: dict[str, Callable[[Scene, int, str | None], Iterator[Verdict]]] = {
     "responses": response_cases,
     "stalls": stall_cases,
     "aborts": abort_cases,
     "resets": reset_cases,
+    _MEMORIES: flip_cases,
 }
 _STREAMS, _HOSTILE = "streams", "hostile"
 #: Every campaign.
@@ -87,6 +92,8 @@ def parts_of(
     """The parts of a campaign; of the one ``only``, if a case is named (``part: case``)."""
     wanted, _, case = (only or "").partition(": ")
     made: list[Part] = []
+    if campaign == _MEMORIES and not design.config.coded_memories:
+        design = replace(design, config=replace(design.config, memories_protect=MEMORY_CODES[-1]))
     if campaign in _SCENES:
         made = [Part(campaign, design, name, seed, every) for name in scene_names(design.config)]
     else:

@@ -1,6 +1,7 @@
 // An engine with registers between two memories, driven through a pipe: the far end of machine.py, which says what each
 // order means. Before this text stand MANAGERS(X), a list of X(port, memory), and RULES, the beginning of the names of what
-// the rules of AXI4 inside the simulation show.
+// the rules of AXI4 inside the simulation show; and, where bits may be flipped in memories, ARRAYS(X), a list of X(number,
+// name).
 //
 // Memories answer in order. Each can answer one response with an error, or stop one of its channels for ever. Every byte
 // that the engine writes where it may not is counted and left out, and the broken rules of AXI4 are noted.
@@ -271,6 +272,25 @@ static uint64_t peek(Vtop &t, uint64_t address) {
     return NEVER;
 }
 
+#ifdef ARRAYS
+template <class Words>
+static void flip_bit(Words &words, uint64_t word, uint64_t bit) {
+    reinterpret_cast<uint8_t *>(&words[word])[bit / 8] ^= 1u << bit % 8;
+}
+
+static void flip(Vtop &t, uint64_t array, uint64_t word, uint64_t bit) {
+    switch (array) {
+#define FLIP(NUMBER, NAME)                              \
+    case NUMBER:                                        \
+        flip_bit(t.rootp->NAME, word, bit);             \
+        break;
+        ARRAYS(FLIP)
+    }
+}
+#else
+static void flip(Vtop &, uint64_t, uint64_t, uint64_t) {}
+#endif
+
 static uint64_t next() {
     uint64_t value = 0;
     if (fread(&value, sizeof value, 1, stdin) != 1) value = 0;
@@ -348,6 +368,9 @@ int main(int argc, char **argv) {
                 outside = first_outside = 0;
                 break;
             }
+            case 15:  // flip: array, word, bit
+                flip(t, a, b, c);
+                break;
         }
         // Answers are awaited; orders without one may pile up.
         if (order == 2 || order == 6 || order == 8 || order == 9 || order == 13 || order == 14) fflush(stdout);

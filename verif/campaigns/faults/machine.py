@@ -10,6 +10,7 @@ import contextlib
 import enum
 import struct
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from types import TracebackType
@@ -20,6 +21,8 @@ from cdma.hdl.spec.registers.map import register_map
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.rule_book import PREFIX, broken_rules
 from cdma.verif.simulator.build import build_with_main
+
+from .arrays import Array, arrays_of, visible
 
 __all__ = ["SIZE", "Channel", "Event", "Machine", "Pace", "Side", "State"]
 
@@ -33,7 +36,7 @@ _MEMORIES = {"dev": 0, "host": 1}
 #: The orders of ``machine.cpp``, in its numbers.
 _ORDERS = (
     *("end", "write", "read", "fill", "allow", "poke", "peek", "run", "wait", "expect", "reset", "fault"),
-    *("begin", "events", "state"),
+    *("begin", "events", "state", "flip"),
 )
 #: The number of no port.
 _NO_PORT = (1 << 64) - 1
@@ -110,8 +113,11 @@ class Machine:
         self.registers = register_map(config)
         #: The names of the AXI4 ports, by number.
         self.ports = (*config.dev_ports, "host")
-        text = design.watched(design.verilog() if verilog is None else verilog)
-        program = build_with_main(text, design.top, _main(design))
+        text = design.verilog() if verilog is None else verilog
+        #: Those that bits may be flipped in: of an engine whose words have checks.
+        self.arrays = arrays_of(text, design.top) if config.coded_memories else []
+        text = design.watched(visible(text) if self.arrays else text)
+        program = build_with_main(text, design.top, _main(design, self.arrays))
         self._process = subprocess.Popen(
             [str(program), *plusargs], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -219,6 +225,10 @@ class Machine:
         """Stops a channel before its transfer ``index``, for ever."""
         self._order("fault", port, channel, index, 0)
 
+    def flip(self, array: int, word: int, bit: int) -> None:
+        """Flips a bit of a word in a memory of the engine, which is one of ``arrays``."""
+        self._order("flip", array, word, bit)
+
     def heal(self) -> None:
         """Takes a fault back."""
         self._order("fault", _NO_PORT)
@@ -244,11 +254,16 @@ class Machine:
         return State(cycle, outside, first, open, data, bool(deaf), "; ".join(broken))
 
 
-def _main(design: EngineDesign) -> str:
+def _main(design: EngineDesign, arrays: Sequence[Array]) -> str:
     """The text of the simulation's main program."""
     config = design.config
     managers = [f"X({name}, 0)" for name in config.dev_ports] + ["X(host, 1)"]
     text = (files(__package__) / "machine.cpp").read_text()
+    if arrays:
+        listed = " ".join(
+            f"X({number}, {design.top}__DOT__{array.name})" for number, array in enumerate(arrays)
+        )
+        text = f"#define ARRAYS(X) {listed}\n{text}"
     runs = "t.qreqn = 1" if design.config.quiescence else ""
     head = f"#define RUNS {runs}\n#define RULES {design.top}__DOT__{PREFIX}\n"
     return f"{head}#define MANAGERS(X) {' '.join(managers)}\n{text}"

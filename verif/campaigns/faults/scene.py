@@ -68,6 +68,7 @@ class Scene:
     def __init__(self, machine: Machine, name: str, seed: int) -> None:
         channel, mode, way, pace = name.split()
         self.machine, self.config, self.channel = machine, machine.config, channel
+        self.name, self.seed = name, seed
         self.mode, self.pace = Mode[mode.upper()], _PACES[pace]
         self.software = Software(machine, channel, way)
         self.sides = _Ports("dev", "host") if channel == "offload" else _Ports("host", "dev")

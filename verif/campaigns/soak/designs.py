@@ -11,7 +11,7 @@ from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.engine import LOSSY, EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.presets import PRESETS
-from cdma.hdl.spec.protection import PROTECTIONS
+from cdma.hdl.spec.protection import MEMORY_CODES, PROTECTIONS
 from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.hdl.spec.sideband import AXCACHE, SIDEBAND_TARGETS
 from cdma.hdl.spec.stage import STAGES, StageConfig
@@ -120,4 +120,5 @@ def _engine(rng: random.Random) -> dict[str, Any]:
         "sideband_registers": rng.random() < _SELDOM,
         "open_windows": rng.random() < _SELDOM,
         "register_protection": rng.choice(PROTECTIONS) if rng.random() < _SELDOM else PROTECTIONS[0],
+        "memories_protect": rng.choice(MEMORY_CODES) if rng.random() < _SELDOM else MEMORY_CODES[0],
     }

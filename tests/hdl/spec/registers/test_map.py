@@ -63,7 +63,7 @@ def test_capabilities_say_what_the_configuration_is(config):
             else {64: 3, 128: 4, 256: 5, 512: 6, 1024: 7}[data_bits],
             "user_bits": config.sideband.axuser_bits if config.sideband_registers else 0,
             "sideband": config.sideband_registers,
-            "guarded": config.register_protection != "none",
+            "guarded": config.register_protection != "none" or config.memories_protect != "none",
             **({"dimensions": config.dimensions} if port == "dev" and config.dimensions else {}),
         }
     assert capability("bursts") == {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cdma.hdl.spec.engine import LOSSY, EngineConfig
-from cdma.hdl.spec.protection import PROTECTIONS
+from cdma.hdl.spec.protection import MEMORY_CODES, PROTECTIONS
 from cdma.sim.codec.model import compress
 from cdma.sim.engine.descriptors import Descriptor
 from cdma.sim.engine.driver import Status
@@ -47,6 +47,7 @@ def test_geometry_is_read_at_run_time(config: EngineConfig) -> None:
         "sideband": config.sideband_registers,
         "user_bits": config.sideband.axuser_bits if config.sideband_registers else 0,
         "register_protection": config.register_protection,
+        "memories_protect": config.memories_protect,
         "dimensions": config.dimensions,
     }
     assert asdict(ModelBench(config).driver.geometry) == expected
@@ -55,6 +56,7 @@ def test_geometry_is_read_at_run_time(config: EngineConfig) -> None:
     major, minor = expected.pop("version")
     expected |= {"version_major": major, "version_minor": minor, "lossy": LOSSY.index(config.lossy)}
     expected["register_protection"] = PROTECTIONS.index(config.register_protection)
+    expected["memories_protect"] = MEMORY_CODES.index(config.memories_protect)
     assert {name: getattr(geometry, name) for name, _ in Geometry._fields_} == expected
     assert ct.sizeof(Geometry) == 4 * len(expected)
 

@@ -205,6 +205,15 @@ def test_accesses_without_the_right_are_refused_and_counted(driver: str) -> None
         ModelBench(CONFIGS["default"], driver).driver.denied()
 
 
+@pytest.mark.parametrize("driver", ["python", "c"])
+def test_wrong_words_in_memories_are_counted_where_memories_have_checks(driver: str) -> None:
+    bench = ModelBench(CONFIGS["fields"], driver)
+    assert bench.driver.flips() == {"corrected": 0, "lost": 0}
+    bench.driver.clear_flips()
+    with pytest.raises(DriverError):
+        ModelBench(CONFIGS["default"], driver).driver.flips()
+
+
 def test_the_driver_needs_no_amaranth() -> None:
     code = "import sys, cdma.sim.engine.driver.driver, cdma.sim.engine.model; assert 'amaranth' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -98,7 +98,7 @@ def _run(part: Part, broken: str | None = None) -> Tally:
     return run_part(part, _verilog(), (f"+fault={number}",))
 
 
-@pytest.mark.parametrize("campaign", CAMPAIGNS)
+@pytest.mark.parametrize("campaign", [name for name in CAMPAIGNS if name != "memories"])
 def test_the_engine_passes(campaign: str) -> None:
     every = {"stalls": 37, "aborts": 31, "resets": 31}.get(campaign, 13)
     tally = Tally()

@@ -1,0 +1,93 @@
+"""A memory whose words have checks, in simulation: it reads what was written, with every bit of a word flipped once."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from amaranth.hdl import Fragment, Module
+from amaranth.lib.memory import Memory
+from amaranth.sim import Simulator
+
+from cdma.hdl.blocks.coded_memory import MemoryCoding
+from cdma.hdl.blocks.memory_code import columns
+from cdma.hdl.blocks.ring_memory import DataMemory
+
+_DEPTH, _BITS = 8, 8
+
+
+class _Bench:
+    """A memory of bytes with a coding around it, and the words that lie in it."""
+
+    def __init__(self, code: str, kind: type[Memory]) -> None:
+        self.coding = MemoryCoding(code, _DEPTH)
+        self.memory = kind(shape=_BITS, depth=_DEPTH, init=[])
+        self.write, self.read = self.memory.write_port(), self.memory.read_port(domain="sync")
+        self.line = self.coding.line(self.memory)
+
+    def run(self, flips: tuple[tuple[int, ...], ...]) -> list[tuple[int, int, int, int]]:
+        """Writes a word and flips bits of it, one set after the other; what is read, and the three signals then."""
+        module = Module()
+        module.submodules.memory = self.memory
+        fragment = Fragment.get(module, self.coding)
+        words = fragment.find_subfragment("memory").find_subfragment("coded")._data
+        pulses = self.coding.found()
+        found = []
+
+        async def bench(ctx: object) -> None:
+            ctx.set(self.coding.filling, 1)
+            for place in range(_DEPTH):
+                ctx.set(self.coding.place, place)
+                await ctx.tick()
+            ctx.set(self.coding.filling, 0)
+            for number, bits in enumerate(flips):
+                word, place = (37 * number + 5) & 0xFF, 1 + number % (_DEPTH - 1)
+                ctx.set(self.write.addr, place)
+                ctx.set(self.write.data, word)
+                ctx.set(self.write.en, 1)
+                ctx.set(self.read.addr, 0)
+                ctx.set(self.read.en, 1)
+                await ctx.tick()
+                ctx.set(self.write.en, 0)
+                for bit in bits:
+                    ctx.set(words[place], ctx.get(words[place]) ^ 1 << bit)
+                ctx.set(self.read.addr, place)
+                await ctx.tick()
+                ctx.set(self.read.en, 0)
+                seen = [ctx.get(each) for each in (*pulses, self.line)]
+                found.append((ctx.get(self.read.data) ^ word, *seen))
+                await ctx.tick()
+                # A word that stays is not found again.
+                assert not any(ctx.get(each) for each in pulses)
+                assert ctx.get(self.line) == seen[2]
+
+        simulator = Simulator(fragment)
+        simulator.add_clock(1e-6)
+        simulator.add_testbench(bench)
+        simulator.run()
+        return found
+
+
+def test_a_bit_is_put_right_and_two_are_found() -> None:
+    every = len(columns(_BITS, "secded"))
+    assert _Bench("secded", Memory).run(((),)) == [(0, 0, 0, 0)]
+    ones = tuple((bit,) for bit in range(every))
+    assert _Bench("secded", Memory).run(ones) == [(0, 1, 0, 0)] * every
+    twos = tuple(combinations(range(every), 2))
+    assert {seen[1:] for seen in _Bench("secded", Memory).run(twos)} == {(0, 1, 1)}
+
+
+@pytest.mark.parametrize(("kind", "seen"), [(DataMemory, (0, 1, 1)), (Memory, (1, 0, 0))])
+def test_parity_finds_a_bit_of_data_and_corrects_one_of_anything_else(
+    kind: type[Memory], seen: tuple[int, int, int]
+) -> None:
+    found = _Bench("parity", kind).run(tuple((bit,) for bit in range(_BITS + 1)))
+    assert {each[1:] for each in found} == {seen}
+
+
+def test_small_memories_are_flip_flops() -> None:
+    coding = MemoryCoding("secded", _DEPTH, smallest=8 * 8 + 1)
+    memory = Memory(shape=8, depth=8, init=[])
+    Fragment.get(memory, coding)
+    assert memory.attrs == {"ram_style": "registers"}
+    assert len(coding.found().lost.operands[0]) == 0

@@ -1,0 +1,72 @@
+"""Flipped bits in the memories of a small engine: it passes, and one that does not tell what is lost is found."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from cdma.verif.campaigns.faults.arrays import Array, arrays_of
+from cdma.verif.campaigns.faults.campaign import parts_of, run_part
+from cdma.verif.campaigns.faults.verdict import Tally
+from cdma.verif.engine.design import SMALL, EngineDesign
+
+_PLAIN = EngineDesign(replace(SMALL, host_data_bits=64, memories_protect="secded"))
+
+
+def _run(design: EngineDesign, verilog: str | None = None, *, names: str = "", every: int = 101) -> Tally:
+    tally = Tally()
+    for part in parts_of("memories", design, seed=3, every=every):
+        if re.search(names, part.name):
+            tally.merge(run_part(part, verilog))
+    return tally
+
+
+def test_memories_are_found_in_verilog() -> None:
+    verilog = """
+module top (
+  leaf first (
+  );
+  top_ram_1w1r_4x26_by13_sync words (
+  );
+endmodule
+module leaf (
+  top_ram_1w1r_8x12_sync coded (
+  );
+endmodule
+"""
+    assert arrays_of(verilog, "top") == [Array("first.coded", 8, 12, 12), Array("words", 4, 26, 13)]
+    assert Array("first.coded", 8, 12, 12).name == "first__DOT__coded__DOT__contents"
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+@pytest.mark.thorough
+def test_a_bit_is_put_right_and_two_are_reported() -> None:
+    tally = _run(_PLAIN)
+    assert not tally.failures
+    assert set(tally.counts) == {"a bit", "two bits"}
+    assert all(row["detected"] > 20 for row in tally.counts.values())
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+@pytest.mark.thorough
+@pytest.mark.parametrize("change", [{"pipelined": True}, {"memories_protect": "parity"}], ids=str)
+def test_other_engines_pass(change: dict[str, object]) -> None:
+    tally = _run(replace(_PLAIN, config=replace(_PLAIN.config, **change)), every=47)
+    assert not tally.failures
+    assert all(row["detected"] > 20 for row in tally.counts.values())
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+@pytest.mark.thorough
+def test_an_engine_that_does_not_tell_is_silent() -> None:
+    told = re.compile(r"^( +)(offload|prefetch)_lost <= .*?;$", re.MULTILINE | re.DOTALL)
+    broken, count = told.subn(r"\1\2_lost <= 1'b0;", _PLAIN.verilog())
+    assert count
+    tally = _run(_PLAIN, broken, names="offload raw", every=3)
+    assert tally.counts["two bits"]["silent"]
+    assert not tally.counts["a bit"]["silent"]

@@ -10,10 +10,10 @@ from amaranth.lib.wiring import Component, In, Out
 
 from .memory_code import columns
 from .memory_styles import BLOCK_RAM, REGISTERS
-from .ring_memory import DataMemory
 
 __all__ = [
     "CodedMemory",
+    "DataMemory",
     "ErrorLines",
     "MemoryCoding",
     "WordCheck",
@@ -23,6 +23,10 @@ __all__ = [
 
 #: Fewer bits than these are flip-flops: with checks they were hardly smaller.
 _FEW = 32
+
+
+class DataMemory(Memory):
+    """A memory of data: what is in it decides on no address, no length and no order of anything else."""
 
 
 class ErrorLines(NamedTuple):

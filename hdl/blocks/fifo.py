@@ -28,7 +28,7 @@ class Fifo(wiring.Component):
         ``valid`` of the input, or ``ready`` of the output, may arrive late in the cycle: its index is a
         :class:`.WideCounter`, which takes a few flip-flops more.
     ``of_data``
-        Its memory is a :class:`~cdma.hdl.blocks.ring_memory.DataMemory`.
+        Its memory is a :class:`.DataMemory`.
     ``empty``
         High while there is no entry, neither in the memory nor in the registers after it.
     ``level``
@@ -66,7 +66,9 @@ class Fifo(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        ring = RingMemory(m, self.shape, self.depth, block_ram=self.pipelined, of_data=self.of_data)
+        ring = RingMemory(
+            m, self.shape, self.depth, block_ram=self.pipelined, of_data=self.of_data, platform=platform
+        )
         read = self._leave(m)
         more = Signal()
         if not self.reserved:

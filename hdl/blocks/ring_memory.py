@@ -1,16 +1,13 @@
 """A memory whose entries are written and read in turn, round and round."""
 
-from amaranth.hdl import Module, ShapeLike, Signal, Value
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.memory import Memory
 
+from .coded_memory import DataMemory, MemoryCoding
 from .memory_styles import BLOCK_RAM
 
-__all__ = ["DataMemory", "RingMemory"]
-
-
-class DataMemory(Memory):
-    """A memory of data: what is in it decides on no address, no length and no order of anything else."""
+__all__ = ["RingMemory"]
 
 
 class RingMemory:
@@ -21,7 +18,8 @@ class RingMemory:
     ``block_ram``
         Puts the memory into an FPGA's block RAM.
     ``of_data``
-        The memory is a :class:`DataMemory`.
+        The memory is a :class:`.DataMemory`. With a ``platform`` that codes memories a lost entry is zeros, so that
+        nothing of it is written.
     ``write``, ``read``
         Ports of the memory. The read port is clocked and not transparent.
     ``reads``
@@ -32,7 +30,14 @@ class RingMemory:
     """
 
     def __init__(
-        self, m: Module, shape: ShapeLike, depth: int, *, block_ram: bool = False, of_data: bool = False
+        self,
+        m: Module,
+        shape: ShapeLike,
+        depth: int,
+        *,
+        block_ram: bool = False,
+        of_data: bool = False,
+        platform: object = None,
     ) -> None:
         assert depth.bit_count() == 1, depth
         m.submodules.memory = memory = (DataMemory if of_data else Memory)(
@@ -40,6 +45,7 @@ class RingMemory:
         )
         write, read = memory.write_port(), memory.read_port(domain="sync")
         self.write, self.read = write, read
+        self._lost = platform.line(memory) if of_data and isinstance(platform, MemoryCoding) else None
         self.reads = Signal()
         self.write_index = Signal(range(2 * depth))
         self.read_index = Signal(range(2 * depth))
@@ -64,5 +70,11 @@ class RingMemory:
             self.read.addr.eq(self.read_index[: len(self.read.addr)]),
             self.reads.eq(more & (~sink.valid | sink.ready)),
             self.read.en.eq(self.reads if loads is None else loads),
-            sink.payload.eq(self.read.data),
+            sink.payload.eq(self._given()),
         ]
+
+    def _given(self) -> Value:
+        """What is read."""
+        if self._lost is None:
+            return self.read.data
+        return Mux(self._lost, 0, Value.cast(self.read.data))

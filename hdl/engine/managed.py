@@ -161,6 +161,7 @@ class ManagedEngine(wiring.Component):
             m.d.sync += lost.eq((loses & channel.status.busy) | shared_loses)
         found = [coding.found() for coding in codings.values()]
         m.d.comb += [
+            parts.rings.register_lost.eq(control.register_lost),
             control.word_corrected.eq(Cat(pulse.corrected for pulse in found).any()),
             control.word_lost.eq(Cat(pulse.lost for pulse in found).any()),
         ]

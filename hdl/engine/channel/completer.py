@@ -82,8 +82,8 @@ class Completer(wiring.Component):
     ``hold``
         Lets no completion begin while it is high and ``drop`` is low.
     ``lost``
-        If ``coded_memories``: a word is lost. Every completion that is not shown yet has the status ``MEMORY`` and no
-        address, but for those that are ``ABORTED``.
+        If ``coded_memories``: a word is lost. Every completion has the status ``MEMORY`` and no address, but for those
+        that are ``ABORTED``; also while it is shown.
     ``stamp``, ``result``, ``result_place``
         Write into the ticket: see :class:`~cdma.hdl.engine.channel.slots.Slots`.
     ``taken``
@@ -181,10 +181,8 @@ class Completer(wiring.Component):
         with m.Else():
             self._judge(m, status, from_read, from_write)
         if self.coded_memories:
-            # What is shown stays as it is.
-            lost = Signal()
-            m.d.sync += lost.eq(Mux(self.completion.valid, lost, self.lost))
-            with m.If((lost | (self.lost & ~self.completion.valid)) & (kind.late | ~kind.dropped)):
+            # Also while it is shown: its numbers come from memories then, and its status is what is looked at last.
+            with m.If(self.lost & (kind.late | ~kind.dropped)):
                 m.d.sync += [
                     status.eq(Status.MEMORY),
                     from_objection.eq(0),

@@ -88,6 +88,8 @@ class Fetcher(wiring.Component):
     ``word_valid``, ``word``
         ``data``, every 32 bits of it, is this word of the descriptor that is pushed; the last word completes it. Never
         together with ``beat`` or ``refuse``.
+    ``word_lost``
+        With coded memories: the registers have lost a word, and what is being pushed is refused.
     ``extends``
         The words that are pushed next are those of the extension of the descriptor before.
     ``pushed``, ``taken_push``
@@ -123,6 +125,7 @@ class Fetcher(wiring.Component):
                 "upper": Out(1),
                 "word_valid": In(1),
                 "word": In(4),
+                **({"word_lost": In(1)} if config.coded_memories else {}),
                 **({"extends": Out(1)} if config.dimensions else {}),
                 "pushed": Out(1),
                 "taken_push": Out(1),
@@ -379,5 +382,9 @@ class Fetcher(wiring.Component):
             fetched = Signal()
             with m.If(read):
                 m.d.sync += fetched.eq(place < self.depth)
-            found = Mux(Cat(lines).any() | (address_line & fetched), _LOST.index(Status.MEMORY), found)
+            pushed_lost = Signal()
+            with m.If(self.word_valid):
+                m.d.sync += pushed_lost.eq(self.word_lost | (pushed_lost & (self.word != 0)))
+            lost = Cat(lines).any() | Mux(fetched, address_line, pushed_lost)
+            found = Mux(lost, _LOST.index(Status.MEMORY), found)
         return _Store(read, read_place, Cat(record), found, address_out.data)

@@ -75,6 +75,7 @@ class Rings(wiring.Component):
                 "complete": Out(WritePort(*host, config.format.moved_bits, id_bits=1)),
                 "busy": Out(2),
                 "stuck": Out(2),
+                **({"register_lost": In(1)} if config.coded_memories else {}),
                 "stop": In(1),
                 "stopped": Out(1),
                 **({"pending": Out(1), "timing": Out(1)} if config.quiescence else {}),
@@ -97,6 +98,12 @@ class Rings(wiring.Component):
         for port in ports:
             port.watch(m, arriving, writer.sending)
 
+        if self.config.coded_memories:
+            # Words of registers are on their way for some cycles.
+            late = Signal(3, name="register_lost_before")
+            m.d.sync += late.eq(Cat(self.register_lost, late))
+            m.d.comb += slot.word_lost.eq(self.register_lost | late.any())
+            m.d.comb += [port.fetcher.word_lost.eq(slot.word_lost) for port in ports]
         sequencer = Sequencer()
         # A job may begin before what the one before it has put there is counted. No job of that kind begins in the cycle
         # after, so it may be known a cycle later.

@@ -53,6 +53,8 @@ class RingSlot(wiring.Component):
         Reads the registers that say where the rings and the window are.
     ``word``
         What these gave: in a pipelined engine a cycle later.
+    ``word_lost``
+        With coded memories: the registers have lost a word, and no record is allowed that is being found.
     ``done``
         High from two cycles before ``address`` and ``allowed`` are valid, until the next ``start``.
     ``address``
@@ -75,6 +77,7 @@ class RingSlot(wiring.Component):
                 "ring_log2": In(4),
                 "stored": Out(StoredSignature(len(self.registers.kept))),
                 "word": Out(REGISTER_BITS),
+                **({"word_lost": In(1)} if config.coded_memories else {}),
                 "done": Out(1),
                 "allowed": Out(1),
                 "address": Out(64),
@@ -129,6 +132,9 @@ class RingSlot(wiring.Component):
                 carry.eq(0),
                 outside.eq(offset[limbs * _LIMB :].any()),
             ]
+        if self.config.coded_memories:
+            with m.If(self.word_lost):
+                m.d.sync += outside.eq(1)
         m.d.comb += [self.address.eq(turning[: self.address_bits]), self.allowed.eq(~outside)]
         return m
 

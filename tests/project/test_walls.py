@@ -207,6 +207,7 @@ def test_tests_share_only_what_lies_in_support() -> None:
         "tests/same_output.py",
         "tests/mutants.py",
         "tests/weight.py",
+        "tests/designer_time.py",
     )
     own = modules_in(ROOT, {"tests": "tests"})
     found = [item for item in imports_of(ROOT, own) if item.target.startswith("tests/")]

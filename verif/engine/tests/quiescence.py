@@ -6,7 +6,6 @@ from typing import Any
 
 import cocotb
 
-from cdma.hdl.engine.control.quiescence import SETTLING_CYCLES
 from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.ring import RingBench
@@ -14,6 +13,8 @@ from cdma.verif.engine.rule_book import REGISTERS
 
 __all__: list[str] = []
 
+#: Cycles for which all is at rest before the engine takes nothing, and as many until it accepts (docs/engine.md).
+_SETTLING = 32
 #: Cycles of the synchronizer and of the states beside those that settle.
 _STATES = 8
 #: Cycles of an interrupt's time, and after them until it comes: a look at the time takes up to 16.
@@ -27,7 +28,7 @@ def _pin(bench: EngineBench, name: str) -> int:
 async def _asked(bench: EngineBench, most: int) -> bool:
     """Asks, and gives whether the engine is quiescent; the answer takes at most so many cycles beside its own."""
     bench.dut.qreqn.value = 0
-    for _ in range(most + 2 * SETTLING_CYCLES + _STATES):
+    for _ in range(most + 2 * _SETTLING + _STATES):
         await bench.after(1)
         accepts, denies = not _pin(bench, "qacceptn"), _pin(bench, "qdeny")
         assert not (accepts and denies), "a request is accepted and denied"
@@ -58,7 +59,7 @@ async def quiescence(bench: EngineBench, budget: int) -> None:
     for number in range(max(12, budget // 10)):
         channel = CHANNELS[number % 2]
         bench.pauses()
-        await bench.after(SETTLING_CYCLES)
+        await bench.after(_SETTLING)
         made = [bench.any_transfer(channel, bench.rng.randint(1, 400)) for _ in range(3)]
         at_rest = number < 4
         if at_rest:
@@ -69,7 +70,7 @@ async def quiescence(bench: EngineBench, budget: int) -> None:
             await bench.after(bench.rng.randint(0, 600))
             answers[await _asked(bench, 20000)] += 1
         elif number % 2:
-            await bench.after(2 * SETTLING_CYCLES)
+            await bench.after(2 * _SETTLING)
         if not _pin(bench, "qacceptn") and (at_rest and number % 2):
             assert _pin(bench, "qactive"), "what waits is not seen"
             assert not job.done(), "something was taken in quiescence"
@@ -129,11 +130,11 @@ async def quiescence_of_registers(bench: RingBench, budget: int) -> None:
     # Answers wait longer than the engine settles.
     bench.bus.pauses.r = bench.bus.pauses.b = 0.97
     for number in range(max(60, budget // 5)):
-        await bench.after(SETTLING_CYCLES)
-        delay = bench.rng.randint(SETTLING_CYCLES - 8, 2 * SETTLING_CYCLES + _STATES)
+        await bench.after(_SETTLING)
+        delay = bench.rng.randint(_SETTLING - 8, 2 * _SETTLING + _STATES)
         job: Any = cocotb.start_soon(bench.blame(access(delay, bool(number % 2))))
         if await _asked(bench, 0):
-            for _ in range(SETTLING_CYCLES):
+            for _ in range(_SETTLING):
                 answers = [_pin(bench, f"s_axil_{channel}valid") for channel in ("r", "b")]
                 assert not any(answers), "accepted amid an access"
                 await bench.after(1)

@@ -9,6 +9,8 @@
  * which may be killed at any moment.
  */
 #include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -17,6 +19,8 @@
 #include "kernels.h"
 #include "trace.h"
 
+/* How often pages of a process may go away again before they are copied. */
+#define CDMA_TRIES 16u
 /* Completions that are taken at once. */
 #define CDMA_BATCH 8
 
@@ -252,26 +256,53 @@ static void describe(const struct cdma_job *job, struct cdma_transfer *transfer)
 	};
 }
 
-/* Copies what was written to whose it is; the lock is held. */
+/*
+ * Copies between a job and a process, with the lock held. A process may have
+ * pages that it takes for ever to bring in, for which nobody else is to wait:
+ * where one is missing this fails, and they are brought in without the lock.
+ */
 static int copy_out(struct cdma_job *job, u64 bytes)
 {
 	void __user *user = u64_to_user_ptr(job->request.host);
+	const void *pages = pages_of_job(job);
+	unsigned long left;
 
-	if (!job->import.buffer)
-		return copy_to_user(user, pages_of_job(job), bytes) ? -EFAULT : 0;
-	iosys_map_memcpy_to(&job->import.map, job->request.host, pages_of_job(job), bytes);
-	return 0;
+	if (job->import.buffer) {
+		iosys_map_memcpy_to(&job->import.map, job->request.host, pages, bytes);
+		return 0;
+	}
+	pagefault_disable();
+	left = copy_to_user(user, pages, bytes);
+	pagefault_enable();
+	return left ? -EFAULT : 0;
 }
 
 static int copy_in(struct cdma_job *job)
 {
 	void __user *user = u64_to_user_ptr(job->request.host);
 	const u64 bytes = job->request.host_bytes;
+	void *pages = pages_of_job(job);
+	unsigned long left;
 
-	if (!job->import.buffer)
-		return copy_from_user(pages_of_job(job), user, bytes) ? -EFAULT : 0;
-	iosys_map_memcpy_from(pages_of_job(job), &job->import.map, job->request.host, bytes);
-	return 0;
+	if (job->import.buffer) {
+		iosys_map_memcpy_from(pages, &job->import.map, job->request.host, bytes);
+		return 0;
+	}
+	pagefault_disable();
+	left = copy_from_user(pages, user, bytes);
+	pagefault_enable();
+	return left ? -EFAULT : 0;
+}
+
+/* Brings pages in, unless that cannot be or has been done too often. */
+static bool bring_in(u64 host, u64 bytes, bool write, unsigned int *tries)
+{
+	char __user *user = u64_to_user_ptr(host);
+
+	if (!*tries || fatal_signal_pending(current))
+		return false;
+	--*tries;
+	return !(write ? fault_in_writeable(user, bytes) : fault_in_readable(user, bytes));
 }
 
 /* Whether the engine takes a request now, which makes sense. */
@@ -310,14 +341,13 @@ static int start(struct cdma_job *job)
 		memset(pages_of_job(job), 0, request->host_bytes);
 	else
 		err = copy_in(job);
+	if (err)
+		goto give;
 	describe(job, &transfer);
 	trace_cdma_submit(cd->number, request);
-	if (!err && cdma_submit(channel, &transfer, 1) != CDMA_OK)
-		err = -EINVAL;
-	if (err) {
-		cdma_pool_pass(&cd->host, job->host, request->host_bytes, NULL);
-		return err;
-	}
+	err = -EINVAL;
+	if (cdma_submit(channel, &transfer, 1) != CDMA_OK)
+		goto give;
 	trace_cdma_doorbell(cd->number, request->direction, channel->tail);
 	file->host_bytes += request->host_bytes;
 	if (list_empty(&cd->running[request->direction]))
@@ -327,11 +357,16 @@ static int start(struct cdma_job *job)
 	kref_get(&file->ref);
 	++file->jobs;
 	return 0;
+
+give:
+	cdma_pool_pass(&cd->host, job->host, request->host_bytes, NULL);
+	return err;
 }
 
 int cdma_submit_request(struct cdma_file *file, const struct cdma_request *request,
 			struct io_uring_cmd *command)
 {
+	unsigned int tries = CDMA_TRIES;
 	struct cdma_job *job;
 	int err;
 
@@ -346,9 +381,11 @@ int cdma_submit_request(struct cdma_file *file, const struct cdma_request *reque
 	err = request->flags & CDMA_DMABUF ? cdma_import(&job->import, request) : 0;
 	if (err)
 		goto free;
-	mutex_lock(&file->cd->lock);
-	err = start(job);
-	mutex_unlock(&file->cd->lock);
+	do {
+		mutex_lock(&file->cd->lock);
+		err = start(job);
+		mutex_unlock(&file->cd->lock);
+	} while (err == -EFAULT && bring_in(request->host, request->host_bytes, false, &tries));
 	if (!err)
 		return 0;
 	cdma_let_go(&job->import, request);
@@ -362,11 +399,9 @@ static bool has_news(struct cdma_file *file)
 	return !list_empty_careful(&file->done) || !READ_ONCE(file->jobs);
 }
 
-/* Tells how a job has ended, and frees it; the lock is held. */
+/* Tells how a job has ended, and frees it unless pages are missing; the lock is held. */
 static int end_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
 {
-	int err = 0;
-
 	*reply = job->reply;
 	if (job->file->cd->state == CDMA_GONE) {
 		/* The pages went with the device. */
@@ -374,9 +409,30 @@ static int end_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
 		reply->bytes_written = 0;
 		reply->fault = CDMA_NO_FAULT;
 	}
-	if (copy && job->request.direction == CDMA_OFFLOAD)
-		err = copy_out(job, reply->bytes_written);
+	if (copy && job->request.direction == CDMA_OFFLOAD && copy_out(job, reply->bytes_written))
+		return -EFAULT;
 	free_job(job);
+	return 0;
+}
+
+/* The job is in no list any more, and its file stays meanwhile. */
+int cdma_take_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
+{
+	struct mutex *lock = &job->file->cd->lock;
+	const u64 host = job->request.host;
+	unsigned int tries = CDMA_TRIES;
+	int err;
+
+	do {
+		mutex_lock(lock);
+		err = end_job(job, reply, copy);
+		mutex_unlock(lock);
+	} while (err && bring_in(host, reply->bytes_written, true, &tries));
+	if (err) {
+		mutex_lock(lock);
+		end_job(job, reply, false);
+		mutex_unlock(lock);
+	}
 	return err;
 }
 
@@ -398,19 +454,6 @@ int cdma_reap(struct cdma_file *file, struct cdma_reply *reply, bool wait)
 	}
 	job = list_first_entry(&file->done, struct cdma_job, link);
 	list_del(&job->link);
-	err = end_job(job, reply, true);
 	mutex_unlock(lock);
-	return err;
-}
-
-/* The same for the job of a command; the file is that of the command. */
-int cdma_take_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
-{
-	struct mutex *lock = &job->file->cd->lock;
-	int err;
-
-	mutex_lock(lock);
-	err = end_job(job, reply, copy);
-	mutex_unlock(lock);
-	return err;
+	return cdma_take_job(job, reply, true);
 }

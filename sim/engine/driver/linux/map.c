@@ -3,8 +3,7 @@
  * The accelerator's memory in the address space of a process.
  *
  * Pages are put there when they are touched, and all of them are taken away
- * with the device: then a touch is a SIGBUS. A copy that the driver makes may
- * touch them with the lock of the engine held, which is not taken here.
+ * with the device: then a touch is a SIGBUS.
  */
 #include <linux/fs.h>
 

@@ -11,8 +11,10 @@ class Command(data.StructLayout):
     ``first`` is aligned to a beat, or to a word where the port's shape says ``realign``.
 
     Of the ``flags``, ``more`` says that the packet goes on with the next command, and ``shaped`` that only some of the bytes
-    are meant: those of a shape.
+    are meant: those of a shape. ``pages`` bits of the number of a page say where the list of the memory's pages is; 0: it
+    has none.
     """
 
-    def __init__(self, address_bits: int, *flags: str) -> None:
-        super().__init__({"first": address_bits, "last": address_bits, **dict.fromkeys(flags, 1)})
+    def __init__(self, address_bits: int, *flags: str, pages: int = 0) -> None:
+        lists = {"pages": pages} if pages else {}
+        super().__init__({"first": address_bits, "last": address_bits, **dict.fromkeys(flags, 1), **lists})

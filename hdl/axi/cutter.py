@@ -11,11 +11,17 @@ __all__ = ["CutBurst", "Cutter"]
 
 
 class CutBurst(data.StructLayout):
-    """A burst: the number of its first beat in memory, its beats less one, and whether the packet has no other after it."""
+    """A burst: the number of its first beat in memory, its beats less one, and whether the packet has no other after it.
+    Where commands may end within a beat, also the words that then fit in its last one."""
 
     def __init__(self, shape: PortShape) -> None:
         super().__init__(
-            {"beat": shape.address_bits - shape.blocks.beat_log2, "len": range(shape.burst), "end": 1}
+            {
+                "beat": shape.address_bits - shape.blocks.beat_log2,
+                "len": range(shape.burst),
+                "end": 1,
+                **({"words": range(shape.lanes + 1)} if shape.limited else {}),
+            }
         )
 
 
@@ -61,6 +67,10 @@ class Cutter(wiring.Component):
             self.command.ready.eq(inside & self.output.ready & final),
             length.eq(self.shape.burst - 1 - start),
         ]
+        if self.shape.limited:
+            word_log2 = self.shape.word_log2
+            whole = command.last[:word_log2].all()
+            m.d.comb += burst.words.eq(command.last[word_log2 : blocks.beat_log2] + whole)
         with m.If(at_last):
             m.d.comb += length.eq(blocks.place(command.last) - start)
         with m.If(~inside & self.command.valid):

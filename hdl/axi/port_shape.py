@@ -32,7 +32,11 @@ class PortShape:
         The buffers are in an FPGA's block RAM, which is slow: their outputs go to registers.
     ``rows``
         A packet may have several commands: those of a reader and of a writer have ``more``, and each but the last one of a
-        packet has it set. None is larger than its commands, and ``end`` of a writer is its bytes, with ``outcome.done``.
+        packet has it set. ``end`` of a writer is its bytes, with ``outcome.done``.
+    ``limited``
+        With ``rows``, of a writer: packets may be larger than their commands, and these may end within a beat. The first
+        beat that does not fit is dropped, and all after it. It has ``skip``: the packet has ended, and of its commands
+        nothing is left that has been taken.
     ``span_bits``
         A command spans at most half of ``2**span_bits`` bytes, or, if it is ``contained``, all of them.
     ``contained``
@@ -49,6 +53,7 @@ class PortShape:
     realign: bool = False
     pipelined: bool = False
     rows: bool = False
+    limited: bool = False
     span_bits: int = SPAN_BITS
     contained: bool = False
 

@@ -43,6 +43,7 @@ class Scatter(wiring.Component):
                 "admit": In(1),
                 "flush": In(1),
                 "end": Out(SPAN_BITS),
+                **({"skip": Out(1)} if shape.limited else {}),
             }
         )
 
@@ -62,7 +63,12 @@ class Scatter(wiring.Component):
         keeps = Signal()
         full = Signal()
         finishes = Signal()
+        #: The beat at the input does not fit: what of its burst is here goes first.
+        cuts = Signal()
+        #: The burst in hand is given.
+        gives: Value = full | cuts if shape.limited else full
         count = Signal(range(shape.burst))
+        accepts = admits & ~skips & ~cuts if shape.limited else admits & ~skips
         m.d.sync += [admits.eq(self.admit), drops.eq(self.flush)]
         # No burst comes to those that are passed over, or there would be as many as the command has room for.
         holds = Signal()
@@ -71,7 +77,7 @@ class Scatter(wiring.Component):
             cut.input.valid.eq(cutter.output.valid & ~holds),
             cut.input.payload.eq(cutter.output.payload),
             cutter.output.ready.eq(cut.input.ready & ~holds),
-            self.input.ready.eq((admits & ~skips & (tail | cut.output.valid)) | drops),
+            self.input.ready.eq((accepts & (tail | cut.output.valid)) | drops),
             accept.eq(self.input.valid & self.input.ready & ~drops),
             keeps.eq(accept & beat.keep[0] & ~tail),
             full.eq(keeps & (count == room.len)),
@@ -84,16 +90,33 @@ class Scatter(wiring.Component):
             burst.len.eq(count - ~keeps),
             burst.none.eq(~keeps & (count == 0)),
             burst.end.eq(finishes),
-            cut.output.ready.eq(full | skips | (finishes & ~tail)),
+            cut.output.ready.eq(gives | skips | (finishes & ~tail)),
             cutter.skip.eq(skips & cut.empty),
         ]
-        with m.If(full | finishes):
+        if shape.limited:
+            fills = admits & ~skips & ~drops & ~tail & cut.output.valid & self.input.valid
+            beyond = Cat(beat.keep[lane] & (room.words <= lane) for lane in range(shape.lanes)).any()
+            m.d.comb += [
+                self.skip.eq(cutter.skip),
+                self.bursts.valid.eq(full | finishes | (cuts & (count != 0))),
+                cuts.eq(fills & room.end & (count == room.len) & beyond),
+            ]
+            #: Where the first beat after the last burst would go; one of the packet does not fit.
+            after = Signal.like(room.beat, reset_less=True)
+            lost = Signal()
+            with m.If(gives):
+                m.d.sync += after.eq(room.beat + count + full)
+            with m.If(tail):
+                m.d.comb += [burst.beat.eq(after), burst.overflow.eq(lost | beat.keep[0])]
+                with m.If(accept):
+                    m.d.sync += lost.eq((lost | beat.keep[0]) & ~beat.last)
+        with m.If(gives | finishes):
             m.d.sync += count.eq(0)
         with m.Elif(keeps):
             m.d.sync += count.eq(count + 1)
         with m.If(finishes):
             m.d.sync += [skips.eq(~tail & ~room.end), tail.eq(0)]
-        with m.Elif(full):
+        with m.Elif(gives):
             m.d.sync += tail.eq(room.end)
         with m.Elif(skips & cut.output.valid):
             m.d.sync += skips.eq(~room.end)

@@ -87,6 +87,7 @@ class AxiWriter(wiring.Component):
             {
                 "command": In(stream.Signature(shape.command)),
                 "input": In(stream.Signature(Beat(shape.word_bits, shape.lanes))),
+                **({"skip": Out(1)} if shape.limited else {}),
                 "ahead": In(1),
                 "end": Out(SPAN_BITS),
                 "outcome": Out(Outcome(shape.address_bits)),
@@ -141,6 +142,8 @@ class AxiWriter(wiring.Component):
         m.d.comb += gather.flush.eq(self.flush)
         if isinstance(gather, Scatter):
             self._keep_end(m, gather)
+            if self.shape.limited:
+                m.d.comb += self.skip.eq(gather.skip)
         else:
             m.d.comb += [gather.ahead.eq(self.ahead), self.end.eq(gather.end)]
         if self.shape.realign:

@@ -23,7 +23,7 @@ from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port, axis_ports, handshaken
 from cdma.hdl.verilog.shell import Shell
 
 from .core import EngineCore
-from .managed import HOST_ID_BITS, OFFLOAD_RING_ID, PREFETCH_RING_ID, ManagedEngine
+from .managed import LIST_IDS, OFFLOAD_RING_ID, PREFETCH_RING_ID, ManagedEngine, host_id_bits
 
 __all__ = ["BareEngine", "Engine", "engine_ports", "engine_shell"]
 
@@ -118,7 +118,7 @@ def _bare_ports(config: EngineConfig) -> tuple[Port, ...]:
 
 def engine_ports(config: EngineConfig) -> tuple[Port, ...]:
     """The ports of the engine that ``config`` describes."""
-    host_id_bits = HOST_ID_BITS if config.registers else _DEV_ID_BITS
+    id_bits = host_id_bits(config) if config.registers else _DEV_ID_BITS
     return (
         *CLOCK_AND_RESET,
         *_quiescence_ports(config),
@@ -130,9 +130,7 @@ def engine_ports(config: EngineConfig) -> tuple[Port, ...]:
                 f"m_axi_{name}", config.dev_data_bits, config.dev_address_bits, _DEV_ID_BITS, config.sideband
             )
         ),
-        *_axi_ports(
-            "m_axi_host", config.host_data_bits, config.host_address_bits, host_id_bits, config.sideband
-        ),
+        *_axi_ports("m_axi_host", config.host_data_bits, config.host_address_bits, id_bits, config.sideband),
     )
 
 
@@ -339,11 +337,14 @@ class Engine(_AxiShell):
         fields = self.config.sideband.values(port)
         if port == "dev":
             return {name: owner.dev_sideband[name] for name in fields}
+        of_offload, of_prefetch = id == OFFLOAD_RING_ID, id == PREFETCH_RING_ID
+        if self.config.pages:
+            of_offload, of_prefetch = of_offload | (id == LIST_IDS[0]), of_prefetch | (id == LIST_IDS[1])
         return {
             name: Mux(
-                id == OFFLOAD_RING_ID,
+                of_offload,
                 offload.ring_sideband[name],
-                Mux(id == PREFETCH_RING_ID, prefetch.ring_sideband[name], owner.host_sideband[name]),
+                Mux(of_prefetch, prefetch.ring_sideband[name], owner.host_sideband[name]),
             )
             for name in fields
         }

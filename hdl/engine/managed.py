@@ -21,12 +21,20 @@ from cdma.hdl.spec.engine import EngineConfig
 
 from .core import memory_members
 
-__all__ = ["HOST_ID_BITS", "OFFLOAD_RING_ID", "PREFETCH_RING_ID", "ManagedEngine"]
+__all__ = ["LIST_IDS", "OFFLOAD_RING_ID", "PREFETCH_RING_ID", "ManagedEngine", "host_id_bits"]
 
 OFFLOAD_RING_ID, PREFETCH_RING_ID = 1, 2
+#: The IDs of the lists of pages of offload and prefetch.
+LIST_IDS = 3, 4
 #: IDs of the arbiters' clients: data, and the rings of two channels.
 _IDS = ((0,), (OFFLOAD_RING_ID, PREFETCH_RING_ID))
-HOST_ID_BITS = 2
+
+
+def host_id_bits(config: EngineConfig) -> int:
+    """Bits of an ID on the host port."""
+    return max(LIST_IDS if config.pages else _IDS[-1]).bit_length()
+
+
 #: Cycles of a soft reset where parts are reset one after the other.
 _RESET_CYCLES = 3
 #: Where memories are that both channels depend on.
@@ -87,7 +95,7 @@ class ManagedEngine(wiring.Component):
         super().__init__(
             {
                 "control": In(ControlSignature(config)),
-                **memory_members(config, HOST_ID_BITS),
+                **memory_members(config, host_id_bits(config)),
                 **({"working": Out(1), "pending": Out(1)} if config.quiescence else {}),
             }
         )
@@ -171,14 +179,19 @@ class ManagedEngine(wiring.Component):
         config = self.config
         host = (config.host_data_bits, config.host_address_bits)
         offload, prefetch, rings = parts.offload, parts.prefetch, parts.rings
-        reads = ReadArbiter(_IDS, *host, HOST_ID_BITS)
-        writes = WriteArbiter(_IDS, *host, config.format.moved_bits, HOST_ID_BITS, pipelined=config.pipelined)
+        id_bits = host_id_bits(config)
+        lists = [(id,) for id in LIST_IDS] if config.pages else []
+        reads = ReadArbiter((*_IDS, *lists), *host, id_bits)
+        writes = WriteArbiter(_IDS, *host, config.format.moved_bits, id_bits, pipelined=config.pipelined)
         m.submodules.host_reads = memories.built("host_reads", reads)
         m.submodules.host_writes = memories.built("host_writes", writes)
         connect_ports(m, offload.source, self.dev_read)
         connect_ports(m, prefetch.sink, self.dev_write)
         wiring.connect(m, prefetch.source, reads.client_0)
         wiring.connect(m, rings.fetch, reads.client_1)
+        if config.pages:
+            wiring.connect(m, offload.lists, reads.client_2)
+            wiring.connect(m, prefetch.lists, reads.client_3)
         wiring.connect(m, offload.sink, writes.client_0)
         wiring.connect(m, rings.complete, writes.client_1)
         wiring.connect(m, reads.port, wiring.flipped(self.host_read))
@@ -210,6 +223,8 @@ class ManagedEngine(wiring.Component):
         wiring.connect(m, wiring.flipped(getattr(control, f"{name}_counters")), counting.read)
         ChannelControl(self.config).connect(m, half, channel)
         wiring.connect(m, channel.windows, getattr(parts.windows, name))
+        if self.config.pages:
+            wiring.connect(m, channel.page_windows, getattr(parts.windows, f"{name}_pages"))
         wiring.connect(m, client.requests, channel.requests)
         wiring.connect(m, channel.completion, counting.input)
         wiring.connect(m, counting.output, client.completion)

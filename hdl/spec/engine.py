@@ -12,6 +12,7 @@ from .checks import check_choice
 from .codec import CodecConfig, format_from_settings, format_settings, queue_setting
 from .codecs import codec_of
 from .format import Format
+from .pages import LEAST_PAGED_BITS, LIST_BURSTS
 from .protection import MEMORY_CODES, PROTECTIONS
 from .quantisation import NUMBERS, Quantisation
 from .records import RecordOptions
@@ -108,6 +109,8 @@ class EngineConfig:
         step: ``"fp32"``, ``"bf16"`` or ``"fp16"``; or ``"none"`` for no stage. See docs/lossy.md.
     ``dimensions``
         The most dimensions of a tile in device memory, above its contiguous rows. See docs/tiles.md.
+    ``pages``
+        True for descriptors whose host memory may be a list of pages. See docs/engine.md.
     """
 
     format: StreamFormat = Format()
@@ -219,6 +222,7 @@ class EngineConfig:
         allowed=range(MAX_DIMENSIONS + 1),
         why="the extension of a descriptor has room for so many",
     )
+    pages: bool = setting(False, "host memory of a descriptor may be a list of pages")
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
@@ -235,6 +239,7 @@ class EngineConfig:
         self._check_lossy()
         self._check_units()
         self._check_dimensions()
+        self._check_pages()
 
     def _check_buffers(self) -> None:
         least = (2 * self.burst_beats - 1).bit_length()
@@ -352,6 +357,34 @@ class EngineConfig:
                 "whole beats"
             )
 
+    def _check_pages(self) -> None:
+        if not self.pages:
+            return
+        if not self.registers:
+            raise ParameterError(
+                "pages is on without registers; it must be off, because lists are read beside the rings of a host port"
+            )
+        if self.host_address_bits < LEAST_PAGED_BITS:
+            raise ParameterError(
+                f"pages is on, and host_address_bits is {self.host_address_bits}; it must be {LEAST_PAGED_BITS} at least, "
+                "because so many tell apart all bytes of a list of pages"
+            )
+        for name, given in (("units", self.units > 1), ("pipelined", self.pipelined)):
+            if given:
+                raise ParameterError(
+                    f"pages is on, and {name} is {getattr(self, name)}; it must be off, because pages in such engines are "
+                    "not tried yet"
+                )
+        if self.memories_protect != MEMORY_CODES[0]:
+            raise ParameterError(
+                f"pages is on, and memories_protect is {self.memories_protect!r}; it must be 'none', because the memories of "
+                "lists of pages have no checks yet"
+            )
+        if self.realign:
+            raise ParameterError(
+                "pages is on with alignment 'word'; it must be off, because pages follow one another in whole beats"
+            )
+
     @property
     def codec(self) -> CodecConfig:
         """The codec of a channel: its table, if any, is an input, because a channel chooses it per descriptor."""
@@ -370,7 +403,9 @@ class EngineConfig:
     @property
     def records(self) -> RecordOptions:
         """The options that descriptors and completions have fields of."""
-        return RecordOptions(crc=self.crc, lossy=self.lossy != LOSSY[0], dimensions=self.dimensions)
+        return RecordOptions(
+            crc=self.crc, lossy=self.lossy != LOSSY[0], dimensions=self.dimensions, pages=self.pages
+        )
 
     def settings(self) -> dict[str, Any]:
         """All parameters, those of the format and of the sideband among them, as plain values; :meth:`from_settings` reads
@@ -420,6 +455,7 @@ class EngineConfig:
             **({"crc": "CRC-32C of raw bytes"} if self.crc else {}),
             **self._describe_lossy(),
             **({"shapes": f"dimensions above the row: {self.dimensions}"} if self.dimensions else {}),
+            **({"pages": "host memory in lists of pages"} if self.pages else {}),
             "registers": "yes" if self.registers else "no",
             **({"pipelined": "yes"} if self.pipelined else {}),
             **slices_row(self.register_slices),
@@ -455,6 +491,11 @@ class EngineConfig:
     def ring_reads(self) -> int:
         """The most reads of descriptors in flight at once, of both rings."""
         return 2 * min(self.descriptors, self.ring_entries) if self.registers else 0
+
+    @property
+    def list_reads(self) -> int:
+        """The most reads of lists of pages in flight at once, of both channels."""
+        return 2 * LIST_BURSTS if self.pages else 0
 
     @property
     def ring_writes(self) -> int:

@@ -144,12 +144,13 @@ class RecordField:
 
 @dataclass(frozen=True)
 class RecordOptions:
-    """The options of an engine that have fields of their own: a ``crc``, a ``lossy`` stage, the ``dimensions`` of shapes.
-    Without an option its fields are reserved."""
+    """The options of an engine that have fields of their own: a ``crc``, a ``lossy`` stage, the ``dimensions`` of shapes,
+    ``pages`` of host memory. Without an option its fields are reserved."""
 
     crc: bool = False
     lossy: bool = False
     dimensions: int = 0
+    pages: bool = False
 
 
 def _record(*fields: tuple[str, int, str]) -> tuple[RecordField, ...]:
@@ -168,11 +169,6 @@ def descriptor_fields(options: RecordOptions) -> tuple[RecordField, ...]:
         "check_crc",
         1,
         "1: the CRC of the raw bytes must be `crc`. Must be 0 where `engine.limits.crc` is 0.",
-    )
-    crc = (
-        "crc",
-        32,
-        "CRC-32C that the raw bytes must have, with `check_crc`. Must be 0 where `engine.limits.crc` is 0.",
     )
     step = (
         "step",
@@ -193,11 +189,7 @@ def descriptor_fields(options: RecordOptions) -> tuple[RecordField, ...]:
         ("reserved_flags", free_flags, zero),
         *((shaped,) if options.dimensions else ()),
         *((step,) if options.lossy else ()),
-        *(
-            (("reserved_middle", 16 - STEP_BITS * options.lossy, zero), crc, ("reserved", 96, zero))
-            if options.crc
-            else (("reserved", 144 - STEP_BITS * options.lossy, zero),)
-        ),
+        *_tail(options, 16 - STEP_BITS * options.lossy),
     )
     return _record(
         (
@@ -223,6 +215,28 @@ def descriptor_fields(options: RecordOptions) -> tuple[RecordField, ...]:
         ("interrupt", 1, "1: the completion counts towards the interrupt. Errors always do."),
         *rest,
     )
+
+
+def _tail(options: RecordOptions, free: int) -> tuple[tuple[str, int, str], ...]:
+    """What a descriptor has behind ``free`` bits after its flags. The last word of it is 0 in every engine: see
+    :mod:`.shape_record`."""
+    zero = "Must be 0."
+    crc = (
+        "crc",
+        32,
+        "CRC-32C that the raw bytes must have, with `check_crc`. Must be 0 where `engine.limits.crc` is 0.",
+    )
+    if options.pages:
+        low = (
+            "Byte address of the list of pages of host memory after the first, a multiple of 4096; 0: host memory is one "
+            "run of bytes. Must be 0 where `engine.host_port.pages` is 0."
+        )
+        pages = (("pages_low", 32, low), ("pages_high", 32, "The upper half of that address."))
+        before = (("reserved_middle", free, zero), crc if options.crc else ("reserved_crc", 32, zero))
+        return *before, *pages, ("reserved", 32, zero)
+    if options.crc:
+        return ("reserved_middle", free, zero), crc, ("reserved", 96, zero)
+    return (("reserved", free + 128, zero),)
 
 
 def completion_fields(options: RecordOptions) -> tuple[RecordField, ...]:
@@ -275,7 +289,7 @@ def completion_fields(options: RecordOptions) -> tuple[RecordField, ...]:
 
 
 #: With all fields that any engine has: software, which serves every engine, knows these.
-ALL_OPTIONS = RecordOptions(crc=True, lossy=True, dimensions=MAX_DIMENSIONS)
+ALL_OPTIONS = RecordOptions(crc=True, lossy=True, dimensions=MAX_DIMENSIONS, pages=True)
 NO_OPTIONS = RecordOptions()
 DESCRIPTOR = descriptor_fields(ALL_OPTIONS)
 COMPLETION = completion_fields(ALL_OPTIONS)

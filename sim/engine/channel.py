@@ -14,6 +14,7 @@ from cdma.hdl.spec.shape_record import SHAPE_RECORD
 
 from .descriptors import Completion, unpack
 from .memory import BusError
+from .paged import list_of, page_runs
 from .port import Port
 from .shaped import fill_of, joined
 from .tiles import gathered
@@ -230,12 +231,17 @@ class ChannelModel:
             status = Status.READ_DECERR if error.response == "DECERR" else Status.READ_SLVERR
             return Completion(d["tag"], status, bytes_read=count, address=error.address)
         outcome = replace(self.rules.outcome(d, data, self.table()), bytes_read=count)
-        parts = [(d["destination"], outcome.written)]
+        parts, lost = [(d["destination"], outcome.written)], None
         if of_sink is not None:
             parts = list(joined(d["destination"], of_sink, outcome.written))
             outcome = replace(outcome, scattered=sum(len(part) for _, part in parts))
+        if of_sink is None and self.rules.compressing and list_of(d):
+            parts, lost = self._in_pages(d, outcome)
+            address, last = parts[-1]
+            end = address + len(last) if outcome.status is Status.CAPACITY else outcome.address
+            outcome = replace(outcome, scattered=sum(len(part) for _, part in parts), address=end)
         failures = [self.sink.write(address, part, self.config.burst_beats) for address, part in parts]
-        failed = next((failure for failure in failures if failure is not None), None)
+        failed = next((failure for failure in (*failures, lost) if failure is not None), None)
         read_beats = self.source.beats(0 if of_source else d["source"], count)
         write_beats = sum(self.sink.beats(address, len(part)) for address, part in parts)
         counters["read_beats"] += read_beats
@@ -251,6 +257,9 @@ class ChannelModel:
 
     def _read(self, d: dict[str, int], count: int, shape: Shape | None) -> bytes:
         """The data of a descriptor: those at its source, or of the shape there."""
+        if shape is None and not self.rules.compressing and list_of(d):
+            runs = page_runs(self.source, d["source"], count, list_of(d))
+            return b"".join(self.source.read(address, length) for address, length in runs)
         if shape is None:
             return self.source.read(d["source"], count)
         return gathered(
@@ -258,6 +267,25 @@ class ChannelModel:
             lambda offset, run: self.source.read(d["source"] + offset, run),
             fill_of(self.config, d, self.table()),
         )
+
+    def _in_pages(
+        self, d: dict[str, int], outcome: Outcome
+    ) -> tuple[list[tuple[int, bytes]], BusError | None]:
+        """What goes to which address of the host pages of an offload, up to that of the first byte that does not fit; and
+        the error of the page at which they end."""
+        data = outcome.written
+        wanted = len(data) + (outcome.status is Status.CAPACITY)
+        parts: list[tuple[int, bytes]] = []
+        done = 0
+        try:
+            for address, count in page_runs(self.sink, d["destination"], d["capacity"], list_of(d)):
+                parts.append((address, data[done : done + count]))
+                done += count
+                if done >= wanted:
+                    break
+        except BusError as error:
+            return parts, error
+        return parts, None
 
 
 def _completion(tag: int, outcome: Outcome, cycles: int = 0) -> Completion:

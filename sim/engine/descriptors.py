@@ -48,6 +48,9 @@ class Descriptor:
     ``shape``
         Says what lies in device memory, from the source of an offload or the destination of a prefetch on; ``length`` is the
         shape's.
+    ``pages``
+        The address of the list of host pages after the first one, in which the destination of an offload or the source of a
+        prefetch is; 0: host memory is one run of bytes.
     """
 
     source: int
@@ -62,12 +65,16 @@ class Descriptor:
     crc: int = 0
     step: int = 0
     shape: Shape | None = None
+    pages: int = 0
 
     def pack(self) -> bytes:
         """Returns the descriptor as it lies in memory, with the extension that says its shape, if it has one."""
         values = {
-            field.name: int(getattr(self, field.name)) for field in fields(self) if field.name != "shape"
+            field.name: int(getattr(self, field.name))
+            for field in fields(self)
+            if field.name not in ("shape", "pages")
         }
+        values |= {"pages_low": self.pages & 0xFFFFFFFF, "pages_high": self.pages >> 32}
         if self.shape is None:
             return pack(DESCRIPTOR, values)
         return pack(DESCRIPTOR, values | {"shaped": 1}) + pack(SHAPE_RECORD, shape_values(self.shape))

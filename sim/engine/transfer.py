@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.pages import MOST_PAGED, PAGE_BYTES
 from cdma.hdl.spec.records import DESCRIPTOR, LENGTH_BITS, Mode, Status, most_bytes
 from cdma.hdl.spec.shape import MAX_DIMENSIONS, Shape
 from cdma.hdl.spec.shape_record import shape_from
@@ -23,6 +24,7 @@ from cdma.sim.lossy.quantise import Quantised, dequantise, quantise
 from cdma.sim.lossy.words import integers_of, words_of
 
 from .crc import crc32c
+from .paged import list_of
 from .port import AddressSpace
 from .shaped import uses_reserved
 
@@ -118,6 +120,9 @@ class TransferRules:
             return Outcome(Status.RESERVED)
         if status := self._wrong_length(descriptor):
             return Outcome(status)
+        paged, host = list_of(descriptor), "destination" if self.compressing else "source"
+        if paged and self._host_bytes(descriptor) > MOST_PAGED:
+            return Outcome(Status.LENGTH)
         start = {name: descriptor[name] for name in ("source", "destination")}
         size = {"source": self.bytes_read(descriptor), "destination": min(capacity, _MOST_BYTES)}
         if extension is not None:
@@ -137,10 +142,17 @@ class TransferRules:
         for name, port in (("source", self.source), ("destination", self.sink)):
             if start[name] % self.config.align(port):
                 return Outcome(Status.ALIGNMENT, address=start[name] % 2**64)
+        if paged:
+            # Its first page: what follows is looked at when its turn comes.
+            size[host] = 1
         for name, space in (("source", source), ("destination", sink)):
             if start[name] < 0 or not space.allows(start[name], size[name]):
                 return Outcome(Status.WINDOW, address=start[name] % 2**64)
         return None
+
+    def _host_bytes(self, descriptor: Mapping[str, int]) -> int:
+        """The bytes of host memory that a descriptor may move."""
+        return descriptor["capacity"] if self.compressing else self.bytes_read(descriptor)
 
     def outcome(self, descriptor: Mapping[str, int], data: bytes, table: tuple[int, ...]) -> Outcome:
         """Returns what a descriptor that is not refused does with the ``data`` at its source.
@@ -190,6 +202,9 @@ class TransferRules:
     def _uses_reserved(self, descriptor: Mapping[str, int]) -> bool:
         """Whether a descriptor has anything where this engine has no field."""
         if not self.config.dimensions and descriptor["shaped"]:
+            return True
+        pages = list_of(descriptor)
+        if pages % PAGE_BYTES or pages >> (self.config.host_address_bits if self.config.pages else 0):
             return True
         if not self.config.crc and (descriptor["check_crc"] or descriptor["crc"]):
             return True

@@ -45,7 +45,8 @@ hdl/lossy: hdl/spec hdl/blocks hdl/verilog
 # codecs are connected by. The codec itself is loaded by the name in its description.
 hdl/axi: hdl/spec hdl/blocks
 hdl/engine/shapes: hdl/spec hdl/blocks hdl/axi
-hdl/engine/path: hdl/spec hdl/blocks hdl/codec/parts hdl/lossy hdl/axi hdl/engine/shapes
+hdl/engine/pages: hdl/spec hdl/spec/registers hdl/blocks hdl/axi
+hdl/engine/path: hdl/spec hdl/blocks hdl/codec/parts hdl/lossy hdl/axi hdl/engine/shapes hdl/engine/pages
 hdl/engine/units: hdl/spec hdl/blocks hdl/codec/parts hdl/axi hdl/engine/path
 hdl/engine/channel: hdl/spec hdl/spec/registers hdl/blocks hdl/codec/parts hdl/lossy hdl/axi hdl/engine/path
     hdl/engine/shapes hdl/engine/units
@@ -84,7 +85,8 @@ verif/engine/litex: base hdl/spec hdl/deliver verif/simulator
 verif/linux: base hdl/spec sim/codec verif/simulator verif/engine
 # The proofs hold single blocks and the Verilog of whole designs, and simulate nothing.
 verif/proofs: base hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/codec/plain hdl/codec
-    hdl/lossy hdl/axi hdl/engine/channel hdl/engine/control hdl/engine/rings hdl/engine/shapes hdl/engine synth
+    hdl/lossy hdl/axi hdl/engine/channel hdl/engine/control hdl/engine/rings hdl/engine/shapes hdl/engine/pages hdl/engine
+    synth
 verif: base hdl/spec sim/codec verif/simulator verif/stream verif/engine
 # Campaigns, in one frame: what the regression reaches, random designs, faults put into designs, faults at the ports of
 # an engine, and what they find out about one design.

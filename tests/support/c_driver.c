@@ -102,6 +102,13 @@ EXPORT uint32_t c_room(struct cdma_channel *channel) {
     return cdma_room(channel);
 }
 
+EXPORT int c_list_pages(
+    const struct cdma_run *runs, uint32_t count, unsigned char *page, uint64_t list, struct cdma_pages *pages);
+EXPORT int c_list_pages(
+    const struct cdma_run *runs, uint32_t count, unsigned char *page, uint64_t list, struct cdma_pages *pages) {
+    return cdma_list_pages(runs, count, page, list, pages);
+}
+
 EXPORT int c_submit(struct cdma_channel *channel, const struct cdma_transfer *transfers, uint32_t count);
 EXPORT int c_submit(struct cdma_channel *channel, const struct cdma_transfer *transfers, uint32_t count) {
     return cdma_submit(channel, transfers, count);

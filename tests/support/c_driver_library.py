@@ -20,6 +20,7 @@ from cdma.sim.engine.driver import (
     Descriptor,
     DriverError,
     EngineError,
+    Pages,
     RingMemory,
     Status,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "Transfer",
     "build",
     "built",
+    "c_list_pages",
     "load",
 ]
 
@@ -117,6 +119,7 @@ class Geometry(ct.Structure):
             "register_protection",
             "memories_protect",
             "dimensions",
+            "pages",
         ]
     ]
 
@@ -161,6 +164,7 @@ class Transfer(ct.Structure):
         ("crc", ct.c_uint32),
         ("step", ct.c_uint8),
         ("shape", ct.POINTER(_Shape)),
+        ("pages", ct.c_uint64),
     ]
 
 
@@ -388,7 +392,16 @@ def _transfer(d: Descriptor) -> Transfer:
         d.crc,
         d.step,
         None if d.shape is None else ct.pointer(_shape(d.shape)),
+        d.pages,
     )
+
+
+def c_list_pages(library: ct.CDLL, runs: Sequence[tuple[int, int]], memory: RingMemory) -> Pages:
+    """:func:`~cdma.sim.engine.driver.pages.list_pages` of the C driver."""
+    page, found = (ct.c_uint8 * 4096).from_buffer(memory.buffer), (ct.c_uint64 * 3)()
+    flat = (ct.c_uint64 * (2 * len(runs)))(*(number for run in runs for number in run))
+    _refuse(library.c_list_pages(flat, len(runs), page, ct.c_uint64(memory.address), found))
+    return Pages(*found)
 
 
 def _shape(shape: Shape) -> _Shape:

@@ -36,6 +36,7 @@ CONFIGS = {
     "shaped": EngineConfig(
         sideband=Sideband(axuser_bits=16),
         crc=True,
+        pages=True,
         lossy="fp32",
         format=Format(word_bits=8),
         sideband_registers=True,

@@ -95,9 +95,18 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
         EngineConfig(lanes=16, dev_data_bits=512, host_data_bits=512, register_slices="in,out"),
         ["soak", "hard_resets"],
     ),
-    "shapes": (
-        dataclasses.replace(SMALL, dimensions=2),
-        ["soak", "shape_refusals", "shape_errors", "shape_rings", "aborts", "hard_resets"],
+    "shapes, pages": (
+        dataclasses.replace(SMALL, dimensions=2, pages=True),
+        [
+            "soak",
+            "pages",
+            "page_errors",
+            "shape_refusals",
+            "shape_errors",
+            "shape_rings",
+            "aborts",
+            "hard_resets",
+        ],
     ),
     "two units": (
         dataclasses.replace(SMALL, units=2, stripe_bytes=256),
@@ -111,7 +120,7 @@ FURTHER = {
     "streams",
     "no queue, registers of the sideband",
     "default memories, register slices, ports of 512 bits",
-    "shapes",
+    "shapes, pages",
     "two units",
     "two units, errors",
 }

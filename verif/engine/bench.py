@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cdma.hdl.spec.pages import PAGE_BYTES
 from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Mode, Status
 from cdma.hdl.spec.shape import Shape
@@ -29,6 +30,7 @@ from .promises import check_promises
 from .shaped import raw_of, shaped, some_shape
 from .transfer import (
     AROUND,
+    Pages,
     Transfer,
     difference,
     random_numbers,
@@ -107,12 +109,17 @@ class EngineBench(PortsBench):
         await self.channels[channel].set_table(values)
 
     def any_transfer(self, channel: str, words: int) -> Transfer:
-        """Makes a transfer of random data: every second one of a shape, if the engine takes any."""
+        """Makes a transfer of random data: every second one of a shape, and every second one in pages, if the engine takes
+        any."""
         config, rng = self.config, self.rng
-        if not config.dimensions or rng.random() < 0.5:
-            return self.transfer(channel, words)
-        most = -(-words * config.format.word_bits // 8)
-        return self.transfer(channel, words, shape=some_shape(rng, config, most, reads=channel == "offload"))
+        shape = None
+        if config.dimensions and rng.random() < 0.5:
+            most = -(-words * config.format.word_bits // 8)
+            shape = some_shape(rng, config, most, reads=channel == "offload")
+        made = self.transfer(channel, words, shape=shape)
+        if config.pages and rng.random() < 0.5:
+            self.put_in_pages(channel, made)
+        return made
 
     def transfer(
         self,
@@ -183,6 +190,37 @@ class EngineBench(PortsBench):
             self.memory[write].allow(destination + offset, count)
         return made
 
+    def put_in_pages(self, channel: str, made: Transfer) -> None:
+        """Puts the host memory of a transfer that has been made into pages, anywhere in memory."""
+        host, rng = self.memory["host"], self.rng
+        field = "destination" if channel == "offload" else "source"
+        before = made.descriptor[field]
+        count = made.room if channel == "offload" else len(made.source)
+        beat = self.config.align("host")
+        # Often near the end of the first page, so that there are more.
+        first = rng.choice((0, rng.randrange(0, PAGE_BYTES, beat), PAGE_BYTES - beat * rng.randint(1, 4)))
+        sizes = [min(count, PAGE_BYTES - first)]
+        sizes += [min(count - done, PAGE_BYTES) for done in range(sizes[0], count, PAGE_BYTES)]
+        places = [host.place(PAGE_BYTES, PAGE_BYTES) for _ in range(len(sizes) + 1)]
+        rng.shuffle(places)
+        list_at, first_page, *further = places
+        runs = list(zip((first_page + first, *further), sizes, strict=True))
+        made.pages = Pages(field, runs, list_at, host)
+        made.descriptor |= {field: first_page + first, "pages_low": list_at & 0xFFFFFFFF}
+        made.descriptor["pages_high"] = list_at >> 32
+        done = 0
+        if channel == "offload":
+            host.allow(before, count, False)
+        for address, size in made.pages.runs:
+            if channel == "offload":
+                host.allow(address, size)
+            else:
+                host.write(address, made.source[done : done + size])
+            done += size
+        if made.expected.status == Status.CAPACITY and channel == "offload":
+            address = made.pages.place(len(made.expected.written))
+            made.expected = replace(made.expected, address=address)
+
     def check(self, channel: str, made: Transfer, completion: bytes) -> None:
         """Checks the completion, every byte of the destination, and the guard bytes around it."""
         self.checks += made.check(completion)
@@ -194,6 +232,9 @@ class EngineBench(PortsBench):
     def check_memory(self, channel: str, made: Transfer, exact: bool = True) -> None:
         """Checks what lies at the destination, then clears it. Without ``exact`` only the guards count."""
         memory = self.memory["host" if channel == "offload" else "dev"]
+        if made.pages is not None and channel == "offload":
+            self._check_pages(made, made.pages, exact)
+            return
         start, room = memory.place_of(made.descriptor["destination"] + made.lowest["destination"]), made.room
         got, want = memory.read(start - AROUND, room + 2 * AROUND), made.image()
         if not exact:
@@ -207,6 +248,20 @@ class EngineBench(PortsBench):
         self.checks += 1
         memory.write(start, bytes([GUARD]) * room)
         memory.allow(start, room, False)
+
+    def _check_pages(self, made: Transfer, pages: Pages, exact: bool) -> None:
+        """Checks the whole of each page that a transfer may write, then clears it."""
+        memory, left = self.memory["host"], made.expected.written
+        for address, count in pages.runs:
+            start, inside = memory.place_of(address) // PAGE_BYTES * PAGE_BYTES, address % PAGE_BYTES
+            got = memory.read(start, PAGE_BYTES)
+            data = left[:count].ljust(count, bytes([GUARD])) if exact else got[inside : inside + count]
+            left = left[count:]
+            want = data.rjust(inside + count, bytes([GUARD])).ljust(PAGE_BYTES, bytes([GUARD]))
+            assert got == want, f"{made.descriptor}: the page at {address:#x} is not as it must be"
+            memory.write(start, bytes([GUARD]) * PAGE_BYTES)
+            memory.allow(start, PAGE_BYTES, False)
+        self.checks += 1
 
     async def run(self, channel: str, transfers: Sequence[Transfer]) -> None:
         """Submits transfers, as many at once as the channel takes, and checks each when it is complete."""

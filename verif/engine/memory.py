@@ -232,7 +232,7 @@ class Memory(ctypes.Structure):
             self.next = (self.next | 0xFFF) + 1
         elif choice < 0.5:
             near = (self.next | 0xFFF) + 1 - align * rng.randint(1, 4)
-            self.next = near if near >= self.next else near + 0x1000
+            self.next = near + -(min(0, near - self.next) // 0x1000) * 0x1000
         address = -(-self.next // align) * align
         self.next = address + length
         # What older transfers left here must not pass for guard bytes.

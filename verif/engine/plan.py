@@ -46,6 +46,11 @@ def _with_shapes_and_rings(design: Design) -> bool:
     return _with_shapes(design) and design.config.registers and design.config.ring_entries >= 8
 
 
+def _with_pages(design: Design) -> bool:
+    """with pages of host memory"""
+    return bool(design.config.pages)
+
+
 def _with_sideband(design: Design) -> bool:
     """with registers of the sideband"""
     return bool(design.config.sideband_registers)
@@ -289,6 +294,24 @@ _REGISTERS = (
         _with_shapes_and_rings,
     ),
     TestPoint(
+        "pages",
+        "host memory in lists of up to ten pages, anywhere, with more room than is needed",
+        "every byte in its page; no page behind the last that is needed is looked at",
+        _with_pages,
+    ),
+    TestPoint(
+        "page_errors",
+        "entries that are no page, or beyond all addresses; lists whose read is answered SLVERR and DECERR; too many pages",
+        "reported with the address; no byte outside of the pages is written, and the next descriptor runs",
+        _with_pages,
+    ),
+    TestPoint(
+        "page_windows",
+        "the first page, the list and the last page on both sides of the window's edge",
+        "nothing outside is reached, and its address is reported",
+        _with_pages,
+    ),
+    TestPoint(
         "sideband",
         "AxCACHE, AxPROT, AxQOS and AxUSER of each channel and target written at rest and during transfers",
         "every address has its channel's, and none changes before the channel rests",
@@ -349,6 +372,7 @@ ENGINE_PLAN = TestPlan(
             "stops",
             "units",
             "shapes",
+            "pages",
             "rings",
             "registers",
             "sideband",

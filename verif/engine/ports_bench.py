@@ -94,15 +94,17 @@ class PortsBench:
     def say(self, channel: str, target: str, values: dict[str, int]) -> None:
         """Sets what the addresses of a channel have beside, for data on a port or for the channel's rings.
 
-        1 and 2 on the host port are the rings of offload and prefetch; offload reads device memory and writes host memory.
+        1 and 2 on the host port are the rings of offload and prefetch, 3 and 4 their lists of pages; offload reads device
+        memory and writes host memory.
         """
         number = DIRECTIONS.index(channel)
-        port, id = ("host", 1 + number) if target == "ring" else (target, 0)
+        port, ids = ("host", (1 + number, 3 + number)) if target == "ring" else (target, (0,))
         data_way = "ar" if (channel == "offload") == (port == "dev") else "aw"
         for name, end in self._memory_ends:
             if name == port:
                 for way in ("ar", "aw") if target == "ring" else (data_way,):
-                    end.expect(way, id, values)
+                    for id in ids:
+                        end.expect(way, id, values)
 
     def bursts(self) -> Iterator[tuple[str, Burst]]:
         """The bursts that the memories have seen, and the port of each."""

@@ -92,14 +92,14 @@ def _of_memory(port: str, config: EngineConfig) -> dict[str, int]:
     kind = "host" if port == "host" else "dev"
     bits = config.data_bits(kind)
     return {
-        "OUTSTANDING": config.outstanding + max(config.ring_reads, config.ring_writes),
+        "OUTSTANDING": config.outstanding + max(config.ring_reads + config.list_reads, config.ring_writes),
         "LONGEST": max(config.burst(kind), RECORD_BYTES * 8 // bits),
         "ALIGNED": 1,
         "NO_EMPTY_STROBES": 1,
         "DATA_AFTER_ADDRESS": 1,
         # The data of both channels share no port in one direction; each ring has a half of what rings have.
         "MOST_OF_ID_0": config.outstanding,
-        "MOST_OTHER_READS": config.ring_reads // 2,
+        "MOST_OTHER_READS": max(config.ring_reads, config.list_reads) // 2,
         "MOST_OTHER_WRITES": config.ring_writes // 2,
         **_in_reset(config),
     }

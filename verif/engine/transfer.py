@@ -11,6 +11,7 @@ import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.pages import packed_pages
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, Status
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import encode_packet
@@ -22,10 +23,11 @@ from cdma.sim.engine.transfer import Outcome, TransferRules
 from cdma.sim.lossy.quantise import quantise
 from cdma.sim.lossy.words import words_of
 
-from .memory import GUARD
+from .memory import GUARD, Memory
 
 __all__ = [
     "AROUND",
+    "Pages",
     "Transfer",
     "difference",
     "random_numbers",
@@ -40,11 +42,47 @@ AROUND = 128
 
 
 @dataclass
+class Pages:
+    """Host memory of a transfer in pages.
+
+    ``field``
+        Of the descriptor, which says where they begin.
+    ``runs``
+        Addresses and bytes, in order, each within a page.
+    ``list_at``
+        Where the list of those after the first one is, in ``memory``.
+    """
+
+    field: str
+    runs: list[tuple[int, int]]
+    list_at: int
+    memory: Memory
+
+    def __post_init__(self) -> None:
+        self.move(0)
+
+    def move(self, step: int) -> None:
+        """Moves the pages by so many bytes, and writes their list."""
+        self.runs = [(address + step, count) for address, count in self.runs]
+        self.memory.write(self.list_at, packed_pages([address for address, _ in self.runs[1:]]))
+
+    def place(self, position: int) -> int:
+        """The address of a byte of all that the pages have, or the one behind the last."""
+        for address, count in self.runs[:-1]:
+            if position < count:
+                return address + position
+            position -= count
+        return self.runs[-1][0] + position
+
+
+@dataclass
 class Transfer:
     """A descriptor, the data at its source, and the outcome that the specification demands.
 
     ``entries``
         Those of a ring that it takes.
+    ``pages``
+        Those of host memory, if it has a list.
     ``lowest``
         Where its data begin, counted from the source and from the destination of its descriptor.
     """
@@ -53,6 +91,7 @@ class Transfer:
     source: bytes
     expected: Outcome
     completion: dict[str, int] = field(default_factory=dict)
+    pages: Pages | None = None
     entries: ClassVar[int] = 1
 
     @property
@@ -77,6 +116,8 @@ class Transfer:
         """Moves source and destination by so many bytes, which are whole beats and change no more than addresses."""
         self.descriptor["source"] += source
         self.descriptor["destination"] += destination
+        if self.pages is not None:
+            self.pages.move(source if self.pages.field == "source" else destination)
         if self.expected.status == Status.CAPACITY:
             self.expected = replace(self.expected, address=self.expected.address + destination)
 

@@ -41,7 +41,8 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             buffer=buffer,
             realign=config.realign,
             pipelined=config.pipelined,
-            rows=port == "dev" and config.dimensions > 0,
+            rows=config.pages if port == "host" else config.dimensions > 0,
+            limited=port == "host" and config.pages,
         )
 
     read, write = ("dev", "host") if compressing else ("host", "dev")
@@ -101,6 +102,8 @@ class Channel(wiring.Component):
         codec.
     ``source``, ``sink``
         The AXI4 ports that are read and written: one of them is an array with several units.
+    ``lists``, ``page_windows``
+        With ``config.pages``: an AXI4 port for lists of pages in host memory, and the windows that these must be inside.
     ``now``, ``watchdog_tick``
         The time, from the :class:`~cdma.hdl.axi.watchdog.Timebase`.
     ``halt``
@@ -134,6 +137,14 @@ class Channel(wiring.Component):
                 "sink": port_members(sink, 1 if compressing else config.units),
                 **ChannelControl(config).flip().members,
                 "windows": Out(WindowPort()),
+                **(
+                    {
+                        "lists": Out(ReadPort(config.host_data_bits, config.host_address_bits)),
+                        "page_windows": Out(WindowPort()),
+                    }
+                    if config.pages
+                    else {}
+                ),
                 "now": In(32),
                 "watchdog_tick": In(1),
                 "halt": In(1),
@@ -151,7 +162,7 @@ class Channel(wiring.Component):
         config = self.config
         clear = Signal(name="channel_clear")
         addresses = (self.read.address_bits, self.write.address_bits)
-        scatters = config.dimensions > 0 and not self.compressing
+        scatters = config.pages if self.compressing else config.dimensions > 0
         parts = _Parts(
             path=self._path(),
             measure=self._measure(),
@@ -170,6 +181,7 @@ class Channel(wiring.Component):
                 pipelined=config.pipelined,
                 end_when_done=scatters or (config.units > 1 and not self.compressing),
                 counted=scatters,
+                compressing=self.compressing,
                 options=config.records,
                 coded_memories=config.coded_memories,
             ),
@@ -256,6 +268,14 @@ class Channel(wiring.Component):
         wiring.connect(m, completer.completion, wiring.flipped(self.completion))
         connect_ports(m, path.source, self.source)
         connect_ports(m, path.sink, self.sink)
+        if self.config.pages:
+            wiring.connect(m, path.lists, wiring.flipped(self.lists))
+            m.d.comb += [
+                self.page_windows.at.write.eq(int(self.compressing)),
+                self.page_windows.at.high.eq(path.window.high),
+                path.window.base.eq(self.page_windows.base),
+                path.window.limit.eq(self.page_windows.limit),
+            ]
 
     def _connect_shapes(self, m: Module, measure: ShapeMeasure, checker: Checker, path: DataPath) -> None:
         """Measures shapes before they are checked, and has those walked that are not refused."""

@@ -11,6 +11,7 @@ from cdma.hdl.axi.gather import EARLY
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.engine.shapes.layout import Measured
+from cdma.hdl.spec.pages import MOST_PAGED, PAGE_LOG2
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.records import (
     LENGTH_BITS,
@@ -200,6 +201,8 @@ class Checker(wiring.Component):
             m.d.comb += [slot.fields.lossy.eq(self._lossy()), slot.step.eq(descriptor.step)]
         if self.options.dimensions:
             m.d.comb += slot.shaped.eq(self.measured.shaped)
+        if self.options.pages:
+            m.d.comb += slot.pages.eq(self._pages()[PAGE_LOG2:])
         if self.options.crc:
             m.d.comb += [
                 slot.fields.check_crc.eq(descriptor.check_crc),
@@ -210,6 +213,11 @@ class Checker(wiring.Component):
     def _lossy(self) -> Value:
         """The descriptor has a step."""
         return C(0) if self.quantisation is None else self.requests.payload.descriptor.step.any()
+
+    def _pages(self) -> Value:
+        """The address of the list of a descriptor's pages; 0 without one."""
+        descriptor = self.requests.payload.descriptor
+        return Cat(descriptor.pages_low, descriptor.pages_high) if self.options.pages else C(0, 64)
 
     def _address(self, name: str) -> Value:
         """Where the data of a descriptor begin: with a shape at its lowest byte."""
@@ -468,6 +476,14 @@ class Checker(wiring.Component):
             late_destination.eq(steps.destination),
             late_last.eq(total.last),
         ]
+        carry: Value = total.carry
+        if self.options.pages:
+            # Where there is a list, the first page alone is looked at: all of its bytes are in the same page as the first.
+            host = late_destination if self.compressing else late_source
+            one_page = self._pages().any() & (steps.destination if self.compressing else steps.source)
+            with m.If(one_page):
+                m.d.sync += late_last.eq(total.first)
+            carry &= ~(self._pages().any() & host)
         for late, bits in (
             (late_source, self.read.address_bits),
             (late_destination, self.write.address_bits),
@@ -482,7 +498,7 @@ class Checker(wiring.Component):
         outside_source = Signal()
         outside_destination = Signal()
         with m.If(late_place[-1]):
-            outside = below | over[-1] | unreachable | total.carry
+            outside = below | over[-1] | unreachable | carry
             with m.If(late_destination):
                 m.d.sync += outside_destination.eq(outside)
             with m.If(late_source):
@@ -509,6 +525,12 @@ class Checker(wiring.Component):
         if self.options.dimensions:
             reserved |= self.measured.shaped & self.measured.reserved
         length_wrong, compressed_wrong = self._wrong_lengths(descriptor)
+        if self.options.pages:
+            host = self.write if self.compressing else self.read
+            pages = self._pages()
+            reserved |= pages[:PAGE_LOG2].any() | pages[host.address_bits :].any()
+            moved = descriptor.capacity if self.compressing else Mux(needs_compressed, compressed, length)
+            length_wrong |= pages.any() & (moved > MOST_PAGED)
         with m.If(steps.source):
             m.d.sync += [
                 facts.reserved.eq(known("reserved", reserved) | (descriptor.mode > max(Mode))),

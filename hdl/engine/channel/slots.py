@@ -15,6 +15,7 @@ from cdma.hdl.axi.span import SPAN_BITS
 from cdma.hdl.blocks.coded_memory import MemoryCoding
 from cdma.hdl.blocks.crc32c import CRC_BITS
 from cdma.hdl.engine.path.codec_switch import Route
+from cdma.hdl.spec.pages import PAGE_LOG2
 from cdma.hdl.spec.records import LENGTH_BITS, NO_OPTIONS, STEP_BITS, RecordOptions
 
 from .descriptor import StatusShape
@@ -100,6 +101,8 @@ class SlotPort(wiring.Signature):
         Beats of the packet may be written before its command: see :class:`~cdma.hdl.axi.gather.Gather`.
     ``shaped``, ``moved``
         What lies in device memory is a shape, with ``push``; and the bytes that are read, as ``count`` otherwise.
+    ``pages``
+        The number of the page that the list of host memory's pages is in, with ``push``; 0: there is none.
     ``starts``
         With ``push``: ``fields.status`` is OK. Only then the stages see the slot.
     """
@@ -121,6 +124,7 @@ class SlotPort(wiring.Signature):
                 "early": Out(1),
                 **({"step": Out(STEP_BITS)} if options.lossy else {}),
                 **({"shaped": Out(1), "moved": Out(8)} if options.dimensions else {}),
+                **({"pages": Out(64 - PAGE_LOG2)} if options.pages else {}),
                 "push": Out(1),
                 "starts": Out(1),
             }
@@ -199,6 +203,8 @@ class Slots(wiring.Component):
 
     ``counted``
         ``end`` says the bytes of the packet, and not where it ended.
+    ``compressing``
+        Device memory is read, and not written: its commands have the flags of shapes, the others lists of pages.
     ``options``
         Tickets have what these need, and with a lossy stage there is its command, ``step``.
 
@@ -239,6 +245,7 @@ class Slots(wiring.Component):
         pipelined: bool = False,
         end_when_done: bool = False,
         counted: bool = False,
+        compressing: bool = True,
         options: RecordOptions = NO_OPTIONS,
         coded_memories: bool = False,
     ) -> None:
@@ -251,16 +258,20 @@ class Slots(wiring.Component):
         self.lossy = options.lossy
         self.shapes = bool(options.dimensions)
         self.counted = counted
-        read_flags, write_flags = ((), ("shaped",)) if counted else (("shaped",), ())
-        if not self.shapes:
-            read_flags = write_flags = ()
+        self.compressing = compressing
+        commands = []
+        for bits, device in ((read_address_bits, compressing), (write_address_bits, not compressing)):
+            flags = ("shaped",) if self.shapes and device else ()
+            commands.append(
+                Command(bits, *flags, pages=bits - PAGE_LOG2 if options.pages and not device else 0)
+            )
         super().__init__(
             {
                 "input": In(SlotPort(options)),
-                "read": Out(stream.Signature(Command(read_address_bits, *read_flags))),
+                "read": Out(stream.Signature(commands[0])),
                 **({"step": Out(stream.Signature(STEP_BITS))} if options.lossy else {}),
                 "route": Out(stream.Signature(Route)),
-                "write": Out(stream.Signature(Command(write_address_bits, *write_flags))),
+                "write": Out(stream.Signature(commands[1])),
                 "ahead": Out(1),
                 "end": In(SPAN_BITS),
                 "read_outcome": In(Outcome(read_address_bits)),
@@ -386,11 +397,13 @@ class Slots(wiring.Component):
                     m, f"{name}_{part}", started, walk.next, value.replicate(count), places, walk.lines
                 )
                 m.d.comb += sink.payload[part].eq(stored)
-            if self.shapes and self.counted == (name == "write"):
-                shaped = self._keep(
-                    m, f"{name}_shaped", started, walk.next, checked.shaped, checked.push, walk.lines
-                )
-                m.d.comb += sink.payload.shaped.eq(shaped)
+            for flag in ("shaped", "pages"):
+                if flag in sink.payload.shape().members:
+                    value = getattr(checked, flag)[: len(sink.payload[flag])]
+                    stored = self._keep(
+                        m, f"{name}_{flag}", started, walk.next, value, checked.push, walk.lines
+                    )
+                    m.d.comb += sink.payload[flag].eq(stored)
         stored = self._keep(
             m, "routes", started, route.next, checked.route.as_value(), checked.push, route.lines
         )

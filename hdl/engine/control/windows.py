@@ -74,12 +74,16 @@ class StoredWindows(wiring.Component):
 
     def __init__(self, config: EngineConfig) -> None:
         self.registers = register_map(config)
+        #: Those who read windows: with pages each channel's walk of them, too.
+        self.readers: tuple[tuple[str, int], ...] = _CHANNELS
+        if config.pages:
+            self.readers += tuple((f"{name}_pages", written) for name, written in _CHANNELS)
         self.pipelined = config.pipelined
         self.address_bits = {"dev": config.dev_address_bits, "host": config.host_address_bits}
         super().__init__(
             {
                 "changes": In(ChangeLayout(len(self.registers.kept))),
-                **{name: In(WindowPort()) for name, _ in _CHANNELS},
+                **{name: In(WindowPort()) for name, _ in self.readers},
             }
         )
 
@@ -88,7 +92,7 @@ class StoredWindows(wiring.Component):
         m.submodules.bases = bases = Memory(shape=REGISTER_BITS, depth=4, init=[])
         m.submodules.limits = limits = Memory(shape=REGISTER_BITS, depth=4, init=[])
         missing = self._copy(m, bases, limits)
-        for name, written in _CHANNELS:
+        for name, written in self.readers:
             port = getattr(self, name)
             now, before, long_before = _asked(m, name, port, written)
             for memory, half, asked, given in (

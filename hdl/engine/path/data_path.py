@@ -12,6 +12,7 @@ from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.skid_buffer import slice_after
 from cdma.hdl.blocks.width import connect_width
+from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.engine.shapes.feed import ShapeFeed
 from cdma.hdl.engine.shapes.padding import Dropper, Filler
 from cdma.hdl.lossy.range_report import OutOfRange
@@ -42,6 +43,8 @@ class DataPath(wiring.Component):
         One CRC of the raw bytes per descriptor, if ``config.crc``.
     ``range``
         One report per descriptor with a step, if the channel compresses and ``config.lossy``.
+    ``lists``, ``window``
+        With ``config.pages``: an AXI4 port for lists of pages, and the window that pages must be inside.
     ``ahead``, ``overflow``, ``end``
         Those of the :class:`.AxiWriter`.
     ``values``
@@ -94,6 +97,15 @@ class DataPath(wiring.Component):
         if config.dimensions:
             name = "read" if self.compressing else "write"
             commands[name] = self._feed(m, commands[name], (reader if self.compressing else writer).shape)
+        outcomes = {"read": reader.outcome, "write": writer.outcome}
+        idle: dict[str, Value] = {"read": reader.idle, "write": writer.idle}
+        progress: dict[str, Value] = {"read": reader.progress, "write": writer.progress}
+        if config.pages:
+            name = "write" if self.compressing else "read"
+            pages = self._pages(m, writer if self.compressing else reader)
+            commands[name], outcomes[name] = pages.input, pages.outcome
+            idle[name] = idle[name] & pages.idle
+            progress[name] = progress[name] | pages.progress
         for source, sink in (
             (self.read, commands["read"]),
             (self.route, switch.routes),
@@ -151,17 +163,17 @@ class DataPath(wiring.Component):
 
         wiring.connect(m, reader.port, wiring.flipped(self.source))
         wiring.connect(m, writer.port, wiring.flipped(self.sink))
-        wiring.connect(m, reader.outcome, wiring.flipped(self.read_outcome))
-        wiring.connect(m, writer.outcome, wiring.flipped(self.write_outcome))
+        wiring.connect(m, outcomes["read"], wiring.flipped(self.read_outcome))
+        wiring.connect(m, outcomes["write"], wiring.flipped(self.write_outcome))
         m.d.comb += [
             switch.values.eq(self.values),
             reader.flush.eq(self.flush),
             writer.flush.eq(self.flush),
             writer.ahead.eq(self.ahead),
-            self.read_idle.eq(reader.idle),
-            self.write_idle.eq(writer.idle),
-            self.read_progress.eq(reader.progress),
-            self.write_progress.eq(writer.progress),
+            self.read_idle.eq(idle["read"]),
+            self.write_idle.eq(idle["write"]),
+            self.read_progress.eq(progress["read"]),
+            self.write_progress.eq(progress["write"]),
             reader.mark.eq(self.mark),
             writer.mark.eq(self.mark),
             self.overflow.eq(writer.overflow),
@@ -182,6 +194,25 @@ class DataPath(wiring.Component):
         wiring.connect(m, feed.command, command)
         self._segments = feed.segments
         return feed.input
+
+    def _pages(self, m: Module, stage: AxiReader | AxiWriter) -> PageFeed:
+        """Puts the walk of pages before the commands of the reader or writer of the host port, and behind its outcomes."""
+        shape = stage.shape
+        m.submodules.pages = pages = PageFeed(shape.data_bits, shape.address_bits, self.config.descriptors)
+        wiring.connect(m, pages.command, stage.command)
+        wiring.connect(m, stage.outcome, pages.given)
+        wiring.connect(m, pages.port, wiring.flipped(self.lists))
+        wiring.connect(m, pages.window, wiring.flipped(self.window))
+        m.d.comb += [
+            pages.mark.eq(self.mark),
+            pages.resting.eq(stage.idle),
+            pages.flush.eq(self.flush),
+            # Of what is read all pages count; of what is written, those that data would have gone to.
+            pages.lost.eq(1),
+        ]
+        if isinstance(stage, AxiWriter):
+            m.d.comb += [pages.lost.eq(stage.overflow), pages.skip.eq(stage.skip)]
+        return pages
 
     def _fill(self) -> Value:
         """The most frequent value as a word of padding, where words have a table of their own; otherwise 0."""

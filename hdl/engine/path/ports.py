@@ -5,11 +5,14 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.command import Command
 from cdma.hdl.axi.outcome import Outcome
+from cdma.hdl.axi.ports import ReadPort
 from cdma.hdl.axi.span import SPAN_BITS
 from cdma.hdl.blocks.crc32c import CRC_BITS
 from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.engine.pages.page_walk import PageWindow
 from cdma.hdl.engine.shapes.layout import WalkLayout
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.pages import PAGE_LOG2
 from cdma.hdl.spec.records import STEP_BITS
 
 from .codec_switch import Route
@@ -24,13 +27,28 @@ def path_members(
     config: EngineConfig, read_address_bits: int, write_address_bits: int, *, compressing: bool = True
 ) -> dict[str, wiring.Member]:
     """The members of a data path but for its AXI4 ports; see :class:`~cdma.hdl.engine.path.data_path.DataPath`."""
-    shaped = ("shaped",) if config.dimensions else ()
+    read, write = (
+        Command(
+            bits,
+            *(("shaped",) if device and config.dimensions else ()),
+            pages=bits - PAGE_LOG2 if config.pages and not device else 0,
+        )
+        for bits, device in ((read_address_bits, compressing), (write_address_bits, not compressing))
+    )
     return {
         **({"shapes": In(stream.Signature(WalkLayout))} if config.dimensions else {}),
-        "read": In(stream.Signature(Command(read_address_bits, *(shaped if compressing else ())))),
+        **(
+            {
+                "lists": Out(ReadPort(config.host_data_bits, config.host_address_bits)),
+                "window": Out(PageWindow()),
+            }
+            if config.pages
+            else {}
+        ),
+        "read": In(stream.Signature(read)),
         **({"step": In(stream.Signature(STEP_BITS))} if config.records.lossy else {}),
         "route": In(stream.Signature(Route)),
-        "write": In(stream.Signature(Command(write_address_bits, *(() if compressing else shaped)))),
+        "write": In(stream.Signature(write)),
         "read_outcome": Out(Outcome(read_address_bits)),
         "report": Out(stream.Signature(Verdict)),
         **({"crc": Out(stream.Signature(CRC_BITS))} if config.crc else {}),

@@ -184,6 +184,11 @@ def _port(config: EngineConfig, name: str, offset: int, address_bits: int, *, ev
             if name == "dev" and (config.dimensions or every)
             else ()
         ),
+        *(
+            (constant("pages", 29, 1, config.pages, "Descriptors may have a list of pages."),)
+            if name == "host" and (config.pages or every)
+            else ()
+        ),
     )
 
 

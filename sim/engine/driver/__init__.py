@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from cdma.sim.engine.driver.driver import Driver
     from cdma.sim.engine.driver.errors import DriverError, EngineError
     from cdma.sim.engine.driver.geometry import Geometry
+    from cdma.sim.engine.driver.pages import Pages, list_pages
     from cdma.sim.engine.driver.registers import Backend
     from cdma.sim.engine.driver.rings import RingMemory
 
@@ -27,8 +28,10 @@ _HOME = {
     "EngineError": ".errors",
     "Geometry": ".geometry",
     "Mode": "cdma.hdl.spec.records",
+    "Pages": ".pages",
     "RingMemory": ".rings",
     "Status": "cdma.hdl.spec.records",
+    "list_pages": ".pages",
 }
 
 __all__ = [
@@ -41,8 +44,10 @@ __all__ = [
     "EngineError",
     "Geometry",
     "Mode",
+    "Pages",
     "RingMemory",
     "Status",
+    "list_pages",
 ]
 
 __getattr__ = names_of(__name__, _HOME)

@@ -103,6 +103,7 @@ struct cdma_geometry {
     uint32_t register_protection; /* What accesses to registers must be: 0 any, 1 privileged, 2 secure. */
     uint32_t memories_protect;    /* Checks of the words in memories: 0 none, 1 parity, 2 secded. */
     uint32_t dimensions;   /* Of a shape in device memory, above its row; 0: transfers have no shape. */
+    uint32_t pages;        /* 1: host memory of transfers may be a list of pages. */
 };
 
 /* Accesses to registers that were refused: how many, and the first one. */
@@ -150,6 +151,18 @@ struct cdma_transfer {
     /* What lies in device memory, from the source of an offload or the destination of a prefetch on; NULL: length bytes.
        It is read when the transfer is handed over. The length is cdma_shape_length. */
     const struct cdma_shape *shape;
+    /* Where the list of the pages of host memory after the first one is; 0: it is one run of bytes. See cdma_list_pages. */
+    uint64_t pages;
+};
+
+/* A run of bytes in host memory. */
+struct cdma_run {
+    uint64_t address, bytes;
+};
+
+/* What a transfer says of host memory in pages: where it begins, what there is room for, and where its list is. */
+struct cdma_pages {
+    uint64_t address, bytes, pages;
 };
 
 /* One completion. */
@@ -276,6 +289,44 @@ static inline void cdma_encode(const struct cdma_transfer *transfer, unsigned ch
     CDMA_PUT(slot, cdma_descriptor, tag, transfer->tag);
     CDMA_PUT(slot, cdma_descriptor, flags, flags);
     CDMA_PUT(slot, cdma_descriptor, crc, transfer->check_crc != 0 ? transfer->crc : 0u);
+    CDMA_PUT(slot, cdma_descriptor, pages_low, transfer->pages & 0xffffffffu);
+    CDMA_PUT(slot, cdma_descriptor, pages_high, transfer->pages >> 32);
+}
+
+/* ---- pages ---- */
+
+#define CDMA_PAGE_BYTES 4096u
+
+/*
+ * Writes the list of runs, in this order, into a page of memory that the engine
+ * finds at list; both stay until the transfer has ended. Only the first run may
+ * begin, and only the last may end, within a page.
+ */
+static inline int cdma_list_pages(
+    const struct cdma_run *runs, uint32_t count, unsigned char *page, uint64_t list, struct cdma_pages *pages) {
+    const uint64_t inside = CDMA_PAGE_BYTES - 1u, most = (uint64_t)CDMA_PAGE_BYTES / 8u * CDMA_PAGE_BYTES;
+    uint64_t address;
+    uint32_t k, further = 0;
+    if (count == 0u || (list & inside) != 0u) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    pages->address = runs[0].address;
+    pages->bytes = 0;
+    for (k = 0; k < count; ++k) {
+        const uint64_t end = runs[k].address + runs[k].bytes;
+        if (runs[k].bytes == 0u || runs[k].bytes > most - pages->bytes || (k != 0u && (runs[k].address & inside) != 0u) ||
+            (k + 1u != count && (end & inside) != 0u)) {
+            return CDMA_BAD_ARGUMENT;
+        }
+        pages->bytes += runs[k].bytes;
+        for (address = runs[k].address & ~inside; address < end; address += CDMA_PAGE_BYTES) {
+            if (k != 0u || address > runs[0].address) {
+                cdma_put(page + 8u * further++, address, 8u);
+            }
+        }
+    }
+    pages->pages = further != 0u ? list : 0u;
+    return CDMA_OK;
 }
 
 /* ---- shapes ---- */
@@ -402,6 +453,7 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->host_align = 1u << CDMA_GET(CDMA_ENGINE_HOST_PORT_ALIGN_LOG2, bits);
     geometry->user_bits = CDMA_GET(CDMA_ENGINE_HOST_PORT_USER_BITS, bits);
     geometry->sideband = CDMA_GET(CDMA_ENGINE_HOST_PORT_SIDEBAND, bits);
+    geometry->pages = CDMA_GET(CDMA_ENGINE_HOST_PORT_PAGES, bits);
     guarded = CDMA_GET(CDMA_ENGINE_HOST_PORT_GUARDED, bits);
     bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_BURSTS);
     geometry->burst_beats = CDMA_GET(CDMA_ENGINE_BURSTS_BEATS, bits);
@@ -667,8 +719,8 @@ static inline void cdma_retire(struct cdma_channel *channel) {
     }
 }
 
-/* Whether a transfer asks for what this engine has been made without: a check of its CRC, a step, a shape of so many
-   dimensions; or its length is not that of its shape. */
+/* Whether a transfer asks for what this engine has been made without: a check of its CRC, a step, a list of pages, a shape of
+   so many dimensions; or its length is not that of its shape. */
 static inline int cdma_lacks_option(const struct cdma_channel *channel, const struct cdma_transfer *transfer) {
     const struct cdma_geometry *geometry = &channel->engine->geometry;
     const struct cdma_shape *shape = transfer->shape;
@@ -676,7 +728,8 @@ static inline int cdma_lacks_option(const struct cdma_channel *channel, const st
                              transfer->length != cdma_shape_length(shape))) {
         return 1;
     }
-    return (transfer->check_crc != 0 && geometry->crc == 0u) || (transfer->step != 0 && geometry->lossy == 0u);
+    return (transfer->check_crc != 0 && geometry->crc == 0u) || (transfer->step != 0 && geometry->lossy == 0u) ||
+           (transfer->pages != 0u && geometry->pages == 0u);
 }
 
 /* Where the next entry of the ring goes. */
@@ -718,7 +771,9 @@ static inline int cdma_submit(struct cdma_channel *channel, const struct cdma_tr
 static inline int cdma_push(struct cdma_channel *channel, const struct cdma_transfer *transfer, uint32_t patience) {
     const struct cdma *engine = channel->engine;
     unsigned char record[sizeof(struct cdma_descriptor)];
-    const uint32_t last = engine->geometry.crc != 0u ? CDMA_PUSH_CRC : CDMA_PUSH_FLAGS;
+    const uint32_t last = engine->geometry.pages != 0u ? CDMA_PUSH_PAGES_HIGH
+                          : engine->geometry.crc != 0u ? CDMA_PUSH_CRC
+                                                       : CDMA_PUSH_FLAGS;
     uint32_t offset;
     int status;
     if (cdma_lacks_option(channel, transfer)) {
@@ -734,7 +789,9 @@ static inline int cdma_push(struct cdma_channel *channel, const struct cdma_tran
     }
     cdma_encode(transfer, record);
     for (offset = CDMA_PUSH_SOURCE_LOW; offset <= last; offset += 4u) {
-        cdma_write(engine, CDMA_PUSH_BASE + offset, (uint32_t)cdma_get(record + offset, 4u));
+        if (offset != CDMA_PUSH_CRC || engine->geometry.crc != 0u) {
+            cdma_write(engine, CDMA_PUSH_BASE + offset, (uint32_t)cdma_get(record + offset, 4u));
+        }
     }
     if (transfer->shape != NULL) {
         cdma_extend(transfer->shape, record);

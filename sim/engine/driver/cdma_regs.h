@@ -56,7 +56,9 @@ struct cdma_descriptor {
     uint32_t tag; /* Any number; the completion has it too. */
     uint32_t flags; /* See the masks below. */
     uint32_t crc; /* CRC-32C that the raw bytes must have, with `check_crc`. Must be 0 where `engine.limits.crc` is 0. */
-    uint32_t reserved[3]; /* Must be 0. */
+    uint32_t pages_low; /* Byte address of the list of pages of host memory after the first, a multiple of 4096; 0: host memory is one run of bytes. Must be 0 where `engine.host_port.pages` is 0. */
+    uint32_t pages_high; /* The upper half of that address. */
+    uint32_t reserved[1]; /* Must be 0. */
 };
 /* 0 raw copy, 1 zvc, 2 fvc. */
 #define CDMA_DESCRIPTOR_MODE_MASK 0x000000ffu
@@ -82,6 +84,8 @@ typedef char cdma_descriptor_compressed_length_assert[(offsetof(struct cdma_desc
 typedef char cdma_descriptor_tag_assert[(offsetof(struct cdma_descriptor, tag) == 40u) ? 1 : -1];
 typedef char cdma_descriptor_flags_assert[(offsetof(struct cdma_descriptor, flags) == 44u) ? 1 : -1];
 typedef char cdma_descriptor_crc_assert[(offsetof(struct cdma_descriptor, crc) == 48u) ? 1 : -1];
+typedef char cdma_descriptor_pages_low_assert[(offsetof(struct cdma_descriptor, pages_low) == 52u) ? 1 : -1];
+typedef char cdma_descriptor_pages_high_assert[(offsetof(struct cdma_descriptor, pages_high) == 56u) ? 1 : -1];
 
 /* 64 bytes of memory, little-endian, 64-byte aligned. */
 struct cdma_completion {
@@ -179,6 +183,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_HOST_PORT_SIDEBAND_SHIFT 28u
 #define CDMA_ENGINE_HOST_PORT_GUARDED_MASK 0x00800000u
 #define CDMA_ENGINE_HOST_PORT_GUARDED_SHIFT 23u
+#define CDMA_ENGINE_HOST_PORT_PAGES_MASK 0x20000000u
+#define CDMA_ENGINE_HOST_PORT_PAGES_SHIFT 29u
 
 /* engine.bursts: How the ports issue bursts. */
 #define CDMA_ENGINE_BURSTS 0x014u
@@ -438,6 +444,18 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_CRC_RESET 0x00000000u
 #define CDMA_PUSH_CRC_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_CRC_VALUE_SHIFT 0u
+
+/* push.pages_low: Byte address of the list of pages of host memory after the first, a multiple of 4096; 0: host memory is one run of bytes. Must be 0 where `engine.host_port.pages` is 0. */
+#define CDMA_PUSH_PAGES_LOW 0x034u
+#define CDMA_PUSH_PAGES_LOW_RESET 0x00000000u
+#define CDMA_PUSH_PAGES_LOW_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_PAGES_LOW_VALUE_SHIFT 0u
+
+/* push.pages_high: The upper half of that address. */
+#define CDMA_PUSH_PAGES_HIGH 0x038u
+#define CDMA_PUSH_PAGES_HIGH_RESET 0x00000000u
+#define CDMA_PUSH_PAGES_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_PAGES_HIGH_VALUE_SHIFT 0u
 
 /* push.submit: Hands the descriptor over. */
 #define CDMA_PUSH_SUBMIT 0x040u

@@ -218,11 +218,13 @@ class Channel:
         self._registers.write(f"{self.name}.ring_tail", self._rings.tail)
 
     def _check_options(self, *descriptors: Descriptor) -> None:
-        """Refuses descriptors with a CRC, a step or a shape that the engine cannot have."""
+        """Refuses descriptors with a CRC, a step, a shape or pages that the engine cannot have."""
         if self.driver.geometry.lossy == LOSSY[0] and any(each.step for each in descriptors):
             raise DriverError("a descriptor has a step; this engine has been made without (lossy)")
         if not self.driver.geometry.crc and any(each.check_crc or each.crc for each in descriptors):
             raise DriverError("a descriptor has a CRC to check; this engine has been made without (crc)")
+        if not self.driver.geometry.pages and any(each.pages for each in descriptors):
+            raise DriverError("a descriptor has a list of pages; this engine has been made without (pages)")
         for descriptor in descriptors:
             if descriptor.shape is not None:
                 self._check_shape(descriptor.shape, descriptor.length)

@@ -51,11 +51,14 @@ class Geometry:
     register_protection: str
     memories_protect: str
     dimensions: int
+    pages: bool
 
     @property
     def records(self) -> RecordOptions:
         """The options that descriptors and completions have fields of."""
-        return RecordOptions(crc=self.crc, lossy=self.lossy != LOSSY[0], dimensions=self.dimensions)
+        return RecordOptions(
+            crc=self.crc, lossy=self.lossy != LOSSY[0], dimensions=self.dimensions, pages=self.pages
+        )
 
     @property
     def entry_bits(self) -> int:
@@ -105,4 +108,5 @@ def read_geometry(registers: Registers) -> Geometry:
         register_protection=PROTECTIONS[guards["register_protection"]],
         memories_protect=MEMORY_CODES[guards["memories_protect"]],
         dimensions=dev["dimensions"],
+        pages=bool(host["pages"]),
     )

@@ -169,6 +169,10 @@ _OTHERS = [
     "halting",
 ]
 SHAPED = {
+    "three, and pages": (
+        dataclasses.replace(SMALL, dimensions=3, crc=True, pages=True),
+        ["shape_rings", "limits", "pages", "page_errors", "page_windows"],
+    ),
     "three": (dataclasses.replace(SMALL, dimensions=3, crc=True), ["shape_rings", "limits"]),
     "one": (
         dataclasses.replace(WIDE, dimensions=1, ring_entries=16),
@@ -226,10 +230,25 @@ def test_other_shapes(config: EngineConfig, more: list[str]) -> None:
     assert not _failures(verify(EngineDesign(config), tests=tests, seed=2, packets=15))
 
 
-@pytest.mark.parametrize(("config", "more"), cases_of(SHAPED, SHAPED.keys() - {"three"}))
+@pytest.mark.parametrize(("config", "more"), cases_of(SHAPED, SHAPED.keys() - {"three, and pages"}))
 def test_shapes_in_device_memory(config: EngineConfig, more: list[str]) -> None:
     tests = [*_WITH_SHAPES, *more]
     assert not _failures(verify(EngineDesign(config), tests=tests, seed=6, packets=30))
+
+
+#: Engines whose host memory may be in pages alone, on ports of other widths, and what is run on them.
+_OF_PAGES = ["soak", "pages", "page_errors", "page_windows", "aborts", "hard_resets", "silent_host", *_OTHERS]
+PAGED = {
+    "wide": (dataclasses.replace(WIDE, pages=True, sideband_registers=True), ["soft_resets", "sideband"]),
+    "narrow": (dataclasses.replace(NARROW, pages=True), ["soft_resets", "ring_errors", "early_aborts"]),
+    "of-numbers": (dataclasses.replace(PADDED, pages=True, register_slices="in,out"), ["lossy", "causes"]),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("config", "more"), PAGED.values(), ids=PAGED.keys())
+def test_host_memory_in_pages(config: EngineConfig, more: list[str]) -> None:
+    assert not _failures(verify(EngineDesign(config), tests=[*_OF_PAGES, *more], seed=7, packets=30))
 
 
 @pytest.mark.thorough

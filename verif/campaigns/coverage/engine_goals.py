@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from cdma.hdl.spec.pages import PAGE_BYTES
 from cdma.hdl.spec.records import Mode, Status
 from cdma.hdl.spec.shape_record import shape_from
 from cdma.hdl.spec.slices import has_slices
@@ -159,6 +160,30 @@ def _of_shapes(design: Design) -> list[str]:
     return cross(CHANNELS, (*(f"dimensions {count}" for count in range(dimensions + 1)), *several))
 
 
+def _paged(sample: Sample, design: Design) -> Iterator[str]:
+    if not _transfer(sample) or not (sample.get("pages_low") or sample.get("pages_high")):
+        return
+    offloads = sample["channel"] == "offload"
+    count = sample["capacity"] if offloads else sample["compressed_length"] or sample["length"]
+    first = sample["destination" if offloads else "source"] % PAGE_BYTES
+    further = (first + count - 1) // PAGE_BYTES
+    # A bus error of a page or of its list is that of the data.
+    ends = {"OK": "whole", "CAPACITY": "too small"}.get(sample["status"], "failed")
+    if ends == "whole":
+        yield f"{sample['channel']}, {('one page', 'two pages')[further] if further < 2 else 'more pages'}"
+    if (ends == "failed" and further) or (ends == "too small" and offloads):
+        yield f"{sample['channel']}, {ends}"
+
+
+def _of_pages(design: Design) -> list[str]:
+    ends = cross(CHANNELS, ("one page", "two pages", "more pages", "failed"))
+    return [*ends, "offload, too small"]
+
+
+def _with_pages(design: Design) -> bool:
+    return bool(design.config.pages)
+
+
 def _with_shapes(design: Design) -> bool:
     return bool(design.config.dimensions)
 
@@ -211,6 +236,13 @@ ENGINE_GOALS = (
         _of_shapes,
         _shaped,
         _with_shapes,
+    ),
+    Goal(
+        "channel by pages",
+        "transfers with a list of pages: how many of them, those that failed, and those that had too few",
+        _of_pages,
+        _paged,
+        _with_pages,
     ),
     Goal(
         "port by direction by burst",

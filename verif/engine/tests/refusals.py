@@ -40,7 +40,10 @@ async def refusals(bench: EngineBench, budget: int) -> None:
             await refuse(change(length=word + 1), Status.LENGTH)
         await refuse(change(compressed_length=word), Status.LENGTH)
         await refuse(change(mode=3), Status.RESERVED)
-        await refuse(change(reserved=1 << 95), Status.RESERVED)
+        await refuse(change(reserved=1 << 31), Status.RESERVED)
+        for bit in (11, config.host_address_bits % 64) if config.pages else (12, 63):
+            low, high = (1 << bit) % (1 << 32), (1 << bit) >> 32
+            await refuse(change(pages_low=low, pages_high=high), Status.RESERVED)
         await refuse(change(reserved_middle=1), Status.RESERVED)
         await refuse(change(reserved_flags=16), Status.RESERVED)
         if not config.dimensions:

@@ -244,6 +244,73 @@ def test_bursts_have_every_beat_of_the_runs_and_none_besides() -> None:
     simulate(scatter, commands, data_in, given)
 
 
+@pytest.mark.parametrize("bits", [64, 256])
+def test_what_does_not_fit_is_dropped_from_its_first_beat_on(bits: int) -> None:
+    """Packets of any length for commands of any, which may end within a beat."""
+    rng = random.Random(bits)
+    size, lanes = bits // 8, bits // 32
+    shape = PortShape(
+        word_bits=32,
+        data_bits=bits,
+        address_bits=_BITS,
+        burst=4,
+        outstanding=4,
+        buffer=16,
+        rows=True,
+        limited=True,
+    )
+    scatter = Scatter(shape)
+    packets = []
+    for _ in range(150):
+        places = [
+            (size * rng.randint(0, 1 << 20), size * rng.randint(1, 11)) for _ in range(rng.randint(1, 4))
+        ]
+        first, room = places[-1]
+        places[-1] = first, max(1, room - rng.randint(0, size))
+        total = sum(room for _, room in places) // 4 or 1
+        packets.append(
+            (places, max(1, rng.choice((total, total + rng.randint(-9, 9), rng.randint(1, 2 * total)))))
+        )
+
+    async def commands(ctx) -> None:
+        for places, _ in packets:
+            for number, (first, room) in enumerate(places):
+                last, more = first + room - 1, int(number < len(places) - 1)
+                await give(ctx, scatter.command, {"first": first, "last": last, "more": more})
+
+    async def data_in(ctx) -> None:
+        ctx.set(scatter.admit, 1)
+        for _, words in packets:
+            for left in range(words, 0, -lanes):
+                keep = (1 << min(left, lanes)) - 1
+                await give(ctx, scatter.input, {"keep": keep, "last": int(left <= lanes)})
+
+    async def given(ctx) -> None:
+        for places, words in packets:
+            got, stored, end = [], 0, 0
+            while not end:
+                _, _, burst, valid, keeps, count = await ctx.tick().sample(
+                    scatter.bursts.payload, scatter.bursts.valid, scatter.store.valid, scatter.end
+                )
+                stored += keeps
+                if valid and not burst.none:
+                    got += [size * (burst.beat + beat) for beat in range(burst.len + 1)]
+                end = valid and burst.end
+            addresses = [first + at for first, room in places for at in range(0, room, size)]
+            room = sum(room for _, room in places)
+            lost = 4 * words > room
+            whole = room // size if lost else -(-4 * words // size)
+            assert got == addresses[:whole]
+            assert stored == whole
+            assert burst.overflow == lost
+            assert count == (size * whole if lost else 4 * words)
+            if lost:
+                beyond = addresses[whole - 1] + size if whole == len(addresses) else addresses[whole]
+                assert size * burst.beat == beyond
+
+    simulate(scatter, commands, data_in, given)
+
+
 def test_what_is_left_of_a_command_is_passed_over_at_once() -> None:
     """However much room it has: a capacity may be far beyond what comes."""
     shape = PortShape(

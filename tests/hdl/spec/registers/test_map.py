@@ -28,7 +28,7 @@ def test_offsets_and_fields_are_the_same_for_every_engine():
         assert addresses(registers).items() <= addresses(whole).items()
         for name, fields in shape(registers).items():
             assert fields.items() <= shape(whole)[name].items(), name
-        if config.crc and config.sideband_registers and config.lossy != LOSSY[0] and config.dimensions:
+        if config.crc and config.sideband_registers and config.lossy != LOSSY[0] and config.pages:
             assert shape(registers) == shape(whole)
     without = [register_map(config) for config in CONFIGS.values() if not config.crc]
     assert all(shape(registers) == shape(without[0]) for registers in without)
@@ -65,6 +65,7 @@ def test_capabilities_say_what_the_configuration_is(config):
             "sideband": config.sideband_registers,
             "guarded": config.register_protection != "none" or config.memories_protect != "none",
             **({"dimensions": config.dimensions} if port == "dev" and config.dimensions else {}),
+            **({"pages": 1} if port == "host" and config.pages else {}),
         }
     assert capability("bursts") == {
         "beats": config.burst_beats,

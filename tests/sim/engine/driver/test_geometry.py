@@ -49,6 +49,7 @@ def test_geometry_is_read_at_run_time(config: EngineConfig) -> None:
         "register_protection": config.register_protection,
         "memories_protect": config.memories_protect,
         "dimensions": config.dimensions,
+        "pages": config.pages,
     }
     assert asdict(ModelBench(config).driver.geometry) == expected
     c_driver = ModelBench(config, "c").driver

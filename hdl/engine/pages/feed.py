@@ -1,0 +1,89 @@
+"""Gives a reader or a writer of host memory the pages of descriptors as commands."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.axi.command import Command
+from cdma.hdl.axi.outcome import Outcome
+from cdma.hdl.axi.ports import ReadPort, Response
+from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.spec.pages import PAGE_LOG2
+
+from .page_list import PageList
+from .page_walk import PageFault, PageWalk, PageWindow
+
+__all__ = ["PageFeed"]
+
+
+class PageFeed(wiring.Component):
+    """Stands before the commands of a reader or writer, and behind its outcomes.
+
+    ``input``, ``command``, ``window``, ``skip``
+        Those of a :class:`.PageWalk`.
+    ``given``, ``outcome``
+        The outcomes of the reader or writer, and those of descriptors: the pages of one may have ended too early, which
+        counts where no response did.
+    ``lost``
+        With ``given.done``: there were data behind the last page.
+    ``mark``, ``resting``
+        The watchdog has an address noted; and the reader or writer has nothing in flight, so that it is one of the list.
+    ``port``
+        The AXI4 port for lists.
+    ``flush``, ``idle``, ``progress``
+        Those of an :class:`.AxiReader`.
+    """
+
+    def __init__(self, data_bits: int, address_bits: int, descriptors: int) -> None:
+        self.data_bits = data_bits
+        self.address_bits = address_bits
+        self.descriptors = descriptors
+        super().__init__(
+            {
+                "input": In(stream.Signature(Command(address_bits, pages=address_bits - PAGE_LOG2))),
+                "command": Out(stream.Signature(Command(address_bits, "more"))),
+                "given": In(Outcome(address_bits)),
+                "outcome": Out(Outcome(address_bits)),
+                "lost": In(1),
+                "mark": In(1),
+                "resting": In(1),
+                "window": Out(PageWindow()),
+                "skip": In(1),
+                "port": Out(ReadPort(data_bits, address_bits)),
+                "flush": In(1),
+                "idle": Out(1),
+                "progress": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.walk = walk = PageWalk(self.address_bits)
+        m.submodules.list = pages = PageList(self.data_bits, self.address_bits)
+        m.submodules.faults = faults = Fifo(PageFault, self.descriptors, reserved=True)
+        wiring.connect(m, wiring.flipped(self.input), walk.input)
+        wiring.connect(m, walk.command, wiring.flipped(self.command))
+        wiring.connect(m, walk.window, wiring.flipped(self.window))
+        wiring.connect(m, walk.request, pages.request)
+        wiring.connect(m, pages.entries, walk.entries)
+        wiring.connect(m, walk.faults, faults.input)
+        wiring.connect(m, pages.port, wiring.flipped(self.port))
+        given, outcome, fault = self.given, self.outcome, faults.output.payload
+        counts = Signal()
+        m.d.comb += [
+            walk.fault.eq(pages.fault),
+            walk.skip.eq(self.skip),
+            pages.drop.eq(walk.drop),
+            pages.flush.eq(self.flush),
+            self.idle.eq(pages.idle),
+            self.progress.eq(pages.progress),
+            counts.eq(given.done & self.lost & (fault.resp != Response.OKAY) & (given.resp == Response.OKAY)),
+            outcome.note.eq(given.note | counts),
+            outcome.address.eq(
+                Mux(counts, fault.address, Mux(self.mark & self.resting, pages.at, given.address))
+            ),
+            outcome.done.eq(given.done),
+            outcome.resp.eq(Mux(counts, fault.resp, given.resp)),
+            faults.output.ready.eq(given.done),
+        ]
+        return m

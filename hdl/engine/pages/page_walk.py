@@ -1,0 +1,186 @@
+"""Makes a command for each page of a descriptor's host memory."""
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.axi.command import Command
+from cdma.hdl.axi.ports import Response
+from cdma.hdl.spec.pages import PAGE_LOG2
+from cdma.hdl.spec.registers.description import REGISTER_BITS
+
+from .page_list import ENTRIES_LOG2, ListEntry, ListRequest
+
+__all__ = ["PageFault", "PageWalk", "PageWindow"]
+
+#: Cycles of a check of a page.
+_CHECK = 5
+
+#: Why the pages of a descriptor end too early, and the address of that; OKAY if they do not.
+PageFault = data.StructLayout({"resp": Response, "address": 64})
+
+
+class PageWindow(wiring.Signature):
+    """How the window of host memory is read, as a :class:`~cdma.hdl.engine.channel.interfaces.WindowPort` is: the half that
+    is asked for, and then ``base`` and ``limit``."""
+
+    def __init__(self) -> None:
+        super().__init__({"high": Out(1), "base": In(REGISTER_BITS), "limit": In(REGISTER_BITS)})
+
+
+class PageWalk(wiring.Component):
+    """Takes a command for each descriptor. One with ``pages`` says its bytes as if its pages followed one another. It
+    becomes a command for each page; any other passes on as it is.
+
+    A page, and the list itself, must be inside the window. The first one that is not, or that could not be read, ends the
+    pages: the command before it is the last one, without ``more``. Which command that is is known only then, so a page is
+    given when the next one has been looked at.
+
+    ``command``
+        One for each page, each but the last one of a packet with ``more``.
+    ``request``, ``entries``, ``fault``, ``drop``
+        Those of a :class:`.PageList`.
+    ``window``
+        That of host memory.
+    ``skip``
+        The packet has ended: what is left of its pages is passed over. Only while no command is offered.
+    ``faults``
+        One for each descriptor, when its last command is first offered: a reader may have done with it soon after it takes
+        that.
+    """
+
+    def __init__(self, address_bits: int) -> None:
+        self.address_bits = address_bits
+        super().__init__(
+            {
+                "input": In(stream.Signature(Command(address_bits, pages=address_bits - PAGE_LOG2))),
+                "command": Out(stream.Signature(Command(address_bits, "more"))),
+                "request": Out(stream.Signature(ListRequest(address_bits))),
+                "entries": In(stream.Signature(ListEntry)),
+                "fault": In(address_bits),
+                "drop": Out(1),
+                "window": Out(PageWindow()),
+                "skip": In(1),
+                "faults": Out(stream.Signature(PageFault, always_ready=True)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        given, command, fault = self.input.payload, self.command, self.faults.payload
+        in_page, pages = slice(0, PAGE_LOG2), slice(PAGE_LOG2, PAGE_LOG2 + ENTRIES_LOG2 + 1)
+        #: The page that is looked at, or the list; the page in hand, and the number of those after it.
+        page = Signal(64, reset_less=True)
+        of_list = Signal()
+        run = Signal(self.address_bits - PAGE_LOG2, reset_less=True)
+        further = Signal(ENTRIES_LOG2 + 1)
+        left = Signal.like(further, reset_less=True)
+        begins = Signal()
+        found = Signal.like(fault)
+        step = Signal(range(_CHECK))
+        #: The last command is offered; and it was in the cycle before.
+        lasts = Signal()
+        told = Signal()
+        outside = self._check(m, page, step)
+        m.d.comb += [
+            further.eq(given.last[pages] - given.first[pages]),
+            command.payload.first.eq(Cat(Mux(begins, given.first[in_page], 0), run)),
+            command.payload.last.eq(Cat(Mux(left == 0, given.last[in_page], (1 << PAGE_LOG2) - 1), run)),
+            self.request.payload.page.eq(given.pages),
+            self.request.payload.last.eq(further - 1),
+            fault.eq(found),
+            self.faults.valid.eq(lasts & ~told),
+        ]
+        m.d.sync += told.eq(lasts & ~command.ready)
+
+        def ends(resp: Value, address: Value) -> None:
+            m.d.sync += [found.resp.eq(resp), found.address.eq(address)]
+            m.next = "final"
+
+        with m.FSM():
+            with m.State("idle"):
+                m.d.sync += [
+                    page.eq(Cat(C(0, PAGE_LOG2), given.pages)),
+                    of_list.eq(1),
+                    run.eq(given.first[PAGE_LOG2:]),
+                    left.eq(further),
+                    begins.eq(1),
+                    found.eq(0),
+                ]
+                with m.If(~given.pages.any() | (further == 0)):
+                    m.d.comb += [
+                        command.valid.eq(self.input.valid),
+                        command.payload.first.eq(given.first),
+                        command.payload.last.eq(given.last),
+                        self.input.ready.eq(command.ready),
+                        lasts.eq(command.valid),
+                        fault.resp.eq(Response.OKAY),
+                    ]
+                with m.Elif(self.input.valid):
+                    m.next = "check"
+            with m.State("check"):
+                m.d.sync += step.eq(step + 1)
+                with m.If(step == _CHECK - 1):
+                    m.d.sync += step.eq(0)
+                    m.next = "give"
+                    with m.If(of_list):
+                        m.next = "request"
+                    with m.If(outside):
+                        ends(Response.DECERR, page)
+            with m.State("request"):
+                m.d.comb += self.request.valid.eq(1)
+                m.d.sync += of_list.eq(0)
+                with m.If(self.request.ready):
+                    m.next = "entry"
+            with m.State("entry"):
+                m.d.sync += page.eq(self.entries.payload.address)
+                with m.If(self.skip):
+                    m.next = "final"
+                with m.Elif(self.entries.valid):
+                    m.d.comb += self.entries.ready.eq(1)
+                    m.next = "check"
+                    with m.If(self.entries.payload.resp.as_value()[1]):
+                        ends(self.entries.payload.resp, self.fault)
+            with m.State("give"):
+                m.d.comb += [command.valid.eq(1), command.payload.more.eq(1)]
+                with m.If(command.ready):
+                    m.d.sync += [run.eq(page[PAGE_LOG2:]), left.eq(left - 1), begins.eq(0)]
+                    m.next = "entry"
+                    with m.If(left == 1):
+                        m.next = "final"
+            with m.State("final"):
+                m.d.comb += [
+                    command.valid.eq(1),
+                    self.drop.eq(1),
+                    self.input.ready.eq(command.ready),
+                    lasts.eq(1),
+                ]
+                with m.If(command.ready):
+                    m.next = "rest"
+            with m.State("rest"):
+                m.d.comb += self.drop.eq(1)
+                with m.If(self.request.ready):
+                    m.next = "idle"
+        return m
+
+    def _check(self, m: Module, page: Signal, step: Signal) -> Signal:
+        """Whether a page is none, or is not inside the window: a half of the address after the other, known with the last
+        step."""
+        window = self.window
+        low, high = page[:REGISTER_BITS], page[REGISTER_BITS:]
+        outside = Signal()
+        below = Signal()
+        above = Signal()
+        under = Signal(REGISTER_BITS + 1)
+        over = Signal(REGISTER_BITS + 1)
+        strays = page[:PAGE_LOG2].any() | page[self.address_bits :].any()
+        m.d.comb += [
+            window.high.eq(step == 1),
+            under.eq(Mux(step == 1, low, high) - window.base - (below & (step != 1))),
+            over.eq(window.limit - Mux(step == 2, low, high) - (above & (step != 2))),
+        ]
+        # The base of a half is known a step after that is asked for, and its limit two.
+        with m.If((step == 1) | (step == 2)):
+            m.d.sync += below.eq(under[-1])
+        m.d.sync += [above.eq(over[-1]), outside.eq(strays | below | over[-1])]
+        return outside

@@ -1,0 +1,167 @@
+"""Host memory in lists of pages: any number of them, some of which cannot be reached, and lists that cannot be read."""
+
+from __future__ import annotations
+
+from cocotbext.axi import AxiResp
+
+from cdma.hdl.spec.pages import ENTRY_BYTES, MOST_PAGED, PAGE_BYTES
+from cdma.hdl.spec.records import COMPLETION, Mode, Status
+from cdma.sim.engine.descriptors import unpack
+from cdma.verif.engine.bench import EngineBench
+from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.steps import changed, expect_refusal
+from cdma.verif.engine.transfer import Pages, Transfer
+
+__all__: list[str] = []
+
+_FAILED = {
+    ("offload", AxiResp.SLVERR): Status.WRITE_SLVERR,
+    ("offload", AxiResp.DECERR): Status.WRITE_DECERR,
+    ("prefetch", AxiResp.SLVERR): Status.READ_SLVERR,
+    ("prefetch", AxiResp.DECERR): Status.READ_DECERR,
+}
+
+
+def _paged(bench: EngineBench, channel: str, most: int, mode: Mode | None = None) -> tuple[Transfer, Pages]:
+    """A transfer of about so many bytes in the host's memory, in pages."""
+    words = max(1, bench.rng.randint(1, most) * 8 // bench.config.format.word_bits)
+    more = 8 * bench.config.format.raw_bytes // bench.config.format.word_bits
+    made = bench.transfer(channel, -(-words // more) * more, mode=mode)
+    bench.put_in_pages(channel, made)
+    assert made.pages is not None
+    return made, made.pages
+
+
+@engine_test
+async def pages(bench: EngineBench, budget: int) -> None:
+    beat = bench.config.host_data_bits // 8
+
+    async def job(channel: str) -> None:
+        end, host = bench.channels[channel], bench.memory["host"]
+        await end.enable()
+        for number in range(max(6, budget // 20)):
+            made, found = _paged(bench, channel, bench.rng.choice((3 * PAGE_BYTES, 9 * PAGE_BYTES)))
+            if channel == "offload" and number % 2:
+                # There is room for more: no page behind the last that is needed is looked at.
+                moved = made.descriptor["capacity"]
+                room = bench.rng.choice((moved + beat * bench.rng.randint(1, 600), MOST_PAGED))
+                await end.submit([changed(made, capacity=room).record()])
+                completion = await end.next()
+                bench.check(channel, changed(made, capacity=moved), completion)
+            else:
+                more = bench.any_transfer(channel, 40)
+                if channel == "offload":
+                    # One that does not fit.
+                    more = bench.transfer(
+                        channel, 4 * beat, mode=Mode.ZVC, capacity=bench.rng.randint(1, 2 * beat)
+                    )
+                    bench.put_in_pages(channel, more)
+                await bench.run(channel, [made, more])
+            host.write(found.list_at, b"\xa5" * PAGE_BYTES)
+            bench.pauses(bench.rng.choice((0.0, 0.2, 0.5)))
+
+    await both(bench, job)
+
+
+@engine_test
+async def page_errors(bench: EngineBench, budget: int) -> None:
+    bench.pauses(0.2)
+    config, rng = bench.config, bench.rng
+    host, top = bench.memory["host"], 1 << config.host_address_bits
+    beat = config.host_data_bits // 8
+
+    async def fails(channel: str, made: Transfer, status: Status, address: int) -> None:
+        """The transfer ends so, nothing outside of its pages is written, and the next one runs."""
+        end = bench.channels[channel]
+        await end.submit([made.record()])
+        got = unpack(COMPLETION, await end.next())
+        want = (status, address, made.descriptor["tag"])
+        assert (got["status"], got["address"], got["tag"]) == want, (made, got, want)
+        await end.check_error(*want)
+        bench.check_memory(channel, made, exact=False)
+        bench.transfers += 1
+        bench.checks += 2
+
+    async def job(channel: str) -> None:
+        await bench.channels[channel].enable()
+        for number in range(12):
+            made, found = _paged(bench, channel, 6 * PAGE_BYTES, Mode.RAW)
+            if len(found.runs) < 2:
+                await bench.run(channel, [made])
+                continue
+            which = rng.randrange(1, len(found.runs))
+            at = found.list_at + ENTRY_BYTES * (which - 1)
+            if number % 3:
+                # A page that is none, or that the port has no addresses for.
+                page = rng.choice((found.runs[which][0] + ENTRY_BYTES, top, top + found.runs[which][0]))
+                host.write(at, (page % (1 << 64)).to_bytes(ENTRY_BYTES, "little"))
+                if page < 1 << 64:
+                    await fails(channel, made, _FAILED[channel, AxiResp.DECERR], page % top)
+            else:
+                response = rng.choice((AxiResp.SLVERR, AxiResp.DECERR))
+                host.spoil({at: response})
+                await fails(channel, made, _FAILED[channel, response], at // beat * beat)
+                host.mend(at)
+            await bench.run(channel, [bench.any_transfer(channel, 30)])
+        made, _ = _paged(bench, channel, 100, Mode.RAW)
+        large = dict.fromkeys(
+            ("capacity",) if channel == "offload" else ("length", "capacity"), MOST_PAGED + beat
+        )
+        small = {name: made.descriptor[name] for name in large}
+        await expect_refusal(bench, channel, changed(made, **large), Status.LENGTH, 0)
+        bench.check_memory(channel, changed(made, **small), exact=False)
+        await bench.run(channel, [bench.any_transfer(channel, 30)])
+
+    await both(bench, job)
+
+
+@engine_test
+async def page_windows(bench: EngineBench, budget: int) -> None:
+    """Pages, lists and first pages on both sides of each edge of the window of host memory."""
+    bits = bench.config.host_address_bits
+
+    async def outcome(channel: str, made: Transfer) -> dict[str, int]:
+        end = bench.channels[channel]
+        await end.submit([made.record()])
+        got = unpack(COMPLETION, await end.next())
+        bench.check_memory(channel, made, exact=got["status"] == Status.OK)
+        bench.transfers += 1
+        bench.checks += 1
+        return got
+
+    for channel in ("offload", "prefetch"):
+        await bench.channels[channel].enable()
+        rings = (0, 0x10000 - 1)
+        for edge in ("last page", "list", "first page", "all inside"):
+            for _ in range(20):
+                made, found = _paged(bench, channel, 3 * PAGE_BYTES, Mode.RAW)
+                if len(found.runs) > 1:
+                    break
+                await bench.run(channel, [made])
+            places = {
+                "first page": found.runs[0][0] // PAGE_BYTES * PAGE_BYTES,
+                "last page": found.runs[-1][0],
+                "list": found.list_at,
+            }
+            others = [found.list_at, *(address for address, _ in found.runs)]
+            at = places.get(edge)
+            limit = (1 << bits) - 1 if at is None else at - 1
+            wrong = [address for address in others if address > limit]
+            await bench.set_window("host", rings[0], limit)
+            got = await outcome(channel, made)
+            if found.runs[0][0] > limit:
+                want = (Status.WINDOW, found.runs[0][0])
+            elif found.list_at > limit:
+                want = (_FAILED[channel, AxiResp.DECERR], found.list_at)
+            elif wrong:
+                first = next(address for address, _ in found.runs[1:] if address > limit)
+                want = (_FAILED[channel, AxiResp.DECERR], first)
+            else:
+                want = (Status.OK, 0)
+            assert (got["status"], got["address"]) == want, (edge, made, got, want)
+            await bench.set_window("host", 0, (1 << bits) - 1)
+            if got["status"] != Status.OK:
+                await bench.channels[channel].check_error(
+                    Status(got["status"]), got["address"], made.descriptor["tag"]
+                )
+            await bench.run(channel, [bench.any_transfer(channel, 30)])

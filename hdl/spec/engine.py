@@ -377,7 +377,7 @@ class EngineConfig:
                 )
         if self.memories_protect != MEMORY_CODES[0]:
             raise ParameterError(
-                f"pages is on, and memories_protect is {self.memories_protect!r}; it must be 'none', because the memories of "
+                f"pages is on, and memories_protect is {self.memories_protect!r}; it must be 'none', because memories of "
                 "lists of pages have no checks yet"
             )
         if self.realign:

@@ -32,6 +32,7 @@ CONFIGS = {
         sideband_registers=True,
         register_protection="privileged",
         open_windows=True,
+        memories_protect="secded",
     ),
     "shaped": EngineConfig(
         sideband=Sideband(axuser_bits=16),
@@ -41,7 +42,6 @@ CONFIGS = {
         format=Format(word_bits=8),
         sideband_registers=True,
         register_protection="secure",
-        memories_protect="secded",
         dimensions=2,
     ),
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, ClockDomain, Const, Module, Signal, Value
+from amaranth.hdl import Cat, ClockDomain, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -52,7 +52,10 @@ class Shell(wiring.Component):
         delayed by one cycle, and ``open`` stays low until it ends. A ``longer`` reset takes at least three cycles, for
         parts with resets derived from it. While ``holding`` is high, the reset goes on.
         """
-        held: Value = Const(0) if holding is None else holding
+        reset = ~self.aresetn
+        runs: Value = self.aresetn
+        if holding is not None:
+            reset, runs = reset | holding, runs & ~holding
         domain = ClockDomain("sync")
         domain.clk = self.aclk
         m.domains.sync = domain
@@ -61,10 +64,10 @@ class Shell(wiring.Component):
             before = Signal(2, reset_less=True)
             if longer:
                 m.d.sync += before.eq(Cat(~self.aresetn, before))
-            m.d.sync += in_reset.eq(~self.aresetn | before.any() | held)
+            m.d.sync += in_reset.eq(reset | before.any())
             m.d.comb += [domain.rst.eq(in_reset), self.open.eq(self.aresetn & ~in_reset)]
         else:
-            m.d.comb += [domain.rst.eq(~self.aresetn | held), self.open.eq(self.aresetn & ~held)]
+            m.d.comb += [domain.rst.eq(reset), self.open.eq(runs)]
 
     def accept(self, m: Module, name: str, inner: stream.Interface, *, registered: bool = False) -> None:
         """Connects the handshake of the input stream ``name``; during reset it takes nothing.

@@ -109,7 +109,9 @@ def purpose_of(path: str, purposes: Mapping[str, str]) -> str:
     """What the memory at ``path`` is for: the first of ``purposes`` whose pattern matches the end of the path, which may be
     inside of what its words have checks by."""
     found = (
-        text for pattern, text in purposes.items() if re.search(rf"(?:^|\.){pattern}(?:\.coded)?$", path)
+        text
+        for pattern, text in purposes.items()
+        if re.search(rf"(?:^|\.){pattern}(?:\.coded(?:_\d+)?)?$", path)
     )
     return next(found, "")
 

@@ -158,5 +158,6 @@ def test_a_table_needs_its_initial_values() -> None:
 def test_a_purpose_is_found_by_the_end_of_the_path() -> None:
     purposes = {r"store(\.memory)?": "first", r"\w+": "second"}
     assert purpose_of("engine.reader.store.memory", purposes) == "first"
+    assert purpose_of("engine.reader.store.memory.coded_34", purposes) == "first"
     assert purpose_of("engine.restore", purposes) == "second"
     assert purpose_of("memory", {"store": "first"}) == ""

@@ -89,6 +89,8 @@ class Trial:
         Commands for the device, and a named pipe that is made for others; :mod:`.mishaps` has them.
     ``waves``, ``first``
         A waveform (VCD), and the descriptor with which it begins, from 1.
+    ``sanitized``
+        The guest's kernel finds each access of the driver's to memory that is not its own, and takes its time.
     """
 
     program: Sequence[str] = ()
@@ -97,6 +99,7 @@ class Trial:
     control: Path | None = None
     waves: Path | None = None
     first: int = 1
+    sanitized: bool = False
 
     @property
     def patience(self) -> int:
@@ -122,7 +125,7 @@ def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], No
     commands_in(trial.script)
     if trial.program and not shutil.which(trial.program[0]):
         raise ParameterError(f"the program is {trial.program[0]}, which is not there")
-    built = kernel(os.cpu_count() or 1)
+    built = kernel(os.cpu_count() or 1, trial.sanitized)
     with (
         tempfile.TemporaryDirectory(prefix="cdma-linux-") as name,
         _accelerator() as memory,

@@ -33,6 +33,15 @@ def test_the_driver_passes_its_tests_on_the_engine(config: EngineConfig) -> None
 
 
 @pytest.mark.verilator
+@pytest.mark.parametrize("config", cases_of({"small": SMALL}, thorough={"small"}))
+def test_the_driver_touches_no_memory_but_its_own(config: EngineConfig) -> None:
+    if not kernel.is_kept(sanitized=True):
+        pytest.skip("no kernel with KASAN is built here: python -m cdma.verif.linux --sanitized builds it")
+    said: list[str] = []
+    assert run(EngineDesign(config), Trial(sanitized=True), say=said.append), "\n".join(said)
+
+
+@pytest.mark.verilator
 @pytest.mark.parametrize("language", cases_of({"c": "c", "python": "python"}, thorough={"c", "python"}))
 def test_the_programs_of_the_document_run_on_the_engine(language: str, tmp_path: Path) -> None:
     if not kernel.is_kept():

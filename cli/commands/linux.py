@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,14 @@ def register(subparsers: Any) -> None:
         action="store_true",
         help="train a small network there, whose saved tensors go through driver and engine, and compare gradients",
     )
+    group.add_argument(
+        "--measure",
+        type=int,
+        default=0,
+        metavar="N",
+        help="measure in place of the tests, N transfers of four processes too, one in twenty of them wrong",
+    )
+    group.add_argument("--json", action="store_true", help="print what was measured as JSON")
     group = parser.add_argument_group("device")
     group.add_argument("--seed", type=int, default=1, metavar="N", help="of what the device draws (1)")
     group.add_argument(
@@ -71,6 +81,10 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.verif.linux.run import Trial, run
 
     check_one_or_more(arguments, "first")
+    if arguments.measure < 0:
+        raise ParameterError(f"--measure is {arguments.measure}; it must be a number of transfers, 0 or more")
+    if arguments.json and not arguments.measure:
+        raise ParameterError("--json is for what --measure has found")
     if arguments.control is not None and arguments.control.exists():
         raise ParameterError(
             f"--control is {arguments.control}, which is there already; it must be a new pipe"
@@ -88,10 +102,22 @@ def _run(arguments: argparse.Namespace) -> int:
         program = [sys.executable, "-m", "cdma.sim.torch.offload.driven_step"]
     trial = Trial(
         program=program,
+        measure=arguments.measure,
         seed=arguments.seed,
         script=script,
         control=arguments.control,
         waves=arguments.waves,
         first=arguments.first,
     )
-    return 0 if run(EngineDesign(engine_config_from(arguments)), trial) else 1
+    said: list[str] = []
+    say = said.append if arguments.json else print
+    passed = run(EngineDesign(engine_config_from(arguments)), trial, say=say)
+    if arguments.json:
+        found = {
+            what: int(value)
+            for what, value in re.findall(r"^# measured (.+) (\d+)$", "\n".join(said), re.MULTILINE)
+        }
+        print(json.dumps({**found, "passed": passed}, indent=2))
+        if not passed:
+            print(*said, sep="\n", file=sys.stderr)
+    return 0 if passed else 1

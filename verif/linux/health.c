@@ -11,11 +11,9 @@ static void silence(unsigned char memories) {
     close(file);
 }
 
-static void reload(const char *parameters) {
-    const int file = open("/cdma.ko", O_RDONLY);
-    need(syscall(SYS_delete_module, "cdma", O_NONBLOCK) == 0, "unloading the driver");
-    need(syscall(SYS_finit_module, file, parameters, 0) == 0, "loading the driver");
-    close(file);
+void reload(const char *parameters) {
+    need(unload_module() == 0, "unloading the driver");
+    need(load_module(parameters) == 0, "loading the driver");
 }
 
 static void submit(struct cdma_user *cdma, uint64_t from, unsigned char *host, unsigned int count) {

@@ -3,6 +3,8 @@
 
 /* What is run in place of the tests, where there is such a file; it ends with a zero. */
 #define COMMAND "/command"
+/* Or how many transfers are measured. */
+#define MEASURE "/measure"
 
 static int tests;
 
@@ -97,14 +99,14 @@ int child_succeeds(void (*job)(void)) {
     return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static int load_module(void) {
+int load_module(const char *parameters) {
     const int file = open("/cdma.ko", O_RDONLY);
-    const int status = (int)syscall(SYS_finit_module, file, "", 0);
+    const int status = (int)syscall(SYS_finit_module, file, parameters, 0);
     close(file);
     return status;
 }
 
-static int unload_module(void) { return (int)syscall(SYS_delete_module, "cdma", O_NONBLOCK); }
+int unload_module(void) { return (int)syscall(SYS_delete_module, "cdma", O_NONBLOCK); }
 
 /* ---- one process ---- */
 
@@ -367,7 +369,7 @@ static void unplug(void) {
 static void nothing(void) {}
 
 /* What was allocated and is not to be found any more, but for the kernel's own from its start; an object must be 5 s old. */
-static void leaks(void) {
+void leaks(void) {
     static char report[1 << 16];
     const char *entry = report;
     int file, found = 0;
@@ -385,10 +387,7 @@ static void leaks(void) {
 }
 
 static void try_driver(void) {
-    struct cdma_user cdma;
-    tensor = read_file("/vectors/tensor");
-    stream = read_file("/vectors/stream");
-    cdma = attach();
+    struct cdma_user cdma = attach();
     say(unload_module() == -1 && errno == EWOULDBLOCK, "a driver in use is not unloaded");
     waits(&cdma);
     there_and_back(&cdma);
@@ -415,10 +414,10 @@ static void try_driver(void) {
     cdma_detach(&cdma);
     leaks();
     say(unload_module() == 0, "the driver is unloaded");
-    say(load_module() == 0 && unload_module() == 0, "the driver is loaded and unloaded again");
+    say(load_module("") == 0 && unload_module() == 0, "the driver is loaded and unloaded again");
     platform();
     /* And halt while something is in flight. */
-    need(load_module() == 0, "loading the driver");
+    need(load_module("") == 0, "loading the driver");
     leave_in_flight();
 }
 
@@ -431,8 +430,12 @@ int main(void) {
     /* Of its first fork this kernel complains itself. */
     child_succeeds(nothing);
     need(write_text("/dev/kmsg", BEGIN) == 0, "the log");
-    say(load_module() == 0 && access(DEVICE, R_OK | W_OK) == 0, "the driver finds the engine");
-    if (access(COMMAND, R_OK) == 0) {
+    say(load_module("") == 0 && access(DEVICE, R_OK | W_OK) == 0, "the driver finds the engine");
+    tensor = read_file("/vectors/tensor");
+    stream = read_file("/vectors/stream");
+    if (access(MEASURE, R_OK) == 0) {
+        measure((unsigned int)atoi((const char *)read_file(MEASURE).bytes));
+    } else if (access(COMMAND, R_OK) == 0) {
         say(run_on_host((const char *)read_file(COMMAND).bytes) == 0, "the program ends well");
     } else {
         try_driver();

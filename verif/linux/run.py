@@ -40,6 +40,7 @@ _PROGRAM = (
     "completions.c",
     "health.c",
     "host.c",
+    "measure.c",
     "platform.c",
     "sharing.c",
     "stress.c",
@@ -83,6 +84,8 @@ class Trial:
 
     ``program``
         A command of the host, which the guest runs in place of the tests; all that it says is said.
+    ``measure``
+        How many transfers are measured in place of the tests; 0 for none.
     ``seed``
         What the device draws follows from it.
     ``script``, ``control``
@@ -94,6 +97,7 @@ class Trial:
     """
 
     program: Sequence[str] = ()
+    measure: int = 0
     seed: int = 1
     script: Sequence[str] = ()
     control: Path | None = None
@@ -104,7 +108,7 @@ class Trial:
     @property
     def patience(self) -> int:
         """Seconds within which the guest must halt."""
-        return _PATIENCE_FOR_PROGRAMS if self.program else _PATIENCE
+        return _PATIENCE_FOR_PROGRAMS if self.program or self.measure else _PATIENCE
 
     def settings(self) -> dict[str, Any]:
         """What the simulation is given."""
@@ -132,7 +136,7 @@ def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], No
         tool_threads(1) as pool,
     ):
         folder = Path(name)
-        initrd = _initrd(design, built, folder, trial.program)
+        initrd = _initrd(design, built, folder, trial)
         socket = folder / "socket"
         if trial.control is not None:
             os.mkfifo(trial.control)
@@ -159,7 +163,7 @@ def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], No
     _, _, own = (said + log).partition(_BEGIN)
     complaints = [line for line in own.splitlines() if any(word in line for word in _COMPLAINTS)]
     for holds, what in (
-        (halts, f"the guest halts{'' if trial.program else ' with transfers in flight'}"),
+        (halts, f"the guest halts{'' if trial.program or trial.measure else ' with transfers in flight'}"),
         (not complaints, "the kernel complains of nothing"),
         (outcome is not None, "the engine keeps to the rules of AXI"),
     ):
@@ -202,7 +206,7 @@ def _result(device: Future[Outcome]) -> tuple[Outcome | None, str]:
         return None, str(error)
 
 
-def _initrd(design: EngineDesign, built: Path, folder: Path, program: Sequence[str]) -> Path:
+def _initrd(design: EngineDesign, built: Path, folder: Path, trial: Trial) -> Path:
     """The guest's file system, with the module, and the program of the tests or what runs one of the host."""
     with as_file(files("cdma.sim.engine.driver")) as driver:
         module = build_module(built, driver, folder)
@@ -216,8 +220,10 @@ def _initrd(design: EngineDesign, built: Path, folder: Path, program: Sequence[s
             carrier = build_module(built, own / "carrier", folder, "carrier", ".")
     modules = {file.name: file.read_bytes() for file in (module, carrier)}
     contents = {"init": init.read_bytes(), **modules, **vectors(design.config)}
-    if program:
-        contents["command"] = f"{_command_of(program)}\0".encode()
+    if trial.program:
+        contents["command"] = f"{_command_of(trial.program)}\0".encode()
+    if trial.measure:
+        contents["measure"] = f"{trial.measure}\0".encode()
     path = folder / "initrd"
     path.write_bytes(archive(contents))
     return path
@@ -268,7 +274,7 @@ def _boot(
     log, before = initrd.with_name("log"), initrd.with_name("ptrace.so")
     with as_file(files(__package__) / "ptrace.c") as source:
         _compile([source], before, "-shared", "-fPIC")
-    said, shown = [], False
+    said, shown, first, began = [], False, True, time.monotonic()
     with (
         log.open("wb") as errors,
         subprocess.Popen(
@@ -287,6 +293,11 @@ def _boot(
         try:
             assert guest.stdout is not None
             for line in guest.stdout:
+                if line.startswith("ok ") and first:
+                    first = False
+                    if trial.measure:
+                        milliseconds = 1000 * (time.monotonic() - began)
+                        say(f"# measured milliseconds until the driver was there {milliseconds:.0f}")
                 said.append(line)
                 # What comes before is the kernel's.
                 shown = bool(trial.program) and (_BEGIN in line or shown)

@@ -98,15 +98,16 @@ static void without_memory(void) {
 
 /* ---- many ---- */
 
-static void move_and_err(void) {
+static void move_and_err(unsigned int rounds) {
     struct cdma_user cdma = attach();
     const uint64_t address = place(&cdma);
     unsigned char *host = cleared(4 * PART);
     struct cdma_reply reply;
     uint64_t size = 0;
-    int k, well = 1;
+    unsigned int k;
+    int well = 1;
     state = (uint32_t)getpid();
-    for (k = 0; k < 60; ++k) {
+    for (k = 0; k < rounds; ++k) {
         const int wrong = draw(20) == 0;
         memset(host, 0, 4 * PART);
         well &= cdma_offload(&cdma, address, PART, host, wrong ? PART / 8 : 4 * PART, &reply) == 0;
@@ -123,22 +124,25 @@ static void move_and_err(void) {
     _exit(!well);
 }
 
-static void many(void) {
+void many(unsigned int transfers) {
     enum { PROCESSES = 4 };
     pid_t children[PROCESSES];
+    char what[128];
     int k, status, well = 1;
     for (k = 0; k < PROCESSES; ++k) {
         children[k] = fork();
-        if (children[k] == 0) move_and_err();
+        if (children[k] == 0) move_and_err(transfers / 2 / PROCESSES);
     }
     for (k = 0; k < PROCESSES; ++k) {
         well &= waitpid(children[k], &status, 0) == children[k] && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
-    say(well, "480 transfers of four processes, one in twenty of them wrong, end once each, and no byte is wrong");
+    snprintf(what, sizeof what,
+        "%u transfers of four processes, one in twenty of them wrong, end once each, and no byte is wrong", transfers);
+    say(well, what);
 }
 
 void stress(void) {
     say(child_succeeds(ask_at_random) && move_or_give_up() == 0, "requests at random harm nobody");
     without_memory();
-    many();
+    many(480);
 }

@@ -42,6 +42,9 @@ struct cdma_request request_of(enum cdma_direction direction, uint64_t device, v
 /* Whether a request is, with this error. */
 int refused(struct cdma_user *cdma, const struct cdma_request *request, int error);
 int child_succeeds(void (*job)(void));
+int load_module(const char *parameters);
+int unload_module(void);
+void leaks(void);
 
 /* completions.c */
 void completions(void);
@@ -50,6 +53,7 @@ int commands_end(struct cdma_user *cdma, void (*take_away)(void));
 
 /* health.c */
 void health(void);
+void reload(const char *parameters);
 
 /* host.c: runs a command of the host's shell, and returns its status. */
 int run_on_host(const char *command);
@@ -60,8 +64,12 @@ void platform(void);
 /* sharing.c */
 void sharing(void);
 
+/* measure.c: with so many transfers of several processes. */
+void measure(unsigned int transfers);
+
 /* stress.c */
 void stress(void);
+void many(unsigned int transfers);
 
 /* watch.c */
 void watch(void);

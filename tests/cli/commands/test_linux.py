@@ -19,6 +19,8 @@ from cdma.verif.linux import run as linux_run
         (["--control", "script"], "--control is script, which is there already"),
         (["--waves", "waves.png"], "has no ending .vcd"),
         (["--first", "0"], "first is 0; it must be 1 or more"),
+        (["--measure", "-5"], "--measure is -5; it must be a number of transfers"),
+        (["--json"], "--json is for what --measure has found"),
         (["--no-registers"], "no registers"),
     ],
 )

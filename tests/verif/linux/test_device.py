@@ -14,6 +14,7 @@ import pytest
 
 from cdma.sim.engine.driver import Descriptor, Driver, Mode, RingMemory, Status
 from cdma.verif.engine.design import SMALL, EngineDesign
+from cdma.verif.engine.memory import SIZE as SIZE_OF_MEMORY
 from cdma.verif.linux.initrd import vectors
 from cdma.verif.linux.run import Trial
 from cdma.verif.simulator.run import run_test
@@ -51,7 +52,8 @@ def _connect(path: Path, device: Future[Outcome]) -> socket.socket:
 
 def _with_guest(folder: Path, trial: Trial, job: Callable[[Guest], None]) -> Outcome:
     """Has a guest do a job with the device of a trial, and returns what this did."""
-    path = folder / "socket"
+    path, memory = folder / "socket", folder / "accelerator"
+    memory.write_bytes(bytes(SIZE_OF_MEMORY))
     with ThreadPoolExecutor(1) as pool:
         device = pool.submit(
             run_test,
@@ -61,6 +63,7 @@ def _with_guest(folder: Path, trial: Trial, job: Callable[[Guest], None]) -> Out
             short=True,
             timeout=120,
             socket=str(path),
+            memory=str(memory),
             waves=trial.waves,
             **trial.settings(),
         )

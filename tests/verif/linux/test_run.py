@@ -71,6 +71,26 @@ def test_a_network_is_trained_through_driver_and_engine(seed: int) -> None:
     assert "6 of 6 gradients are those of plain PyTorch" in "\n".join(said)
 
 
+@pytest.mark.verilator
+@pytest.mark.parametrize("transfers", cases_of({"few": 480, "many": 10_000}, thorough={"few", "many"}))
+def test_what_is_measured_is_said(transfers: int) -> None:
+    if not kernel.is_kept():
+        pytest.skip("the kernel is not built here: make linux builds it")
+    said: list[str] = []
+    assert run(EngineDesign(SMALL), Trial(measure=transfers), say=said.append), "\n".join(said)
+    found = {
+        what.rpartition(" ")[0]: int(what.rpartition(" ")[2])
+        for what in said
+        if what.startswith("# measured ")
+    }
+    assert len(found) == 4
+    each, moderated = (
+        found[f"# measured interrupts for 1000 completions, one for {how}"] for how in ("each", "16")
+    )
+    assert moderated == 40 <= each <= 1000
+    assert any(f"{transfers} transfers of four processes" in line for line in said if line.startswith("ok "))
+
+
 @pytest.mark.slow
 def test_the_module_is_in_the_style_of_the_kernel() -> None:
     if not kernel.is_kept():

@@ -40,6 +40,14 @@ static unsigned int timeout = 30;
 module_param(timeout, uint, 0444);
 MODULE_PARM_DESC(timeout, "seconds in which a transfer must end; 0 for ever");
 
+static unsigned int coalesce = 1;
+module_param(coalesce, uint, 0444);
+MODULE_PARM_DESC(coalesce, "completions of a direction for each interrupt, up to 255");
+
+static unsigned int coalesce_cycles = 4096;
+module_param(coalesce_cycles, uint, 0444);
+MODULE_PARM_DESC(coalesce_cycles, "clock cycles that a completion may wait for others");
+
 static DEFINE_IDA(cdma_numbers);
 
 static uint32_t cdma_read32(void *context, uint32_t offset)
@@ -126,6 +134,7 @@ static int start_engine(struct cdma_device *cd)
 		struct cdma_channel *channel = cdma_channel_of(cd, direction);
 		const size_t at = direction * cdma_ring_bytes(entries);
 
+		cdma_set_coalescing(channel, min(coalesce, 255u), max(coalesce_cycles, 1u));
 		err = error_of(cdma_start(channel, cd->rings + at, cd->rings_bus + at, entries,
 					  CDMA_IRQ));
 	}

@@ -76,8 +76,12 @@ class PortRules:
         assert step <= self.bus_bytes, f"{what}: wider than the port"
         last = address // step * step + step * beats - 1
         assert address >> 12 == last >> 12, f"{what}: crosses 4 KiB"
-        assert id_ <= 2, what
-        assert beats <= self.beats if id_ == 0 else beats * step == 64, f"{what}: longer than stated"
+        # 3 and 4 are lists of pages.
+        assert id_ <= 4, what
+        if id_ > 2:
+            assert beats <= 4, f"{what}: longer than stated"
+        else:
+            assert beats <= self.beats if id_ == 0 else beats * step == 64, f"{what}: longer than stated"
 
     def _open(self, kind: str, counts: dict[int, int]) -> None:
         data, rings = counts.get(0, 0), counts.get(1, 0) + counts.get(2, 0)

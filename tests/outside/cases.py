@@ -6,6 +6,7 @@ from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiResp
 
 from .bench import CHANNELS, Bench, Transfer, outside_test
+from .pages import PAGE, in_pages
 from .shapes import Axis, Shape
 
 __all__: list[str] = []
@@ -43,6 +44,61 @@ async def transfers(bench: Bench, budget: int) -> None:
                 assert await bench.driver.counter(channel, name) == count, f"{channel}: {name}"
 
         await bench.both(job)
+
+
+@outside_test
+async def pages(bench: Bench, budget: int) -> None:
+    """Host memory in pages, of streams that are damaged too; and lists and entries that the document says are none."""
+    assert bench.ports["host"]["pages"]
+
+    async def job(channel: str) -> None:
+        end = bench.channels[channel]
+        await bench.set_table(channel)
+        await end.start()
+        for _ in range(max(12, budget // 4)):
+            paged = in_pages(bench, channel, bench.transfer(channel, damage=bench.rng.random() < 0.3))
+            await end.submit([paged.descriptor])
+            got = await end.take()
+            if channel == "offload":
+                paged.gather(bench)
+            bench.check(channel, paged.made, got)
+            bench.finish()
+        failed = "write_decerr" if channel == "offload" else "read_decerr"
+        beyond = 1 << bench.ports["host"]["address_bits"]
+        size = bench.format["word_bits"] // 8
+        for wrong in ("entry", "reserved", "beyond", "length"):
+            made = bench.transfer(channel, count=3 * PAGE // size, mode="raw")
+            paged = in_pages(bench, channel, made)
+            status, address = "reserved", 0
+            if wrong == "entry":
+                # The second page, which is needed whatever room there is.
+                bad = paged.runs[1][0] + 8
+                bench.memory["host"].store(paged.list_at, bad.to_bytes(8, "little"))
+                status, address = failed, bad
+            elif wrong == "reserved":
+                paged.descriptor["pages_low"] += 8
+            elif wrong == "beyond":
+                paged.descriptor |= {
+                    "pages_low": beyond & 0xFFFFFFFF,
+                    "pages_high": beyond >> 32 & 0xFFFFFFFF,
+                }
+            else:
+                status = "length"
+                many = {"capacity": (2 << 20) + PAGE}
+                paged.descriptor |= many if channel == "offload" else many | {"length": (2 << 20) + PAGE}
+            if wrong == "beyond" and beyond >= 1 << 64:
+                continue
+            await end.submit([paged.descriptor])
+            got = await end.take()
+            name = bench.document.status[got["status"]]
+            assert (name, got["address"]) == (status, address), f"{channel}, {wrong}: {name}, {got}"
+            if channel == "offload":
+                paged.gather(bench)
+            bench.forget(channel, made)
+            await bench.run(channel, [bench.transfer(channel, count=20)])
+        await end.stop()
+
+    await bench.both(job)
 
 
 @outside_test

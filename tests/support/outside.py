@@ -23,7 +23,7 @@ __all__ = ["CONFIGS", "TESTS", "run"]
 _SMALL = dataclasses.replace(SMALL, outstanding=2, ring_entries=16)
 
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words, padding and a CRC;
-#: pipelined, with a wide host; several units; shapes.
+#: pipelined, with a wide host; several units; shapes and pages.
 CONFIGS = {
     "small": _SMALL,
     "bytes": dataclasses.replace(
@@ -42,7 +42,7 @@ CONFIGS = {
         crc=True,
     ),
     "units": dataclasses.replace(_SMALL, units=2, stripe_bytes=256),
-    "shapes": dataclasses.replace(_SMALL, dimensions=3, ring_entries=8),
+    "shapes": dataclasses.replace(_SMALL, dimensions=3, ring_entries=8, pages=True),
     "pipelined": dataclasses.replace(
         _SMALL,
         format=Format(),
@@ -57,6 +57,7 @@ CONFIGS = {
 TESTS = (
     "transfers",
     "shapes",
+    "pages",
     "refusals",
     "busy",
     "in_flight",
@@ -74,7 +75,7 @@ def run(name: str, transfers: int, seed: int = 1, tests: tuple[str, ...] = TESTS
     """Runs ``tests`` on one of :data:`CONFIGS`."""
     design = EngineDesign(CONFIGS[name])
     if not CONFIGS[name].dimensions:
-        tests = tuple(test for test in tests if test != "shapes")
+        tests = tuple(test for test in tests if test not in ("shapes", "pages"))
     program = build(design.verilog(), design.top, design.port_names)
     with tempfile.TemporaryDirectory(prefix="cdma-outside-") as folder:
         document = Path(folder) / "registers.md"

@@ -124,18 +124,24 @@ class Dropper(wiring.Component):
         tail = Signal()
         taken = Signal()
         ended = Signal()
+        #: The packet has ended in padding, and its end is still to be given: those who take it may wait for a row that comes
+        #: when the padding has been passed over.
+        owes = Signal()
         m.d.comb += [
-            passes.eq(current.busy & ~skips),
-            drops.eq(current.padding & ~source.payload.last),
+            passes.eq(current.busy & ~skips & ~owes),
+            drops.eq(current.padding),
             sink.payload.eq(source.payload),
-            sink.valid.eq(passes & source.valid & ~drops),
+            sink.valid.eq(owes | (passes & source.valid & ~drops)),
             source.ready.eq(passes & (sink.ready | drops)),
             taken.eq(source.valid & source.ready),
             ended.eq(taken & source.payload.last),
             current.over.eq(ended | (skips & current.busy) | (taken & current.none_left & ~current.last)),
         ]
-        with m.If(current.padding):
-            m.d.comb += sink.payload.keep.eq(0)
+        with m.If(owes):
+            m.d.comb += [sink.payload.keep.eq(0), sink.payload.last.eq(1)]
+            m.d.sync += owes.eq(~sink.ready)
+        with m.If(ended & drops):
+            m.d.sync += owes.eq(1)
         with m.If(current.over & current.last):
             m.d.sync += [skips.eq(0), tail.eq(0)]
         with m.Elif(ended):

@@ -193,6 +193,38 @@ def test_padding_goes_in_and_out_of_packets() -> None:
     simulate(dropper, segments(dropper), stream_in, dropped)
 
 
+def test_a_packet_that_ends_in_padding_waits_for_no_row() -> None:
+    """Its end may be taken only when a row behind the padding has come, and that when the padding is passed over."""
+    dropper = Dropper(8, 1)
+    rows = 20
+
+    async def check(ctx) -> None:
+        await give(ctx, dropper.segments, {"padding": 1, "beats": 3})
+        ctx.set(dropper.input.payload, {"data": [1], "keep": 1, "last": 1})
+        ctx.set(dropper.input.valid, 1)
+        for _ in range(8):
+            if ctx.get(dropper.input.ready):
+                break
+            await ctx.tick()
+        assert ctx.get(dropper.input.ready), "the end is taken"
+        await ctx.tick()
+        ctx.set(dropper.input.valid, 0)
+        for number in range(rows):
+            ctx.set(dropper.segments.payload, {"padding": number < rows - 1, "last": number == rows - 1})
+            ctx.set(dropper.segments.valid, 1)
+            for _ in range(4):
+                if ctx.get(dropper.segments.ready):
+                    break
+                await ctx.tick()
+            assert ctx.get(dropper.segments.ready), f"{number} rows are passed over"
+            await ctx.tick()
+        ctx.set(dropper.segments.valid, 0)
+        end = await take(ctx, dropper.output, random.Random(1))
+        assert (end.keep, end.last) == (0, 1)
+
+    simulate(dropper, check)
+
+
 def test_bursts_have_every_beat_of_the_runs_and_none_besides() -> None:
     rng = random.Random(4)
     shape = PortShape(

@@ -25,6 +25,7 @@ def test_the_picture_is_small_and_shown() -> None:
     assert "](wave-page.png)" in (DOCS / "tutorial.md").read_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.verilator
 @pytest.mark.slow
 def test_the_script_takes_it(tmp_path: Path) -> None:

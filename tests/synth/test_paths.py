@@ -84,7 +84,8 @@ def test_no_path_crosses_a_codec_with_register_slices(block: str, config: CodecC
     assert _paths_of(block, config, "in,out") == {}
 
 
-@pytest.mark.parametrize("config", cases_of(ENGINES, THOROUGH_ENGINES))
+@pytest.mark.thorough
+@pytest.mark.parametrize("config", ENGINES.values(), ids=ENGINES)
 def test_no_path_crosses_an_engine_with_register_slices(config: EngineConfig) -> None:
     assert _paths_of("engine", config, "in,out") == {}
 

@@ -57,6 +57,7 @@ def test_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert dense["decompress"] <= 4
 
 
+@pytest.mark.thorough
 @pytest.mark.verilator
 @pytest.mark.slow
 def test_rows_of_a_format_with_a_field(capsys: pytest.CaptureFixture[str]) -> None:

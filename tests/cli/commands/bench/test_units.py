@@ -45,6 +45,7 @@ def test_an_engine_for_each_number_of_units(
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.verilator
 @pytest.mark.slow
 def test_rows_add_up_and_are_shown_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ from tests.support.thorough import cases_of
 #: A covering array: every value of every parameter, and with initial values or without. ``make thorough`` runs the rest.
 COVERING = {
     "the standard": (CodecConfig(), True),
-    "one lane of bytes, codes of four bits, no initial values": (
-        CodecConfig(Format(8, 32, 4, tuple(range(15))), 1),
+    "one lane of bytes, codes of four bits, a queue of one beat, register slices at the inputs, no initial values": (
+        CodecConfig(Format(8, 32, 4, tuple(range(15))), 1, queue=1, register_slices="in"),
         False,
     ),
     "four lanes, half-word table, register slices, no initial values": (
@@ -38,10 +38,6 @@ COVERING = {
         CodecConfig(Format(32, 32, 3, (0, 1, 2)), 2, queue=0),
         True,
     ),
-    "a queue of one beat, header of a beat, register slices at the inputs": (
-        CodecConfig(Format(8, 32, 2, (0, 1)), 8, queue=1, register_slices="in"),
-        True,
-    ),
     "pipelined, the standard": (CodecConfig(pipelined=True), True),
     "pipelined, one lane, header of eight beats, run-time table, no initial values": (
         CodecConfig(Format(8, 32, 2, (0, 1)), 1, runtime_values=True, pipelined=True),
@@ -53,6 +49,10 @@ COVERING = {
     ),
 }
 FURTHER = {
+    "a queue of one beat, header of a beat, register slices at the inputs": (
+        CodecConfig(Format(8, 32, 2, (0, 1)), 8, queue=1, register_slices="in"),
+        True,
+    ),
     "sixty-four lanes, window of a beat": (CodecConfig(Format(8, 64, 4, tuple(range(15))), 64), True),
     "sixteen lanes of bf16": (CodecConfig(Format.preset("bf16"), 16), True),
     "sixteen lanes, run-time table": (CodecConfig(Format(16, 64, 4, (0, 1)), 16, True), True),

@@ -1,8 +1,7 @@
-"""Flipped bits in the memories of a small engine: it passes, and one that does not tell what is lost is found."""
+"""Flipped bits in the memories of a small engine, which passes."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -15,11 +14,10 @@ from cdma.verif.engine.design import SMALL, EngineDesign
 _PLAIN = EngineDesign(replace(SMALL, host_data_bits=64, memories_protect="secded"))
 
 
-def _run(design: EngineDesign, verilog: str | None = None, *, names: str = "", every: int = 101) -> Tally:
+def _run(design: EngineDesign, every: int = 101) -> Tally:
     tally = Tally()
     for part in parts_of("memories", design, seed=3, every=every):
-        if re.search(names, part.name):
-            tally.merge(run_part(part, verilog))
+        tally.merge(run_part(part))
     return tally
 
 
@@ -55,18 +53,6 @@ def test_a_bit_is_put_right_and_two_are_reported() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("change", [{"pipelined": True}, {"memories_protect": "parity"}], ids=str)
 def test_other_engines_pass(change: dict[str, object]) -> None:
-    tally = _run(replace(_PLAIN, config=replace(_PLAIN.config, **change)), every=47)
+    tally = _run(replace(_PLAIN, config=replace(_PLAIN.config, **change)), 47)
     assert not tally.failures
     assert all(row["detected"] > 20 for row in tally.counts.values())
-
-
-@pytest.mark.verilator
-@pytest.mark.slow
-@pytest.mark.thorough
-def test_an_engine_that_does_not_tell_is_silent() -> None:
-    told = re.compile(r"^( +)(offload|prefetch)_lost <= .*?;$", re.MULTILINE | re.DOTALL)
-    broken, count = told.subn(r"\1\2_lost <= 1'b0;", _PLAIN.verilog())
-    assert count
-    tally = _run(_PLAIN, broken, names="offload raw", every=3)
-    assert tally.counts["two bits"]["silent"]
-    assert not tally.counts["a bit"]["silent"]

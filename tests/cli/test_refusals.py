@@ -218,7 +218,10 @@ _REFUSED = [
     ("mutate --list --jobs 0", "jobs is 0; it must be 1 or more"),
     ("mutate --list --goal 101", "goal is 101; it must be 0 to 100 percent"),
     ("faults --count 0", "count is 0; it must be 1 or more"),
-    ("faults rain", "campaign is 'rain'; it must be one of responses, stalls, aborts, resets, streams"),
+    (
+        "faults rain",
+        "campaign is 'rain'; it must be one of responses, stalls, aborts, resets, memories, streams",
+    ),
     ("faults --case 'own: 1'", "case needs the one campaign"),
     ("faults streams --case 4", "must begin with one of aie-ml, bf16, own, own+crc, zvc32, zvc8 and a colon"),
     ("prove fido", "there is no proof 'fido'; did you mean fifo"),

@@ -10,7 +10,7 @@ PURPOSES = {
     r"packer\.queue\.bank_\d\.memory": "beats of the compressed stream that are complete",
     r"window_memory\.beats\.memory": "beats with routed literals, until the header of their window is known",
     r"window_memory\.headers\.memory": "headers of windows",
-    r"pipeline\.beats\.memory": "words that are put together again, until they are taken",
+    r"(core|codec)\.beats\.memory": "words that are put together again, until they are taken",
     r"intake\.lane_\d+": "words of a lane of the compressed stream",
     r"intake\.header_\d+": "words of a lane of the compressed stream, until the headers among them are read",
     r"intake\.ends\.memory": "ends of packets in the compressed stream",

@@ -105,6 +105,14 @@ def test_memories_of_an_engine(name: str) -> None:
 
 
 @pytest.mark.slow
+def test_memories_of_shapes_and_pages_have_purposes() -> None:
+    design = engine_design(
+        EngineConfig(lanes=2, dev_data_bits=64, host_data_bits=64, dimensions=2, pages=True)
+    )
+    assert not [memory.path for memory in design.memories if not memory.purpose]
+
+
+@pytest.mark.slow
 def test_the_readme_has_the_bits_of_the_default_engine() -> None:
     kbit = sum(memory.bits for memory in verilog_of("engine-default").memories) / 1000
     for name in ("README.md", "docs/engine.md"):

@@ -222,7 +222,10 @@ def test_the_trace_has_lanes_and_the_report_a_table(tmp_path):
     with context:
         loss = model(inputs).square().mean()
     # What has not left when it is read does not come back.
-    time.sleep(0.3)
+    moved = -1
+    while context.report.moved != moved or not moved:
+        moved = context.report.moved
+        time.sleep(0.3)
     loss.backward()
     report = context.report
     report.trace(tmp_path / "x.json")

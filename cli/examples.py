@@ -40,7 +40,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "wave engine": ("-o waves", "--scenarios error abort -o waves"),
     "wave quantiser": ("-o waves",),
     "wave dequantiser": ("-o waves",),
-    "linux": ("", "--waves linux.vcd --first 40", "--torch", "--measure 10000 --json", "--run python3 program.py"),
+    "linux": ("", "--waves linux.vcd --first 9", "--torch", "--measure 10000 --json", "--feed 99999", "--run python3 my.py"),
     "area compressor": ("", "--liberty your_pdk.lib --path", "--sweep lanes=2,4,8,16 -o sweep"),
     "area decompressor": ("--liberty your_pdk.lib --clock-gating",),
     "area quantiser": ("",),

@@ -48,6 +48,14 @@ def register(subparsers: Any) -> None:
         metavar="N",
         help="measure in place of the tests, N transfers of four processes too, one in twenty of them wrong",
     )
+    group.add_argument(
+        "--feed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="measure in place of the tests how fast the driver feeds N descriptors to an engine that answers at once; its "
+        "kernel, without checks, is built the first time",
+    )
     group.add_argument("--json", action="store_true", help="print what was measured as JSON")
     group = parser.add_argument_group("device")
     group.add_argument("--seed", type=int, default=1, metavar="N", help="of what the device draws (1)")
@@ -83,8 +91,14 @@ def _run(arguments: argparse.Namespace) -> int:
     check_one_or_more(arguments, "first")
     if arguments.measure < 0:
         raise ParameterError(f"--measure is {arguments.measure}; it must be a number of transfers, 0 or more")
-    if arguments.json and not arguments.measure:
-        raise ParameterError("--json is for what --measure has found")
+    if not 0 <= arguments.feed < 1 << 31:
+        raise ParameterError(
+            f"--feed is {arguments.feed}; it must be a number of descriptors, 0 to {(1 << 31) - 1}"
+        )
+    if arguments.measure and arguments.feed:
+        raise ParameterError("--measure and --feed are measured one at a time, on kernels of their own")
+    if arguments.json and not (arguments.measure or arguments.feed):
+        raise ParameterError("--json is for what --measure or --feed has found")
     if arguments.control is not None and arguments.control.exists():
         raise ParameterError(
             f"--control is {arguments.control}, which is there already; it must be a new pipe"
@@ -103,6 +117,7 @@ def _run(arguments: argparse.Namespace) -> int:
     trial = Trial(
         program=program,
         measure=arguments.measure,
+        feed=arguments.feed,
         seed=arguments.seed,
         script=script,
         control=arguments.control,

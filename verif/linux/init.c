@@ -3,8 +3,9 @@
 
 /* What is run in place of the tests, where there is such a file; it ends with a zero. */
 #define COMMAND "/command"
-/* Or how many transfers are measured. */
+/* Or how many transfers are measured, or descriptors fed to an engine that answers at once. */
 #define MEASURE "/measure"
+#define FEED "/feed"
 
 static int tests;
 
@@ -99,12 +100,14 @@ int child_succeeds(void (*job)(void)) {
     return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-int load_module(const char *parameters) {
-    const int file = open("/cdma.ko", O_RDONLY);
+int load(const char *path, const char *parameters) {
+    const int file = open(path, O_RDONLY);
     const int status = (int)syscall(SYS_finit_module, file, parameters, 0);
     close(file);
     return status;
 }
+
+int load_module(const char *parameters) { return load("/cdma.ko", parameters); }
 
 int unload_module(void) { return (int)syscall(SYS_delete_module, "cdma", O_NONBLOCK); }
 
@@ -396,6 +399,7 @@ static void try_driver(void) {
     too_little_room(&cdma);
     broken_stream(&cdma);
     bad_requests(&cdma);
+    batches();
     processes(&cdma);
     cdma_detach(&cdma);
     all_is_free();
@@ -421,6 +425,9 @@ static void try_driver(void) {
     leave_in_flight();
 }
 
+/* The number in a file. */
+static unsigned int number_in(const char *path) { return (unsigned int)atoi((const char *)read_file(path).bytes); }
+
 int main(void) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     mount("none", "/dev", "devtmpfs", 0, "");
@@ -434,7 +441,9 @@ int main(void) {
     tensor = read_file("/vectors/tensor");
     stream = read_file("/vectors/stream");
     if (access(MEASURE, R_OK) == 0) {
-        measure((unsigned int)atoi((const char *)read_file(MEASURE).bytes));
+        measure(number_in(MEASURE));
+    } else if (access(FEED, R_OK) == 0) {
+        feed(number_in(FEED));
     } else if (access(COMMAND, R_OK) == 0) {
         say(run_on_host((const char *)read_file(COMMAND).bytes) == 0, "the program ends well");
     } else {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 import platform
 import shutil
@@ -11,7 +12,16 @@ from pathlib import Path
 from cdma.base.cache import cache_folder, content_key, kept_folder
 from cdma.base.errors import ToolError
 
-__all__ = ["DEVICE_ID", "KernelError", "build_module", "device_tree", "is_kept", "kernel", "missing"]
+__all__ = [
+    "DEVICE_ID",
+    "Kernel",
+    "KernelError",
+    "build_module",
+    "device_tree",
+    "is_kept",
+    "kernel",
+    "missing",
+]
 
 #: The number of the virtio device that the kernel takes for a PCI function; none is assigned.
 DEVICE_ID = 1234
@@ -37,13 +47,26 @@ _OPTIONS = (
     *("DEBUG_KERNEL", "DEBUG_FS", "PROVE_LOCKING", "DEBUG_LIST", "DEBUG_KMEMLEAK"),
     *("FAULT_INJECTION", "FAILSLAB", "FAULT_INJECTION_DEBUG_FS", "FTRACE", "ENABLE_DEFAULT_TRACERS"),
 )
+#: Those of them that take time where nothing is wrong.
+_CHECKS = (
+    *("DEBUG_KERNEL", "PROVE_LOCKING", "DEBUG_LIST", "DEBUG_KMEMLEAK"),
+    *("FAULT_INJECTION", "FAILSLAB", "FAULT_INJECTION_DEBUG_FS"),
+)
 #: What finds each access to memory that is not the driver's, in a kernel of its own.
 _SANITIZER = ("KASAN", "KASAN_VMALLOC")
 
 
-def _configuration(sanitized: bool) -> str:
-    options = _OPTIONS + _SANITIZER if sanitized else _OPTIONS
-    lines = [f"CONFIG_{name}=y" for name in options]
+class Kernel(enum.Enum):
+    """What a kernel looks for: faults of locking, lists and leaks; accesses to memory that is nobody's, too, which takes as
+    long again to build; nothing, as where time is measured."""
+
+    CHECKED = _OPTIONS
+    SANITIZED = _OPTIONS + _SANITIZER
+    BARE = tuple(name for name in _OPTIONS if name not in _CHECKS)
+
+
+def _configuration(kind: Kernel) -> str:
+    lines = [f"CONFIG_{name}=y" for name in kind.value]
     return "\n".join([*lines, f"CONFIG_UML_PCI_OVER_VIRTIO_DEVICE_ID={DEVICE_ID}", ""])
 
 
@@ -79,19 +102,16 @@ def _key(sources: Path, configuration: str) -> str:
     return content_key(sources.name, f"{status.st_size} {status.st_mtime_ns}", compiler, configuration)
 
 
-def is_kept(sanitized: bool = False) -> bool:
-    """Whether the kernel has been built here before, so that it is there at once."""
+def is_kept(kind: Kernel = Kernel.CHECKED) -> bool:
+    """Whether a kernel has been built here before, so that it is there at once."""
     sources = _sources()
     if missing() or sources is None:
         return False
-    return (cache_folder() / "linux" / _key(sources, _configuration(sanitized))[:32]).is_dir()
+    return (cache_folder() / "linux" / _key(sources, _configuration(kind))[:32]).is_dir()
 
 
-def kernel(jobs: int = 1, sanitized: bool = False) -> Path:
-    """The folder with the kernel, the program ``linux``, and with what modules are built with.
-
-    A ``sanitized`` one finds each access to memory that is nobody's, and takes as long again to build.
-    """
+def kernel(jobs: int = 1, kind: Kernel = Kernel.CHECKED) -> Path:
+    """The folder with a kernel, the program ``linux``, and with what modules are built with."""
     if lacking := missing():
         raise KernelError(
             f"the kernel is built with what this machine lacks: on Debian apt install {' '.join(lacking)}"
@@ -100,7 +120,7 @@ def kernel(jobs: int = 1, sanitized: bool = False) -> Path:
         raise KernelError(f"Linux in user mode is for x86_64, and this machine is {platform.machine()}")
     sources = _sources()
     assert sources is not None
-    configuration = _configuration(sanitized)
+    configuration = _configuration(kind)
 
     def make(folder: Path) -> None:
         _call(["tar", "xf", sources, "--strip-components=1"], folder, "unpacking the kernel")

@@ -6,6 +6,8 @@
 #define PART 1024u
 #define BATCHES 40u
 #define BATCH 25u
+/* Bytes of what is fed, so few that the time is not theirs. */
+#define LITTLE 64u
 
 /* What the kernel has counted of the engine's interrupts. */
 static unsigned long interrupts(void) {
@@ -52,20 +54,24 @@ static void moderation(const char *parameters, const char *what) {
     measured(what, interrupts() - before);
 }
 
+static unsigned long nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (unsigned long)(now.tv_sec * 1000000000l + now.tv_nsec);
+}
+
 /* Nanoseconds that the shortest of many submissions takes, from the call until the doorbell has been rung. */
 static void submission(void) {
     struct cdma_user cdma = attach();
     unsigned char *host = cleared(4 * PART);
     struct cdma_request request = request_of(CDMA_OFFLOAD, place(&cdma), host, 4 * PART);
-    struct timespec begin, end;
     unsigned long least = ~0ul, taken;
     int k, well = 1;
     request.bytes = PART;
     for (k = 0; k < 200; ++k) {
-        clock_gettime(CLOCK_MONOTONIC, &begin);
+        const unsigned long begin = nanoseconds();
         well &= cdma_submit_transfer(&cdma, &request) == 0;
-        clock_gettime(CLOCK_MONOTONIC, &end);
-        taken = (unsigned long)((end.tv_sec - begin.tv_sec) * 1000000000l + end.tv_nsec - begin.tv_nsec);
+        taken = nanoseconds() - begin;
         least = taken < least ? taken : least;
         well &= take(&cdma);
     }
@@ -82,5 +88,83 @@ void measure(unsigned int transfers) {
     reload("");
     many(transfers);
     leaks();
+    need(unload_module() == 0, "unloading the driver");
+}
+
+/* What the engine that answers at once has taken itself. */
+static unsigned long of_the_engine(void) {
+    FILE *file = fopen("/sys/module/carrier/parameters/nanoseconds", "r");
+    unsigned long taken = 0;
+    need(file != NULL && fscanf(file, "%lu", &taken) == 1, "the engine's time");
+    fclose(file);
+    return taken;
+}
+
+/* A call of the driver that does nothing. */
+static unsigned long of_a_call(struct cdma_user *cdma) {
+    const unsigned long begin = nanoseconds();
+    unsigned int k;
+    for (k = 0; k < 1000; ++k) need(cdma_submit_transfers(cdma, NULL, 0) == 0, "a call");
+    return (nanoseconds() - begin) / 1000;
+}
+
+/* Feeds a row again and again; returns whether each of its requests ends once, in its order, and well. */
+static int feed_rows(struct cdma_user *cdma, struct cdma_request *row, unsigned int descriptors) {
+    struct cdma_reply replies[CDMA_MOST];
+    unsigned int begun = 0, ended = 0, k;
+    int well = 1;
+    while (well && ended < descriptors) {
+        const unsigned int left = descriptors - begun, most = left < CDMA_MOST ? left : CDMA_MOST;
+        int number;
+        for (k = 0; k < most; ++k) row[k].cookie = begun + k;
+        number = cdma_submit_transfers(cdma, row, most);
+        if (number > 0) begun += (unsigned int)number;
+        number = cdma_take_replies(cdma, replies, CDMA_MOST);
+        well = number > 0;
+        for (k = 0; well && k < (unsigned int)number; ++k) {
+            well &= replies[k].cookie == ended++ && replies[k].status == CDMA_STATUS_OK;
+        }
+    }
+    return well && begun == descriptors;
+}
+
+/* The engine whose registers say what the one that answers at once is. */
+static void one_offload(void) {
+    struct cdma_user cdma = attach();
+    unsigned char *host = cleared(stream.size);
+    struct cdma_reply reply;
+    say(cdma_offload(&cdma, place(&cdma), tensor.size, host, stream.size, &reply) == 0 && reply.status == CDMA_STATUS_OK &&
+            equal(host, stream.bytes, stream.size),
+        "the engine itself offloads");
+    cdma_detach(&cdma);
+    free(host);
+}
+
+/* As many in flight as the ring takes, of a few bytes each, from the call of a process to the reply that it has. */
+void feed(unsigned int descriptors) {
+    struct cdma_request row[CDMA_MOST];
+    static unsigned char hosts[CDMA_MOST][LITTLE];
+    struct cdma_user cdma;
+    unsigned long begin, taken, engine;
+    uint64_t from;
+    unsigned int k;
+    one_offload();
+    need(unload_module() == 0 && load("/carrier.ko", "answers=1") == 0 && load_module("") == 0, "the engine that answers");
+    cdma = attach();
+    from = place(&cdma);
+    for (k = 0; k < CDMA_MOST; ++k) {
+        row[k] = request_of(CDMA_OFFLOAD, from, hosts[k], LITTLE);
+        row[k].bytes = LITTLE;
+    }
+    measured("nanoseconds of a call that does nothing", of_a_call(&cdma));
+    engine = of_the_engine();
+    begin = nanoseconds();
+    say(feed_rows(&cdma, row, descriptors), "descriptors that are fed end once each, in their order");
+    taken = nanoseconds() - begin;
+    engine = of_the_engine() - engine;
+    measured("descriptors in a second", (unsigned long)(1e9 * descriptors / (double)(taken - engine)));
+    measured("nanoseconds of a descriptor", (taken - engine) / descriptors);
+    measured("nanoseconds of a descriptor in the engine that answers at once", engine / descriptors);
+    cdma_detach(&cdma);
     need(unload_module() == 0, "unloading the driver");
 }

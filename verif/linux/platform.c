@@ -3,12 +3,6 @@
 
 #define DRIVER "/sys/bus/platform/drivers/cdma/"
 
-static void load(const char *path) {
-    const int file = open(path, O_RDONLY);
-    need(syscall(SYS_finit_module, file, "", 0) == 0, path);
-    close(file);
-}
-
 static void there_and_back(struct cdma_user *cdma) {
     const uint64_t from = place(cdma);
     unsigned char *host = cleared(stream.size), *map;
@@ -95,8 +89,7 @@ static void pages_of_what_is_gone(void) {
 /* The function is taken from its driver, which is not loaded, and carried to the platform. */
 void platform(void) {
     struct cdma_user cdma;
-    load("/carrier.ko");
-    load("/cdma.ko");
+    need(load("/carrier.ko", "") == 0 && load_module("") == 0, "loading the modules");
     need(access(DRIVER "carried", F_OK) == 0, "the engine of a device tree");
     cdma = attach();
     there_and_back(&cdma);

@@ -26,7 +26,7 @@ from cdma.verif.simulator.run import run_test
 from cdma.verif.simulator.simulate import Outcome, SimulationError
 
 from .initrd import archive, vectors
-from .kernel import DEVICE_ID, KernelError, build_module, device_tree, kernel
+from .kernel import DEVICE_ID, Kernel, KernelError, build_module, device_tree, kernel
 from .mishaps import commands_in
 
 __all__ = ["Trial", "run"]
@@ -37,6 +37,7 @@ _BAD_BYTE = SIZE - 256
 #: The sources of the guest's program.
 _PROGRAM = (
     "init.c",
+    "batches.c",
     "completions.c",
     "health.c",
     "host.c",
@@ -86,6 +87,8 @@ class Trial:
         A command of the host, which the guest runs in place of the tests; all that it says is said.
     ``measure``
         How many transfers are measured in place of the tests; 0 for none.
+    ``feed``
+        How many descriptors the driver feeds in place of the tests, to an engine that answers at once; 0 for none.
     ``seed``
         What the device draws follows from it.
     ``script``, ``control``
@@ -98,6 +101,7 @@ class Trial:
 
     program: Sequence[str] = ()
     measure: int = 0
+    feed: int = 0
     seed: int = 1
     script: Sequence[str] = ()
     control: Path | None = None
@@ -108,7 +112,19 @@ class Trial:
     @property
     def patience(self) -> int:
         """Seconds within which the guest must halt."""
-        return _PATIENCE_FOR_PROGRAMS if self.program or self.measure else _PATIENCE
+        return _PATIENCE if self.tests else _PATIENCE_FOR_PROGRAMS
+
+    @property
+    def tests(self) -> bool:
+        """Whether the guest runs the tests, and nothing in their place."""
+        return not (self.program or self.measure or self.feed)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that it is tried on."""
+        if self.feed:
+            return Kernel.BARE
+        return Kernel.SANITIZED if self.sanitized else Kernel.CHECKED
 
     def settings(self) -> dict[str, Any]:
         """What the simulation is given."""
@@ -129,7 +145,7 @@ def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], No
     commands_in(trial.script)
     if trial.program and not shutil.which(trial.program[0]):
         raise ParameterError(f"the program is {trial.program[0]}, which is not there")
-    built = kernel(os.cpu_count() or 1, trial.sanitized)
+    built = kernel(os.cpu_count() or 1, trial.kernel)
     with (
         tempfile.TemporaryDirectory(prefix="cdma-linux-") as name,
         _accelerator() as memory,
@@ -163,7 +179,7 @@ def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], No
     _, _, own = (said + log).partition(_BEGIN)
     complaints = [line for line in own.splitlines() if any(word in line for word in _COMPLAINTS)]
     for holds, what in (
-        (halts, f"the guest halts{'' if trial.program or trial.measure else ' with transfers in flight'}"),
+        (halts, "the guest halts" + " with transfers in flight" * trial.tests),
         (not complaints, "the kernel complains of nothing"),
         (outcome is not None, "the engine keeps to the rules of AXI"),
     ):
@@ -222,8 +238,9 @@ def _initrd(design: EngineDesign, built: Path, folder: Path, trial: Trial) -> Pa
     contents = {"init": init.read_bytes(), **modules, **vectors(design.config)}
     if trial.program:
         contents["command"] = f"{_command_of(trial.program)}\0".encode()
-    if trial.measure:
-        contents["measure"] = f"{trial.measure}\0".encode()
+    for name, number in (("measure", trial.measure), ("feed", trial.feed)):
+        if number:
+            contents[name] = f"{number}\0".encode()
     path = folder / "initrd"
     path.write_bytes(archive(contents))
     return path

@@ -20,23 +20,33 @@ static uint64_t strange(uint64_t address, const void *buffer) {
     return values[draw(sizeof values / sizeof *values)];
 }
 
+#define REQUEST_WORDS (sizeof(struct cdma_request) / sizeof(uint64_t))
+
+/* Directions, modes and flags that there are, so that some requests are done. */
+static void make_sense(uint64_t *request) {
+    if (draw(2) != 0) request[0] = draw(2) | (uint64_t)draw(2) << 32;
+    if (draw(2) != 0) request[6] = draw(4);
+    if (draw(2) != 0) request[7] = draw(16);
+}
+
 static void ask_at_random(void) {
     static const unsigned long codes[] = {
         CDMA_IOC_INFO, CDMA_IOC_ALLOC, CDMA_IOC_FREE, CDMA_IOC_SUBMIT, CDMA_IOC_SUBMIT, CDMA_IOC_REAP, CDMA_IOC_EXPORT,
-        0, ~0ul};
+        CDMA_IOC_SUBMIT_ALL, CDMA_IOC_SUBMIT_ALL, CDMA_IOC_REAP_ALL, 0, ~0ul};
     struct cdma_user cdma = attach();
     const uint64_t address = place(&cdma);
     unsigned char *buffer = cleared(1 << 16);
     int k;
     fcntl(cdma.file, F_SETFL, O_NONBLOCK);
     for (k = 0; k < 4000; ++k) {
-        uint64_t words[16];
+        uint64_t words[16], row[4 * REQUEST_WORDS];
         unsigned int word;
         for (word = 0; word < 16; ++word) words[word] = strange(address, buffer);
-        /* Directions and modes that there are, so that some are done. */
-        if (draw(2) != 0) words[0] = draw(2) | (uint64_t)draw(2) << 32;
-        if (draw(2) != 0) words[6] = draw(4);
-        if (draw(2) != 0) words[7] = draw(16);
+        make_sense(words);
+        for (word = 0; word < 4 * REQUEST_WORDS; ++word) row[word] = strange(address, buffer);
+        for (word = 0; word < 4; ++word) make_sense(row + word * REQUEST_WORDS);
+        /* Rows that there are. */
+        if (draw(3) == 0) words[0] = (uintptr_t)row, words[1] = draw(6);
         ioctl(cdma.file, codes[draw(sizeof codes / sizeof *codes)], draw(8) == 0 ? (void *)words[3] : (void *)words);
         if (draw(16) == 0) pread(cdma.file, buffer, draw(1 << 14), (off_t)strange(address, buffer));
         if (draw(16) == 0) pwrite(cdma.file, buffer, draw(1 << 14), (off_t)strange(address, buffer));

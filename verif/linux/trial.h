@@ -42,9 +42,14 @@ struct cdma_request request_of(enum cdma_direction direction, uint64_t device, v
 /* Whether a request is, with this error. */
 int refused(struct cdma_user *cdma, const struct cdma_request *request, int error);
 int child_succeeds(void (*job)(void));
+/* Loads a module, and the driver. */
+int load(const char *path, const char *parameters);
 int load_module(const char *parameters);
 int unload_module(void);
 void leaks(void);
+
+/* batches.c */
+void batches(void);
 
 /* completions.c */
 void completions(void);
@@ -64,8 +69,9 @@ void platform(void);
 /* sharing.c */
 void sharing(void);
 
-/* measure.c: with so many transfers of several processes. */
+/* measure.c: with so many transfers of several processes; and so many descriptors that an engine answers at once. */
 void measure(unsigned int transfers);
+void feed(unsigned int descriptors);
 
 /* stress.c */
 void stress(void);

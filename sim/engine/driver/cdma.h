@@ -739,6 +739,22 @@ static inline unsigned char *cdma_entry(struct cdma_channel *channel) {
     return channel->descriptors + slot;
 }
 
+/* Puts a descriptor, for which there is room, into the ring. The engine sees it after the next cdma_doorbell. */
+static inline void cdma_enter(struct cdma_channel *channel, const struct cdma_transfer *transfer) {
+    cdma_encode(transfer, cdma_entry(channel));
+    ++channel->outstanding;
+    if (transfer->shape != NULL) {
+        cdma_extend(transfer->shape, cdma_entry(channel));
+        ++channel->extended;
+    }
+}
+
+/* Tells the engine of what is in the ring. */
+static inline void cdma_doorbell(const struct cdma_channel *channel) {
+    CDMA_WRITE_BARRIER();
+    cdma_channel_write(channel, CDMA_CHANNEL_RING_TAIL, channel->tail);
+}
+
 /* Puts descriptors into the ring and rings the doorbell once; all of them or none. */
 static inline int cdma_submit(struct cdma_channel *channel, const struct cdma_transfer *transfers, uint32_t count) {
     uint32_t k, extended = 0;
@@ -755,15 +771,9 @@ static inline int cdma_submit(struct cdma_channel *channel, const struct cdma_tr
         return CDMA_FULL;
     }
     for (k = 0; k < count; ++k) {
-        cdma_encode(&transfers[k], cdma_entry(channel));
-        if (transfers[k].shape != NULL) {
-            cdma_extend(transfers[k].shape, cdma_entry(channel));
-        }
+        cdma_enter(channel, &transfers[k]);
     }
-    channel->outstanding += count;
-    channel->extended += extended;
-    CDMA_WRITE_BARRIER();
-    cdma_channel_write(channel, CDMA_CHANNEL_RING_TAIL, channel->tail);
+    cdma_doorbell(channel);
     return CDMA_OK;
 }
 

@@ -20,7 +20,9 @@ from cdma.verif.linux import run as linux_run
         (["--waves", "waves.png"], "has no ending .vcd"),
         (["--first", "0"], "first is 0; it must be 1 or more"),
         (["--measure", "-5"], "--measure is -5; it must be a number of transfers"),
-        (["--json"], "--json is for what --measure has found"),
+        (["--feed", "-5"], "--feed is -5; it must be a number of descriptors"),
+        (["--feed", "5", "--measure", "5"], "--measure and --feed are measured one at a time"),
+        (["--json"], "--json is for what --measure or --feed has found"),
         (["--no-registers"], "no registers"),
     ],
 )
@@ -32,7 +34,7 @@ def test_what_cannot_be_is_said_in_a_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(linux_run, "kernel", lambda jobs: pytest.fail("it goes on"))
+    monkeypatch.setattr(linux_run, "kernel", lambda *_: pytest.fail("it goes on"))
     Path("script").write_text("5 explode\n")
     assert main(["linux", *options]) == 2
     assert sentence in capsys.readouterr().err

@@ -3,6 +3,7 @@
  * Carries the engine from PCI to the platform: its function becomes a device
  * with the node of a device tree, registers and an interrupt. Its memory is a
  * file that the guest's kernel has as pages, which a process can have as well.
+ * With "answers" the registers are those of an engine that answers at once.
  */
 #include <linux/io.h>
 #include <linux/logic_iomem.h>
@@ -11,7 +12,12 @@
 #include <linux/pci.h>
 #include <linux/platform_device.h>
 
+#include "carrier.h"
+
 unsigned long find_iomem(char *driver, unsigned long *size);
+
+static bool answers;
+module_param(answers, bool, 0);
 
 static void *memory;
 
@@ -88,6 +94,9 @@ static int carry(struct pci_dev *pdev, const struct pci_device_id *id)
 		return err;
 	resources[0].start = pci_resource_start(pdev, 0);
 	resources[0].end = pci_resource_end(pdev, 0);
+	err = answers ? answer_at_once(pdev, &resources[0]) : 0;
+	if (err)
+		return err;
 	resources[1].start = region.start;
 	resources[1].end = region.start + pci_resource_len(pdev, 2) - 1;
 	resources[2].start = pci_irq_vector(pdev, 0);

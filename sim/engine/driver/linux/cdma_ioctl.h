@@ -76,6 +76,14 @@ struct cdma_reply {
 	__u32 reserved;
 };
 
+/* Requests, or room for replies, in a row: a call takes CDMA_MOST at most, and returns how many. */
+struct cdma_batch {
+	__u64 first;		/* Pointer to the first one. */
+	__u64 count;
+};
+
+#define CDMA_MOST	64
+
 #define CDMA_IOC_INFO	_IOR('d', 0x40, struct cdma_info)
 #define CDMA_IOC_ALLOC	_IOWR('d', 0x41, struct cdma_range)
 /* Fails with EBUSY while transfers run, or something of the process is mapped or exported. */
@@ -91,6 +99,14 @@ struct cdma_reply {
 #define CDMA_IOC_EXPORT	_IOWR('d', 0x45, struct cdma_buffer)
 /* The eventfd that each reply is added to, instead of the one before; -1 for none. */
 #define CDMA_IOC_EVENT	_IOW('d', 0x46, __s32)
+/*
+ * Submits requests in their order, and tells the engine of all of them at once.
+ * Ends at one that fails, which was not submitted; its error is returned if it
+ * is the first.
+ */
+#define CDMA_IOC_SUBMIT_ALL	_IOW('d', 0x47, struct cdma_batch)
+/* Takes the replies that there are. Waits, or fails, as CDMA_IOC_REAP where there is none. */
+#define CDMA_IOC_REAP_ALL	_IOW('d', 0x48, struct cdma_batch)
 
 /*
  * As a command of io_uring: submits, and completes when the transfer has ended

@@ -153,10 +153,12 @@ struct cdma_job;
 struct io_uring_cmd;
 struct seq_file;
 
-/* Jobs, which may belong to a command; the lock is not held for the first three. */
+/* Jobs, which may belong to a command; the lock is not held for the first five. */
 int cdma_submit_request(struct cdma_file *file, const struct cdma_request *request,
 			struct io_uring_cmd *command);
+int cdma_submit_batch(struct cdma_file *file, const struct cdma_batch *batch);
 int cdma_reap(struct cdma_file *file, struct cdma_reply *reply, bool wait);
+int cdma_reap_batch(struct cdma_file *file, const struct cdma_batch *batch, bool wait);
 int cdma_take_job(struct cdma_job *job, struct cdma_reply *reply, bool copy);
 void cdma_collect(struct cdma_device *cd);
 void cdma_end_all(struct cdma_device *cd, bool open);

@@ -211,7 +211,9 @@ static long cdma_ioctl_file(struct file *filp, unsigned int code, unsigned long 
 		struct cdma_buffer buffer;
 		struct cdma_request request;
 		struct cdma_reply reply;
+		struct cdma_batch batch;
 	} argument = {};
+	const bool wait = !(filp->f_flags & O_NONBLOCK);
 	const size_t bytes = _IOC_SIZE(code);
 	long err;
 
@@ -220,9 +222,13 @@ static long cdma_ioctl_file(struct file *filp, unsigned int code, unsigned long 
 	if (_IOC_DIR(code) & _IOC_WRITE && copy_from_user(&argument, pointer, bytes))
 		return -EFAULT;
 	if (code == CDMA_IOC_REAP) {
-		err = cdma_reap(file, &argument.reply, !(filp->f_flags & O_NONBLOCK));
+		err = cdma_reap(file, &argument.reply, wait);
+	} else if (code == CDMA_IOC_REAP_ALL) {
+		err = cdma_reap_batch(file, &argument.batch, wait);
 	} else if (code == CDMA_IOC_SUBMIT) {
 		err = cdma_submit_request(file, &argument.request, NULL);
+	} else if (code == CDMA_IOC_SUBMIT_ALL) {
+		err = cdma_submit_batch(file, &argument.batch);
 	} else {
 		mutex_lock(&file->cd->lock);
 		err = file->cd->state == CDMA_GONE ? -ENODEV : command(file, code, &argument);

@@ -31,6 +31,7 @@ struct cdma_job {
 	struct cdma_reply reply;
 	u64 host;	/* Its run of pages, as the engine sees it. */
 	unsigned int resets;	/* There were so many when it ended. */
+	unsigned int tries;	/* Its pages may still go away so often before it starts. */
 	bool open;		/* The engine has ended it, and may still write there. */
 	struct cdma_import import;
 	struct io_uring_cmd *command;	/* Gets the reply; otherwise the file does. */
@@ -322,7 +323,7 @@ static int may_submit(const struct cdma_file *file, const struct cdma_request *r
 	return 0;
 }
 
-/* Hands a job to the engine, or fails and has nothing of it; the lock is held. */
+/* Puts a job into the ring, or fails and has nothing of it; the lock is held. */
 static int start(struct cdma_job *job)
 {
 	const struct cdma_request *request = &job->request;
@@ -346,14 +347,14 @@ static int start(struct cdma_job *job)
 	describe(job, &transfer);
 	trace_cdma_submit(cd->number, request);
 	err = -EINVAL;
-	if (cdma_submit(channel, &transfer, 1) != CDMA_OK)
+	if (cdma_lacks_option(channel, &transfer))
 		goto give;
-	trace_cdma_doorbell(cd->number, request->direction, channel->tail);
+	cdma_enter(channel, &transfer);
 	file->host_bytes += request->host_bytes;
 	if (list_empty(&cd->running[request->direction]))
 		cd->progress[request->direction] = jiffies;
 	cdma_keep_watch(cd);
-	list_add_tail(&job->link, &cd->running[request->direction]);
+	list_move_tail(&job->link, &cd->running[request->direction]);
 	kref_get(&file->ref);
 	++file->jobs;
 	return 0;
@@ -363,10 +364,37 @@ give:
 	return err;
 }
 
-int cdma_submit_request(struct cdma_file *file, const struct cdma_request *request,
-			struct io_uring_cmd *command)
+/*
+ * Hands jobs to the engine in their order, until one fails, and tells it of all
+ * at once. Those that it has are in the list no more; the lock is held.
+ */
+static int start_all(struct cdma_device *cd, struct list_head *jobs)
 {
-	unsigned int tries = CDMA_TRIES;
+	bool told[CDMA_DIRECTIONS] = {};
+	unsigned int direction;
+	struct cdma_job *job;
+	int err = 0;
+
+	while (!err && !list_empty(jobs)) {
+		job = list_first_entry(jobs, struct cdma_job, link);
+		direction = job->request.direction;
+		err = start(job);
+		told[direction] |= !err;
+	}
+	for (direction = 0; direction < CDMA_DIRECTIONS; ++direction)
+		if (told[direction]) {
+			struct cdma_channel *channel = cdma_channel_of(cd, direction);
+
+			trace_cdma_doorbell(cd->number, direction, channel->tail);
+			cdma_doorbell(channel);
+		}
+	return err;
+}
+
+/* Adds a job to those that are to start. */
+static int make_job(struct cdma_file *file, const struct cdma_request *request,
+		    struct io_uring_cmd *command, struct list_head *jobs)
+{
 	struct cdma_job *job;
 	int err;
 
@@ -378,20 +406,66 @@ int cdma_submit_request(struct cdma_file *file, const struct cdma_request *reque
 	job->file = file;
 	job->request = *request;
 	job->command = command;
+	job->tries = CDMA_TRIES;
 	err = request->flags & CDMA_DMABUF ? cdma_import(&job->import, request) : 0;
 	if (err)
-		goto free;
+		kfree(job);
+	else
+		list_add_tail(&job->link, jobs);
+	return err;
+}
+
+/* Starts jobs until one fails, and frees the others; takes those from their number. */
+static int submit(struct cdma_file *file, struct list_head *jobs, unsigned int *number)
+{
+	struct cdma_job *job, *next;
+	int err;
+
 	do {
 		mutex_lock(&file->cd->lock);
-		err = start(job);
+		err = start_all(file->cd, jobs);
 		mutex_unlock(&file->cd->lock);
-	} while (err == -EFAULT && bring_in(request->host, request->host_bytes, false, &tries));
-	if (!err)
-		return 0;
-	cdma_let_go(&job->import, request);
-free:
-	kfree(job);
+		job = list_first_entry_or_null(jobs, struct cdma_job, link);
+	} while (err == -EFAULT && bring_in(job->request.host, job->request.host_bytes, false,
+					    &job->tries));
+	list_for_each_entry_safe(job, next, jobs, link) {
+		cdma_let_go(&job->import, &job->request);
+		kfree(job);
+		--*number;
+	}
 	return err;
+}
+
+int cdma_submit_request(struct cdma_file *file, const struct cdma_request *request,
+			struct io_uring_cmd *command)
+{
+	unsigned int number = 1;
+	LIST_HEAD(jobs);
+	int err = make_job(file, request, command, &jobs);
+
+	return err ? err : submit(file, &jobs, &number);
+}
+
+int cdma_submit_batch(struct cdma_file *file, const struct cdma_batch *batch)
+{
+	const struct cdma_request __user *requests = u64_to_user_ptr(batch->first);
+	const unsigned int count = min_t(u64, batch->count, CDMA_MOST);
+	unsigned int number = 0;
+	LIST_HEAD(jobs);
+	int err = 0, failed;
+
+	while (number < count) {
+		struct cdma_request request;
+
+		err = -EFAULT;
+		if (!copy_from_user(&request, requests + number, sizeof(request)))
+			err = make_job(file, &request, NULL, &jobs);
+		if (err)
+			break;
+		++number;
+	}
+	failed = submit(file, &jobs, &number);
+	return number ? number : failed ? failed : err;
 }
 
 static bool has_news(struct cdma_file *file)
@@ -415,8 +489,8 @@ static int end_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
 	return 0;
 }
 
-/* The job is in no list any more, and its file stays meanwhile. */
-int cdma_take_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
+/* The same, and brings pages in; the lock is not held. */
+static int try_job(struct cdma_job *job, struct cdma_reply *reply)
 {
 	struct mutex *lock = &job->file->cd->lock;
 	const u64 host = job->request.host;
@@ -425,10 +499,19 @@ int cdma_take_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
 
 	do {
 		mutex_lock(lock);
-		err = end_job(job, reply, copy);
+		err = end_job(job, reply, true);
 		mutex_unlock(lock);
 	} while (err && bring_in(host, reply->bytes_written, true, &tries));
-	if (err) {
+	return err;
+}
+
+/* The job is in no list any more, and its file stays meanwhile. */
+int cdma_take_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
+{
+	struct mutex *lock = &job->file->cd->lock;
+	int err = copy ? try_job(job, reply) : 0;
+
+	if (err || !copy) {
 		mutex_lock(lock);
 		end_job(job, reply, false);
 		mutex_unlock(lock);
@@ -436,10 +519,10 @@ int cdma_take_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
 	return err;
 }
 
-int cdma_reap(struct cdma_file *file, struct cdma_reply *reply, bool wait)
+/* Takes the job that ended first out of its list, or waits for it. */
+static int next_job(struct cdma_file *file, struct cdma_job **job, bool wait)
 {
 	struct mutex *lock = &file->cd->lock;
-	struct cdma_job *job;
 	int err;
 
 	mutex_lock(lock);
@@ -452,8 +535,52 @@ int cdma_reap(struct cdma_file *file, struct cdma_reply *reply, bool wait)
 			return err;
 		mutex_lock(lock);
 	}
-	job = list_first_entry(&file->done, struct cdma_job, link);
-	list_del(&job->link);
+	*job = list_first_entry(&file->done, struct cdma_job, link);
+	list_del(&(*job)->link);
 	mutex_unlock(lock);
-	return cdma_take_job(job, reply, true);
+	return 0;
+}
+
+int cdma_reap(struct cdma_file *file, struct cdma_reply *reply, bool wait)
+{
+	struct cdma_job *job;
+	int err = next_job(file, &job, wait);
+
+	return err ? err : cdma_take_job(job, reply, true);
+}
+
+/* Puts a job back, whose data cannot be copied: it is the first of the next call, which says so. */
+static void put_back(struct cdma_file *file, struct cdma_job *job)
+{
+	mutex_lock(&file->cd->lock);
+	list_add(&job->link, &file->done);
+	mutex_unlock(&file->cd->lock);
+	wake_up_interruptible(&file->wait);
+}
+
+int cdma_reap_batch(struct cdma_file *file, const struct cdma_batch *batch, bool wait)
+{
+	struct cdma_reply __user *replies = u64_to_user_ptr(batch->first);
+	const unsigned int count = min_t(u64, batch->count, CDMA_MOST);
+	struct cdma_reply reply;
+	struct cdma_job *job;
+	unsigned int number;
+	int err = 0;
+
+	/* No reply is taken that has nowhere to go. */
+	if (fault_in_writeable((char __user *)replies, count * sizeof(reply)))
+		return -EFAULT;
+	for (number = 0; number < count; ++number) {
+		err = next_job(file, &job, wait && !number);
+		if (err)
+			break;
+		err = number ? try_job(job, &reply) : cdma_take_job(job, &reply, true);
+		if (err && number)
+			put_back(file, job);
+		if (!err && copy_to_user(replies + number, &reply, sizeof(reply)))
+			err = -EFAULT;
+		if (err)
+			break;
+	}
+	return number ? number : err;
 }

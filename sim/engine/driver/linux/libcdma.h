@@ -12,7 +12,8 @@
  *     cdma_offload(&cdma, tensor, bytes, stream, cdma_bound(&cdma, bytes), &reply);
  *     cdma_prefetch(&cdma, tensor, bytes, stream, reply.bytes_written, &reply);
  *
- * cdma_submit_transfer and cdma_take_reply keep several in flight; the file
+ * cdma_submit_transfer and cdma_take_reply keep several in flight, and
+ * cdma_submit_transfers and cdma_take_replies do so by fewer calls. The file
  * cdma.file is readable when there is a reply, and cdma_tell adds each to an
  * eventfd. After <linux/io_uring.h> or <liburing.h> there is cdma_prepare, too.
  *
@@ -91,6 +92,17 @@ static inline int cdma_submit_transfer(struct cdma_user *cdma, const struct cdma
 
 static inline int cdma_take_reply(struct cdma_user *cdma, struct cdma_reply *reply) {
     return ioctl(cdma->file, CDMA_IOC_REAP, reply);
+}
+
+/* Several at once: how many of them were, from the first on, or -1 if none. */
+static inline int cdma_submit_transfers(struct cdma_user *cdma, const struct cdma_request *requests, uint64_t count) {
+    const struct cdma_batch batch = {(uintptr_t)requests, count};
+    return ioctl(cdma->file, CDMA_IOC_SUBMIT_ALL, &batch);
+}
+
+static inline int cdma_take_replies(struct cdma_user *cdma, struct cdma_reply *replies, uint64_t count) {
+    const struct cdma_batch batch = {(uintptr_t)replies, count};
+    return ioctl(cdma->file, CDMA_IOC_REAP_ALL, &batch);
 }
 
 /* Adds 1 to an eventfd for each reply from now on; -1 for none. */

@@ -1,0 +1,110 @@
+/* Requests and replies that are handed over many at a time. */
+#include <sys/eventfd.h>
+
+#include "trial.h"
+
+#define MANY 12u
+
+static void *host_of(const struct cdma_request *request) { return (void *)(uintptr_t)request->host; }
+
+/* Offloads and prefetches in turn, each with a buffer of its own, in a row that ends where memory does. */
+static struct cdma_request *row(struct cdma_user *cdma) {
+    const uint64_t from = place(cdma);
+    char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct cdma_request *requests = (struct cdma_request *)(pages + PAGE) - MANY;
+    unsigned int k;
+    need(pages != MAP_FAILED && munmap(pages + PAGE, PAGE) == 0, "memory");
+    for (k = 0; k < MANY; ++k) {
+        const int out = k % 2 == 0;
+        void *host = cleared(stream.size);
+        uint64_t to = from;
+        if (!out) {
+            memcpy(host, stream.bytes, stream.size);
+            need(cdma_allocate(cdma, tensor.size, &to) == 0, "accelerator memory");
+        }
+        requests[k] = request_of(out ? CDMA_OFFLOAD : CDMA_PREFETCH, to, host, stream.size);
+        requests[k].cookie = k;
+    }
+    return requests;
+}
+
+/* Takes all replies; returns whether those of a mask come, once each, and so many other ones are lost. */
+static int end_once(struct cdma_user *cdma, unsigned int mask, int lost) {
+    struct cdma_reply replies[MANY];
+    unsigned int seen = 0;
+    int found, k, well = 1;
+    while ((found = cdma_take_replies(cdma, replies, MANY)) > 0 || errno == EFAULT) {
+        lost -= found < 0;
+        for (k = 0; k < found; ++k) {
+            well &= replies[k].status == CDMA_STATUS_OK && replies[k].cookie < MANY && (seen >> replies[k].cookie & 1) == 0;
+            seen |= 1u << replies[k].cookie % MANY;
+        }
+    }
+    return well && errno == ENOENT && seen == mask && lost == 0;
+}
+
+static void twelve(struct cdma_user *cdma, struct cdma_request *requests) {
+    unsigned int k;
+    int well = cdma_submit_transfers(cdma, requests, UINT64_MAX) == MANY && end_once(cdma, (1u << MANY) - 1, 0);
+    for (k = 0; k < MANY; ++k) {
+        well &= k % 2 == 0 ? equal(host_of(&requests[k]), stream.bytes, stream.size)
+                           : holds_tensor(cdma, requests[k].device);
+    }
+    say(well, "twelve that one call submits end once each, with their bytes");
+}
+
+/* The sixth is refused, and so those after it are not begun. */
+static int ends_there(struct cdma_user *cdma, const struct cdma_request *requests, int error) {
+    return cdma_submit_transfers(cdma, requests, MANY) == 5 && end_once(cdma, 31, 0) &&
+           cdma_submit_transfers(cdma, requests + 5, MANY - 5) == -1 && errno == error && end_once(cdma, 0, 0);
+}
+
+static void refused_in_a_row(struct cdma_user *cdma, struct cdma_request *requests) {
+    const struct cdma_request good = requests[5];
+    int well = 1;
+#define REFUSED(field, value, error) \
+    (requests[5].field = (value), well &= ends_there(cdma, requests, error), requests[5] = good)
+    REFUSED(mode, 3, EINVAL);
+    REFUSED(device, ~UINT64_C(0) - 4095, EACCES);
+    REFUSED(host_bytes, cdma->info.host_bytes + 1, EMSGSIZE);
+    REFUSED(host, 8, EFAULT);
+#undef REFUSED
+    well &= cdma_submit_transfers(cdma, NULL, 1) == -1 && errno == EFAULT && cdma_submit_transfers(cdma, NULL, 0) == 0;
+    say(well, "a row of requests ends at what is refused, whose error the next one has");
+}
+
+/* Submits all, and waits until each has ended. */
+static int submit_and_wait(struct cdma_user *cdma, const struct cdma_request *requests) {
+    const int event = eventfd(0, EFD_CLOEXEC);
+    uint64_t told = 0, count;
+    int well = cdma_tell(cdma, event) == 0 && cdma_submit_transfers(cdma, requests, MANY) == MANY;
+    while (well && told < MANY && read(event, &count, sizeof count) == sizeof count) told += count;
+    well &= cdma_tell(cdma, -1) == 0;
+    close(event);
+    return well;
+}
+
+static void replies_without_a_place(struct cdma_user *cdma, struct cdma_request *requests) {
+    const uint64_t host = requests[4].host;
+    struct cdma_reply reply;
+    int well = cdma_submit_transfers(cdma, requests, MANY) == MANY;
+    well &= cdma_take_replies(cdma, NULL, MANY) == -1 && errno == EFAULT && cdma_take_replies(cdma, &reply, 0) == 0;
+    well &= end_once(cdma, (1u << MANY) - 1, 0);
+    requests[4].host = 8;
+    /* It is not the first that a call takes. */
+    well &= submit_and_wait(cdma, requests) && end_once(cdma, ((1u << MANY) - 1) & ~(1u << 4), 1);
+    requests[4].host = host;
+    say(well, "replies that cannot be written are not taken, and data that cannot are said once");
+}
+
+void batches(void) {
+    struct cdma_user cdma = attach();
+    struct cdma_request *requests = row(&cdma);
+    unsigned int k;
+    twelve(&cdma, requests);
+    refused_in_a_row(&cdma, requests);
+    replies_without_a_place(&cdma, requests);
+    for (k = 0; k < MANY; ++k) free(host_of(&requests[k]));
+    munmap((void *)((uintptr_t)requests / PAGE * PAGE), PAGE);
+    cdma_detach(&cdma);
+}

@@ -38,11 +38,13 @@ class LinuxFile:
         self.path.write_bytes(bytearray(bytes))
         self.format = Format(word_bits=16, code_bits=2, values=(0,))
         self.info = Info(
-            word_bits=16, window=32, code_bits=2, padding=1, crc=0, device_bytes=bytes, host_bytes=1 << 20
+            word_bits=16, window=32, code_bits=2, padding=1, table=3, device_bytes=bytes, host_bytes=1 << 20
         )
         self.most, self.allocated = most, 0
         self.fail: list[Status] = []
         self.running: deque[Request] = deque()
+        #: The format of each transfer, by its cookie.
+        self.tables: dict[int, Format] = {}
         self.done: list[Request] = []
         monkeypatch.setattr(device.fcntl, "ioctl", self._ioctl)
 
@@ -67,6 +69,8 @@ class LinuxFile:
         if len(self.running) == self.most:
             raise OSError(errno.EAGAIN, "")
         self.running.append(Request.from_buffer_copy(request))
+        values = (ctypes.c_uint32 * request.entries).from_address(request.table) if request.entries else ()
+        self.tables[request.cookie] = self.format.with_table(values) if values else self.format
 
     def _reap(self, file: int) -> Reply:
         if not self.running:
@@ -76,17 +80,17 @@ class LinuxFile:
         status = self.fail.pop(0) if self.fail else Status.OK
         if status is not Status.OK:
             return Reply(cookie=request.cookie, status=status, fault=12)
-        dtype = word_dtype(self.format)
+        dtype, form = word_dtype(self.format), self.tables[request.cookie]
         if request.direction == Direction.OFFLOAD:
             made = os.pread(file, request.bytes, request.device)
-            if request.mode == Mode.ZVC:
-                made = words_to_bytes(compress_words(np.frombuffer(made, dtype), self.format))
+            if request.mode != Mode.RAW:
+                made = words_to_bytes(compress_words(np.frombuffer(made, dtype), form))
             assert len(made) <= request.host_bytes
             ctypes.memmove(request.host, made, len(made))
         else:
             made = ctypes.string_at(request.host, request.host_bytes)
-            if request.mode == Mode.ZVC:
+            if request.mode != Mode.RAW:
                 words = request.bytes // dtype.itemsize
-                made = words_to_bytes(decompress_words(np.frombuffer(made, dtype), words, self.format))
+                made = words_to_bytes(decompress_words(np.frombuffer(made, dtype), words, form))
             os.pwrite(file, made, request.device)
         return Reply(cookie=request.cookie, bytes_written=len(made), fault=requests.NO_FAULT)

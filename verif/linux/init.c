@@ -400,6 +400,7 @@ static void try_driver(void) {
     broken_stream(&cdma);
     bad_requests(&cdma);
     batches();
+    tables();
     processes(&cdma);
     cdma_detach(&cdma);
     all_is_free();

@@ -38,6 +38,7 @@ _BAD_BYTE = SIZE - 256
 _PROGRAM = (
     "init.c",
     "batches.c",
+    "tables.c",
     "completions.c",
     "health.c",
     "host.c",

@@ -77,6 +77,9 @@ void feed(unsigned int descriptors);
 void stress(void);
 void many(unsigned int transfers);
 
+/* tables.c */
+void tables(void);
+
 /* watch.c */
 void watch(void);
 

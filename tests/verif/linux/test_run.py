@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,45 @@ def test_a_network_is_trained_through_driver_and_engine(seed: int) -> None:
     said: list[str] = []
     assert run(EngineDesign(SMALL), Trial(program=program, seed=seed), say=said.append), "\n".join(said)
     assert "6 of 6 gradients are those of plain PyTorch" in "\n".join(said)
+
+
+_NUMBERS = """
+import numpy as np
+
+import cdma.linux
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
+from cdma.sim.lossy.quantise import dequantise, quantise
+
+form = EngineConfig(format=Format(word_bits=16), lossy="fp32").quantisation
+bias = form.number_type.bias
+rng = np.random.default_rng(3)
+numbers = np.where(rng.random(6000) < 0.5, rng.normal(size=6000), 0).astype(np.float32)
+with cdma.linux.Device() as device:
+    for exponent in (-6, -9):
+        exact, near = device.offload(numbers), device.offload(numbers, step=exponent + bias)
+        assert near.nbytes < exact.nbytes
+        assert (exact.prefetch() == numbers).all()
+        made = quantise(numbers.view(np.uint32), exponent, form)
+        assert (near.prefetch().view(np.uint32) == dequantise(made.integers, exponent, form)).all()
+    try:
+        device.offload(numbers, step=1).nbytes
+    except cdma.linux.DeviceError as error:
+        print(error)
+"""
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("crc", cases_of({"crc": True}, thorough={"crc"}))
+def test_numbers_move_within_a_bound(crc: bool, tmp_path: Path) -> None:
+    if not kernel.is_kept():
+        pytest.skip("the kernel is not built here: make linux builds it")
+    source = tmp_path / "bounded.py"
+    source.write_text(_NUMBERS)
+    design = EngineDesign(dataclasses.replace(SMALL, lossy="fp32", crc=crc))
+    said: list[str] = []
+    assert run(design, Trial(program=[sys.executable, str(source)]), say=said.append), "\n".join(said)
+    assert any("ended as LOSSY_RANGE" in line for line in said), "\n".join(said)
 
 
 @pytest.mark.verilator

@@ -22,6 +22,8 @@ struct cdma_info {
 	__u32 device_align;	/* Of addresses in the accelerator's memory. */
 	__u32 in_flight;	/* Transfers that one direction takes at once. */
 	__u32 crc;		/* 1: transfers have a CRC-32C. */
+	__u32 table;		/* The most entries of a table, for CDMA_MODE_FVC. */
+	__u32 lossy;		/* Numbers that a step is for: 0 none, 1 fp32, 2 bf16, 3 fp16. */
 	__u64 device_bytes;	/* Of the accelerator's memory. */
 	__u64 host_bytes;	/* Of all buffers of a process in flight. */
 };
@@ -50,7 +52,7 @@ enum cdma_direction {
 
 struct cdma_request {
 	__u32 direction;
-	__u32 mode;		/* CDMA_MODE_RAW or CDMA_MODE_ZVC of cdma_regs.h. */
+	__u32 mode;		/* CDMA_MODE_RAW, _ZVC or _FVC of cdma_regs.h. */
 	__u64 device;		/* Address in the accelerator's memory. */
 	__u64 bytes;		/* There. */
 	__u64 host;		/* Pointer to the buffer, or a place in that of a driver. */
@@ -59,6 +61,9 @@ struct cdma_request {
 	__u32 flags;
 	__u32 crc;
 	__s32 dmabuf;		/* With CDMA_DMABUF: the file of the buffer. */
+	__u32 step;		/* 0, or the exponent of the error bound; not with CDMA_MODE_RAW. */
+	__u64 table;		/* With CDMA_MODE_FVC: pointer to so many values, */
+	__u32 entries;		/* each a __u32; 0 in other modes. */
 	__u32 reserved;
 };
 
@@ -73,7 +78,7 @@ struct cdma_reply {
 	__u32 literals;		/* Words that were not left out. */
 	__u32 status;		/* 0, or what went wrong, as in cdma_regs.h. */
 	__u32 crc;
-	__u32 reserved;
+	__u32 range;		/* Numbers that the step was too small for. */
 };
 
 /* Requests, or room for replies, in a row: a call takes CDMA_MOST at most, and returns how many. */
@@ -88,7 +93,10 @@ struct cdma_batch {
 #define CDMA_IOC_ALLOC	_IOWR('d', 0x41, struct cdma_range)
 /* Fails with EBUSY while transfers run, or something of the process is mapped or exported. */
 #define CDMA_IOC_FREE	_IOW('d', 0x42, struct cdma_range)
-/* Fails with EAGAIN while there is no room: take a reply first. */
+/*
+ * Fails with EAGAIN while there is no room, or while transfers of that
+ * direction run with another table: take a reply first.
+ */
 #define CDMA_IOC_SUBMIT	_IOW('d', 0x43, struct cdma_request)
 /*
  * Takes the reply that came first, and with that of an offload what was

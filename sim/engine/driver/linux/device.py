@@ -11,8 +11,8 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.hdl.spec.checks import check_choice
+from cdma.hdl.spec.checks import check_choice, check_range
 from cdma.hdl.spec.records import Mode, Status
 
 from .requests import (
@@ -72,6 +72,8 @@ class _Transfer:
     bytes: int
     place: int
     buffer: Bytes
+    step: int = 0
+    table: tuple[int, ...] = ()
     crc: int | None = None
     reply: Reply | None = None
 
@@ -159,23 +161,47 @@ class Device:
         """Closes the file; arrays that have not left by then do not come back."""
         os.close(self._file)
 
-    def offload(self, array: NDArray[Any], *, mode: str = "zvc") -> Handle:
+    def offload(
+        self, array: NDArray[Any], *, mode: str = "zvc", table: Sequence[int] = (), step: int = 0
+    ) -> Handle:
         """Sends an array to host memory, and returns before it is there.
 
         ``mode``
-            ``zvc`` leaves zeros out, ``raw`` copies.
+            ``zvc`` leaves zeros out, ``fvc`` the values of the ``table``, ``raw`` copies.
+        ``table``
+            The frequent values of mode ``fvc``, as words.
+        ``step``
+            Of an engine with an error-bounded stage: the exponent of the step as a number stores it, or 0 for no loss. Not
+            with ``raw``.
         """
-        check_choice("mode", mode, ("zvc", "raw"), "a mode")
+        check_choice("mode", mode, ("zvc", "fvc", "raw"), "a mode")
+        self._check_table(mode, table)
+        self._check_step(mode, step)
         data, most, parts = np.ascontiguousarray(array).reshape(-1).view(np.uint8), self._most, []
         for begin in range(0, len(data), most):
             part = data[begin : begin + most]
             size = self._in_words(len(part))
             place = self._place()
             self._copy(os.pwritev, part, place)
-            room = np.empty(self._bound(size) if mode == "zvc" else size, np.uint8)
-            parts.append(_Transfer(Direction.OFFLOAD, Mode[mode.upper()], size, place, room))
+            room = np.empty(size if mode == "raw" else self._bound(size), np.uint8)
+            parts.append(
+                _Transfer(Direction.OFFLOAD, Mode[mode.upper()], size, place, room, step, tuple(table))
+            )
             self._submit(parts[-1])
         return Handle(self, array, parts)
+
+    def _check_table(self, mode: str, table: Sequence[int]) -> None:
+        if (mode == "fvc") != bool(table) or len(table) > self.info.table:
+            raise ParameterError(
+                f"table has {len(table)} values with mode {mode!r}; it must have 1 to {self.info.table} with 'fvc', none "
+                "with others"
+            )
+
+    def _check_step(self, mode: str, step: int) -> None:
+        if step and (mode == "raw" or not self.info.lossy):
+            why = "a raw copy is exact" if self.info.lossy else "the engine has no error-bounded stage"
+            raise ParameterError(f"step is {step} with mode {mode!r}; it must be 0, because {why}")
+        check_range("step", step, 0, 255, "an exponent has 8 bits at most")
 
     def _bring_back(self, parts: list[_Transfer], out: Bytes) -> None:
         coming: list[tuple[_Transfer, Bytes]] = []
@@ -184,7 +210,7 @@ class Device:
                 self._receive(*coming.pop(0))
             assert part.reply is not None
             crc = part.reply.crc if self.info.crc else None
-            back = _Transfer(Direction.PREFETCH, part.mode, part.bytes, self._place(), part.buffer, crc)
+            back = replace(part, direction=Direction.PREFETCH, place=self._place(), crc=crc, reply=None)
             self._submit(back)
             coming.append((back, out[number * self._most :][: self._most]))
         for each in coming:
@@ -222,6 +248,7 @@ class Device:
         return self._places.pop()
 
     def _submit(self, transfer: _Transfer) -> None:
+        table = (ctypes.c_uint32 * len(transfer.table))(*transfer.table)
         request = Request(
             direction=transfer.direction,
             mode=transfer.mode,
@@ -232,6 +259,9 @@ class Device:
             cookie=self._submitted,
             flags=0 if transfer.crc is None else CHECK_CRC,
             crc=transfer.crc or 0,
+            step=transfer.step,
+            table=ctypes.addressof(table) if transfer.table else 0,
+            entries=len(transfer.table),
         )
         while not self._ask(SUBMIT, request, errno.EAGAIN):
             if self._running:

@@ -33,6 +33,15 @@ struct cdma_pool {
 	u64 base;
 };
 
+/* A code has four bits at most. */
+#define CDMA_TABLE 15
+
+/* Frequent values: those behind the entries are 0. */
+struct cdma_table {
+	u32 entries;
+	u32 values[CDMA_TABLE];
+};
+
 enum cdma_state {
 	CDMA_WELL,
 	CDMA_STUCK,	/* A reset has not ended: nothing is submitted. */
@@ -66,6 +75,7 @@ enum cdma_state {
  * @host: the pages there, which jobs own
  * @host_memory: where the first of them is
  * @running: jobs that the engine has, by direction, in their order
+ * @tables: what the registers have, by direction; none after a reset
  * @files: those that processes have open
  * @exports: pieces of @memory that others may have
  * @folder: in debugfs
@@ -94,6 +104,7 @@ struct cdma_device {
 	struct cdma_pool host;
 	void *host_memory;
 	struct list_head running[CDMA_DIRECTIONS];
+	struct cdma_table tables[CDMA_DIRECTIONS];
 	struct list_head files;
 	struct list_head exports;
 	struct dentry *folder;

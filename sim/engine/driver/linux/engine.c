@@ -126,6 +126,8 @@ static int start_engine(struct cdma_device *cd)
 	unsigned int direction;
 	int err;
 
+	/* A reset has made the tables anything. */
+	memset(cd->tables, 0, sizeof(cd->tables));
 	err = open_window(cd, CDMA_DEV_WINDOW_BASE, &cd->device, cd->device.base);
 	if (!err)
 		err = open_window(cd, CDMA_HOST_WINDOW_BASE, &cd->host, cd->rings_bus);

@@ -130,6 +130,8 @@ static void describe_engine(const struct cdma_device *cd, struct cdma_info *info
 		.device_align = geometry->dev_align,
 		.in_flight = cd->engine.offload.entries,
 		.crc = geometry->crc,
+		.table = geometry->table_size,
+		.lossy = geometry->lossy,
 		.device_bytes = (u64)cd->device.pages << PAGE_SHIFT,
 		.host_bytes = cdma_quota(cd),
 	};

@@ -28,6 +28,7 @@ struct cdma_job {
 	struct list_head link;
 	struct cdma_file *file;
 	struct cdma_request request;
+	struct cdma_table table;
 	struct cdma_reply reply;
 	u64 host;	/* Its run of pages, as the engine sees it. */
 	unsigned int resets;	/* There were so many when it ended. */
@@ -136,6 +137,7 @@ static void finish(struct cdma_device *cd, unsigned int direction, const struct 
 		.literals = result->literals,
 		.status = result->status,
 		.crc = result->crc,
+		.range = result->status == CDMA_STATUS_LOSSY_RANGE ? result->range_count : 0,
 	};
 	if (result->status == CDMA_STATUS_WATCHDOG) {
 		job->open = true;
@@ -229,10 +231,17 @@ void cdma_show_jobs(struct seq_file *text, struct cdma_device *cd, unsigned int 
 			   job->request.cookie, job->request.bytes, job->request.host_bytes);
 }
 
+/*
+ * The engine reads as many raw bytes as the tensor has, which must be those of
+ * the buffer. With a step there would be fewer.
+ */
 static bool is_valid(const struct cdma_request *request)
 {
-	return request->direction < CDMA_DIRECTIONS && request->mode <= CDMA_MODE_ZVC &&
-	       !(request->flags & ~(CDMA_CHECK_CRC | CDMA_DMABUF)) &&
+	return request->direction < CDMA_DIRECTIONS && request->mode <= CDMA_MODE_FVC &&
+	       !(request->flags & ~(CDMA_CHECK_CRC | CDMA_DMABUF)) && !request->reserved &&
+	       request->step <= U8_MAX && (!request->step || request->mode != CDMA_MODE_RAW) &&
+	       request->entries <= CDMA_TABLE &&
+	       (request->mode == CDMA_MODE_FVC) == (request->entries > 0) &&
 	       request->bytes && request->host_bytes &&
 	       (request->mode != CDMA_MODE_RAW || request->direction == CDMA_OFFLOAD ||
 		request->host_bytes == request->bytes);
@@ -251,6 +260,7 @@ static void describe(const struct cdma_job *job, struct cdma_transfer *transfer)
 		.capacity = offload ? request->host_bytes : request->bytes,
 		.compressed_length = stream ? request->host_bytes : 0,
 		.mode = request->mode,
+		.step = request->step,
 		.interrupt = 1,
 		.check_crc = !!(request->flags & CDMA_CHECK_CRC),
 		.crc = request->crc,
@@ -323,6 +333,26 @@ static int may_submit(const struct cdma_file *file, const struct cdma_request *r
 	return 0;
 }
 
+/*
+ * Has a channel use the table of a job. All that it does with a table is done
+ * with that in its registers, so another one waits until nothing runs.
+ */
+static int use_table(struct cdma_channel *channel, const struct cdma_job *job)
+{
+	struct cdma_device *cd = job->file->cd;
+	const unsigned int direction = job->request.direction;
+	const struct cdma_table *table = &job->table;
+
+	if (!table->entries || !memcmp(table, &cd->tables[direction], sizeof(*table)))
+		return 0;
+	if (!list_empty(&cd->running[direction]))
+		return -EAGAIN;
+	if (cdma_set_table(channel, table->values, table->entries))
+		return -EINVAL;
+	cd->tables[direction] = *table;
+	return 0;
+}
+
 /* Puts a job into the ring, or fails and has nothing of it; the lock is held. */
 static int start(struct cdma_job *job)
 {
@@ -333,6 +363,8 @@ static int start(struct cdma_job *job)
 	struct cdma_transfer transfer;
 	int err = may_submit(file, request);
 
+	if (!err)
+		err = use_table(channel, job);
 	if (err)
 		return err;
 	if (cdma_pool_take(&cd->host, job, request->host_bytes, &job->host))
@@ -407,7 +439,13 @@ static int make_job(struct cdma_file *file, const struct cdma_request *request,
 	job->request = *request;
 	job->command = command;
 	job->tries = CDMA_TRIES;
-	err = request->flags & CDMA_DMABUF ? cdma_import(&job->import, request) : 0;
+	job->table.entries = request->entries;
+	err = 0;
+	if (copy_from_user(job->table.values, u64_to_user_ptr(request->table),
+			   request->entries * sizeof(*job->table.values)))
+		err = -EFAULT;
+	else if (request->flags & CDMA_DMABUF)
+		err = cdma_import(&job->import, request);
 	if (err)
 		kfree(job);
 	else

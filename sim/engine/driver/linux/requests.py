@@ -42,6 +42,8 @@ class Info(ctypes.Structure):
                 "device_align",
                 "in_flight",
                 "crc",
+                "table",
+                "lossy",
             ]
         ),
         ("device_bytes", ctypes.c_uint64),
@@ -55,6 +57,8 @@ class Info(ctypes.Structure):
     device_align: int
     in_flight: int
     crc: int
+    table: int
+    lossy: int
     device_bytes: int
     host_bytes: int
 
@@ -77,6 +81,9 @@ class Request(ctypes.Structure):
         ("flags", ctypes.c_uint32),
         ("crc", ctypes.c_uint32),
         ("dmabuf", ctypes.c_int32),
+        ("step", ctypes.c_uint32),
+        ("table", ctypes.c_uint64),
+        ("entries", ctypes.c_uint32),
         ("reserved", ctypes.c_uint32),
     ]
     direction: int
@@ -89,6 +96,9 @@ class Request(ctypes.Structure):
     flags: int
     crc: int
     dmabuf: int
+    step: int
+    table: int
+    entries: int
     reserved: int
 
 
@@ -97,7 +107,7 @@ class Reply(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_uint64) for name in ("cookie", "bytes_read", "bytes_written", "fault", "cycles")),
-        *((name, ctypes.c_uint32) for name in ("literals", "status", "crc", "reserved")),
+        *((name, ctypes.c_uint32) for name in ("literals", "status", "crc", "range")),
     ]
     cookie: int
     bytes_read: int
@@ -107,7 +117,7 @@ class Reply(ctypes.Structure):
     literals: int
     status: int
     crc: int
-    reserved: int
+    range: int
 
 
 #: Of :attr:`Request.flags`: ends in an error unless the data have this CRC.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,6 +63,47 @@ def test_any_number_of_bytes_comes_back(engine: cdma.linux.Device, size: int, mo
     handle = engine.offload(array, mode=mode)
     assert mode == "zvc" or handle.nbytes == -(-size // 2) * 2
     np.testing.assert_array_equal(handle.prefetch(), array)
+
+
+def test_frequent_values_have_a_table_of_their_own(engine: cdma.linux.Device, file: LinuxFile) -> None:
+    array = np.where(sparse(4097) == 0, np.float32(1), 0).view(np.uint16)
+    handles = [engine.offload(array, mode="fvc", table=table) for table in ((0, 0x3F80), (7,), (0,))]
+    sizes = [handle.nbytes for handle in handles]
+    assert sizes[0] < sizes[2] < sizes[1]
+    for handle in handles:
+        np.testing.assert_array_equal(handle.prefetch(), array)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"mode": "fvc"}, "table has 0 values with mode 'fvc'; it must have 1 to 3"),
+        ({"mode": "fvc", "table": (1, 2, 3, 4)}, "table has 4 values with mode 'fvc'; it must have 1 to 3"),
+        (
+            {"table": (1,)},
+            "table has 1 values with mode 'zvc'; it must have 1 to 3 with 'fvc', none with others",
+        ),
+        (
+            {"step": 3},
+            "step is 3 with mode 'zvc'; it must be 0, because the engine has no error-bounded stage",
+        ),
+    ],
+)
+def test_tables_and_steps_that_make_no_sense_are_refused(
+    engine: cdma.linux.Device, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ParameterError, match=f"^{said}"):
+        engine.offload(sparse(5), **options)
+
+
+def test_a_raw_copy_has_no_step(engine: cdma.linux.Device) -> None:
+    engine.info.lossy = 1
+    with pytest.raises(
+        ParameterError, match="step is 3 with mode 'raw'; it must be 0, because a raw copy is exact"
+    ):
+        engine.offload(sparse(5), mode="raw", step=3)
+    with pytest.raises(ParameterError, match="step is 256; it must be a whole number from 0 to 255"):
+        engine.offload(sparse(5), step=256)
 
 
 def test_what_is_not_in_order_leaves_in_order(engine: cdma.linux.Device) -> None:

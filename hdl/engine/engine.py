@@ -188,10 +188,10 @@ class _AxiShell(Shell):
         self._connect_axi(m, "host", engine.host_read, engine.host_write)
 
     def _connect_quiescence(
-        self, m: Module, inputs: Mapping[str, str], working: Value, pending: Value, open_: Value
+        self, m: Module, inputs: Mapping[str, str], working: Value, pending: Value, unanswered: Value
     ) -> dict[str, Value]:
         """Connects the Q-channel, with the name of each input and the prefix of its handshake; gives by name what is high
-        while that input may be taken. What was taken and is not answered is ``open_``."""
+        while that input may be taken. What was taken may be ``unanswered``."""
         m.submodules.quiescence = quiescence = Quiescence()
         offers = {name: self.port(f"{prefix}valid") for name, prefix in inputs.items()}
         takes: dict[str, Value] = {}
@@ -202,11 +202,11 @@ class _AxiShell(Shell):
             m.d.sync += held.eq(takes[name] & offers[name] & ~self.port(f"{prefix}ready"))
         seen = Cat(takes[name] & offers[name] for name in inputs).any()
         active = Signal()
-        m.d.sync += active.eq(working | pending | open_)
+        m.d.sync += active.eq(working | pending | unanswered)
         m.d.comb += [
             quiescence.request_n.eq(self.port("qreqn")),
             quiescence.working.eq(working),
-            quiescence.taking.eq(seen | open_),
+            quiescence.taking.eq(seen | unanswered),
             quiescence.pending.eq(pending),
             self.port("qacceptn").eq(quiescence.accept_n & self.open),
             self.port("qdeny").eq(quiescence.deny & self.open),

@@ -375,7 +375,7 @@ class EngineConfig:
                     f"pages is on, and {name} is {getattr(self, name)}; it must be off, because pages in such engines are "
                     "not tried yet"
                 )
-        if self.memories_protect != MEMORY_CODES[0]:
+        if self.coded_memories:
             raise ParameterError(
                 f"pages is on, and memories_protect is {self.memories_protect!r}; it must be 'none', because memories of "
                 "lists of pages have no checks yet"

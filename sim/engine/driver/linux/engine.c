@@ -126,7 +126,7 @@ static int start_engine(struct cdma_device *cd)
 	unsigned int direction;
 	int err;
 
-	/* A reset has made the tables anything. */
+	/* A reset has made every entry the first of the format. */
 	memset(cd->tables, 0, sizeof(cd->tables));
 	err = open_window(cd, CDMA_DEV_WINDOW_BASE, &cd->device, cd->device.base);
 	if (!err)

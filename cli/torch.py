@@ -7,6 +7,8 @@ Two lines do it::
     loss.backward()
     print(kept.report)
 
+What they save has room for more images, and :func:`largest_batch` finds for how many.
+
 What has no room on the device even so goes to the host and comes back, by the papers' policies::
 
     with cdma.torch.offload(model, cdma.torch.Cdma()) as swapped:
@@ -30,10 +32,13 @@ from cdma.sim.torch.offload.policies import Cdma, Cswap, Lms, Recompute, SwapPol
 from cdma.sim.torch.policies import AcGc, Bound, Comet, Lossless, Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import torch
 
     from cdma.hdl.spec.format import Format
     from cdma.sim.torch.context import Saved
+    from cdma.sim.torch.growing import Largest
     from cdma.sim.torch.offload.context import Offload
     from cdma.sim.torch.offload.driven import Driven
     from cdma.sim.torch.streaming.context import Stream
@@ -51,6 +56,7 @@ __all__ = [
     "SwapPolicy",
     "Vdnn",
     "VdnnPlusPlus",
+    "largest_batch",
     "offload",
     "saved",
     "stream",
@@ -176,3 +182,34 @@ def stream(
     return door.stream(
         model, device_bytes=device_bytes, ahead=ahead, format=format, raw=raw, link=link, device=device
     )
+
+
+def largest_batch(
+    step: Callable[[int], int | None],
+    memory: int | None = None,
+    *,
+    multiple: int = 1,
+    passes: int = 2,
+    most: int | None = None,
+) -> Largest:
+    """The largest batch whose step fits a memory, with ``batch``, ``peak`` and everything that was ``tried``.
+
+    Batches double until one does not fit, and then the gap is halved. With :func:`saved` in the step, the batch grows into
+    the memory that is saved.
+
+    ``step``
+        Trains one step with a batch of so many images. It returns the bytes that it took at most, or None to have the card
+        asked.
+    ``memory``
+        The bytes that there are; by default all of the card. A card gives no more while this runs.
+    ``multiple``
+        What the batch is a multiple of.
+    ``passes``
+        Steps of each batch, the last of which counts: policies learn from the ones before.
+    ``most``
+        The largest batch that is tried.
+    """
+    require("torch", "torch")
+    from cdma.sim.torch import growing
+
+    return growing.largest_batch(step, memory, multiple=multiple, passes=passes, most=most)

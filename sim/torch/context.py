@@ -49,7 +49,8 @@ class Saved(Keeping):
                 f"the policy is {policy!r}; it must be one of cdma.torch, such as Lossless()"
             )
         self._policy = policy
-        self._ledger, self._observer = Ledger(), Observer()
+        self._ledger = Ledger()
+        self._observer = Observer(getattr(policy, "momentum", None))
         self._observing = False
         self._kept_on_card: Card | None = None
 

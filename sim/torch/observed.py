@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from .policies import Statistics
 
@@ -19,9 +20,14 @@ LAYERS = (*CONVOLUTIONS, nn.Linear)
 
 
 class Observer:
-    """Takes the statistics of layers in the passes that are observed; between them they stay as they are."""
+    """Takes the statistics of layers in the passes that are observed; between them they stay as they are.
 
-    def __init__(self) -> None:
+    ``optimiser``
+        Whose momentum is taken with them, if any.
+    """
+
+    def __init__(self, optimiser: Optimizer | None = None) -> None:
+        self._optimiser = optimiser
         self.statistics: dict[nn.Module, Statistics] = {}
         self._output: dict[nn.Module, tuple[float, float, float, float]] = {}
 
@@ -57,9 +63,32 @@ class Observer:
                 channels /= layer.groups
                 for size, stride in zip(layer.kernel_size, layer.stride, strict=True):
                     uses *= size / stride
-            self.statistics[layer] = Statistics(loss, square, weight, squares, places, channels, uses)
+            momentum = self._momentum(layer.weight)
+            self.statistics[layer] = Statistics(
+                loss,
+                square,
+                weight,
+                squares,
+                weight if momentum is None else momentum,
+                places,
+                channels,
+                uses,
+            )
 
         return see
+
+    def _momentum(self, weight: object) -> float | None:
+        """The mean of the absolute values of a weight's momentum, if there is one: a sum of gradients, as SGD has it."""
+        if self._optimiser is None or weight not in self._optimiser.state:
+            return None
+        state, scale = self._optimiser.state[weight], 1.0
+        found = state.get("momentum_buffer")
+        if found is None and (found := state.get("exp_avg")) is not None:
+            # Adam and its kin have the mean of gradients in the place of their sum.
+            groups = self._optimiser.param_groups
+            group = next(group for group in groups if any(each is weight for each in group["params"]))
+            scale = 1 / (1 - float(group["betas"][0]))
+        return None if found is None else float(found.float().abs().mean()) * scale
 
 
 def _register_while(alive: object, weight: Tensor, see: Callable[[Tensor], None]) -> None:

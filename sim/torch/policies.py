@@ -16,6 +16,7 @@ from cdma.hdl.spec.checks import check_choice, check_range
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.optim import Optimizer
 
 __all__ = ["AcGc", "Bound", "Comet", "Lossless", "Policy", "Readers", "Statistics"]
 
@@ -28,6 +29,9 @@ class Statistics:
         Mean of the absolute values, and of the squares, of the gradients that arrived at its output.
     ``weight``, ``weight_squares``
         Mean of the absolute values of the weight's gradient, and the sum of its squares.
+    ``momentum``
+        Mean of the absolute values of the weight's momentum, the sum of its gradients as SGD has it; as long as there is
+        none, it is that of the gradient.
     ``terms``
         How many products are added for each element of the weight's gradient: batch times positions of the output.
     ``outputs``
@@ -40,6 +44,7 @@ class Statistics:
     square: float
     weight: float
     weight_squares: float
+    momentum: float
     terms: float
     outputs: float
     uses: float
@@ -196,24 +201,36 @@ class _ByLayer(Policy):
 
 @dataclass(frozen=True)
 class Comet(_ByLayer):
-    """COMET's rule: the error of a weight's gradient has a deviation of ``part`` of what the gradient is.
+    """COMET's rule: the error of a weight's gradient has a deviation of ``part`` of what the momentum, or the gradient, is.
 
     An input with errors up to eb makes an error of the deviation a * L * sqrt(terms * density) * eb in each element of the
     gradient, where L is the mean loss that arrives at the output.
 
     ``part``
-        The deviation relative to the mean absolute value of the gradient; 0.01 in the paper, relative to the momentum.
+        The deviation relative to the mean absolute value of momentum or gradient; 0.01 in the paper.
     ``factor``
         a, 0.32 as the paper measured it, where ``terms`` is the batch; the deviation of errors from -1 to 1 is 0.58.
+    ``momentum``
+        The optimiser whose momentum is meant, as in the paper. Without it, it is the gradient. Gradients that are scaled
+        for their number type are not comparable with a momentum.
     """
 
     part: float = 0.01
     factor: float = 0.32
+    momentum: Optimizer | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.momentum is not None and not hasattr(self.momentum, "param_groups"):
+            raise ParameterError(
+                f"momentum is {self.momentum!r}; it must be an optimiser of PyTorch, or None"
+            )
 
     def step(self, layer: Statistics, flat: Tensor) -> float:
         density = int(flat.count_nonzero()) / flat.numel()
+        size = layer.weight if self.momentum is None else layer.momentum
         deviation = self.factor * layer.loss * (layer.terms * density) ** 0.5
-        return 2 * self.part * layer.weight / deviation if deviation else 0.0
+        return 2 * self.part * size / deviation if deviation else 0.0
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cdma.sim.torch.extras import require
 
@@ -12,7 +10,7 @@ from .digits import GREY_VALUES, TRAINING_IMAGES, grey_values
 from .reproducible import reproducible
 
 if TYPE_CHECKING:
-    import torch
+    from .train import Keeping
 
 __all__ = ["train_small"]
 
@@ -22,12 +20,10 @@ _LEARNING_RATE = 3e-3
 _WIDTH, _HEADS, _BLOCKS = 32, 2, 2
 
 
-def train_small(
-    seed: int, epochs: int, keeping: Callable[[torch.nn.Module], AbstractContextManager[Any]]
-) -> float:
+def train_small(seed: int, epochs: int, keeping: Keeping) -> float:
     """Trains it, and returns which part of the pixels of other images it guesses from the pixels before them.
 
-    ``keeping`` gives for the network a context in which the forward pass of each step runs.
+    ``keeping`` gives for the network and its optimiser a context in which the forward pass of each step runs.
     """
     torch = require("torch", "torch")
     from .transformer_model import Transformer
@@ -36,8 +32,8 @@ def train_small(
     steps = epochs * (TRAINING_IMAGES // _BATCH)
     with reproducible(seed):
         model = Transformer(GREY_VALUES, pixels.shape[1], _WIDTH, _HEADS, _BLOCKS)
-        context = keeping(model)
         optimiser = torch.optim.AdamW(model.parameters(), lr=_LEARNING_RATE)
+        context = keeping(model, optimiser)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _LEARNING_RATE, total_steps=steps)
         for _ in range(epochs):
             order = torch.randperm(TRAINING_IMAGES)

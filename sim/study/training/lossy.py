@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -34,11 +34,15 @@ EPOCHS = 8
 #: For what neither a convolution, a linear layer nor a ReLU reads, such as the inputs of normalisations.
 _OTHERS = Bound(relative=-6)
 
+#: COMET's rule with the momentum of the training's optimiser.
+_MOMENTUM = "momentum"
+
 #: The policies that are compared. The first is what the others' accuracy is compared with.
 POLICIES: dict[str, Policy] = {
     "lossless": Lossless(),
     "bound": Bound(relative=-3),
     "comet": Comet(part=0.03, refresh=10, others=_OTHERS),
+    _MOMENTUM: Comet(part=0.01, refresh=10, others=_OTHERS),
     "acgc": AcGc(tightness=4, refresh=10, others=_OTHERS),
 }
 
@@ -151,10 +155,13 @@ def _row(group: Sequence[Training], lossless: Sequence[Training]) -> Row:
 def _train(network: str, policy: str, seed: int, epochs: int) -> Training:
     contexts: list[Saved] = []
 
-    def keeping(model: Any) -> Saved:
+    def keeping(model: Any, optimiser: Any) -> Saved:
         from cdma.sim.torch.context import Saved
 
-        contexts.append(Saved(model, POLICIES[policy]))
+        chosen = POLICIES[policy]
+        if policy == _MOMENTUM:
+            chosen = replace(chosen, momentum=optimiser)  # type: ignore[call-arg]
+        contexts.append(Saved(model, chosen))
         return contexts[0]
 
     if network == "transformer":

@@ -20,14 +20,15 @@ from cdma.sim.torch.policies import Comet, Lossless, Policy
 
 from .full_size import of_torchvision
 
-__all__ = ["BENCHED", "WAYS", "SavedBench", "WrongGradient", "saved_rows"]
+__all__ = ["BENCHED", "PLAIN", "WAYS", "SavedBench", "WrongGradient", "saved_rows"]
 
-_PLAIN = "plain"
+#: The way that keeps everything as it is.
+PLAIN = "plain"
 _ON_CPU = "save_on_cpu"
 #: Ways that compress, by their policies.
 _POLICIES: Mapping[str, Policy] = {"saved": Lossless(), "dense": Lossless(dense=True), "comet": Comet()}
 #: The ways to keep what autograd keeps.
-WAYS = (_PLAIN, _ON_CPU, *_POLICIES)
+WAYS = (PLAIN, _ON_CPU, *_POLICIES)
 #: Steps that do not count: sizes are learnt in them, and memory is found.
 _WARM_UP = 4
 
@@ -166,30 +167,39 @@ class Training:
 
     def __init__(self, network: str, bench: SavedBench) -> None:
         self._name, self._bench, self._network = network, bench, BENCHED[network]
-        self._batch = bench.batch or self._network.batch
         torch.manual_seed(bench.seed)
-        self._model = self._network.build().to(bench.device)
-        images, classes = self._network.inputs(self._batch)
-        self._images, self._classes = images.to(bench.device), classes.to(bench.device)
+        self.model = self._network.build().to(bench.device)
         if self._network.channels_last:
-            self._model = self._model.to(memory_format=torch.channels_last)
-            self._images = self._images.to(memory_format=torch.channels_last)
+            self.model = self.model.to(memory_format=torch.channels_last)
+        self.resize(bench.batch or self._network.batch)
         self._expected: list[Tensor] | None = None
         self._repeats = True
 
+    def resize(self, batch: int) -> None:
+        """Takes a batch of so many inputs from now on."""
+        self._batch = batch
+        images, classes = self._network.inputs(batch)
+        self._images, self._classes = images.to(self._bench.device), classes.to(self._bench.device)
+        if self._network.channels_last:
+            self._images = self._images.to(memory_format=torch.channels_last)
+
     def context(self, way: str) -> AbstractContextManager[Any]:
         """A context for one of the ways."""
-        if way == _PLAIN:
+        if way == PLAIN:
             return nullcontext()
         if way == _ON_CPU:
             return torch.autograd.graph.save_on_cpu(pin_memory=self._bench.device == "cuda")
-        return Saved(self._model, _POLICIES[way])
+        return Saved(self.model, _POLICIES[way])
+
+    def forward(self, context: AbstractContextManager[Any]) -> Tensor:
+        """The loss of a step, whose gradients are not computed yet."""
+        self.model.zero_grad()
+        with context, torch.autocast(self._bench.device, torch.bfloat16, enabled=self._network.bf16):
+            return nn.functional.cross_entropy(self.model(self._images), self._classes)
 
     def step(self, context: AbstractContextManager[Any]) -> int:
         """One step without the optimiser; returns the bytes on the card after the forward pass."""
-        self._model.zero_grad()
-        with context, torch.autocast(self._bench.device, torch.bfloat16, enabled=self._network.bf16):
-            loss = nn.functional.cross_entropy(self._model(self._images), self._classes)
+        loss = self.forward(context)
         after = torch.cuda.memory_allocated() if self._bench.device == "cuda" else 0
         loss.backward()
         return after
@@ -204,11 +214,11 @@ class Training:
         for _ in range(3):
             torch.manual_seed(self._bench.seed)
             self.step(context)
-            found = [each.grad.clone() for each in self._model.parameters() if each.grad is not None]
+            found = [each.grad.clone() for each in self.model.parameters() if each.grad is not None]
             self._expected = self._expected or found
             same &= all(torch.equal(mine, its) for mine, its in zip(found, self._expected, strict=True))
         _deterministic(False)
-        if way == _PLAIN:
+        if way == PLAIN:
             self._repeats = same
         # Where PyTorch's own way changes one, kernels differ by where a tensor lies, or what is kept was changed.
         if not self._repeats or (way == _ON_CPU and not same):

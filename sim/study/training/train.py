@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,10 @@ from .schedule import Schedule
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["NETWORKS", "Snapshot", "train"]
+__all__ = ["NETWORKS", "Keeping", "Snapshot", "train"]
+
+#: Gives for a network and its optimiser a context in which forward passes run.
+Keeping: TypeAlias = "Callable[[torch.nn.Module, torch.optim.Optimizer], AbstractContextManager[Any]]"
 
 #: The networks that :func:`train` knows.
 NETWORKS = ("alexnet", "vgg", "squeezenet", "resnet")
@@ -49,13 +52,13 @@ class Snapshot:
 def train(
     network: str,
     schedule: Schedule | None = None,
-    keeping: Callable[[torch.nn.Module], AbstractContextManager[Any]] = lambda model: nullcontext(),
+    keeping: Keeping = lambda model, optimiser: nullcontext(),
 ) -> Iterator[Snapshot]:
     """Trains ``network`` and yields its activations after each of ``schedule.shown_after()`` steps.
 
     The training images are shifted by up to 4 pixels and get noise, afresh in each step. Activations are
     those of the network in training mode, as offloading would find them, on images neither shifted nor noisy. ``keeping``
-    gives for the network a context in which the forward pass of each step runs.
+    gives for the network and its optimiser a context in which the forward pass of each step runs.
     """
     if network not in NETWORKS:
         raise ParameterError(f"network is {network!r}; it must be one of {', '.join(NETWORKS)}")
@@ -70,10 +73,10 @@ def train(
         state = torch.get_rng_state()
         snapshot = _snapshot(model, images[: schedule.probe], 0, [])
     generator = torch.Generator().manual_seed(schedule.seed)
-    context = keeping(model)
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay
     )
+    context = keeping(model, optimiser)
     falls = [round(part * schedule.steps) for part in schedule.drops]
     shown = set(schedule.shown_after())
     losses: list[float] = []

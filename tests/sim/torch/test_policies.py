@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -10,10 +11,14 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
+from cdma.base.errors import ParameterError  # noqa: E402
+from cdma.sim.torch.observed import Observer  # noqa: E402
 from cdma.sim.torch.policies import AcGc, Bound, Comet, Lossless, Readers, Statistics  # noqa: E402
 from cdma.torch import saved  # noqa: E402
 
-LAYER = Statistics(loss=0.5, square=0.25, weight=3.0, weight_squares=4.0, terms=16.0, outputs=3.0, uses=2.0)
+LAYER = Statistics(
+    loss=0.5, square=0.25, weight=3.0, weight_squares=4.0, momentum=6.0, terms=16.0, outputs=3.0, uses=2.0
+)
 #: Eight numbers, of which a quarter is not zero.
 FLAT = torch.tensor([0.0, 2.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0])
 
@@ -23,6 +28,45 @@ def test_comet_by_hand() -> None:
     assert Comet().step(LAYER, FLAT) == pytest.approx(2 * 0.03 / 0.32)
     assert Comet(part=0.03, factor=0.58).step(LAYER, FLAT) == pytest.approx(2 * 0.09 / 0.58)
     assert Comet().step(LAYER, torch.zeros(8)) == 0
+    assert Comet(momentum=_optimiser()).step(LAYER, FLAT) == pytest.approx(2 * 0.06 / 0.32)
+
+
+@pytest.mark.parametrize(
+    ("optimiser", "expected"),
+    [
+        # The gradients before are 1 and 3 everywhere.
+        (lambda weights: torch.optim.SGD(weights, 0.0, momentum=0.5), 3.5),
+        (lambda weights: torch.optim.AdamW(weights, 0.0, betas=(0.5, 0.9)), 3.5),
+        (lambda weights: torch.optim.SGD(weights, 0.0), 5.0),
+    ],
+    ids=["sgd", "adamw", "none"],
+)
+def test_the_momentum_is_the_sum_of_the_gradients_before(
+    optimiser: Callable[[Iterator[nn.Parameter]], torch.optim.Optimizer], expected: float
+) -> None:
+    """Before the first step, and with an optimiser that has none, it is the gradient."""
+    layer = nn.Linear(4, 4, bias=False)
+    steps = optimiser(layer.parameters())
+    observer = Observer(steps)
+    for value in (1.0, 3.0, 5.0):
+        steps.zero_grad()
+        output = layer(torch.full((1, 4), value))
+        observer.watch(layer, output)
+        output.sum().backward()
+        steps.step()
+        assert observer.statistics[layer].weight == pytest.approx(value)
+        if value == 1.0:
+            assert observer.statistics[layer].momentum == pytest.approx(1.0)
+    assert observer.statistics[layer].momentum == pytest.approx(expected)
+
+
+def test_a_momentum_is_that_of_an_optimiser() -> None:
+    with pytest.raises(ParameterError, match="must be an optimiser of PyTorch"):
+        Comet(momentum=0.9)  # type: ignore[arg-type]
+
+
+def _optimiser() -> torch.optim.Optimizer:
+    return torch.optim.SGD([nn.Parameter(torch.zeros(1))], 0.1)
 
 
 def test_acgc_by_hand() -> None:

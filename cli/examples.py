@@ -62,6 +62,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "bench units": ("--unit-counts 2 4 --densities 0.5",),
     "bench formats": ("",),
     "bench words": ("", "--markdown"),
+    "bench bounded": ("", "--relative -4 --json"),
     "bench software": ("", "--input activations.npy"),
     "bench lossy": ("--networks vgg", "--seeds 5 --resume trainings.jsonl"),
     "bench swap": ("", "--link 0.1 --policies vdnn_all cdma cswap --json"),

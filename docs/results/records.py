@@ -71,6 +71,7 @@ _KEPT = frozenset(
             "peak",
         ),
         *("way", "after_share", "peak_share", "ratio_conv", "same", "precision", "speedup", "spread"),
+        *("tensor", "relative", "error", "cdma", "sz", "jpeg"),
         *("generation_seconds", "code_lines", "comment_lines", "verilog_modules"),
         *("regression_seconds", "bench_checks", "bench_tests"),
         *("paper_mm2", "unit_um2", "rules", "rule", "units_mm2", "buffer_mm2", "total_mm2", "of_paper"),

@@ -17,6 +17,7 @@ _BENCHES = (
     ".units",
     "cdma.study.bench.formats",
     "cdma.study.bench.words",
+    "cdma.study.bench.bounded",
     "cdma.study.bench.software",
     "cdma.study.bench.lossy",
     "cdma.study.bench.swap",

@@ -70,7 +70,7 @@ sim: base sim/codec sim/engine sim/engine/driver
 # The study: models of networks and of papers. Nothing but its door in front imports it.
 sim/study: base
 sim/study/tuner: base
-sim/study/compare: base hdl/spec sim/codec sim/gpu sim/study sim/study/tuner
+sim/study/compare: base hdl/spec sim/codec sim/lossy sim/gpu sim/study sim/study/tuner
 sim/study/system: base hdl/spec sim/torch sim/study sim/study/tuner
 sim/study/training: base hdl/spec sim/codec sim/gpu sim/torch sim/study sim/study/compare sim/study/system
 sim/study/profile: base hdl/spec sim/codec sim/torch sim/study sim/study/system

@@ -37,6 +37,8 @@ class PortShape:
         With ``rows``, of a writer: packets may be larger than their commands, and these may end within a beat. The first
         beat that does not fit is dropped, and all after it. It has ``skip``: the packet has ended, and of its commands
         nothing is left that has been taken.
+    ``of_addresses``
+        What a reader reads are addresses: their words in memory have the checks of these.
     ``span_bits``
         A command spans at most half of ``2**span_bits`` bytes, or, if it is ``contained``, all of them.
     ``contained``
@@ -54,6 +56,7 @@ class PortShape:
     pipelined: bool = False
     rows: bool = False
     limited: bool = False
+    of_addresses: bool = False
     span_bits: int = SPAN_BITS
     contained: bool = False
 

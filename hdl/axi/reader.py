@@ -107,7 +107,7 @@ class AxiReader(wiring.Component):
             reserved=True,
             pipelined=shape.pipelined,
             late_valid=True,
-            of_data=True,
+            of_data=not shape.of_addresses,
         )
         pulses = _Pulses(*(Signal(name=name) for name in _Pulses._fields))
         self._request(m, pulses, opened, shifts)

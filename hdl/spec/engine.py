@@ -369,17 +369,6 @@ class EngineConfig:
                 f"pages is on, and host_address_bits is {self.host_address_bits}; it must be {LEAST_PAGED_BITS} at least, "
                 "because so many tell apart all bytes of a list of pages"
             )
-        for name, given in (("units", self.units > 1), ("pipelined", self.pipelined)):
-            if given:
-                raise ParameterError(
-                    f"pages is on, and {name} is {getattr(self, name)}; it must be off, because pages in such engines are "
-                    "not tried yet"
-                )
-        if self.coded_memories:
-            raise ParameterError(
-                f"pages is on, and memories_protect is {self.memories_protect!r}; it must be 'none', because memories of "
-                "lists of pages have no checks yet"
-            )
         if self.realign:
             raise ParameterError(
                 "pages is on with alignment 'word'; it must be off, because pages follow one another in whole beats"

@@ -7,6 +7,8 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.axi.command import Command
 from cdma.hdl.axi.outcome import Outcome
 from cdma.hdl.axi.ports import ReadPort, Response
+from cdma.hdl.axi.reader import AxiReader
+from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.spec.pages import PAGE_LOG2
 
@@ -55,6 +57,28 @@ class PageFeed(wiring.Component):
                 "progress": Out(1),
             }
         )
+
+    @classmethod
+    def before(
+        cls, m: Module, stage: AxiReader | AxiWriter, path: wiring.PureInterface, descriptors: int
+    ) -> "PageFeed":
+        """One for the reader or writer of the host port of a data path."""
+        shape = stage.shape
+        m.submodules.pages = pages = cls(shape.data_bits, shape.address_bits, descriptors)
+        wiring.connect(m, pages.command, stage.command)
+        wiring.connect(m, stage.outcome, pages.given)
+        wiring.connect(m, pages.port, wiring.flipped(path.lists))
+        wiring.connect(m, pages.window, wiring.flipped(path.window))
+        m.d.comb += [
+            pages.mark.eq(path.mark),
+            pages.resting.eq(stage.idle),
+            pages.flush.eq(path.flush),
+            # Of what is read all pages count; of what is written, those that data would have gone to.
+            pages.lost.eq(1),
+        ]
+        if isinstance(stage, AxiWriter):
+            m.d.comb += [pages.lost.eq(stage.overflow), pages.skip.eq(stage.skip)]
+        return pages
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

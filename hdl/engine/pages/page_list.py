@@ -54,6 +54,7 @@ class PageList(wiring.Component):
             burst=_BURST,
             outstanding=LIST_BURSTS,
             buffer=LIST_BURSTS * _BURST,
+            of_addresses=True,
             span_bits=PAGE_LOG2,
             contained=True,
         )

@@ -102,7 +102,8 @@ class DataPath(wiring.Component):
         progress: dict[str, Value] = {"read": reader.progress, "write": writer.progress}
         if config.pages:
             name = "write" if self.compressing else "read"
-            pages = self._pages(m, writer if self.compressing else reader)
+            stage = writer if self.compressing else reader
+            pages = PageFeed.before(m, stage, self, config.descriptors)
             commands[name], outcomes[name] = pages.input, pages.outcome
             idle[name] = idle[name] & pages.idle
             progress[name] = progress[name] | pages.progress
@@ -194,25 +195,6 @@ class DataPath(wiring.Component):
         wiring.connect(m, feed.command, command)
         self._segments = feed.segments
         return feed.input
-
-    def _pages(self, m: Module, stage: AxiReader | AxiWriter) -> PageFeed:
-        """Puts the walk of pages before the commands of the reader or writer of the host port, and behind its outcomes."""
-        shape = stage.shape
-        m.submodules.pages = pages = PageFeed(shape.data_bits, shape.address_bits, self.config.descriptors)
-        wiring.connect(m, pages.command, stage.command)
-        wiring.connect(m, stage.outcome, pages.given)
-        wiring.connect(m, pages.port, wiring.flipped(self.lists))
-        wiring.connect(m, pages.window, wiring.flipped(self.window))
-        m.d.comb += [
-            pages.mark.eq(self.mark),
-            pages.resting.eq(stage.idle),
-            pages.flush.eq(self.flush),
-            # Of what is read all pages count; of what is written, those that data would have gone to.
-            pages.lost.eq(1),
-        ]
-        if isinstance(stage, AxiWriter):
-            m.d.comb += [pages.lost.eq(stage.overflow), pages.skip.eq(stage.skip)]
-        return pages
 
     def _fill(self) -> Value:
         """The most frequent value as a word of padding, where words have a table of their own; otherwise 0."""

@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.engine.path.ports import Verdict, path_members
 
 from .orders import Orders
@@ -39,7 +40,8 @@ class UnitsPath(wiring.Component):
             plan.dev.address_bits, plan.units, plan.config.stripe_bytes, plan.stripe_words, writes=writes
         )
         dev, host = plan.dev.address_bits, plan.host.address_bits
-        super().__init__({**path_members(plan.config, *((host, dev) if writes else (dev, host))), **ports})
+        bits = (host, dev) if writes else (dev, host)
+        super().__init__({**path_members(plan.config, *bits, compressing=not writes), **ports})
 
     def _connect_units(self, m: Module, host: AxiReader | AxiWriter) -> None:
         """Adds the units with their orders and reports, and connects them, and commands and states of the ``host`` port,
@@ -59,10 +61,15 @@ class UnitsPath(wiring.Component):
             wiring.connect(m, orders.stripes[index], unit.stripe)
             wiring.connect(m, unit.report, collector.units[index])
             m.d.comb += [Value.cast(unit.values).eq(table), unit.flush.eq(self.flush)]
-        read, write = (host, orders) if self.writes else (orders, host)
-        wiring.connect(m, wiring.flipped(self.read), read.command)
+        command, outcome, host_idle, host_progress = host.command, host.outcome, host.idle, host.progress
+        if plan.config.pages:
+            pages = PageFeed.before(m, host, self, plan.config.descriptors)
+            command, outcome = pages.input, pages.outcome
+            host_idle, host_progress = host_idle & pages.idle, host_progress | pages.progress
+        read, write = (command, orders.command) if self.writes else (orders.command, command)
+        wiring.connect(m, wiring.flipped(self.read), read)
         wiring.connect(m, wiring.flipped(self.route), orders.route)
-        wiring.connect(m, wiring.flipped(self.write), write.command)
+        wiring.connect(m, wiring.flipped(self.write), write)
         wiring.connect(m, orders.reports, collector.order)
         wiring.connect(m, collector.verdict, reports.input)
         wiring.connect(m, reports.output, wiring.flipped(self.report))
@@ -70,15 +77,15 @@ class UnitsPath(wiring.Component):
         there, here = ("read", "write") if self.writes else ("write", "read")
         idle, progress = Cat(unit.idle for unit in units), Cat(unit.progress for unit in units)
         wiring.connect(m, collector.outcome, wiring.flipped(getattr(self, f"{here}_outcome")))
-        wiring.connect(m, host.outcome, wiring.flipped(getattr(self, f"{there}_outcome")))
+        wiring.connect(m, outcome, wiring.flipped(getattr(self, f"{there}_outcome")))
         m.d.comb += [
             host.flush.eq(self.flush),
             host.mark.eq(self.mark),
             collector.mark.eq(self.mark),
             getattr(self, f"{here}_idle").eq(idle.all()),
             getattr(self, f"{here}_progress").eq(progress.any()),
-            getattr(self, f"{there}_idle").eq(host.idle),
-            getattr(self, f"{there}_progress").eq(host.progress),
+            getattr(self, f"{there}_idle").eq(host_idle),
+            getattr(self, f"{there}_progress").eq(host_progress),
             self.refused.eq(Cat(unit.refused for unit in units).any()),
         ]
         # The piece that is waited for; of a channel that writes, the report, or the piece whose report comes next.

@@ -39,8 +39,6 @@ def test_runs_that_are_no_pages_say_why(runs: list, says: str) -> None:
     [
         ({"registers": False}, "pages is on without registers; it must be off"),
         ({"host_address_bits": 21}, "pages is on, and host_address_bits is 21; it must be 22 at least"),
-        ({"units": 2}, "pages is on, and units is 2; it must be off"),
-        ({"pipelined": True}, "pages is on, and pipelined is True; it must be off"),
         ({"alignment": "word"}, "pages is on with alignment 'word'; it must be off"),
     ],
 )

@@ -242,6 +242,12 @@ PAGED = {
     "wide": (dataclasses.replace(WIDE, pages=True, sideband_registers=True), ["soft_resets", "sideband"]),
     "narrow": (dataclasses.replace(NARROW, pages=True), ["soft_resets", "ring_errors", "early_aborts"]),
     "of-numbers": (dataclasses.replace(PADDED, pages=True, register_slices="in,out"), ["lossy", "causes"]),
+    "checked": (dataclasses.replace(SMALL, pages=True, memories_protect="secded"), ["soft_resets"]),
+    "units": (dataclasses.replace(LONG_STRIPES, pages=True), ["uneven", "silent_unit"]),
+    "units-in-pipelines": (
+        dataclasses.replace(TWO_UNITS, pages=True, pipelined=True, memories_protect="parity"),
+        ["uneven", "soft_resets"],
+    ),
 }
 
 

@@ -29,7 +29,7 @@ _LIMIT = 4000
 #: Transfers after a flip, of which one must be right.
 _TRIES = 4
 #: The memories in whose words parity finds one flip, and not two.
-_OF_DATA = re.compile(r"\.(reader|writer)\.store\.")
+_OF_DATA = re.compile(r"(?<!\.list)\.(reader|writer)\.store\.")
 #: What is said of beats that are lost, and have no strobes for that.
 _NOT_WRITTEN = re.compile(r"(\w+: a write beat has no strobe(; )?)+")
 _ENDED = (Status.MEMORY, Status.ABORTED)

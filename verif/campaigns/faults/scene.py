@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.pages import PAGE_BYTES, packed_pages
 from cdma.hdl.spec.records import Mode, Status
 from cdma.sim.engine.transfer import TransferRules
 from cdma.verif.engine.memory import GUARD
@@ -24,6 +25,8 @@ __all__ = ["Scene", "compare", "scene_names"]
 _TRANSFERS = 2
 #: Where the data of a transfer begin, short of the edge of a page so that bursts end there; and how far the next lie.
 _DATA, _STEP = 0x11000, 0x8000
+#: Where lists of pages are. With lists each two pages of host memory stand in the place of each other.
+_LISTS, _SWAP = 0x8000, PAGE_BYTES
 _PACES = {"fast": Pace(latency=4), "slow": Pace(latency=20, pause=80, seed=5)}
 
 
@@ -108,6 +111,10 @@ class Scene:
             tag=0x1000 + index,
         )
         assert len(raw) + AROUND < _STEP // 2
+        if config.pages:
+            field = "destination" if self.channel == "offload" else "source"
+            made.descriptor[field] ^= _SWAP
+            made.descriptor["pages_low"] = _LISTS + index * PAGE_BYTES
         return made
 
     # -- Running.
@@ -131,16 +138,34 @@ class Scene:
     def lay(self, made: Transfer) -> None:
         """Writes a source, and clears its destination."""
         machine, write = self.machine, self.sides.write
-        destination, capacity = made.descriptor["destination"], made.descriptor["capacity"]
-        machine.write(self.sides.read, made.descriptor["source"], made.source)
-        machine.fill(write, destination - AROUND, capacity + 2 * AROUND, GUARD)
+        capacity = made.descriptor["capacity"]
+        for start, place, count in self._runs(made, self.sides.read, 0, len(made.source)):
+            machine.write(self.sides.read, place, made.source[start : start + count])
+        for _, place, count in self._runs(made, write, -AROUND, capacity + 2 * AROUND):
+            machine.fill(write, place, count, GUARD)
+        if self.config.pages:
+            size = max(len(made.source), capacity)
+            further = [place for _, place, _ in self._runs(made, "host", 0, size)][1:]
+            machine.write("host", made.descriptor["pages_low"], packed_pages(further))
         self.allow(made)
+
+    def _runs(self, made: Transfer, side: Side, first: int, count: int) -> Iterator[tuple[int, int, int]]:
+        """The runs of bytes that some of a transfer are in, counted from where it begins: the number of the first of them,
+        where that is, and how many there are."""
+        begin = made.descriptor["source" if side == self.sides.read else "destination"]
+        if not self.config.pages or side == "dev":
+            yield first, begin + first, count
+            return
+        at, end = (begin ^ _SWAP) + first, (begin ^ _SWAP) + first + count
+        while at < end:
+            some = min(PAGE_BYTES - at % PAGE_BYTES, end - at)
+            yield at - (begin ^ _SWAP), at ^ _SWAP, some
+            at += some
 
     def allow(self, made: Transfer, allowed: bool = True) -> None:
         """Sets whether the engine may write a destination."""
-        self.machine.allow(
-            self.sides.write, made.descriptor["destination"], made.descriptor["capacity"], allowed
-        )
+        for _, place, count in self._runs(made, self.sides.write, 0, made.descriptor["capacity"]):
+            self.machine.allow(self.sides.write, place, count, allowed)
 
     def forbid(self) -> None:
         """Lets the engine write nothing at all."""
@@ -224,8 +249,9 @@ class Scene:
 
     def holds(self, made: Transfer) -> None:
         """Compares every byte of a destination, and those around it."""
-        start, capacity = made.descriptor["destination"], made.descriptor["capacity"]
-        got = self.machine.read(self.sides.write, start - AROUND, capacity + 2 * AROUND)
+        side, capacity = self.sides.write, made.descriptor["capacity"]
+        runs = self._runs(made, side, -AROUND, capacity + 2 * AROUND)
+        got = b"".join(self.machine.read(side, place, count) for _, place, count in runs)
         if found := difference(got, made.image()):
             raise Silent(found)
 

@@ -90,6 +90,7 @@ litex: $(STAMP)
 linux: $(STAMP)
 	@sh .ci/linux
 	@$(BIN)/python -m cdma.verif.linux
+	@$(BIN)/python -m cdma.verif.linux --pages
 
 # What a machine must have, before anything else is tried; each thing that is missing is one sentence.
 machine:

@@ -1,15 +1,19 @@
-"""``python -m cdma.verif.linux``: the driver for Linux on the RTL, tried once; ``--sanitized``: on a kernel with KASAN."""
+"""``python -m cdma.verif.linux``: the driver for Linux on the RTL, tried once; ``--pages``: on an engine that takes lists of
+pages; ``--sanitized``: on a kernel with KASAN.
+"""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from cdma.base.errors import CdmaError
-from cdma.verif.engine.design import EngineDesign
+from cdma.verif.engine.design import SMALL, EngineDesign
 
 from .run import Trial, run
 
 try:
-    sys.exit(not run(EngineDesign(), Trial(sanitized=sys.argv[1:] == ["--sanitized"])))
+    design = EngineDesign(replace(SMALL, pages="--pages" in sys.argv))
+    sys.exit(not run(design, Trial(sanitized="--sanitized" in sys.argv)))
 except CdmaError as error:
     sys.exit(str(error))

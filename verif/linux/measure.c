@@ -8,6 +8,8 @@
 #define BATCH 25u
 /* Bytes of what is fed, so few that the time is not theirs. */
 #define LITTLE 64u
+/* Bytes of a transfer where the processor's time is that of the data. */
+#define MUCH (128u << 10)
 
 /* What the kernel has counted of the engine's interrupts. */
 static unsigned long interrupts(void) {
@@ -81,13 +83,55 @@ static void submission(void) {
     free(host);
 }
 
+/* Nanoseconds of the shortest of many transfers, from the call that submits it until its reply has been taken. */
+static unsigned long shortest(struct cdma_user *cdma, enum cdma_direction direction, uint64_t device, void *host) {
+    struct cdma_request request = request_of(direction, device, host, MUCH);
+    unsigned long least = ~0ul;
+    int k, well = 1;
+    request.bytes = MUCH;
+    request.mode = CDMA_MODE_RAW;
+    for (k = 0; k < 200; ++k) {
+        const unsigned long begin = nanoseconds();
+        unsigned long taken;
+        well &= cdma_submit_transfer(cdma, &request) == 0 && take(cdma);
+        taken = nanoseconds() - begin;
+        least = taken < least ? taken : least;
+    }
+    need(well, "a transfer");
+    return least;
+}
+
+/* What the processor has to do for data, on an engine that answers at once and moves nothing. */
+static void processor(const char *parameters, const char *how) {
+    unsigned char *host = aligned_alloc(PAGE, MUCH);
+    struct cdma_user cdma;
+    char what[96];
+    uint64_t device = 0;
+    reload(parameters);
+    cdma = attach();
+    need(host != NULL && cdma_allocate(&cdma, MUCH, &device) == 0, "memory");
+    memset(host, 1, MUCH);
+    snprintf(what, sizeof what, "nanoseconds of the processor for an offload of 128 KiB, %s", how);
+    measured(what, shortest(&cdma, CDMA_OFFLOAD, device, host));
+    snprintf(what, sizeof what, "nanoseconds of the processor for a prefetch of 128 KiB, %s", how);
+    measured(what, shortest(&cdma, CDMA_PREFETCH, device, host));
+    cdma_detach(&cdma);
+    free(host);
+}
+
 void measure(unsigned int transfers) {
+    struct cdma_user cdma;
     submission();
     moderation("coalesce=1", "interrupts for 1000 completions, one for each");
     moderation("coalesce=25 coalesce_cycles=1000000", "interrupts for 1000 completions, one for 25");
     reload("");
     many(transfers);
     leaks();
+    cdma = attach();
+    cdma_detach(&cdma);
+    need(unload_module() == 0 && load("/carrier.ko", "answers=1") == 0 && load_module("") == 0, "the engine that answers");
+    processor("direct=0", "copied");
+    if (cdma.info.direct != 0) processor("", "in its pages");
     need(unload_module() == 0, "unloading the driver");
 }
 

@@ -40,6 +40,7 @@ _PROGRAM = (
     "batches.c",
     "tables.c",
     "completions.c",
+    "direct.c",
     "health.c",
     "host.c",
     "measure.c",

@@ -42,7 +42,7 @@ struct cdma_request request_of(enum cdma_direction direction, uint64_t device, v
 /* Whether a request is, with this error. */
 int refused(struct cdma_user *cdma, const struct cdma_request *request, int error);
 int child_succeeds(void (*job)(void));
-/* Loads a module, and the driver. */
+/* Loads a module, and the driver; what the tests want of it comes before the parameters. */
 int load(const char *path, const char *parameters);
 int load_module(const char *parameters);
 int unload_module(void);
@@ -55,6 +55,10 @@ void batches(void);
 void completions(void);
 /* Whether each of four commands completes once when the device is taken away. */
 int commands_end(struct cdma_user *cdma, void (*take_away)(void));
+
+/* direct.c: buffers, and whether all pages that were pinned, if there were some, have been let go. */
+void direct(void);
+void pins(int some);
 
 /* health.c */
 void health(void);

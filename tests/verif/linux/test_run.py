@@ -21,6 +21,7 @@ _SHAPES = {
     "small": SMALL,
     "default": EngineConfig(),
     "units": EngineConfig(units=2, stripe_bytes=256, crc=False),
+    "pages": dataclasses.replace(SMALL, pages=True),
 }
 
 

@@ -63,6 +63,12 @@ class DeviceError(CdmaError):
         self.status = status
 
 
+def _aligned(size: int) -> Bytes:
+    """So many bytes from the beginning of a page on, which an engine that takes lists of pages reaches itself."""
+    room = np.empty(size + _PAGE, np.uint8)
+    return room[-room.ctypes.data % _PAGE :][:size]
+
+
 @dataclass(eq=False)
 class _Transfer:
     """Bytes on their way between a place in the accelerator's memory and a buffer, or what has become of them."""
@@ -183,7 +189,7 @@ class Device:
             size = self._in_words(len(part))
             place = self._place()
             self._copy(os.pwritev, part, place)
-            room = np.empty(size if mode == "raw" else self._bound(size), np.uint8)
+            room = _aligned(size if mode == "raw" else self._bound(size))
             parts.append(
                 _Transfer(Direction.OFFLOAD, Mode[mode.upper()], size, place, room, step, tuple(table))
             )
@@ -291,7 +297,10 @@ class Device:
         transfer = self._running.pop(reply.cookie)
         transfer.reply = reply
         if transfer.direction is Direction.OFFLOAD:
-            transfer.buffer = transfer.buffer[: reply.bytes_written].copy()
+            # What was not needed of the room goes.
+            stream = _aligned(reply.bytes_written)
+            stream[:] = transfer.buffer[: reply.bytes_written]
+            transfer.buffer = stream
             self._places.append(transfer.place)
 
     def _ask(self, code: int, argument: ctypes.Structure, harmless: int = 0) -> bool:

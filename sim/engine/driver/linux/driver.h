@@ -73,6 +73,7 @@ enum cdma_state {
  * @rings_bus: where that is for the engine
  * @host_bytes: its size
  * @host: the pages there, which jobs own
+ * @exposed: buffers of processes that an engine may still write
  * @host_memory: where the first of them is
  * @running: jobs that the engine has, by direction, in their order
  * @tables: what the registers have, by direction; none after a reset
@@ -102,6 +103,7 @@ struct cdma_device {
 	dma_addr_t rings_bus;
 	size_t host_bytes;
 	struct cdma_pool host;
+	struct list_head exposed;
 	void *host_memory;
 	struct list_head running[CDMA_DIRECTIONS];
 	struct cdma_table tables[CDMA_DIRECTIONS];
@@ -160,6 +162,7 @@ struct cdma_import {
 	struct iosys_map map;
 };
 
+struct cdma_direct;
 struct cdma_job;
 struct io_uring_cmd;
 struct seq_file;
@@ -185,6 +188,16 @@ int cdma_pool_take(struct cdma_pool *pool, const void *owner, u64 bytes, u64 *ad
 bool cdma_pool_owns(const struct cdma_pool *pool, const void *owner, u64 address, u64 bytes);
 void cdma_pool_pass(struct cdma_pool *pool, u64 address, u64 bytes, const void *heir);
 void cdma_pool_pass_all(struct cdma_pool *pool, const void *owner, const void *heir);
+
+/* Buffers that the engine reaches itself; the lock is held for all but the first two and cdma_drop(). */
+u32 cdma_direct_align(const struct cdma_device *cd);
+int cdma_pin(struct cdma_device *cd, const struct cdma_request *request, struct cdma_direct **found);
+u64 cdma_list(struct cdma_direct *found, unsigned char *list, bool *more);
+u64 cdma_place_in(struct cdma_direct *found, u64 address);
+void cdma_unmap(struct cdma_device *cd, struct cdma_direct *found, bool open);
+void cdma_unpin(struct cdma_direct *found);
+void cdma_drop(struct cdma_device *cd, struct cdma_direct *found);
+void cdma_close_all(struct cdma_device *cd, bool lost);
 
 /* The accelerator's memory in a process. */
 int cdma_mmap_file(struct file *filp, struct vm_area_struct *vma);

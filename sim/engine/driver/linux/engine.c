@@ -112,25 +112,29 @@ static int error_of(int status)
 	}
 }
 
-static int open_window(struct cdma_device *cd, u32 window, const struct cdma_pool *pool, u64 base)
+static u64 limit_of(const struct cdma_pool *pool)
 {
-	const u64 limit = pool->base + ((u64)pool->pages << PAGE_SHIFT) - 1;
-
-	return error_of(cdma_set_window(&cd->engine, window, base, limit, 0));
+	return pool->base + ((u64)pool->pages << PAGE_SHIFT) - 1;
 }
 
-/* Opens the windows on nothing but rings and pools, and starts both channels. */
+/* Opens the windows on nothing but rings and pools, and any buffer that it reaches itself, and starts both channels. */
 static int start_engine(struct cdma_device *cd)
 {
-	const u32 entries = min(cd->engine.geometry.ring_entries, CDMA_ENTRIES);
+	const struct cdma_geometry *geometry = &cd->engine.geometry;
+	const u32 entries = min(geometry->ring_entries, CDMA_ENTRIES);
+	const bool anywhere = cdma_direct_align(cd);
+	const u64 all = DMA_BIT_MASK(geometry->host_address_bits);
 	unsigned int direction;
 	int err;
 
 	/* A reset has made every entry the first of the format. */
 	memset(cd->tables, 0, sizeof(cd->tables));
-	err = open_window(cd, CDMA_DEV_WINDOW_BASE, &cd->device, cd->device.base);
+	err = error_of(cdma_set_window(&cd->engine, CDMA_DEV_WINDOW_BASE, cd->device.base,
+				       limit_of(&cd->device), 0));
 	if (!err)
-		err = open_window(cd, CDMA_HOST_WINDOW_BASE, &cd->host, cd->rings_bus);
+		err = error_of(cdma_set_window(&cd->engine, CDMA_HOST_WINDOW_BASE,
+					       anywhere ? 0 : cd->rings_bus,
+					       anywhere ? all : limit_of(&cd->host), 0));
 	cdma_set_watchdog(&cd->engine, watchdog);
 	for (direction = 0; !err && direction < CDMA_DIRECTIONS; ++direction) {
 		struct cdma_channel *channel = cdma_channel_of(cd, direction);
@@ -173,6 +177,7 @@ static void cure(struct cdma_device *cd)
 	if (rests) {
 		++cd->resets;
 		cdma_pool_pass_all(&cd->host, cd, NULL);
+		cdma_close_all(cd, false);
 		mutex_lock(&cd->memory_lock);
 		cdma_pool_pass_all(&cd->device, cd, NULL);
 		mutex_unlock(&cd->memory_lock);
@@ -288,6 +293,7 @@ static struct cdma_device *new_device(struct device *dev, const struct cdma_plac
 	INIT_LIST_HEAD(&cd->running[CDMA_PREFETCH]);
 	INIT_LIST_HEAD(&cd->files);
 	INIT_LIST_HEAD(&cd->exports);
+	INIT_LIST_HEAD(&cd->exposed);
 	INIT_DELAYED_WORK(&cd->care, care);
 	cd->dev = get_device(dev);
 	cd->registers = place->registers;
@@ -317,6 +323,8 @@ static int open_engine(struct cdma_device *cd, u64 memory_bytes)
 		err = dma_set_mask_and_coherent(cd->dev, DMA_BIT_MASK(geometry->host_address_bits));
 	if (err)
 		return err;
+	/* Where a buffer is moved for the device it keeps its place in a page. */
+	dma_set_min_align_mask(cd->dev, CDMA_PAGE_BYTES - 1);
 	cd->rings = dma_alloc_coherent(cd->dev, cd->host_bytes, &cd->rings_bus, GFP_KERNEL);
 	if (!cd->rings)
 		return -ENOMEM;
@@ -341,7 +349,8 @@ static void end_engine(struct cdma_device *cd)
 		mutex_unlock(&cd->memory_lock);
 		cdma_unmap_all(cd);
 		err = stop_engine(cd);
-		cdma_end_all(cd, false);
+		cdma_end_all(cd, err);
+		cdma_close_all(cd, err);
 		/* It may still write there. */
 		if (err) {
 			dev_err(cd->dev, "the engine does not come to rest: its memory is lost\n");

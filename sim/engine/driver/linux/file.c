@@ -132,6 +132,7 @@ static void describe_engine(const struct cdma_device *cd, struct cdma_info *info
 		.crc = geometry->crc,
 		.table = geometry->table_size,
 		.lossy = geometry->lossy,
+		.direct = cdma_direct_align(cd),
 		.device_bytes = (u64)cd->device.pages << PAGE_SHIFT,
 		.host_bytes = cdma_quota(cd),
 	};

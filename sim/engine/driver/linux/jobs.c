@@ -2,11 +2,11 @@
 /*
  * Transfers from their submission to the reply.
  *
- * The engine reads and writes whole tensors at one address, and a buffer of a
- * process is scattered. So each job has a run of pages that the engine may
- * touch, and data are copied in the process: before a prefetch, and when the
- * reply of an offload is taken. The engine never touches a page of a process,
- * which may be killed at any moment.
+ * An engine without lists of pages reads and writes whole tensors at one
+ * address, and a buffer of a process is scattered. So each job has a run of
+ * pages that the engine may touch, and data are copied in the process: before a
+ * prefetch, and when the reply of an offload is taken. Buffers that the engine
+ * reaches itself are those of direct.c: their jobs have a page for the list.
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -30,7 +30,8 @@ struct cdma_job {
 	struct cdma_request request;
 	struct cdma_table table;
 	struct cdma_reply reply;
-	u64 host;	/* Its run of pages, as the engine sees it. */
+	u64 host;	/* Its run of pages, or the list of its buffer's, as the engine sees it. */
+	struct cdma_direct *direct;	/* Its buffer, or NULL if that is copied. */
 	unsigned int resets;	/* There were so many when it ended. */
 	unsigned int tries;	/* Its pages may still go away so often before it starts. */
 	bool open;		/* The engine has ended it, and may still write there. */
@@ -49,6 +50,11 @@ u64 cdma_quota(const struct cdma_device *cd)
 	return (u64)(cd->host.pages / 4) << PAGE_SHIFT;
 }
 
+static u64 run_of_job(const struct cdma_job *job)
+{
+	return job->direct ? CDMA_PAGE_BYTES : job->request.host_bytes;
+}
+
 static void *pages_of_job(const struct cdma_job *job)
 {
 	const struct cdma_device *cd = job->file->cd;
@@ -62,9 +68,11 @@ static void free_job(struct cdma_job *job)
 	struct cdma_device *cd = job->file->cd;
 	const bool open = job->open && job->resets == cd->resets;
 
-	cdma_pool_pass(&cd->host, job->host, job->request.host_bytes, open ? cd : NULL);
+	cdma_pool_pass(&cd->host, job->host, run_of_job(job), open ? cd : NULL);
 	job->file->host_bytes -= job->request.host_bytes;
 	cdma_let_go(&job->import, &job->request);
+	if (job->direct)
+		cdma_unpin(job->direct);
 	kfree(job);
 }
 
@@ -112,6 +120,10 @@ static u64 fault_of(const struct cdma_job *job, const struct cdma_result *result
 	default:
 		return CDMA_NO_FAULT;
 	}
+	if (job->direct && !device)
+		/* Nothing lies behind the last page. */
+		return result->status != CDMA_STATUS_CAPACITY ? cdma_place_in(job->direct, result->address) :
+		       request->mode == CDMA_MODE_RAW ? request->host_bytes : result->bytes_written;
 	base = device ? request->device : job->host;
 	return result->address < base ? 0 : result->address - base;
 }
@@ -143,6 +155,8 @@ static void finish(struct cdma_device *cd, unsigned int direction, const struct 
 		job->open = true;
 		cd->sick = true;
 	}
+	if (job->direct)
+		cdma_unmap(cd, job->direct, job->open);
 	job->resets = cd->resets;
 	cd->progress[direction] = jiffies;
 	trace_cdma_complete(cd->number, direction, &job->reply);
@@ -247,15 +261,29 @@ static bool is_valid(const struct cdma_request *request)
 		request->host_bytes == request->bytes);
 }
 
+/* Where the data of a job are in host memory; writes the list of them, if there is one. */
+static u64 host_of(const struct cdma_job *job, u64 *pages)
+{
+	u64 first = job->host;
+	bool more = false;
+
+	if (job->direct)
+		first = cdma_list(job->direct, pages_of_job(job), &more);
+	*pages = more ? job->host : 0;
+	return first;
+}
+
 static void describe(const struct cdma_job *job, struct cdma_transfer *transfer)
 {
 	const struct cdma_request *request = &job->request;
 	const bool offload = request->direction == CDMA_OFFLOAD;
 	const bool stream = !offload && request->mode != CDMA_MODE_RAW;
+	u64 pages;
+	const u64 host = host_of(job, &pages);
 
 	*transfer = (struct cdma_transfer){
-		.source = offload ? request->device : job->host,
-		.destination = offload ? job->host : request->device,
+		.source = offload ? request->device : host,
+		.destination = offload ? host : request->device,
 		.length = request->bytes,
 		.capacity = offload ? request->host_bytes : request->bytes,
 		.compressed_length = stream ? request->host_bytes : 0,
@@ -264,6 +292,7 @@ static void describe(const struct cdma_job *job, struct cdma_transfer *transfer)
 		.interrupt = 1,
 		.check_crc = !!(request->flags & CDMA_CHECK_CRC),
 		.crc = request->crc,
+		.pages = pages,
 	};
 }
 
@@ -367,9 +396,11 @@ static int start(struct cdma_job *job)
 		err = use_table(channel, job);
 	if (err)
 		return err;
-	if (cdma_pool_take(&cd->host, job, request->host_bytes, &job->host))
+	if (cdma_pool_take(&cd->host, job, run_of_job(job), &job->host))
 		return -EAGAIN;
-	if (request->direction == CDMA_OFFLOAD)
+	if (job->direct)
+		err = 0;
+	else if (request->direction == CDMA_OFFLOAD)
 		/* Of what others left there, nothing is given away. */
 		memset(pages_of_job(job), 0, request->host_bytes);
 	else
@@ -392,7 +423,7 @@ static int start(struct cdma_job *job)
 	return 0;
 
 give:
-	cdma_pool_pass(&cd->host, job->host, request->host_bytes, NULL);
+	cdma_pool_pass(&cd->host, job->host, run_of_job(job), NULL);
 	return err;
 }
 
@@ -446,6 +477,8 @@ static int make_job(struct cdma_file *file, const struct cdma_request *request,
 		err = -EFAULT;
 	else if (request->flags & CDMA_DMABUF)
 		err = cdma_import(&job->import, request);
+	else
+		err = cdma_pin(file->cd, request, &job->direct);
 	if (err)
 		kfree(job);
 	else
@@ -468,6 +501,7 @@ static int submit(struct cdma_file *file, struct list_head *jobs, unsigned int *
 					    &job->tries));
 	list_for_each_entry_safe(job, next, jobs, link) {
 		cdma_let_go(&job->import, &job->request);
+		cdma_drop(file->cd, job->direct);
 		kfree(job);
 		--*number;
 	}
@@ -521,7 +555,8 @@ static int end_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
 		reply->bytes_written = 0;
 		reply->fault = CDMA_NO_FAULT;
 	}
-	if (copy && job->request.direction == CDMA_OFFLOAD && copy_out(job, reply->bytes_written))
+	if (copy && !job->direct && job->request.direction == CDMA_OFFLOAD &&
+	    copy_out(job, reply->bytes_written))
 		return -EFAULT;
 	free_job(job);
 	return 0;

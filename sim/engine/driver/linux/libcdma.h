@@ -13,7 +13,9 @@
  *     cdma_prefetch(&cdma, tensor, bytes, stream, reply.bytes_written, &reply);
  *
  * cdma_submit_transfer and cdma_take_reply keep several in flight, and
- * cdma_submit_transfers and cdma_take_replies do so by fewer calls. The file
+ * cdma_submit_transfers and cdma_take_replies do so by fewer calls; a buffer
+ * stays as it is until its reply is taken. One at a multiple of info.direct
+ * bytes, such as a page, is not copied where the engine can reach it. The file
  * cdma.file is readable when there is a reply, and cdma_tell adds each to an
  * eventfd. After <linux/io_uring.h> or <liburing.h> there is cdma_prepare, too.
  *

@@ -44,6 +44,8 @@ class Info(ctypes.Structure):
                 "crc",
                 "table",
                 "lossy",
+                "direct",
+                "reserved",
             ]
         ),
         ("device_bytes", ctypes.c_uint64),
@@ -59,6 +61,8 @@ class Info(ctypes.Structure):
     crc: int
     table: int
     lossy: int
+    direct: int
+    reserved: int
     device_bytes: int
     host_bytes: int
 

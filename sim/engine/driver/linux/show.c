@@ -46,6 +46,7 @@ static const struct cdma_line facts[] = {
 	{ "crc", offsetof(struct cdma_geometry, crc) },
 	{ "lossy", offsetof(struct cdma_geometry, lossy) },
 	{ "dimensions", offsetof(struct cdma_geometry, dimensions) },
+	{ "pages", offsetof(struct cdma_geometry, pages) },
 };
 
 static ssize_t geometry_show(struct device *dev, struct device_attribute *attribute, char *text)

@@ -160,3 +160,11 @@ def test_without_memory_of_the_accelerator_it_says_so(engine: cdma.linux.Device,
 def test_a_mode_that_there_is_not_is_refused(engine: cdma.linux.Device) -> None:
     with pytest.raises(ParameterError, match="zvc"):
         engine.offload(sparse(5), mode="gzip")
+
+
+def test_buffers_begin_with_a_page(engine: cdma.linux.Device, file: LinuxFile) -> None:
+    """So that the engine may reach them itself."""
+    for size in (1, 3000):
+        engine.offload(sparse(size)).prefetch()
+    assert len(file.done) == 4
+    assert all(request.host % 4096 == 0 for request in file.done)

@@ -1,0 +1,180 @@
+/* Buffers that the engine reads and writes itself, where it takes lists of pages; elsewhere they are copied. */
+#include "trial.h"
+
+#define AREA (16 * PAGE)
+#define GUARD 0x5a
+
+/* Pages that lie anywhere, as each is touched after the one behind it. */
+static unsigned char *area(void) {
+    unsigned char *bytes = mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t page = AREA;
+    need(bytes != MAP_FAILED, "memory");
+    while (page != 0) memset(bytes + (page -= PAGE), GUARD, PAGE);
+    return bytes;
+}
+
+static int guarded(const unsigned char *bytes, size_t size) {
+    while (size != 0 && *bytes == GUARD) ++bytes, --size;
+    return size == 0;
+}
+
+static int takes_lists(void) {
+    char line[64];
+    unsigned int lists = 0;
+    FILE *file = fopen("/sys/class/misc/cdma0/geometry", "r");
+    need(file != NULL, "geometry");
+    while (fgets(line, sizeof line, file) != NULL) sscanf(line, "pages %u", &lists);
+    fclose(file);
+    return lists != 0;
+}
+
+static struct cdma_request raw(enum cdma_direction direction, uint64_t device, unsigned char *host) {
+    struct cdma_request request = request_of(direction, device, host, tensor.size);
+    request.mode = CDMA_MODE_RAW;
+    return request;
+}
+
+static int takes_well(struct cdma_user *cdma) {
+    struct cdma_reply reply;
+    return cdma_take_reply(cdma, &reply) == 0 && reply.status == CDMA_STATUS_OK;
+}
+
+/* Whether the data of an offload are in a buffer that begins so far in a page before the reply is taken; nothing is beside them. */
+static int is_there_before(struct cdma_user *cdma, uint64_t from, size_t at, int *well) {
+    unsigned char *bytes = area(), *host = bytes + at;
+    const struct cdma_request request = raw(CDMA_OFFLOAD, from, host);
+    struct pollfd file = {cdma->file, POLLIN, 0};
+    int there;
+    need(cdma_submit_transfer(cdma, &request) == 0 && poll(&file, 1, 10000) == 1, "an offload");
+    there = equal(host, tensor.bytes, tensor.size);
+    *well &= there || guarded(host, tensor.size);
+    *well &= takes_well(cdma) && equal(host, tensor.bytes, tensor.size);
+    *well &= guarded(bytes, at) && guarded(host + tensor.size, AREA - at - tensor.size);
+    munmap(bytes, AREA);
+    return there;
+}
+
+static void in_place(struct cdma_user *cdma, uint64_t from) {
+    const int direct = cdma->info.direct != 0;
+    const size_t step = direct ? cdma->info.direct : 16, places[] = {0, step, PAGE - 3 * step, PAGE - step};
+    int well = 1, there = 1, none = 0;
+    size_t k;
+    for (k = 0; k < sizeof places / sizeof *places; ++k) there &= is_there_before(cdma, from, places[k], &well) == direct;
+    for (k = 1; k < 4; ++k) none |= is_there_before(cdma, from, places[k] + step / 2, &well);
+    say(well && there, direct ? "the engine writes buffers in pages that lie anywhere, and nothing beside them"
+                              : "an engine that takes no lists writes no buffer");
+    say(well && !none, "a buffer that begins amid a beat is copied");
+}
+
+static void back(struct cdma_user *cdma) {
+    unsigned char *bytes = area(), *host = bytes + PAGE - 64;
+    const uint64_t to = place(cdma);
+    const struct cdma_request request = raw(CDMA_PREFETCH, to, host);
+    uint64_t other = place(cdma);
+    struct cdma_reply reply;
+    memcpy(host, tensor.bytes, tensor.size);
+    need(cdma_store(cdma, to, bytes, tensor.size) == 0 && cdma_store(cdma, other, bytes, tensor.size) == 0, "storing");
+    say(cdma_submit_transfer(cdma, &request) == 0 && takes_well(cdma) && holds_tensor(cdma, to),
+        "a prefetch reads a buffer of several pages");
+    memcpy(host, stream.bytes, stream.size);
+    say(cdma_prefetch(cdma, other, tensor.size, host, stream.size, &reply) == 0 && reply.status == CDMA_STATUS_OK &&
+            holds_tensor(cdma, other),
+        "a stream in several pages is expanded");
+    munmap(bytes, AREA);
+}
+
+/* Rooms of a few beats and bytes, which end before a page does, with it, and behind. */
+static void room_ends(struct cdma_user *cdma, uint64_t from) {
+    const size_t rooms[] = {16, 48, 64, 66, 80, PAGE + 64, PAGE + 66};
+    struct cdma_reply reply;
+    int well = 1;
+    size_t k;
+    for (k = 0; k < sizeof rooms / sizeof *rooms; ++k) {
+        unsigned char *bytes = area(), *host = bytes + PAGE - 64;
+        struct cdma_request request = raw(CDMA_OFFLOAD, from, host);
+        well &= cdma_offload(cdma, from, tensor.size, host, rooms[k], &reply) == 0 &&
+                reply.status == CDMA_STATUS_CAPACITY && reply.fault == reply.bytes_written && reply.fault <= rooms[k] &&
+                equal(host, stream.bytes, reply.fault) && guarded(bytes, PAGE - 64) &&
+                guarded(host + rooms[k], AREA - PAGE + 64 - rooms[k]);
+        request.host_bytes = rooms[k];
+        well &= cdma_submit_transfer(cdma, &request) == 0 && cdma_take_reply(cdma, &reply) == 0 &&
+                reply.status == CDMA_STATUS_CAPACITY && reply.fault == rooms[k];
+        munmap(bytes, AREA);
+    }
+    say(well, "an offload without room in its pages says where, and writes no byte behind it");
+}
+
+/* Pages that the engine still writes are given to nobody. */
+static void goes_away(struct cdma_user *cdma, uint64_t from) {
+    unsigned char *others[4], *bytes = area();
+    const struct cdma_request request = raw(CDMA_OFFLOAD, from, bytes);
+    int k, well = 1;
+    if (cdma->info.direct == 0) return;
+    for (k = 0; k < 8; ++k) need(cdma_submit_transfer(cdma, &request) == 0, "submitting");
+    munmap(bytes, AREA);
+    for (k = 0; k < 4; ++k) others[k] = area();
+    for (k = 0; k < 8; ++k) well &= takes_well(cdma);
+    for (k = 0; k < 4; ++k) well &= guarded(others[k], AREA), munmap(others[k], AREA);
+    say(well, "a buffer may be unmapped while the engine writes it, and its pages are nobody's until it has");
+}
+
+static void nothing(void) {}
+
+static void forks(struct cdma_user *cdma, uint64_t from) {
+    unsigned char *bytes = area();
+    const struct cdma_request request = raw(CDMA_OFFLOAD, from, bytes);
+    int well = cdma_submit_transfer(cdma, &request) == 0 && child_succeeds(nothing);
+    memset(bytes + AREA - PAGE, 1, 1);
+    say(well && takes_well(cdma) && equal(bytes, tensor.bytes, tensor.size),
+        "a process that forks meanwhile gets its data itself");
+    munmap(bytes, AREA);
+}
+
+static void read_only(struct cdma_user *cdma, uint64_t from) {
+    unsigned char *bytes = area();
+    const struct cdma_request request = raw(CDMA_OFFLOAD, from, bytes);
+    struct cdma_reply reply;
+    mprotect(bytes, AREA, PROT_READ);
+    say(cdma_submit_transfer(cdma, &request) == 0 && cdma_take_reply(cdma, &reply) == -1 && errno == EFAULT &&
+            guarded(bytes, AREA),
+        "a buffer that the process may not write is not written");
+    munmap(bytes, AREA);
+}
+
+void direct(void) {
+    struct cdma_user cdma = attach();
+    uint64_t from = place(&cdma);
+    int well = 1;
+    say((cdma.info.direct != 0) == takes_lists(), "the engine reaches buffers if it takes lists");
+    in_place(&cdma, from);
+    back(&cdma);
+    room_ends(&cdma, from);
+    goes_away(&cdma, from);
+    forks(&cdma, from);
+    read_only(&cdma, from);
+    cdma_detach(&cdma);
+    reload("direct=0");
+    cdma = attach();
+    from = place(&cdma);
+    say(cdma.info.direct == 0 && !is_there_before(&cdma, from, 0, &well) && well, "buffers are copied where one wants it");
+    cdma_detach(&cdma);
+    reload("");
+}
+
+/* The kernel's count of pages that a driver has had, or has let go. */
+static unsigned long counted(const char *what) {
+    char line[128];
+    unsigned long count = 0;
+    FILE *file = fopen("/proc/vmstat", "r");
+    need(file != NULL, "pages");
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, what, strlen(what)) == 0) sscanf(line + strlen(what), "%lu", &count);
+    }
+    fclose(file);
+    return count;
+}
+
+void pins(int some) {
+    const unsigned long had = counted("nr_foll_pin_acquired"), gone = counted("nr_foll_pin_released");
+    say(had == gone && (had != 0) == some, some ? "every page that was pinned was let go" : "no page was pinned");
+}

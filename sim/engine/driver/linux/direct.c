@@ -14,7 +14,7 @@
 
 #include "driver.h"
 
-static unsigned int direct = 4096;
+static unsigned int direct = 16384;
 module_param(direct, uint, 0444);
 MODULE_PARM_DESC(direct, "bytes of the smallest buffer that the engine reaches itself; 0 to copy all");
 

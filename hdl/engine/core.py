@@ -62,34 +62,33 @@ class EngineCore(wiring.Component):
             {
                 "offload": In(ChannelPorts(config)),
                 "prefetch": In(ChannelPorts(config)),
-                "dev_window": In(Window),
-                "host_window": In(Window),
-                "watchdog_cycles": In(32),
+                **({"dev_window": In(Window), "host_window": In(Window)} if config.windows else {}),
+                **({"watchdog_cycles": In(32)} if config.times else {}),
                 **memory_members(config),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.timebase = timebase = Timebase()
-        m.d.comb += timebase.watchdog_cycles.eq(self.watchdog_cycles)
+        if self.config.times:
+            m.submodules.timebase = timebase = Timebase()
+            m.d.comb += timebase.watchdog_cycles.eq(self.watchdog_cycles)
         m.submodules.offload = offload = Channel(self.config, compressing=True)
         m.submodules.prefetch = prefetch = Channel(self.config, compressing=False)
         connect_ports(m, offload.source, self.dev_read)
         wiring.connect(m, offload.sink, wiring.flipped(self.host_write))
         wiring.connect(m, prefetch.source, wiring.flipped(self.host_read))
         connect_ports(m, prefetch.sink, self.dev_write)
-        m.submodules.windows = windows = DrivenWindows()
-        m.d.comb += [windows.dev_window.eq(self.dev_window), windows.host_window.eq(self.host_window)]
-        wiring.connect(m, offload.windows, windows.offload)
-        wiring.connect(m, prefetch.windows, windows.prefetch)
+        if self.config.windows:
+            m.submodules.windows = windows = DrivenWindows()
+            m.d.comb += [windows.dev_window.eq(self.dev_window), windows.host_window.eq(self.host_window)]
+            wiring.connect(m, offload.windows, windows.offload)
+            wiring.connect(m, prefetch.windows, windows.prefetch)
         control = ChannelControl(self.config)
         for channel, ports in ((offload, self.offload), (prefetch, self.prefetch)):
-            m.d.comb += [
-                channel.now.eq(timebase.now),
-                channel.watchdog_tick.eq(timebase.tick),
-                ports.status.eq(channel.status),
-            ]
+            if self.config.times:
+                m.d.comb += [channel.now.eq(timebase.now), channel.watchdog_tick.eq(timebase.tick)]
+            m.d.comb += ports.status.eq(channel.status)
             control.connect(m, ports, channel)
             wiring.connect(m, wiring.flipped(ports.requests), channel.requests)
             wiring.connect(m, channel.completion, wiring.flipped(ports.completion))

@@ -99,11 +99,12 @@ def _bare_ports(config: EngineConfig) -> tuple[Port, ...]:
     # A descriptor and, in an engine with shapes, its extension.
     entries = 2 if config.dimensions else 1
     ports = [
-        Port("watchdog_cycles", "input", 32),
+        *([Port("watchdog_cycles", "input", 32)] if config.times else []),
         *(
             Port(f"{port}_window_{edge}", "input", 64)
             for port in ("dev", "host")
             for edge in ("base", "limit")
+            if config.windows
         ),
     ]
     for channel in CHANNELS:
@@ -375,8 +376,9 @@ class BareEngine(_AxiShell):
         self._reset(m)
         m.submodules.core = core = EngineCore(self.config)
         self._connect_memories(m, core)
-        m.d.comb += core.watchdog_cycles.eq(self.port("watchdog_cycles"))
-        for window in ("dev_window", "host_window"):
+        if self.config.times:
+            m.d.comb += core.watchdog_cycles.eq(self.port("watchdog_cycles"))
+        for window in ("dev_window", "host_window") if self.config.windows else ():
             for edge in ("base", "limit"):
                 m.d.comb += getattr(core, window)[edge].eq(self.port(f"{window}_{edge}"))
         takes: dict[str, Value] = {}

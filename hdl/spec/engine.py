@@ -15,7 +15,7 @@ from .format import Format
 from .pages import LEAST_PAGED_BITS, LIST_BURSTS
 from .protection import MEMORY_CODES, PROTECTIONS
 from .quantisation import NUMBERS, Quantisation
-from .records import RecordOptions
+from .records import MAX_BYTES, RecordOptions, most_bytes
 from .settings import check_settings, own_settings, setting, split_settings
 from .shape import MAX_DIMENSIONS
 from .sideband import SIDEBAND_USER_BITS, Sideband
@@ -97,6 +97,14 @@ class EngineConfig:
         docs/security.md.
     ``open_windows``
         True for windows that are open after a reset; otherwise the engine reaches nothing until software opens them.
+    ``windows``
+        Whether addresses are checked against windows; without them descriptors reach all of both memories. Off only without
+        registers.
+    ``times``
+        Whether there are watchdogs, and completions say their cycles. Off only without registers.
+    ``longest_bytes``
+        The most raw bytes of a descriptor, a power of two. Fewer take smaller counters. All that lengths can say, with
+        registers, several units or shapes.
     ``smallest_memory``
         Bits of the smallest memory: what would have fewer is flip-flops, as an ASIC has no use for a macro of a few words.
     ``quiescence``
@@ -191,6 +199,21 @@ class EngineConfig:
     )
     open_windows: bool = setting(
         False, "the engine may touch all addresses after a reset, until software closes its windows"
+    )
+    windows: bool = setting(
+        True,
+        "addresses of descriptors are checked against windows (the default); without registers it may be off",
+    )
+    times: bool = setting(
+        True,
+        "with watchdogs, and completions say their cycles (the default); without registers it may be off",
+    )
+    longest_bytes: int = setting(
+        MAX_BYTES,
+        "the most raw bytes of a descriptor; fewer only without registers",
+        allowed=tuple(1 << log2 for log2 in range(16, 33)),
+        why="a power of two, so that lengths are compared by their upper bits",
+        metavar="BYTES",
     )
     smallest_memory: int = setting(
         0,
@@ -294,6 +317,23 @@ class EngineConfig:
                 "open_windows is on without registers; it must be off, because the windows are ports that logic drives"
             )
 
+        for name, why in (("windows", "which open and close them"), ("times", "which count and watch them")):
+            if self.registers and not getattr(self, name):
+                raise ParameterError(
+                    f"{name} is off with registers; it must be on, because there are registers {why}"
+                )
+
+        for name, value in (
+            ("registers", self.registers),
+            ("units", self.units > 1),
+            ("dimensions", self.dimensions > 0),
+        ):
+            if self.longest_bytes < MAX_BYTES and value:
+                raise ParameterError(
+                    f"longest_bytes is {self.longest_bytes}, and {name} is {getattr(self, name)}; it must be {MAX_BYTES}, "
+                    "because drivers, stripes and shapes know no smaller limit"
+                )
+
         if self.coded_memories and not self.registers:
             raise ParameterError(
                 f"memories_protect is {self.memories_protect!r} without registers; it must be 'none', because a register "
@@ -393,8 +433,18 @@ class EngineConfig:
     def records(self) -> RecordOptions:
         """The options that descriptors and completions have fields of."""
         return RecordOptions(
-            crc=self.crc, lossy=self.lossy != LOSSY[0], dimensions=self.dimensions, pages=self.pages
+            crc=self.crc,
+            lossy=self.lossy != LOSSY[0],
+            dimensions=self.dimensions,
+            pages=self.pages,
+            length_bits=self.longest_bytes.bit_length(),
+            timed=self.times,
         )
+
+    @property
+    def most_bytes(self) -> int:
+        """The longest length of a descriptor, in bytes."""
+        return most_bytes(self.format.word_bits, self.longest_bytes)
 
     def settings(self) -> dict[str, Any]:
         """All parameters, those of the format and of the sideband among them, as plain values; :meth:`from_settings` reads
@@ -434,6 +484,9 @@ class EngineConfig:
                 else {}
             ),
             **({"windows": "open after a reset"} if self.open_windows else {}),
+            **({"windows": "none: all addresses are reached"} if not self.windows else {}),
+            **({"lengths": f"up to {self.longest_bytes} bytes"} if self.longest_bytes < MAX_BYTES else {}),
+            **({"times": "neither watchdogs nor cycles of completions"} if not self.times else {}),
             **(
                 {"smallest memory": f"{self.smallest_memory} bits; less is flip-flops"}
                 if self.smallest_memory

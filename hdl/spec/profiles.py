@@ -35,8 +35,12 @@ PROFILES: dict[str, Profile] = {
             "burst_beats": 16,
             "latency": 32,
             "queue": 0,
+            "windows": False,
+            "times": False,
+            "longest_bytes": 1 << 24,
         },
-        "descriptors and completions as streams, no rings, no counters, two bursts in flight, small codecs",
+        "descriptors of 16 MiB at most and completions as streams, two bursts in flight, small codecs; no rings, counters, "
+        "windows, watchdogs",
     ),
     "default": Profile({}, "rings, registers, counters, interrupt"),
     "full": Profile(

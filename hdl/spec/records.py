@@ -39,9 +39,9 @@ MAX_BYTES = 1 << 32
 LENGTH_BITS = 33
 
 
-def most_bytes(word_bits: int) -> int:
+def most_bytes(word_bits: int, longest: int = MAX_BYTES) -> int:
     """The longest length, in bytes: the codec counts words with 32 bits, so 2**32 words of a byte are one too many."""
-    return min(MAX_BYTES, ((1 << 32) - 1) * word_bits // 8)
+    return min(longest, ((1 << 32) - 1) * word_bits // 8)
 
 
 #: Bits of the step: those of the largest exponent that a number stores.
@@ -145,12 +145,15 @@ class RecordField:
 @dataclass(frozen=True)
 class RecordOptions:
     """The options of an engine that have fields of their own: a ``crc``, a ``lossy`` stage, the ``dimensions`` of shapes,
-    ``pages`` of host memory. Without an option its fields are reserved."""
+    ``pages`` of host memory. Without an option its fields are reserved. Numbers of bytes have ``length_bits``; completions
+    that are not ``timed`` have no cycles, but 0."""
 
     crc: bool = False
     lossy: bool = False
     dimensions: int = 0
     pages: bool = False
+    length_bits: int = LENGTH_BITS
+    timed: bool = True
 
 
 def _record(*fields: tuple[str, int, str]) -> tuple[RecordField, ...]:

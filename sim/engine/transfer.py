@@ -12,7 +12,7 @@ import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.pages import MOST_PAGED, PAGE_BYTES
-from cdma.hdl.spec.records import DESCRIPTOR, LENGTH_BITS, Mode, Status, most_bytes
+from cdma.hdl.spec.records import DESCRIPTOR, Mode, Status
 from cdma.hdl.spec.shape import MAX_DIMENSIONS, Shape
 from cdma.hdl.spec.shape_record import shape_from
 from cdma.hdl.spec.stream_format import StreamFormat
@@ -41,9 +41,6 @@ _STREAM_STATUS = {
     CODE: Status.STREAM_CODE,
     PADDING: Status.STREAM_PADDING,
 }
-
-#: The largest number that a channel counts bytes with. A larger capacity is as good as this one.
-_MOST_BYTES = (1 << LENGTH_BITS) - 1
 
 
 @dataclass(frozen=True)
@@ -124,7 +121,7 @@ class TransferRules:
         if paged and self._host_bytes(descriptor) > MOST_PAGED:
             return Outcome(Status.LENGTH)
         start = {name: descriptor[name] for name in ("source", "destination")}
-        size = {"source": self.bytes_read(descriptor), "destination": min(capacity, _MOST_BYTES)}
+        size = {"source": self.bytes_read(descriptor), "destination": min(capacity, self._greatest)}
         if extension is not None:
             shape = self.shape(extension)
             options = {"align": self.config.align("dev"), "dimensions": MAX_DIMENSIONS}
@@ -213,6 +210,11 @@ class TransferRules:
             return True
         return any(descriptor[field.name] for field in DESCRIPTOR if field.reserved)
 
+    @property
+    def _greatest(self) -> int:
+        """The largest number that a channel counts bytes with. A larger capacity is as good as this one."""
+        return (1 << self.config.records.length_bits) - 1
+
     def _length_bits(self, descriptor: Mapping[str, int]) -> int:
         """Bits of what a length counts: numbers with a step, otherwise words."""
         form = self.config.quantisation
@@ -231,14 +233,14 @@ class TransferRules:
         reads_compressed = self._reads_compressed(descriptor)
         if not length or (reads_compressed and not compressed_length):
             return Status.ZERO_LENGTH
-        if length * 8 % self._length_bits(descriptor) or length > most_bytes(form.word_bits):
+        if length * 8 % self._length_bits(descriptor) or length > self.config.most_bytes:
             return Status.LENGTH
         if not reads_compressed:
             return Status.LENGTH if compressed_length else None
         integers_bytes = -(-self.words(descriptor) * form.word_bits // 8)
         if not self._decompresses(descriptor) and compressed_length != integers_bytes:
             return Status.LENGTH
-        if compressed_length * 8 % form.moved_bits or compressed_length > _MOST_BYTES:
+        if compressed_length * 8 % form.moved_bits or compressed_length > self._greatest:
             return Status.LENGTH
         return None
 

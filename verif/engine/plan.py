@@ -76,6 +76,21 @@ def _closed(design: Design) -> bool:
     return bool(design.config.registers and not design.config.open_windows)
 
 
+def _with_watched_units(design: Design) -> bool:
+    """with several units, and watchdogs"""
+    return _with_units(design) and _timed(design)
+
+
+def _windowed(design: Design) -> bool:
+    """with windows"""
+    return bool(design.config.windows)
+
+
+def _timed(design: Design) -> bool:
+    """with watchdogs"""
+    return bool(design.config.times)
+
+
 def _three_at_once(design: Design) -> bool:
     """with streams, or with rings of four entries or more"""
     return not design.config.registers or design.config.ring_entries >= 4
@@ -131,6 +146,7 @@ _CHANNELS = (
         "windows",
         "source and destination on both sides of each edge of their windows",
         "those outside are refused, and nothing moves",
+        _windowed,
     ),
     TestPoint(
         "bus_errors",
@@ -195,6 +211,7 @@ _CHANNELS = (
         "watchdog",
         "a memory that falls silent, each of the two in each direction",
         "WATCHDOG with an address in time, the channel is stuck until the memory answers",
+        _timed,
     ),
     TestPoint(
         "uneven",
@@ -207,7 +224,7 @@ _CHANNELS = (
         "silent_unit",
         "a device port that alone falls silent",
         "WATCHDOG with an address in one of its stripes, then all goes on",
-        _with_units,
+        _with_watched_units,
     ),
     TestPoint(
         "shape_refusals",

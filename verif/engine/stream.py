@@ -160,8 +160,9 @@ class StreamBench(EngineBench):
 
     def connect(self) -> None:
         dut = self.dut
-        dut.watchdog_cycles.value = 0
-        for port in ("dev", "host"):
+        if self.config.times:
+            dut.watchdog_cycles.value = 0
+        for port in ("dev", "host") if self.config.windows else ():
             getattr(dut, f"{port}_window_base").value = 0
             getattr(dut, f"{port}_window_limit").value = (1 << 64) - 1
         for name, stream in self.streams.items():

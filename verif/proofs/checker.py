@@ -8,8 +8,9 @@ from amaranth.hdl import Assert, C, Cat, Cover, Module, Mux, Signal, Value
 
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.engine.channel.checker import Checker
-from cdma.hdl.engine.channel.slots import ADDRESS_BYTES, LENGTH_BYTES
-from cdma.hdl.spec.records import LENGTH_BITS, MAX_BYTES, NO_OPTIONS, Mode, Status, descriptor_fields
+from cdma.hdl.engine.channel.slots import ADDRESS_BYTES, length_bytes
+from cdma.hdl.engine.control.interfaces import Window
+from cdma.hdl.spec.records import NO_OPTIONS, Mode, RecordOptions, Status, descriptor_fields, most_bytes
 
 from .bench import Bench, fixed, free, last_cycle, obey, started
 from .design import engine_with
@@ -71,7 +72,7 @@ class _Verdict(NamedTuple):
 
 
 class Deciding(Bench):
-    """One check of any descriptor with any windows, after a flush in any state.
+    """One check of any descriptor with any windows, or without, after a flush in any state.
 
     A flush leaves the checker at rest, whatever its data registers have. By :class:`Resting` every check begins so and ends
     within the depth of the proof, so what holds of one holds of all.
@@ -87,7 +88,10 @@ class Deciding(Bench):
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.checker
-        read_window, write_window = any_windows(m, dut.windows, compressing=dut.compressing)
+        everything = Signal(Window, init={"base": 0, "limit": -1})
+        read_window, write_window = everything, everything
+        if dut.windowed:
+            read_window, write_window = any_windows(m, dut.windows, compressing=dut.compressing)
         m.d.comb += [
             dut.requests.valid.eq(1),
             Value.cast(dut.requests.payload).eq(fixed(m, "request", len(Value.cast(dut.requests.payload)))),
@@ -106,6 +110,7 @@ class Deciding(Bench):
         raw = descriptor.mode == Mode.RAW
         compressed = C(0) if dut.compressing else ~raw
         length, of_stream = descriptor.length, descriptor.compressed_length
+        bits = dut.options.length_bits
         word, stream_word = 1 << dut.word_log2, 1 << dut.read.word_log2
         count = Signal(64, name="count")
         status = Signal(8, name="status")
@@ -116,8 +121,8 @@ class Deciding(Bench):
         wrong_source = descriptor.source % (1 << dut.read.align_log2) != 0
         wrong_destination = descriptor.destination % (1 << dut.write.align_log2) != 0
         # No packet has more bytes than this, so a capacity counts as no more.
-        room = Mux(descriptor.capacity >> LENGTH_BITS != 0, (1 << LENGTH_BITS) - 1, descriptor.capacity)
-        too_long = length > (MAX_BYTES if word > 1 else MAX_BYTES - 1)
+        room = Mux(descriptor.capacity >> bits != 0, (1 << bits) - 1, descriptor.capacity)
+        too_long = length > most_bytes(8 * word, 1 << bits - 1)
         fits_not = length > descriptor.capacity
         if dut.compressing:
             fits_not &= raw
@@ -126,7 +131,7 @@ class Deciding(Bench):
             ((length == 0) | (compressed & (of_stream == 0)), Status.ZERO_LENGTH, 0),
             ((length % word != 0) | too_long, Status.LENGTH, 0),
             (
-                compressed & ((of_stream % stream_word != 0) | (of_stream >> LENGTH_BITS != 0)),
+                compressed & ((of_stream % stream_word != 0) | (of_stream >> bits != 0)),
                 Status.LENGTH,
                 0,
             ),
@@ -187,11 +192,11 @@ class Deciding(Bench):
             ),
             Assert(~accepted | (stored["source", "first"] == descriptor.source)),
             Assert(~accepted | (stored["source", "last"] == descriptor.source + count - 1)),
-            Assert(~accepted | (stored["source", "count"][: 8 * LENGTH_BYTES] == count)),
+            Assert(~accepted | (stored["source", "count"][: 8 * length_bytes(dut.options)] == count)),
             Assert(~accepted | (stored["destination", "first"] == descriptor.destination)),
             Assert(~accepted | (stored["destination", "last"] == descriptor.destination + room - 1)),
             *(Cover(judged & (status == found)) for found in _STATUSES),
-            Cover(accepted & (descriptor.capacity >> LENGTH_BITS != 0)),
+            Cover(accepted & (descriptor.capacity >> dut.options.length_bits != 0)),
         ]
 
 
@@ -235,7 +240,14 @@ def _resting() -> Proof:
     )
 
 
-def _deciding(config: str, *, compressing: bool, address_bits: int) -> Proof:
+def _deciding(
+    config: str,
+    *,
+    compressing: bool,
+    address_bits: int,
+    windowed: bool = True,
+    options: RecordOptions = NO_OPTIONS,
+) -> Proof:
     shape = _shape(address_bits)
     return Proof(
         name="checker_decides",
@@ -244,7 +256,9 @@ def _deciding(config: str, *, compressing: bool, address_bits: int) -> Proof:
         " name; or the commands cover exactly its source, and its destination up to its capacity",
         blocks=(Checker,),
         built_so=engine_with(realign=True, units=True),
-        bench=lambda: Deciding(Checker(shape, shape, 8, compressing=compressing)),
+        bench=lambda: Deciding(
+            Checker(shape, shape, 8, compressing=compressing, windowed=windowed, options=options)
+        ),
         method="bmc",
         depth=_OBJECTED + 5,
         cover=_OBJECTED + 5,
@@ -256,4 +270,11 @@ PROOFS = [
     _resting(),
     _deciding("offload, 40 bits of address", compressing=True, address_bits=40),
     _deciding("prefetch, 64 bits of address", compressing=False, address_bits=64),
+    _deciding(
+        "offload, 40 bits of address, no windows, 64 KiB at most",
+        compressing=True,
+        address_bits=40,
+        windowed=False,
+        options=RecordOptions(length_bits=17),
+    ),
 ]

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import C, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -43,6 +43,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             pipelined=config.pipelined,
             rows=config.pages if port == "host" else config.dimensions > 0,
             limited=port == "host" and config.pages,
+            span_bits=config.records.length_bits + 1,
         )
 
     read, write = ("dev", "host") if compressing else ("host", "dev")
@@ -136,7 +137,7 @@ class Channel(wiring.Component):
                 "source": port_members(source, config.units if compressing else 1),
                 "sink": port_members(sink, 1 if compressing else config.units),
                 **ChannelControl(config).flip().members,
-                "windows": Out(WindowPort()),
+                **({"windows": Out(WindowPort())} if config.windows else {}),
                 **(
                     {
                         "lists": Out(ReadPort(config.host_data_bits, config.host_address_bits)),
@@ -145,8 +146,7 @@ class Channel(wiring.Component):
                     if config.pages
                     else {}
                 ),
-                "now": In(32),
-                "watchdog_tick": In(1),
+                **({"now": In(32), "watchdog_tick": In(1)} if config.times else {}),
                 "halt": In(1),
                 "stop": In(1),
                 "stopped": Out(1),
@@ -174,6 +174,7 @@ class Channel(wiring.Component):
                 pipelined=config.pipelined,
                 options=config.records,
                 quantisation=config.quantisation,
+                windowed=config.windows,
             ),
             slots=Slots(
                 *addresses,
@@ -202,9 +203,7 @@ class Channel(wiring.Component):
         m.submodules.completer = parts.completer
         self._connect_streams(m, parts)
 
-        m.submodules.read_watchdog = read_watchdog = Watchdog()
-        m.submodules.write_watchdog = write_watchdog = Watchdog()
-        self._watch(m, parts.path, read_watchdog, write_watchdog)
+        silent = self._watch(m, parts.path) if config.times else (C(0), C(0))
         state = _State(
             halted=Signal(name="halted"),
             timeout=Signal(name="timeout"),
@@ -214,8 +213,8 @@ class Channel(wiring.Component):
         )
         quiet = Signal()
         with m.If(state.fired & ~state.timeout):
-            m.d.sync += [state.timeout.eq(1), state.at_write.eq(~read_watchdog.fired)]
-        fired = read_watchdog.fired | write_watchdog.fired
+            m.d.sync += [state.timeout.eq(1), state.at_write.eq(~silent[0])]
+        fired = silent[0] | silent[1]
         m.d.comb += [
             state.fired.eq(fired | self.lost | parts.slots.lost if config.coded_memories else fired),
             quiet.eq(parts.path.read_idle & parts.path.write_idle),
@@ -252,7 +251,8 @@ class Channel(wiring.Component):
             wiring.connect(m, wiring.flipped(self.requests), checker.requests)
         else:
             self._connect_shapes(m, measure, checker, path)
-        wiring.connect(m, checker.windows, wiring.flipped(self.windows))
+        if self.config.windows:
+            wiring.connect(m, checker.windows, wiring.flipped(self.windows))
         wiring.connect(m, checker.slot, slots.input)
         wiring.connect(m, slots.read, path.read)
         wiring.connect(m, slots.route, path.route)
@@ -299,8 +299,10 @@ class Channel(wiring.Component):
                 ~checker.slot.route.raw & ~checker.slot.route.zeros & ~checker.slot.fields.lossy
             )
 
-    def _watch(self, m: Module, path: DataPath, read: Watchdog, write: Watchdog) -> None:
-        """One watchdog for each port."""
+    def _watch(self, m: Module, path: DataPath) -> tuple[Value, Value]:
+        """One watchdog for each port; whether that which is read is silent, and that which is written."""
+        m.submodules.read_watchdog = read = Watchdog()
+        m.submodules.write_watchdog = write = Watchdog()
         m.d.comb += [
             read.tick.eq(self.watchdog_tick),
             read.waiting.eq(~path.read_idle),
@@ -309,6 +311,7 @@ class Channel(wiring.Component):
             write.waiting.eq(~path.write_idle),
             write.progress.eq(path.write_progress),
         ]
+        return read.fired, write.fired
 
     def _connect_parts(self, m: Module, parts: _Parts, state: _State) -> None:
         """What the parts report to each other beside the streams."""
@@ -317,8 +320,6 @@ class Channel(wiring.Component):
             path.values.eq(self.values),
             path.mark.eq(state.fired),
             path.ahead.eq(slots.ahead),
-            slots.now.eq(self.now),
-            slots.stamp.eq(completer.stamp),
             slots.result.eq(completer.result),
             slots.result_place.eq(completer.result_place),
             slots.at_stages.eq(completer.late),
@@ -329,6 +330,8 @@ class Channel(wiring.Component):
             self.completion_words.eq(completer.words),
             self.completion_coded.eq(completer.coded),
         ]
+        if self.config.times:
+            m.d.comb += [slots.now.eq(self.now), slots.stamp.eq(completer.stamp)]
         # On an FPGA, outcomes go through registers on their way to the slots.
         domain = m.d.sync if self.config.pipelined else m.d.comb
         domain += slots.overflow.eq(path.overflow)

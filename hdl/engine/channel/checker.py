@@ -14,7 +14,6 @@ from cdma.hdl.engine.shapes.layout import Measured
 from cdma.hdl.spec.pages import MOST_PAGED, PAGE_LOG2
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.records import (
-    LENGTH_BITS,
     NO_OPTIONS,
     Mode,
     RecordOptions,
@@ -116,9 +115,11 @@ class Checker(wiring.Component):
     ``pipelined``
         The steps and what is selected go through registers, for an FPGA. A check takes as long without them.
     ``options``
-        What descriptors may have: a CRC that is to be checked, a step.
+        What descriptors may have: a CRC that is to be checked, a step; and the bits of a length.
     ``quantisation``
         What is done to numbers where there is a step.
+    ``windowed``
+        Addresses are checked against windows. Without, those alone are outside that the port does not have.
     ``run``
         Lets a request begin. One that has begun is finished even if it falls.
     ``flush``
@@ -139,8 +140,10 @@ class Checker(wiring.Component):
         pipelined: bool = False,
         options: RecordOptions = NO_OPTIONS,
         quantisation: Quantisation | None = None,
+        windowed: bool = True,
     ) -> None:
         self.pipelined = pipelined
+        self.windowed = windowed
         self.options = options
         self.quantisation = quantisation
         self.read = read
@@ -153,7 +156,7 @@ class Checker(wiring.Component):
             {
                 "requests": In(stream.Signature(Request(options))),
                 "slot": Out(SlotPort(options)),
-                "windows": Out(WindowPort()),
+                **({"windows": Out(WindowPort())} if windowed else {}),
                 "run": In(1),
                 "flush": In(1),
                 "busy": Out(1),
@@ -308,30 +311,36 @@ class Checker(wiring.Component):
         length = Signal(8, name="byte_of_length")
         capacity = Signal(8, name="byte_of_capacity")
         m.d.comb += [
-            length.eq(_byte(descriptor.length[:LENGTH_BITS], steps.place)),
-            capacity.eq(_byte(descriptor.capacity[:LENGTH_BITS], steps.place)),
+            length.eq(_byte(descriptor.length[: self.options.length_bits], steps.place)),
+            capacity.eq(_byte(descriptor.capacity[: self.options.length_bits], steps.place)),
         ]
         selected = self._follow(m, steps, "selected" if self.pipelined else "adding")
         adding = self._follow(m, selected, "adding") if self.pipelined else selected
         # A capacity that no packet can fill counts as the most that a packet can.
-        unfillable = self._register(m, "unfillable", descriptor.capacity[LENGTH_BITS:].any())
+        unfillable = self._register(m, "unfillable", descriptor.capacity[self.options.length_bits :].any())
         short = self._compare_length(m, selected if self.pipelined else steps, length, capacity, unfillable)
         first, count = self._select(m, steps, about, length, capacity, unfillable)
         total = self._add(m, selected, adding, first, count)
-        # The base of a window is compared with the address itself.
+        below: Value = C(0)
+        if self.windowed:
+            below = self._compare_first(m, selected.place, adding.place[0], total.first)
+        outside_source, outside_destination = self._compare_last(m, adding, total, below)
+        if self.windowed:
+            # A half of a window is asked for a cycle ahead.
+            m.d.comb += [
+                self.windows.at.high.eq(steps.place[REGISTER_BYTES:].any()),
+                self.windows.at.write.eq(~steps.source),
+            ]
+        return _Findings(short, outside_source, outside_destination)
+
+    def _compare_first(self, m: Module, place: Value, lowest: Value, first: Signal) -> Signal:
+        """Compares the address itself with the window's base."""
         below = Signal()
         under = Signal(9)
-        base = self._register(m, "base", self._window_byte(self.windows.base, selected.place))
-        m.d.comb += under.eq(total.first - base - (below & ~adding.place[0]))
+        base = self._register(m, "base", self._window_byte(self.windows.base, place))
+        m.d.comb += under.eq(first - base - (below & ~lowest))
         m.d.sync += below.eq(under[-1])
-        outside_source, outside_destination = self._compare_last(m, adding, total, below)
-
-        # A half of a window is asked for a cycle ahead.
-        m.d.comb += [
-            self.windows.at.high.eq(steps.place[REGISTER_BYTES:].any()),
-            self.windows.at.write.eq(~steps.source),
-        ]
-        return _Findings(short, outside_source, outside_destination)
+        return below
 
     def _follow(self, m: Module, steps: _Steps, name: str) -> _Steps:
         """The steps a cycle later."""
@@ -387,8 +396,8 @@ class Checker(wiring.Component):
             steps.objection,
             steps.place,
         )
-        compressed = _byte(descriptor.compressed_length[:LENGTH_BITS], place)
-        most = _byte(unfillable.replicate(LENGTH_BITS), place)
+        compressed = _byte(descriptor.compressed_length[: self.options.length_bits], place)
+        most = _byte(unfillable.replicate(self.options.length_bits), place)
         compressed_counts: Value | int = 0
         if not self.compressing:
             compressed_counts = descriptor.mode != Mode.RAW
@@ -458,15 +467,16 @@ class Checker(wiring.Component):
         m.d.sync += carry.eq(total[-1])
         return _Sum(first, last, carry)
 
-    def _compare_last(self, m: Module, steps: _Steps, total: _Sum, below: Signal) -> tuple[Signal, Signal]:
+    def _compare_last(self, m: Module, steps: _Steps, total: _Sum, below: Value) -> tuple[Signal, Signal]:
         """Compares the sum with the window's limit, a cycle after it is formed."""
         late_place = self._place_before(m, steps, "compared")
         late_source = Signal()
         late_destination = Signal()
         late_last = Signal(8, reset_less=True)
-        limit = self._register(
-            m, "limit", self._window_byte(self.windows.limit, steps.place if self.pipelined else late_place)
-        )
+        limit: Value = C(0)
+        if self.windowed:
+            place = steps.place if self.pipelined else late_place
+            limit = self._register(m, "limit", self._window_byte(self.windows.limit, place))
         over = Signal(9)
         above = Signal()
         beyond = Signal()
@@ -492,9 +502,10 @@ class Checker(wiring.Component):
             with m.If(late):
                 exceeds = (beyond & ~late_place[0]) | (late_last & ~reachable).any()
                 m.d.comb += unreachable.eq(exceeds)
-        m.d.comb += over.eq(limit - late_last - (above & ~late_place[0]))
-
-        m.d.sync += [above.eq(over[-1]), beyond.eq(unreachable)]
+        if self.windowed:
+            m.d.comb += over.eq(limit - late_last - (above & ~late_place[0]))
+            m.d.sync += above.eq(over[-1])
+        m.d.sync += beyond.eq(unreachable)
         outside_source = Signal()
         outside_destination = Signal()
         with m.If(late_place[-1]):
@@ -554,20 +565,22 @@ class Checker(wiring.Component):
     def _wrong_lengths(self, descriptor: data.View) -> tuple[Value, Value]:
         """Whether the length is wrong, and the compressed one where it is needed."""
         length, compressed = descriptor.length, descriptor.compressed_length
-        length_wrong = length[: max(0, self.word_log2)].any() | (length > most_bytes(self.word_bits))
-        compressed_wrong = compressed[: self.read.word_log2].any() | compressed[LENGTH_BITS:].any()
+        bits = self.options.length_bits
+        most = most_bytes(self.word_bits, 1 << bits - 1)
+        length_wrong = length[: max(0, self.word_log2)].any() | (length > most)
+        compressed_wrong = compressed[: self.read.word_log2].any() | compressed[bits:].any()
         if self.quantisation is not None:
             number_log2 = _number_log2(self.quantisation)
             length_wrong |= self._lossy() & length[:number_log2].any()
             # Integers that pass around the codec are as many as the numbers.
-            integers = length[: LENGTH_BITS + 1] >> (number_log2 - self.word_log2)
+            integers = length[: bits + 1] >> (number_log2 - self.word_log2)
             around = self._lossy() & (descriptor.mode == Mode.RAW)
             if self.word_log2 < 0:
                 # Two are in a byte, and a zero may fill the last one.
-                fits = _is_sum(compressed[:LENGTH_BITS], integers, length[number_log2])
+                fits = _is_sum(compressed[:bits], integers, length[number_log2])
                 compressed_wrong |= around & ~fits
             else:
-                compressed_wrong |= around & (compressed[:LENGTH_BITS] != integers)
+                compressed_wrong |= around & (compressed[:bits] != integers)
         return length_wrong, compressed_wrong
 
     def _judge(self, m: Module, about: _About, facts: _Facts, findings: _Findings) -> Signal:

@@ -15,7 +15,7 @@ from cdma.hdl.lossy.range_report import OutOfRange
 from cdma.hdl.spec.records import NO_OPTIONS, RecordOptions, Status
 
 from .descriptor import Completion, StatusShape
-from .slots import CYCLES_BYTES, LENGTH_BYTES, Ticket
+from .slots import CYCLES_BYTES, Ticket, length_bytes, result_bytes
 
 __all__ = ["Completer"]
 
@@ -61,7 +61,8 @@ class Completer(wiring.Component):
     ``pipelined``
         What is subtracted goes through registers, for an FPGA. A completion takes as long without them.
     ``options``
-        What completions have: there is a CRC of the data of each descriptor that was started.
+        What completions have: there is a CRC of the data of each descriptor that was started. Unless they are ``timed``,
+        their cycles are 0, and a completion is shown four cycles earlier.
     ``ranged``
         There is a report of the numbers of each descriptor that was started and has a step.
     ``coded_memories``
@@ -110,6 +111,7 @@ class Completer(wiring.Component):
         coded_memories: bool = False,
     ) -> None:
         self.padded = padded
+        self.options = options
         self.coded_memories = coded_memories
         self.pipelined = pipelined
         self.summed = options.crc
@@ -125,9 +127,9 @@ class Completer(wiring.Component):
                 "interrupt": Out(1),
                 "words": Out(32),
                 "coded": Out(1),
-                "stamp": Out(1),
+                **({"stamp": Out(1)} if options.timed else {}),
                 "result": Out(8),
-                "result_place": Out(LENGTH_BYTES + CYCLES_BYTES),
+                "result_place": Out(result_bytes(options)),
                 "drop": In(1),
                 "hold": In(1),
                 **({"lost": In(1)} if coded_memories else {}),
@@ -227,7 +229,7 @@ class Completer(wiring.Component):
     def _sequence(self, m: Module, complete: Signal, kind: _Kind) -> Signal:
         """Goes through the steps of a completion: the bytes of two numbers, of which the time, noted at the beginning,
         is the second; the last byte is read back; the completion is shown. Gives the byte, one bit each."""
-        places = Signal(LENGTH_BYTES + CYCLES_BYTES)
+        places = Signal(result_bytes(self.options))
         # The last byte is subtracted, and the ticket has it three cycles after it is written at the latest.
         passing = Signal(4 if self.coded_memories else 2)
         written = Signal()
@@ -240,7 +242,6 @@ class Completer(wiring.Component):
                 & (self.drop | (complete & ~self.hold))
                 & ~(places.any() | passing.any() | written | self.completion.valid | accepted)
             ),
-            self.stamp.eq(begin),
             self.taken.eq(written),
             self.tickets.ready.eq(accepted),
         ]
@@ -251,6 +252,8 @@ class Completer(wiring.Component):
             self.completion.valid.eq(written | (self.completion.valid & ~self.completion.ready)),
             passing.eq(Cat(places[-1], passing)),
         ]
+        if self.options.timed:
+            m.d.comb += self.stamp.eq(begin)
         with m.If(begin):
             m.d.sync += [
                 kind.dropped.eq(self.drop),
@@ -261,10 +264,10 @@ class Completer(wiring.Component):
     def _subtract(self, m: Module, places: Signal, moved: Signal) -> None:
         """A byte per cycle: where the packet ended less where it began, and the time likewise."""
         ticket = self.tickets.payload
-        numbers = (
-            (ticket.write_end, ticket.destination, LENGTH_BYTES),
-            (ticket.finish, ticket.start, CYCLES_BYTES),
-        )
+        lengths = length_bytes(self.options)
+        numbers = [(ticket.write_end, ticket.destination, lengths)]
+        if self.options.timed:
+            numbers.append((ticket.finish, ticket.start, CYCLES_BYTES))
         # On an FPGA selecting and subtracting take a cycle each.
         domain = m.d.sync if self.pipelined else m.d.comb
         minuend = Signal(8)
@@ -284,11 +287,11 @@ class Completer(wiring.Component):
             places = following
         m.d.comb += [
             difference.eq(minuend - subtrahend - borrow),
-            self.result.eq(Mux(moved | places[LENGTH_BYTES:].any(), difference, 0)),
+            self.result.eq(Mux(moved | places[lengths:].any(), difference, 0)),
             self.result_place.eq(places),
         ]
         # Each number begins without a borrow, although the one before may leave one after its last byte.
-        m.d.sync += borrow.eq(difference[-1] & ~places[LENGTH_BYTES - 1] & ~places[-1])
+        m.d.sync += borrow.eq(difference[-1] & ~places[lengths - 1] & ~places[-1])
 
     def _judge(self, m: Module, status: Signal, from_read: Signal, from_write: Signal) -> None:
         """For a descriptor that was started and not dropped."""

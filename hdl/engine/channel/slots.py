@@ -16,16 +16,34 @@ from cdma.hdl.blocks.coded_memory import MemoryCoding
 from cdma.hdl.blocks.crc32c import CRC_BITS
 from cdma.hdl.engine.path.codec_switch import Route
 from cdma.hdl.spec.pages import PAGE_LOG2
-from cdma.hdl.spec.records import LENGTH_BITS, NO_OPTIONS, STEP_BITS, RecordOptions
+from cdma.hdl.spec.records import NO_OPTIONS, STEP_BITS, RecordOptions
 
 from .descriptor import StatusShape
 
-__all__ = ["ADDRESS_BYTES", "CYCLES_BYTES", "LENGTH_BYTES", "SlotPort", "Slots", "Ticket", "TicketFields"]
+__all__ = [
+    "ADDRESS_BYTES",
+    "CYCLES_BYTES",
+    "SlotPort",
+    "Slots",
+    "Ticket",
+    "TicketFields",
+    "length_bytes",
+    "result_bytes",
+]
 
 #: Bytes of what is written a byte at a time.
 ADDRESS_BYTES = 8
 CYCLES_BYTES = 4
-LENGTH_BYTES = -(-SPAN_BITS // 8)
+
+
+def length_bytes(options: RecordOptions) -> int:
+    """Bytes of the part of an address that tells all bytes of a packet apart."""
+    return -(-(options.length_bits + 1) // 8)
+
+
+def result_bytes(options: RecordOptions) -> int:
+    """Bytes that the completer writes into a ticket: the number of those that were written, and the cycles, if there are."""
+    return length_bytes(options) + (CYCLES_BYTES if options.timed else 0)
 
 
 class TicketFields(data.StructLayout):
@@ -65,16 +83,16 @@ class Ticket(data.StructLayout):
                 "started": 1,
                 "start": 8 * CYCLES_BYTES,
                 "objection": 8 * ADDRESS_BYTES,
-                "bytes": LENGTH_BITS,
-                "destination": SPAN_BITS,
+                "bytes": options.length_bits,
+                "destination": options.length_bits + 1,
                 "read_resp": Response,
                 "read_address": read_address_bits,
                 "write_resp": Response,
                 "write_address": write_address_bits,
                 "overflow": 1,
-                "write_end": SPAN_BITS,
+                "write_end": options.length_bits + 1,
                 "finish": 8 * CYCLES_BYTES,
-                "written": LENGTH_BITS,
+                "written": options.length_bits,
                 "cycles": 8 * CYCLES_BYTES,
             }
         )
@@ -206,7 +224,8 @@ class Slots(wiring.Component):
     ``compressing``
         Device memory is read, and not written: its commands have the flags of shapes, the others lists of pages.
     ``options``
-        Tickets have what these need, and with a lossy stage there is its command, ``step``.
+        Tickets have what these need, and with a lossy stage there is its command, ``step``. Unless they are ``timed``, there
+        are no ``now`` and ``stamp``, and ``start``, ``finish`` and ``cycles`` of tickets are 0.
 
     ``read``, ``step``, ``route``, ``write``
         The commands of the stages.
@@ -253,6 +272,7 @@ class Slots(wiring.Component):
         self.read_address_bits = read_address_bits
         self.write_address_bits = write_address_bits
         self.depth = depth
+        self.options = options
         self.pipelined = pipelined
         self.end_when_done = end_when_done
         self.lossy = options.lossy
@@ -279,10 +299,9 @@ class Slots(wiring.Component):
                 "overflow": In(1),
                 "tickets": Out(stream.Signature(Ticket(read_address_bits, write_address_bits, options))),
                 "reported": Out(1),
-                "now": In(32),
-                "stamp": In(1),
+                **({"now": In(32), "stamp": In(1)} if options.timed else {}),
                 "result": In(8),
-                "result_place": In(LENGTH_BYTES + CYCLES_BYTES),
+                "result_place": In(result_bytes(options)),
                 "at_stages": In(1),
                 **({"lost": Out(1)} if coded_memories else {}),
                 "empty": Out(1),
@@ -437,10 +456,11 @@ class Slots(wiring.Component):
         """What the ticket has from the checker."""
         ticket = self.tickets.payload
         head, read_at = counts.head, counts.front.next
+        lengths = length_bytes(self.options)
         for name, value, enable, count in (
             ("objection", checked.last, checked.objection, ADDRESS_BYTES),
-            ("bytes", checked.moved if self.shapes else checked.count, checked.source, LENGTH_BYTES),
-            ("destination", checked.first, checked.destination, LENGTH_BYTES),
+            ("bytes", checked.moved if self.shapes else checked.count, checked.source, lengths),
+            ("destination", checked.first, checked.destination, lengths),
         ):
             places = Mux(enable, checked.place[:count], 0)
             if name == "destination" and self.counted:
@@ -448,12 +468,11 @@ class Slots(wiring.Component):
             given = self._keep_address if name == "objection" else self._keep
             m.d.comb += ticket[name].eq(given(m, name, head, read_at, value.replicate(count), places))
         fields = Cat(checked.fields, checked.starts)
-        m.d.comb += [
-            Cat(ticket.fields, ticket.started).eq(
-                self._keep(m, "fields", head, read_at, fields, checked.push)
-            ),
-            ticket.start.eq(self._keep(m, "start", head, read_at, self.now, checked.begin)),
-        ]
+        m.d.comb += Cat(ticket.fields, ticket.started).eq(
+            self._keep(m, "fields", head, read_at, fields, checked.push)
+        )
+        if self.options.timed:
+            m.d.comb += ticket.start.eq(self._keep(m, "start", head, read_at, self.now, checked.begin))
 
     def _keep_outcomes(self, m: Module, counts: _Counts, write: _Walk) -> None:
         """What the ticket has from the stages."""
@@ -476,7 +495,9 @@ class Slots(wiring.Component):
             Cat(ticket.write_resp, ticket.overflow).eq(
                 self._keep(m, "write_resps", write_done, oldest, write_resp, write_outcome.done)
             ),
-            ticket.write_end.eq(self._keep(m, "ends", ended, oldest, self.end, ends)),
+            ticket.write_end.eq(
+                self._keep(m, "ends", ended, oldest, self.end[: self.options.length_bits + 1], ends)
+            ),
         ]
 
     def _keep_results(self, m: Module, counts: _Counts) -> None:
@@ -486,8 +507,9 @@ class Slots(wiring.Component):
         results = self._keep(
             m, "results", front.position, front.next, self.result.replicate(count), self.result_place
         )
-        m.d.comb += [
-            ticket.finish.eq(self._keep(m, "finish", front.position, front.next, self.now, self.stamp)),
-            ticket.written.eq(results),
-            ticket.cycles.eq(results[8 * LENGTH_BYTES :]),
-        ]
+        m.d.comb += ticket.written.eq(results)
+        if self.options.timed:
+            m.d.comb += [
+                ticket.finish.eq(self._keep(m, "finish", front.position, front.next, self.now, self.stamp)),
+                ticket.cycles.eq(results[8 * length_bytes(self.options) :]),
+            ]

@@ -224,6 +224,13 @@ def test_without_registers() -> None:
     assert not _failures(verify(design, tests=tests, seed=1, packets=15))
 
 
+def test_without_windows_and_times() -> None:
+    """Addresses and lengths are still checked, and all ends by itself, in an engine that leaves out what it can."""
+    small = dataclasses.replace(SMALL, registers=False, windows=False, times=False, longest_bytes=1 << 16)
+    tests = ["soak", "limits", "refusals", "capacity", "aborts", "hard_resets", "halting"]
+    assert not _failures(verify(EngineDesign(small), tests=tests, seed=1, packets=10))
+
+
 @pytest.mark.parametrize(("config", "more"), cases_of(SHAPES, SHAPES.keys() - ALWAYS))
 def test_other_shapes(config: EngineConfig, more: list[str]) -> None:
     tests = ["soak", "lengths", "limits", "windows", "aborts", *more]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.records import COMPLETION, LENGTH_BITS, MAX_BYTES, Mode, Status, most_bytes
+from cdma.hdl.spec.records import COMPLETION, MAX_BYTES, Mode, Status
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.engine.descriptors import unpack
 from cdma.sim.engine.transfer import Outcome
@@ -126,7 +126,7 @@ async def _with_capacity(bench: EngineBench, channel: str, capacity: int) -> Non
 async def limits(bench: EngineBench, budget: int) -> None:
     config = bench.config
     word = config.format.raw_bytes
-    most = most_bytes(config.format.word_bits)
+    most, length_bits = config.most_bytes, config.records.length_bits
     address_bits = min(config.dev_address_bits, config.host_address_bits)
     beyond = (1 << address_bits) - SIZE
     for channel in CHANNELS:
@@ -141,12 +141,12 @@ async def limits(bench: EngineBench, budget: int) -> None:
                 await _cut(bench, channel, mode, size // word * word)
         # Every bit beyond, alone and with a few words: too long, whatever the capacity.
         await _refuse(bench, channel, length=most + word, capacity=(1 << 64) - 1)
-        for log2 in range(33, 64):
+        for log2 in range(length_bits, 64):
             await _refuse(bench, channel, length=(1 << log2) + 4 * word, capacity=(1 << 64) - 1)
-            if channel == "prefetch" and log2 >= LENGTH_BITS:
+            if channel == "prefetch":
                 await _refuse(bench, channel, compressed_length=(1 << log2) + 4 * word)
         # Any capacity beyond what can be filled is as good as another, if the addresses exist.
-        if address_bits > LENGTH_BITS + 1:
-            for log2 in (LENGTH_BITS - 1, LENGTH_BITS, 63):
+        if address_bits > length_bits + 1:
+            for log2 in (length_bits - 1, length_bits, 63):
                 await _with_capacity(bench, channel, 1 << log2)
         await bench.channels[channel].disable()

@@ -20,7 +20,7 @@ from cdma.hdl.spec.records import Mode, RecordOptions, Status
 from tests.support.simulate import simulate
 
 _LAST_PAGE = (1 << 52) - 1
-_LENGTH_LIMIT = (1 << 33) - 1
+_MOST = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ class _Slot:
 
 
 def _expected(
-    case: Case, compressing: bool, address_bits: int, align: int, stream_word: int
+    case: Case, compressing: bool, address_bits: int, align: int, stream_word: int, most: int
 ) -> tuple[int, int]:
     """Status and address: the first rule that is broken."""
     coded = case.mode != Mode.RAW
     known = not (compressing and coded)
     reads_compressed = coded and not compressing
-    span = min(case.capacity, _LENGTH_LIMIT)
+    span = min(case.capacity, 2 * most - 1)
     read = case.compressed_length if reads_compressed else case.length
 
     def outside(window: tuple[int, int], first: int, count: int) -> bool:
@@ -96,10 +96,10 @@ def _expected(
         return Status.RESERVED, 0
     if case.length == 0 or (reads_compressed and case.compressed_length == 0):
         return Status.ZERO_LENGTH, 0
-    if case.length % 4 or case.length > 1 << 32:
+    if case.length % 4 or case.length > most:
         return Status.LENGTH, 0
     if reads_compressed:
-        if case.compressed_length % stream_word or case.compressed_length > _LENGTH_LIMIT:
+        if case.compressed_length % stream_word or case.compressed_length > 2 * most - 1:
             return Status.LENGTH, 0
     elif case.compressed_length:
         return Status.LENGTH, 0
@@ -137,19 +137,29 @@ def _check(
     stream_word: int = 4,
     pipelined: bool = False,
     form: Quantisation | None = None,
+    most: int = _MOST,
+    windowed: bool = True,
 ) -> list[Seen]:
     """Runs the cases one after the other; ``flush_at`` has the cycle of a case in which to flush, by its number. Words are
     those of 32 bits or the integers of ``form``."""
     port = _port(address_bits, realign, stream_word)
-    options = RecordOptions(lossy=form is not None)
+    options = RecordOptions(lossy=form is not None, length_bits=most.bit_length())
     bits = form.bits if form else 32
     dut = Checker(
-        port, port, bits, compressing=compressing, pipelined=pipelined, options=options, quantisation=form
+        port,
+        port,
+        bits,
+        compressing=compressing,
+        pipelined=pipelined,
+        options=options,
+        quantisation=form,
+        windowed=windowed,
     )
     m = Module()
     m.submodules.dut = dut
     m.submodules.windows = windows = DrivenWindows()
-    wiring.connect(m, dut.windows, windows.prefetch)
+    if windowed:
+        wiring.connect(m, dut.windows, windows.prefetch)
     seen: list[Seen] = []
     flush_at = dict(flush_at or {})
 
@@ -221,17 +231,18 @@ def _compare(
     align: int = 32,
     stream_word: int = 4,
     pipelined: bool = False,
+    most: int = _MOST,
 ) -> None:
-    status, address = _expected(case, compressing, address_bits, align, stream_word)
+    status, address = _expected(case, compressing, address_bits, align, stream_word, most)
     assert (Status(seen.status), hex(seen.objection)) == (Status(status), hex(address)), case
     assert seen.tag == (0 if case.fault else case.tag)
     assert seen.cycles <= (24 if status == Status.OK else 34)
     if status == Status.OK:
         count = case.compressed_length if case.mode != Mode.RAW and not compressing else case.length
-        most = min(case.capacity, _LENGTH_LIMIT)
+        room = min(case.capacity, 2 * most - 1)
         assert seen.bytes == count
         assert seen.read == (case.source, case.source + count - 1)
-        assert seen.write == (case.destination, case.destination + most - 1)
+        assert seen.write == (case.destination, case.destination + room - 1)
         # The beats of the writer have 32 bytes. Words may be anywhere in them, unless these are the alignment.
         roomy = case.destination // 32 % EARLY == 0 and case.capacity >= EARLY * 32
         assert seen.early == (roomy and align == 32)
@@ -464,3 +475,26 @@ def test_what_is_measured_of_a_shape_refuses_it_in_its_order(compressing: bool) 
     plain |= {("capacity", 0): Status.CAPACITY, (other, 0x2010): Status.ALIGNMENT}
     for (measured, wrong, _, _), (got, _) in zip(cases, found[len(cases) :], strict=True):
         assert got is plain[next(iter(wrong.items()), ())], (measured, wrong)
+
+
+@pytest.mark.parametrize("address_bits", [40, 64])
+def test_without_windows_what_the_port_does_not_have_is_outside(address_bits: int) -> None:
+    """And lengths have a limit of their own, up to which a capacity counts."""
+    end, most = 1 << address_bits, 1 << 16
+    cases = [
+        Case(length=most, capacity=1 << 40),
+        Case(length=most + 4, capacity=1 << 40),
+        Case(length=4, capacity=2 * most),
+        Case(mode=Mode.ZVC, compressed_length=2 * most - 4),
+        Case(mode=Mode.ZVC, compressed_length=2 * most),
+        Case(source=end - 64),
+        Case(source=end - 32),
+        Case(destination=end - 64),
+        Case(destination=end - 64, capacity=65),
+        Case(source=(1 << 64) - 64),
+        Case(),
+    ]
+    seen = _check(cases, False, address_bits, most=most, windowed=False)
+    for case, found in zip(cases, seen, strict=True):
+        _compare(case, found, False, address_bits, most=most)
+    assert {found.status for found in seen} == {Status.OK, Status.LENGTH, Status.WINDOW}

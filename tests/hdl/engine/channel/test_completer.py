@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 
 from cdma.hdl.axi.ports import Response
@@ -90,25 +90,26 @@ class Bench:
     pipelined = False
     #: There are CRCs.
     summed = False
+    #: Completions say their cycles, and numbers of bytes have so many bits.
+    timed, length_bits = True, 33
 
     def __init__(self, depth: int = 4) -> None:
-        self.slots = slots = Slots(
-            64, 64, depth, pipelined=self.pipelined, options=RecordOptions(crc=self.summed)
-        )
-        self.completer = completer = Completer(
-            64, 64, padded=True, pipelined=self.pipelined, options=RecordOptions(crc=self.summed)
-        )
+        options = RecordOptions(crc=self.summed, length_bits=self.length_bits, timed=self.timed)
+        self.slots = slots = Slots(64, 64, depth, pipelined=self.pipelined, options=options)
+        self.completer = completer = Completer(64, 64, padded=True, pipelined=self.pipelined, options=options)
         m = Module()
         m.submodules.slots, m.submodules.completer = slots, completer
         wiring.connect(m, slots.tickets, completer.tickets)
         m.d.comb += [
             completer.reported.eq(slots.reported),
-            slots.stamp.eq(completer.stamp),
             slots.result.eq(completer.result),
             slots.result_place.eq(completer.result_place),
             slots.at_stages.eq(completer.late),
         ]
-        m.d.sync += slots.now.eq(slots.now + 1)
+        self.now = Signal(32)
+        m.d.sync += self.now.eq(self.now + 1)
+        if self.timed:
+            m.d.comb += [slots.now.eq(self.now), slots.stamp.eq(completer.stamp)]
         self.module = m
         self.begun: list[int] = []
 
@@ -117,7 +118,7 @@ class Bench:
         port = self.slots.input
         while not ctx.get(port.ready):
             await ctx.tick()
-        self.begun.append(ctx.get(self.slots.now))
+        self.begun.append(ctx.get(self.now))
         ctx.set(port.begin, 1)
         await ctx.tick()
         ctx.set(port.begin, 0)
@@ -251,8 +252,8 @@ def _run(cases: list[Case], seed: int = 0) -> list[dict[str, int]]:
     async def collect(ctx: Any) -> None:
         for number in range(len(cases)):
             completion = await bench.complete(ctx, rng.randrange(4))
-            elapsed = (ctx.get(bench.slots.now) - bench.begun[number]) & 0xFFFFFFFF
-            assert 0 < completion["cycles"] <= elapsed
+            elapsed = (ctx.get(bench.now) - bench.begun[number]) & 0xFFFFFFFF
+            assert Bench.timed <= completion["cycles"] <= (elapsed if Bench.timed else 0)
             completions.append(completion)
 
     simulate(bench.module, check, read, write, report, add_up, collect)
@@ -300,6 +301,16 @@ def test_the_first_cause_in_the_order_of_the_data_counts() -> None:
         cases += [Case(refused=status, objection=rng.getrandbits(64), tag=rng.getrandbits(32))] * 2
     rng.shuffle(cases)
     _compare(cases, _run(cases))
+
+
+def test_without_times_and_with_short_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Completions have no cycles, and the rest as ever."""
+    monkeypatch.setattr(Bench, "timed", False)
+    monkeypatch.setattr(Bench, "length_bits", 17)
+    rng = random.Random(4)
+    places = (0, (1 << 18) - 32, rng.getrandbits(64) // 32 * 32)
+    cases = [Case(destination=place, written=(1 << bit) - 1) for place in places for bit in (1, 8, 9, 16, 17)]
+    _compare(cases, _run(cases, seed=5))
 
 
 @pytest.mark.slow

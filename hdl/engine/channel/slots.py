@@ -411,11 +411,12 @@ class Slots(wiring.Component):
         ):
             count = -(-bits // 8)
             places = Mux(enable, checked.place[:count], 0)
-            for part, value in (("first", checked.first), ("last", checked.last)):
-                stored = self._keep(
-                    m, f"{name}_{part}", started, walk.next, value.replicate(count), places, walk.lines
-                )
-                m.d.comb += sink.payload[part].eq(stored)
+            ends = Cat(checked.first.replicate(count), checked.last.replicate(count))
+            stored = self._keep(m, f"{name}_range", started, walk.next, ends, places.replicate(2), walk.lines)
+            m.d.comb += [
+                sink.payload.first.eq(stored[: 8 * count]),
+                sink.payload.last.eq(stored[8 * count :]),
+            ]
             for flag in ("shaped", "pages"):
                 if flag in sink.payload.shape().members:
                     value = getattr(checked, flag)[: len(sink.payload[flag])]
@@ -456,23 +457,29 @@ class Slots(wiring.Component):
         """What the ticket has from the checker."""
         ticket = self.tickets.payload
         head, read_at = counts.head, counts.front.next
+
+        def bytes_of(value: Value, enable: Value, count: int) -> tuple[Value, Value]:
+            return value.replicate(count), Mux(enable, checked.place[:count], 0)
+
+        # By itself, because its loss matters only where it is looked at.
+        objection = bytes_of(checked.last, checked.objection, ADDRESS_BYTES)
+        m.d.comb += ticket.objection.eq(self._keep_address(m, "objection", head, read_at, *objection))
         lengths = length_bytes(self.options)
-        for name, value, enable, count in (
-            ("objection", checked.last, checked.objection, ADDRESS_BYTES),
-            ("bytes", checked.moved if self.shapes else checked.count, checked.source, lengths),
-            ("destination", checked.first, checked.destination, lengths),
-        ):
-            places = Mux(enable, checked.place[:count], 0)
-            if name == "destination" and self.counted:
-                continue
-            given = self._keep_address if name == "objection" else self._keep
-            m.d.comb += ticket[name].eq(given(m, name, head, read_at, value.replicate(count), places))
+        count = checked.moved if self.shapes else checked.count
+        numbers = {"bytes": bytes_of(count, checked.source, lengths)}
+        if not self.counted:
+            numbers["destination"] = bytes_of(checked.first, checked.destination, lengths)
+        if self.options.timed:
+            numbers["start"] = self.now, checked.begin.replicate(CYCLES_BYTES)
+        values, enables = zip(*numbers.values(), strict=True)
+        stored = self._keep(m, "numbers", head, read_at, Cat(values), Cat(enables))
+        for name, value in numbers.items():
+            m.d.comb += ticket[name].eq(stored[: len(value[0])])
+            stored = stored[len(value[0]) :]
         fields = Cat(checked.fields, checked.starts)
         m.d.comb += Cat(ticket.fields, ticket.started).eq(
             self._keep(m, "fields", head, read_at, fields, checked.push)
         )
-        if self.options.timed:
-            m.d.comb += ticket.start.eq(self._keep(m, "start", head, read_at, self.now, checked.begin))
 
     def _keep_outcomes(self, m: Module, counts: _Counts, write: _Walk) -> None:
         """What the ticket has from the stages."""
@@ -503,13 +510,11 @@ class Slots(wiring.Component):
     def _keep_results(self, m: Module, counts: _Counts) -> None:
         """What the ticket has from the completer."""
         ticket, front = self.tickets.payload, counts.front
-        count = len(self.result_place)
-        results = self._keep(
-            m, "results", front.position, front.next, self.result.replicate(count), self.result_place
-        )
+        value, enable = self.result.replicate(len(self.result_place)), self.result_place
+        if self.options.timed:
+            value, enable = Cat(value, self.now), Cat(enable, self.stamp.replicate(CYCLES_BYTES))
+        results = self._keep(m, "results", front.position, front.next, value, enable)
         m.d.comb += ticket.written.eq(results)
         if self.options.timed:
-            m.d.comb += [
-                ticket.finish.eq(self._keep(m, "finish", front.position, front.next, self.now, self.stamp)),
-                ticket.cycles.eq(results[8 * length_bytes(self.options) :]),
-            ]
+            after = results[8 * length_bytes(self.options) :]
+            m.d.comb += Cat(ticket.cycles, ticket.finish).eq(after)

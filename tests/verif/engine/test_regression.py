@@ -224,6 +224,7 @@ def test_without_registers() -> None:
     assert not _failures(verify(design, tests=tests, seed=1, packets=15))
 
 
+@pytest.mark.thorough
 def test_without_windows_and_times() -> None:
     """Addresses and lengths are still checked, and all ends by itself, in an engine that leaves out what it can."""
     small = dataclasses.replace(SMALL, registers=False, windows=False, times=False, longest_bytes=1 << 16)

@@ -232,7 +232,7 @@ class _AxiShell(Shell):
                 m.d.comb += self.port(f"{bus}_{channel}{field}").eq(value)
             beside = self._sideband("host" if name == "host" else "dev", channel, source.payload.id)
             m.d.comb += [self.port(f"{bus}_{channel}{field}").eq(value) for field, value in beside.items()]
-        word_bytes = self.config.format.moved_bits // 8
+        word_bytes = self.config.moved_bits // 8
         m.d.comb += [
             self.port(f"{bus}_wdata").eq(w.payload.data),
             self.port(f"{bus}_wstrb").eq(Cat(word.replicate(word_bytes) for word in w.payload.keep)),

@@ -182,7 +182,7 @@ class ManagedEngine(wiring.Component):
         id_bits = host_id_bits(config)
         lists = [(id,) for id in LIST_IDS] if config.pages else []
         reads = ReadArbiter((*_IDS, *lists), *host, id_bits)
-        writes = WriteArbiter(_IDS, *host, config.format.moved_bits, id_bits, pipelined=config.pipelined)
+        writes = WriteArbiter(_IDS, *host, config.moved_bits, id_bits, pipelined=config.pipelined)
         m.submodules.host_reads = memories.built("host_reads", reads)
         m.submodules.host_writes = memories.built("host_writes", writes)
         connect_ports(m, offload.source, self.dev_read)

@@ -62,7 +62,7 @@ class EngineConfig:
     ``alignment``
         What the source and the destination of a descriptor are multiples of: a ``"beat"`` of their port, or a
         ``"word"`` (of a stream, which is a byte in a format with a field, and with words of 4 bits), which costs a shifter
-        at each end of a channel.
+        at each end of a channel; or they are any ``"byte"``, and so are lengths of raw data.
     ``burst_beats``
         The longest burst. A burst never crosses a multiple of its own longest length, nor 4 KiB.
     ``outstanding``
@@ -129,8 +129,8 @@ class EngineConfig:
     host_address_bits: int = _address_bits("host")
     alignment: str = setting(
         "beat",
-        "what sources and destinations are multiples of: beat (of their port, the default) or word",
-        allowed=("beat", "word"),
+        "what sources and destinations are multiples of: beat (of a port, the default), word, or byte, as lengths are then",
+        allowed=("beat", "word", "byte"),
         why="what addresses are multiples of",
         metavar="UNIT",
     )
@@ -364,7 +364,8 @@ class EngineConfig:
             )
         if self.realign:
             raise ParameterError(
-                f"alignment is 'word' with {self.units} units; it must be 'beat', because every unit has whole windows"
+                f"alignment is {self.alignment!r} with {self.units} units; it must be 'beat', because every unit has whole "
+                "windows"
             )
         if self.crc:
             raise ParameterError(
@@ -393,8 +394,8 @@ class EngineConfig:
             )
         if self.realign:
             raise ParameterError(
-                f"dimensions is {self.dimensions} with alignment 'word'; it must be 0, because rows follow one another in "
-                "whole beats"
+                f"dimensions is {self.dimensions} with alignment {self.alignment!r}; it must be 0, because rows follow one "
+                "another in whole beats"
             )
 
     def _check_pages(self) -> None:
@@ -411,7 +412,8 @@ class EngineConfig:
             )
         if self.realign:
             raise ParameterError(
-                "pages is on with alignment 'word'; it must be off, because pages follow one another in whole beats"
+                f"pages is on with alignment {self.alignment!r}; it must be off, because pages follow one another in whole "
+                "beats"
             )
 
     @property
@@ -552,7 +554,22 @@ class EngineConfig:
     @property
     def realign(self) -> bool:
         """Whether sources and destinations may lie amid a beat."""
-        return self.alignment == "word"
+        return self.alignment != "beat"
+
+    @property
+    def moved_bits(self) -> int:
+        """Bits of what memories move whole: a byte, or what the format says."""
+        return 8 if self.alignment == "byte" else self.format.moved_bits
+
+    @property
+    def passed_bits(self) -> int:
+        """Bits of what raw data are counted in on their way: a stream word, or a byte of it."""
+        return min(self.moved_bits, self.format.stream_bits)
+
+    @property
+    def tail_bits(self) -> int:
+        """Bits that say how many bytes of a last word are meant; 0 where raw data are whole words."""
+        return (self.format.raw_bytes - 1).bit_length() if self.alignment == "byte" else 0
 
     def waste(self) -> tuple[str, ...]:
         """Says what of the engine no data can use, a sentence for each cause."""
@@ -585,7 +602,7 @@ class EngineConfig:
     def align(self, port: str) -> int:
         """Bytes of which source and destination on a port are multiples."""
         if self.realign:
-            return self.format.moved_bits // 8
+            return self.moved_bits // 8
         beat = self.data_bits(port) // 8
         return max(beat, self.window_bytes) if self.striped(port) else beat
 

@@ -28,7 +28,7 @@ from .paged import list_of
 from .port import AddressSpace
 from .shaped import uses_reserved
 
-__all__ = ["DIRECTIONS", "Outcome", "TransferRules"]
+__all__ = ["DIRECTIONS", "Outcome", "TransferRules", "words_in"]
 
 #: The channels of an engine: from device memory to host memory, compressing, and back.
 DIRECTIONS = ("offload", "prefetch")
@@ -69,6 +69,11 @@ class Outcome:
         return len(self.written) if self.scattered is None else self.scattered
 
 
+def words_in(raw: bytes, form: StreamFormat) -> Words:
+    """The words that raw data are to a codec: zeros fill the last one."""
+    return from_memory(raw + bytes(-len(raw) % form.raw_bytes), form.word_bits)
+
+
 class TransferRules:
     """The rules of one channel of an engine. Descriptors are mappings from the names of their fields to values."""
 
@@ -89,8 +94,9 @@ class TransferRules:
         return descriptor["compressed_length" if self._reads_compressed(descriptor) else "length"]
 
     def words(self, descriptor: Mapping[str, int]) -> int:
-        """Returns how many words of raw data a descriptor has: with a step its integers are words."""
-        return descriptor["length"] * 8 // self._length_bits(descriptor)
+        """Returns how many words of raw data a descriptor has, the last one perhaps in part: with a step its integers are
+        words."""
+        return -(-descriptor["length"] * 8 // self._length_bits(descriptor))
 
     def shape(self, extension: Mapping[str, int]) -> Shape | None:
         """Returns the shape that an extension says to this engine; None if it says none."""
@@ -160,13 +166,17 @@ class TransferRules:
         bits = self.config.format.word_bits
         quantised = self._quantised(descriptor, data)
         if self.compressing:
-            words = from_memory(data, bits) if quantised is None else words_of(quantised.integers, bits)
+            words = (
+                words_in(data, self.config.format)
+                if quantised is None
+                else words_of(quantised.integers, bits)
+            )
             result, report = self._compressed(descriptor, words, table)
         else:
             words, report = self._decompressed(descriptor, data, table)
             result = self._restored(descriptor, words)
         status, address = _STREAM_STATUS[report.error], 0
-        crc = crc32c(to_memory(words, bits)) if self.config.crc else 0
+        crc = crc32c(to_memory(words, bits)[: descriptor["length"]]) if self.config.crc else 0
         if len(result) > descriptor["capacity"]:
             beat, start = self.config.data_bits(self.sink) // 8, descriptor["destination"]
             end = (start + descriptor["capacity"]) // beat * beat
@@ -192,7 +202,7 @@ class TransferRules:
         """The raw data of a prefetch: its words, or what the error-bounded stage makes of them where there is a step."""
         form = self.config.quantisation
         if form is None or not descriptor["step"]:
-            return to_memory(words, self.config.format.word_bits)
+            return to_memory(words, self.config.format.word_bits)[: descriptor["length"]]
         integers = integers_of(words, form.bits)
         return words_to_bytes(dequantise(integers, descriptor["step"] - form.number_type.bias, form))
 
@@ -216,9 +226,13 @@ class TransferRules:
         return (1 << self.config.records.length_bits) - 1
 
     def _length_bits(self, descriptor: Mapping[str, int]) -> int:
-        """Bits of what a length counts: numbers with a step, otherwise words."""
+        """Bits of the words of raw data: of numbers with a step."""
         form = self.config.quantisation
         return form.number_type.bits if form and descriptor["step"] else self.config.format.word_bits
+
+    def _whole_bits(self, descriptor: Mapping[str, int]) -> int:
+        """Bits of what a length has whole: words, where it is not any number of bytes, or numbers."""
+        return 8 if self.config.tail_bits and not descriptor["step"] else self._length_bits(descriptor)
 
     def _reads_compressed(self, descriptor: Mapping[str, int]) -> bool:
         """Whether the source does not have the bytes of the raw data, but ``compressed_length``."""
@@ -233,7 +247,7 @@ class TransferRules:
         reads_compressed = self._reads_compressed(descriptor)
         if not length or (reads_compressed and not compressed_length):
             return Status.ZERO_LENGTH
-        if length * 8 % self._length_bits(descriptor) or length > self.config.most_bytes:
+        if length * 8 % self._whole_bits(descriptor) or length > self.config.most_bytes:
             return Status.LENGTH
         if not reads_compressed:
             return Status.LENGTH if compressed_length else None
@@ -250,7 +264,8 @@ class TransferRules:
         """What the codec makes of the words of an offload, or the words themselves."""
         mode = descriptor["mode"]
         if mode == Mode.RAW:
-            return to_memory(words, self.config.format.word_bits), PacketReport(0, 0, 0)
+            raw = to_memory(words, self.config.format.word_bits)
+            return raw[: descriptor["length"]], PacketReport(0, 0, 0)
         form = self.format(mode, table)
         result = encode_packet(words, form)
         return to_memory(result.words, form.stream_bits), result.report
@@ -262,6 +277,6 @@ class TransferRules:
         mode, count = descriptor["mode"], self.words(descriptor)
         form = self.format(mode, table)
         if mode == Mode.RAW:
-            return from_memory(data, form.word_bits)[:count], PacketReport(0, 0, 0)
+            return words_in(data, form)[:count], PacketReport(0, 0, 0)
         result = decode_packet(from_memory(data, form.stream_bits), count, form, self.config.lanes)
         return result.words, result.report

@@ -182,7 +182,7 @@ def test_an_engine_from_a_file(text, options, asked, config):
     [
         ("registers = 1", "", "has registers = 1; it must be true or false"),
         ("outstandings = 4", "", "unknown key 'outstandings'"),
-        ("outstanding = 4", "--alignment byte", "alignment is 'byte'"),
+        ("outstanding = 4", "--alignment half", "alignment is 'half'"),
     ],
 )
 def test_an_engine_that_is_refused(text, options, message, config, capsys):
@@ -228,7 +228,7 @@ def test_the_help_of_an_option_says_its_default_once():
     said = " ".join(_parser("engine").format_help().split())
     for words in (
         "--lanes N words of one beat of the codec (default 8) --dev-data-bits",
-        "the default) or word --burst-beats",
+        "the default), word, or byte, as lengths are then --burst-beats",
         "--crc, --no-crc with a CRC-32C of the raw bytes of each transfer, checked on request --dev-axcache",
         "none, fp32, bf16, fp16 (default none)",
     ):

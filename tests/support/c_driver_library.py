@@ -109,6 +109,7 @@ class Geometry(ct.Structure):
             "rotate",
             "zero",
             "align",
+            "any_length",
             "units",
             "stripe_bytes",
             "crc",

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from cdma.hdl.spec.records import Mode
 from cdma.sim.codec.model import encode_packet
-from cdma.sim.codec.packed import from_memory, to_memory
+from cdma.sim.codec.packed import to_memory
 from cdma.sim.codec.words import word_dtype
 from cdma.sim.engine.driver import Descriptor, Driver, RingMemory
 from cdma.sim.engine.memory import Memory
 from cdma.sim.engine.model import EngineModel
+from cdma.sim.engine.transfer import words_in
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import random_numbers, random_step
 
@@ -23,14 +24,16 @@ def _any_descriptor(bench: RingBench, name: str, tag: int) -> tuple[Descriptor, 
     """Returns a descriptor, which is sometimes wrong in one way, and the data at its source."""
     rng, config = bench.rng, bench.config
     word, stream_word = config.format.raw_bytes, config.format.moved_bits // 8
-    words = rng.choice((1, rng.randint(1, 40), rng.randint(1, 400)))
+    count = rng.choice((1, rng.randint(1, 40), rng.randint(1, 400)))
     mode = rng.choice(list(Mode))
     lossy_step = random_step(rng, config) if config.quantisation and rng.random() < 0.4 else 0
-    raw = (bench.np.integers(0, 9, words) * bench.np.integers(0, 2, words)).astype(word_dtype(config.format))
+    raw = (bench.np.integers(0, 9, count) * bench.np.integers(0, 2, count)).astype(word_dtype(config.format))
     in_memory = to_memory(raw, config.format.word_bits)
+    if config.tail_bits and not lossy_step:
+        in_memory = in_memory[: len(in_memory) - rng.randrange(word)]
     length = len(in_memory)
     if lossy_step:
-        numbers = random_numbers(bench.np, words, config, lossy_step, beyond=0.05)
+        numbers = random_numbers(bench.np, count, config, lossy_step, beyond=0.05)
         length = len(numbers)
     values = (3, 0, 5)[: config.codec.table_size] if mode is Mode.FVC else (0,)
     form = config.format.with_table(values)
@@ -38,8 +41,8 @@ def _any_descriptor(bench: RingBench, name: str, tag: int) -> tuple[Descriptor, 
     if name == "prefetch" and mode is Mode.RAW and lossy_step:
         compressed = len(data)
     elif name == "prefetch" and mode is not Mode.RAW:
-        words_in = raw if lossy_step else from_memory(in_memory, form.word_bits)
-        data = to_memory(encode_packet(words_in, form).words, form.stream_bits)
+        words = raw if lossy_step else words_in(in_memory, form)
+        data = to_memory(encode_packet(words, form).words, form.stream_bits)
         damage = rng.random()
         if damage < 0.15 and len(data) > stream_word:
             data = data[: -rng.randint(1, len(data) // stream_word - 1) * stream_word]
@@ -51,7 +54,7 @@ def _any_descriptor(bench: RingBench, name: str, tag: int) -> tuple[Descriptor, 
         compressed = len(data)
     source, destination = (RAW, PACKED) if name == "offload" else (PACKED + CAPACITY, BACK)
     # 64 bytes are a whole beat of every port used here.
-    step = word if config.realign else 64
+    step = config.align("dev") if config.realign else 64
     fields = {
         "source": source + rng.randrange(0, 1024, step),
         "destination": destination + rng.randrange(0, 1024, step),

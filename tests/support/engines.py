@@ -7,7 +7,7 @@ import dataclasses
 from cdma.hdl.spec.format import Format
 from cdma.verif.engine.design import SMALL
 
-__all__ = ["FIELDS", "FIELDS_TO_A_WORD", "HALF_BYTES", "TO_A_WORD"]
+__all__ = ["FIELDS", "FIELDS_TO_A_WORD", "HALF_BYTES", "TO_A_BYTE", "TO_A_WORD"]
 
 #: Codes of a field with zero words and padded windows, between ports narrower and wider than a beat of the codec.
 FIELDS = dataclasses.replace(
@@ -22,6 +22,9 @@ FIELDS_TO_A_WORD = dataclasses.replace(FIELDS, alignment="word", crc=True, lossy
 
 #: Sources and destinations at any word, with a port as wide as eight of the other and of the codec, wider than a record.
 TO_A_WORD = dataclasses.replace(SMALL, alignment="word", host_data_bits=512)
+
+#: Any byte, with the same ports, words of 4 bytes, and a CRC.
+TO_A_BYTE = dataclasses.replace(TO_A_WORD, format=Format(), alignment="byte", crc=True)
 
 #: Words of 4 bits, two to a byte of memory, which are integers where there is a step.
 HALF_BYTES = dataclasses.replace(

@@ -25,7 +25,7 @@ CONFIGS = {
         format=Format(word_bits=8, code_bits=2, values=(7,)),
         dev_address_bits=40,
         host_address_bits=33,
-        alignment="word",
+        alignment="byte",
         crc=True,
         lossy="bf16",
         sideband=Sideband(axuser_bits=16),

@@ -110,13 +110,14 @@ class EngineBench(PortsBench):
 
     def any_transfer(self, channel: str, words: int) -> Transfer:
         """Makes a transfer of random data: every second one of a shape, and every second one in pages, if the engine takes
-        any."""
+        any; of less than its last word, if lengths are any."""
         config, rng = self.config, self.rng
         shape = None
         if config.dimensions and rng.random() < 0.5:
             most = -(-words * config.format.word_bits // 8)
             shape = some_shape(rng, config, most, reads=channel == "offload")
-        made = self.transfer(channel, words, shape=shape)
+        cut = rng.randrange(config.format.raw_bytes) if config.tail_bits else 0
+        made = self.transfer(channel, words, shape=shape, cut=cut)
         if config.pages and rng.random() < 0.5:
             self.put_in_pages(channel, made)
         return made
@@ -129,6 +130,7 @@ class EngineBench(PortsBench):
         mode: int | None = None,
         raw: bytes | None = None,
         shape: Shape | None = None,
+        cut: int = 0,
         **options: Any,
     ) -> Transfer:
         """Makes a transfer of random data, or of those given, at a random address; writes its source, and allows its
@@ -136,7 +138,7 @@ class EngineBench(PortsBench):
         one whose mode and data are left open has a step.
 
         With a ``shape`` there are as many words as that has. Of one that is read, ``raw`` is all that lies between its
-        lowest byte and its highest one.
+        lowest byte and its highest one. Without a step so many bytes of random data are ``cut`` off.
         """
         config, rng = self.config, self.rng
         reads_shape = shape is not None and channel == "offload"
@@ -156,6 +158,7 @@ class EngineBench(PortsBench):
             data = random_numbers(self.np, count, config, step)
         else:
             data = random_words(self.np, words, config, table)
+            data = data[: len(data) - cut]
         region = data
         if shape is not None and reads_shape:
             data = raw_of(config, {"mode": chosen, "step": step}, table, shape, region)

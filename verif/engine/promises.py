@@ -43,7 +43,7 @@ def check_promises(
     raw = descriptor["mode"] == Mode.RAW
     word_bits = config.format.word_bits
     counted = config.quantisation and descriptor["step"]
-    words = length * 8 // (NUMBERS[config.lossy].bits if counted else word_bits)
+    words = -(-length * 8 // (NUMBERS[config.lossy].bits if counted else word_bits))
     end = descriptor["destination"] + written
     beat = (config.host_data_bits if channel == "offload" else config.dev_data_bits) // 8
 

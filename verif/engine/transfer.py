@@ -15,11 +15,11 @@ from cdma.hdl.spec.pages import packed_pages
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, Status
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.model import encode_packet
-from cdma.sim.codec.packed import from_memory, to_memory
+from cdma.sim.codec.packed import to_memory
 from cdma.sim.codec.words import Words, rotated, word_dtype
 from cdma.sim.engine.crc import crc32c
 from cdma.sim.engine.descriptors import pack, unpack
-from cdma.sim.engine.transfer import Outcome, TransferRules
+from cdma.sim.engine.transfer import Outcome, TransferRules, words_in
 from cdma.sim.lossy.quantise import quantise
 from cdma.sim.lossy.words import words_of
 
@@ -195,8 +195,8 @@ def transfer(
     rules = TransferRules(config, direction)
     reads_compressed = direction == "prefetch" and bool(mode != Mode.RAW or step)
     form = rules.format(mode, table)
-    words = _integers(raw, step, config) if step else from_memory(raw, form.word_bits)
-    in_memory = to_memory(words, form.word_bits)
+    words = _integers(raw, step, config) if step else words_in(raw, form)
+    in_memory = to_memory(words, form.word_bits)[: len(raw)]
     data = raw
     if stream is not None:
         data = stream
@@ -224,7 +224,7 @@ def transfer(
 
 def stream_of(raw: bytes, form: StreamFormat) -> bytes:
     """Returns the compressed stream of raw data."""
-    return _encoded(from_memory(raw, form.word_bits), form)
+    return _encoded(words_in(raw, form), form)
 
 
 def _encoded(words: Words, form: StreamFormat) -> bytes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from amaranth.hdl import Assert, C, Cat, Cover, Module, Mux, Signal, Value
 
@@ -10,6 +11,7 @@ from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.engine.channel.checker import Checker
 from cdma.hdl.engine.channel.slots import ADDRESS_BYTES, length_bytes
 from cdma.hdl.engine.control.interfaces import Window
+from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import NO_OPTIONS, Mode, RecordOptions, Status, descriptor_fields, most_bytes
 
 from .bench import Bench, fixed, free, last_cycle, obey, started
@@ -111,7 +113,8 @@ class Deciding(Bench):
         compressed = C(0) if dut.compressing else ~raw
         length, of_stream = descriptor.length, descriptor.compressed_length
         bits = dut.options.length_bits
-        word, stream_word = 1 << dut.word_log2, 1 << dut.read.word_log2
+        word = 1 << dut.word_log2
+        whole, stream_word = 1 if dut.tail_bits else word, 1 << dut.stream_log2
         count = Signal(64, name="count")
         status = Signal(8, name="status")
         about = Signal(64, name="about")
@@ -129,7 +132,7 @@ class Deciding(Bench):
         objections: list[tuple[Value, Status, Value | int]] = [
             (reserved | (descriptor.mode > max(Mode)), Status.RESERVED, 0),
             ((length == 0) | (compressed & (of_stream == 0)), Status.ZERO_LENGTH, 0),
-            ((length % word != 0) | too_long, Status.LENGTH, 0),
+            ((length % whole != 0) | too_long, Status.LENGTH, 0),
             (
                 compressed & ((of_stream % stream_word != 0) | (of_stream >> bits != 0)),
                 Status.LENGTH,
@@ -195,8 +198,23 @@ class Deciding(Bench):
             Assert(~accepted | (stored["source", "count"][: 8 * length_bytes(dut.options)] == count)),
             Assert(~accepted | (stored["destination", "first"] == descriptor.destination)),
             Assert(~accepted | (stored["destination", "last"] == descriptor.destination + room - 1)),
+            *self._count_words(judged, descriptor.length),
             *(Cover(judged & (status == found)) for found in _STATUSES),
             Cover(accepted & (descriptor.capacity >> dut.options.length_bits != 0)),
+        ]
+
+    def _count_words(self, judged: Value, length: Value) -> list[Any]:
+        """Of any number of bytes, the words that have them, and the bytes of the last one."""
+        dut, route = self.checker, self.checker.slot.route
+        if not dut.tail_bits:
+            return []
+        word = 1 << dut.word_log2
+        well = judged & (dut.slot.fields.status == Status.OK)
+        return [
+            Assert(~well | (route.words == length // word + (length % word != 0))),
+            Assert(~well | (route.tail == length % word)),
+            Assert(~well | (dut.slot.fields.words == route.words)),
+            Cover(well & (route.tail != 0)),
         ]
 
 
@@ -219,10 +237,17 @@ def _outside(first: Value, count: Value, window: Value, bits: int) -> Value:
     return (first < base) | (end > limit + 1) | (end > 1 << bits)
 
 
-def _shape(address_bits: int) -> PortShape:
+def _shape(address_bits: int, *, realign: bool = False) -> PortShape:
     """A port of two words of a byte; of its other sizes the checker knows nothing."""
     return PortShape(
-        word_bits=8, data_bits=16, address_bits=address_bits, burst=2, outstanding=2, buffer=8, span_bits=8
+        word_bits=8,
+        data_bits=16,
+        address_bits=address_bits,
+        burst=2,
+        outstanding=2,
+        buffer=8,
+        realign=realign,
+        span_bits=8,
     )
 
 
@@ -233,7 +258,7 @@ def _resting() -> Proof:
         claim="a check that is not given up takes at most 24 cycles if nothing is wrong, and 34 otherwise; it leaves its"
         " place at rest, also if it is given up",
         blocks=(Checker,),
-        built_so=engine_with(realign=True, units=True),
+        built_so=engine_with(realign=True, units=True, tails=False),
         bench=lambda: Resting(Checker(_shape(16), _shape(16), 8, compressing=True)),
         cover=_OBJECTED + 3,
         quick=False,
@@ -255,7 +280,7 @@ def _deciding(
         claim="of any descriptor, with any windows, the status and the address of the first objection that the documents"
         " name; or the commands cover exactly its source, and its destination up to its capacity",
         blocks=(Checker,),
-        built_so=engine_with(realign=True, units=True),
+        built_so=engine_with(realign=True, units=True, tails=False),
         bench=lambda: Deciding(
             Checker(shape, shape, 8, compressing=compressing, windowed=windowed, options=options)
         ),
@@ -263,6 +288,20 @@ def _deciding(
         depth=_OBJECTED + 5,
         cover=_OBJECTED + 5,
         quick=False,
+    )
+
+
+def _of_bytes(config: str, *, compressing: bool) -> Proof:
+    """The same where source, destination and length are any byte: words have four, and so have those of the stream."""
+    shape, built_so = _shape(40, realign=True), engine_with(realign=True)
+    return replace(
+        _deciding(config, compressing=compressing, address_bits=40),
+        bench=lambda: Deciding(
+            Checker(shape, shape, 32, compressing=compressing, stream_bytes=4, tail_bits=2)
+        ),
+        built_so=lambda design: (
+            isinstance(design, EngineConfig) and built_so(design) and design.tail_bits > 0
+        ),
     )
 
 
@@ -277,4 +316,6 @@ PROOFS = [
         windowed=False,
         options=RecordOptions(length_bits=17),
     ),
+    _of_bytes("offload, any byte", compressing=True),
+    _of_bytes("prefetch, any byte", compressing=False),
 ]

@@ -56,9 +56,10 @@ def plain_codec(config: Config) -> bool:
 
 
 def engine_with(
-    *, options: bool = False, realign: bool = False, units: bool = False
+    *, options: bool = False, realign: bool = False, units: bool = False, tails: bool = True
 ) -> Callable[[Config], bool]:
-    """An engine that is not pipelined and has nothing of all this but what is said."""
+    """An engine that is not pipelined and has nothing of all this but what is said; without ``tails`` raw data are whole
+    words."""
 
     def built_so(config: Config) -> bool:
         return isinstance(config, EngineConfig) and (
@@ -67,6 +68,7 @@ def engine_with(
             and (options or config.records == NO_OPTIONS)
             and (realign or not config.realign)
             and (units or config.units == 1)
+            and (tails or not config.tail_bits)
         )
 
     return built_so

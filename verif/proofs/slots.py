@@ -247,7 +247,7 @@ PROOFS = [
         claim="each stage gets the commands of the descriptors that were started, in order and unchanged; each descriptor"
         " has one ticket, in order, with its own fields and reports, as soon as the memories have them",
         blocks=(Slots,),
-        built_so=engine_with(realign=True),
+        built_so=engine_with(realign=True, tails=False),
         bench=lambda: Keeping(Slots(8, 8, 2)),
         quick=False,
     )

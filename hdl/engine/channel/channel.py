@@ -32,7 +32,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
 
     def shape(port: str, buffer: int) -> PortShape:
         return PortShape(
-            word_bits=config.format.moved_bits,
+            word_bits=config.moved_bits,
             data_bits=config.data_bits(port),
             address_bits=config.dev_address_bits if port == "dev" else config.host_address_bits,
             burst=config.burst(port),
@@ -175,6 +175,8 @@ class Channel(wiring.Component):
                 options=config.records,
                 quantisation=config.quantisation,
                 windowed=config.windows,
+                stream_bytes=config.format.moved_bits // 8,
+                tail_bits=config.tail_bits,
             ),
             slots=Slots(
                 *addresses,
@@ -184,6 +186,7 @@ class Channel(wiring.Component):
                 counted=scatters,
                 compressing=self.compressing,
                 options=config.records,
+                tail_bits=config.tail_bits,
                 coded_memories=config.coded_memories,
             ),
             completer=Completer(

@@ -109,7 +109,11 @@ class Checker(wiring.Component):
     ``read``, ``write``
         The ports of the source and of the destination.
     ``word_bits``
-        Bits of a word of raw data. A compressed length is a number of the words that ``read`` has.
+        Bits of a word of raw data.
+    ``stream_bytes``
+        Bytes that a compressed length is a multiple of: by default those of the words that ``read`` has.
+    ``tail_bits``
+        Those of the tail of a route, where a length may be any: see :class:`.Route`. Words are then rounded up.
     ``compressing``
         The engine's direction: whether a codec's mode reads ``length`` bytes (or ``compressed_length``).
     ``pipelined``
@@ -141,6 +145,8 @@ class Checker(wiring.Component):
         options: RecordOptions = NO_OPTIONS,
         quantisation: Quantisation | None = None,
         windowed: bool = True,
+        stream_bytes: int | None = None,
+        tail_bits: int = 0,
     ) -> None:
         self.pipelined = pipelined
         self.windowed = windowed
@@ -152,10 +158,12 @@ class Checker(wiring.Component):
         self.word_bits = word_bits
         #: log2 of the bytes of a word: -1 for words of 4 bits.
         self.word_log2 = exact_log2(word_bits) - 3
+        self.stream_log2 = exact_log2(stream_bytes or read.word_bits // 8)
+        self.tail_bits = tail_bits
         super().__init__(
             {
                 "requests": In(stream.Signature(Request(options))),
-                "slot": Out(SlotPort(options)),
+                "slot": Out(SlotPort(options, tail_bits)),
                 **({"windows": Out(WindowPort())} if windowed else {}),
                 "run": In(1),
                 "flush": In(1),
@@ -185,7 +193,10 @@ class Checker(wiring.Component):
 
         slot, request, descriptor = self.slot, self.requests.payload, self.requests.payload.descriptor
         raw = descriptor.mode == Mode.RAW
-        words = _in_units(descriptor.length, self.word_log2)
+        words, tail = _in_units(descriptor.length, self.word_log2), descriptor.length[: self.tail_bits]
+        if self.tail_bits:
+            words = words[:32] + tail.any()
+            m.d.comb += slot.route.tail.eq(tail)
         if self.quantisation is not None:
             words = Mux(self._lossy(), descriptor.length >> _number_log2(self.quantisation), words)
         m.d.comb += [
@@ -567,8 +578,9 @@ class Checker(wiring.Component):
         length, compressed = descriptor.length, descriptor.compressed_length
         bits = self.options.length_bits
         most = most_bytes(self.word_bits, 1 << bits - 1)
-        length_wrong = length[: max(0, self.word_log2)].any() | (length > most)
-        compressed_wrong = compressed[: self.read.word_log2].any() | compressed[bits:].any()
+        whole = 0 if self.tail_bits else max(0, self.word_log2)
+        length_wrong = length[:whole].any() | (length > most)
+        compressed_wrong = compressed[: self.stream_log2].any() | compressed[bits:].any()
         if self.quantisation is not None:
             number_log2 = _number_log2(self.quantisation)
             length_wrong |= self._lossy() & length[:number_log2].any()

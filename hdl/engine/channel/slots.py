@@ -99,7 +99,7 @@ class Ticket(data.StructLayout):
 
 
 class SlotPort(wiring.Signature):
-    """How the checker fills the next slot.
+    """How the checker fills the next slot. With ``tail_bits`` a route has a tail.
 
     ``ready``
         High while there is a free slot, from a cycle after it has become free.
@@ -125,7 +125,7 @@ class SlotPort(wiring.Signature):
         With ``push``: ``fields.status`` is OK. Only then the stages see the slot.
     """
 
-    def __init__(self, options: RecordOptions) -> None:
+    def __init__(self, options: RecordOptions, tail_bits: int = 0) -> None:
         super().__init__(
             {
                 "ready": In(1),
@@ -138,7 +138,7 @@ class SlotPort(wiring.Signature):
                 "last": Out(8),
                 "count": Out(8),
                 "fields": Out(TicketFields(options)),
-                "route": Out(Route),
+                "route": Out(Route(tail_bits)),
                 "early": Out(1),
                 **({"step": Out(STEP_BITS)} if options.lossy else {}),
                 **({"shaped": Out(1), "moved": Out(8)} if options.dimensions else {}),
@@ -226,6 +226,8 @@ class Slots(wiring.Component):
     ``options``
         Tickets have what these need, and with a lossy stage there is its command, ``step``. Unless they are ``timed``, there
         are no ``now`` and ``stamp``, and ``start``, ``finish`` and ``cycles`` of tickets are 0.
+    ``tail_bits``
+        Those of the tail of a route: see :class:`.Route`.
 
     ``read``, ``step``, ``route``, ``write``
         The commands of the stages.
@@ -266,6 +268,7 @@ class Slots(wiring.Component):
         counted: bool = False,
         compressing: bool = True,
         options: RecordOptions = NO_OPTIONS,
+        tail_bits: int = 0,
         coded_memories: bool = False,
     ) -> None:
         assert depth.bit_count() == 1, depth
@@ -287,10 +290,10 @@ class Slots(wiring.Component):
             )
         super().__init__(
             {
-                "input": In(SlotPort(options)),
+                "input": In(SlotPort(options, tail_bits)),
                 "read": Out(stream.Signature(commands[0])),
                 **({"step": Out(stream.Signature(STEP_BITS))} if options.lossy else {}),
-                "route": Out(stream.Signature(Route)),
+                "route": Out(stream.Signature(Route(tail_bits))),
                 "write": Out(stream.Signature(commands[1])),
                 "ahead": Out(1),
                 "end": In(SPAN_BITS),

@@ -1,25 +1,28 @@
-"""Words of 4 bits, packed two to a byte for memories, the low one first."""
+"""Words that memories do not move whole: of 4 bits, two to a byte, the low one first; and words that end within a byte of
+theirs."""
 
 from amaranth.hdl import C, Cat, Module, Value
 from amaranth.lib import data
 
-__all__ = ["join_words", "split_bytes"]
+__all__ = ["cut_word", "join_words", "split_bytes"]
 
 
 def join_words(m: Module, source: data.View, sink: data.View) -> None:
-    """Passes a beat of stream words on as one of what memories move whole: the same, or the bytes of words of 4 bits.
+    """Passes a beat on as one of larger parts, or of the same: words of 4 bits as the bytes that memories move whole, or
+    bytes as words.
 
-    After an odd number of them, a zero fills the last byte, whatever ``source`` has there.
+    Zeros fill the last one, whatever ``source`` has there.
     """
     if len(source.keep) == len(sink.keep):
         m.d.comb += sink.eq(source)
         return
+    parts = len(source.keep) // len(sink.keep)
     pairs = zip(source.data, source.keep, strict=True)
-    # The first word of a byte is there if the byte is.
-    words = [word & keep.replicate(len(word)) if n % 2 else word for n, (word, keep) in enumerate(pairs)]
+    # The first part is there if the whole is.
+    words = [word & keep.replicate(len(word)) if n % parts else word for n, (word, keep) in enumerate(pairs)]
     m.d.comb += [
         sink.data.as_value().eq(Cat(words)),
-        sink.keep.eq(source.keep[::2]),
+        sink.keep.eq(source.keep[::parts]),
         sink.last.eq(source.last),
     ]
 
@@ -38,6 +41,21 @@ def split_bytes(m: Module, source: data.View, sink: data.View, odd: Value) -> No
         sink.data.as_value().eq(source.data.as_value()),
         sink.keep.eq(
             Cat(Cat(keep, keep & ~(half & ~more)) for keep, more in zip(source.keep, after, strict=True))
+        ),
+        sink.last.eq(source.last),
+    ]
+
+
+def cut_word(m: Module, source: data.View, sink: data.View, kept: Value) -> None:
+    """Passes a beat of words on as one of their bytes: of the word that ends the packet only those that are ``kept``."""
+    after = Cat(source.keep[1:], C(0, 1))
+    m.d.comb += [
+        sink.data.as_value().eq(source.data.as_value()),
+        sink.keep.eq(
+            Cat(
+                keep.replicate(len(kept)) & (kept | (more | ~source.last).replicate(len(kept)))
+                for keep, more in zip(source.keep, after, strict=True)
+            )
         ),
         sink.last.eq(source.last),
     ]

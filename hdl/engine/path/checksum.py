@@ -22,6 +22,9 @@ class Checksum(wiring.Component):
     cycles after its last beat as that beat has words missing, and up to seven more. The zero that fills the last byte of an
     odd number of words of 4 bits stays: it is in memory too.
 
+    ``exact``
+        Packets are of bytes: it is bytes that a last beat has not, and that are taken back, one per cycle.
+
     ``packets``
         The most packets that may have begun and whose CRC has not been taken.
     ``pipelined``
@@ -30,19 +33,24 @@ class Checksum(wiring.Component):
     ``passed``
         ``beat`` goes by.
     ``beat``
-        Whole words of raw data, in stream words. Only the last beat of a packet may be partial or empty.
+        Whole words of raw data, in stream words, or bytes. Only the last beat of a packet may be partial or empty.
     ``crc``
         The CRC of each packet: that of no bytes is 0.
     """
 
-    def __init__(self, config: CodecConfig, packets: int, *, pipelined: bool = False) -> None:
+    def __init__(
+        self, config: CodecConfig, packets: int, *, exact: bool = False, pipelined: bool = False
+    ) -> None:
         self.config = config
         self.packets = packets
         self.pipelined = pipelined
+        passed = 8 if exact else config.format.stream_bits
+        #: Bits of what is missing from a beat, and is taken back.
+        self.part_bits = 8 if exact else config.format.word_bits
         super().__init__(
             {
                 "passed": In(1),
-                "beat": In(Beat(config.format.stream_bits, config.units)),
+                "beat": In(Beat(passed, config.data_bits // passed)),
                 "crc": Out(stream.Signature(CRC_BITS)),
             }
         )
@@ -50,12 +58,13 @@ class Checksum(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        bits, lanes = config.format.word_bits * config.lanes, config.lanes
+        bits, part_bits = config.data_bits, self.part_bits
+        lanes = bits // part_bits
         words = self.beat.data.as_value()
-        keep = self.beat.keep[:: config.units // lanes]
-        kept = Cat(Mux(keep[lane], words.word_select(lane, bits // lanes), 0) for lane in range(lanes))
+        keep = self.beat.keep[:: len(self.beat.keep) // lanes]
+        kept = Cat(Mux(keep[lane], words.word_select(lane, part_bits), 0) for lane in range(lanes))
         missing = lanes - popcount(keep)
-        if config.format.word_bits < 8:
+        if part_bits < 8:
             missing = missing & ~1
         # The register is added to the bits that come first. What the others add is known a cycle before, or follows from a
         # register that holds the beat. Neither has an enable or a reset, because what no beat has brought is never used.
@@ -91,7 +100,7 @@ class Checksum(wiring.Component):
         state = Signal(CRC_BITS, name="taken_back", reset_less=True)
         missing = Signal.like(ended.payload.missing, name="to_take_back", reset_less=True)
         busy = Signal()
-        columns = before_zeros(self.config.format.word_bits)
+        columns = before_zeros(self.part_bits)
         m.d.comb += [
             ended.ready.eq(~busy),
             self.crc.valid.eq(busy & (missing == 0)),

@@ -8,13 +8,19 @@ from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.codec.parts.streams import Report
 from cdma.hdl.spec.codec import CodecConfig
 
-from .byte_beats import join_words, split_bytes
+from .byte_beats import cut_word, join_words, split_bytes
+from .tails import Tails
 
 __all__ = ["CodecSwitch", "Route", "pass_beat"]
 
-#: The way of a packet. ``raw``: around the codec. ``zeros``: with a table of zeros instead of ``values``. ``words``:
-#: of the raw packet.
-Route = data.StructLayout({"raw": 1, "zeros": 1, "words": 32})
+
+class Route(data.StructLayout):
+    """The way of a packet. ``raw``: around the codec. ``zeros``: with a table of zeros instead of ``values``. ``words``: of
+    the raw packet. ``tail``, where it has so many bits: the bytes that are meant of the last one, 0 for all."""
+
+    def __init__(self, tail_bits: int = 0) -> None:
+        tail = {"tail": tail_bits} if tail_bits else {}
+        super().__init__({"raw": 1, "zeros": 1, "words": 32, **tail})
 
 
 def pass_beat(m: Module, source: data.View, sink: data.View) -> None:
@@ -46,6 +52,9 @@ class CodecSwitch(wiring.Component):
     of raw data, and on the other of what memories move whole: stream words as well or, where these have 4 bits, bytes. A
     zero fills the last byte of an odd number of words of raw data, and is left out of raw data on the way back.
 
+    With ``tail_bits`` packets are of bytes on both sides, and those of raw data have any number of them. Zeros fill the
+    last word on the way into the compressor, and what the tail leaves out of it is left out behind the decompressor.
+
     A packet passes around the codec only while no packet is inside, and only then the table changes between zeros and
     ``values``. No more than ``packets`` packets may have an entry of ``routes`` and not have left. Throughput: a beat per
     cycle. A packet of a few beats takes up to three cycles more, and so does one that takes another way than the one
@@ -67,18 +76,22 @@ class CodecSwitch(wiring.Component):
         High when the output waits.
     """
 
-    def __init__(self, codec: wiring.Component, config: CodecConfig, packets: int) -> None:
+    def __init__(
+        self, codec: wiring.Component, config: CodecConfig, packets: int, *, tail_bits: int = 0
+    ) -> None:
         self.codec = codec
         self.config = config
         self.packets = packets
-        words = stream.Signature(Beat(config.format.stream_bits, config.units))
-        moved = config.format.moved_bits
+        self.tail_bits = tail_bits
+        passed = 8 if tail_bits else config.format.stream_bits
+        words = stream.Signature(Beat(passed, config.data_bits // passed))
+        moved = 8 if tail_bits else config.format.moved_bits
         whole = stream.Signature(Beat(moved, config.data_bits // moved))
         #: Only a decompressor has to be told the length of a packet.
         self.compresses = "length" not in codec.signature.members
         super().__init__(
             {
-                "routes": In(stream.Signature(Route)),
+                "routes": In(stream.Signature(Route(tail_bits))),
                 "values": In(data.ArrayLayout(config.format.entry_bits, config.table_size)),
                 "input": In(words if self.compresses else whole),
                 "output": Out(whole if self.compresses else words),
@@ -136,7 +149,8 @@ class CodecSwitch(wiring.Component):
         entered = Signal()
         beats_done = Signal()
         last_in = Signal()
-        pass_beat(m, source.payload, codec.input.payload)
+        fill = join_words if self.tail_bits and self.compresses else pass_beat
+        fill(m, source.payload, codec.input.payload)
         m.d.comb += [
             codec.input.valid.eq(source.valid & through & ~beats_done),
             last_in.eq(source.valid & source.ready & source.payload.last),
@@ -200,6 +214,17 @@ class CodecSwitch(wiring.Component):
             m.d.sync += odd.eq(now)
         return Mux(fresh, now, odd)
 
+    def _cut(self, m: Module, coded: data.View) -> None:
+        """Passes beats of the decompressor on, and of the last word what the tail of its packet leaves."""
+        length, output = self.codec.length, self.codec.output
+        m.submodules.tails = tails = Tails(self.tail_bits, self.packets)
+        m.d.comb += [
+            tails.begins.eq(length.valid & length.ready),
+            tails.tail.eq(self.routes.payload.tail),
+            tails.ends.eq(output.valid & output.ready & output.payload.last),
+        ]
+        cut_word(m, output.payload, coded, tails.kept)
+
     def _inner(self, m: Module, begins_around: Value, ends: Value) -> Signal:
         """The select of the codec's way, with a flip-flop for every ``_SELECTED`` bits of a beat: a select of more bits is
         slow on an FPGA. Each flip-flop depends on itself, so that synthesis does not merge them."""
@@ -216,7 +241,10 @@ class CodecSwitch(wiring.Component):
         """
         codec, source, sink = self.codec, self.input, self.output
         coded, raw = (Signal.like(sink.payload, name=name) for name in ("coded", "raw"))
-        pass_beat(m, codec.output.payload, coded)
+        if self.tail_bits and not self.compresses:
+            self._cut(m, coded)
+        else:
+            pass_beat(m, codec.output.payload, coded)
         if self.compresses:
             join_words(m, source.payload, raw)
         else:

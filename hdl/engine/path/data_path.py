@@ -28,9 +28,9 @@ __all__ = ["DataPath"]
 
 
 class DataPath(wiring.Component):
-    """Reader, codec and writer in a chain, with a stream of beats between each: of stream words on the side of raw data, and
-    at the ports and on the other side of what memories move whole. Each stage has commands of its own, so that the reads
-    of a descriptor begin while those before it are still being written.
+    """Reader, codec and writer in a chain, with a stream of beats between each: of stream words, or of their bytes, on the
+    side of raw data, and at the ports and on the other side of what memories move whole. Each stage has commands of its own,
+    so that the reads of a descriptor begin while those before it are still being written.
 
     ``read``, ``step``, ``route``, ``write``
         The commands of the stages, with ``step`` where ``config.lossy``: one of each for every descriptor. At most
@@ -89,10 +89,12 @@ class DataPath(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        word_bits, moved_bits = config.format.stream_bits, config.format.moved_bits
+        word_bits, moved_bits = config.passed_bits, config.moved_bits
         m.submodules.reader = reader = self.reader
         m.submodules.writer = writer = self.writer
-        m.submodules.switch = switch = CodecSwitch(self.codec, config.codec, config.descriptors)
+        m.submodules.switch = switch = CodecSwitch(
+            self.codec, config.codec, config.descriptors, tail_bits=config.tail_bits
+        )
         commands = {"read": reader.command, "write": writer.command}
         if config.dimensions:
             name = "read" if self.compressing else "write"
@@ -207,12 +209,12 @@ class DataPath(wiring.Component):
         """What comes out of the error-bounded stage, if there is one: raw data in beats of the device port on one side, and
         beats of the codec on the other."""
         config = self.config
-        form, words = config.quantisation, config.format.stream_bits
+        form, words = config.quantisation, config.passed_bits
         if form is None:
             return source
         lanes = config.dev_data_bits // words
         m.submodules.lossy = lossy = LossySwitch(
-            form, words, lanes, config.codec.units, quantises=self.compressing
+            form, words, lanes, config.codec.data_bits // words, quantises=self.compressing
         )
         wiring.connect(m, wiring.flipped(self.step), lossy.step)
         wiring.connect(m, source, lossy.input)
@@ -233,7 +235,9 @@ class DataPath(wiring.Component):
             or config.quantisation is not None
             or config.dev_data_bits != config.lanes * config.format.word_bits
         )
-        m.submodules.checksum = checksum = Checksum(config.codec, config.descriptors, pipelined=not early)
+        m.submodules.checksum = checksum = Checksum(
+            config.codec, config.descriptors, exact=config.tail_bits > 0, pipelined=not early
+        )
         m.d.comb += [
             checksum.passed.eq(raw.valid & raw.ready),
             checksum.beat.eq(raw.payload),

@@ -47,7 +47,7 @@ def path_members(
         ),
         "read": In(stream.Signature(read)),
         **({"step": In(stream.Signature(STEP_BITS))} if config.records.lossy else {}),
-        "route": In(stream.Signature(Route)),
+        "route": In(stream.Signature(Route(config.tail_bits))),
         "write": In(stream.Signature(write)),
         "read_outcome": Out(Outcome(read_address_bits)),
         "report": Out(stream.Signature(Verdict)),

@@ -66,7 +66,7 @@ class CompletionWriter(wiring.Component):
                 "address": In(config.host_address_bits),
                 "sending": Out(1),
                 "port": Out(
-                    WritePort(self.data_bits, config.host_address_bits, config.format.moved_bits, id_bits=1)
+                    WritePort(self.data_bits, config.host_address_bits, config.moved_bits, id_bits=1)
                 ),
             }
         )
@@ -193,7 +193,7 @@ class CompletionWriter(wiring.Component):
     def _send(self, m: Module, beats: stream.Interface) -> None:
         """Data and strobes of a beat. Where a beat holds two records, one half of it is written."""
         w, beat = self.port.w, beats.payload
-        strobes = C((1 << self.part_bits // self.config.format.moved_bits) - 1)
+        strobes = C((1 << self.part_bits // self.config.moved_bits) - 1)
         m.d.comb += [
             w.valid.eq(beats.valid),
             beats.ready.eq(w.ready),

@@ -72,7 +72,7 @@ class Rings(wiring.Component):
                 "report": Out(stream.Signature(ReportLayout(words))),
                 "changes": In(ChangeLayout(words)),
                 "fetch": Out(ReadPort(*host, id_bits=1)),
-                "complete": Out(WritePort(*host, config.format.moved_bits, id_bits=1)),
+                "complete": Out(WritePort(*host, config.moved_bits, id_bits=1)),
                 "busy": Out(2),
                 "stuck": Out(2),
                 **({"register_lost": In(1)} if config.coded_memories else {}),

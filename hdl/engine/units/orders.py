@@ -39,7 +39,7 @@ class Orders(wiring.Component):
         super().__init__(
             {
                 "command": In(stream.Signature(Command(bits))),
-                "route": In(stream.Signature(Route)),
+                "route": In(stream.Signature(Route())),
                 "stripes": Out(stream.Signature(self.shape, always_ready=True)).array(units),
                 "pieces": Out(stream.Signature(ReportOrder(bits, units, plan.place_bits))),
                 "reports": Out(stream.Signature(ReportOrder(bits, units, plan.place_bits))),

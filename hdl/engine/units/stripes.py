@@ -90,7 +90,7 @@ class StripeWalk(wiring.Component):
         super().__init__(
             {
                 "command": In(stream.Signature(Command(address_bits))),
-                "route": In(stream.Signature(Route)),
+                "route": In(stream.Signature(Route())),
                 "stripes": Out(stream.Signature(Stripe(address_bits, units, stripe_bytes * 8 // word_bits))),
             }
         )

@@ -73,7 +73,7 @@ class Unit(wiring.Component):
         m = Module()
         plan, config, stripe = self.plan, self.plan.config, self.stripe.payload
         m.submodules.commands = commands = self._queue(Command(plan.dev.address_bits))
-        m.submodules.routes = routes = self._queue(Route)
+        m.submodules.routes = routes = self._queue(Route())
         switch = CodecSwitch(self.codec, config.codec, plan.in_flight)
         port = self._stages(m, switch, PieceBuffer(self.piece.payload.shape(), config.piece_beats))
         m.submodules.outcomes = outcomes = self._queue(StripeOutcome(plan.place_bits))

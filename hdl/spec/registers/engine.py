@@ -146,6 +146,19 @@ def _capabilities(config: EngineConfig, *, every: bool) -> tuple[Register, ...]:
                 form.align.bit_length() - 1,
                 "Each window is padded to a multiple of 2**this bytes.",
             ),
+            *(
+                (
+                    constant(
+                        "any_length",
+                        28,
+                        1,
+                        config.alignment == "byte",
+                        "Lengths without a step are any number of bytes: zeros fill the last word in the stream.",
+                    ),
+                )
+                if config.alignment == "byte" or every
+                else ()
+            ),
         ),
     )
 

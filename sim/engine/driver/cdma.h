@@ -93,6 +93,7 @@ struct cdma_geometry {
     uint32_t host_data_bits, host_address_bits, host_align;
     uint32_t burst_beats, outstanding, ring_entries;
     uint32_t field_bits, rotate, zero, align;
+    uint32_t any_length; /* 1: lengths of raw data are any number of bytes; 0: whole words. */
     uint32_t units, stripe_bytes;
     uint32_t crc; /* 1: results have a CRC, and transfers may ask for a check. */
     /* Transfers may have a step, for numbers of this type: 0 none, 1 fp32, 2 bf16, 3 fp16. Their integers are words. */
@@ -470,6 +471,7 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->rotate = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ROTATE, bits);
     geometry->zero = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ZERO, bits);
     geometry->align = 1u << CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2, bits);
+    geometry->any_length = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ANY_LENGTH, bits);
     bits = guarded ? cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_GUARDS) : 0u;
     geometry->register_protection = CDMA_GET(CDMA_ENGINE_GUARDS_REGISTER_PROTECTION, bits);
     geometry->memories_protect = CDMA_GET(CDMA_ENGINE_GUARDS_MEMORIES_PROTECT, bits);

@@ -229,6 +229,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_STREAM_FIELDS_ZERO_SHIFT 16u
 #define CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2_MASK 0x0f000000u
 #define CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2_SHIFT 24u
+#define CDMA_ENGINE_STREAM_FIELDS_ANY_LENGTH_MASK 0x10000000u
+#define CDMA_ENGINE_STREAM_FIELDS_ANY_LENGTH_SHIFT 28u
 
 /* engine.command: Acts on the whole engine. */
 #define CDMA_ENGINE_COMMAND 0x020u

@@ -32,6 +32,7 @@ class Geometry:
     rotate: int
     zero: int
     align: int
+    any_length: bool
     dev_data_bits: int
     dev_address_bits: int
     dev_align: int
@@ -89,6 +90,7 @@ def read_geometry(registers: Registers) -> Geometry:
         rotate=fields["rotate"],
         zero=fields["zero"],
         align=1 << fields["align_log2"],
+        any_length=bool(fields["any_length"]),
         dev_data_bits=dev["data_bits"],
         dev_address_bits=dev["address_bits"],
         dev_align=1 << dev["align_log2"],

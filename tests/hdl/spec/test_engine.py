@@ -25,7 +25,7 @@ def test_a_burst_never_has_more_than_a_page(bits: int, beats: int) -> None:
     assert EngineConfig(burst_beats=256, dev_data_bits=bits).burst("dev") == beats
 
 
-@pytest.mark.parametrize(("alignment", "bytes_"), [("beat", (32, 64)), ("word", (2, 2))])
+@pytest.mark.parametrize(("alignment", "bytes_"), [("beat", (32, 64)), ("word", (2, 2)), ("byte", (1, 1))])
 def test_alignment_in_bytes(alignment: str, bytes_: tuple[int, int]) -> None:
     config = EngineConfig(format=Format(word_bits=16), host_data_bits=512, alignment=alignment)
     assert (config.align("dev"), config.align("host")) == bytes_
@@ -43,7 +43,7 @@ def test_ports_of_several_units() -> None:
 _REFUSED = [
     ({"dev_data_bits": 96}, "dev_data_bits is 96; it must be one of 64, 128, 256, 512, 1024"),
     ({"host_address_bits": 65}, "host_address_bits is 65; it must be a whole number from 13 to 64"),
-    ({"alignment": "byte"}, "alignment is 'byte'; it must be one of beat, word"),
+    ({"alignment": "half"}, "alignment is 'half'; it must be one of beat, word, byte"),
     ({"alignment": 4}, "alignment is 4"),
     ({"register_slices": "all"}, "register_slices is 'all'; it must be 'none', 'in', 'out' or 'in,out'"),
     ({"register_slices": True}, "register_slices is True"),
@@ -94,6 +94,7 @@ _REFUSED = [
     ({"units": 3}, "units is 3; it must be one of 1, 2, 4, 6, 8"),
     ({"stripe_bytes": 128}, "stripe_bytes is 128; it must be one of 256, 512, 1024, 2048, 4096"),
     ({"units": 2, "alignment": "word"}, "alignment is 'word' with 2 units; it must be 'beat'"),
+    ({"units": 2, "alignment": "byte"}, "alignment is 'byte' with 2 units; it must be 'beat'"),
 ]  # fmt: skip
 
 

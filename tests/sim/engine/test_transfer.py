@@ -150,6 +150,32 @@ def test_lengths_of_words_of_half_a_byte() -> None:
     assert refusal("offload", HALVES, length=longest + 1, capacity=longest + 1) == Outcome(Status.LENGTH)
 
 
+#: Of any number of bytes, with numbers where there is a step.
+BYTES = EngineConfig(format=Format(word_bits=16), alignment="byte", lossy="fp32", crc=True)
+
+
+def test_lengths_of_any_number_of_bytes() -> None:
+    """The last word counts as one, and its bytes that are not meant are neither read nor written. Numbers are whole."""
+    assert refusal("offload", BYTES, length=63) is None
+    assert refusal("offload", BYTES, length=MAX_BYTES - 1, capacity=MAX_BYTES) is None
+    assert refusal("offload", BYTES, length=63, step=127) == Outcome(Status.LENGTH)
+    assert refusal("prefetch", BYTES, length=63, mode=Mode.ZVC, compressed_length=5) == Outcome(Status.LENGTH)
+    rules = {direction: TransferRules(BYTES, direction) for direction in DIRECTIONS}
+    data = bytes(range(1, 6))
+    out = rules["offload"].outcome(descriptor(mode=Mode.ZVC, length=5), data, (0,))
+    assert (out.written, out.bytes_read, out.crc) == (bytes([7, 0, 0, 0]) + data + b"\0", 5, crc32c(data))
+    fields = descriptor(mode=Mode.ZVC, length=5, capacity=5, compressed_length=10)
+    assert rules["prefetch"].words(fields) == 3
+    # What fills the last word is not looked at.
+    back = rules["prefetch"].outcome(fields, out.written[:-1] + b"\xff", (0,))
+    assert (back.status, back.written, back.crc) == (Status.OK, data, out.crc)
+    short = rules["prefetch"].outcome(fields, out.written[:-2], (0,))
+    assert short.status is Status.STREAM_TRUNCATED
+    for direction in DIRECTIONS:
+        copied = rules[direction].outcome(descriptor(length=5, capacity=5), data, (0,))
+        assert (copied.written, copied.crc) == (data, out.crc)
+
+
 @given(st.data())
 def test_outcomes_keep_the_promises_of_the_documents(data: Any) -> None:
     direction = data.draw(st.sampled_from(DIRECTIONS))

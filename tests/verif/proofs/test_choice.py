@@ -112,6 +112,7 @@ def test_a_codec_is_told_what_is_proven_of_its_blocks_and_no_more() -> None:
         (EngineConfig(registers=False), _WITH_REGISTERS),
         (EngineConfig(units=2), {"slots", "channel"}),
         (EngineConfig(alignment="word"), {"axi_reader", "axi_writer", "channel"}),
+        (EngineConfig(alignment="byte"), {"axi_reader", "axi_writer", "channel", "checker_rests", "slots"}),
         (
             EngineConfig(crc=True),
             {"checker_rests", "checker_decides", "slots", "completer", "rings", "channel"},
@@ -128,7 +129,7 @@ def test_a_codec_is_told_what_is_proven_of_its_blocks_and_no_more() -> None:
             | {"rings", "ring_slot", "write_arbiter"},
         ),
     ],
-    ids=["default", "streams", "units", "words", "crc", "queue", "pipelined", "coded"],
+    ids=["default", "streams", "units", "words", "bytes", "crc", "queue", "pipelined", "coded"],
 )
 def test_an_engine_is_told_what_is_proven_of_its_blocks_and_no_more(
     config: EngineConfig, without: set[str]

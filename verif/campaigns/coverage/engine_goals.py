@@ -46,6 +46,15 @@ def _lengths(design: Design) -> Iterable[str]:
     return cross(CHANNELS, _MODES, _LENGTHS if beat > word else _LENGTHS[1:])
 
 
+def _tails(design: Design) -> Iterable[str]:
+    return cross(CHANNELS, _MODES, map(str, range(design.config.format.raw_bytes)))
+
+
+def _tail(sample: Sample, design: Design) -> Iterator[str]:
+    if _transfer(sample) and sample["status"] == "OK":
+        yield f"{sample['channel']}, {sample['mode']}, {sample['length'] % design.config.format.raw_bytes}"
+
+
 def _statuses(design: Design) -> Iterator[str]:
     """How transfers end. Streams are read by a prefetch only; a failed write of a completion leaves no completion."""
     for status in Status:
@@ -192,6 +201,10 @@ def _with_registers(design: Design) -> bool:
     return bool(design.config.registers)
 
 
+def _of_bytes(design: Design) -> bool:
+    return design.config.tail_bits > 0
+
+
 def _unaligned(design: Design) -> bool:
     return bool(design.config.realign)
 
@@ -229,6 +242,13 @@ ENGINE_GOALS = (
         lambda design: cross(CHANNELS, _STARTS),
         _start,
         _unaligned,
+    ),
+    Goal(
+        "channel by mode by tail",
+        "transfers without an error: bytes of the last word, 0 for all",
+        _tails,
+        _tail,
+        _of_bytes,
     ),
     Goal(
         "channel by shape",

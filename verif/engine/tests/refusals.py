@@ -36,7 +36,7 @@ async def refusals(bench: EngineBench, budget: int) -> None:
 
         await refuse(change(length=0), Status.ZERO_LENGTH)
         await refuse(change(length=(1 << 32) + word), Status.LENGTH)
-        if word > 1:
+        if word > 1 and not config.tail_bits:
             await refuse(change(length=word + 1), Status.LENGTH)
         await refuse(change(compressed_length=word), Status.LENGTH)
         await refuse(change(mode=3), Status.RESERVED)

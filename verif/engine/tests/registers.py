@@ -132,11 +132,11 @@ async def registers(bench: RingBench, budget: int) -> None:
             )
             bench.transfers += 1
             bench.checks += 6
-            raw_words += made.descriptor["length"] * 8 // bench.config.format.word_bits
+            rules = bench.rules[channel]
+            raw_words += rules.words(made.descriptor)
             literals += made.expected.literals
             read += made.expected.bytes_read
             written += made.expected.bytes_written
-            rules = bench.rules[channel]
             read_beats += _beats(bench, rules.source, made.descriptor["source"], made.expected.bytes_read)
             write_beats += _beats(
                 bench, rules.sink, made.descriptor["destination"], made.expected.bytes_written

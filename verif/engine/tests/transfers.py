@@ -53,6 +53,12 @@ async def lengths(bench: EngineBench, budget: int) -> None:
             await bench.run(
                 channel, [bench.transfer(channel, size, mode=mode) for size in sorted(sizes - {0})]
             )
+            cuts = range(1, config.format.raw_bytes if config.tail_bits else 1)
+            if cuts:
+                short = [(size, cut) for size in (1, config.lanes, config.lanes + 1) for cut in cuts]
+                await bench.run(
+                    channel, [bench.transfer(channel, size, mode=mode, cut=cut) for size, cut in short]
+                )
 
     await both(bench, job)
 

@@ -84,8 +84,9 @@ static inline int cdma_export(struct cdma_user *cdma, uint64_t address, uint64_t
 /* The most bytes that a tensor of so many can become. */
 static inline uint64_t cdma_bound(const struct cdma_user *cdma, uint64_t bytes) {
     const struct cdma_info *info = &cdma->info;
-    const uint64_t words = bytes * 8 / info->word_bits, windows = (words + info->window - 1) / info->window;
-    return bytes + windows * ((uint64_t)info->window * info->code_bits / 8 + info->padding);
+    const uint64_t words = (bytes * 8 + info->word_bits - 1) / info->word_bits;
+    const uint64_t windows = (words + info->window - 1) / info->window;
+    return words * info->word_bits / 8 + windows * ((uint64_t)info->window * info->code_bits / 8 + info->padding);
 }
 
 static inline int cdma_submit_transfer(struct cdma_user *cdma, const struct cdma_request *request) {

@@ -34,6 +34,7 @@ static const struct cdma_line facts[] = {
 	{ "window", offsetof(struct cdma_geometry, window) },
 	{ "code_bits", offsetof(struct cdma_geometry, code_bits) },
 	{ "align", offsetof(struct cdma_geometry, align) },
+	{ "any_length", offsetof(struct cdma_geometry, any_length) },
 	{ "units", offsetof(struct cdma_geometry, units) },
 	{ "lanes", offsetof(struct cdma_geometry, lanes) },
 	{ "ring_entries", offsetof(struct cdma_geometry, ring_entries) },

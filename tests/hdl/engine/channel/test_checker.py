@@ -60,6 +60,7 @@ class Seen:
     bytes: int
     objection: int
     words: int
+    tail: int
 
 
 @dataclass
@@ -77,7 +78,7 @@ class _Slot:
 
 
 def _expected(
-    case: Case, compressing: bool, address_bits: int, align: int, stream_word: int, most: int
+    case: Case, compressing: bool, address_bits: int, align: int, stream_word: int, most: int, exact: bool
 ) -> tuple[int, int]:
     """Status and address: the first rule that is broken."""
     coded = case.mode != Mode.RAW
@@ -96,7 +97,7 @@ def _expected(
         return Status.RESERVED, 0
     if case.length == 0 or (reads_compressed and case.compressed_length == 0):
         return Status.ZERO_LENGTH, 0
-    if case.length % 4 or case.length > most:
+    if (case.length % 4 and not exact) or case.length > most:
         return Status.LENGTH, 0
     if reads_compressed:
         if case.compressed_length % stream_word or case.compressed_length > 2 * most - 1:
@@ -139,9 +140,10 @@ def _check(
     form: Quantisation | None = None,
     most: int = _MOST,
     windowed: bool = True,
+    exact: bool = False,
 ) -> list[Seen]:
     """Runs the cases one after the other; ``flush_at`` has the cycle of a case in which to flush, by its number. Words are
-    those of 32 bits or the integers of ``form``."""
+    those of 32 bits or the integers of ``form``; with ``exact`` lengths are any number of bytes."""
     port = _port(address_bits, realign, stream_word)
     options = RecordOptions(lossy=form is not None, length_bits=most.bit_length())
     bits = form.bits if form else 32
@@ -154,6 +156,8 @@ def _check(
         options=options,
         quantisation=form,
         windowed=windowed,
+        stream_bytes=4 if exact else None,
+        tail_bits=2 if exact else 0,
     )
     m = Module()
     m.submodules.dut = dut
@@ -216,6 +220,7 @@ def _check(
                     slot.number("bytes"),
                     slot.number("objection"),
                     fields_seen.words,
+                    ctx.get(port.route).tail if exact else 0,
                 )
             )
 
@@ -232,8 +237,9 @@ def _compare(
     stream_word: int = 4,
     pipelined: bool = False,
     most: int = _MOST,
+    exact: bool = False,
 ) -> None:
-    status, address = _expected(case, compressing, address_bits, align, stream_word, most)
+    status, address = _expected(case, compressing, address_bits, align, stream_word, most, exact)
     assert (Status(seen.status), hex(seen.objection)) == (Status(status), hex(address)), case
     assert seen.tag == (0 if case.fault else case.tag)
     assert seen.cycles <= (24 if status == Status.OK else 34)
@@ -241,6 +247,7 @@ def _compare(
         count = case.compressed_length if case.mode != Mode.RAW and not compressing else case.length
         room = min(case.capacity, 2 * most - 1)
         assert seen.bytes == count
+        assert (seen.words, seen.tail) == (-(-case.length // 4), case.length % 4)
         assert seen.read == (case.source, case.source + count - 1)
         assert seen.write == (case.destination, case.destination + room - 1)
         # The beats of the writer have 32 bytes. Words may be anywhere in them, unless these are the alignment.
@@ -393,6 +400,22 @@ def test_alignment(realign: bool, stream_word: int) -> None:
         *([Status.ALIGNMENT] if align > 1 else []),
         *([Status.WINDOW] if realign else []),
     }
+
+
+@pytest.mark.parametrize("compressing", [True, False], ids=["offload", "prefetch"])
+def test_any_byte(compressing: bool) -> None:
+    """Addresses and lengths, of which the last word is one; a compressed length is whole stream words."""
+    lengths = (*range(1, 10), 0xFFFF, (1 << 32) - 1, 1 << 32, (1 << 32) + 1)
+    cases = [Case(length=length, capacity=length) for length in lengths]
+    cases += [Case(source=0x1000 + step, destination=0x2003 + step, length=5 + step) for step in range(1, 32)]
+    cases += [Case(source=0x9FFD + step, length=3, read_window=(1, 9)) for step in range(2)]
+    cases += [
+        Case(length=7, mode=Mode.ZVC, compressed_length=0 if compressing else count) for count in range(1, 10)
+    ]
+    seen = _check(cases, compressing, realign=True, stream_word=1, exact=True)
+    for case, each in zip(cases, seen, strict=True):
+        _compare(case, each, compressing, align=1, exact=True)
+    assert {each.status for each in seen} == {Status.OK, Status.LENGTH, Status.WINDOW}
 
 
 @_PIPELINED

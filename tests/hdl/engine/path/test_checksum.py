@@ -24,6 +24,8 @@ _CONFIGS = {
     "fields": CodecConfig(Format(16, 16, 2, (0, 7, 9), field_bits=8, rotate=1), lanes=4),
     "half-bytes": CodecConfig(Format(4, align=4), lanes=8),
 }
+#: Packets of these are of any number of bytes.
+_EXACT = {"words", "bytes", "fields"}
 _PACKETS = 4
 
 
@@ -35,13 +37,15 @@ def _run(
     take: Pause,
     *,
     empty_ends: bool = False,
+    exact: bool = False,
 ) -> tuple[list[int], list[int], list[int]]:
     """Lets packets of stream words pass; returns the cycles of their last beats, those of their CRCs, and the CRCs."""
-    dut = Checksum(config, _PACKETS, pipelined=pipelined)
+    dut = Checksum(config, _PACKETS, exact=exact, pipelined=pipelined)
     bench = StreamBench(dut)
     found = bench.collect("crc", len(packets), take)
     ends: list[int] = []
-    bits, units = config.format.stream_bits, config.units
+    bits = 8 if exact else config.format.stream_bits
+    units = config.data_bits // bits
 
     async def pass_packets(ctx: Any) -> None:
         cycle = 0
@@ -88,6 +92,17 @@ def test_every_length(name, pipelined):
     ]
     _, _, crcs = _run(config, packets, pipelined, by_phases(1), by_phases(2), empty_ends=pipelined)
     assert crcs == [crc32c(to_memory(packet, bits)) for packet in packets]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(_EXACT))
+def test_every_number_of_bytes(name):
+    config, rng = _CONFIGS[name], random.Random(2)
+    packets = [
+        np.array([*rng.randbytes(length)], np.uint8) for length in range(2 * config.data_bits // 8 + 2)
+    ]
+    _, _, crcs = _run(config, packets, False, by_phases(1), by_phases(2), exact=True)
+    assert crcs == [crc32c(packet.tobytes()) for packet in packets]
 
 
 @pytest.mark.slow

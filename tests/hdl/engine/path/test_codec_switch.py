@@ -31,6 +31,10 @@ _FIELDS = CodecConfig(
 #: Two stream words are in a byte of what memories move.
 _HALVES = CodecConfig(Format(4, 16, 2, _VALUES, align=2), lanes=_LANES, runtime_values=True)
 
+#: As they are in an engine whose lengths are any number of bytes.
+_WORDS = CodecConfig(Format(32, 32, 1), lanes=_LANES)
+_EXACT = [_WORDS, _CONFIG, _FIELDS]
+
 #: Mode and words of a packet.
 _Case = tuple[str, list[int]]
 
@@ -59,19 +63,31 @@ def _soiled(case: _Case, stream: list[int], form: Format) -> list[int]:
     return [*stream[:-1], stream[-1] | 0xF0] if filled else stream
 
 
+def _bytes(parts: list[list[int]], bits: int) -> list[list[int]]:
+    """The bytes of such parts."""
+    return [list(np.array(packet, f"<u{bits // 8}").tobytes()) for packet in parts]
+
+
 def _run(
     cases: list[_Case],
     compressing: bool,
     pauses: tuple[Pause, Pause, Pause] = (never, never, never),
     config: CodecConfig = _CONFIG,
+    tails: list[int] | None = None,
 ) -> tuple[StreamBench, list[Packet]]:
-    """Sends the packets; checks what comes out."""
+    """Sends the packets; checks what comes out. With ``tails`` they are of bytes, so many of the last word."""
     form = config.format
     codec = (Compressor if compressing else Decompressor)(config)
-    dut = CodecSwitch(codec, config, packets=4)
+    dut = CodecSwitch(codec, config, packets=4, tail_bits=(form.raw_bytes - 1).bit_length() if tails else 0)
     bench = StreamBench(dut)
     raw = [_parts(words, form) for _, words in cases]
     coded = [_stream(case, form) for case in cases]
+    if tails:
+        raw, coded = _bytes(raw, form.stream_bits), _bytes(coded, form.moved_bits)
+        for (mode, _), tail, raw_packet, packet in zip(cases, tails, raw, coded, strict=True):
+            left = -tail % form.raw_bytes
+            for bytes_ in (raw_packet, packet) if mode == "raw" else (raw_packet,):
+                del bytes_[len(bytes_) - left :]
     sent, wanted = (raw, coded) if compressing else (coded, raw)
     if not compressing:
         sent = [_soiled(case, stream, form) for case, stream in zip(cases, coded, strict=True)]
@@ -85,7 +101,11 @@ def _run(
     bench.source("input", beats, source)
     bench.source(
         "routes",
-        [{"raw": mode == "raw", "zeros": mode == "zvc", "words": len(words)} for mode, words in cases],
+        [
+            {"raw": mode == "raw", "zeros": mode == "zvc", "words": len(words)}
+            | ({"tail": tails[number]} if tails else {})
+            for number, (mode, words) in enumerate(cases)
+        ],
         routes,
     )
     received = bench.packets("output", len(cases), sink)
@@ -95,7 +115,8 @@ def _run(
     async def table(ctx: Any) -> None:
         ctx.set(dut.values, list(_VALUES))
 
-    bench.simulator.add_testbench(table)
+    if config.runtime_values:
+        bench.simulator.add_testbench(table)
     bench.run(2000 + 40 * sum(map(len, raw)))
     assert [packet.words for packet in received] == wanted
     assert all(report.error.value == 0 for _, report in reports)
@@ -116,6 +137,25 @@ def test_packets_of_every_mode(compressing: bool, config: CodecConfig) -> None:
             most = 1 << config.format.word_bits
             cases.append((mode, [rng.choice((0, 0, 7, 9, rng.randrange(most))) for _ in range(count)]))
     _run(cases, compressing, (by_phases(1), by_phases(2), by_phases(3)), config)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compressing", [True, False], ids=["compressor", "decompressor"])
+@pytest.mark.parametrize("config", _EXACT, ids=["words", "codes", "fields"])
+def test_packets_of_any_number_of_bytes(compressing: bool, config: CodecConfig) -> None:
+    """Zeros fill the last word of what goes into a compressor, and of what leaves a decompressor the tail cuts it."""
+    rng, form = random.Random(8), config.format
+    cases: list[_Case] = []
+    tails = []
+    while len(cases) < 60:
+        mode = rng.choice(("raw", "zvc", "zvc", "fvc"))
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            count = rng.choice((1, 2, _LANES, _LANES + 1, 16, 17, rng.randrange(1, 70)))
+            words = [rng.choice((0, 7, 9, rng.randrange(1 << form.word_bits))) for _ in range(count)]
+            tails.append(rng.randrange(form.raw_bytes))
+            words[-1] &= (1 << 8 * (tails[-1] or form.raw_bytes)) - 1
+            cases.append((mode, words))
+    _run(cases, compressing, (by_phases(1), by_phases(2), by_phases(3)), config, tails)
 
 
 @pytest.mark.slow

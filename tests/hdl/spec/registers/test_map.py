@@ -62,9 +62,8 @@ def test_capabilities_say_what_the_configuration_is(config):
         assert capability(f"{port}_port") == {
             "data_bits": data_bits,
             "address_bits": getattr(config, f"{port}_address_bits"),
-            # In "odd" a word of a byte is enough.
             "align_log2": 0
-            if config.alignment == "word"
+            if config.alignment == "byte"
             else {64: 3, 128: 4, 256: 5, 512: 6, 1024: 7}[data_bits],
             "user_bits": config.sideband.axuser_bits if config.sideband_registers else 0,
             "sideband": config.sideband_registers,

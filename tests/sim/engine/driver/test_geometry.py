@@ -11,13 +11,17 @@ import pytest
 from cdma.hdl.spec.engine import LOSSY, EngineConfig
 from cdma.hdl.spec.protection import MEMORY_CODES, PROTECTIONS
 from cdma.sim.codec.model import compress
+from cdma.sim.engine.crc import crc32c
 from cdma.sim.engine.descriptors import Descriptor
-from cdma.sim.engine.driver import Status
+from cdma.sim.engine.driver import Mode, Status
 from tests.support.c_driver_library import Geometry
 from tests.support.model_bench import BACK, CONFIGS, DEV, OUT, ModelBench, tensor
 
+#: Addresses and lengths of any byte.
+BYTES = EngineConfig(ring_entries=16, alignment="byte", crc=True)
 
-@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+
+@pytest.mark.parametrize("config", [*CONFIGS.values(), BYTES], ids=[*CONFIGS, "bytes"])
 def test_geometry_is_read_at_run_time(config: EngineConfig) -> None:
     expected = {
         "version": (2, 0),
@@ -30,12 +34,13 @@ def test_geometry_is_read_at_run_time(config: EngineConfig) -> None:
         "rotate": config.format.rotate,
         "zero": config.format.zero,
         "align": config.format.align,
+        "any_length": config.alignment == "byte",
         "dev_data_bits": config.dev_data_bits,
         "dev_address_bits": config.dev_address_bits,
-        "dev_align": config.dev_data_bits // 8,
+        "dev_align": config.align("dev"),
         "host_data_bits": config.host_data_bits,
         "host_address_bits": config.host_address_bits,
-        "host_align": config.host_data_bits // 8,
+        "host_align": config.align("host"),
         "burst_beats": config.burst_beats,
         "outstanding": 16,
         "ring_entries": 16,
@@ -90,3 +95,25 @@ def test_an_engine_that_realigns_says_so_and_takes_any_word() -> None:
     assert (done.status, done.bytes_written, done.address) == (Status.CAPACITY, 12, OUT + 32)
     odd = bench.driver.offload.transfer(Descriptor(DEV + 2, OUT, 20, 4096))
     assert (odd.status, odd.address) == (Status.ALIGNMENT, DEV + 2)
+
+
+@pytest.mark.parametrize("driver", ["python", "c"])
+@pytest.mark.parametrize("mode", [Mode.RAW, Mode.ZVC])
+def test_an_engine_of_any_byte_moves_so_many(driver: str, mode: Mode) -> None:
+    """Zeros fill the last word in the stream alone: neither memory has them, and the CRC is of the bytes."""
+    bench = ModelBench(BYTES, driver)
+    bench.start()
+    data = tensor(BYTES, 41) + b"\7\0\5"
+    bench.dev.write(DEV + 29, data + b"\xff")
+    there = bench.driver.offload.transfer(Descriptor(DEV + 29, OUT + 1, len(data), 4096, mode=mode))
+    packed = data if mode is Mode.RAW else compress(np.frombuffer(data + b"\0", "<u4"), BYTES.format)
+    assert (there.status, there.bytes_read, there.bytes_written) == (Status.OK, len(data), len(packed))
+    assert there.crc == crc32c(data)
+    assert bench.peek(bench.host, OUT, len(packed) + 2) == b"\xa5" + packed + b"\xa5"
+    compressed = 0 if mode is Mode.RAW else len(packed)
+    fields = {"mode": mode, "compressed_length": compressed, "check_crc": True, "crc": there.crc}
+    back = bench.driver.prefetch.transfer(Descriptor(OUT + 1, BACK + 3, len(data), len(data), **fields))
+    assert (back.status, back.bytes_written) == (Status.OK, len(data))
+    assert bench.peek(bench.dev, BACK + 2, len(data) + 2) == b"\xa5" + data + b"\xa5"
+    counters = bench.driver.offload.counters()
+    assert (counters["raw_words"], counters["bytes_read"]) == (42 * (mode is Mode.ZVC), len(data))

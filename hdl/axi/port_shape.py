@@ -28,6 +28,8 @@ class PortShape:
         Bytes of which the address where data begin is a multiple; 0: those of a beat. Without ``realign``.
     ``realign``
         Data may begin with any word of a beat, not only with the first.
+    ``clears``
+        Of a reader: zeros come in the place of what lies behind the last word of a command.
     ``pipelined``
         The buffers are in an FPGA's block RAM, which is slow: their outputs go to registers.
     ``rows``
@@ -53,6 +55,7 @@ class PortShape:
     buffer: int
     align: int = 0
     realign: bool = False
+    clears: bool = False
     pipelined: bool = False
     rows: bool = False
     limited: bool = False

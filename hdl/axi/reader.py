@@ -233,7 +233,7 @@ class AxiReader(wiring.Component):
             stored = without_reset(m, "stored", stored)
         domain += [
             store.input.valid.eq(receive & ~self.flush),
-            stored.data.eq(r.payload.data),
+            stored.data.eq(self._cleared(r.payload, front.words) if shape.clears else r.payload.data),
             stored.part.eq(r.payload.last),
             stored.last.eq(r.payload.last & front.final),
             stored.words.eq(Mux(r.payload.last, front.words, shape.lanes - 1)),
@@ -245,6 +245,11 @@ class AxiReader(wiring.Component):
             with m.Elif(first_fault):
                 m.d.sync += fault.eq(r.payload.resp)
         return receive
+
+    def _cleared(self, beat: data.View, words: Value) -> Value:
+        """The data of a beat, with zeros behind as many ``words``, less one, if it is the last of its burst."""
+        kept = Cat((words >= lane) | ~beat.last for lane in range(self.shape.lanes))
+        return beat.data & Cat(lane.replicate(self.shape.word_bits) for lane in kept)
 
     def _deliver(self, m: Module, pulses: _Pulses, store: Fifo, shifts: Fifo | None) -> None:
         """Gives what is stored to the output: with the lanes in which it was read, or from lane 0 on."""

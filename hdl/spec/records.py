@@ -83,9 +83,9 @@ class Status(enum.IntEnum):
     ALIGNMENT = 10
     #: ``length`` is 0, or ``compressed_length`` of a prefetch in a codec's mode or with a step.
     ZERO_LENGTH = 11
-    #: A length is not a whole number of words (``compressed_length``: of stream words), is too long, or is given in a
-    #: mode that has no use for it. With a step ``length`` is of numbers, and a raw copy's ``compressed_length`` is that of
-    #: their integers.
+    #: A length is not a whole number of words (``compressed_length``: of stream words) where it must be, is too long, or is
+    #: given in a mode that has no use for it. With a step ``length`` is of numbers, and a raw copy's ``compressed_length``
+    #: is that of their integers.
     LENGTH = 12
     #: The result does not fit ``capacity``; ``address`` is the first byte that could not be written.
     CAPACITY = 13
@@ -204,7 +204,8 @@ def descriptor_fields(options: RecordOptions) -> tuple[RecordField, ...]:
         (
             "length",
             64,
-            "Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB. With a step whole numbers.",
+            "Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB, or any number of bytes where "
+            "`engine.stream_fields.any_length` is 1. With a step whole numbers.",
         ),
         ("capacity", 64, "Bytes that may be written from `destination` on; nothing is written past them."),
         (

@@ -7,7 +7,7 @@ import dataclasses
 from cdma.hdl.spec.format import Format
 from cdma.verif.engine.design import SMALL
 
-__all__ = ["FIELDS", "FIELDS_TO_A_WORD", "HALF_BYTES", "TO_A_BYTE", "TO_A_WORD"]
+__all__ = ["FIELDS", "FIELDS_TO_A_BYTE", "HALF_BYTES", "TO_A_BYTE", "TO_A_WORD"]
 
 #: Codes of a field with zero words and padded windows, between ports narrower and wider than a beat of the codec.
 FIELDS = dataclasses.replace(
@@ -17,14 +17,14 @@ FIELDS = dataclasses.replace(
     host_data_bits=256,
 )
 
-#: The same with destinations at any word, streams at any byte, a CRC, an error-bounded stage, and a pipeline.
-FIELDS_TO_A_WORD = dataclasses.replace(FIELDS, alignment="word", crc=True, lossy="fp32", pipelined=True)
+#: The same with any byte, a CRC, an error-bounded stage, and a pipeline.
+FIELDS_TO_A_BYTE = dataclasses.replace(FIELDS, alignment="byte", crc=True, lossy="fp32", pipelined=True)
 
 #: Sources and destinations at any word, with a port as wide as eight of the other and of the codec, wider than a record.
 TO_A_WORD = dataclasses.replace(SMALL, alignment="word", host_data_bits=512)
 
-#: Any byte, with the same ports, words of 4 bytes, and a CRC.
-TO_A_BYTE = dataclasses.replace(TO_A_WORD, format=Format(), alignment="byte", crc=True)
+#: Any byte, with the same ports, and words of 4 bytes.
+TO_A_BYTE = dataclasses.replace(TO_A_WORD, format=Format(), alignment="byte")
 
 #: Words of 4 bits, two to a byte of memory, which are integers where there is a step.
 HALF_BYTES = dataclasses.replace(

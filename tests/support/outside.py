@@ -23,7 +23,7 @@ __all__ = ["CONFIGS", "TESTS", "run"]
 _SMALL = dataclasses.replace(SMALL, outstanding=2, ring_entries=16)
 
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words, padding and a CRC;
-#: pipelined, with a wide host; several units; shapes. Pages are with the last three.
+#: any byte, in lengths too; pipelined, with a wide host; several units; shapes. Pages are with the last three.
 CONFIGS = {
     "small": _SMALL,
     "bytes": dataclasses.replace(
@@ -41,6 +41,7 @@ CONFIGS = {
         alignment="word",
         crc=True,
     ),
+    "any-byte": dataclasses.replace(_SMALL, format=Format(), alignment="byte", crc=True),
     "units": dataclasses.replace(_SMALL, units=2, stripe_bytes=256, pages=True),
     "shapes": dataclasses.replace(_SMALL, dimensions=3, ring_entries=8, pages=True),
     "pipelined": dataclasses.replace(

@@ -82,9 +82,9 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
         dataclasses.replace(SMALL, alignment="word", pipelined=True),
         ["soak", "lengths", "register_bus", "corrupt", "capacity", "hard_resets", "soft_resets"],
     ),
-    "fields and padding, to a word, with a CRC and an error-bounded stage": (
-        dataclasses.replace(SMALL, format=FIELDS, lanes=8, alignment="word", crc=True, lossy="fp32"),
-        ["soak", "crc", "lossy", "padding", "hard_resets"],
+    "fields and padding, to a byte, with a CRC and an error-bounded stage": (
+        dataclasses.replace(SMALL, format=FIELDS, lanes=8, alignment="byte", crc=True, lossy="fp32"),
+        ["soak", "lengths", "crc", "lossy", "padding", "hard_resets"],
     ),
     "streams": (STREAMS, ["soak", "lengths", "corrupt", "aborts", "hard_resets"]),
     "no queue, registers of the sideband": (

@@ -40,6 +40,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             outstanding=config.outstanding,
             buffer=buffer,
             realign=config.realign,
+            clears=config.tail_bits > 0 and compressing and port == "dev",
             pipelined=config.pipelined,
             rows=config.pages if port == "host" else config.dimensions > 0,
             limited=port == "host" and config.pages,

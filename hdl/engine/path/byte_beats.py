@@ -8,21 +8,19 @@ __all__ = ["cut_word", "join_words", "split_bytes"]
 
 
 def join_words(m: Module, source: data.View, sink: data.View) -> None:
-    """Passes a beat on as one of larger parts, or of the same: words of 4 bits as the bytes that memories move whole, or
-    bytes as words.
+    """Passes a beat of stream words on as one of what memories move whole: the same, or the bytes of words of 4 bits.
 
-    Zeros fill the last one, whatever ``source`` has there.
+    After an odd number of them, a zero fills the last byte, whatever ``source`` has there.
     """
     if len(source.keep) == len(sink.keep):
         m.d.comb += sink.eq(source)
         return
-    parts = len(source.keep) // len(sink.keep)
     pairs = zip(source.data, source.keep, strict=True)
-    # The first part is there if the whole is.
-    words = [word & keep.replicate(len(word)) if n % parts else word for n, (word, keep) in enumerate(pairs)]
+    # The first word of a byte is there if the byte is.
+    words = [word & keep.replicate(len(word)) if n % 2 else word for n, (word, keep) in enumerate(pairs)]
     m.d.comb += [
         sink.data.as_value().eq(Cat(words)),
-        sink.keep.eq(source.keep[::parts]),
+        sink.keep.eq(source.keep[::2]),
         sink.last.eq(source.last),
     ]
 

@@ -52,8 +52,8 @@ class CodecSwitch(wiring.Component):
     of raw data, and on the other of what memories move whole: stream words as well or, where these have 4 bits, bytes. A
     zero fills the last byte of an odd number of words of raw data, and is left out of raw data on the way back.
 
-    With ``tail_bits`` packets are of bytes on both sides, and those of raw data have any number of them. Zeros fill the
-    last word on the way into the compressor, and what the tail leaves out of it is left out behind the decompressor.
+    With ``tail_bits`` packets are of bytes on both sides, and those of raw data have any number of them. Zeros must fill
+    the last word of those for a compressor, and what the tail leaves out of it is left out behind a decompressor.
 
     A packet passes around the codec only while no packet is inside, and only then the table changes between zeros and
     ``values``. No more than ``packets`` packets may have an entry of ``routes`` and not have left. Throughput: a beat per
@@ -149,8 +149,7 @@ class CodecSwitch(wiring.Component):
         entered = Signal()
         beats_done = Signal()
         last_in = Signal()
-        fill = join_words if self.tail_bits and self.compresses else pass_beat
-        fill(m, source.payload, codec.input.payload)
+        pass_beat(m, source.payload, codec.input.payload)
         m.d.comb += [
             codec.input.valid.eq(source.valid & through & ~beats_done),
             last_in.eq(source.valid & source.ready & source.payload.last),

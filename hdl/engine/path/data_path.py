@@ -11,6 +11,7 @@ from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.skid_buffer import slice_after
+from cdma.hdl.blocks.stream_register import StreamRegister
 from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.engine.shapes.feed import ShapeFeed
@@ -150,6 +151,11 @@ class DataPath(wiring.Component):
         sink = switch.output
         if not self.compressing:
             sink = _counted_in(m, "written_bytes", self._lossy(m, sink), moved_bits)
+        if config.tail_bits and not (self.compressing or config.pipelined):
+            # What a tail leaves out is known late, and bytes have far to go to their lanes.
+            m.submodules.cut = cut = StreamRegister(sink.payload.shape())
+            wiring.connect(m, sink, cut.input)
+            sink = cut.output
         written = writer.input
         if config.dimensions and not self.compressing:
             m.submodules.dropper = dropper = Dropper(moved_bits, writer.shape.lanes)

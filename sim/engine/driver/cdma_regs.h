@@ -50,7 +50,7 @@
 struct cdma_descriptor {
     uint64_t source; /* Byte address to read from: in device memory for offload, in host memory for prefetch. */
     uint64_t destination; /* Byte address the data is written to. */
-    uint64_t length; /* Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB. With a step whole numbers. */
+    uint64_t length; /* Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB, or any number of bytes where `engine.stream_fields.any_length` is 1. With a step whole numbers. */
     uint64_t capacity; /* Bytes that may be written from `destination` on; nothing is written past them. */
     uint64_t compressed_length; /* Bytes of the compressed stream: prefetch in the modes zvc and fvc, and in any with a step, reads so many; otherwise 0. */
     uint32_t tag; /* Any number; the completion has it too. */
@@ -385,13 +385,13 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_DESTINATION_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_DESTINATION_HIGH_VALUE_SHIFT 0u
 
-/* push.length_low: Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB. With a step whole numbers. */
+/* push.length_low: Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB, or any number of bytes where `engine.stream_fields.any_length` is 1. With a step whole numbers. */
 #define CDMA_PUSH_LENGTH_LOW 0x010u
 #define CDMA_PUSH_LENGTH_LOW_RESET 0x00000000u
 #define CDMA_PUSH_LENGTH_LOW_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_LENGTH_LOW_VALUE_SHIFT 0u
 
-/* push.length_high: Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB. With a step whole numbers. */
+/* push.length_high: Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB, or any number of bytes where `engine.stream_fields.any_length` is 1. With a step whole numbers. */
 #define CDMA_PUSH_LENGTH_HIGH 0x014u
 #define CDMA_PUSH_LENGTH_HIGH_RESET 0x00000000u
 #define CDMA_PUSH_LENGTH_HIGH_VALUE_MASK 0xffffffffu

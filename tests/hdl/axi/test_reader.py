@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from typing import Any
 
@@ -34,7 +35,9 @@ def _read(
                 beat = await take(ctx, dut.output)
                 for lane in range(dut.shape.lanes):
                     if beat.keep >> lane & 1:
-                        packet += int(beat.data[lane]).to_bytes(4, "little")
+                        packet += int(beat.data[lane]).to_bytes(dut.shape.word_bits // 8, "little")
+                    else:
+                        assert not (dut.shape.clears and beat.data[lane])
                 if beat.last:
                     break
             packets.append(packet)
@@ -94,6 +97,18 @@ def test_reader_realigns(data_bits: int, burst: int, pause: float, pipelined: bo
     beats = sum((address + count - 1) // beat - address // beat + 1 for address, count in commands)
     assert sum(count for _, count in memory.asked) == beats
     assert memory.rules.idle
+
+
+@pytest.mark.parametrize("pipelined", [False, True])
+def test_reader_clears_what_lies_behind_the_last_byte(pipelined: bool) -> None:
+    """Of packets that begin and end with any byte."""
+    shape = port_shape(64, 4, realign=True, pipelined=pipelined)
+    dut = AxiReader(dataclasses.replace(shape, word_bits=8, clears=True))
+    memory = AxiMemory(read=dut.port, pause=0.2, seed=1, longest=4, outstanding=3)
+    memory.bytes[:] = random.Random(5).randbytes(len(memory.bytes))
+    commands = [(56 + offset, 1 + step) for offset in range(8) for step in (0, 1, 6, 7, 8, 30)]
+    packets, _ = _read(dut, memory, commands, stall=0.2)
+    assert packets == [bytes(memory.bytes[address : address + count]) for address, count in commands]
 
 
 def test_reader_that_realigns_reports_the_beat_of_a_fault() -> None:

@@ -27,7 +27,7 @@ from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.stage import StageConfig
 from cdma.hdl.verilog.ports import Port
-from tests.support.engines import FIELDS_TO_A_WORD, HALF_BYTES
+from tests.support.engines import FIELDS_TO_A_BYTE, HALF_BYTES
 from tests.support.icarus import needs_icarus
 from tests.support.thorough import cases_of
 from tests.support.verilog_designs import DESIGNS, THOROUGH, verilog_of
@@ -64,7 +64,7 @@ def _run(folder: Path, verilog: str, bench: str, end: str = ".v") -> tuple[bool,
 
 #: Shapes of engines beside those whose Verilog other tools read.
 _ENGINES = {
-    "fields_to_a_word": FIELDS_TO_A_WORD,
+    "fields_to_a_byte": FIELDS_TO_A_BYTE,
     "half_bytes": HALF_BYTES,
     "frequent_values": EngineConfig(Format(32, 32, 2, (0, 0x3F800000)), latency=16, descriptors=2),
     "units": EngineConfig(units=2, stripe_bytes=256, latency=16, descriptors=2),

@@ -11,7 +11,7 @@ from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.simulator.build import build as build_simulation
 from cdma.verif.simulator.simulate import simulate
 from tests.support.c_driver_library import SOURCE, build
-from tests.support.engines import FIELDS_TO_A_WORD, HALF_BYTES, TO_A_WORD
+from tests.support.engines import FIELDS_TO_A_BYTE, HALF_BYTES, TO_A_WORD
 from tests.support.paths import ROOT
 from tests.support.thorough import cases_of
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.verilator
 @pytest.mark.parametrize(
     "config",
     cases_of(
-        {"small": SMALL, "to-a-word": TO_A_WORD, "fields": FIELDS_TO_A_WORD, "half-bytes": HALF_BYTES},
+        {"small": SMALL, "to-a-word": TO_A_WORD, "fields": FIELDS_TO_A_BYTE, "half-bytes": HALF_BYTES},
         {"to-a-word"},
     ),
 )

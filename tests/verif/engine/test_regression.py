@@ -17,7 +17,7 @@ from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.measure import cases, measure_engine
 from cdma.verif.engine.tensor import round_trip
 from cdma.verif.regression import Regression, verify
-from tests.support.engines import FIELDS, FIELDS_TO_A_WORD, HALF_BYTES, TO_A_WORD
+from tests.support.engines import FIELDS, FIELDS_TO_A_BYTE, HALF_BYTES, TO_A_BYTE, TO_A_WORD
 from tests.support.samples import load_samples
 from tests.support.thorough import cases_of
 
@@ -77,7 +77,7 @@ LONG_STRIPES = dataclasses.replace(SMALL, units=2, stripe_bytes=4096)
 UNITS_WITH_FIELDS = dataclasses.replace(FIELDS, units=2, stripe_bytes=512, registers=False)
 
 #: 64 words a beat, more than the codec takes. With 128 it takes minutes to build.
-TO_A_BYTE = dataclasses.replace(WIDE, host_data_bits=512, alignment="word")
+WIDE_TO_A_BYTE = dataclasses.replace(WIDE, host_data_bits=512, alignment="word")
 
 
 #: Configurations, and what is run on them beside the tests of every one.
@@ -104,7 +104,7 @@ SHAPES = {
             "quiescence_of_registers",
         ],
     ),
-    "to-a-byte": (TO_A_BYTE, ["capacity", "corrupt"]),
+    "to-a-byte": (WIDE_TO_A_BYTE, ["capacity", "corrupt"]),
     "to-a-word": (dataclasses.replace(NARROW, alignment="word", registers=False), ["capacity", "corrupt"]),
     "fields-of-words": (FIELDS_OF_WORDS, ["capacity", "corrupt", "refusals"]),
     "without-table": (WITHOUT_TABLE, ["corrupt", "registers"]),
@@ -266,16 +266,16 @@ def test_host_memory_in_pages(config: EngineConfig, more: list[str]) -> None:
 
 
 @pytest.mark.thorough
-def test_regression_to_a_word() -> None:
-    """Every test of the plan with sources and destinations at any word."""
-    design = EngineDesign(TO_A_WORD)
-    assert not _failures(verify(design, seed=4, packets=20))
+@pytest.mark.parametrize("config", [TO_A_WORD, TO_A_BYTE], ids=["word", "byte"])
+def test_regression_to_a_word_or_byte(config: EngineConfig) -> None:
+    """Every test of the plan with sources and destinations at any word, or with lengths of any byte too."""
+    assert not _failures(verify(EngineDesign(config), seed=4, packets=20))
 
 
 def test_regression_with_fields() -> None:
-    """Every test of the plan but one with codes of a field and padded windows, at any word and any byte, with a CRC and an
-    error-bounded stage, in a pipeline."""
-    design = EngineDesign(FIELDS_TO_A_WORD)
+    """Every test of the plan but one with codes of a field and padded windows, with addresses and lengths of any byte, a CRC
+    and an error-bounded stage, in a pipeline."""
+    design = EngineDesign(FIELDS_TO_A_BYTE)
     tests = [point.name for point in plan_of(design).choose(design)]
     # Its bound has nothing for the four cycles more that a packet of fields takes in a pipelined decompressor.
     tests.remove("pace")
@@ -284,7 +284,7 @@ def test_regression_with_fields() -> None:
 
 @pytest.mark.thorough
 def test_regression_with_fields_in_no_pipeline() -> None:
-    design = EngineDesign(dataclasses.replace(FIELDS_TO_A_WORD, pipelined=False))
+    design = EngineDesign(dataclasses.replace(FIELDS_TO_A_BYTE, alignment="word", pipelined=False))
     assert not _failures(verify(design, seed=5, packets=10))
 
 

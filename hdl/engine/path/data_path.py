@@ -151,11 +151,11 @@ class DataPath(wiring.Component):
         sink = switch.output
         if not self.compressing:
             sink = _counted_in(m, "written_bytes", self._lossy(m, sink), moved_bits)
-        if config.tail_bits and not (self.compressing or config.pipelined):
-            # What a tail leaves out is known late, and bytes have far to go to their lanes.
-            m.submodules.cut = cut = StreamRegister(sink.payload.shape())
-            wiring.connect(m, sink, cut.input)
-            sink = cut.output
+        if config.tail_bits and not config.pipelined:
+            # Bytes have farther to go to their lanes than words.
+            m.submodules.passed = passed = StreamRegister(sink.payload.shape())
+            wiring.connect(m, sink, passed.input)
+            sink = passed.output
         written = writer.input
         if config.dimensions and not self.compressing:
             m.submodules.dropper = dropper = Dropper(moved_bits, writer.shape.lanes)

@@ -19,10 +19,13 @@ from .yosys import Progress, Yosys, find_yosys
 __all__ = ["Structure", "structure_in", "structure_of"]
 
 #: Part of every key: raise it when the same circuit gives another structure.
-_REVISION = 1
+_REVISION = 2
 
 #: The most bits of a loop that are named.
 _NAMED = 6
+
+#: The latch of a clock gate.
+_LATCH = "$_DLATCH_N_"
 
 #: The pins of flip-flops of one bit that act without a clock: reset, set, load.
 _ASYNCHRONOUS = ("R", "S", "L")
@@ -35,15 +38,18 @@ class Structure:
     ``flip_flops``, ``memories``
         How many there are.
     ``clocks``
-        The input ports that clock them.
+        The input ports that clock them, through clock gates or without.
     ``faults``
         What it must not have, a sentence each.
+    ``clock_gates``
+        How many there are: latches that are open while the clock is low, each before an AND with that clock.
     """
 
     flip_flops: int
     memories: int
     clocks: tuple[str, ...]
     faults: tuple[str, ...]
+    clock_gates: int = 0
 
 
 def structure_of(
@@ -64,7 +70,7 @@ def structure_of(
         return asdict(structure_in(yosys.modules(script, circuit.verilog, progress)[circuit.top]))
 
     kept = cache.kept(key, make)
-    return Structure(kept["flip_flops"], kept["memories"], tuple(kept["clocks"]), tuple(kept["faults"]))
+    return Structure(**kept | {name: tuple(kept[name]) for name in ("clocks", "faults")})
 
 
 def structure_in(module: Mapping[str, Any]) -> Structure:
@@ -76,9 +82,13 @@ def structure_in(module: Mapping[str, Any]) -> Structure:
         if port["direction"] == "input"
         for bit in port["bits"]
     }
+    gated, latches = _gated_clocks(module, inputs)
+    sources = inputs | gated
     faults, clocks, flip_flops, memories, plain = [], set(), 0, 0, []
     for cell in module["cells"].values():
         kind, connections = cell["type"], cell["connections"]
+        if "LATCH" in kind.upper() and connections["Q"][0] in latches:
+            continue
         if "LATCH" in kind.upper() or kind.startswith(("$sr", "$_SR_")):
             faults.append(f"a latch holds {names[connections['Q'][0]]}")
         elif kind in ("$tribuf", "$_TBUF_"):
@@ -100,8 +110,8 @@ def structure_in(module: Mapping[str, Any]) -> Structure:
                     if bit not in inputs
                 ]
         for bit in _clocks(cell):
-            if bit in inputs:
-                clocks.add(inputs[bit])
+            if bit in sources:
+                clocks.add(sources[bit])
             else:
                 faults.append(f"{names[bit]}, which is no input, is a clock")
     faults += [
@@ -110,7 +120,24 @@ def structure_in(module: Mapping[str, Any]) -> Structure:
         if port["direction"] == "inout"
     ]
     faults += _loop(plain, names)
-    return Structure(flip_flops, memories, tuple(sorted(clocks)), tuple(dict.fromkeys(faults)))
+    return Structure(flip_flops, memories, tuple(sorted(clocks)), tuple(dict.fromkeys(faults)), len(gated))
+
+
+def _gated_clocks(module: Mapping[str, Any], inputs: Mapping[Any, str]) -> tuple[dict[Any, str], set[Any]]:
+    """The clocks behind gates, each with the input port that it is of, and what the latches of the gates hold. A gate is an
+    AND of a clock and of what a latch holds while that is high; it may stand behind another one."""
+    latches = [cell["connections"] for cell in module["cells"].values() if cell["type"] == _LATCH]
+    held = {latch["Q"][0]: latch["E"][0] for latch in latches}
+    ands = [cell["connections"] for cell in module["cells"].values() if cell["type"] == "$_AND_"]
+    sources, gated, holding = dict(inputs), {}, set()
+    for _ in latches:
+        for gate in ands:
+            pins = gate["A"][0], gate["B"][0]
+            for clock, holds in (pins, pins[::-1]):
+                if clock in sources and held.get(holds) == clock:
+                    sources[gate["Y"][0]] = gated[gate["Y"][0]] = sources[clock]
+                    holding.add(holds)
+    return gated, holding
 
 
 def _names(module: Mapping[str, Any]) -> dict[Any, str]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 
+from cdma.hdl.blocks.clock_gate import ClockGates
 from cdma.hdl.blocks.skid_buffer import slice_after, slice_before
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.slices import has_slices
 from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.hdl.verilog.clock_gate import CLOCK_GATE
 from cdma.hdl.verilog.kept_words import kept_words
-from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port, axis_ports
+from cdma.hdl.verilog.ports import CLOCK_AND_RESET, SCAN_ENABLE, Port, axis_ports
 from cdma.hdl.verilog.shell import Shell
 
+from .parts.gated_codec import GatedCodec
 from .parts.streams import Report
 
 __all__ = ["CodecShell", "codec_ports", "keep_width"]
@@ -35,6 +38,7 @@ def codec_ports(config: CodecConfig, *, length: bool) -> tuple[Port, ...]:
     table_bits = config.table_size * config.format.entry_bits
     return (
         *CLOCK_AND_RESET,
+        *((SCAN_ENABLE,) if config.clock_gates else ()),
         *axis_ports("s_axis", "input", **beat),
         *(axis_ports("s_length", "input", data=32) if length else ()),
         *axis_ports("m_axis", "output", **beat),
@@ -67,7 +71,10 @@ class CodecShell(Shell):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self.add_domain(m)
-        m.submodules.core = core = self.block
+        core = self.block
+        if self.config.clock_gates:
+            core = GatedCodec(core, self.config, ClockGates(CLOCK_GATE, self.port(SCAN_ENABLE.name)))
+        m.submodules.core = core
         self._connect_inputs(m, core)
         self._connect_outputs(m, core)
         if self.config.runtime_values:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cdma.hdl.verilog.ports import Port
+from cdma.hdl.verilog.ports import SCAN_ENABLE, Port
 
 __all__ = ["sdc", "xdc"]
 
@@ -24,6 +24,12 @@ _WITH_REQUEST = """\
 # aresetn is synchronous to aclk: it is a path like any other. qreqn is not: two flip-flops synchronise it.
 set_false_path -from [get_ports qreqn]
 """
+_GATED = """\
+# What is timed is the function, in which enables alone open the clock gates. An enable has to be there before aclk rises:
+# tools infer that check from a gate, and the command may add a margin.
+set_case_analysis 0 [get_ports scan_enable]
+set_clock_gating_check -setup 0 -hold 0 [get_clocks aclk]
+"""
 _OUT_OF_CONTEXT = """\
 # For the module by itself (out of context). In a block design Vivado knows the clock and the neighbours:
 # mark this file as out_of_context there.
@@ -38,7 +44,8 @@ def _pattern(port: Port) -> str:
 
 def sdc(name: str, ports: Sequence[Port], period: float) -> str:
     """Synopsys design constraints, as most synthesis and timing tools read them."""
-    inputs = [_pattern(port) for port in ports if port.direction == "input" and port.name != "aclk"]
+    apart = ("aclk", SCAN_ENABLE.name)
+    inputs = [_pattern(port) for port in ports if port.direction == "input" and port.name not in apart]
     outputs = [_pattern(port) for port in ports if port.direction == "output"]
     asked = any(port.name == "qreqn" for port in ports)
     return _TEXT.format(
@@ -47,7 +54,7 @@ def sdc(name: str, ports: Sequence[Port], period: float) -> str:
         outside=_OUTSIDE,
         inputs=" ".join(inputs),
         outputs=" ".join(outputs),
-        ways=_WITH_REQUEST if asked else _SYNCHRONOUS,
+        ways=(_WITH_REQUEST if asked else _SYNCHRONOUS) + _GATED * (SCAN_ENABLE in ports),
     )
 
 

@@ -76,6 +76,7 @@ class CDMA(LiteXModule):
             "aresetn": ~ResetSignal("sys"),
             "irq": self.ev.engine.trigger,
             "qreqn": 1,
+            "scan_enable": 0,
         }
         interfaces = {
             "s_axil": self.registers,

@@ -6,8 +6,10 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import ReadPort, WritePort, connect_ports, port_members
 from cdma.hdl.axi.watchdog import Timebase
+from cdma.hdl.blocks.clock_gate import ClockGates
 from cdma.hdl.engine.channel.channel import Channel
 from cdma.hdl.engine.channel.descriptor import Completion, Request
+from cdma.hdl.engine.channel.gated_channel import gated_channel
 from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus
 from cdma.hdl.engine.control.interfaces import Window
 from cdma.hdl.engine.control.windows import DrivenWindows
@@ -46,6 +48,8 @@ def memory_members(config: EngineConfig, host_id_bits: int = 0) -> dict[str, wir
 class EngineCore(wiring.Component):
     """An offload and a prefetch channel. Of each port, one channel reads and the other one writes.
 
+    ``gates``
+        Where they are given, those of the channels stop their clocks.
     ``offload``, ``prefetch``
         The logic that drives each channel.
     ``dev_window``, ``host_window``
@@ -56,8 +60,9 @@ class EngineCore(wiring.Component):
         The AXI4 ports; those of device memory are arrays if there are several.
     """
 
-    def __init__(self, config: EngineConfig) -> None:
+    def __init__(self, config: EngineConfig, gates: ClockGates | None = None) -> None:
         self.config = config
+        self.gates = gates
         super().__init__(
             {
                 "offload": In(ChannelPorts(config)),
@@ -73,8 +78,13 @@ class EngineCore(wiring.Component):
         if self.config.times:
             m.submodules.timebase = timebase = Timebase()
             m.d.comb += timebase.watchdog_cycles.eq(self.watchdog_cycles)
-        m.submodules.offload = offload = Channel(self.config, compressing=True)
-        m.submodules.prefetch = prefetch = Channel(self.config, compressing=False)
+        offload, prefetch = (
+            Channel(self.config, compressing, gates=self.gates) for compressing in (True, False)
+        )
+        for name, channel in (("offload", offload), ("prefetch", prefetch)):
+            m.submodules[name] = (
+                channel if self.gates is None else gated_channel(m, name, channel, channel, self.gates)
+            )
         connect_ports(m, offload.source, self.dev_read)
         wiring.connect(m, offload.sink, wiring.flipped(self.host_write))
         wiring.connect(m, prefetch.source, wiring.flipped(self.host_read))

@@ -4,11 +4,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from amaranth.hdl import C, Cat, Const, Module, Mux, Shape, Signal, Value
+from amaranth.hdl import C, Cat, Const, Elaboratable, Module, Mux, Shape, Signal, Value
 from amaranth.lib import data, stream, wiring
 
 from cdma.hdl.axi.address_first import AddressFirst
 from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
+from cdma.hdl.blocks.clock_gate import ClockGates, declare_always
 from cdma.hdl.blocks.coded_memory import MemoryCoding, elaborated
 from cdma.hdl.blocks.skid_buffer import SkidBuffer, slice_after, slice_before
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus
@@ -19,17 +20,21 @@ from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.sideband import Sideband
 from cdma.hdl.spec.slices import has_slices
-from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port, axis_ports, handshaken
+from cdma.hdl.verilog.clock_gate import CLOCK_GATE
+from cdma.hdl.verilog.ports import CLOCK_AND_RESET, SCAN_ENABLE, Port, axis_ports, handshaken
 from cdma.hdl.verilog.shell import Shell
 
 from .core import EngineCore
-from .managed import LIST_IDS, OFFLOAD_RING_ID, PREFETCH_RING_ID, ManagedEngine, host_id_bits
+from .managed import CONTROL, LIST_IDS, OFFLOAD_RING_ID, PREFETCH_RING_ID, ManagedEngine, host_id_bits
 
 __all__ = ["BareEngine", "Engine", "engine_ports", "engine_shell"]
 
 _DEV_ID_BITS = 1
 #: Words of the deepest memory that is no buffer of data, and of none of bursts in flight.
 _QUEUES = 128
+
+#: Registers, rings and arbiters have done within so many cycles what follows from the last that they were given.
+_SETTLING_CYCLES = 64
 
 #: Width and value of what every address says: INCR bursts, no lock.
 _CONSTANTS = {"burst": (2, 0b01), "lock": (1, 0)}
@@ -122,6 +127,7 @@ def engine_ports(config: EngineConfig) -> tuple[Port, ...]:
     id_bits = host_id_bits(config) if config.registers else _DEV_ID_BITS
     return (
         *CLOCK_AND_RESET,
+        *((SCAN_ENABLE,) if config.clock_gates else ()),
         *_quiescence_ports(config),
         *(_control_ports(config) if config.registers else _bare_ports(config)),
         *(
@@ -172,6 +178,10 @@ class _AxiShell(Shell):
     def _clock(self) -> Signal | None:
         """The clock, for an engine whose parts have resets of their own."""
         return self.aclk if self.config.pipelined and self._resets_inside() else None
+
+    def _gates(self) -> ClockGates | None:
+        """The gates of its clocks, if there are any."""
+        return ClockGates(CLOCK_GATE, self.port(SCAN_ENABLE.name)) if self.config.clock_gates else None
 
     def _before(self, m: Module, name: str, sink: stream.Interface) -> stream.Interface:
         """An input of the engine, or the slice before it."""
@@ -290,8 +300,10 @@ class Engine(_AxiShell):
         coding = self._coding()
         self._reset(m, coding)
         self._registers = registers = RegisterBlock(self.config)
-        engine = ManagedEngine(self.config, self._clock())
-        m.submodules.registers = registers if coding is None else elaborated(registers, coding)
+        gates = self._gates()
+        engine = ManagedEngine(self.config, self._clock(), gates)
+        built = registers if coding is None else elaborated(registers, coding)
+        m.submodules.registers = built if gates is None else self._gated(m, built, engine, gates)
         m.submodules.engine = engine if coding is None else elaborated(engine, coding)
         wiring.connect(m, registers.control, engine.control)
         self._connect_memories(m, engine)
@@ -306,6 +318,20 @@ class Engine(_AxiShell):
         for channel in (*_LITE_REQUESTS, "b", "r"):
             self._connect_lite(m, registers.bus, channel, takes.get(channel))
         return m
+
+    def _gated(
+        self, m: Module, registers: Elaboratable, engine: ManagedEngine, gates: ClockGates
+    ) -> Elaboratable:
+        """The registers, in the domain of what is in no channel: its clock stops as well."""
+        declare_always(m)
+        bus = self._registers.bus
+        active = Signal(name="control_active")
+        m.d.comb += active.eq(
+            Cat(engine.active, *(getattr(bus, f"{channel}valid") for channel in _LITE_FIELDS)).any()
+        )
+        # After a reset the registers get their values one by one.
+        settling = len(self._registers.registers.kept) + _SETTLING_CYCLES
+        return gates.gated(m, CONTROL, registers, active, settling, local=False)
 
     def _accesses(self, m: Module) -> Value:
         """Whether an access to a register is open at the port."""
@@ -374,7 +400,7 @@ class BareEngine(_AxiShell):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self._reset(m)
-        m.submodules.core = core = EngineCore(self.config)
+        m.submodules.core = core = EngineCore(self.config, self._gates())
         self._connect_memories(m, core)
         if self.config.times:
             m.d.comb += core.watchdog_cycles.eq(self.port("watchdog_cycles"))

@@ -2,16 +2,18 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, DomainRenamer, Elaboratable, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
 from cdma.hdl.axi.ports import connect_ports
 from cdma.hdl.axi.watchdog import Timebase
+from cdma.hdl.blocks.clock_gate import ALWAYS, ClockGates
 from cdma.hdl.blocks.coded_memory import MemoryCoding, elaborated
 from cdma.hdl.blocks.reset_tree import reset_with
 from cdma.hdl.engine.channel.channel import Channel
+from cdma.hdl.engine.channel.gated_channel import gated_channel
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl
 from cdma.hdl.engine.control.counters import Counters
 from cdma.hdl.engine.control.interfaces import ControlSignature
@@ -21,8 +23,10 @@ from cdma.hdl.spec.engine import EngineConfig
 
 from .core import memory_members
 
-__all__ = ["LIST_IDS", "OFFLOAD_RING_ID", "PREFETCH_RING_ID", "ManagedEngine", "host_id_bits"]
+__all__ = ["CONTROL", "LIST_IDS", "OFFLOAD_RING_ID", "PREFETCH_RING_ID", "ManagedEngine", "host_id_bits"]
 
+#: The clock domain of rings, windows, arbiters and registers, where clocks have gates.
+CONTROL = "control"
 OFFLOAD_RING_ID, PREFETCH_RING_ID = 1, 2
 #: The IDs of the lists of pages of offload and prefetch.
 LIST_IDS = 3, 4
@@ -79,8 +83,13 @@ class ManagedEngine(wiring.Component):
 
     ``clock``
         Where it is given, parts of the engine have resets of their own: see :func:`.reset_with`.
+    ``gates``
+        Where they are given, those of the channels stop their clocks, and what is not of a channel is in the domain
+        :data:`CONTROL`, but for time and counters, whose phase shows.
     ``control``
         The register block.
+    ``active``
+        With gates: what is in that domain may change.
     ``working``, ``pending``
         In an engine with a Q-channel: something is in flight, and a descriptor waits in a ring.
     ``dev_read``, ``dev_write``
@@ -89,14 +98,18 @@ class ManagedEngine(wiring.Component):
         The host port: ID 0 is data, ID 1 the rings of the offload channel, ID 2 those of the prefetch channel.
     """
 
-    def __init__(self, config: EngineConfig, clock: Signal | None = None) -> None:
+    def __init__(
+        self, config: EngineConfig, clock: Signal | None = None, gates: ClockGates | None = None
+    ) -> None:
         self.config = config
         self.clock = clock
+        self.gates = gates
         super().__init__(
             {
                 "control": In(ControlSignature(config)),
                 **memory_members(config, host_id_bits(config)),
                 **({"working": Out(1), "pending": Out(1)} if config.quiescence else {}),
+                **({"active": Out(1)} if config.clock_gates else {}),
             }
         )
 
@@ -107,8 +120,8 @@ class ManagedEngine(wiring.Component):
         cleared = Signal()
         parts = _Parts(
             timebase=Timebase(),
-            offload=Channel(config, compressing=True, clock=self.clock),
-            prefetch=Channel(config, compressing=False, clock=self.clock),
+            offload=Channel(config, compressing=True, clock=self.clock, gates=self.gates),
+            prefetch=Channel(config, compressing=False, clock=self.clock, gates=self.gates),
             rings=Rings(config),
             windows=StoredWindows(config),
             counters=Counters(config.units, pipelined=config.pipelined, options=config.records),
@@ -117,10 +130,15 @@ class ManagedEngine(wiring.Component):
         m.d.comb += parts.timebase.watchdog_cycles.eq(control.watchdog_cycles)
         memories = _Memories(platform)
         for name in ("offload", "prefetch", "rings"):
-            built = memories.built(name, getattr(parts, name))
-            m.submodules[name] = reset_with(m, name, built, clear, self.clock)
+            built = memories.built(name, part := getattr(parts, name))
+            if self.gates is None:
+                m.submodules[name] = reset_with(m, name, built, clear, self.clock)
+            elif isinstance(part, Channel):
+                m.submodules[name] = gated_channel(m, name, part, built, self.gates, clear)
+            else:
+                m.submodules[name] = self._controls(ResetInserter({"sync": clear, ALWAYS: clear})(built))
         self._connect_ports(m, parts, memories)
-        m.submodules.windows = memories.built("windows", parts.windows)
+        m.submodules.windows = self._controls(memories.built("windows", parts.windows))
         m.submodules.counters = reset_with(
             m, "counters", memories.built("counters", parts.counters), clear, self.clock
         )
@@ -135,6 +153,9 @@ class ManagedEngine(wiring.Component):
                 self.working.eq(Cat(*busy, control.resetting, parts.rings.timing).any()),
                 self.pending.eq(parts.rings.pending),
             ]
+
+        if config.clock_gates:
+            self._notice_activity(m, parts)
 
         with m.If(control.soft_reset):
             m.d.sync += control.resetting.eq(1)
@@ -156,6 +177,21 @@ class ManagedEngine(wiring.Component):
                 steps.eq(Mux(cleared, 0, Cat(clear, steps))),
             ]
         return m
+
+    def _controls(self, component: Elaboratable) -> Elaboratable:
+        """A part that is in no channel, in its domain."""
+        return component if self.gates is None else DomainRenamer(CONTROL)(component)
+
+    def _notice_activity(self, m: Module, parts: _Parts) -> None:
+        """Says when anything may change in the parts that are in no channel."""
+        control = self.control
+        halves = (control.offload, control.prefetch)
+        activity = [self.host_read.r.valid, self.host_write.b.valid, control.resetting, control.soft_reset]
+        activity += [half.status.busy | half.status.aborting | half.completion_irq for half in halves]
+        activity += [getattr(parts.counters, name).output.valid for name in CHANNELS]
+        if self.config.coded_memories:
+            activity += [control.word_corrected, control.word_lost]
+        m.d.comb += self.active.eq(Cat(activity).any())
 
     def _tell_losses(self, m: Module, parts: _Parts, memories: _Memories) -> None:
         """A lost word concerns its channel, while that has a descriptor; both, if it is in what they share."""
@@ -183,8 +219,8 @@ class ManagedEngine(wiring.Component):
         lists = [(id,) for id in LIST_IDS] if config.pages else []
         reads = ReadArbiter((*_IDS, *lists), *host, id_bits)
         writes = WriteArbiter(_IDS, *host, config.moved_bits, id_bits, pipelined=config.pipelined)
-        m.submodules.host_reads = memories.built("host_reads", reads)
-        m.submodules.host_writes = memories.built("host_writes", writes)
+        m.submodules.host_reads = self._controls(memories.built("host_reads", reads))
+        m.submodules.host_writes = self._controls(memories.built("host_writes", writes))
         connect_ports(m, offload.source, self.dev_read)
         connect_ports(m, prefetch.sink, self.dev_write)
         wiring.connect(m, prefetch.source, reads.client_0)

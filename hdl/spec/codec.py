@@ -14,7 +14,7 @@ from .settings import check_settings, own_settings, setting, split_settings
 from .slices import check_slices, slices_row, slices_setting
 from .stream_format import StreamFormat
 
-__all__ = ["CodecConfig", "format_from_settings", "format_settings", "queue_setting"]
+__all__ = ["CodecConfig", "clock_gates_setting", "format_from_settings", "format_settings", "queue_setting"]
 
 #: The queue that a compressor needs to lose no cycle, whatever its data.
 _WORK_CONSERVING = 2
@@ -28,6 +28,14 @@ def queue_setting() -> Any:
         "decompressor",
         allowed=(0, 1, _WORK_CONSERVING),
         why="the finished beats that a compressor stores",
+    )
+
+
+def clock_gates_setting() -> Any:
+    """The field of the parameter ``clock_gates``, which an engine has too."""
+    return setting(
+        False,
+        "with cells that stop the clock of what rests, in a module of their own, and a scan_enable that opens them",
     )
 
 
@@ -52,6 +60,8 @@ class CodecConfig:
         three. With 1 its output comes from a register, and with 0 from logic; in both cases it fills one beat per cycle,
         so that a window whose first words fill two beats costs one cycle more. A plain decompressor with 0 or 1 stores
         one beat instead of two or three; a window of literals alone may then cost one cycle more.
+    ``clock_gates``
+        True for a clock that stops while the codec waits. The Amaranth components have none.
     """
 
     format: StreamFormat = Format()
@@ -65,6 +75,7 @@ class CodecConfig:
     pipelined: bool = setting(False, "more registers and memories for a faster clock on an FPGA")
     register_slices: str = slices_setting()
     queue: int = queue_setting()
+    clock_gates: bool = clock_gates_setting()
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
@@ -83,6 +94,10 @@ class CodecConfig:
                     f"queue is {self.queue} with pipelined; it must be 2, because a pipelined codec keeps its finished "
                     "beats in memories"
                 )
+        if self.clock_gates and self.pipelined:
+            raise ParameterError(
+                "clock_gates is on with pipelined; it must be off, because on an FPGA gates of logic make no clock"
+            )
         codec.check(self)
 
     @property
@@ -149,6 +164,8 @@ class CodecConfig:
             rows["pipelined"] = "yes"
         if not self.work_conserving:
             rows["queue"] = self.queue
+        if self.clock_gates:
+            rows["clock gates"] = "yes"
         return rows | slices_row(self.register_slices)
 
     def summary(self) -> str:
@@ -158,6 +175,7 @@ class CodecConfig:
         )
         shape += ", pipelined" if self.pipelined else ""
         shape += "" if self.work_conserving else f", queue of {self.queue}"
+        shape += ", clock gates" if self.clock_gates else ""
         return shape + (f", slices {self.register_slices}" if slices_row(self.register_slices) else "")
 
 

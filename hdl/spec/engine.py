@@ -9,7 +9,7 @@ from typing import Any
 from cdma.base.errors import ParameterError
 
 from .checks import check_choice
-from .codec import CodecConfig, format_from_settings, format_settings, queue_setting
+from .codec import CodecConfig, clock_gates_setting, format_from_settings, format_settings, queue_setting
 from .codecs import codec_of
 from .format import Format
 from .pages import LEAST_PAGED_BITS, LIST_BURSTS
@@ -109,6 +109,9 @@ class EngineConfig:
         Bits of the smallest memory: what would have fewer is flip-flops, as an ASIC has no use for a macro of a few words.
     ``quiescence``
         True for a Q-channel, by which a clock or power controller asks whether the engine is at rest.
+    ``clock_gates``
+        True for clocks of the channels, their codecs and the rest that stop while these have nothing to do, by cells in a
+        module of their own, which ``scan_enable`` opens. See docs/engine.md.
     ``memories_protect``
         Checks beside the words of memories: ``"secded"`` puts one wrong bit of a word right, and finds two; ``"parity"``
         does so for all memories but the buffers of data, in whose words it finds one. Or ``"none"``. See docs/security.md.
@@ -225,6 +228,7 @@ class EngineConfig:
     quiescence: bool = setting(
         False, "with a Q-channel: a controller asks before it takes the clock or the power"
     )
+    clock_gates: bool = clock_gates_setting()
     memories_protect: str = setting(
         MEMORY_CODES[0],
         f"checks of the words in memories, so that a flipped bit is noticed: {', '.join(MEMORY_CODES)}",
@@ -255,7 +259,13 @@ class EngineConfig:
         check_settings(self)
         check_slices(self.register_slices)
         self._check_words()
-        CodecConfig(self.format, self.lanes, pipelined=self.pipelined, queue=self.queue)
+        CodecConfig(
+            self.format,
+            self.lanes,
+            pipelined=self.pipelined,
+            queue=self.queue,
+            clock_gates=self.clock_gates,
+        )
         self._check_buffers()
         self._check_sideband_registers()
         self._check_guards()

@@ -15,6 +15,8 @@ class Dialect:
         The keywords of their declarations.
     ``clocked``
         That of a process at a clock, whose variables no other process writes.
+    ``latched``
+        That of a process that holds a value while a condition is not met.
     ``constant``
         Those of a local constant.
     ``declares_values``
@@ -26,6 +28,7 @@ class Dialect:
     net: str
     register: str
     clocked: str
+    latched: str
     constant: str
     declares_values: bool
     has_types: bool
@@ -35,7 +38,9 @@ class Dialect:
         return f"[{number}]" if self.has_types else f"[0:{number - 1}]"
 
 
-VERILOG_2005 = Dialect("wire", "reg", "always", "localparam", declares_values=False, has_types=False)
+VERILOG_2005 = Dialect(
+    "wire", "reg", "always", "always @*", "localparam", declares_values=False, has_types=False
+)
 SYSTEM_VERILOG = Dialect(
-    "logic", "logic", "always_ff", "localparam logic", declares_values=True, has_types=True
+    "logic", "logic", "always_ff", "always_latch", "localparam logic", declares_values=True, has_types=True
 )

@@ -19,6 +19,7 @@ from cdma.base.errors import CdmaError, ParameterError
 from cdma.base.install import DISTRIBUTION
 from cdma.base.tracebacks import last_words
 
+from .clock_gate import CLOCK_GATE_CONTRACT, with_clock_gate
 from .collector import no_collection
 from .contracts import contract
 from .elaborate import elaborate
@@ -139,9 +140,12 @@ def netlist(shell: Shell, name: str, *, prefix: str, init: bool, source_lines: b
     """The design of ``shell`` as a module called ``name``; the names of the others start with ``prefix``."""
     design = elaborate(shell, name, source_lines=source_lines)
     ports = [port.name for port in shell.ports()]
-    text, names, within = readable(design.text, prefix=prefix, ports=ports, init=init)
+    whole, gate = with_clock_gate(design.text, name)
+    text, names, within = readable(whole, prefix=prefix, ports=ports, init=init)
     comments = {names[old]: contract(origins) for old, origins in design.origins.items() if old in names}
-    notes = {names[old]: _renamed(design.notes[old], within[old]) for old in names}
+    if gate:
+        comments[names[gate]] = CLOCK_GATE_CONTRACT
+    notes = {names[old]: _renamed(design.notes.get(old, {}), within[old]) for old in names}
     return Netlist(_yosys(text, name), comments, notes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["CLOCK_AND_RESET", "Direction", "Port", "axis_ports", "handshaken"]
+__all__ = ["CLOCK_AND_RESET", "SCAN_ENABLE", "Direction", "Port", "axis_ports", "handshaken"]
 
 Direction = Literal["input", "output"]
 
@@ -34,6 +34,9 @@ class Port:
 
 #: A clock, and a synchronous, active-low reset: the first ports of every module.
 CLOCK_AND_RESET = (Port("aclk", "input"), Port("aresetn", "input"))
+
+#: Opens all clock gates for test.
+SCAN_ENABLE = Port("scan_enable", "input")
 
 
 def handshaken(name: str, direction: Direction, fields: dict[str, int]) -> tuple[Port, ...]:

@@ -15,6 +15,7 @@ from cdma.synth.circuits import Circuit
 from cdma.synth.errors import MeasureError
 from cdma.synth.yosys import Progress, Yosys, find_yosys, scratch
 
+from .clock_gates import library_gates
 from .recipe import MEMORY_LEFT_OUT, Options, abc_constraints, abc_script, reset_map, yosys_script
 
 __all__ = ["CellCount", "Netlist", "synthesise", "write_library"]
@@ -104,7 +105,7 @@ def synthesise(
     """Maps ``circuit`` to ``library``, flattened except for the modules of ``keep``."""
     yosys = yosys or find_yosys()
     with scratch() as folder:
-        (folder / "circuit.v").write_text(circuit.verilog)
+        (folder / "circuit.v").write_text(library_gates(circuit.verilog, library))
         (folder / "abc.script").write_text(abc_script(options.target_ns, timed=library.timed))
         (folder / "abc.constraints").write_text(abc_constraints(library))
         (folder / "resets.v").write_text(reset_map())

@@ -70,26 +70,30 @@ exit
 """
 
 
-def synthesis_files(name: str, source: str, period: float, memories: Sequence[str]) -> dict[str, str]:
+def synthesis_files(
+    name: str, source: str, period: float, memories: Sequence[str], gates: Sequence[str] = ()
+) -> dict[str, str]:
     """The scripts for the module ``name`` in the file ``source``, by name.
 
     ``period``
         The clock period in ns that its constraints say.
     ``memories``
         The modules of its memories, which stay instances in Yosys, as macros would.
+    ``gates``
+        The module of its clock gates, which stay instances as well.
     """
     is_sv = source.endswith(".sv")
     genus, compiler = ("sv", "sverilog") if is_sv else ("v2001", "verilog")
     return {
         f"{name}.ys": _YOSYS.format(
-            name=name, period=period, commands=_commands(name, source, memories, is_sv=is_sv)
+            name=name, period=period, commands=_commands(name, source, memories, gates, is_sv=is_sv)
         ),
         f"{name}.abc": abc_script(period),
         f"{name}_synthesis.tcl": _TCL.format(name=name, source=source, genus=genus, compiler=compiler),
     }
 
 
-def _commands(name: str, source: str, memories: Sequence[str], *, is_sv: bool) -> str:
+def _commands(name: str, source: str, memories: Sequence[str], gates: Sequence[str], *, is_sv: bool) -> str:
     liberty = f"-liberty {name}_cells.lib"
     apart = [
         "# Memories stay instances. Without this line they become flip-flops.",
@@ -99,6 +103,7 @@ def _commands(name: str, source: str, memories: Sequence[str], *, is_sv: bool) -
         f"read_verilog {'-sv ' if is_sv else ''}{source}",
         f"hierarchy -check -top {name}",
         *(apart if memories else []),
+        *(f"blackbox {gate}" for gate in gates),
         "# Cells have no initial values: what counts is the reset.",
         "proc",
         "setattr -unset init w:*",

@@ -36,6 +36,10 @@ _PORTS = "input clk, input clk2, input r, input [1:0] a, output [1:0] x, output 
             ["g, which is no input, is a clock"],
         ),
         (
+            "reg l; wire g = clk & l; always @* if (~clk2) l = r; assign x = 0; always @(posedge g) y <= a;",
+            ["a latch holds l", "g, which is no input, is a clock"],
+        ),
+        (
             "wire n = r & a[0]; assign x = 0; always @(posedge clk or posedge n) if (n) y[0] <= 0; else y[0] <= a[1];",
             ["n, which is no input, sets or resets y[0] without a clock"],
         ),
@@ -49,6 +53,18 @@ def test_each_fault_is_named(body: str, faults: list[str], tmp_path: Path) -> No
     found = structure_of(circuit(body, _PORTS), cache=Cache(tmp_path))
     assert sorted(found.faults) == sorted(faults)
     assert structure_of(circuit(body, _PORTS), cache=Cache(tmp_path)) == found, "from the cache"
+
+
+@pytest.mark.slow
+def test_a_clock_through_gates_is_that_of_the_port(tmp_path: Path) -> None:
+    body = """
+    reg l, k; wire g = clk & l, h = k & g; assign x = 0;
+    always @* if (~clk) l = r;
+    always @* if (~g) k = a[0];
+    always @(posedge g) y[0] <= a[0];
+    always @(posedge h) y[1] <= a[1];
+    """
+    assert structure_of(circuit(body, _PORTS), cache=Cache(tmp_path)) == Structure(2, 0, ("clk",), (), 2)
 
 
 @pytest.mark.slow
@@ -66,13 +82,15 @@ CONFIGS: dict[str, CodecConfig | EngineConfig] = {
     "the standard": CodecConfig(),
     "table at run time": CodecConfig(Format(8, 32, 2), 2, runtime_values=True),
     "pipelined": CodecConfig(Format(8, 32, 2), 4, pipelined=True),
+    "clock gates": CodecConfig(Format(8, 32, 2), 2, clock_gates=True),
+    "engine with clock gates": dataclasses.replace(_SMALL, clock_gates=True, quiescence=True),
     "engine": _SMALL,
     "engine with all stages": EngineConfig(Format(16), lanes=4, alignment="word", crc=True, lossy="fp32"),
     "pipelined engine": dataclasses.replace(_SMALL, pipelined=True),
     "units": dataclasses.replace(_SMALL, units=2),
 }
 #: Those of which others have nearly all.
-THOROUGH = {*CONFIGS} - {"table at run time"}
+THOROUGH = {*CONFIGS} - {"clock gates"}
 
 
 @pytest.mark.slow
@@ -83,3 +101,5 @@ def test_no_block_has_any(config: CodecConfig | EngineConfig) -> None:
         assert found.faults == ()
         assert found.clocks == ("aclk",)
         assert found.flip_flops > 0
+        # Of each codec, each channel, and the rest.
+        assert found.clock_gates == config.clock_gates * (1 if isinstance(config, CodecConfig) else 5)

@@ -78,6 +78,8 @@ class PortsBench:
         for name in ("cocotbext", "cocotb"):
             logging.getLogger(name).setLevel(logging.WARNING)
         dut.aresetn.value = 0
+        if self.config.clock_gates:
+            dut.scan_enable.value = 0
         if self.config.quiescence:
             dut.qreqn.value = 1
         self.edges = Edges(dut, self.rules_of_axi.wake, self.rules_of_axi.any_broken)

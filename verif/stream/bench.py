@@ -102,6 +102,8 @@ class Bench(Generic[P]):
         self.samples: list[Mapping[str, Any]] = []
         self.now = 0
         dut.aresetn.value = 0
+        if hasattr(dut, "scan_enable"):
+            dut.scan_enable.value = 0
 
     @property
     def digest(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import dataclass
 
 from cdma._version import __version__
@@ -59,7 +60,9 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
         source_lines=asked.source_lines,
     )
     modules = dict.fromkeys(memory.module for memory in design.memories if memory.module)
-    scripts = synthesis_files(asked.name, f"{asked.name}{ending(asked.language)}", period, list(modules))
+    gates = re.findall(r"^module (\w+_clock_gate) ", design.text, re.MULTILINE)
+    source = f"{asked.name}{ending(asked.language)}"
+    scripts = synthesis_files(asked.name, source, period, list(modules), gates)
     block = Block(
         name=asked.name,
         title=said.title,

@@ -261,19 +261,23 @@ def _engine(block: Block, config: EngineConfig) -> str:
         back=home.descriptor["destination"] - vectors.device.base,
         mode="FVC" if vectors.table else "ZVC",
         words=len(vectors.data[away.source]) * 8 // config.format.word_bits,
-        levels="    dut.qreqn.value = 1\n" if config.quiescence else "",
+        levels=_TEST_OFF * config.clock_gates + "    dut.qreqn.value = 1\n" * config.quiescence,
     )
     return _whole(block, what, text)
+
+
+_TEST_OFF = "    dut.scan_enable.value = 0\n"
 
 
 def _codec(block: Block, config: CodecConfig) -> str:
     vectors = block.vectors
     assert isinstance(vectors, StreamVectors)
-    levels, table = "", ""
+    levels, table = _TEST_OFF * config.clock_gates, ""
     if config.runtime_values:
         port, bits = vectors.levels["values"], config.format.entry_bits
         entries = [port >> bits * index & (1 << bits) - 1 for index in range(config.table_size)]
-        levels, table = f"    dut.values.value = {port:#x}\n", f".with_table({entries})"
+        levels += f"    dut.values.value = {port:#x}\n"
+        table = f".with_table({entries})"
     compresses = block.kind == "compressor"
     given, expected = ("raw", "stream") if compresses else ("stream", "raw")
     words = "count, len(packed.words)" if compresses else "len(packed.words), count"

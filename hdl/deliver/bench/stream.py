@@ -7,7 +7,7 @@ from textwrap import indent
 
 from cdma.hdl.deliver.buses import STREAM, Bus, buses_of
 from cdma.hdl.deliver.instance import pin_lines
-from cdma.hdl.verilog.ports import Port
+from cdma.hdl.verilog.ports import SCAN_ENABLE, Port
 
 from .opening import opening, watch
 from .vectors import StreamVectors
@@ -107,7 +107,8 @@ def stream_testbench(name: str, ports: Sequence[Port], vectors: StreamVectors, e
     streams = [bus for bus in buses if bus.kind == STREAM]
     moved = sum(len(vectors.streams[bus.name]) for bus in streams)
     widths = {port.name: port.width for port in ports}
-    levels = {port: f"{widths[port]}'h{value:x}" for port, value in vectors.levels.items()}
+    levels = {SCAN_ENABLE.name: "1'h0"}
+    levels |= {port: f"{widths[port]}'h{value:x}" for port, value in vectors.levels.items()}
     parts = [opening(name, _WHAT.format(what=vectors.what), end), _PAUSES]
     for place, bus in enumerate(streams):
         one = _Stream(bus, vectors.streams[bus.name], 3 * place)

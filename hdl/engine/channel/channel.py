@@ -9,7 +9,9 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.ports import ReadPort, WritePort, connect_ports, each_port, port_members
 from cdma.hdl.axi.watchdog import Watchdog
+from cdma.hdl.blocks.clock_gate import ClockGates, reset_around
 from cdma.hdl.blocks.reset_tree import reset_with
+from cdma.hdl.codec.parts.gated_codec import GatedCodec
 from cdma.hdl.engine.path.data_path import DataPath
 from cdma.hdl.engine.units.offload_path import OffloadPath
 from cdma.hdl.engine.units.plan import UnitPlan
@@ -96,6 +98,8 @@ class Channel(wiring.Component):
 
     ``clock``
         Where it is given, parts of the channel have resets of their own: see :func:`.reset_with`.
+    ``gates``
+        Where they are given, those of the codecs stop their clocks.
     ``compressing``
         Makes an offload channel: from the device port to the host port, through a compressor. A prefetch channel goes
         the other way, through a decompressor.
@@ -121,9 +125,16 @@ class Channel(wiring.Component):
         ``MEMORY`` at once, as do those whose completion is being made, and then it is as after an abort.
     """
 
-    def __init__(self, config: EngineConfig, compressing: bool, clock: Signal | None = None) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        compressing: bool,
+        clock: Signal | None = None,
+        gates: ClockGates | None = None,
+    ) -> None:
         self.config = config
         self.clock = clock
+        self.gates = gates
         self.compressing = compressing
         self.read, self.write = _port_shapes(config, compressing)
         source = ReadPort(self.read.data_bits, self.read.address_bits)
@@ -199,7 +210,11 @@ class Channel(wiring.Component):
                 coded_memories=config.coded_memories,
             ),
         )
-        m.submodules.path = reset_with(m, "path", parts.path, clear, self.clock)
+        m.submodules.path = (
+            reset_with(m, "path", parts.path, clear, self.clock)
+            if self.gates is None
+            else reset_around(m, "path", parts.path, clear)
+        )
         if parts.measure is not None:
             m.submodules.measure = parts.measure
         m.submodules.checker = parts.checker
@@ -241,7 +256,7 @@ class Channel(wiring.Component):
 
         def codec() -> wiring.Component:
             made: wiring.Component = kind(config.codec)
-            return made
+            return made if self.gates is None else GatedCodec(made, config.codec, self.gates)
 
         if config.units == 1:
             return DataPath(config, codec(), self.read, self.write, compressing=self.compressing)

@@ -6,12 +6,13 @@ descriptor out of the registers, and an error into them. Each job is done a few 
 for a bus, so no channel waits long for the other.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, DomainRenamer, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
+from cdma.hdl.blocks.clock_gate import ALWAYS
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.without_reset import without_reset
 from cdma.hdl.engine.channel.interfaces import CHANNELS
@@ -118,7 +119,8 @@ class Rings(wiring.Component):
         pushes = self._copy(m, sequencer, words, found, slot, writer, arriving)
         words.fetch_or_push(m, self.stored, slot.word, arriving, landing, pushes)
         conclusion = self._conclude(m, sequencer, ports, slot, asking, writer)
-        m.submodules.coalescer = coalescer = Coalescer(self.config)
+        coalescer = Coalescer(self.config)
+        m.submodules.coalescer = DomainRenamer(ALWAYS)(coalescer) if self.config.clock_gates else coalescer
         m.d.comb += coalescer.changes.eq(self.changes)
         if self.config.quiescence:
             m.d.comb += [

@@ -17,7 +17,7 @@ from .folding import Folded
 from .layout import LINE, assignment, condition, constant_text, flat, noted, wrapped
 from .memories import Memory, infer
 from .net_names import net_names
-from .nets import is_named, is_operator, result_ports
+from .nets import LATCH, is_named, is_operator, result_ports
 from .statements import Group
 from .values import Values
 
@@ -57,7 +57,9 @@ class _Printer:
         self.dialect = dialect
         self.names = net_names(folded, modules)
         targets = [register.target for group in folded.groups for register in group.registers]
-        self.registers = {target.wire for target in targets}
+        self.latches = [cell for cell in folded.module.cells if cell.kind == LATCH]
+        latched = {piece.wire for cell in self.latches for piece in cell.ports["\\Q"]}
+        self.registers = {target.wire for target in targets} | latched
         self.values = Values(folded.module.wires, self.names)
         if dialect.has_types:
             self.values.add_types((target.wire for target in targets), folded.nets)
@@ -99,6 +101,13 @@ class _Printer:
         yield from self._assignments()
         for group in self.folded.groups:
             yield from self._group(group)
+        for cell in self.latches:
+            held, given, clock = (self._text(cell.ports[port]) for port in ("\\Q", "\\D", "\\EN"))
+            yield "  // verilator lint_off LATCH"
+            yield f"  {self.dialect.latched} begin"
+            yield f"    if (~{clock}) {held} = {given};"
+            yield "  end"
+            yield "  // verilator lint_on LATCH"
         for memory in self.folded.memories:
             yield from self._memory(memory)
         for cell in self.module.cells:

@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping
 
 from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, Wire, cut, joined, width_of
 
-__all__ = ["REGISTERS", "is_named", "is_operator", "prepare", "result_ports"]
+__all__ = ["LATCH", "REGISTERS", "is_named", "is_operator", "prepare", "result_ports"]
 
 #: The registers that ``opt_dff`` leaves.
 REGISTERS = frozenset({"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"})
+#: What a clock gate has.
+LATCH = "$dlatch"
 
 
 def is_named(wire: str) -> bool:
@@ -24,14 +26,14 @@ def is_named(wire: str) -> bool:
 
 def is_operator(cell: Cell, modules: Mapping[str, Module]) -> bool:
     """Whether a cell is an expression."""
-    return cell.kind not in modules and cell.kind not in REGISTERS and cell.kind != "$mem_v2"
+    return cell.kind not in modules and cell.kind not in {*REGISTERS, LATCH, "$mem_v2"}
 
 
 def result_ports(cell: Cell, modules: Mapping[str, Module]) -> list[str]:
     """The output ports of a cell."""
     if cell.kind in modules:
         return [port for port in cell.ports if modules[cell.kind].wires[port].direction == "output"]
-    if cell.kind in REGISTERS:
+    if cell.kind in {*REGISTERS, LATCH}:
         return ["\\Q"]
     return ["\\RD_DATA"] if cell.kind == "$mem_v2" else ["\\Y"]
 

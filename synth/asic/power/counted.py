@@ -104,8 +104,9 @@ def counted_verilog(netlist: Netlist, library: PowerLibrary, clock: str) -> str:
             lines += [f"  assign n{bit} = {name}[{index}];" for index, bit in enumerate(bits)]
         else:
             lines.append(f"  assign {name} = {_vector(bits)};")
-    #: What is counted of a net in the place of the net itself.
-    instead: dict[int, str] = {}
+    #: Of a gated clock it is counted whether it will rise, because it is low when it is sampled.
+    gated = set(_gated_clocks(module, library))
+    lines += [f"  wire r{net};" for net in sorted(gated)]
     for number, cell in enumerate(module["cells"].values()):
         kind, pins = cell["type"], cell["connections"]
         if kind == MEMORY_LEFT_OUT:
@@ -114,15 +115,22 @@ def counted_verilog(netlist: Netlist, library: PowerLibrary, clock: str) -> str:
         known = library.cells[kind]
         if known.gating:
             lines += _clock_gate(number, known, pins)
-            (gated,) = pins[known.gating["out"]]
-            # The clock is low when it is sampled, so what is counted is whether it will rise.
-            instead[gated] = f"s{number}"
+            out, before = (pins[known.gating[part]][0] for part in ("out", "clock"))
+            lines.append(f"  assign r{out} = s{number}{f' & r{before}' if before in gated else ''};")
         elif known.state:
             lines += _flip_flop(number, known, pins)
         else:
             lines += _gate(known, pins)
+    instead = {net: f"r{net}" for net in gated}
     lines += _counters(nets, instead, _net(ports[clock]["bits"][0]))
     return "\n".join([*lines, "endmodule", ""])
+
+
+def _gated_clocks(module: Mapping[str, Any], library: PowerLibrary) -> Iterator[int]:
+    """The nets that clock gates drive."""
+    for cell in module["cells"].values():
+        if cell["type"] != MEMORY_LEFT_OUT and (gating := library.cells[cell["type"]].gating):
+            yield cell["connections"][gating["out"]][0]
 
 
 def _net(bit: int | str) -> str:

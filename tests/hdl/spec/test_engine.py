@@ -48,6 +48,7 @@ _REFUSED = [
     ({"register_slices": "all"}, "register_slices is 'all'; it must be 'none', 'in', 'out' or 'in,out'"),
     ({"register_slices": True}, "register_slices is True"),
     ({"burst_beats": 7}, "burst_beats is 7"),
+    ({"clock_gates": True, "pipelined": True}, "clock_gates is on with pipelined; it must be off, because"),
     ({"outstanding": 0}, "outstanding is 0; it must be a whole number from 1 to 256"),
     ({"outstanding": True}, "outstanding is True"),
     ({"latency": 0}, "latency is 0"),

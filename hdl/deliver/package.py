@@ -14,6 +14,7 @@ from .instance import instance_template
 from .ipxact import ipxact_component
 from .languages import SYSTEM_VERILOG, VHDL, ending
 from .memory_document import memory_document
+from .power_intent import power_intent
 from .register_document import register_document
 from .sv_instance import sv_instance
 from .testbench import testbench
@@ -35,6 +36,7 @@ def package_files(block: Block) -> dict[str, str]:
         **({} if in_cocotb is None else {f"{name}_cocotb.py": in_cocotb}),
         f"{name}.sdc": sdc(name, ports, block.period),
         f"{name}.xdc": xdc(name, ports, block.period),
+        f"{name}.upf": power_intent(block),
         f"{name}.vlt": verilator_waivers(declared_values=is_sv),
         **block.texts,
     }

@@ -40,8 +40,9 @@ def register(subparsers: Any) -> None:
         "generate",
         help="write Verilog",
         description="Write one self-contained Verilog file, NAME.v, and beside it what a design flow asks for: constraints "
-        "(.sdc, .xdc), waivers, an instance, first benches, a FuseSoC .core, Bender.yml, IP-XACT, the list of memories, a "
-        "datasheet, and of an engine registers and driver; all of them or none. docs/integration.md has ports and rules.",
+        "(.sdc, .xdc), power intent (.upf), waivers, an instance, first benches, a FuseSoC .core, Bender.yml, IP-XACT, the "
+        "list of memories, a datasheet, and of an engine registers and driver; all of them or none. docs/integration.md has "
+        "ports and rules.",
     )
     blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
     for name, (summary, description) in _BLOCKS.items():

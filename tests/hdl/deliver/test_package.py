@@ -83,7 +83,7 @@ def folder(block: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_name_begins_with_that_of_the_block(block: str, folder: Path) -> None:
     names = {path.name for path in folder.iterdir()}
     assert all(re.fullmatch(r"mine(_[a-z]+)?\.[a-z]+", name) for name in names), names
-    ends = (".v", ".sdc", ".xdc", ".vlt", ".core", "_component.xml", "_tb.v")
+    ends = (".v", ".sdc", ".xdc", ".upf", ".vlt", ".core", "_component.xml", "_tb.v")
     assert {f"mine{end}" for end in ends} <= names
     assert ("mine_memories.md" in names) == bool(made(block).design.memories)
     assert ("mine_regs.h" in names) == ("mine.h" in names) == (block == "engine")

@@ -22,6 +22,8 @@ from cdma.commands.generate.software import software_files
 from cdma.hdl.deliver.bender import bender_manifest, listed_files
 from cdma.hdl.deliver.block import Block
 from cdma.hdl.deliver.buses import buses_of
+from cdma.hdl.deliver.constraints import sdc
+from cdma.hdl.deliver.designs import block_ports
 from cdma.hdl.deliver.languages import VHDL
 from cdma.hdl.deliver.package import package_files
 from cdma.hdl.spec.codec import CodecConfig
@@ -178,6 +180,14 @@ def test_constraints_say_something_of_every_port(block: str, folder: Path, kind:
         "set_input_delay": {port.name for port in ports if port.direction == "input"} - {"aclk"},
         "set_output_delay": {port.name for port in ports if port.direction == "output"},
     }
+
+
+def test_a_block_is_timed_as_it_works_with_its_clock_gates_closed_for_test() -> None:
+    ports = block_ports("compressor", CodecConfig(clock_gates=True))
+    text = sdc("mine", ports, 1)
+    assert "set_case_analysis 0 [get_ports scan_enable]" in text
+    assert text.count("scan_enable") == 1, "it has no delay"
+    assert "scan_enable" not in sdc("mine", block_ports("compressor", CodecConfig()), 1)
 
 
 def test_opensta_reads_the_constraints(block: str, folder: Path, tmp_path: Path) -> None:

@@ -108,6 +108,19 @@ def test_the_netlist_that_counts_has_every_net(tiny: Library) -> None:
         read_counts("cycles 7\n1 2\n", PLAIN)
 
 
+def test_a_clock_behind_two_gates_rises_with_both(tiny: Library) -> None:
+    gates = _netlist(
+        {
+            "g": _cell("CLOCKGATE", CK=2, E=3, GCK=6),
+            "h": _cell("CLOCKGATE", CK=6, E=3, GCK=7),
+            "f": _cell("DFF", CK=7, D=3, Q=5),
+        }
+    )
+    text = counted_verilog(gates, power_library(tiny, ["CLOCKGATE", "DFF"]), "clk")
+    assert re.search(r"assign r6 = s\d+;", text)
+    assert re.search(r"assign r7 = s\d+ & r6;", text)
+
+
 def test_a_table_between_its_entries_and_beyond_them() -> None:
     table = Table((0.0, 1.0), (0.0, 10.0), ((0.0, 10.0), (2.0, 12.0)))
     assert table.at(0.5, 5) == pytest.approx(6)

@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
+from cdma.hdl.blocks.async_fifo import AsyncFifo
 from cdma.hdl.blocks.coded_memory import WordCheck
 from cdma.hdl.blocks.counter import WideCounter
 from cdma.hdl.blocks.credit import Credit
@@ -46,6 +47,7 @@ from cdma.verif.proofs.codec import AnyStream, Lossless
 from cdma.verif.proofs.completer import Completed
 from cdma.verif.proofs.compressor_parts import Packing, Storing
 from cdma.verif.proofs.counters import Credits, Sum
+from cdma.verif.proofs.crossing import Crossing, Passage
 from cdma.verif.proofs.decoding import Decoding
 from cdma.verif.proofs.pace import Pace
 from cdma.verif.proofs.proof import REDUCED, Proof
@@ -442,6 +444,23 @@ def test_a_wrong_rounding(tmp_path):
             return RoundsUp(form)
 
     refuted(lambda: Wrong(Quantisation(bits=4)), tmp_path, "quantised.py", cover=2)
+
+
+class Binary(AsyncFifo):
+    """Shows the other side a count of which several bits change at a time."""
+
+    def _index(self, m, domain, name, steps, clear):
+        _, gray = super()._index(m, domain, name, steps, clear)
+        shown = Signal.like(gray, name=f"{name}_binary", reset_less=True)
+        with m.If(clear):
+            m.d[domain] += shown.eq(0)
+        with m.Elif(steps):
+            m.d[domain] += shown.eq(shown + 1)
+        return shown[:-1], shown
+
+
+def test_a_crossing_without_a_gray_code(tmp_path):
+    refuted(lambda: Crossing(Passage(2, Binary), resets=False), tmp_path, "crossing.py", cover=40)
 
 
 class Small(Bench):

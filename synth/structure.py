@@ -1,5 +1,5 @@
 """What the netlist of a circuit must not have if the chip is to be timed and tested: latches, combinational loops,
-tri-states, and clocks or asynchronous resets that its ports do not control.
+tri-states, clocks or asynchronous resets that its ports do not control, and paths between clocks without a cell for them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from cdma.base.cache import content_key
 from cdma.base.json_cache import Cache
 
 from .circuits import Circuit
+from .crossings import wrong_crossings
 from .paths import GATES, drivers_of
 from .yosys import Progress, Yosys, find_yosys
 
@@ -119,7 +120,10 @@ def structure_in(module: Mapping[str, Any]) -> Structure:
         for name, port in module["ports"].items()
         if port["direction"] == "inout"
     ]
-    faults += _loop(plain, names)
+    loops = [*_loop(plain, names)]
+    faults += loops
+    if len(clocks) > 1 and not loops:
+        faults += wrong_crossings(plain, module["netnames"], names)
     return Structure(flip_flops, memories, tuple(sorted(clocks)), tuple(dict.fromkeys(faults)), len(gated))
 
 

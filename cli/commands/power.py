@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.base.cache import content_key
 from cdma.base.errors import ParameterError
+from cdma.hdl.spec.clocks import need_one_clock
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.options import ENGINE, add_block_options, add_tool_options, cache_from, config_from
 from cdma.rows import Columns, Row, Table, column
@@ -125,6 +126,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ParameterError("link-pj-per-bit must be above 0 and at most 1000")
     library = load_libraries(arguments.liberty)
     config = config_from(arguments)
+    need_one_clock(config, "a measurement of power")
     design = design_from(arguments, init=False)
     if arguments.block == ENGINE:
         with_rings(design)

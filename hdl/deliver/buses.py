@@ -12,13 +12,14 @@ __all__ = [
     "AXI4",
     "AXI_LITE",
     "CLOCK",
-    "CLOCKING",
     "INTERRUPT",
     "RESET",
     "STANDARDS",
     "STREAM",
     "Bus",
     "buses_of",
+    "clocking",
+    "clocks_of",
     "role_of",
 ]
 
@@ -30,9 +31,6 @@ STANDARDS = {
     AXI_LITE: "AMBA AXI4-Lite, Arm IHI 0022, issue H",
     STREAM: "AMBA AXI4-Stream, Arm IHI 0051, issue A",
 }
-#: How all of them are clocked.
-CLOCKING = "Everything happens at the rising edge of `aclk`. `aresetn` is active low and synchronous to it."
-_SINGLE = {"aclk": CLOCK, "aresetn": RESET, "irq": INTERRUPT}
 
 
 @dataclass(frozen=True)
@@ -55,6 +53,16 @@ class Bus:
     signals: dict[str, Port]
 
     @property
+    def clock(self) -> str:
+        """The clock of its ports."""
+        return next(iter(self.signals.values())).clock
+
+    @property
+    def is_timing(self) -> bool:
+        """Whether it is a clock or a reset."""
+        return self.kind in (CLOCK, RESET)
+
+    @property
     def data_bits(self) -> int:
         """The width of its data; 1 where it has none."""
         data = self.signals.get("tdata", self.signals.get("wdata"))
@@ -70,14 +78,39 @@ def role_of(bus: Bus) -> str:
     return "manager" if bus.drives else "subordinate"
 
 
+def clocks_of(ports: Sequence[Port]) -> list[str]:
+    """The clocks."""
+    return [port.name for port in ports if port.name == port.clock]
+
+
+def clocking(ports: Sequence[Port], quote: str = "") -> str:
+    """How all ports are clocked, in a sentence or two; names stand in ``quote``."""
+    clocks = clocks_of(ports)
+    if len(clocks) == 1:
+        clock, reset = (f"{quote}{name}{quote}" for name in ("aclk", "aresetn"))
+        return (
+            f"Everything happens at the rising edge of {clock}. {reset} is active low and synchronous to it."
+        )
+    said = []
+    for clock in clocks:
+        buses = [bus.name for bus in buses_of(ports)[0] if bus.clock == clock and not bus.is_timing]
+        named = ", ".join(f"{quote}{name}{quote}" for name in buses)
+        reset = clock.replace("aclk", "aresetn")
+        said.append(f"{quote}{clock}{quote} with {quote}{reset}{quote} clocks {named}.")
+    return " ".join(
+        [*said, "The clocks need no relation. A reset is active low and synchronous to its clock."]
+    )
+
+
 def buses_of(ports: Sequence[Port]) -> tuple[list[Bus], list[Port]]:
     """The bus interfaces in the order of their first ports, and the ports that belong to none."""
     prefixes = [found[1] for port in ports if (found := re.fullmatch(r"(\w+)_(?:t|aw)valid", port.name))]
     groups: dict[str, dict[str, Port]] = {}
     single = []
     for port in ports:
-        name = next((prefix for prefix in prefixes if port.name.startswith(f"{prefix}_")), port.name)
-        if name == port.name and name not in _SINGLE:
+        near = () if port.times else prefixes
+        name = next((prefix for prefix in near if port.name.startswith(f"{prefix}_")), port.name)
+        if name == port.name and not port.times and name != "irq":
             single.append(port)
         else:
             groups.setdefault(name, {})[port.name.removeprefix(f"{name}_")] = port
@@ -85,7 +118,8 @@ def buses_of(ports: Sequence[Port]) -> tuple[list[Bus], list[Port]]:
 
 
 def _bus(name: str, signals: dict[str, Port]) -> Bus:
-    if name in _SINGLE:
-        return Bus(name, _SINGLE[name], signals[name].direction == "output", signals)
+    if (port := signals.get(name)) is not None:
+        kind = INTERRUPT if not port.times else CLOCK if name == port.clock else RESET
+        return Bus(name, kind, port.direction == "output", signals)
     kind = STREAM if "tvalid" in signals else AXI4 if "awlen" in signals else AXI_LITE
     return Bus(name, kind, signals["tvalid" if kind == STREAM else "awvalid"].direction == "output", signals)

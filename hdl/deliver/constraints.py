@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from cdma.hdl.verilog.ports import SCAN_ENABLE, Port
 
+from .buses import clocks_of
+from .crossing_constraints import crossing_lines
+
 __all__ = ["sdc", "xdc"]
 
 _TEXT = """\
@@ -44,6 +47,8 @@ def _pattern(port: Port) -> str:
 
 def sdc(name: str, ports: Sequence[Port], period: float) -> str:
     """Synopsys design constraints, as most synthesis and timing tools read them."""
+    if len(clocks_of(ports)) > 1:
+        return _of_several(name, ports, period, vivado=False)
     apart = ("aclk", SCAN_ENABLE.name)
     inputs = [_pattern(port) for port in ports if port.direction == "input" and port.name not in apart]
     outputs = [_pattern(port) for port in ports if port.direction == "output"]
@@ -63,4 +68,27 @@ def xdc(name: str, ports: Sequence[Port], period: float) -> str:
 
     Inside a design the tool derives all of this from the clock of the whole: then leave the file out.
     """
+    if len(clocks_of(ports)) > 1:
+        return _OUT_OF_CONTEXT + _of_several(name, ports, period, vivado=True)
     return _OUT_OF_CONTEXT + sdc(name, ports, period)
+
+
+def _of_several(name: str, ports: Sequence[Port], period: float, *, vivado: bool) -> str:
+    """The constraints of a module with several clocks."""
+    lines = [
+        f"# Timing constraints of {name}. Change the numbers to those of your design: a period in ns for each clock, and",
+        "# the part of a period that is spent outside, before an input and behind an output.",
+        f"set outside {_OUTSIDE:g}",
+    ]
+    for clock in clocks_of(ports):
+        own = [port for port in ports if port.clock == clock and port.name != clock]
+        lines += [
+            f"set period_{clock} {period:g}",
+            f"create_clock -name {clock} -period $period_{clock} [get_ports {clock}]",
+        ]
+        for direction in ("input", "output"):
+            named = " ".join(_pattern(port) for port in own if port.direction == direction)
+            lines.append(
+                f"set_{direction}_delay -clock {clock} [expr {{$period_{clock} * $outside}}] [get_ports {{ {named} }}]"
+            )
+    return "\n".join([*lines, *crossing_lines(ports, vivado=vivado), ""])

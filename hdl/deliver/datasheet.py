@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from cdma.hdl.spec.registers.description import RegisterMap
 
 from .block import Block
-from .buses import CLOCKING, STREAM, buses_of, role_of
+from .buses import STREAM, buses_of, clocking, role_of
 from .document import Drawing, Heading, Paragraph, Part, Table
 from .drawing import block_drawing, wave_drawing
 from .languages import ending
@@ -72,7 +72,7 @@ def _interfaces(block: Block) -> Iterator[Part]:
         rows.append((f"`{bus.name}`", bus.kind, role_of(bus), str(bus.data_bits)))
     rows += [(f"`{port.name}`", "level", port.direction, str(port.width)) for port in single]
     yield Table(("interface", "kind", "role", "bits"), rows)
-    yield Paragraph(CLOCKING)
+    yield Paragraph(clocking(block.ports, "`"))
     yield Heading("Ports", 3)
     ports = [(f"`{port.name}`", port.direction, str(port.width)) for port in block.ports]
     yield Table(("port", "direction", "bits"), ports)

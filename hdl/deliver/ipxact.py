@@ -111,9 +111,11 @@ def _bus_interface(bus: Bus, buses: Sequence[Bus], block: Block) -> _Tree:
         role["addressSpaceRef"] = {"@addressSpaceRef": bus.name}
     if bus.kind == AXI_LITE and not bus.drives and block.registers is not None:
         role["memoryMapRef"] = {"@memoryMapRef": "registers"}
-    associated = ":".join(other.name for other in buses if other.kind in (AXI4, AXI_LITE, STREAM))
+    associated = ":".join(
+        other.name for other in buses if other.kind in (AXI4, AXI_LITE, STREAM) and other.clock == bus.clock
+    )
     values = {
-        CLOCK: {"ASSOCIATED_BUSIF": associated, "ASSOCIATED_RESET": "aresetn"},
+        CLOCK: {"ASSOCIATED_BUSIF": associated, "ASSOCIATED_RESET": bus.clock.replace("aclk", "aresetn")},
         RESET: {"POLARITY": "ACTIVE_LOW"},
         INTERRUPT: {"SENSITIVITY": "LEVEL_HIGH"},
         AXI_LITE: {"PROTOCOL": "AXI4LITE"},

@@ -23,6 +23,7 @@ from migen import ClockSignal, Instance, ResetSignal
 from cdma.base.errors import ParameterError
 from cdma.hdl.engine.engine import engine_ports
 from cdma.hdl.engine.generate import engine_verilog
+from cdma.hdl.spec.clocks import NO_CLOCKS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.verilog.emit import module_prefix
@@ -49,6 +50,10 @@ class CDMA(LiteXModule):
     ) -> None:
         if not config.registers:
             raise ParameterError("registers is False; a LiteX core needs the register block")
+        if config.clocks != NO_CLOCKS:
+            raise ParameterError(
+                f"clocks is {config.clocks!r}; it must be {NO_CLOCKS!r}, because a LiteX core is in one clock domain, sys"
+            )
         module_prefix(name, None)
         path = Path(folder).resolve() / f"{name}.v"
         path.parent.mkdir(parents=True, exist_ok=True)

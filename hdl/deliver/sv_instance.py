@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cdma.hdl.verilog.ports import Port
 
 from .buses import AXI4, AXI_LITE, STREAM, Bus, buses_of
-from .instance import pin_lines
+from .instance import pin_lines, reset_note
 
 __all__ = ["sv_instance"]
 
@@ -20,7 +20,7 @@ endinterface
 """
 
 _MODULE = """\
-// An instance of {name}, to copy from or to use as it is. aresetn is synchronous to aclk and active low.
+// An instance of {name}, to copy from or to use as it is. {note}
 module {name}_interfaces (
 {ports}
 );
@@ -42,6 +42,7 @@ def sv_instance(name: str, ports: Sequence[Port]) -> str:
     outer += [f"{name}_{bus.name}_if.{_roles(bus)[not bus.drives]} {bus.name}" for bus in buses]
     module = _MODULE.format(
         name=name,
+        note=reset_note(ports),
         ports=",\n".join(f"  {port}" for port in outer),
         pins="\n".join(f"  {line}" for line in pin_lines(ports, places).splitlines()),
     )

@@ -4,24 +4,40 @@
 
 from collections.abc import Mapping, Sequence
 
-from amaranth.hdl import C, Cat, Const, Elaboratable, Module, Mux, Shape, Signal, Value
+from amaranth.hdl import (
+    C,
+    Cat,
+    ClockDomain,
+    Const,
+    DomainRenamer,
+    Elaboratable,
+    Module,
+    Mux,
+    Shape,
+    Signal,
+    Value,
+)
 from amaranth.lib import data, stream, wiring
 
 from cdma.hdl.axi.address_first import AddressFirst
+from cdma.hdl.axi.lite_crossing import LiteCrossing
+from cdma.hdl.axi.port_crossing import PortCrossing
 from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
 from cdma.hdl.blocks.clock_gate import ClockGates, declare_always
 from cdma.hdl.blocks.coded_memory import MemoryCoding, elaborated
 from cdma.hdl.blocks.skid_buffer import SkidBuffer, slice_after, slice_before
+from cdma.hdl.blocks.synchroniser import Synchroniser
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus
 from cdma.hdl.engine.control.quiescence import Quiescence
 from cdma.hdl.engine.control.registers import RegisterBlock
+from cdma.hdl.spec.clocks import reset_of
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.sideband import Sideband
 from cdma.hdl.spec.slices import has_slices
 from cdma.hdl.verilog.clock_gate import CLOCK_GATE
-from cdma.hdl.verilog.ports import CLOCK_AND_RESET, SCAN_ENABLE, Port, axis_ports, handshaken
+from cdma.hdl.verilog.ports import SCAN_ENABLE, Port, axis_ports, clocked, handshaken
 from cdma.hdl.verilog.shell import Shell
 
 from .core import EngineCore
@@ -125,19 +141,34 @@ def _bare_ports(config: EngineConfig) -> tuple[Port, ...]:
 def engine_ports(config: EngineConfig) -> tuple[Port, ...]:
     """The ports of the engine that ``config`` describes."""
     id_bits = host_id_bits(config) if config.registers else _DEV_ID_BITS
+    clocks = config.domains
+    control = _control_ports(config) if config.registers else _bare_ports(config)
+    used = dict.fromkeys((clocks.core, clocks.host, *([clocks.registers] if config.registers else [])))
     return (
-        *CLOCK_AND_RESET,
+        *(Port(name, "input", clock=clock) for clock in used for name in (clock, reset_of(clock))),
         *((SCAN_ENABLE,) if config.clock_gates else ()),
-        *_quiescence_ports(config),
-        *(_control_ports(config) if config.registers else _bare_ports(config)),
+        *clocked(_quiescence_ports(config), clocks.core),
+        *clocked(control, clocks.registers if config.registers else clocks.core),
         *(
             port
             for name in config.dev_ports
-            for port in _axi_ports(
-                f"m_axi_{name}", config.dev_data_bits, config.dev_address_bits, _DEV_ID_BITS, config.sideband
+            for port in clocked(
+                _axi_ports(
+                    f"m_axi_{name}",
+                    config.dev_data_bits,
+                    config.dev_address_bits,
+                    _DEV_ID_BITS,
+                    config.sideband,
+                ),
+                clocks.core,
             )
         ),
-        *_axi_ports("m_axi_host", config.host_data_bits, config.host_address_bits, id_bits, config.sideband),
+        *clocked(
+            _axi_ports(
+                "m_axi_host", config.host_data_bits, config.host_address_bits, id_bits, config.sideband
+            ),
+            clocks.host,
+        ),
     )
 
 
@@ -167,7 +198,7 @@ class _AxiShell(Shell):
             place = Signal.like(coding.place, name="place_to_fill", reset_less=True)
             fills = Signal(name="fills_memories", init=1, reset_less=True)
             m.d.comb += [coding.filling.eq(fills), coding.place.eq(place)]
-            with m.If(~self.aresetn):
+            with m.If(~self.resetn):
                 m.d.sync += [place.eq(0), fills.eq(1)]
             with m.Elif(fills):
                 m.d.sync += [place.eq(place + 1), fills.eq(~place.all())]
@@ -177,7 +208,16 @@ class _AxiShell(Shell):
 
     def _clock(self) -> Signal | None:
         """The clock, for an engine whose parts have resets of their own."""
-        return self.aclk if self.config.pipelined and self._resets_inside() else None
+        return self.clock if self.config.pipelined and self._resets_inside() else None
+
+    def _foreign(self, m: Module, name: str, clock: str) -> Signal:
+        """Declares the domain of another clock; gives its reset port, which gates the handshakes of its ports."""
+        domain = ClockDomain(name)
+        domain.clk = self.port(clock)
+        m.domains += domain
+        resetn = self.port(reset_of(clock))
+        m.d.comb += domain.rst.eq(~resetn)
+        return resetn
 
     def _gates(self) -> ClockGates | None:
         """The gates of its clocks, if there are any."""
@@ -196,7 +236,25 @@ class _AxiShell(Shell):
         reads, writes = each_port(engine.dev_read), each_port(engine.dev_write)
         for name, read, write in zip(self.config.dev_ports, reads, writes, strict=True):
             self._connect_axi(m, name, read, write)
-        self._connect_axi(m, "host", engine.host_read, engine.host_write)
+        read, write = engine.host_read, engine.host_write
+        if not self.config.domains.host_crosses:
+            self._connect_axi(m, "host", read, write)
+            return
+        resetn = self._foreign(m, "host", self.config.domains.host)
+        crossing = PortCrossing(read.signature, write.signature, self._host_ids(), self._most(), bus="host")
+        m.submodules.host_crossing = crossing
+        wiring.connect(m, read, crossing.read)
+        wiring.connect(m, write, crossing.write)
+        self._connect_axi(m, "host", crossing.bus_read, crossing.bus_write, resetn)
+
+    def _host_ids(self) -> Sequence[int]:
+        """The IDs of transactions on the host port."""
+        return (0,)
+
+    def _most(self) -> int:
+        """Bounds the transactions of an ID and kind on the host port."""
+        config = self.config
+        return max(config.outstanding, config.ring_reads, config.ring_writes, config.list_reads)
 
     def _connect_quiescence(
         self, m: Module, inputs: Mapping[str, str], working: Value, pending: Value, unanswered: Value
@@ -225,10 +283,13 @@ class _AxiShell(Shell):
         ]
         return takes
 
-    def _connect_axi(self, m: Module, name: str, read: ReadPort, write: WritePort) -> None:
-        """Connects an AXI4 port, ``m_axi_`` and ``name``."""
+    def _connect_axi(
+        self, m: Module, name: str, read: ReadPort, write: WritePort, runs: Signal | None = None
+    ) -> None:
+        """Connects an AXI4 port, ``m_axi_`` and ``name``, which ``runs`` while that is high, or while the engine does."""
         bus = f"m_axi_{name}"
-        gate = Const(1) if self.slices_out else self.open
+        runs = self.open if runs is None else runs
+        gate = Const(1) if self.slices_out else runs
         aw, ar = self._after(m, f"{name}_aw", write.aw), self._after(m, f"{name}_ar", read.ar)
         w = self._after(m, f"{name}_w", self._behind_addresses(m, name, aw, write.w))
         for channel, source in (("aw", aw), ("ar", ar)):
@@ -253,7 +314,7 @@ class _AxiShell(Shell):
                 self.port(f"{bus}_{channel}valid").eq(source.valid & gate),
                 source.ready.eq(self.port(f"{bus}_{channel}ready")),
             ]
-        self._connect_answers(m, name, read, write)
+        self._connect_answers(m, name, read, write, runs)
 
     def _sideband(self, port: str, channel: str, id: Value) -> Mapping[str, Value]:
         """What an address of ``channel`` says beside: on the host port, ID 0 is data, and the others are rings."""
@@ -265,8 +326,8 @@ class _AxiShell(Shell):
             said[field] = C(value, bits) if value == ring else Mux(id == 0, C(value, bits), C(ring, bits))
         return said
 
-    def _connect_answers(self, m: Module, name: str, read: ReadPort, write: WritePort) -> None:
-        gate = Const(1) if self.slices_in else self.open
+    def _connect_answers(self, m: Module, name: str, read: ReadPort, write: WritePort, runs: Signal) -> None:
+        gate = Const(1) if self.slices_in else runs
         b, r = self._before(m, f"{name}_b", write.b), self._before(m, f"{name}_r", read.r)
         for channel, sink, fields in (("b", b, ("id", "resp")), ("r", r, ("id", "data", "resp", "last"))):
             bus = f"m_axi_{name}_{channel}"
@@ -307,6 +368,9 @@ class Engine(_AxiShell):
         m.submodules.engine = engine if coding is None else elaborated(engine, coding)
         wiring.connect(m, registers.control, engine.control)
         self._connect_memories(m, engine)
+        if self.config.domains.registers_cross:
+            self._cross_registers(m, registers)
+            return m
         if self.slices_out:
             m.d.sync += self.irq.eq(registers.irq)
         else:
@@ -332,6 +396,26 @@ class Engine(_AxiShell):
         # After a reset the registers get their values one by one.
         settling = len(self._registers.registers.kept) + _SETTLING_CYCLES
         return gates.gated(m, CONTROL, registers, active, settling, local=False)
+
+    def _host_ids(self) -> Sequence[int]:
+        return (0, OFFLOAD_RING_ID, PREFETCH_RING_ID, *(LIST_IDS if self.config.pages else ()))
+
+    def _cross_registers(self, m: Module, registers: RegisterBlock) -> None:
+        """Connects the bus of the registers and the interrupt, which have another clock."""
+        clock = self.config.domains.registers
+        if clock == self.config.domains.host and self.config.domains.host_crosses:
+            domain, resetn = "host", self.port(reset_of(clock))
+        else:
+            domain, resetn = "registers", self._foreign(m, "registers", clock)
+        m.submodules.register_crossing = crossing = LiteCrossing(registers.registers.address_bits, bus=domain)
+        wiring.connect(m, crossing.registers, registers.bus)
+        for channel in (*_LITE_REQUESTS, "b", "r"):
+            self._connect_lite(
+                m, crossing.bus_port, channel, resetn if channel in _LITE_REQUESTS else None, resetn
+            )
+        irq = Synchroniser()
+        m.submodules.irq_synchroniser = DomainRenamer(domain)(irq)
+        m.d.comb += [irq.input.eq(registers.irq), self.irq.eq(irq.output & resetn)]
 
     def _accesses(self, m: Module) -> Value:
         """Whether an access to a register is open at the port."""
@@ -376,8 +460,16 @@ class Engine(_AxiShell):
             for name in fields
         }
 
-    def _connect_lite(self, m: Module, bus: wiring.PureInterface, channel: str, takes: Value | None) -> None:
-        """A channel of AXI4-Lite: a request into the register block while it ``takes`` any, or a response out of it."""
+    def _connect_lite(
+        self,
+        m: Module,
+        bus: wiring.PureInterface,
+        channel: str,
+        takes: Value | None,
+        runs: Signal | None = None,
+    ) -> None:
+        """A channel of AXI4-Lite: a request into the register block while it ``takes`` any, or a response out of it while
+        the bus ``runs``, or the engine does."""
         request = takes is not None
         fields = _LITE_FIELDS[channel]
         inner = {name: getattr(bus, f"{channel}{name}") for name in (*fields, "valid", "ready")}
@@ -391,7 +483,7 @@ class Engine(_AxiShell):
         elif request:
             _pass_on(m, source, sink, offers=takes if self.config.quiescence else 1, takes=takes)
         else:
-            _pass_on(m, source, sink, offers=self.open)
+            _pass_on(m, source, sink, offers=self.open if runs is None else runs)
 
 
 class BareEngine(_AxiShell):

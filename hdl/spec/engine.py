@@ -9,6 +9,7 @@ from typing import Any
 from cdma.base.errors import ParameterError
 
 from .checks import check_choice
+from .clocks import NO_CLOCKS, Clocks, check_clocks, clocks_setting
 from .codec import CodecConfig, clock_gates_setting, format_from_settings, format_settings, queue_setting
 from .codecs import codec_of
 from .format import Format
@@ -19,7 +20,7 @@ from .records import MAX_BYTES, RecordOptions, most_bytes
 from .settings import check_settings, own_settings, setting, split_settings
 from .shape import MAX_DIMENSIONS
 from .sideband import SIDEBAND_USER_BITS, Sideband
-from .slices import check_slices, slices_row, slices_setting
+from .slices import NO_SLICES, check_slices, slices_row, slices_setting
 from .splitting import splittable
 from .stream_format import StreamFormat
 
@@ -112,6 +113,9 @@ class EngineConfig:
     ``clock_gates``
         True for clocks of the channels, their codecs and the rest that stop while these have nothing to do, by cells in a
         module of their own, which ``scan_enable`` opens. See docs/engine.md.
+    ``clocks``
+        Which of ``"device"`` (the device ports and all that works on data), ``"host"`` and ``"registers"`` have a clock and
+        a reset of their own; the others have ``aclk``. See docs/engine.md.
     ``memories_protect``
         Checks beside the words of memories: ``"secded"`` puts one wrong bit of a word right, and finds two; ``"parity"``
         does so for all memories but the buffers of data, in whose words it finds one. Or ``"none"``. See docs/security.md.
@@ -229,6 +233,7 @@ class EngineConfig:
         False, "with a Q-channel: a controller asks before it takes the clock or the power"
     )
     clock_gates: bool = clock_gates_setting()
+    clocks: str = clocks_setting()
     memories_protect: str = setting(
         MEMORY_CODES[0],
         f"checks of the words in memories, so that a flipped bit is noticed: {', '.join(MEMORY_CODES)}",
@@ -258,6 +263,7 @@ class EngineConfig:
             raise ParameterError(f"sideband is {self.sideband!r}; it must be a Sideband")
         check_settings(self)
         check_slices(self.register_slices)
+        check_clocks(self.clocks)
         self._check_words()
         CodecConfig(
             self.format,
@@ -269,6 +275,7 @@ class EngineConfig:
         self._check_buffers()
         self._check_sideband_registers()
         self._check_guards()
+        self._check_clocks()
         self._check_lossy()
         self._check_units()
         self._check_dimensions()
@@ -349,6 +356,29 @@ class EngineConfig:
                 f"memories_protect is {self.memories_protect!r} without registers; it must be 'none', because a register "
                 "says what was found"
             )
+
+    def _check_clocks(self) -> None:
+        if self.clocks == NO_CLOCKS:
+            return
+        if "registers" in self.clocks and not self.registers:
+            raise ParameterError(
+                f"clocks is {self.clocks!r} without registers; it must not have 'registers', because there are none"
+            )
+        for name, usual, why in (
+            (
+                "register_slices",
+                NO_SLICES,
+                "a crossing has registers, and those of other ports are not tried yet",
+            ),
+            ("quiescence", False, "a Q-channel over several clocks is not tried yet"),
+            ("clock_gates", False, "gates of several clocks are not tried yet"),
+            ("sideband_registers", False, "the registers of the sideband do not cross yet"),
+            ("memories_protect", MEMORY_CODES[0], "memories of crossings have no checks yet"),
+        ):
+            if (value := getattr(self, name)) != usual:
+                raise ParameterError(
+                    f"clocks is {self.clocks!r}, and {name} is {value!r}; it must be {usual!r}, because {why}"
+                )
 
     def _check_lossy(self) -> None:
         if self.lossy == LOSSY[0]:
@@ -505,6 +535,7 @@ class EngineConfig:
                 else {}
             ),
             **({"quiescence": "asked for by a Q-channel"} if self.quiescence else {}),
+            **({"clocks of their own": self.clocks} if self.clocks != NO_CLOCKS else {}),
             **({"memories": f"words with checks, {self.memories_protect}"} if self.coded_memories else {}),
             **({"crc": "CRC-32C of raw bytes"} if self.crc else {}),
             **self._describe_lossy(),
@@ -530,6 +561,11 @@ class EngineConfig:
     def write_buffer(self) -> int:
         """Beats of a writer's buffer."""
         return self.write_buffer_beats or 4 * self.burst_beats
+
+    @property
+    def domains(self) -> Clocks:
+        """The clocks of the parts."""
+        return Clocks.of(self.clocks)
 
     @property
     def coded_memories(self) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal
 
-__all__ = ["CLOCK_AND_RESET", "SCAN_ENABLE", "Direction", "Port", "axis_ports", "handshaken"]
+__all__ = ["CLOCK_AND_RESET", "SCAN_ENABLE", "Direction", "Port", "axis_ports", "clocked", "handshaken"]
 
 Direction = Literal["input", "output"]
 
@@ -20,11 +21,19 @@ class Port:
         ``input`` or ``output``.
     ``width``
         Its bits.
+    ``clock``
+        The port that clocks it.
     """
 
     name: str
     direction: Direction
     width: int = 1
+    clock: str = "aclk"
+
+    @property
+    def times(self) -> bool:
+        """Whether it is a clock or a reset."""
+        return self.name in (self.clock, self.clock.replace("aclk", "aresetn"))
 
     @property
     def range(self) -> str:
@@ -37,6 +46,11 @@ CLOCK_AND_RESET = (Port("aclk", "input"), Port("aresetn", "input"))
 
 #: Opens all clock gates for test.
 SCAN_ENABLE = Port("scan_enable", "input")
+
+
+def clocked(ports: Iterable[Port], clock: str) -> tuple[Port, ...]:
+    """The same ports with another clock."""
+    return tuple(replace(port, clock=clock) for port in ports)
 
 
 def handshaken(name: str, direction: Direction, fields: dict[str, int]) -> tuple[Port, ...]:

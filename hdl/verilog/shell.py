@@ -17,16 +17,13 @@ __all__ = ["Shell"]
 
 
 class Shell(wiring.Component):
-    """A component with flat ports: first a clock ``aclk`` and a synchronous, active-low reset ``aresetn``.
+    """A component with flat ports, of which the first two are its clock and a synchronous, active-low reset.
 
     ``ports``
         All ports, in the order of the Verilog.
     ``open``
         High outside reset: enables handshakes. It gates every valid and ready that no flip-flop resets.
     """
-
-    aclk: Signal
-    aresetn: Signal
 
     def __init__(self, ports: Sequence[Port]) -> None:
         self._ports = tuple(ports)
@@ -39,6 +36,16 @@ class Shell(wiring.Component):
         """All ports, in the order of the Verilog."""
         return self._ports
 
+    @property
+    def clock(self) -> Signal:
+        """The clock."""
+        return self.port(self._ports[0].name)
+
+    @property
+    def resetn(self) -> Signal:
+        """The reset, active low."""
+        return self.port(self._ports[1].name)
+
     def port(self, name: str) -> Signal:
         """The signal of one port."""
         return getattr(self, name)
@@ -46,26 +53,26 @@ class Shell(wiring.Component):
     def add_domain(
         self, m: Module, *, registered: bool = False, longer: bool = False, holding: Signal | None = None
     ) -> None:
-        """Declares the domain ``sync`` from ``aclk`` and ``aresetn``, and drives ``open``.
+        """Declares the domain ``sync`` from the clock and the reset, and drives ``open``.
 
-        With ``registered`` a flip-flop registers ``aresetn``, which relaxes the timing of the port. The reset inside is then
+        With ``registered`` a flip-flop registers the reset, which relaxes the timing of the port. The reset inside is then
         delayed by one cycle, and ``open`` stays low until it ends. A ``longer`` reset takes at least three cycles, for
         parts with resets derived from it. While ``holding`` is high, the reset goes on.
         """
-        reset = ~self.aresetn
-        runs: Value = self.aresetn
+        reset = ~self.resetn
+        runs: Value = self.resetn
         if holding is not None:
             reset, runs = reset | holding, runs & ~holding
         domain = ClockDomain("sync")
-        domain.clk = self.aclk
+        domain.clk = self.clock
         m.domains.sync = domain
         if registered:
             in_reset = Signal(init=1, reset_less=True)
             before = Signal(2, reset_less=True)
             if longer:
-                m.d.sync += before.eq(Cat(~self.aresetn, before))
+                m.d.sync += before.eq(Cat(~self.resetn, before))
             m.d.sync += in_reset.eq(reset | before.any())
-            m.d.comb += [domain.rst.eq(in_reset), self.open.eq(self.aresetn & ~in_reset)]
+            m.d.comb += [domain.rst.eq(in_reset), self.open.eq(self.resetn & ~in_reset)]
         else:
             m.d.comb += [domain.rst.eq(reset), self.open.eq(runs)]
 

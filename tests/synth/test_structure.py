@@ -68,6 +68,28 @@ def test_a_clock_through_gates_is_that_of_the_port(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("first", "given", "faults"),
+    [
+        ("\\n_seen.first ", "s", []),
+        ("\\n_seen.first ", "s ^ t", ["s reaches n_seen.first, which has another clock, by no cell for it"]),
+        ("t", "s", ["s reaches t, which has another clock, by no cell for it"]),
+    ],
+)
+def test_a_path_between_clocks_ends_in_a_synchroniser(
+    first: str, given: str, faults: list[str], tmp_path: Path
+) -> None:
+    """Straight from a flip-flop."""
+    body = f"""
+    reg s, t, \\n_seen.first ;
+    assign x = 0;
+    always @(posedge clk) s <= r;
+    always @(posedge clk2) begin t <= a[0]; {first} <= {given}; y <= {{t, \\n_seen.first }}; end
+    """
+    assert sorted(structure_of(circuit(body, _PORTS), cache=Cache(tmp_path)).faults) == faults
+
+
+@pytest.mark.slow
 def test_what_ports_clock_and_reset_is_counted(tmp_path: Path) -> None:
     body = """
     reg [1:0] m [0:3]; assign x = m[a];
@@ -88,6 +110,7 @@ CONFIGS: dict[str, CodecConfig | EngineConfig] = {
     "engine with all stages": EngineConfig(Format(16), lanes=4, alignment="word", crc=True, lossy="fp32"),
     "pipelined engine": dataclasses.replace(_SMALL, pipelined=True),
     "units": dataclasses.replace(_SMALL, units=2),
+    "clocks": dataclasses.replace(_SMALL, clocks="device,host,registers"),
 }
 #: Those of which others have nearly all.
 THOROUGH = {*CONFIGS} - {"clock gates"}

@@ -27,6 +27,7 @@ from .design import EngineDesign
 from .memory import GUARD
 from .ports_bench import PortsBench
 from .promises import check_promises
+from .several_clocks import set_resets
 from .shaped import raw_of, shaped, some_shape
 from .transfer import (
     AROUND,
@@ -83,11 +84,11 @@ class EngineBench(PortsBench):
     async def reset(self, cycles: int) -> None:
         """Resets the engine and its neighbours, whatever is in flight."""
         await self.after(1)
-        self.dut.aresetn.value = 0
-        await self.after(cycles)
+        set_resets(self.dut, self.config, 0)
+        await self.after(cycles * self.pace)
         for end in self.channels.values():
             end.forget()
-        self.dut.aresetn.value = 1
+        set_resets(self.dut, self.config, 1)
         await self.after(2)
 
     async def set_watchdog(self, cycles: int) -> None:

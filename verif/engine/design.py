@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cdma.hdl.spec.clocks import NO_CLOCKS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.verif.simulator.design import Design
 
 from .rule_book import with_rules
+from .several_clocks import with_late_flops
 
 __all__ = ["SMALL", "EngineDesign"]
 
@@ -44,4 +46,5 @@ class EngineDesign(Design):
         return f"{ports}, {control}, codecs {config.codec.summary()}"
 
     def watched(self, verilog: str) -> str:
-        return with_rules(verilog, self)
+        text = with_rules(verilog, self)
+        return text if self.config.clocks == NO_CLOCKS else with_late_flops(text)

@@ -27,94 +27,120 @@ struct Shared {
     char objection[400];
 };
 
+class Edges;
+
+// A clock, its reset, and what has something to do at its edges. Half a period is ``half`` and up to ``jitter``.
+struct Clock {
+    Clock(Edges &owner, const std::string &pin, const std::string &resetn, uint64_t half, uint64_t jitter, Changes &changes)
+        : owner(owner), pin(pin, changes), resetn(resetn, changes), half(half), jitter(jitter) {}
+
+    Edges &owner;
+    Pin pin, resetn;
+    uint64_t half, jitter, edges = 0;
+    std::unique_ptr<Pin> low;
+    std::string low_name;
+    bool high = false, first_in_reset = true, low_falls = false;
+    std::vector<std::unique_ptr<MemoryEnd>> memories;
+    std::unique_ptr<RegisterEnd> registers;
+};
+
 class Edges {
   public:
     Shared shared{};
 
-    Edges(const std::string &clock, const std::string &resetn, const std::string &wake, const std::string &broken,
-          uint64_t half_period)
-        : clock_(clock, changes_), resetn_(resetn, changes_), half_period_(half_period) {
+    Edges(const std::string &wake, const std::string &broken) {
         if (!wake.empty()) wake_ = std::make_unique<Pin>(wake, changes_);
         if (!broken.empty()) broken_ = std::make_unique<Pin>(broken, changes_);
-        clock_.put(0);
         if (wake_) wake_->put(0);
-        wait();
     }
 
-    MemoryEnd &connect(Port &port, const std::string &name, const std::string &prefix) {
-        memories_.push_back(std::make_unique<MemoryEnd>(port, name, prefix, changes_));
-        return *memories_.back();
+    // One more clock; cycles are those of the first one.
+    Clock &add(const std::string &pin, const std::string &resetn, uint64_t half, uint64_t jitter) {
+        clocks_.push_back(std::make_unique<Clock>(*this, pin, resetn, half, jitter, changes_));
+        Clock &clock = *clocks_.back();
+        clock.pin.put(0);
+        ++running_;
+        wait(clock);
+        return clock;
     }
-    RegisterEnd &connect(RegisterPort &port, const std::string &prefix) {
-        registers_ = std::make_unique<RegisterEnd>(port, prefix, changes_);
-        return *registers_;
+    MemoryEnd &connect(Clock &clock, Port &port, const std::string &name, const std::string &prefix) {
+        clock.memories.push_back(std::make_unique<MemoryEnd>(port, name, prefix, changes_));
+        return *clock.memories.back();
+    }
+    RegisterEnd &connect(Clock &clock, RegisterPort &port, const std::string &prefix) {
+        clock.registers = std::make_unique<RegisterEnd>(port, prefix, changes_);
+        return *clock.registers;
     }
     // An output that is low in reset; ``falls`` says that it may fall at the first edge in reset.
-    void keep_low(const std::string &pin, bool falls) {
-        low_ = std::make_unique<Pin>(pin, changes_);
-        low_name_ = pin;
-        low_falls_ = falls;
+    void keep_low(Clock &clock, const std::string &pin, bool falls) {
+        clock.low = std::make_unique<Pin>(pin, changes_);
+        clock.low_name = pin;
+        clock.low_falls = falls;
     }
     Changes &changes() { return changes_; }
     void object(const std::string &why) {
         shared.objected = 1;
         std::snprintf(shared.objection, sizeof shared.objection, "%s", why.c_str());
     }
-    // Lets the clock stand still for good.
+    // Lets the clocks stand still for good.
     void stop() { stopped_ = true; }
 
   private:
     static PLI_INT32 tick(p_cb_data data) {
-        Edges *edges = reinterpret_cast<Edges *>(data->user_data);
-        if (edges->stopped_) {
+        Clock &clock = *reinterpret_cast<Clock *>(data->user_data);
+        Edges *edges = &clock.owner;
+        if (!edges->stopped_) {
+            edges->turn(clock);
+        } else if (--edges->running_ == 0) {
             delete edges;
-        } else {
-            edges->turn();
         }
         return 0;
     }
 
-    void wait() {
-        s_vpi_time time{vpiSimTime, static_cast<PLI_UINT32>(half_period_ >> 32), static_cast<PLI_UINT32>(half_period_), 0};
+    void wait(Clock &clock) {
+        chance_ = chance_ * 6364136223846793005u + 1442695040888963407u;
+        const uint64_t delay = clock.half + (clock.jitter ? (chance_ >> 33) % clock.jitter : 0);
+        s_vpi_time time{vpiSimTime, static_cast<PLI_UINT32>(delay >> 32), static_cast<PLI_UINT32>(delay), 0};
         s_cb_data data{};
         data.reason = cbAfterDelay;
         data.cb_rtn = tick;
         data.time = &time;
-        data.user_data = reinterpret_cast<PLI_BYTE8 *>(this);
+        data.user_data = reinterpret_cast<PLI_BYTE8 *>(&clock);
         vpi_register_cb(&data);
     }
 
-    void turn() {
-        high_ = !high_;
+    void turn(Clock &clock) {
+        clock.high = !clock.high;
         // Python may be called from within the last lines.
-        wait();
-        const bool wakes = high_ && step();
-        clock_.put(high_);
+        wait(clock);
+        const bool wakes = clock.high && step(clock);
+        clock.pin.put(clock.high);
         if (wakes && wake_) wake_->put(awake_ = !awake_);
     }
 
     // A rising edge, which the design has not seen yet; returns whether Python is to know of it.
-    bool step() {
-        ++shared.cycles;
-        bool wakes = shared.cycles >= shared.alarm;
-        if (shared.cycles <= kSettling) return wakes;
+    bool step(Clock &clock) {
+        const bool counts = &clock == clocks_.front().get();
+        shared.cycles += counts;
+        bool wakes = counts && shared.cycles >= shared.alarm;
+        if (++clock.edges <= kSettling) return wakes;
         if (shared.objected) return true;
-        const bool in_reset = !resetn_.high();
+        const bool in_reset = !clock.resetn.high();
         shared.broken = broken_ && broken_->high();
         if (shared.broken) return true;
         try {
-            if (in_reset && low_ && !(first_in_reset_ && low_falls_) && low_->high()) {
-                throw Objection(low_name_.substr(low_name_.rfind('.') + 1) + " is high in reset");
+            if (in_reset && clock.low && !(clock.first_in_reset && clock.low_falls) && clock.low->high()) {
+                throw Objection(clock.low_name.substr(clock.low_name.rfind('.') + 1) + " is high in reset");
             }
-            first_in_reset_ = !in_reset;
-            for (const auto &memory : memories_) {
+            clock.first_in_reset = !in_reset;
+            for (const auto &memory : clock.memories) {
                 const bool record = memory->step(static_cast<int64_t>(shared.cycles), in_reset);
                 shared.records |= record;
                 wakes |= record;
             }
-            if (registers_) {
-                registers_->step(in_reset);
-                wakes |= !registers_->responses.empty();
+            if (clock.registers) {
+                clock.registers->step(in_reset);
+                wakes |= !clock.registers->responses.empty();
             }
         } catch (const Objection &why) {
             object(why.what());
@@ -124,13 +150,10 @@ class Edges {
     }
 
     Changes changes_;
-    Pin clock_, resetn_;
-    std::unique_ptr<Pin> wake_, broken_, low_;
-    std::string low_name_;
-    std::vector<std::unique_ptr<MemoryEnd>> memories_;
-    std::unique_ptr<RegisterEnd> registers_;
-    uint64_t half_period_;
-    bool high_ = false, awake_ = false, first_in_reset_ = true, low_falls_ = false, stopped_ = false;
+    std::unique_ptr<Pin> wake_, broken_;
+    std::vector<std::unique_ptr<Clock>> clocks_;
+    uint64_t running_ = 0, chance_ = 1;
+    bool awake_ = false, stopped_ = false;
 };
 
 // Does something, and keeps what is objected to it.
@@ -151,20 +174,22 @@ extern "C" {
 
 // ---- The edges of a simulation. What is wrong with the names is written to ``objection``.
 
-Edges *edges_new(const char *clock, const char *resetn, const char *wake, const char *broken, uint64_t half_period,
-                 char *objection) {
-    return objecting(objection, [&] { return new Edges(clock, resetn, wake, broken, half_period); });
+Edges *edges_new(const char *wake, const char *broken, char *objection) {
+    return objecting(objection, [&] { return new Edges(wake, broken); });
+}
+Clock *edges_clock(Edges *edges, const char *pin, const char *resetn, uint64_t half, uint64_t jitter, char *objection) {
+    return objecting(objection, [&] { return &edges->add(pin, resetn, half, jitter); });
 }
 void edges_stop(Edges *edges) { edges->stop(); }
 Shared *edges_shared(Edges *edges) { return &edges->shared; }
-MemoryEnd *edges_memory(Edges *edges, Port *port, const char *name, const char *prefix, char *objection) {
-    return objecting(objection, [&] { return &edges->connect(*port, name, prefix); });
+MemoryEnd *edges_memory(Edges *edges, Clock *clock, Port *port, const char *name, const char *prefix, char *objection) {
+    return objecting(objection, [&] { return &edges->connect(*clock, *port, name, prefix); });
 }
-RegisterEnd *edges_registers(Edges *edges, RegisterPort *port, const char *prefix, char *objection) {
-    return objecting(objection, [&] { return &edges->connect(*port, prefix); });
+RegisterEnd *edges_registers(Edges *edges, Clock *clock, RegisterPort *port, const char *prefix, char *objection) {
+    return objecting(objection, [&] { return &edges->connect(*clock, *port, prefix); });
 }
-int edges_keep_low(Edges *edges, const char *pin, int falls, char *objection) {
-    return objecting(objection, [&] { return edges->keep_low(pin, falls), 0; });
+int edges_keep_low(Edges *edges, Clock *clock, const char *pin, int falls, char *objection) {
+    return objecting(objection, [&] { return edges->keep_low(*clock, pin, falls), 0; });
 }
 
 // ---- What addresses have beside: a signal of AR or AW is added, and set for an ID.

@@ -7,9 +7,10 @@ an objection. In most cycles there is none. Python sees the pins as the edge see
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any
 
-from cocotb.utils import get_sim_steps
+from cdma.hdl.spec.clocks import reset_of
 
 from .memory import Memory
 from .memory_port import IDS, Port
@@ -18,7 +19,7 @@ from .objections import Objections
 
 __all__ = ["PERIOD_NS", "Edges", "End"]
 
-#: Of the clock.
+#: Of the clock that counts cycles.
 PERIOD_NS = 10
 #: The alarm of nobody.
 _NEVER = (1 << 64) - 1
@@ -38,10 +39,10 @@ class _Shared(ctypes.Structure):
 class End:
     """The bench's end of a port of a memory, at the pins: ``name`` is the port's."""
 
-    def __init__(self, edges: Edges, port: Port, name: str, prefix: str) -> None:
+    def __init__(self, edges: Edges, clock: int, port: Port, name: str, prefix: str) -> None:
         self.port, self.name = port, name
         self._edges, self._prefix = edges, prefix
-        self._end = edges.call("memory", ctypes.addressof(port), name.encode(), prefix.encode())
+        self._end = edges.call("memory", clock, ctypes.addressof(port), name.encode(), prefix.encode())
         self._beside: dict[tuple[str, str], int] = {}
 
     def look_beside(self, way: str, member: str) -> None:
@@ -60,8 +61,10 @@ class End:
 
 
 class Edges:
-    """The clock of a simulation whose pins ``aclk`` and ``aresetn`` the design has.
+    """The clocks of a simulation; cycles are those of the first one.
 
+    ``clocks``
+        Has half a period of each clock by its pin, and the jitter that may be added to it, in steps of the simulation.
     ``wake``
         Is a signal that changes when Python is to look, if there is one.
     ``broken``
@@ -71,19 +74,22 @@ class Edges:
     #: Those of the test before are stopped when the next one begins; until then C++ uses what they refer to.
     _running: Edges | None = None
 
-    def __init__(self, dut: Any, wake: Any = None, broken: Any = None) -> None:
+    def __init__(
+        self, dut: Any, clocks: Mapping[str, tuple[int, int]], wake: Any = None, broken: Any = None
+    ) -> None:
         if Edges._running is not None:
             library().edges_stop(Edges._running._edges)
         Edges._running = self
         self.wake = wake
         self._kept: list[Any] = []
         self._objections = Objections()
-        names = (
-            pin._path.encode() if pin is not None else b"" for pin in (dut.aclk, dut.aresetn, wake, broken)
-        )
-        half = get_sim_steps(PERIOD_NS, "ns") // 2
-        self._edges: int = library().edges_new(*names, half, self._objections.text)
+        names = (pin._path.encode() if pin is not None else b"" for pin in (wake, broken))
+        self._edges: int = library().edges_new(*names, self._objections.text)
         self._objections.check()
+        self._clocks: dict[str, int] = {}
+        for clock, (half, jitter) in clocks.items():
+            pins = (f"{dut._path}.{pin}".encode() for pin in (clock, reset_of(clock)))
+            self._clocks[clock] = self.call("clock", *pins, half, jitter)
         self._shared = _Shared.from_address(library().edges_shared(self._edges))
         self._shared.alarm = _NEVER
 
@@ -108,16 +114,20 @@ class Edges:
         """Whether a rule is broken at this edge."""
         return bool(self._shared.broken)
 
-    def serve(self, memory: Memory, dut: Any, prefix: str, name: str) -> End:
+    def clock(self, name: str) -> int:
+        """A clock, for what has something to do at its edges."""
+        return self._clocks[name]
+
+    def serve(self, memory: Memory, dut: Any, prefix: str, name: str, clock: str) -> End:
         """Connects a port of a memory to the pins that begin with a prefix."""
         port = Port(memory, len(getattr(dut, f"{prefix}_wstrb")))
         self.keep(port)
         self._objections.memories.append(memory)
-        return End(self, port, name, f"{dut._path}.{prefix}")
+        return End(self, self.clock(clock), port, name, f"{dut._path}.{prefix}")
 
-    def keep_low(self, pin: Any, *, falls: bool) -> None:
+    def keep_low(self, pin: Any, clock: str, *, falls: bool) -> None:
         """Objects to an output that is high in reset; with ``falls`` it may be at the first edge in reset."""
-        self.call("keep_low", pin._path.encode(), falls)
+        self.call("keep_low", self.clock(clock), pin._path.encode(), falls)
 
     def wake_at(self, cycle: int | None) -> None:
         """Sets the cycle from which on Python is woken; None: in no cycle."""

@@ -18,12 +18,13 @@ _POINTER, _TEXT, _INT = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
 _NUMBER, _CYCLE = ctypes.c_uint64, ctypes.c_int64
 #: What each function returns, and what it takes.
 _FUNCTIONS = {
-    "edges_new": (_POINTER, _TEXT, _TEXT, _TEXT, _TEXT, _NUMBER, _TEXT),
+    "edges_new": (_POINTER, _TEXT, _TEXT, _TEXT),
+    "edges_clock": (_POINTER, _POINTER, _TEXT, _TEXT, _NUMBER, _NUMBER, _TEXT),
     "edges_stop": (None, _POINTER),
     "edges_shared": (_POINTER, _POINTER),
-    "edges_memory": (_POINTER, _POINTER, _POINTER, _TEXT, _TEXT, _TEXT),
-    "edges_registers": (_POINTER, _POINTER, _POINTER, _TEXT, _TEXT),
-    "edges_keep_low": (_INT, _POINTER, _TEXT, _INT, _TEXT),
+    "edges_memory": (_POINTER, _POINTER, _POINTER, _POINTER, _TEXT, _TEXT, _TEXT),
+    "edges_registers": (_POINTER, _POINTER, _POINTER, _POINTER, _TEXT, _TEXT),
+    "edges_keep_low": (_INT, _POINTER, _POINTER, _TEXT, _INT, _TEXT),
     "memory_beside": (_POINTER, _POINTER, _POINTER, _INT, _TEXT, _TEXT, _TEXT),
     "beside_want": (None, _POINTER, _NUMBER, _NUMBER),
     "registers_write": (None, _POINTER, _NUMBER, _NUMBER, _NUMBER, _NUMBER),

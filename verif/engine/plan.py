@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cdma.hdl.spec.clocks import NO_CLOCKS
 from cdma.hdl.spec.protection import PROTECTIONS
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.plan import TestPlan, TestPoint
@@ -102,14 +103,22 @@ def _rings_of_three(design: Design) -> bool:
 
 
 def _paced(design: Design) -> bool:
-    """with registers, a ring of 64 entries, two transactions outstanding and one unit"""
+    """with registers, a ring of 64 entries, two transactions outstanding, one unit and one clock"""
     config = design.config
     return bool(
         config.registers
         and config.ring_entries >= MOST_DESCRIPTORS
         and config.outstanding >= 2
         and config.units == 1
+        and config.clocks == NO_CLOCKS
     )
+
+
+def _three_clocks(design: Design) -> bool:
+    """with registers, and another clock for the host port and for the registers than the core's, or one for both"""
+    config = design.config
+    domains = config.domains
+    return bool(config.registers and domains.host_crosses and domains.registers_cross)
 
 
 _CHANNELS = (
@@ -370,6 +379,13 @@ _REGISTERS = (
         "that one arrives, and the ring begins anew",
         _with_registers,
     ),
+    TestPoint(
+        "lone_resets",
+        "the reset of one clock at random moments, of the host port, of the core and of the registers in turn",
+        "what was open ends, nothing is written past what was allowed or later, and everything works again after it",
+        _three_clocks,
+        weight=2,
+    ),
 )
 
 _TESTS = "cdma.verif.engine.tests"
@@ -395,6 +411,7 @@ ENGINE_PLAN = TestPlan(
             "sideband",
             "rights",
             "quiescence",
+            "lone_resets",
         )
     ),
     points=(*_CHANNELS, *_REGISTERS),

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import cocotb
 from cocotb.triggers import Event, RisingEdge, ValueChange
 
+from cdma.hdl.spec.clocks import NO_CLOCKS, reset_of
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.hdl.spec.slices import has_slices
 from cdma.sim.engine.transfer import DIRECTIONS
@@ -23,6 +24,7 @@ from .edges import Edges, End
 from .memory import SIZE, Memory
 from .memory_port import Burst, Port
 from .rule_book import RuleBook
+from .several_clocks import clock_periods, set_resets
 
 __all__ = ["PortsBench", "StreamEnd"]
 
@@ -68,6 +70,11 @@ class PortsBench:
         return self.edges.cycles
 
     @property
+    def pace(self) -> int:
+        """Cycles within which every clock has an edge and what crosses is across, for each that it takes with one clock."""
+        return 1 if self.config.clocks == NO_CLOCKS else 8
+
+    @property
     def slices(self) -> int:
         """The register slices that a request and its answer pass."""
         return sum(has_slices(self.config.register_slices, direction) for direction in ("in", "out"))
@@ -77,20 +84,25 @@ class PortsBench:
         dut = self.dut
         for name in ("cocotbext", "cocotb"):
             logging.getLogger(name).setLevel(logging.WARNING)
-        dut.aresetn.value = 0
+        set_resets(dut, self.config, 0)
         if self.config.clock_gates:
             dut.scan_enable.value = 0
         if self.config.quiescence:
             dut.qreqn.value = 1
-        self.edges = Edges(dut, self.rules_of_axi.wake, self.rules_of_axi.any_broken)
+        self.edges = Edges(
+            dut,
+            clock_periods(self.config, self.rng),
+            self.rules_of_axi.wake,
+            self.rules_of_axi.any_broken,
+        )
         self.memory = {name: self.make_memory() for name in ("dev", "host")}
         self._connect_memories()
         self.connect()
         cocotb.start_soon(self.blame(self._watch()))
         if self.ends or hasattr(dut, UNKNOWN):
             cocotb.start_soon(self.blame(self._step()))
-        await self.after(5)
-        dut.aresetn.value = 1
+        await self.after(5 * self.pace)
+        set_resets(dut, self.config, 1)
         await self.after(40)
 
     def say(self, channel: str, target: str, values: dict[str, int]) -> None:
@@ -136,7 +148,9 @@ class PortsBench:
         """Gives the memories their ports; each of several answers for its own stripes."""
         for name, ports in (("dev", self.config.dev_ports), ("host", ("host",))):
             for unit, port in enumerate(ports):
-                end = self.edges.serve(self.memory[name], self.dut, f"m_axi_{port}", port)
+                domains = self.config.domains
+                clock = domains.host if name == "host" else domains.core
+                end = self.edges.serve(self.memory[name], self.dut, f"m_axi_{port}", port, clock)
                 if self.config.striped(name):
                     made = end.port
                     made.unit, made.units, made.stripe_bytes = (
@@ -192,7 +206,9 @@ class PortsBench:
         """Gives what has come at the ports beside the memories to those who wait for it."""
 
     async def _step(self) -> None:
-        edge, out_of_reset = RisingEdge(self.dut.aclk), level(self.dut.aresetn)
+        clock = self.config.domains.core
+        edge = RisingEdge(getattr(self.dut, clock))
+        out_of_reset = level(getattr(self.dut, reset_of(clock)))
         await self.after(2)
         while True:
             await edge

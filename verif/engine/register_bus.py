@@ -55,11 +55,16 @@ class RegisterBus:
         The share of cycles in which each channel rests.
     """
 
-    def __init__(self, edges: Edges, dut: Any, prefix: str, rng: random.Random) -> None:
+    def __init__(self, edges: Edges, dut: Any, prefix: str, clock: str, rng: random.Random) -> None:
         self._port = _Port(seed=rng.getrandbits(64))
         edges.keep(self._port)
         self.pauses: Pauses = self._port.pauses
-        self._end = edges.call("registers", ctypes.addressof(self._port), f"{dut._path}.{prefix}".encode())
+        self._end = edges.call(
+            "registers",
+            edges.clock(clock),
+            ctypes.addressof(self._port),
+            f"{dut._path}.{prefix}".encode(),
+        )
         self._given = _Given()
         self._waiting: dict[bool, deque[_Access]] = {True: deque(), False: deque()}
 

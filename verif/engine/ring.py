@@ -194,8 +194,9 @@ class RingBench(EngineBench):
         await self.poke("push.submit", **{channel: 1})
 
     def connect(self) -> None:
-        self.bus = RegisterBus(self.edges, self.dut, "s_axil", self.rng)
-        self.edges.keep_low(self.dut.irq, falls=bool(self.slices))
+        clock = self.config.domains.registers
+        self.bus = RegisterBus(self.edges, self.dut, "s_axil", clock, self.rng)
+        self.edges.keep_low(self.dut.irq, clock, falls=bool(self.slices))
 
     def deliver(self) -> None:
         self.bus.deliver()

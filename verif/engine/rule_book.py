@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NoReturn
 
+from cdma.hdl.spec.clocks import reset_of
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.map import register_map
@@ -95,7 +96,8 @@ def _of_memory(port: str, config: EngineConfig) -> dict[str, int]:
         "OUTSTANDING": config.outstanding + max(config.ring_reads + config.list_reads, config.ring_writes),
         "LONGEST": max(config.burst(kind), RECORD_BYTES * 8 // bits),
         "ALIGNED": 1,
-        "NO_EMPTY_STROBES": 1,
+        # A crossing finishes without strobes what a reset of the core has left.
+        "NO_EMPTY_STROBES": int(port != "host" or not config.domains.host_crosses),
         "DATA_AFTER_ADDRESS": 1,
         # The data of both channels share no port in one direction; each ring has a half of what rings have.
         "MOST_OF_ID_0": config.outstanding,
@@ -109,7 +111,9 @@ def _of_registers(config: EngineConfig) -> dict[str, int]:
     slices = sum(has_slices(config.register_slices, direction) for direction in ("in", "out"))
     # A slice takes a request while the registers' words get their reset values, one per cycle.
     more = len(register_map(config).kept) + slices if slices else 0
-    return {"OUTSTANDING": 8, "ANSWERED_WITHIN": _PATIENCE + 1 + more, **_in_reset(config)}
+    # The bus may have a much faster clock than what is behind a crossing.
+    pace = 16 if config.domains.registers_cross else 1
+    return {"OUTSTANDING": 8, "ANSWERED_WITHIN": pace * (_PATIENCE + 1 + more), **_in_reset(config)}
 
 
 def _in_reset(config: EngineConfig) -> dict[str, int]:
@@ -119,7 +123,7 @@ def _in_reset(config: EngineConfig) -> dict[str, int]:
 
 def _instance(name: str, prefix: str, design: Design, parameters: dict[str, int]) -> str:
     """The Verilog of the rules on one port, and of what they show."""
-    own = [port for port in design.ports if port.name.startswith(f"{prefix}_")]
+    own = [port for port in design.ports if port.name.startswith(f"{prefix}_") and not port.times]
     bus = {port.name.removeprefix(f"{prefix}_"): port for port in own}
     module = _SUBORDINATE if name == REGISTERS else _MANAGER
     parameters |= {"ADDRESS_BITS": bus["awaddr"].width, "DATA_BITS": bus["wdata"].width}
@@ -141,7 +145,7 @@ def _instance(name: str, prefix: str, design: Design, parameters: dict[str, int]
             f"wire {mine}_nothing_open;",
             f"wire {mine}_idle /*verilator public_flat_rd*/ = {idle};",
             f"{module} #({', '.join(f'.{key}({value})' for key, value in parameters.items())}) {mine} (",
-            ".clk(aclk), .resetn(aresetn),",
+            f".clk({own[0].clock}), .resetn({reset_of(own[0].clock)}),",
             *(f".{member}({value})," for member, value in connected.items()),
             f".idle({mine}_nothing_open), .broken({mine}_broken), .passed({mine}_passed)",
             ");",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from cdma.hdl.deliver.buses import CLOCK, CLOCKING, RESET, STANDARDS, Bus, buses_of, role_of
+from cdma.hdl.deliver.buses import CLOCK, RESET, STANDARDS, Bus, buses_of, clocking, role_of
 from cdma.hdl.deliver.document import Bullets, Paragraph, Table
 
 from .line import Line
@@ -61,13 +61,19 @@ def clocks(subject: Subject) -> Line:
     block = subject.made.block
     count = sum(bus.kind == CLOCK for bus in buses_of(block.ports)[0])
     answer = f"{count} clock; the constraints of the folder say {block.period:g} ns, and have no false path."
-    return subject.shown("clocks", "Clocks", [subject.command("generate")], answer, Paragraph(CLOCKING))
+    if count > 1:
+        answer = (
+            f"{count} clocks; the constraints of the folder say {block.period:g} ns for each, and the longest delay of each "
+            "path between them."
+        )
+    said = Paragraph(clocking(block.ports, "`"))
+    return subject.shown("clocks", "Clocks", [subject.command("generate")], answer, said)
 
 
 def resets(subject: Subject) -> Line:
     """What a reset does at any moment."""
     count = sum(bus.kind == RESET for bus in buses_of(subject.made.block.ports)[0])
-    answer = f"{count} reset, synchronous and active low; it may come at any moment."
+    answer = f"{count} reset{'s' * (count > 1)}, synchronous and active low; it may come at any moment."
     tests = ("hard_resets", "soft_resets", "reset_in_abort", "reset", "start", "resets", "starts")
     return subject.by_verification("resets", "Resets", answer, tests=tests)
 

@@ -169,7 +169,7 @@ def register_control(ports: Sequence[Port], registers: RegisterMap, vectors: Tra
     inputs = [
         port.name
         for port in ports
-        if port.direction == "input" and port.name.startswith(("s_axil_", *_RUNNING))
+        if port.direction == "input" and port.name.startswith(("s_axil_", *_RUNNING)) and not port.times
     ]
     begins = {"wstrb": 0b1111, "prot": USUAL_PROT, **_RUNNING}
     return Control(
@@ -222,7 +222,7 @@ def stream_control(ports: Sequence[Port], vectors: TransferVectors) -> Control:
 
 def _idle(ports: Sequence[Port], vectors: TransferVectors) -> Iterator[tuple[str, int]]:
     for port in ports:
-        if port.direction == "output" or port.name.startswith(("m_axi_", "aclk", "aresetn")):
+        if port.direction == "output" or port.times or port.name.startswith("m_axi_"):
             continue
         value = _RUNNING.get(port.name, 0)
         if port.name.endswith("_window_limit"):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import indent
 
-from cdma.hdl.deliver.buses import AXI4, Bus, buses_of
+from cdma.hdl.deliver.buses import AXI4, AXI_LITE, STREAM, Bus, buses_of, clocks_of
 from cdma.hdl.deliver.instance import pin_lines
+from cdma.hdl.spec.clocks import reset_of
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, RecordField
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.verilog.ports import Port
@@ -48,7 +50,7 @@ _MEMORY = """
     .DATA_BITS({bus.data_bits}), .ADDRESS_BITS({address_bits}), .ID_BITS({id_bits}),
     .BASE({place}), .BYTES({place}_BYTES)
   ) {instance} (
-    .aclk(aclk), .aresetn(aresetn),
+    .aclk({clock}), .aresetn({reset}),
 {pins}
   );
 """
@@ -169,25 +171,28 @@ def engine_testbench(
         name=name,
         device=vectors.device,
         host=vectors.host,
-        wires="\n".join(_declared(port, control.driven) for port in ports if port.name not in _CLOCKED),
+        wires="\n".join(_declared(port, control.driven) for port in ports if not port.times),
         pins=indent(pin_lines(ports), "  "),
     )
     test = _TEST.format(
         transfers="".join(_transfer(each, vectors) for each in vectors.transfers),
         port_errors="".join(f" + {_instance(bus)}.wrong" for bus in buses),
     )
+    clock = next(each.clock for each in buses_of(ports)[0] if each.kind in (AXI_LITE, STREAM))
+    others = (each for each in clocks_of(ports) if each != clock)
     parts = [
-        opening(name, _WHAT, end),
+        _timed(opening(name, _WHAT, end), clock),
+        *(_other_clock(index, each) for index, each in enumerate(others)),
         *(_declared_vector(each, data) for each, data in vectors.data.items()),
         scene,
-        watch(ports, _LIMIT + 4 * moved),
+        _timed(watch(ports, _LIMIT + 4 * moved), clock),
         *(_memory(name, bus) for bus in buses),
         _device_access(vectors),
         _record("descriptor", DESCRIPTOR, {name for each in vectors.transfers for name in each.descriptor}),
         _record("completion", COMPLETION, {name for each in vectors.transfers for name in each.completion}),
-        control.text,
+        _timed(control.text, clock),
         _CHECKS,
-        test,
+        _timed(test, clock),
         *(_vector(each, data) for each, data in vectors.data.items()),
         "endmodule\n",
         memory_module(name),
@@ -195,7 +200,19 @@ def engine_testbench(
     return "".join(parts)
 
 
-_CLOCKED = ("aclk", "aresetn")
+def _other_clock(index: int, clock: str) -> str:
+    """A clock that is not the bench's own, and its reset."""
+    reset = reset_of(clock)
+    return (
+        f"\n  reg {clock} = 0, {reset} = 0;\n  always #{3 + index} {clock} = ~{clock};\n"
+        f"  always @(posedge {clock}) {reset} <= cycle >= 7;\n"
+    )
+
+
+def _timed(text: str, clock: str) -> str:
+    """The text of a bench whose own clock is another one than ``aclk``."""
+    text = re.sub(r"(?<!\.)\baclk\b", clock, text)
+    return re.sub(r"(?<!\.)\baresetn\b", reset_of(clock), text)
 
 
 def _declared(port: Port, driven: Mapping[str, int]) -> str:
@@ -216,6 +233,8 @@ def _memory(name: str, bus: Bus) -> str:
     return _MEMORY.format(
         name=name,
         bus=bus,
+        clock=bus.clock,
+        reset=reset_of(bus.clock),
         address_bits=bus.signals["awaddr"].width,
         id_bits=bus.signals["awid"].width,
         place="HOST" if _instance(bus) == "host" else "DEVICE",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cdma.hdl.deliver.block import Block
 from cdma.hdl.deliver.designs import Config
 from cdma.hdl.deliver.languages import ending
+from cdma.hdl.spec.clocks import NO_CLOCKS, reset_of
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.stage import STAGES, StageConfig
@@ -263,7 +264,36 @@ def _engine(block: Block, config: EngineConfig) -> str:
         words=len(vectors.data[away.source]) * 8 // config.format.word_bits,
         levels=_TEST_OFF * config.clock_gates + "    dut.qreqn.value = 1\n" * config.quiescence,
     )
-    return _whole(block, what, text)
+    return _whole(block, what, _with_clocks(text, config))
+
+
+def _with_clocks(text: str, config: EngineConfig) -> str:
+    """The bench with the clocks of the engine in place of the one that it is written with."""
+    if config.clocks == NO_CLOCKS:
+        return text
+    domains = config.domains
+    used = dict.fromkeys((domains.registers, domains.core, domains.host))
+    starts = "".join(
+        f'    dut.{reset_of(clock)}.value = 0\n    Clock(dut.{clock}, {period}, "ns").start()\n'
+        for clock, period in zip(used, (10, 8, 6), strict=False)
+    )
+    ends = "".join(f"    dut.{reset_of(clock)}.value = 1\n" for clock in used)
+    memory = (
+        f'    clock = "{domains.host}" if port == "host" else "{domains.core}"\n'
+        '    times = getattr(dut, clock), getattr(dut, clock.replace("aclk", "aresetn"))\n'
+        "    rng = random.Random(port)\n"
+    )
+    for old, new in (
+        ("    rng = random.Random(port)\n", memory),
+        ("dut.aclk, dut.aresetn, reset_active_level=False, mem", "*times, reset_active_level=False, mem"),
+        ('    dut.aresetn.value = 0\n    Clock(dut.aclk, 10, "ns").start()\n', starts),
+        ("    dut.aresetn.value = 1\n", ends),
+    ):
+        assert old in text, old
+        text = text.replace(old, new)
+    return text.replace("dut.aclk", f"dut.{domains.registers}").replace(
+        "dut.aresetn,", f"dut.{reset_of(domains.registers)},"
+    )
 
 
 _TEST_OFF = "    dut.scan_enable.value = 0\n"

@@ -133,6 +133,14 @@ SHAPES = {
         dataclasses.replace(FIELDS, pipelined=True, crc=True, lossy="fp32"),
         ["capacity", "corrupt", "crc", "lossy", "padding"],
     ),
+    "clocks": (
+        dataclasses.replace(SMALL, clocks="device,host,registers"),
+        ["bus_errors", "ring_errors", "watchdog", "hard_resets", "soft_resets", "lone_resets"],
+    ),
+    "host-clock": (
+        dataclasses.replace(SMALL, clocks="host", pipelined=True, registers=False),
+        ["bus_errors", "hard_resets"],
+    ),
     "slices": (
         dataclasses.replace(
             SMALL,

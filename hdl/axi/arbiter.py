@@ -63,6 +63,8 @@ def _grant(m: Module, ids: Ids, asking: list, port: stream.Interface, credit: Va
                     m.d.comb += port.payload.id.eq(id)
     for name in ("address", "len", "size"):
         m.d.comb += port.payload[name].eq(_one_of(granted, [client.payload[name] for client in asking]))
+    if "owner" in port.payload.shape().members:
+        m.d.comb += port.payload.owner.eq(Mux(granted[0], asking[0].payload.owner, 0))
     return granted
 
 
@@ -76,17 +78,22 @@ class ReadArbiter(wiring.Component):
     their own: they are the rings, whose bursts are few and short.
 
     A client must be able to take the data of all its bursts at any time, because the port is always ready.
+
+    ``owner_bits``
+        Addresses of the first client say whose they are; those of others say 0.
     """
 
-    def __init__(self, ids: Ids, data_bits: int, address_bits: int, id_bits: int) -> None:
+    def __init__(
+        self, ids: Ids, data_bits: int, address_bits: int, id_bits: int, owner_bits: int = 0
+    ) -> None:
         self.ids = ids
         super().__init__(
             {
                 **{
-                    f"client_{n}": In(ReadPort(data_bits, address_bits, _bits(own)))
+                    f"client_{n}": In(ReadPort(data_bits, address_bits, _bits(own), 0 if n else owner_bits))
                     for n, own in enumerate(ids)
                 },
-                "port": Out(ReadPort(data_bits, address_bits, id_bits)),
+                "port": Out(ReadPort(data_bits, address_bits, id_bits, owner_bits)),
             }
         )
 
@@ -112,6 +119,8 @@ class WriteArbiter(wiring.Component):
 
     A client must offer the data of a burst as soon as its address is taken, without waiting for anything else.
 
+    ``owner_bits``
+        That of the :class:`ReadArbiter`.
     ``pipelined``
         The selection of the data has flip-flops of its own beside those of the handshake, because an FPGA's wires are slow.
     """
@@ -123,6 +132,7 @@ class WriteArbiter(wiring.Component):
         address_bits: int,
         word_bits: int,
         id_bits: int,
+        owner_bits: int = 0,
         *,
         pipelined: bool = False,
     ) -> None:
@@ -132,10 +142,12 @@ class WriteArbiter(wiring.Component):
         super().__init__(
             {
                 **{
-                    f"client_{n}": In(WritePort(data_bits, address_bits, word_bits, _bits(own)))
+                    f"client_{n}": In(
+                        WritePort(data_bits, address_bits, word_bits, _bits(own), 0 if n else owner_bits)
+                    )
                     for n, own in enumerate(ids)
                 },
-                "port": Out(WritePort(data_bits, address_bits, word_bits, id_bits)),
+                "port": Out(WritePort(data_bits, address_bits, word_bits, id_bits, owner_bits)),
             }
         )
 

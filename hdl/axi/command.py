@@ -12,9 +12,9 @@ class Command(data.StructLayout):
 
     Of the ``flags``, ``more`` says that the packet goes on with the next command, and ``shaped`` that only some of the bytes
     are meant: those of a shape. ``pages`` bits of the number of a page say where the list of the memory's pages is; 0: it
-    has none.
+    has none. ``owner`` bits say whose the memory is; 0: nobody asks.
     """
 
-    def __init__(self, address_bits: int, *flags: str, pages: int = 0) -> None:
-        lists = {"pages": pages} if pages else {}
-        super().__init__({"first": address_bits, "last": address_bits, **dict.fromkeys(flags, 1), **lists})
+    def __init__(self, address_bits: int, *flags: str, pages: int = 0, owner: int = 0) -> None:
+        further = {name: bits for name, bits in (("pages", pages), ("owner", owner)) if bits}
+        super().__init__({"first": address_bits, "last": address_bits, **dict.fromkeys(flags, 1), **further})

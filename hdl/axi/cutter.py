@@ -12,7 +12,7 @@ __all__ = ["CutBurst", "Cutter"]
 
 class CutBurst(data.StructLayout):
     """A burst: the number of its first beat in memory, its beats less one, and whether the packet has no other after it.
-    Where commands may end within a beat, also the words that then fit in its last one."""
+    Where commands may end within a beat, also the words that then fit in its last one. ``owner`` is the command's."""
 
     def __init__(self, shape: PortShape) -> None:
         super().__init__(
@@ -21,6 +21,7 @@ class CutBurst(data.StructLayout):
                 "len": range(shape.burst),
                 "end": 1,
                 **({"words": range(shape.lanes + 1)} if shape.limited else {}),
+                **({"owner": shape.owner_bits} if shape.owner_bits else {}),
             }
         )
 
@@ -38,7 +39,7 @@ class Cutter(wiring.Component):
         self.shape = shape
         super().__init__(
             {
-                "command": In(stream.Signature(Command(shape.address_bits, "more"))),
+                "command": In(stream.Signature(Command(shape.address_bits, "more", owner=shape.owner_bits))),
                 "output": Out(stream.Signature(CutBurst(shape))),
                 "skip": In(1),
             }
@@ -67,6 +68,8 @@ class Cutter(wiring.Component):
             self.command.ready.eq(inside & self.output.ready & final),
             length.eq(self.shape.burst - 1 - start),
         ]
+        if self.shape.owner_bits:
+            m.d.comb += burst.owner.eq(command.owner)
         if self.shape.limited:
             word_log2 = self.shape.word_log2
             whole = command.last[:word_log2].all()

@@ -41,6 +41,8 @@ class Burst(data.StructLayout):
         The packet had more, which would have gone to ``beat``.
     ``lane``
         The lane of its first word, where beats do not say it.
+    ``owner``
+        That of the command.
     """
 
     def __init__(self, shape: PortShape) -> None:
@@ -52,6 +54,7 @@ class Burst(data.StructLayout):
                 "end": 1,
                 "overflow": 1,
                 "lane": exact_log2(shape.lanes) if shape.realign else 0,
+                **({"owner": shape.owner_bits} if shape.owner_bits else {}),
             }
         )
 
@@ -168,7 +171,7 @@ class Gather(wiring.Component):
         self.shape = shape
         super().__init__(
             {
-                "command": In(stream.Signature(Command(shape.address_bits))),
+                "command": In(stream.Signature(Command(shape.address_bits, owner=shape.owner_bits))),
                 "input": In(stream.Signature(Beat(shape.word_bits, shape.lanes))),
                 "store": Out(stream.Signature(StoredBeat(shape), always_ready=True)),
                 "bursts": Out(stream.Signature(Burst(shape), always_ready=True)),
@@ -263,6 +266,8 @@ class Gather(wiring.Component):
             burst.lane.eq(position.lane),
             self.end.eq(Cat(C(0, self.shape.word_log2), held, place, position.following)),
         ]
+        if self.shape.owner_bits:
+            m.d.comb += burst.owner.eq(command.owner)
         return self.bursts.valid
 
     def _sequence(self, m: Module, phase: _Phase, accept: Signal, drops: Signal) -> None:

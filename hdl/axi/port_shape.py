@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from amaranth.utils import exact_log2
 
 from .command import Command
+from .ports import ReadPort, WritePort
 from .span import SPAN_BITS, Blocks
 
 __all__ = ["PortShape"]
@@ -45,6 +46,8 @@ class PortShape:
         A command spans at most half of ``2**span_bits`` bytes, or, if it is ``contained``, all of them.
     ``contained``
         A command does not go across a multiple of ``2**span_bits`` bytes.
+    ``owner_bits``
+        Bits by which commands, and addresses, say whose the data are.
     """
 
     word_bits: int
@@ -62,6 +65,7 @@ class PortShape:
     of_addresses: bool = False
     span_bits: int = SPAN_BITS
     contained: bool = False
+    owner_bits: int = 0
 
     @property
     def lanes(self) -> int:
@@ -81,7 +85,17 @@ class PortShape:
     @property
     def command(self) -> Command:
         """The commands of a reader or a writer."""
-        return Command(self.address_bits, *(("more",) if self.rows else ()))
+        return Command(self.address_bits, *(("more",) if self.rows else ()), owner=self.owner_bits)
+
+    @property
+    def read_port(self) -> ReadPort:
+        """The reading half of the port."""
+        return ReadPort(self.data_bits, self.address_bits, owner_bits=self.owner_bits)
+
+    @property
+    def write_port(self) -> WritePort:
+        """The writing half of the port."""
+        return WritePort(self.data_bits, self.address_bits, self.word_bits, owner_bits=self.owner_bits)
 
     @property
     def blocks(self) -> Blocks:

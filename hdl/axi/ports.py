@@ -33,10 +33,11 @@ class Response(enum.Enum, shape=2):
 
 
 class AddressBeat(data.StructLayout):
-    """AR or AW: ``len`` is the number of beats less one, ``size`` the logarithm of a beat's bytes."""
+    """AR or AW: ``len`` is the number of beats less one, ``size`` the logarithm of a beat's bytes, ``owner`` whose it is."""
 
-    def __init__(self, address_bits: int, id_bits: int = 0) -> None:
-        super().__init__({"id": id_bits, "address": address_bits, "len": 8, "size": 3})
+    def __init__(self, address_bits: int, id_bits: int = 0, owner_bits: int = 0) -> None:
+        owner = {"owner": owner_bits} if owner_bits else {}
+        super().__init__({"id": id_bits, "address": address_bits, "len": 8, "size": 3, **owner})
 
 
 class ReadData(data.StructLayout):
@@ -63,10 +64,10 @@ class WriteResponse(data.StructLayout):
 class ReadPort(wiring.Signature):
     """The reading half, seen from the manager."""
 
-    def __init__(self, data_bits: int, address_bits: int, id_bits: int = 0) -> None:
+    def __init__(self, data_bits: int, address_bits: int, id_bits: int = 0, owner_bits: int = 0) -> None:
         super().__init__(
             {
-                "ar": Out(stream.Signature(AddressBeat(address_bits, id_bits))),
+                "ar": Out(stream.Signature(AddressBeat(address_bits, id_bits, owner_bits))),
                 "r": In(stream.Signature(ReadData(data_bits, id_bits))),
             }
         )
@@ -75,10 +76,12 @@ class ReadPort(wiring.Signature):
 class WritePort(wiring.Signature):
     """The writing half, seen from the manager."""
 
-    def __init__(self, data_bits: int, address_bits: int, word_bits: int, id_bits: int = 0) -> None:
+    def __init__(
+        self, data_bits: int, address_bits: int, word_bits: int, id_bits: int = 0, owner_bits: int = 0
+    ) -> None:
         super().__init__(
             {
-                "aw": Out(stream.Signature(AddressBeat(address_bits, id_bits))),
+                "aw": Out(stream.Signature(AddressBeat(address_bits, id_bits, owner_bits))),
                 "w": Out(stream.Signature(WriteData(data_bits, word_bits))),
                 "b": In(stream.Signature(WriteResponse(id_bits))),
             }

@@ -14,7 +14,7 @@ from cdma.hdl.blocks.without_reset import without_reset
 
 from .outcome import Outcome
 from .port_shape import PortShape
-from .ports import ReadPort, Response
+from .ports import Response
 
 __all__ = ["AxiReader"]
 
@@ -68,7 +68,7 @@ class AxiReader(wiring.Component):
                 "command": In(stream.Signature(shape.command)),
                 "output": Out(stream.Signature(Beat(shape.word_bits, shape.lanes))),
                 "outcome": Out(Outcome(shape.address_bits)),
-                "port": Out(ReadPort(shape.data_bits, shape.address_bits)),
+                "port": Out(shape.read_port),
                 "flush": In(1),
                 "idle": Out(1),
                 "progress": Out(1),
@@ -151,6 +151,8 @@ class AxiReader(wiring.Component):
             opened.input.payload.final.eq(final & ~self.command.payload.more if self.shape.rows else final),
             opened.input.payload.words.eq(Mux(final, last[self.shape.word_log2 :], self.shape.lanes - 1)),
         ]
+        if self.shape.owner_bits:
+            m.d.comb += ar.payload.owner.eq(self.command.payload.owner)
         m.d.sync += ar.valid.eq(ask | (ar.valid & ~ar.ready))
         with m.If(~inside & self.command.valid):
             m.d.sync += [

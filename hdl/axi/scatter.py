@@ -36,7 +36,7 @@ class Scatter(wiring.Component):
         self.shape = shape
         super().__init__(
             {
-                "command": In(stream.Signature(Command(shape.address_bits, "more"))),
+                "command": In(stream.Signature(Command(shape.address_bits, "more", owner=shape.owner_bits))),
                 "input": In(stream.Signature(Beat(shape.word_bits, shape.lanes))),
                 "store": Out(stream.Signature(StoredBeat(shape), always_ready=True)),
                 "bursts": Out(stream.Signature(Burst(shape), always_ready=True)),
@@ -93,6 +93,8 @@ class Scatter(wiring.Component):
             cut.output.ready.eq(gives | skips | (finishes & ~tail)),
             cutter.skip.eq(skips & cut.empty),
         ]
+        if shape.owner_bits:
+            m.d.comb += burst.owner.eq(room.owner)
         if shape.limited:
             fills = admits & ~skips & ~drops & ~tail & cut.output.valid & self.input.valid
             beyond = Cat(beat.keep[lane] & (room.words <= lane) for lane in range(shape.lanes)).any()

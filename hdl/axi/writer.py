@@ -17,7 +17,7 @@ from cdma.hdl.blocks.without_reset import without_reset
 from .gather import Burst, Gather, StoredBeat
 from .outcome import Outcome
 from .port_shape import PortShape
-from .ports import Response, WritePort
+from .ports import Response
 from .scatter import Scatter
 from .span import SPAN_BITS
 
@@ -92,7 +92,7 @@ class AxiWriter(wiring.Component):
                 "end": Out(SPAN_BITS),
                 "outcome": Out(Outcome(shape.address_bits)),
                 "overflow": Out(1),
-                "port": Out(WritePort(shape.data_bits, shape.address_bits, shape.word_bits)),
+                "port": Out(shape.write_port),
                 "flush": In(1),
                 "idle": Out(1),
                 "progress": Out(1),
@@ -250,21 +250,20 @@ class AxiWriter(wiring.Component):
             queues.lengths.input.valid.eq(taken),
             queues.lengths.input.payload.eq(aw.payload.len),
         ]
+        said = [
+            aw.payload.address.eq(blocks.address(following.beat)),
+            aw.payload.len.eq(following.len),
+        ]
+        if self.shape.owner_bits:
+            said.append(aw.payload.owner.eq(following.owner))
         if self.shape.pipelined:
             # The bus is far from the queue.
             m.d.comb += bursts.ready.eq(take)
             with m.If(~aw.valid):
-                m.d.sync += [
-                    aw.payload.address.eq(blocks.address(following.beat)),
-                    aw.payload.len.eq(following.len),
-                ]
+                m.d.sync += said
         else:
             # The front of the queue is the address itself: it stays until the address has been taken.
-            m.d.comb += [
-                bursts.ready.eq(taken | (take & following.none)),
-                aw.payload.address.eq(blocks.address(following.beat)),
-                aw.payload.len.eq(following.len),
-            ]
+            m.d.comb += [bursts.ready.eq(taken | (take & following.none)), *said]
         m.d.sync += [
             able.eq(opened.ready & (in_flight != self.shape.outstanding)),
             took.eq(take),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cdma.hdl.spec.owner import OWNER_PORTS
 from cdma.hdl.verilog.ports import Port
 
 __all__ = [
@@ -31,6 +32,8 @@ STANDARDS = {
     AXI_LITE: "AMBA AXI4-Lite, Arm IHI 0022, issue H",
     STREAM: "AMBA AXI4-Stream, Arm IHI 0051, issue A",
 }
+#: What AXI4 does not have, although addresses do.
+_OF_AXI5 = tuple(OWNER_PORTS.values())
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ def buses_of(ports: Sequence[Port]) -> tuple[list[Bus], list[Port]]:
     for port in ports:
         near = () if port.times else prefixes
         name = next((prefix for prefix in near if port.name.startswith(f"{prefix}_")), port.name)
-        if name == port.name and not port.times and name != "irq":
+        if (name == port.name and not port.times and name != "irq") or port.name.endswith(_OF_AXI5):
             single.append(port)
         else:
             groups.setdefault(name, {})[port.name.removeprefix(f"{name}_")] = port

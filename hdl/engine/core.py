@@ -36,12 +36,12 @@ def memory_members(config: EngineConfig, host_id_bits: int = 0) -> dict[str, wir
     """The AXI4 ports of an engine; those of device memory are arrays if there are several."""
     dev = (config.dev_data_bits, config.dev_address_bits)
     host = (config.host_data_bits, config.host_address_bits)
-    word_bits = config.moved_bits
+    word_bits, owner_bits = config.moved_bits, config.records.owner_bits
     return {
-        "dev_read": port_members(ReadPort(*dev), config.units),
-        "dev_write": port_members(WritePort(*dev, word_bits), config.units),
-        "host_read": Out(ReadPort(*host, host_id_bits)),
-        "host_write": Out(WritePort(*host, word_bits, host_id_bits)),
+        "dev_read": port_members(ReadPort(*dev, owner_bits=owner_bits), config.units),
+        "dev_write": port_members(WritePort(*dev, word_bits, owner_bits=owner_bits), config.units),
+        "host_read": Out(ReadPort(*host, host_id_bits, owner_bits)),
+        "host_write": Out(WritePort(*host, word_bits, host_id_bits, owner_bits)),
     }
 
 

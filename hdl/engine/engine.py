@@ -28,13 +28,14 @@ from cdma.hdl.blocks.coded_memory import MemoryCoding, elaborated
 from cdma.hdl.blocks.skid_buffer import SkidBuffer, slice_after, slice_before
 from cdma.hdl.blocks.synchroniser import Synchroniser
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus
+from cdma.hdl.engine.channel.owner import OwnerLayout
 from cdma.hdl.engine.control.quiescence import Quiescence
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.spec.clocks import reset_of
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.owner import OWNER_PORTS
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.map import register_map
-from cdma.hdl.spec.sideband import Sideband
 from cdma.hdl.spec.slices import has_slices
 from cdma.hdl.verilog.clock_gate import CLOCK_GATE
 from cdma.hdl.verilog.ports import SCAN_ENABLE, Port, axis_ports, clocked, handshaken
@@ -69,11 +70,12 @@ _LITE_REQUESTS = {"aw": "b", "w": "b", "ar": "r"}
 
 
 def _axi_ports(
-    name: str, data_bits: int, address_bits: int, id_bits: int, sideband: Sideband
+    name: str, data_bits: int, address_bits: int, id_bits: int, config: EngineConfig
 ) -> tuple[Port, ...]:
     """The ports of an AXI4 manager."""
     address = {"id": id_bits, "addr": address_bits, "len": 8, "size": 3}
-    address |= {field: bits for field, (bits, _) in (_CONSTANTS | sideband.values("dev")).items()}
+    address |= {field: bits for field, (bits, _) in (_CONSTANTS | config.sideband.values("dev")).items()}
+    address |= {OWNER_PORTS[field]: bits for field, (_, bits) in config.records.owner_fields.items()}
     return (
         *handshaken(f"{name}_aw", "output", address),
         *handshaken(f"{name}_w", "output", {"data": data_bits, "strb": data_bits // 8, "last": 1}),
@@ -154,19 +156,13 @@ def engine_ports(config: EngineConfig) -> tuple[Port, ...]:
             for name in config.dev_ports
             for port in clocked(
                 _axi_ports(
-                    f"m_axi_{name}",
-                    config.dev_data_bits,
-                    config.dev_address_bits,
-                    _DEV_ID_BITS,
-                    config.sideband,
+                    f"m_axi_{name}", config.dev_data_bits, config.dev_address_bits, _DEV_ID_BITS, config
                 ),
                 clocks.core,
             )
         ),
         *clocked(
-            _axi_ports(
-                "m_axi_host", config.host_data_bits, config.host_address_bits, id_bits, config.sideband
-            ),
+            _axi_ports("m_axi_host", config.host_data_bits, config.host_address_bits, id_bits, config),
             clocks.host,
         ),
     )
@@ -302,6 +298,9 @@ class _AxiShell(Shell):
             for field, (_, value) in _CONSTANTS.items():
                 m.d.comb += self.port(f"{bus}_{channel}{field}").eq(value)
             beside = self._sideband("host" if name == "host" else "dev", channel, source.payload.id)
+            if self.config.records.owner_bits:
+                owner = self._owner("host" if name == "host" else "dev", source.payload)
+                beside |= {OWNER_PORTS[field]: owner[field] for field in owner.shape().members}
             m.d.comb += [self.port(f"{bus}_{channel}{field}").eq(value) for field, value in beside.items()]
         word_bytes = self.config.moved_bits // 8
         m.d.comb += [
@@ -316,7 +315,11 @@ class _AxiShell(Shell):
             ]
         self._connect_answers(m, name, read, write, runs)
 
-    def _sideband(self, port: str, channel: str, id: Value) -> Mapping[str, Value]:
+    def _owner(self, port: str, address: data.View) -> data.View:
+        """Whose an address is."""
+        return data.View(OwnerLayout(self.config.records), address.owner)
+
+    def _sideband(self, port: str, channel: str, id: Value) -> dict[str, Value]:
         """What an address of ``channel`` says beside: on the host port, ID 0 is data, and the others are rings."""
         sideband = self.config.sideband
         rings = sideband.values("ring" if port == "host" and self.config.registers else port)
@@ -439,7 +442,24 @@ class Engine(_AxiShell):
         deepest = max(config.read_buffer, config.write_buffer, config.outstanding, stripes, _QUEUES)
         return MemoryCoding(config.memories_protect, deepest, config.smallest_memory)
 
-    def _sideband(self, port: str, channel: str, id: Value) -> Mapping[str, Value]:
+    def _of_rings(self, id: Value) -> tuple[Value, Value]:
+        """Whether an ID on the host port is one of the rings of offload, and of prefetch, or of their lists."""
+        of_offload, of_prefetch = id == OFFLOAD_RING_ID, id == PREFETCH_RING_ID
+        if self.config.pages:
+            of_offload, of_prefetch = of_offload | (id == LIST_IDS[0]), of_prefetch | (id == LIST_IDS[1])
+        return of_offload, of_prefetch
+
+    def _owner(self, port: str, address: data.View) -> data.View:
+        of_data = super()._owner(port, address)
+        if port == "dev":
+            return of_data
+        control = self._registers.control
+        of_offload, of_prefetch = self._of_rings(address.id)
+        rings = Mux(of_prefetch, control.prefetch.ring_owner.as_value(), of_data.as_value())
+        said = Mux(of_offload, control.offload.ring_owner.as_value(), rings)
+        return data.View(OwnerLayout(self.config.records), said)
+
+    def _sideband(self, port: str, channel: str, id: Value) -> dict[str, Value]:
         if not self.config.sideband_registers:
             return super()._sideband(port, channel, id)
         offload, prefetch = self._registers.control.offload, self._registers.control.prefetch
@@ -448,9 +468,7 @@ class Engine(_AxiShell):
         fields = self.config.sideband.values(port)
         if port == "dev":
             return {name: owner.dev_sideband[name] for name in fields}
-        of_offload, of_prefetch = id == OFFLOAD_RING_ID, id == PREFETCH_RING_ID
-        if self.config.pages:
-            of_offload, of_prefetch = of_offload | (id == LIST_IDS[0]), of_prefetch | (id == LIST_IDS[1])
+        of_offload, of_prefetch = self._of_rings(id)
         return {
             name: Mux(
                 of_offload,

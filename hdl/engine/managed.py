@@ -217,8 +217,9 @@ class ManagedEngine(wiring.Component):
         offload, prefetch, rings = parts.offload, parts.prefetch, parts.rings
         id_bits = host_id_bits(config)
         lists = [(id,) for id in LIST_IDS] if config.pages else []
-        reads = ReadArbiter((*_IDS, *lists), *host, id_bits)
-        writes = WriteArbiter(_IDS, *host, config.moved_bits, id_bits, pipelined=config.pipelined)
+        owner_bits = config.records.owner_bits
+        reads = ReadArbiter((*_IDS, *lists), *host, id_bits, owner_bits)
+        writes = WriteArbiter(_IDS, *host, config.moved_bits, id_bits, owner_bits, pipelined=config.pipelined)
         m.submodules.host_reads = self._controls(memories.built("host_reads", reads))
         m.submodules.host_writes = self._controls(memories.built("host_writes", writes))
         connect_ports(m, offload.source, self.dev_read)

@@ -33,6 +33,7 @@ PURPOSES = {
     r"path\.splitter\.\w+(\.\w+)*": "words of a stream, and where its windows end, until it is split",
     r"slots\.(read|write)_range": "descriptors in flight: where each reads and writes, from first to last",
     r"slots\.(read|write)_(shaped|pages)(_\d+)?": "descriptors in flight: which have a shape, and where lists of pages are",
+    r"slots\.(read|write)_owner": "descriptors in flight: whose the memory of each is",
     r"slots\.(read|write)_(addresses|resps)": "descriptors in flight: the bus error of each",
     r"slots\.(objection|fields)": "descriptors in flight: tag, words and status of each, and its wrong address",
     r"slots\.(numbers|ends)": "descriptors in flight: when each began, how much it reads, where its writes begin and end",

@@ -13,6 +13,7 @@ from .clocks import NO_CLOCKS, Clocks, check_clocks, clocks_setting
 from .codec import CodecConfig, clock_gates_setting, format_from_settings, format_settings, queue_setting
 from .codecs import codec_of
 from .format import Format
+from .owner import MOST_STREAM_BITS, MOST_SUBSTREAM_BITS
 from .pages import LEAST_PAGED_BITS, LIST_BURSTS
 from .protection import MEMORY_CODES, PROTECTIONS
 from .quantisation import NUMBERS, Quantisation
@@ -126,6 +127,8 @@ class EngineConfig:
         The most dimensions of a tile in device memory, above its contiguous rows. See docs/tiles.md.
     ``pages``
         True for descriptors whose host memory may be a list of pages. See docs/engine.md.
+    ``stream_id_bits``, ``substream_id_bits``
+        Bits of the IDs by which addresses say whose a transfer is; 0 for none. See docs/engine.md.
     """
 
     format: StreamFormat = Format()
@@ -255,6 +258,20 @@ class EngineConfig:
         why="the extension of a descriptor has room for so many",
     )
     pages: bool = setting(False, "host memory of a descriptor may be a list of pages")
+    stream_id_bits: int = setting(
+        0,
+        "bits of the stream ID that a descriptor says, for an SMMU; 0: none",
+        allowed=range(MOST_STREAM_BITS + 1),
+        why="a descriptor has room for so many",
+        metavar="BITS",
+    )
+    substream_id_bits: int = setting(
+        0,
+        "bits of the substream ID (PASID) that a descriptor may say; 0: none",
+        allowed=range(MOST_SUBSTREAM_BITS + 1),
+        why="AXI5 has at most 20",
+        metavar="BITS",
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
@@ -373,6 +390,8 @@ class EngineConfig:
             ("quiescence", False, "a Q-channel over several clocks is not tried yet"),
             ("clock_gates", False, "gates of several clocks are not tried yet"),
             ("sideband_registers", False, "the registers of the sideband do not cross yet"),
+            ("stream_id_bits", 0, "the owners of rings do not cross yet"),
+            ("substream_id_bits", 0, "the owners of rings do not cross yet"),
             ("memories_protect", MEMORY_CODES[0], "memories of crossings have no checks yet"),
         ):
             if (value := getattr(self, name)) != usual:
@@ -481,6 +500,8 @@ class EngineConfig:
             pages=self.pages,
             length_bits=self.longest_bytes.bit_length(),
             timed=self.times,
+            stream_id_bits=self.stream_id_bits,
+            substream_id_bits=self.substream_id_bits,
         )
 
     @property
@@ -541,6 +562,13 @@ class EngineConfig:
             **self._describe_lossy(),
             **({"shapes": f"dimensions above the row: {self.dimensions}"} if self.dimensions else {}),
             **({"pages": "host memory in lists of pages"} if self.pages else {}),
+            **(
+                {
+                    "owners": f"{self.stream_id_bits} bits of stream ID, {self.substream_id_bits} of substream ID"
+                }
+                if self.records.owner_bits
+                else {}
+            ),
             "registers": "yes" if self.registers else "no",
             **({"pipelined": "yes"} if self.pipelined else {}),
             **slices_row(self.register_slices),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from .owner import MOST_STREAM_BITS, MOST_SUBSTREAM_BITS, owner_fields
 from .shape import MAX_DIMENSIONS
 
 __all__ = [
@@ -114,6 +115,8 @@ class Status(enum.IntEnum):
     #: A word of a memory inside the engine is lost, and the descriptor may have depended on it; so may the numbers of its
     #: completion. The channel halts as after an abort.
     MEMORY = 24
+    #: ``owner`` is none that the channel may have.
+    OWNER = 25
 
 
 #: What a descriptor that was not refused can end with, in the order in which it counts. Those of a group exclude each other.
@@ -145,8 +148,8 @@ class RecordField:
 @dataclass(frozen=True)
 class RecordOptions:
     """The options of an engine that have fields of their own: a ``crc``, a ``lossy`` stage, the ``dimensions`` of shapes,
-    ``pages`` of host memory. Without an option its fields are reserved. Numbers of bytes have ``length_bits``; completions
-    that are not ``timed`` have no cycles, but 0."""
+    ``pages`` of host memory, an owner with so many bits of IDs. Without an option its fields are reserved. Numbers of bytes
+    have ``length_bits``; completions that are not ``timed`` have no cycles, but 0."""
 
     crc: bool = False
     lossy: bool = False
@@ -154,6 +157,18 @@ class RecordOptions:
     pages: bool = False
     length_bits: int = LENGTH_BITS
     timed: bool = True
+    stream_id_bits: int = 0
+    substream_id_bits: int = 0
+
+    @property
+    def owner_fields(self) -> dict[str, tuple[int, int]]:
+        """Those of an owner: see :func:`.owner_fields`."""
+        return owner_fields(self.stream_id_bits, self.substream_id_bits)
+
+    @property
+    def owner_bits(self) -> int:
+        """Bits of an owner; 0: descriptors have none."""
+        return sum(bits for _, bits in self.owner_fields.values())
 
 
 def _record(*fields: tuple[str, int, str]) -> tuple[RecordField, ...]:
@@ -186,11 +201,16 @@ def descriptor_fields(options: RecordOptions) -> tuple[RecordField, ...]:
         "`engine.dev_port.dimensions` is 0.",
     )
     zero = "Must be 0."
+    owned = ("owned", 1, "1: `owner` says whose the transfer is. 0: that must be 0.")
     free_flags = 7 - options.crc - bool(options.dimensions)
+    upper: tuple[tuple[str, int, str], ...] = (shaped,) if options.dimensions else ()
+    if options.owner_bits:
+        free_flags = 5 - options.crc
+        upper = (owned, *(upper or (("reserved_shaped", 1, zero),)))
     rest = (
         *((check_crc,) if options.crc else ()),
         ("reserved_flags", free_flags, zero),
-        *((shaped,) if options.dimensions else ()),
+        *upper,
         *((step,) if options.lossy else ()),
         *_tail(options, 16 - STEP_BITS * options.lossy),
     )
@@ -222,9 +242,16 @@ def descriptor_fields(options: RecordOptions) -> tuple[RecordField, ...]:
 
 
 def _tail(options: RecordOptions, free: int) -> tuple[tuple[str, int, str], ...]:
-    """What a descriptor has behind ``free`` bits after its flags. The last word of it is 0 in every engine: see
+    """What a descriptor has behind ``free`` bits after its flags. The last word of it is 0 where it is not ``owned``: see
     :mod:`.shape_record`."""
     zero = "Must be 0."
+    owner = (
+        "owner",
+        32,
+        "The IDs by which an SMMU finds tables: bits 0 to 19 the substream, 20 to 30 the stream, and bit 31 whether there "
+        "is a substream, without which its bits are 0. Must be 0 where `engine.guards` has no bits of either.",
+    )
+    last: tuple[tuple[str, int, str], ...] = (owner,) if options.owner_bits else (("reserved", 32, zero),)
     crc = (
         "crc",
         32,
@@ -237,7 +264,12 @@ def _tail(options: RecordOptions, free: int) -> tuple[tuple[str, int, str], ...]
         )
         pages = (("pages_low", 32, low), ("pages_high", 32, "The upper half of that address."))
         before = (("reserved_middle", free, zero), crc if options.crc else ("reserved_crc", 32, zero))
-        return *before, *pages, ("reserved", 32, zero)
+        return *before, *pages, *last
+    if options.owner_bits:
+        words = (
+            (("reserved_middle", free, zero), crc) if options.crc else (("reserved_middle", free + 32, zero),)
+        )
+        return *words, ("reserved_pages", 64, zero), owner
     if options.crc:
         return ("reserved_middle", free, zero), crc, ("reserved", 96, zero)
     return (("reserved", free + 128, zero),)
@@ -293,7 +325,14 @@ def completion_fields(options: RecordOptions) -> tuple[RecordField, ...]:
 
 
 #: With all fields that any engine has: software, which serves every engine, knows these.
-ALL_OPTIONS = RecordOptions(crc=True, lossy=True, dimensions=MAX_DIMENSIONS, pages=True)
+ALL_OPTIONS = RecordOptions(
+    crc=True,
+    lossy=True,
+    dimensions=MAX_DIMENSIONS,
+    pages=True,
+    stream_id_bits=MOST_STREAM_BITS,
+    substream_id_bits=MOST_SUBSTREAM_BITS,
+)
 NO_OPTIONS = RecordOptions()
 DESCRIPTOR = descriptor_fields(ALL_OPTIONS)
 COMPLETION = completion_fields(ALL_OPTIONS)

@@ -28,8 +28,8 @@ def _fields() -> tuple[RecordField, ...]:
     """Laid one after the other.
 
     An extension that is taken for a descriptor, after the fetch of that has failed, is refused, and is not ``shaped``
-    itself: where a descriptor has that bit, an extension has reserved ones, and where a descriptor has reserved ones, an
-    extension has its run.
+    itself: where a descriptor has that bit and ``owned``, an extension has reserved ones, and where a descriptor that is
+    not owned has reserved ones, an extension has its run.
     """
 
     def extent(n: int) -> tuple[tuple[str, int, str], ...]:

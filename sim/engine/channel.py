@@ -14,6 +14,7 @@ from cdma.hdl.spec.shape_record import SHAPE_RECORD
 
 from .descriptors import Completion, unpack
 from .memory import BusError
+from .owned import EVERYBODY, OwnerRule
 from .paged import list_of, page_runs
 from .port import Port
 from .shaped import fill_of, joined
@@ -59,6 +60,7 @@ class ChannelModel:
         self.source, self.sink = (dev, host) if direction == "offload" else (host, dev)
         self.settings = settings
         self.interrupt = interrupt
+        self.owners: Callable[[], OwnerRule] = lambda: EVERYBODY
         self.table: Callable[[], tuple[int, ...]] = lambda: config.format.values
         self.forget()
         self.clear_counters()
@@ -204,7 +206,7 @@ class ChannelModel:
         extension = None
         if values["shaped"] and self.config.dimensions:
             extension = unpack(SHAPE_RECORD, raw[RECORD_BYTES:])
-        refusal = self.rules.refusal(values, self.source.space, self.sink.space, extension)
+        refusal = self.rules.refusal(values, self.source.space, self.sink.space, extension, self.owners())
         shape = None if extension is None else self.rules.shape(extension)
         completion = _completion(values["tag"], refusal) if refusal else self._carry_out(values, shape)
         self._finish(completion, bool(values["interrupt"]))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from cdma.base.errors import ParameterError
+from cdma.hdl.spec.owner import Owner
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Mode, RecordField, Status
 from cdma.hdl.spec.shape import Shape
 from cdma.hdl.spec.shape_record import SHAPE_RECORD, shape_values
@@ -51,6 +52,8 @@ class Descriptor:
     ``pages``
         The address of the list of host pages after the first one, in which the destination of an offload or the source of a
         prefetch is; 0: host memory is one run of bytes.
+    ``owner``
+        Whose the transfer is; None: nobody's, which is stream 0.
     """
 
     source: int
@@ -66,14 +69,17 @@ class Descriptor:
     step: int = 0
     shape: Shape | None = None
     pages: int = 0
+    owner: Owner | None = None
 
     def pack(self) -> bytes:
         """Returns the descriptor as it lies in memory, with the extension that says its shape, if it has one."""
         values = {
             field.name: int(getattr(self, field.name))
             for field in fields(self)
-            if field.name not in ("shape", "pages")
+            if field.name not in ("shape", "pages", "owner")
         }
+        if self.owner is not None:
+            values |= {"owned": 1, "owner": self.owner.word}
         values |= {"pages_low": self.pages & 0xFFFFFFFF, "pages_high": self.pages >> 32}
         if self.shape is None:
             return pack(DESCRIPTOR, values)

@@ -22,6 +22,7 @@ from .channel import ChannelModel
 from .denials import Denials
 from .descriptors import pack
 from .memory import BusError, Memory
+from .owned import OwnerRule
 from .port import Port
 from .transfer import DIRECTIONS
 
@@ -59,6 +60,9 @@ class EngineModel:
             if (placed.instance, placed.register.name) == (name, "table")
         ]
         channel.table = lambda: tuple(self._stored[placed.address] for placed in table)
+        if self.config.records.owner_bits:
+            rule = [self.registers[f"{name}_owner.{part}"].address for part in ("value", "mask")]
+            channel.owners = lambda: OwnerRule(*(self._stored[address] for address in rule))
         return channel
 
     # -- what software sees

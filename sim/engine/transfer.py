@@ -24,6 +24,7 @@ from cdma.sim.lossy.quantise import Quantised, dequantise, quantise
 from cdma.sim.lossy.words import integers_of, words_of
 
 from .crc import crc32c
+from .owned import EVERYBODY, OwnerRule, stray_owner
 from .paged import list_of
 from .port import AddressSpace
 from .shaped import uses_reserved
@@ -108,6 +109,7 @@ class TransferRules:
         source: AddressSpace,
         sink: AddressSpace,
         extension: Mapping[str, int] | None = None,
+        owners: OwnerRule = EVERYBODY,
     ) -> Outcome | None:
         """Returns the first objection to a descriptor, in the order in which hardware looks; None to carry it out.
 
@@ -121,6 +123,8 @@ class TransferRules:
             return Outcome(Status.RESERVED)
         if descriptor["mode"] > max(Mode):
             return Outcome(Status.RESERVED)
+        if not owners.allows(descriptor["owner"]):
+            return Outcome(Status.OWNER)
         if status := self._wrong_length(descriptor):
             return Outcome(status)
         paged, host = list_of(descriptor), "destination" if self.compressing else "source"
@@ -212,6 +216,8 @@ class TransferRules:
             return True
         pages = list_of(descriptor)
         if pages % PAGE_BYTES or pages >> (self.config.host_address_bits if self.config.pages else 0):
+            return True
+        if stray_owner(descriptor, self.config.records.owner_fields):
             return True
         if not self.config.crc and (descriptor["check_crc"] or descriptor["crc"]):
             return True

@@ -471,7 +471,9 @@ class Bench:
             *(
                 Objection("reserved", {name: 1 << rng.randrange(bits)})
                 for name, (_, bits) in self.document.records["descriptor"].fields.items()
-                if name.startswith("reserved") or (name in ("check_crc", "crc") and not self.with_crc)
+                if name.startswith("reserved")
+                or (name in ("check_crc", "crc") and not self.with_crc)
+                or (name in ("owned", "owner") and not self.ports["host"]["guarded"])
             ),
             Objection("reserved", {"mode": rng.randint(3, 255)}),
             Objection("zero_length", {"length": 0}),

@@ -6,6 +6,7 @@ from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiResp
 
 from .bench import CHANNELS, Bench, Transfer, outside_test
+from .owners import Owners
 from .pages import PAGE, in_pages
 from .shapes import Axis, Shape
 
@@ -519,3 +520,46 @@ async def interrupts(bench: Bench, budget: int) -> None:
         assert (await driver.error(channel))[0] == "zero_length"
         await driver.write(f"{channel}.irq_enable")
         await end.stop()
+
+
+@outside_test
+async def owners(bench: Bench, budget: int) -> None:
+    """Transfers of anybody in channels of everybody and of some, rings of anybody; and what the document says is refused."""
+    watch = Owners(bench, await bench.driver.read("engine.guards"))
+    everything = (1 << 20) - 1, (1 << 11) - 1
+
+    async def say(channel: str, register: str, word: int) -> None:
+        stream, substream = word >> 20 & everything[1], word & everything[0]
+        fields = {"stream": stream, "substream": substream, "substream_valid": word >> 31}
+        known = bench.document.registers[f"{channel}_owner.{register}"][1].fields
+        await bench.driver.write(
+            f"{channel}_owner.{register}", **{name: value for name, value in fields.items() if name in known}
+        )
+
+    async def job(channel: str) -> None:
+        end = bench.channels[channel]
+        for _ in range(max(3, budget // 12)):
+            value, mask = watch.some(), bench.rng.choice((0, 0xFFFFFFFF, 0x7FF00000))
+            await say(channel, "value", value)
+            await say(channel, "mask", mask & watch.has)
+            watch.rings[channel] = watch.some()
+            await say(channel, "ring", watch.rings[channel])
+            await end.start()
+            made = []
+            for _ in range(6):
+                owner = value if bench.rng.random() < 0.6 else watch.some()
+                if (owner ^ value) & mask & watch.has:
+                    each = bench.refused(channel, "owner", {"owned": 1, "owner": owner})
+                else:
+                    each = bench.transfer(channel)
+                    watch.give(channel, each, owner)
+                made.append(each)
+            await bench.run(channel, made)
+            await say(channel, "mask", 0)
+            for owned, owner in ((0, 1 << 20), (1, 1), (1, 0x7FFFFFFF & ~watch.has or 1)):
+                changes = {"owned": owned, "owner": owner}
+                await bench.run(channel, [bench.refused(channel, "reserved", changes)])
+            await end.stop()
+
+    await bench.both(job)
+    assert watch.seen

@@ -92,6 +92,16 @@ EXPORT int c_set_sideband(struct cdma_channel *channel, int target, uint32_t cac
     return cdma_set_sideband(channel, (enum cdma_target)target, &sideband);
 }
 
+EXPORT int c_set_owners(struct cdma_channel *channel, uint32_t allowed, uint32_t mask, uint32_t ring, int lock);
+EXPORT int c_set_owners(struct cdma_channel *channel, uint32_t allowed, uint32_t mask, uint32_t ring, int lock) {
+    return cdma_set_owners(channel, allowed, mask, ring, lock);
+}
+
+EXPORT uint32_t c_owner(uint32_t stream, int has_substream, uint32_t substream);
+EXPORT uint32_t c_owner(uint32_t stream, int has_substream, uint32_t substream) {
+    return cdma_owner(stream, has_substream, substream);
+}
+
 EXPORT int c_set_table(struct cdma_channel *channel, const uint32_t *values, uint32_t count);
 EXPORT int c_set_table(struct cdma_channel *channel, const uint32_t *values, uint32_t count) {
     return cdma_set_table(channel, values, count);

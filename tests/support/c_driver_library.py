@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from cdma.hdl.spec.counters import COUNTERS
+from cdma.hdl.spec.owner import NOBODY, Owner
 from cdma.hdl.spec.shape import Shape
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.sim.engine.driver import (
@@ -121,6 +122,8 @@ class Geometry(ct.Structure):
             "memories_protect",
             "dimensions",
             "pages",
+            "stream_id_bits",
+            "substream_id_bits",
         ]
     ]
 
@@ -166,6 +169,7 @@ class Transfer(ct.Structure):
         ("step", ct.c_uint8),
         ("shape", ct.POINTER(_Shape)),
         ("pages", ct.c_uint64),
+        ("owner", ct.c_uint32),
     ]
 
 
@@ -314,6 +318,11 @@ class CChannel:
             self.library.c_set_sideband(self.channel, SIDEBAND_TARGETS.index(target), cache, prot, qos, user)
         )
 
+    def set_owners(
+        self, allowed: Owner = NOBODY, mask: int = 0xFFFFFFFF, *, ring: Owner = NOBODY, lock: bool = False
+    ) -> None:
+        _refuse(self.library.c_set_owners(self.channel, allowed.word, mask, ring.word, int(lock)))
+
     def submit(self, *descriptors: Descriptor) -> None:
         jobs = (Transfer * len(descriptors))(*map(_transfer, descriptors))
         _refuse(self.library.c_submit(self.channel, jobs, len(descriptors)))
@@ -394,6 +403,7 @@ def _transfer(d: Descriptor) -> Transfer:
         d.step,
         None if d.shape is None else ct.pointer(_shape(d.shape)),
         d.pages,
+        0 if d.owner is None else d.owner.word,
     )
 
 

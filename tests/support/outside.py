@@ -23,7 +23,7 @@ __all__ = ["CONFIGS", "TESTS", "run"]
 _SMALL = dataclasses.replace(SMALL, outstanding=2, ring_entries=16)
 
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words, padding and a CRC;
-#: any byte, in lengths too; pipelined, with a wide host; several units; shapes. Pages are with the last three.
+#: any byte, in lengths too; pipelined, with a wide host; several units; shapes; owners. Pages are with three.
 CONFIGS = {
     "small": _SMALL,
     "bytes": dataclasses.replace(
@@ -44,6 +44,7 @@ CONFIGS = {
     "any-byte": dataclasses.replace(_SMALL, format=Format(), alignment="byte", crc=True),
     "units": dataclasses.replace(_SMALL, units=2, stripe_bytes=256, pages=True),
     "shapes": dataclasses.replace(_SMALL, dimensions=3, ring_entries=8, pages=True),
+    "owners": dataclasses.replace(_SMALL, stream_id_bits=3, substream_id_bits=5),
     "pipelined": dataclasses.replace(
         _SMALL,
         format=Format(),
@@ -70,18 +71,24 @@ TESTS = (
     "watchdog",
     "registers",
     "interrupts",
+    "owners",
 )
 
 
 def run(name: str, transfers: int, seed: int = 1, tests: tuple[str, ...] = TESTS) -> list[Outcome]:
     """Runs ``tests`` on one of :data:`CONFIGS`."""
-    design = EngineDesign(CONFIGS[name])
-    absent = {"shapes": not CONFIGS[name].dimensions, "pages": not CONFIGS[name].pages}
+    config = CONFIGS[name]
+    design = EngineDesign(config)
+    absent = {
+        "shapes": not config.dimensions,
+        "pages": not config.pages,
+        "owners": not config.records.owner_bits,
+    }
     tests = tuple(test for test in tests if not absent.get(test))
     program = build(design.verilog(), design.top, design.port_names)
     with tempfile.TemporaryDirectory(prefix="cdma-outside-") as folder:
         document = Path(folder) / "registers.md"
-        document.write_text(register_texts(CONFIGS[name])["cdma_registers.md"], encoding="utf-8")
+        document.write_text(register_texts(config)["cdma_registers.md"], encoding="utf-8")
         settings = {"packets": transfers, "seed": seed, "registers": str(document)}
         return simulate(program, design.top, "tests.outside.cases", tests, settings, timeout=7200)
 

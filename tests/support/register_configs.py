@@ -43,6 +43,8 @@ CONFIGS = {
         sideband_registers=True,
         register_protection="secure",
         dimensions=2,
+        stream_id_bits=11,
+        substream_id_bits=20,
     ),
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)

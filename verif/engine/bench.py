@@ -19,12 +19,14 @@ from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Mode, St
 from cdma.hdl.spec.shape import Shape
 from cdma.hdl.spec.shape_record import SHAPE_RECORD
 from cdma.sim.engine.descriptors import unpack
+from cdma.sim.engine.owned import EVERYBODY, OwnerRule
 from cdma.sim.engine.port import AddressSpace
 from cdma.sim.engine.transfer import DIRECTIONS, Outcome, TransferRules
 
 from .channel_end import ChannelEnd
 from .design import EngineDesign
 from .memory import GUARD
+from .owners import Owners
 from .ports_bench import PortsBench
 from .promises import check_promises
 from .several_clocks import set_resets
@@ -70,6 +72,10 @@ class EngineBench(PortsBench):
             "dev": AddressSpace(self.config.dev_address_bits),
             "host": AddressSpace(self.config.host_address_bits),
         }
+        self.owners: Owners | None = None
+        if self.config.records.owner_bits:
+            self.owners = Owners(dut, self.config)
+            self.ends.append(self.owners)
         self.checks = self.transfers = self.words = 0
         self.notes: dict[str, Any] = {}
         self.tag = 0
@@ -102,6 +108,18 @@ class EngineBench(PortsBench):
 
     async def write_window(self, port: str, base: int, limit: int) -> None:
         """Gives the window to the engine."""
+        raise NotImplementedError
+
+    async def set_owners(self, channel: str = "", rule: OwnerRule = EVERYBODY) -> None:
+        """Sets whose descriptors a channel may carry out, or both; without a rule everybody's. Nothing in an engine without
+        owners."""
+        for name in (channel,) if channel else CHANNELS:
+            if self.owners is not None:
+                self.owners.rules[name] = rule
+                await self.write_owners(name, rule)
+
+    async def write_owners(self, channel: str, rule: OwnerRule) -> None:
+        """Gives the rule to the engine."""
         raise NotImplementedError
 
     async def set_table(self, channel: str, values: Sequence[int]) -> None:
@@ -180,6 +198,8 @@ class EngineBench(PortsBench):
         )
         if shape is not None:
             made = shaped(made, shape, region if reads_shape else made.source, reads=reads_shape)
+        if self.owners is not None:
+            made.descriptor |= self.owners.some(rng)
         sizes = {"source": len(made.source), "destination": made.room}
         bases = {
             field: self.memory[port].place(
@@ -290,7 +310,8 @@ class EngineBench(PortsBench):
         source, sink = self.spaces[rules.source], self.spaces[rules.sink]
         record = made.record()
         extension = unpack(SHAPE_RECORD, record[RECORD_BYTES:]) if made.entries > 1 else None
-        return rules.refusal(unpack(DESCRIPTOR, record[:RECORD_BYTES]), source, sink, extension)
+        owners = EVERYBODY if self.owners is None else self.owners.rules[channel]
+        return rules.refusal(unpack(DESCRIPTOR, record[:RECORD_BYTES]), source, sink, extension, owners)
 
     async def settle(self, channel: str) -> None:
         """Waits for the end of an abort."""
@@ -303,9 +324,11 @@ class EngineBench(PortsBench):
         """Notes something that happened, for those who count situations."""
         self._told.append(sample)
 
-    def tell_submitted(self, records: Sequence[bytes]) -> None:
+    def tell_submitted(self, channel: str, records: Sequence[bytes]) -> None:
         """Notes descriptors, so that it is known later what a completion belongs to."""
         for record in records:
+            if self.owners is not None:
+                self.owners.expect(channel, record, self.memory["host"])
             descriptor: dict[str, Any] = dict(unpack(DESCRIPTOR, record[:RECORD_BYTES]))
             if len(record) > RECORD_BYTES:
                 descriptor["extension"] = unpack(SHAPE_RECORD, record[RECORD_BYTES:])

@@ -57,6 +57,11 @@ def _with_sideband(design: Design) -> bool:
     return bool(design.config.sideband_registers)
 
 
+def _with_owners(design: Design) -> bool:
+    """with IDs of streams or substreams"""
+    return bool(design.config.records.owner_bits)
+
+
 def _quiescent(design: Design) -> bool:
     """with a Q-channel"""
     return bool(design.config.quiescence)
@@ -248,6 +253,13 @@ _CHANNELS = (
         _with_shapes,
     ),
     TestPoint(
+        "owners",
+        "descriptors of anybody in channels of everybody, of one alone, and of some; rings of anybody",
+        "every address says whose it is; who may not is refused before anything moves",
+        _with_owners,
+        weight=2,
+    ),
+    TestPoint(
         "halting",
         "an error with and without halt_on_error",
         "the channel halts if it should; what had not started waits for resume",
@@ -398,6 +410,7 @@ ENGINE_PLAN = TestPlan(
             "pace",
             "limits",
             "refusals",
+            "owners",
             "errors",
             "causes",
             "crc",

@@ -11,6 +11,7 @@ from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.registers.push import push_words
 from cdma.hdl.spec.shape_record import SHAPE_RECORD
 from cdma.sim.engine.descriptors import unpack
+from cdma.sim.engine.owned import OwnerRule
 
 from .bench import CHANNELS, EngineBench
 from .design import EngineDesign
@@ -66,7 +67,7 @@ class Ring:
 
     async def submit(self, records: Sequence[bytes]) -> None:
         """Puts descriptors into the ring, which must have credit for them, and rings the doorbell once for all."""
-        self.bench.tell_submitted(records)
+        self.bench.tell_submitted(self.name, records)
         entries = b"".join(records)
         for start in range(0, len(entries), RECORD_BYTES):
             slot = self.submitted % self.size
@@ -173,11 +174,13 @@ class RingBench(EngineBench):
     async def start(self) -> None:
         await super().start()
         await self.open_windows()
+        await self.set_owners()
 
     async def reset(self, cycles: int, *, opens: bool = True) -> None:
         await super().reset(cycles)
         if opens:
             await self.open_windows()
+        await self.set_owners()
 
     async def open_windows(self) -> None:
         """Opens all addresses, which are closed after a reset."""
@@ -187,6 +190,7 @@ class RingBench(EngineBench):
 
     async def push(self, channel: str, record: bytes) -> None:
         """Hands a descriptor over through registers, with its extension if it has one."""
+        self.tell_submitted(channel, [record])
         extension = unpack(SHAPE_RECORD, record[RECORD_BYTES:]) if len(record) > RECORD_BYTES else None
         words = push_words(self.config.records, unpack(DESCRIPTOR, record[:RECORD_BYTES]), extension)
         for register, word in words.items():
@@ -222,6 +226,11 @@ class RingBench(EngineBench):
 
     async def set_watchdog(self, cycles: int) -> None:
         await self.poke("engine.watchdog", value=cycles)
+
+    async def write_owners(self, channel: str, rule: OwnerRule) -> None:
+        for register, word in (("value", rule.value), ("mask", rule.mask)):
+            placed = self.registers[f"{channel}_owner.{register}"]
+            await self.bus.write(placed.address, word.to_bytes(4, "little"))
 
     async def write_window(self, port: str, base: int, limit: int) -> None:
         bits = self.config.dev_address_bits if port == "dev" else self.config.host_address_bits

@@ -9,6 +9,7 @@ from typing import Any
 
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
 from cdma.sim.engine.descriptors import unpack
+from cdma.sim.engine.owned import OwnerRule
 from cdma.verif.simulator.monitors.pins import level, number
 from cdma.verif.simulator.monitors.rules import Beat, StreamRules
 
@@ -95,7 +96,7 @@ class DescriptorStream:
 
     async def submit(self, records: Sequence[bytes]) -> None:
         """Queues descriptors for the stream."""
-        self.bench.tell_submitted(records)
+        self.bench.tell_submitted(self.name, records)
         self._waiting += records
 
     def completion(self) -> bytes | None:
@@ -167,7 +168,8 @@ class StreamBench(EngineBench):
             getattr(dut, f"{port}_window_limit").value = (1 << 64) - 1
         for name, stream in self.streams.items():
             table = ["values"] if self.config.codec.table_size else []
-            for signal in ("enable", "halt_on_error", "resume", "abort", *table):
+            owners = ["owner_value", "owner_mask"] if self.owners else []
+            for signal in ("enable", "halt_on_error", "resume", "abort", *table, *owners):
                 getattr(dut, f"{name}_{signal}").value = 0
             getattr(dut, f"s_{name}_descriptor_tvalid").value = 0
             getattr(dut, f"m_{name}_completion_tready").value = 0
@@ -180,6 +182,10 @@ class StreamBench(EngineBench):
 
     async def set_watchdog(self, cycles: int) -> None:
         self.dut.watchdog_cycles.value = cycles
+
+    async def write_owners(self, channel: str, rule: OwnerRule) -> None:
+        getattr(self.dut, f"{channel}_owner_value").value = rule.value
+        getattr(self.dut, f"{channel}_owner_mask").value = rule.mask
 
     async def write_window(self, port: str, base: int, limit: int) -> None:
         getattr(self.dut, f"{port}_window_base").value = base

@@ -12,6 +12,7 @@ from cdma.hdl.engine.channel.checker import Checker
 from cdma.hdl.engine.channel.slots import ADDRESS_BYTES, length_bytes
 from cdma.hdl.engine.control.interfaces import Window
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.owner import OWNER_FIELDS, owner_mask
 from cdma.hdl.spec.records import NO_OPTIONS, Mode, RecordOptions, Status, descriptor_fields, most_bytes
 
 from .bench import Bench, fixed, free, last_cycle, obey, started
@@ -100,9 +101,30 @@ class Deciding(Bench):
             dut.run.eq(1),
             dut.slot.ready.eq(1),
             dut.flush.eq(~started(m)),
+            *self._any_owners(m),
             Assert(started(m) | ~dut.slot.push),
         ]
         self._compare(m, self._judge(m, read_window, write_window))
+
+    def _any_owners(self, m: Module) -> list[Value]:
+        """Of a checker with owners: any may be allowed."""
+        if not self.checker.options.owner_bits:
+            return []
+        return [getattr(self.checker, name).eq(fixed(m, name, 32)) for name in ("allowed", "compared")]
+
+    def _owner_objections(self) -> list[tuple[Value, Status, Value | int]]:
+        """What the documents say of an owner."""
+        dut, descriptor = self.checker, self.checker.requests.payload.descriptor
+        fields = dut.options.owner_fields
+        if not fields:
+            return []
+        owner = descriptor.owner
+        lacks = (owner & ~owner_mask(fields)) != 0
+        lost = owner[: OWNER_FIELDS["stream"][0]].any() & ~owner[OWNER_FIELDS["substream_valid"][0]]
+        return [
+            (lacks | lost | (~descriptor.owned & owner.any()), Status.RESERVED, 0),
+            ((owner & dut.compared) != (dut.allowed & dut.compared), Status.OWNER, 0),
+        ]
 
     def _judge(self, m: Module, read_window: Value, write_window: Value) -> _Verdict:
         """What the documents say of the descriptor."""
@@ -119,7 +141,7 @@ class Deciding(Bench):
         status = Signal(8, name="status")
         about = Signal(64, name="about")
         m.d.comb += count.eq(Mux(compressed, of_stream, length))
-        fields = descriptor_fields(NO_OPTIONS)
+        fields = descriptor_fields(dut.options)
         reserved = Cat(descriptor[field.name] for field in fields if field.reserved).any()
         wrong_source = descriptor.source % (1 << dut.read.align_log2) != 0
         wrong_destination = descriptor.destination % (1 << dut.write.align_log2) != 0
@@ -131,6 +153,7 @@ class Deciding(Bench):
             fits_not &= raw
         objections: list[tuple[Value, Status, Value | int]] = [
             (reserved | (descriptor.mode > max(Mode)), Status.RESERVED, 0),
+            *self._owner_objections(),
             ((length == 0) | (compressed & (of_stream == 0)), Status.ZERO_LENGTH, 0),
             ((length % whole != 0) | too_long, Status.LENGTH, 0),
             (
@@ -200,6 +223,7 @@ class Deciding(Bench):
             Assert(~accepted | (stored["destination", "last"] == descriptor.destination + room - 1)),
             *self._count_words(judged, descriptor.length),
             *(Cover(judged & (status == found)) for found in _STATUSES),
+            *self._given_owner(judged & slot.starts),
             Cover(accepted & (descriptor.capacity >> dut.options.length_bits != 0)),
         ]
 
@@ -216,6 +240,22 @@ class Deciding(Bench):
             Assert(~well | (dut.slot.fields.words == route.words)),
             Cover(well & (route.tail != 0)),
         ]
+
+    def _given_owner(self, given: Value) -> list[Assert | Cover]:
+        """The slot has the owner of the descriptor, field by field."""
+        dut, slot = self.checker, self.checker.slot
+        if not dut.options.owner_bits:
+            return []
+        claims: list[Assert | Cover] = [
+            Cover(given & (slot.owner != 0)),
+            Cover(slot.push & (slot.fields.status == Status.OWNER)),
+        ]
+        kept = 0
+        for lsb, bits in dut.options.owner_fields.values():
+            owner = dut.requests.payload.descriptor.owner
+            claims.append(Assert(~given | (slot.owner[kept : kept + bits] == owner[lsb : lsb + bits])))
+            kept += bits
+        return claims
 
 
 #: What a check comes to.
@@ -277,10 +317,11 @@ def _deciding(
     return Proof(
         name="checker_decides",
         config=config,
-        claim="of any descriptor, with any windows, the status and the address of the first objection that the documents"
-        " name; or the commands cover exactly its source, and its destination up to its capacity",
+        claim="of any descriptor, with any windows and owners, the status and the address of the first objection that the"
+        " documents name; or the commands cover exactly its source, and its destination up to its capacity, and are of its"
+        " owner",
         blocks=(Checker,),
-        built_so=engine_with(realign=True, units=True, tails=False),
+        built_so=engine_with(realign=True, units=True, tails=False, owners=options.owner_bits > 0),
         bench=lambda: Deciding(
             Checker(shape, shape, 8, compressing=compressing, windowed=windowed, options=options)
         ),
@@ -318,4 +359,10 @@ PROOFS = [
     ),
     _of_bytes("offload, any byte", compressing=True),
     _of_bytes("prefetch, any byte", compressing=False),
+    _deciding(
+        "offload, 40 bits of address, owners",
+        compressing=True,
+        address_bits=40,
+        options=RecordOptions(stream_id_bits=4, substream_id_bits=8),
+    ),
 ]

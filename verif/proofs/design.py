@@ -4,13 +4,14 @@ block is not in a proof without it."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from amaranth.hdl import Elaboratable, Fragment
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.records import NO_OPTIONS
+from cdma.hdl.spec.records import NO_OPTIONS, RecordOptions
 from cdma.hdl.spec.stage import StageConfig
 
 __all__ = ["Config", "any_design", "blocks_in", "codec_in", "engine_with", "plain_codec"]
@@ -55,8 +56,17 @@ def plain_codec(config: Config) -> bool:
     )
 
 
+def _without(options: RecordOptions, *, owners: bool) -> RecordOptions:
+    return replace(options, stream_id_bits=0, substream_id_bits=0) if owners else options
+
+
 def engine_with(
-    *, options: bool = False, realign: bool = False, units: bool = False, tails: bool = True
+    *,
+    options: bool = False,
+    realign: bool = False,
+    units: bool = False,
+    owners: bool = False,
+    tails: bool = True,
 ) -> Callable[[Config], bool]:
     """An engine that is not pipelined and has nothing of all this but what is said; without ``tails`` raw data are whole
     words."""
@@ -65,7 +75,8 @@ def engine_with(
         return isinstance(config, EngineConfig) and (
             not config.pipelined
             and not config.coded_memories
-            and (options or config.records == NO_OPTIONS)
+            and (options or _without(config.records, owners=owners) == NO_OPTIONS)
+            and (config.records.owner_bits > 0 or not owners)
             and (realign or not config.realign)
             and (units or config.units == 1)
             and (tails or not config.tail_bits)

@@ -80,6 +80,8 @@ class Keeping(Bench):
             for part in ("first", "last"):
                 m.d.comb += Assert(~offered | (sink.payload[part][:_BITS] == word[f"{name}_{part}"]))
             m.d.comb += Assert(~sink.valid | (inside[name] != 0))
+            if "owner" in word:
+                m.d.comb += Assert(~offered | (sink.payload.owner == word["owner"]))
         m.d.comb += Assert(
             ~(here("route") & dut.route.valid) | (dut.route.payload.words[:_BITS] == word["words"])
         )
@@ -166,8 +168,11 @@ class Keeping(Bench):
             elif name != "start":
                 needed &= checked.starts
             m.d.comb += Assume(~needed)
-        for name, value in (("tag", checked.fields.tag), ("words", checked.route.words)):
-            found[name] = Signal(_BITS, name=f"last_{name}")
+        pushed = {"tag": checked.fields.tag, "words": checked.route.words}
+        if hasattr(checked, "owner"):
+            pushed["owner"] = free(m, "owner", checked.owner)
+        for name, value in pushed.items():
+            found[name] = Signal(min(_BITS, len(value)), name=f"last_{name}")
             m.d.comb += found[name].eq(value)
         return found
 

@@ -13,9 +13,38 @@ from cdma.hdl.spec.registers.window import window_block
 from .bench import Bench, free, last_cycle
 from .proof import Proof
 
-__all__ = ["PROOFS", "LockedWindow"]
+__all__ = ["PROOFS", "LockedWindow", "any_access"]
 
 _PAGE_LOG2 = 12
+#: What whoever uses the registers drives.
+_DRIVEN = (
+    "awaddr",
+    "awprot",
+    "awvalid",
+    "wdata",
+    "wstrb",
+    "wvalid",
+    "bready",
+    "araddr",
+    "arprot",
+    "arvalid",
+    "rready",
+)
+
+
+def any_access(m: Module, file: RegisterFile) -> None:
+    """Anything on the bus of a register file, and at ``soft_reset``, at any time: whoever drives the bus keeps what was
+    offered and not taken, as AXI asks."""
+    bus = file.bus
+    for name in _DRIVEN:
+        free(m, name, getattr(bus, name))
+    free(m, "soft_reset", file.soft_reset)
+    for channel, fields in (("aw", ("addr", "prot")), ("w", ("data", "strb"))):
+        valid, ready = getattr(bus, f"{channel}valid"), getattr(bus, f"{channel}ready")
+        payload = Cat(getattr(bus, f"{channel}{field}") for field in fields)
+        waiting = last_cycle(m, valid & ~ready, f"{channel}_waiting")
+        same = payload == last_cycle(m, payload, f"{channel}_before")
+        m.d.comb += Assume(~waiting | (valid & same))
 
 
 class LockedWindow(Bench):
@@ -33,21 +62,7 @@ class LockedWindow(Bench):
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.file
         bus = dut.bus
-        for name in (
-            "awaddr",
-            "awprot",
-            "awvalid",
-            "wdata",
-            "wstrb",
-            "wvalid",
-            "bready",
-            "araddr",
-            "arprot",
-            "arvalid",
-        ):
-            free(m, name, getattr(bus, name))
-        free(m, "rready", bus.rready)
-        free(m, "soft_reset", dut.soft_reset)
+        any_access(m, dut)
         changes, window = dut.changes, dut.dev_window
         edges = {edge: Signal(2 * REGISTER_BITS, name=f"ghost_{edge}") for edge in ("base", "limit")}
         with m.Switch(changes.index):
@@ -66,7 +81,6 @@ class LockedWindow(Bench):
         before = {edge: last_cycle(m, ghost, f"{edge}_before") for edge, ghost in edges.items()}
         was_locked = last_cycle(m, locked, "was_locked")
         m.d.comb += [
-            *self._legal(m, bus),
             Assert(~was_locked | locked),
             Assert(~was_locked | Cat(base == before["base"], limit == before["limit"]).all()),
             # No page is at or above the base and at or below the limit.
@@ -75,17 +89,6 @@ class LockedWindow(Bench):
             Cover(was_locked & (limit > base) & last_cycle(m, dut.soft_reset, "was_reset")),
             Cover(opened & ~locked & (limit > base)),
         ]
-
-    def _legal(self, m: Module, bus: Value) -> list[Assume]:
-        """Whoever drives the bus keeps what was offered and not taken, as AXI asks."""
-        rules = []
-        for channel, fields in (("aw", ("addr", "prot")), ("w", ("data", "strb"))):
-            valid, ready = getattr(bus, f"{channel}valid"), getattr(bus, f"{channel}ready")
-            payload = Cat(getattr(bus, f"{channel}{field}") for field in fields)
-            waiting = last_cycle(m, valid & ~ready, f"{channel}_waiting")
-            same = payload == last_cycle(m, payload, f"{channel}_before")
-            rules.append(Assume(~waiting | (valid & same)))
-        return rules
 
     def _rightful(self, m: Module, bus: Value, written: Value) -> list[Assert]:
         """A write that changes anything has the right."""

@@ -7,7 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.port_shape import PortShape
-from cdma.hdl.axi.ports import ReadPort, WritePort, connect_ports, each_port, port_members
+from cdma.hdl.axi.ports import ReadPort, connect_ports, each_port, port_members
 from cdma.hdl.axi.watchdog import Watchdog
 from cdma.hdl.blocks.clock_gate import ClockGates, reset_around
 from cdma.hdl.blocks.reset_tree import reset_with
@@ -47,6 +47,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             rows=config.pages if port == "host" else config.dimensions > 0,
             limited=port == "host" and config.pages,
             span_bits=config.records.length_bits + 1,
+            owner_bits=config.records.owner_bits,
         )
 
     read, write = ("dev", "host") if compressing else ("host", "dev")
@@ -137,8 +138,6 @@ class Channel(wiring.Component):
         self.gates = gates
         self.compressing = compressing
         self.read, self.write = _port_shapes(config, compressing)
-        source = ReadPort(self.read.data_bits, self.read.address_bits)
-        sink = WritePort(self.write.data_bits, self.write.address_bits, self.write.word_bits)
         super().__init__(
             {
                 "requests": In(stream.Signature(Request(config.records))),
@@ -146,8 +145,8 @@ class Channel(wiring.Component):
                 "completion_interrupt": Out(1),
                 "completion_words": Out(32),
                 "completion_coded": Out(1),
-                "source": port_members(source, config.units if compressing else 1),
-                "sink": port_members(sink, 1 if compressing else config.units),
+                "source": port_members(self.read.read_port, config.units if compressing else 1),
+                "sink": port_members(self.write.write_port, 1 if compressing else config.units),
                 **ChannelControl(config).flip().members,
                 **({"windows": Out(WindowPort())} if config.windows else {}),
                 **(
@@ -334,9 +333,11 @@ class Channel(wiring.Component):
 
     def _connect_parts(self, m: Module, parts: _Parts, state: _State) -> None:
         """What the parts report to each other beside the streams."""
-        _, _, slots, path, completer = parts
+        _, checker, slots, path, completer = parts
+        owned = self.config.records.owner_bits
         m.d.comb += [
             path.values.eq(self.values),
+            *([checker.allowed.eq(self.owner_value), checker.compared.eq(self.owner_mask)] if owned else []),
             path.mark.eq(state.fired),
             path.ahead.eq(slots.ahead),
             slots.result.eq(completer.result),

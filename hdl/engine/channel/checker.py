@@ -25,6 +25,7 @@ from cdma.hdl.spec.registers.description import REGISTER_BYTES
 
 from .descriptor import Request, StatusShape
 from .interfaces import WindowPort
+from .owner import owner_in, stray_owner
 from .slots import ADDRESS_BYTES, SlotPort
 
 __all__ = ["Checker"]
@@ -52,6 +53,7 @@ class _Facts(NamedTuple):
     """What is wrong with a descriptor by itself: registers, valid once its addresses are scanned."""
 
     reserved: Signal
+    owner: Signal
     zero: Signal
     length: Signal
     capacity: Signal
@@ -130,6 +132,8 @@ class Checker(wiring.Component):
         Forgets, while high, a request that has begun; it stays at the input.
     ``busy``
         High while a request is checked.
+    ``allowed``, ``compared``
+        Of an engine with owners: what that of a descriptor must be, in which bits. It comes after reserved fields.
     ``measured``
         Of an engine with shapes: that of the request, which stands in the place of what lies in device memory.
     """
@@ -168,6 +172,7 @@ class Checker(wiring.Component):
                 "run": In(1),
                 "flush": In(1),
                 "busy": Out(1),
+                **({"allowed": In(32), "compared": In(32)} if options.owner_bits else {}),
                 **({"measured": In(Measured)} if options.dimensions else {}),
             }
         )
@@ -217,6 +222,8 @@ class Checker(wiring.Component):
             m.d.comb += slot.shaped.eq(self.measured.shaped)
         if self.options.pages:
             m.d.comb += slot.pages.eq(self._pages()[PAGE_LOG2:])
+        if self.options.owner_bits:
+            m.d.comb += slot.owner.eq(owner_in(descriptor.owner, self.options))
         if self.options.crc:
             m.d.comb += [
                 slot.fields.check_crc.eq(descriptor.check_crc),
@@ -546,6 +553,11 @@ class Checker(wiring.Component):
                 needs_compressed |= self._lossy()
         if self.options.dimensions:
             reserved |= self.measured.shaped & self.measured.reserved
+        if self.options.owner_bits:
+            reserved |= stray_owner(descriptor.owner, descriptor.owned, self.options)
+            foreign = ((descriptor.owner ^ self.allowed) & self.compared).any()
+            with m.If(steps.source):
+                m.d.sync += facts.owner.eq(known("foreign", foreign))
         length_wrong, compressed_wrong = self._wrong_lengths(descriptor)
         if self.options.pages:
             host = self.write if self.compressing else self.read
@@ -610,6 +622,9 @@ class Checker(wiring.Component):
             m.d.comb += [status.eq(request.fault), about.fault.eq(1)]
         with m.Elif(facts.reserved):
             m.d.comb += status.eq(Status.RESERVED)
+        if self.options.owner_bits:
+            with m.Elif(facts.owner):
+                m.d.comb += status.eq(Status.OWNER)
         with m.Elif(facts.zero):
             m.d.comb += status.eq(Status.ZERO_LENGTH)
         with m.Elif(facts.length):

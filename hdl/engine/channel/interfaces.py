@@ -67,6 +67,8 @@ class ChannelControl(wiring.Signature):
                 "resume": Out(1),  # pulse
                 "abort": Out(1),  # pulse
                 "values": Out(data.ArrayLayout(config.format.entry_bits, config.codec.table_size)),
+                # Those bits of a descriptor's owner that the mask has must be those of the value.
+                **({"owner_value": Out(32), "owner_mask": Out(32)} if config.records.owner_bits else {}),
             }
         )
 

@@ -121,6 +121,8 @@ class SlotPort(wiring.Signature):
         What lies in device memory is a shape, with ``push``; and the bytes that are read, as ``count`` otherwise.
     ``pages``
         The number of the page that the list of host memory's pages is in, with ``push``; 0: there is none.
+    ``owner``
+        Whose the memory is, with ``push``: an :class:`~cdma.hdl.engine.channel.owner.OwnerLayout`.
     ``starts``
         With ``push``: ``fields.status`` is OK. Only then the stages see the slot.
     """
@@ -143,6 +145,7 @@ class SlotPort(wiring.Signature):
                 **({"step": Out(STEP_BITS)} if options.lossy else {}),
                 **({"shaped": Out(1), "moved": Out(8)} if options.dimensions else {}),
                 **({"pages": Out(64 - PAGE_LOG2)} if options.pages else {}),
+                **({"owner": Out(options.owner_bits)} if options.owner_bits else {}),
                 "push": Out(1),
                 "starts": Out(1),
             }
@@ -285,9 +288,8 @@ class Slots(wiring.Component):
         commands = []
         for bits, device in ((read_address_bits, compressing), (write_address_bits, not compressing)):
             flags = ("shaped",) if self.shapes and device else ()
-            commands.append(
-                Command(bits, *flags, pages=bits - PAGE_LOG2 if options.pages and not device else 0)
-            )
+            pages = bits - PAGE_LOG2 if options.pages and not device else 0
+            commands.append(Command(bits, *flags, pages=pages, owner=options.owner_bits))
         super().__init__(
             {
                 "input": In(SlotPort(options, tail_bits)),
@@ -420,7 +422,7 @@ class Slots(wiring.Component):
                 sink.payload.first.eq(stored[: 8 * count]),
                 sink.payload.last.eq(stored[8 * count :]),
             ]
-            for flag in ("shaped", "pages"):
+            for flag in ("shaped", "pages", "owner"):
                 if flag in sink.payload.shape().members:
                     value = getattr(checked, flag)[: len(sink.payload[flag])]
                     stored = self._keep(

@@ -9,6 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus
+from cdma.hdl.engine.channel.owner import OwnerLayout
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
@@ -69,6 +70,8 @@ class ChannelSignature(wiring.Signature):
                 "error_valid": In(1),  # the first error since the last error_clear is in the registers
                 "error_clear": Out(1),  # pulse
                 **_sideband(config),
+                # Whose the rings are; it changes under no transaction.
+                **({"ring_owner": Out(OwnerLayout(config.records))} if config.records.owner_bits else {}),
             }
         )
 

@@ -186,6 +186,15 @@ class RegisterBlock(wiring.Component):
                 for target in SIDEBAND_TARGETS:
                     shown, written = (getattr(each, f"{target}_sideband") for each in (channel, registers))
                     m.d.sync += [shown[name].eq(getattr(written, name)) for name in shown.shape().members]
+        if fields := self.config.records.owner_fields:
+            owner = getattr(file, f"{name}_owner")
+            for field, (lsb, bits) in fields.items():
+                m.d.comb += [
+                    channel.owner_value[lsb : lsb + bits].eq(getattr(owner.value, field)),
+                    channel.owner_mask[lsb : lsb + bits].eq(getattr(owner.mask, field)),
+                ]
+                with m.If(~channel.status.busy):
+                    m.d.sync += channel.ring_owner[field].eq(getattr(owner.ring, field))
         forgotten = Signal(name=f"{name}_forgotten")
         m.d.sync += forgotten.eq(forget | ~file.settled)
         for port, prefix, enable in (

@@ -36,14 +36,16 @@ class PageFeed(wiring.Component):
         Those of an :class:`.AxiReader`.
     """
 
-    def __init__(self, data_bits: int, address_bits: int, descriptors: int) -> None:
+    def __init__(self, data_bits: int, address_bits: int, descriptors: int, owner_bits: int = 0) -> None:
         self.data_bits = data_bits
         self.address_bits = address_bits
         self.descriptors = descriptors
+        self.owner_bits = owner_bits
+        given = Command(address_bits, pages=address_bits - PAGE_LOG2, owner=owner_bits)
         super().__init__(
             {
-                "input": In(stream.Signature(Command(address_bits, pages=address_bits - PAGE_LOG2))),
-                "command": Out(stream.Signature(Command(address_bits, "more"))),
+                "input": In(stream.Signature(given)),
+                "command": Out(stream.Signature(Command(address_bits, "more", owner=owner_bits))),
                 "given": In(Outcome(address_bits)),
                 "outcome": Out(Outcome(address_bits)),
                 "lost": In(1),
@@ -64,7 +66,7 @@ class PageFeed(wiring.Component):
     ) -> "PageFeed":
         """One for the reader or writer of the host port of a data path."""
         shape = stage.shape
-        m.submodules.pages = pages = cls(shape.data_bits, shape.address_bits, descriptors)
+        m.submodules.pages = pages = cls(shape.data_bits, shape.address_bits, descriptors, shape.owner_bits)
         wiring.connect(m, pages.command, stage.command)
         wiring.connect(m, stage.outcome, pages.given)
         wiring.connect(m, pages.port, wiring.flipped(path.lists))
@@ -82,7 +84,7 @@ class PageFeed(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.walk = walk = PageWalk(self.address_bits)
+        m.submodules.walk = walk = PageWalk(self.address_bits, self.owner_bits)
         m.submodules.list = pages = PageList(self.data_bits, self.address_bits)
         m.submodules.faults = faults = Fifo(PageFault, self.descriptors, reserved=True)
         wiring.connect(m, wiring.flipped(self.input), walk.input)

@@ -49,12 +49,14 @@ class PageWalk(wiring.Component):
         that.
     """
 
-    def __init__(self, address_bits: int) -> None:
+    def __init__(self, address_bits: int, owner_bits: int = 0) -> None:
         self.address_bits = address_bits
+        self.owner_bits = owner_bits
+        given = Command(address_bits, pages=address_bits - PAGE_LOG2, owner=owner_bits)
         super().__init__(
             {
-                "input": In(stream.Signature(Command(address_bits, pages=address_bits - PAGE_LOG2))),
-                "command": Out(stream.Signature(Command(address_bits, "more"))),
+                "input": In(stream.Signature(given)),
+                "command": Out(stream.Signature(Command(address_bits, "more", owner=owner_bits))),
                 "request": Out(stream.Signature(ListRequest(address_bits))),
                 "entries": In(stream.Signature(ListEntry)),
                 "fault": In(address_bits),
@@ -92,6 +94,8 @@ class PageWalk(wiring.Component):
             self.faults.valid.eq(lasts & ~told),
         ]
         m.d.sync += told.eq(lasts & ~command.ready)
+        if self.owner_bits:
+            m.d.comb += command.payload.owner.eq(given.owner)
 
         def ends(resp: Value, address: Value) -> None:
             m.d.sync += [found.resp.eq(resp), found.address.eq(address)]

@@ -5,7 +5,6 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
 from cdma.hdl.axi.port_shape import PortShape
-from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.beats import Beat
@@ -82,8 +81,8 @@ class DataPath(wiring.Component):
                     if compressing and config.records.lossy
                     else {}
                 ),
-                "source": Out(ReadPort(read.data_bits, read.address_bits)),
-                "sink": Out(WritePort(write.data_bits, write.address_bits, write.word_bits)),
+                "source": Out(read.read_port),
+                "sink": Out(write.write_port),
             }
         )
 
@@ -197,7 +196,7 @@ class DataPath(wiring.Component):
         """Puts the walk of shapes before the commands of the reader or writer of the device port; gives its input."""
         beat_log2 = shape.blocks.beat_log2
         m.submodules.feed = feed = ShapeFeed(
-            self.config.dimensions, shape.address_bits, beat_log2, shape.outstanding
+            self.config.dimensions, shape.address_bits, beat_log2, shape.outstanding, shape.owner_bits
         )
         wiring.connect(m, wiring.flipped(self.shapes), feed.shapes)
         wiring.connect(m, feed.command, command)

@@ -32,6 +32,7 @@ def path_members(
             bits,
             *(("shaped",) if device and config.dimensions else ()),
             pages=bits - PAGE_LOG2 if config.pages and not device else 0,
+            owner=config.records.owner_bits,
         )
         for bits, device in ((read_address_bits, compressing), (write_address_bits, not compressing))
     )

@@ -177,6 +177,10 @@ class RecordWords:
         pushed = Signal(WORD_BITS, name="pushed_word")
         domain = m.d.sync if self.pipelined else m.d.comb
         domain += pushed.eq(Mux(sequencer.word < len(names), given, 0))
+        if max(names) >= len(names):
+            # Reserved words stand between them.
+            stands = Cat(sequencer.word == number for number in names).any()
+            domain += pushed.eq(Mux(stands, given, 0))
         if self.shapes:
             self._extend(m, stored, domain, pushed, given)
         for port in self.ports:

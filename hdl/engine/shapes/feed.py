@@ -33,17 +33,20 @@ class ShapeFeed(wiring.Component):
         What the beats of the packets are, for :class:`.Filler` and :class:`.Dropper`.
     """
 
-    def __init__(self, dimensions: int, address_bits: int, beat_log2: int, outstanding: int) -> None:
+    def __init__(
+        self, dimensions: int, address_bits: int, beat_log2: int, outstanding: int, owner_bits: int = 0
+    ) -> None:
         self.dimensions = dimensions
         self.address_bits = address_bits
         self.beat_log2 = beat_log2
+        self.owner_bits = owner_bits
         #: Rows of which bursts are in flight are in the queue of marks.
         self.marks = 4 << (outstanding - 1).bit_length()
         super().__init__(
             {
                 "shapes": In(stream.Signature(WalkLayout)),
-                "input": In(stream.Signature(Command(address_bits, "shaped"))),
-                "command": Out(stream.Signature(Command(address_bits, "more"))),
+                "input": In(stream.Signature(Command(address_bits, "shaped", owner=owner_bits))),
+                "command": Out(stream.Signature(Command(address_bits, "more", owner=owner_bits))),
                 "segments": Out(stream.Signature(Segment)),
             }
         )
@@ -114,6 +117,8 @@ class ShapeFeed(wiring.Component):
             marks_last.eq(marks.input.valid & marks.input.ready & (~shaped | rows.output.payload.final)),
             source.ready.eq(source.valid & (given | gives_last) & (marked | marks_last)),
         ]
+        if self.owner_bits:
+            m.d.comb += sink.payload.owner.eq(source.payload.owner)
         with m.If(~shaped):
             m.d.comb += [marks.input.payload.whole.eq(1), marks.input.payload.inside.eq(0)]
         m.d.sync += [

@@ -6,7 +6,6 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.width import connect_width
 
@@ -28,8 +27,8 @@ class OffloadPath(UnitsPath):
     def __init__(self, plan: UnitPlan, codec: Callable[[], wiring.Component]) -> None:
         dev, host = plan.dev, plan.host
         ports = {
-            "source": Out(ReadPort(dev.data_bits, dev.address_bits)).array(plan.units),
-            "sink": Out(WritePort(host.data_bits, host.address_bits, host.word_bits)),
+            "source": Out(dev.read_port).array(plan.units),
+            "sink": Out(host.write_port),
         }
         super().__init__(plan, [OffloadUnit(plan, codec()) for _ in range(plan.units)], ports, writes=False)
 

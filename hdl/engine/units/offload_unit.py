@@ -4,7 +4,6 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
-from cdma.hdl.axi.ports import ReadPort
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.width import connect_width
@@ -32,7 +31,7 @@ class OffloadUnit(Unit):
         config, dev = plan.config, plan.dev
         members = {
             "piece": Out(stream.Signature(Beat(config.format.stream_bits, config.codec.units))),
-            "source": Out(ReadPort(dev.data_bits, dev.address_bits)),
+            "source": Out(dev.read_port),
         }
         super().__init__(plan, codec, members, writes=False)
 

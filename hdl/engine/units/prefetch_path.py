@@ -6,7 +6,6 @@ from amaranth.hdl import Array, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.width import connect_width
@@ -31,8 +30,8 @@ class PrefetchPath(UnitsPath):
     def __init__(self, plan: UnitPlan, codec: Callable[[], wiring.Component]) -> None:
         dev, host = plan.dev, plan.host
         ports = {
-            "source": Out(ReadPort(host.data_bits, host.address_bits)),
-            "sink": Out(WritePort(dev.data_bits, dev.address_bits, dev.word_bits)).array(plan.units),
+            "source": Out(host.read_port),
+            "sink": Out(dev.write_port).array(plan.units),
         }
         super().__init__(plan, [PrefetchUnit(plan, codec()) for _ in range(plan.units)], ports, writes=True)
 

@@ -4,7 +4,6 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.ports import WritePort
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.width import connect_width
@@ -33,7 +32,7 @@ class PrefetchUnit(Unit):
         config, dev = plan.config, plan.dev
         members = {
             "piece": In(stream.Signature(Beat(config.format.stream_bits, config.codec.units))),
-            "sink": Out(WritePort(dev.data_bits, dev.address_bits, dev.word_bits)),
+            "sink": Out(dev.write_port),
         }
         super().__init__(plan, codec, members, writes=True)
 

@@ -25,9 +25,11 @@ class Stripe(data.StructLayout):
         Of the descriptor's route.
     ``final``
         The descriptor has no stripe after it.
+    ``owner``
+        Of the descriptor's command.
     """
 
-    def __init__(self, address_bits: int, units: int, stripe_words: int) -> None:
+    def __init__(self, address_bits: int, units: int, stripe_words: int, owner_bits: int = 0) -> None:
         super().__init__(
             {
                 "unit": range(units),
@@ -37,6 +39,7 @@ class Stripe(data.StructLayout):
                 "raw": 1,
                 "zeros": 1,
                 "final": 1,
+                **({"owner": owner_bits} if owner_bits else {}),
             }
         )
 
@@ -83,15 +86,20 @@ class StripeWalk(wiring.Component):
         The stripes. All but ``words`` come from registers and from ``command`` and ``route`` with few gates.
     """
 
-    def __init__(self, address_bits: int, units: int, stripe_bytes: int, word_bits: int) -> None:
+    def __init__(
+        self, address_bits: int, units: int, stripe_bytes: int, word_bits: int, owner_bits: int = 0
+    ) -> None:
         self.units = units
+        self.owner_bits = owner_bits
         self.word_log2 = exact_log2(word_bits // 8)
         self.blocks = Blocks(address_bits, stripe_bytes, 1)
         super().__init__(
             {
-                "command": In(stream.Signature(Command(address_bits))),
+                "command": In(stream.Signature(Command(address_bits, owner=owner_bits))),
                 "route": In(stream.Signature(Route())),
-                "stripes": Out(stream.Signature(Stripe(address_bits, units, stripe_bytes * 8 // word_bits))),
+                "stripes": Out(
+                    stream.Signature(Stripe(address_bits, units, stripe_bytes * 8 // word_bits, owner_bits))
+                ),
             }
         )
 
@@ -161,4 +169,6 @@ class StripeWalk(wiring.Component):
             stripe.zeros.eq(route.zeros),
             stripe.final.eq(final),
         ]
+        if self.owner_bits:
+            m.d.comb += stripe.owner.eq(command.owner)
         return m

@@ -43,7 +43,7 @@ class Unit(wiring.Component):
         self.plan = plan
         self.codec = codec
         config = plan.config
-        stripe = Stripe(plan.dev.address_bits, plan.units, plan.stripe_words)
+        stripe = Stripe(plan.dev.address_bits, plan.units, plan.stripe_words, plan.dev.owner_bits)
         super().__init__(
             {
                 "stripe": In(stream.Signature(stripe, always_ready=True)),
@@ -72,7 +72,8 @@ class Unit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         plan, config, stripe = self.plan, self.plan.config, self.stripe.payload
-        m.submodules.commands = commands = self._queue(Command(plan.dev.address_bits))
+        command = Command(plan.dev.address_bits, owner=plan.dev.owner_bits)
+        m.submodules.commands = commands = self._queue(command)
         m.submodules.routes = routes = self._queue(Route())
         switch = CodecSwitch(self.codec, config.codec, plan.in_flight)
         port = self._stages(m, switch, PieceBuffer(self.piece.payload.shape(), config.piece_beats))
@@ -88,6 +89,8 @@ class Unit(wiring.Component):
             routes.input.payload.zeros.eq(stripe.zeros),
             routes.input.payload.words.eq(stripe.words),
         ]
+        if plan.dev.owner_bits:
+            m.d.comb += commands.input.payload.owner.eq(stripe.owner)
         wiring.connect(m, commands.output, port.command)
         wiring.connect(m, routes.output, switch.routes)
         note_outcome(m, "outcome", port.outcome, outcomes.input)

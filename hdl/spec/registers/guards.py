@@ -18,14 +18,16 @@ FLIPS_BITS = 16
 
 def guarded(config: EngineConfig) -> bool:
     """Whether an engine has any of the guards that the register ``guards`` tells of."""
-    return config.register_protection != PROTECTIONS[0] or config.coded_memories
+    return (
+        config.register_protection != PROTECTIONS[0] or config.coded_memories or config.records.owner_bits > 0
+    )
 
 
 def guard_registers(config: EngineConfig, *, every: bool) -> tuple[Register, ...]:
     """The registers of the guards that the engine has, or with ``every`` of all."""
     found: list[Register] = []
     if guarded(config) or every:
-        found.append(_guards(config))
+        found.append(_guards(config, every=every))
     if config.register_protection != PROTECTIONS[0] or every:
         found.append(_DENIED)
     if config.coded_memories or every:
@@ -43,7 +45,7 @@ def guard_commands(config: EngineConfig, *, every: bool) -> tuple[Field, ...]:
     return tuple(found)
 
 
-def _guards(config: EngineConfig) -> Register:
+def _guards(config: EngineConfig, *, every: bool) -> Register:
     choices, codes = (
         ", ".join(f"{number} {name}" for number, name in enumerate(names))
         for names in (PROTECTIONS, MEMORY_CODES)
@@ -66,6 +68,14 @@ def _guards(config: EngineConfig) -> Register:
             MEMORY_CODES.index(config.memories_protect),
             f"The checks of words in memories: {codes}.",
         ),
+        *(_owners(config) if config.records.owner_bits or every else ()),
+    )
+
+
+def _owners(config: EngineConfig) -> tuple[Field, ...]:
+    return (
+        constant("stream_id_bits", 4, 4, config.stream_id_bits, "Bits of the stream ID of a descriptor."),
+        constant("substream_id_bits", 8, 5, config.substream_id_bits, "Bits of its substream ID."),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cdma.base.lazy import names_of
 
 if TYPE_CHECKING:  # for editors and type checkers
+    from cdma.hdl.spec.owner import Owner
     from cdma.hdl.spec.records import Mode, Status
     from cdma.sim.engine.descriptors import Completion, Descriptor
     from cdma.sim.engine.driver.channel import Channel
@@ -28,6 +29,7 @@ _HOME = {
     "EngineError": ".errors",
     "Geometry": ".geometry",
     "Mode": "cdma.hdl.spec.records",
+    "Owner": "cdma.hdl.spec.owner",
     "Pages": ".pages",
     "RingMemory": ".rings",
     "Status": "cdma.hdl.spec.records",
@@ -44,6 +46,7 @@ __all__ = [
     "EngineError",
     "Geometry",
     "Mode",
+    "Owner",
     "Pages",
     "RingMemory",
     "Status",

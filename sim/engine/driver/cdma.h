@@ -105,6 +105,7 @@ struct cdma_geometry {
     uint32_t memories_protect;    /* Checks of the words in memories: 0 none, 1 parity, 2 secded. */
     uint32_t dimensions;   /* Of a shape in device memory, above its row; 0: transfers have no shape. */
     uint32_t pages;        /* 1: host memory of transfers may be a list of pages. */
+    uint32_t stream_id_bits, substream_id_bits; /* Of the owner of a transfer. */
 };
 
 /* Accesses to registers that were refused: how many, and the first one. */
@@ -154,6 +155,8 @@ struct cdma_transfer {
     const struct cdma_shape *shape;
     /* Where the list of the pages of host memory after the first one is; 0: it is one run of bytes. See cdma_list_pages. */
     uint64_t pages;
+    /* Whose the transfer is: see cdma_owner; 0: nobody's, which is stream 0. */
+    uint32_t owner;
 };
 
 /* A run of bytes in host memory. */
@@ -275,11 +278,20 @@ static inline uint64_t cdma_get(const unsigned char *memory, unsigned bytes) {
 #define CDMA_TAKE(slot, type, field) \
     cdma_get((slot) + offsetof(struct type, field), (unsigned)sizeof(((struct type *)0)->field))
 
+/* The stream ID and, with has_substream, the substream ID by which an SMMU finds the tables of a transfer, as one word. */
+static inline uint32_t cdma_owner(uint32_t stream, int has_substream, uint32_t substream) {
+    return (stream << CDMA_OWNER_VALUE_STREAM_SHIFT & CDMA_OWNER_VALUE_STREAM_MASK) |
+           (has_substream != 0 ? CDMA_OWNER_VALUE_SUBSTREAM_VALID_MASK |
+                                     (substream & CDMA_OWNER_VALUE_SUBSTREAM_MASK)
+                               : 0u);
+}
+
 static inline void cdma_encode(const struct cdma_transfer *transfer, unsigned char *slot) {
     const uint32_t flags = ((uint32_t)transfer->mode << CDMA_DESCRIPTOR_MODE_SHIFT) |
                            ((uint32_t)(transfer->interrupt != 0) << CDMA_DESCRIPTOR_INTERRUPT_SHIFT) |
                            ((uint32_t)(transfer->check_crc != 0) << CDMA_DESCRIPTOR_CHECK_CRC_SHIFT) |
                            ((uint32_t)transfer->step << CDMA_DESCRIPTOR_STEP_SHIFT) |
+                           ((uint32_t)(transfer->owner != 0u) << CDMA_DESCRIPTOR_OWNED_SHIFT) |
                            ((uint32_t)(transfer->shape != NULL) << CDMA_DESCRIPTOR_SHAPED_SHIFT);
     memset(slot, 0, sizeof(struct cdma_descriptor));
     CDMA_PUT(slot, cdma_descriptor, source, transfer->source);
@@ -292,6 +304,7 @@ static inline void cdma_encode(const struct cdma_transfer *transfer, unsigned ch
     CDMA_PUT(slot, cdma_descriptor, crc, transfer->check_crc != 0 ? transfer->crc : 0u);
     CDMA_PUT(slot, cdma_descriptor, pages_low, transfer->pages & 0xffffffffu);
     CDMA_PUT(slot, cdma_descriptor, pages_high, transfer->pages >> 32);
+    CDMA_PUT(slot, cdma_descriptor, owner, transfer->owner);
 }
 
 /* ---- pages ---- */
@@ -475,6 +488,8 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     bits = guarded ? cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_GUARDS) : 0u;
     geometry->register_protection = CDMA_GET(CDMA_ENGINE_GUARDS_REGISTER_PROTECTION, bits);
     geometry->memories_protect = CDMA_GET(CDMA_ENGINE_GUARDS_MEMORIES_PROTECT, bits);
+    geometry->stream_id_bits = CDMA_GET(CDMA_ENGINE_GUARDS_STREAM_ID_BITS, bits);
+    geometry->substream_id_bits = CDMA_GET(CDMA_ENGINE_GUARDS_SUBSTREAM_ID_BITS, bits);
     return CDMA_OK;
 }
 
@@ -702,6 +717,39 @@ static inline int cdma_set_sideband(
     return CDMA_OK;
 }
 
+/* The bits of an owner that the engine has. */
+static inline uint32_t cdma_owner_bits(const struct cdma_geometry *geometry) {
+    const uint32_t stream = (1u << geometry->stream_id_bits) - 1u, substream = (1u << geometry->substream_id_bits) - 1u;
+    return cdma_owner(stream, substream != 0u, substream);
+}
+
+/*
+ * Allows the channel transfers whose owner is allowed in the bits of mask; its
+ * rings and lists of pages are those of ring, from when it is next at rest.
+ */
+static inline int cdma_set_owners(
+    const struct cdma_channel *channel, uint32_t allowed, uint32_t mask, uint32_t ring, int lock) {
+    const struct cdma *engine = channel->engine;
+    const uint32_t has = cdma_owner_bits(&engine->geometry);
+    const uint32_t base =
+        channel->submit == CDMA_PUSH_SUBMIT_OFFLOAD_MASK ? CDMA_OFFLOAD_OWNER_BASE : CDMA_PREFETCH_OWNER_BASE;
+    if (has == 0u || ((allowed | ring) & ~has) != 0u) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    cdma_write(engine, base + CDMA_OWNER_VALUE, allowed);
+    cdma_write(engine, base + CDMA_OWNER_MASK, mask & has);
+    cdma_write(engine, base + CDMA_OWNER_RING, ring);
+    if (lock) {
+        cdma_write(engine, base + CDMA_OWNER_LOCK, CDMA_OWNER_LOCK_LOCKED_MASK);
+    }
+    if (cdma_read(engine, base + CDMA_OWNER_VALUE) != allowed ||
+        cdma_read(engine, base + CDMA_OWNER_MASK) != (mask & has) ||
+        cdma_read(engine, base + CDMA_OWNER_RING) != ring) {
+        return CDMA_REFUSED;
+    }
+    return CDMA_OK;
+}
+
 /* ---- a channel: descriptors and completions ---- */
 
 static inline uint32_t cdma_next(const struct cdma_channel *channel, uint32_t index) {
@@ -721,8 +769,8 @@ static inline void cdma_retire(struct cdma_channel *channel) {
     }
 }
 
-/* Whether a transfer asks for what this engine has been made without: a check of its CRC, a step, a list of pages, a shape of
-   so many dimensions; or its length is not that of its shape. */
+/* Whether a transfer asks for what this engine has been made without: a check of its CRC, a step, a list of pages, an owner
+   with so many bits, a shape of so many dimensions; or its length is not that of its shape. */
 static inline int cdma_lacks_option(const struct cdma_channel *channel, const struct cdma_transfer *transfer) {
     const struct cdma_geometry *geometry = &channel->engine->geometry;
     const struct cdma_shape *shape = transfer->shape;
@@ -731,7 +779,7 @@ static inline int cdma_lacks_option(const struct cdma_channel *channel, const st
         return 1;
     }
     return (transfer->check_crc != 0 && geometry->crc == 0u) || (transfer->step != 0 && geometry->lossy == 0u) ||
-           (transfer->pages != 0u && geometry->pages == 0u);
+           (transfer->pages != 0u && geometry->pages == 0u) || (transfer->owner & ~cdma_owner_bits(geometry)) != 0u;
 }
 
 /* Where the next entry of the ring goes. */
@@ -804,6 +852,9 @@ static inline int cdma_push(struct cdma_channel *channel, const struct cdma_tran
         if (offset != CDMA_PUSH_CRC || engine->geometry.crc != 0u) {
             cdma_write(engine, CDMA_PUSH_BASE + offset, (uint32_t)cdma_get(record + offset, 4u));
         }
+    }
+    if (cdma_owner_bits(&engine->geometry) != 0u) {
+        cdma_write(engine, CDMA_PUSH_BASE + CDMA_PUSH_OWNER, transfer->owner);
     }
     if (transfer->shape != NULL) {
         cdma_extend(transfer->shape, record);

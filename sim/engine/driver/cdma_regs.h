@@ -45,6 +45,7 @@
 #define CDMA_STATUS_LOSSY_RANGE 22u
 #define CDMA_STATUS_SHAPE 23u
 #define CDMA_STATUS_MEMORY 24u
+#define CDMA_STATUS_OWNER 25u
 
 /* 64 bytes of memory, little-endian, 64-byte aligned. */
 struct cdma_descriptor {
@@ -58,7 +59,7 @@ struct cdma_descriptor {
     uint32_t crc; /* CRC-32C that the raw bytes must have, with `check_crc`. Must be 0 where `engine.limits.crc` is 0. */
     uint32_t pages_low; /* Byte address of the list of pages of host memory after the first, a multiple of 4096; 0: host memory is one run of bytes. Must be 0 where `engine.host_port.pages` is 0. */
     uint32_t pages_high; /* The upper half of that address. */
-    uint32_t reserved[1]; /* Must be 0. */
+    uint32_t owner; /* The IDs by which an SMMU finds tables: bits 0 to 19 the substream, 20 to 30 the stream, and bit 31 whether there is a substream, without which its bits are 0. Must be 0 where `engine.guards` has no bits of either. */
 };
 /* 0 raw copy, 1 zvc, 2 fvc. */
 #define CDMA_DESCRIPTOR_MODE_MASK 0x000000ffu
@@ -69,6 +70,9 @@ struct cdma_descriptor {
 /* 1: the CRC of the raw bytes must be `crc`. Must be 0 where `engine.limits.crc` is 0. */
 #define CDMA_DESCRIPTOR_CHECK_CRC_MASK 0x00000200u
 #define CDMA_DESCRIPTOR_CHECK_CRC_SHIFT 9u
+/* 1: `owner` says whose the transfer is. 0: that must be 0. */
+#define CDMA_DESCRIPTOR_OWNED_MASK 0x00004000u
+#define CDMA_DESCRIPTOR_OWNED_SHIFT 14u
 /* 1: the next entry of the ring is the extension that says a shape in device memory. Must be 0 where `engine.dev_port.dimensions` is 0. */
 #define CDMA_DESCRIPTOR_SHAPED_MASK 0x00008000u
 #define CDMA_DESCRIPTOR_SHAPED_SHIFT 15u
@@ -86,6 +90,7 @@ typedef char cdma_descriptor_flags_assert[(offsetof(struct cdma_descriptor, flag
 typedef char cdma_descriptor_crc_assert[(offsetof(struct cdma_descriptor, crc) == 48u) ? 1 : -1];
 typedef char cdma_descriptor_pages_low_assert[(offsetof(struct cdma_descriptor, pages_low) == 52u) ? 1 : -1];
 typedef char cdma_descriptor_pages_high_assert[(offsetof(struct cdma_descriptor, pages_high) == 56u) ? 1 : -1];
+typedef char cdma_descriptor_owner_assert[(offsetof(struct cdma_descriptor, owner) == 60u) ? 1 : -1];
 
 /* 64 bytes of memory, little-endian, 64-byte aligned. */
 struct cdma_completion {
@@ -267,6 +272,10 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_GUARDS_REGISTER_PROTECTION_SHIFT 0u
 #define CDMA_ENGINE_GUARDS_MEMORIES_PROTECT_MASK 0x0000000cu
 #define CDMA_ENGINE_GUARDS_MEMORIES_PROTECT_SHIFT 2u
+#define CDMA_ENGINE_GUARDS_STREAM_ID_BITS_MASK 0x000000f0u
+#define CDMA_ENGINE_GUARDS_STREAM_ID_BITS_SHIFT 4u
+#define CDMA_ENGINE_GUARDS_SUBSTREAM_ID_BITS_MASK 0x00001f00u
+#define CDMA_ENGINE_GUARDS_SUBSTREAM_ID_BITS_SHIFT 8u
 
 /* engine.denied: Accesses without the right, since the last `command.clear_denied` or reset of the hardware; a soft reset leaves them. The first one is kept. */
 #define CDMA_ENGINE_DENIED 0x030u
@@ -427,7 +436,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_TAG_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_TAG_VALUE_SHIFT 0u
 
-/* push.flags: mode, interrupt, check_crc, shaped, step. */
+/* push.flags: mode, interrupt, check_crc, owned, shaped, step. */
 #define CDMA_PUSH_FLAGS 0x02cu
 #define CDMA_PUSH_FLAGS_RESET 0x00000000u
 #define CDMA_PUSH_FLAGS_MODE_MASK 0x000000ffu
@@ -436,6 +445,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_FLAGS_INTERRUPT_SHIFT 8u
 #define CDMA_PUSH_FLAGS_CHECK_CRC_MASK 0x00000200u
 #define CDMA_PUSH_FLAGS_CHECK_CRC_SHIFT 9u
+#define CDMA_PUSH_FLAGS_OWNED_MASK 0x00004000u
+#define CDMA_PUSH_FLAGS_OWNED_SHIFT 14u
 #define CDMA_PUSH_FLAGS_SHAPED_MASK 0x00008000u
 #define CDMA_PUSH_FLAGS_SHAPED_SHIFT 15u
 #define CDMA_PUSH_FLAGS_STEP_MASK 0x00ff0000u
@@ -458,6 +469,12 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_PAGES_HIGH_RESET 0x00000000u
 #define CDMA_PUSH_PAGES_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_PAGES_HIGH_VALUE_SHIFT 0u
+
+/* push.owner: The IDs by which an SMMU finds tables: bits 0 to 19 the substream, 20 to 30 the stream, and bit 31 whether there is a substream, without which its bits are 0. Must be 0 where `engine.guards` has no bits of either. */
+#define CDMA_PUSH_OWNER 0x03cu
+#define CDMA_PUSH_OWNER_RESET 0x00000000u
+#define CDMA_PUSH_OWNER_VALUE_MASK 0xffffffffu
+#define CDMA_PUSH_OWNER_VALUE_SHIFT 0u
 
 /* push.submit: Hands the descriptor over. */
 #define CDMA_PUSH_SUBMIT 0x040u
@@ -627,6 +644,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_ERROR_STATUS_LOSSY_RANGE 22u
 #define CDMA_CHANNEL_ERROR_STATUS_SHAPE 23u
 #define CDMA_CHANNEL_ERROR_STATUS_MEMORY 24u
+#define CDMA_CHANNEL_ERROR_STATUS_OWNER 25u
 #define CDMA_CHANNEL_ERROR_VALID_MASK 0x80000000u
 #define CDMA_CHANNEL_ERROR_VALID_SHIFT 31u
 
@@ -1049,5 +1067,45 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_SHAPE_RUN_RESET 0x00000000u
 #define CDMA_SHAPE_RUN_VALUE_MASK 0xffffffffu
 #define CDMA_SHAPE_RUN_VALUE_SHIFT 0u
+
+/* owner: Whose a channel's transfers may be: after a reset of the hardware that of stream 0, without a substream, alone. The fields lie as in `owner` of a descriptor. */
+#define CDMA_OFFLOAD_OWNER_BASE 0x140u
+#define CDMA_PREFETCH_OWNER_BASE 0x160u
+
+/* owner.value: What the owner of a descriptor must be in the bits of `mask`; any other is refused as `OWNER`. */
+#define CDMA_OWNER_VALUE 0x000u
+#define CDMA_OWNER_VALUE_RESET 0x00000000u
+#define CDMA_OWNER_VALUE_SUBSTREAM_MASK 0x000fffffu
+#define CDMA_OWNER_VALUE_SUBSTREAM_SHIFT 0u
+#define CDMA_OWNER_VALUE_STREAM_MASK 0x7ff00000u
+#define CDMA_OWNER_VALUE_STREAM_SHIFT 20u
+#define CDMA_OWNER_VALUE_SUBSTREAM_VALID_MASK 0x80000000u
+#define CDMA_OWNER_VALUE_SUBSTREAM_VALID_SHIFT 31u
+
+/* owner.mask: The bits that are compared. */
+#define CDMA_OWNER_MASK 0x004u
+#define CDMA_OWNER_MASK_RESET 0xffffffffu
+#define CDMA_OWNER_MASK_SUBSTREAM_MASK 0x000fffffu
+#define CDMA_OWNER_MASK_SUBSTREAM_SHIFT 0u
+#define CDMA_OWNER_MASK_STREAM_MASK 0x7ff00000u
+#define CDMA_OWNER_MASK_STREAM_SHIFT 20u
+#define CDMA_OWNER_MASK_SUBSTREAM_VALID_MASK 0x80000000u
+#define CDMA_OWNER_MASK_SUBSTREAM_VALID_SHIFT 31u
+
+/* owner.ring: Whose the channel's rings and lists of pages are. What is written while `status.busy` is 1 waits until it is 0. */
+#define CDMA_OWNER_RING 0x008u
+#define CDMA_OWNER_RING_RESET 0x00000000u
+#define CDMA_OWNER_RING_SUBSTREAM_MASK 0x000fffffu
+#define CDMA_OWNER_RING_SUBSTREAM_SHIFT 0u
+#define CDMA_OWNER_RING_STREAM_MASK 0x7ff00000u
+#define CDMA_OWNER_RING_STREAM_SHIFT 20u
+#define CDMA_OWNER_RING_SUBSTREAM_VALID_MASK 0x80000000u
+#define CDMA_OWNER_RING_SUBSTREAM_VALID_SHIFT 31u
+
+/* owner.lock: Freezes all of these until the hardware is reset. */
+#define CDMA_OWNER_LOCK 0x00cu
+#define CDMA_OWNER_LOCK_RESET 0x00000000u
+#define CDMA_OWNER_LOCK_LOCKED_MASK 0x00000001u
+#define CDMA_OWNER_LOCK_LOCKED_SHIFT 0u
 
 #endif /* CDMA_REGS_H */

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.engine import LOSSY
+from cdma.hdl.spec.owner import NOBODY, Owner, owner_mask
 from cdma.hdl.spec.records import RECORD_BYTES, Status
 from cdma.hdl.spec.shape import Shape
 from cdma.hdl.spec.sideband import AXCACHE, SIDEBAND_POSITIONS, SIDEBAND_TARGETS
@@ -190,6 +191,48 @@ class Channel:
         word = sum(value << SIDEBAND_POSITIONS[name] for name, value in fields.items())
         self._registers.write(f"{self.name}.{target}_sideband", word)
 
+    def set_owners(
+        self,
+        allowed: Owner = NOBODY,
+        mask: int = 0xFFFF_FFFF,
+        *,
+        ring: Owner = NOBODY,
+        lock: bool = False,
+    ) -> None:
+        """Allows the channel transfers whose owner is ``allowed`` in the bits of ``mask``, which lie as in
+        :attr:`.Owner.word`; its rings and lists of pages are those of ``ring``, from when it is next at rest.
+
+        Raises :class:`DriverError` if something else is allowed afterwards: it was locked.
+        """
+        has = owner_mask(self._owner_fields())
+        words = {"value": allowed.word, "mask": mask & has, "ring": ring.word}
+        self._check_owner(allowed)
+        self._check_owner(ring)
+        for name, word in words.items():
+            self._registers.write(f"{self.name}_owner.{name}", word)
+        if lock:
+            self._registers.set(f"{self.name}_owner.lock", locked=1)
+        actual = {name: self._registers.read(f"{self.name}_owner.{name}") for name in words}
+        if actual != words:
+            raise DriverError(
+                f"the owners of {self.name} were to be {words} and are {actual}: they are locked"
+            )
+
+    def _owner_fields(self) -> dict[str, tuple[int, int]]:
+        fields = self.driver.geometry.records.owner_fields
+        if not fields:
+            raise DriverError("the engine knows no owners (stream_id_bits, substream_id_bits)")
+        return fields
+
+    def _check_owner(self, owner: Owner) -> None:
+        """Refuses an owner with more bits than the engine has."""
+        if owner.word & ~owner_mask(self._owner_fields()):
+            geometry = self.driver.geometry
+            raise DriverError(
+                f"the owner is {owner}; the engine has {geometry.stream_id_bits} bits of a stream and "
+                f"{geometry.substream_id_bits} of a substream"
+            )
+
     # -- descriptors and completions
 
     @property
@@ -218,7 +261,7 @@ class Channel:
         self._registers.write(f"{self.name}.ring_tail", self._rings.tail)
 
     def _check_options(self, *descriptors: Descriptor) -> None:
-        """Refuses descriptors with a CRC, a step, a shape or pages that the engine cannot have."""
+        """Refuses descriptors with a CRC, a step, a shape, pages or an owner that the engine cannot have."""
         if self.driver.geometry.lossy == LOSSY[0] and any(each.step for each in descriptors):
             raise DriverError("a descriptor has a step; this engine has been made without (lossy)")
         if not self.driver.geometry.crc and any(each.check_crc or each.crc for each in descriptors):
@@ -226,6 +269,8 @@ class Channel:
         if not self.driver.geometry.pages and any(each.pages for each in descriptors):
             raise DriverError("a descriptor has a list of pages; this engine has been made without (pages)")
         for descriptor in descriptors:
+            if descriptor.owner is not None:
+                self._check_owner(descriptor.owner)
             if descriptor.shape is not None:
                 self._check_shape(descriptor.shape, descriptor.length)
 

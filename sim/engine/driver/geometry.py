@@ -15,7 +15,9 @@ from .registers import Registers
 __all__ = ["Geometry", "read_geometry"]
 
 #: What engines say that have no guards.
-_NO_GUARDS = {"register_protection": 0, "memories_protect": 0}
+_NO_GUARDS = dict.fromkeys(
+    ("register_protection", "memories_protect", "stream_id_bits", "substream_id_bits"), 0
+)
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,19 @@ class Geometry:
     memories_protect: str
     dimensions: int
     pages: bool
+    stream_id_bits: int
+    substream_id_bits: int
 
     @property
     def records(self) -> RecordOptions:
         """The options that descriptors and completions have fields of."""
         return RecordOptions(
-            crc=self.crc, lossy=self.lossy != LOSSY[0], dimensions=self.dimensions, pages=self.pages
+            crc=self.crc,
+            lossy=self.lossy != LOSSY[0],
+            dimensions=self.dimensions,
+            pages=self.pages,
+            stream_id_bits=self.stream_id_bits,
+            substream_id_bits=self.substream_id_bits,
         )
 
     @property
@@ -111,4 +120,6 @@ def read_geometry(registers: Registers) -> Geometry:
         memories_protect=MEMORY_CODES[guards["memories_protect"]],
         dimensions=dev["dimensions"],
         pages=bool(host["pages"]),
+        stream_id_bits=guards["stream_id_bits"],
+        substream_id_bits=guards["substream_id_bits"],
     )

@@ -44,7 +44,7 @@ def test_completions_survive_memory() -> None:
 @pytest.mark.parametrize(
     ("fields", "status", "address"),
     [
-        ({"reserved": 1, "length": 0}, Status.RESERVED, 0),
+        ({"owner": 1, "length": 0}, Status.RESERVED, 0),
         ({"mode": 3, "length": 0}, Status.RESERVED, 0),
         ({"length": 0, "capacity": 0}, Status.ZERO_LENGTH, 0),
         ({"length": 63, "capacity": 0}, Status.LENGTH, 0),

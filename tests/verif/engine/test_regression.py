@@ -120,14 +120,14 @@ SHAPES = {
     "narrow-three-bits": (CODES_OF_THREE_BITS, ["corrupt", "capacity", "hard_resets", "register_bus"]),
     "units": (UNITS, ["bus_errors", "uneven", "silent_unit", "soft_resets"]),
     "two-units": (
-        dataclasses.replace(TWO_UNITS, memories_protect="secded"),
-        ["bus_errors", "corrupt", "capacity", "uneven", "silent_unit", "soft_resets"],
+        dataclasses.replace(TWO_UNITS, memories_protect="secded", stream_id_bits=11),
+        ["bus_errors", "corrupt", "capacity", "uneven", "silent_unit", "soft_resets", "owners", "registers"],
     ),
     "long-stripes": (LONG_STRIPES, ["silent_unit"]),
     "units-with-fields": (UNITS_WITH_FIELDS, ["corrupt", "padding", "uneven"]),
     "pipelined": (
-        dataclasses.replace(SMALL, pipelined=True, memories_protect="parity"),
-        ["capacity", "corrupt", "hard_resets", "soft_resets"],
+        dataclasses.replace(SMALL, pipelined=True, memories_protect="parity", substream_id_bits=20),
+        ["capacity", "corrupt", "hard_resets", "soft_resets", "owners", "registers"],
     ),
     "pipelined-fields": (
         dataclasses.replace(FIELDS, pipelined=True, crc=True, lossy="fp32"),
@@ -149,8 +149,10 @@ SHAPES = {
             sideband_registers=True,
             register_protection="privileged",
             memories_protect="secded",
+            stream_id_bits=1,
+            substream_id_bits=1,
         ),
-        ["watchdog", "hard_resets", "soft_resets", "sideband", "rights"],
+        ["watchdog", "hard_resets", "soft_resets", "sideband", "rights", "owners", "register_bus"],
     ),
     "slices-of-outputs": (
         dataclasses.replace(SMALL, register_slices="out", registers=False, crc=True, quiescence=True),
@@ -178,8 +180,8 @@ _OTHERS = [
 ]
 SHAPED = {
     "three, and pages": (
-        dataclasses.replace(SMALL, dimensions=3, crc=True, pages=True),
-        ["shape_rings", "limits", "pages", "page_errors", "page_windows"],
+        dataclasses.replace(SMALL, dimensions=3, crc=True, pages=True, stream_id_bits=3, substream_id_bits=5),
+        ["shape_rings", "limits", "pages", "page_errors", "page_windows", "owners"],
     ),
     "three": (dataclasses.replace(SMALL, dimensions=3, crc=True), ["shape_rings", "limits"]),
     "one": (
@@ -217,9 +219,10 @@ def test_regression() -> None:
 
 def test_without_registers() -> None:
     """What is different where descriptors and completions are streams."""
-    design = EngineDesign(dataclasses.replace(SMALL, registers=False))
+    design = EngineDesign(dataclasses.replace(SMALL, registers=False, stream_id_bits=3, substream_id_bits=5))
     tests = [
         "soak",
+        "owners",
         "limits",
         "refusals",
         "windows",

@@ -49,6 +49,7 @@ from cdma.verif.proofs.compressor_parts import Packing, Storing
 from cdma.verif.proofs.counters import Credits, Sum
 from cdma.verif.proofs.crossing import Crossing, Passage
 from cdma.verif.proofs.decoding import Decoding
+from cdma.verif.proofs.owners import REGISTERS, SHAPE, LockedOwners, OwnedWriting
 from cdma.verif.proofs.pace import Pace
 from cdma.verif.proofs.proof import REDUCED, Proof
 from cdma.verif.proofs.quantised import Bounded
@@ -323,6 +324,24 @@ class Unlocked(RegisterFile):
 def test_a_lock_that_does_not_hold(tmp_path):
     registers = RegisterMap("window", "", (window_block("dev", 64, 0, opened=False),), 5)
     refuted(lambda: LockedWindow(Unlocked(registers), "none"), tmp_path, "window_lock.py")
+
+
+def test_owners_that_a_lock_does_not_hold(tmp_path):
+    refuted(lambda: LockedOwners(Unlocked(REGISTERS)), tmp_path, "owners.py")
+
+
+class OfTheCommand(AxiWriter):
+    """An address is of the owner of the command in hand, and not of its own."""
+
+    def _begin(self, m, queues, in_flight):
+        pulses = super()._begin(m, queues, in_flight)
+        m.d.comb += self.port.aw.payload.owner.eq(self.command.payload.owner)
+        return pulses
+
+
+@pytest.mark.thorough
+def test_an_address_of_another_owner(tmp_path):
+    refuted(lambda: OwnedWriting(OfTheCommand(SHAPE)), tmp_path, "owners.py", rules=(RULES,), prepare=REDUCED)
 
 
 def test_a_window_that_is_open_after_a_reset(tmp_path):

@@ -67,6 +67,8 @@ def _statuses(design: Design) -> Iterator[str]:
             continue
         if name == "SHAPE" and not design.config.dimensions:
             continue
+        if name == "OWNER" and not design.config.records.owner_bits:
+            continue
         if name == "MEMORY":
             # No bit flips by itself in a simulation; `cdma faults memories` flips them.
             continue

@@ -3,20 +3,24 @@
 Windows are opened and locked first. Then the hostile software writes registers of its channel and of the windows, rings
 and descriptors, by chance and by craft: at the edges of the windows, of the address space and of the numbers. Whatever it
 does, no burst may leave the windows, the honest channel's transfers must be right, and a soft reset must end within its
-time; the hostile channel must then work again. Both channels share the windows, so that the hostile software is kept from
-the honest one's buffers by its own choice: they lie below all that it uses.
+time; the hostile channel must then work again. In an engine with owners each channel has one or some, which are locked,
+too: no address may say another one. Both channels share the windows, so that the hostile software is kept from the honest
+one's buffers by its own choice: they lie below all that it uses.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
+from cdma.hdl.spec.owner import owner_mask
 from cdma.hdl.spec.records import DESCRIPTOR, RECORD_BYTES, Mode
 from cdma.hdl.spec.registers.push import push_words
 from cdma.sim.engine.descriptors import pack, unpack
+from cdma.sim.engine.owned import OwnerRule
 from cdma.sim.engine.transfer import DIRECTIONS
 from cdma.verif.engine.transfer import AROUND, Transfer, random_words, transfer
 
@@ -57,6 +61,12 @@ class _Attack:
         channels = list(DIRECTIONS)
         self.rng.shuffle(channels)
         self.hostile, self.honest = channels
+        #: Whose the transfers of each channel may be, and whose its rings are.
+        self._owner_bits = owner_mask(self.config.records.owner_fields)
+        self._rules = {name: OwnerRule(self._some_owner(), self._owner_bits) for name in channels}
+        if self.rng.random() < 0.5:
+            self._rules[self.hostile] = replace(self._rules[self.hostile], mask=self._owner_bits & ~0xF)
+        self._rings = {name: self._some_owner() for name in channels}
         ways: dict[str, Callable[[], None]] = {
             "registers": self._some_register,
             "rings": self._some_ring,
@@ -67,8 +77,11 @@ class _Attack:
         self._own = [
             placed
             for placed in machine.registers.placed()
-            if placed.instance in (self.hostile, "dev_window", "host_window")
+            if placed.instance in (self.hostile, "dev_window", "host_window", *self._owner_blocks())
         ]
+
+    def _owner_blocks(self) -> tuple[str, ...]:
+        return tuple(f"{name}_owner" for name in DIRECTIONS) if self._owner_bits else ()
 
     def verdict(self) -> Verdict:
         """Carries it out."""
@@ -91,6 +104,15 @@ class _Attack:
             machine.poke(f"{port}_window.limit_low", page=limit >> 12)
             machine.poke(f"{port}_window.lock", locked=1)
             machine.allow(port, _ARENA, limit + 1 - _ARENA)
+        for name in DIRECTIONS if self._owner_bits else ():
+            words = {
+                "value": self._rules[name].value,
+                "mask": self._rules[name].mask,
+                "ring": self._rings[name],
+            }
+            for register, word in words.items():
+                machine.poke_at(machine.registers[f"{name}_owner.{register}"].address, word)
+            machine.poke(f"{name}_owner.lock", locked=1)
         for ring in ("ring", "completion"):
             machine.poke(f"{self.hostile}.{ring}_base_low", line=_ARENA >> 6)
         self.software = Software(machine, self.honest, "ring")
@@ -113,6 +135,7 @@ class _Attack:
             destination=place,
             tag=index + 1,
         )
+        made.descriptor |= self._owned(self._rules[channel].value)
         read, side = _sides(channel)
         machine.write(read, place, made.source)
         capacity = made.descriptor["capacity"]
@@ -130,6 +153,14 @@ class _Attack:
         got = self.machine.read(side, at - AROUND, capacity + 2 * AROUND)
         if got != made.image():
             raise Silent("the honest data are not right")
+
+    def _some_owner(self) -> int:
+        """Anybody: 0 in an engine without owners."""
+        word = self.rng.getrandbits(32) & self._owner_bits if self._owner_bits else 0
+        return word if word >> 31 else word & ~((1 << 20) - 1)
+
+    def _owned(self, word: int) -> dict[str, int]:
+        return {"owned": 1, "owner": word} if self._owner_bits else {}
 
     # -- The attack.
 
@@ -181,6 +212,15 @@ class _Attack:
                 raise Wrong(
                     f"a burst at {name} reaches {event.address:#x} to {last:#x}, outside of its window"
                 )
+            if event.id and side == "host":
+                of = DIRECTIONS[(event.id - 1) % 2]
+                allowed = event.owner == self._rings[of]
+            else:
+                # Offload reads device memory and writes host memory.
+                of = DIRECTIONS[(event.channel is Channel.AR) == (side == "host")]
+                allowed = self._rules[of].allows(event.owner)
+            if not allowed:
+                raise Wrong(f"a burst at {name}, ID {event.id}, of {of} is of {event.owner:#x}")
 
     def _some_address(self, port: Side) -> int:
         """An address: in the hostile software's part, at an edge of the window, or anywhere above it."""
@@ -254,6 +294,7 @@ class _Attack:
             "mode": rng.choice((0, 1)),
             "tag": rng.getrandbits(32),
         }
+        values |= self._owned(self._rules[self.hostile].value ^ rng.choice((0, 0, 0, rng.getrandbits(4))))
         if self.hostile == "prefetch" and values["mode"]:
             values["compressed_length"] = 64 * rng.randint(1, 16)
         for _ in range(rng.choice((0, 1, 1, 2))):

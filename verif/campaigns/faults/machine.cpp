@@ -1,6 +1,6 @@
 // An engine with registers between two memories, driven through a pipe: the far end of machine.py, which says what each
 // order means. Before this text stand MANAGERS(X), a list of X(port, memory), and RULES, the beginning of the names of what
-// the rules of AXI4 inside the simulation show; and, where bits may be flipped in memories, ARRAYS(X), a list of X(number,
+// the rules of AXI4 inside the simulation show; OWNER(port, way), whose the address of AR or AW is; and, where bits may be flipped in memories, ARRAYS(X), a list of X(number,
 // name).
 //
 // Memories answer in order. Each can answer one response with an error, or stop one of its channels for ever. Every byte
@@ -28,7 +28,7 @@ enum Channel { AR, R, AW, W, B, CHANNELS };
 struct Outputs {
     bool arvalid, rready, awvalid, wvalid, bready;
     unsigned arid, arlen, arsize, awid, awlen, awsize;
-    uint64_t araddr, awaddr;
+    uint64_t araddr, awaddr, arowner, awowner;
     uint8_t wdata[WIDEST], wstrb[WIDEST / 8];
 };
 
@@ -44,6 +44,7 @@ struct Inputs {
         o.arlen = t.m_axi_##P##_arlen, o.arsize = t.m_axi_##P##_arsize;                                     \
         o.awvalid = t.m_axi_##P##_awvalid, o.awid = t.m_axi_##P##_awid, o.awaddr = t.m_axi_##P##_awaddr;   \
         o.awlen = t.m_axi_##P##_awlen, o.awsize = t.m_axi_##P##_awsize;                                     \
+        o.arowner = OWNER(P, ar), o.awowner = OWNER(P, aw);                                                \
         o.wvalid = t.m_axi_##P##_wvalid;                                                                   \
         o.rready = t.m_axi_##P##_rready, o.bready = t.m_axi_##P##_bready;                                  \
         memcpy(o.wdata, &t.m_axi_##P##_wdata, sizeof t.m_axi_##P##_wdata);                                 \
@@ -64,7 +65,7 @@ struct Memory {
 };
 
 struct Event {
-    uint64_t port, channel, id, address, beats;
+    uint64_t port, channel, id, address, beats, owner;
 };
 
 static Memory memories[2];
@@ -113,8 +114,8 @@ struct Port {
         return faulty(channel) && fault_response && counts[channel] == fault_index ? fault_response : 0;
     }
 
-    void note(Channel channel, unsigned id, uint64_t address, unsigned beats) {
-        happened.push_back({number, channel, id, address, beats});
+    void note(Channel channel, unsigned id, uint64_t address, unsigned beats, uint64_t owner = 0) {
+        happened.push_back({number, channel, id, address, beats, owner});
         ++counts[channel];
     }
 
@@ -160,12 +161,12 @@ struct Port {
         }
         if (out.awvalid && in.awready) {
             Burst burst = {out.awid, out.awlen + 1, out.awsize, out.awaddr, now};
-            note(AW, burst.id, burst.address, burst.beats);
+            note(AW, burst.id, burst.address, burst.beats, out.awowner);
             writes.push_back(burst);
         }
         if (out.arvalid && in.arready) {
             Burst burst = {out.arid, out.arlen + 1, out.arsize, out.araddr, now + latency};
-            note(AR, burst.id, burst.address, burst.beats);
+            note(AR, burst.id, burst.address, burst.beats, out.arowner);
             reads.push_back(burst);
         }
     }

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Literal, NamedTuple
 
 from cdma.base.errors import CdmaError, ParameterError
+from cdma.hdl.spec.owner import OWNER_PORTS
 from cdma.hdl.spec.registers.map import register_map
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.rule_book import PREFIX, broken_rules
@@ -53,13 +54,14 @@ class Channel(enum.IntEnum):
 
 
 class Event(NamedTuple):
-    """A transfer on a channel: of AR, AW and B a burst, of R and W a beat."""
+    """A transfer on a channel: of AR, AW and B a burst, of R and W a beat; of AR and AW also whose it is."""
 
     port: int
     channel: Channel
     id: int
     address: int
     beats: int
+    owner: int
 
 
 @dataclass(frozen=True)
@@ -241,10 +243,8 @@ class Machine:
         """The transfers since :meth:`begin`."""
         self._order("events")
         count = self._number()
-        numbers = struct.iter_unpack("<5Q", self._answer(40 * count)) if count else ()
-        return [
-            Event(port, Channel(channel), id, address, beats) for port, channel, id, address, beats in numbers
-        ]
+        numbers = struct.iter_unpack("<6Q", self._answer(48 * count)) if count else ()
+        return [Event(port, Channel(channel), *rest) for port, channel, *rest in numbers]
 
     def state(self) -> State:
         """What has been noticed since the last look."""
@@ -265,5 +265,9 @@ def _main(design: EngineDesign, arrays: Sequence[Array]) -> str:
         )
         text = f"#define ARRAYS(X) {listed}\n{text}"
     runs = "t.qreqn = 1" if design.config.quiescence else ""
-    head = f"#define RUNS {runs}\n#define RULES {design.top}__DOT__{PREFIX}\n"
+    owner = " | ".join(
+        f"(uint64_t)t.m_axi_##P##_##WAY##{OWNER_PORTS[name]} << {lsb}"
+        for name, (lsb, _) in config.records.owner_fields.items()
+    )
+    head = f"#define RUNS {runs}\n#define OWNER(P, WAY) ({owner or 0})\n#define RULES {design.top}__DOT__{PREFIX}\n"
     return f"{head}#define MANAGERS(X) {' '.join(managers)}\n{text}"

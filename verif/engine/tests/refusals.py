@@ -40,12 +40,14 @@ async def refusals(bench: EngineBench, budget: int) -> None:
             await refuse(change(length=word + 1), Status.LENGTH)
         await refuse(change(compressed_length=word), Status.LENGTH)
         await refuse(change(mode=3), Status.RESERVED)
-        await refuse(change(reserved=1 << 31), Status.RESERVED)
+        await refuse(change(owner=1 << 31, owned=0), Status.RESERVED)
         for bit in (11, config.host_address_bits % 64) if config.pages else (12, 63):
             low, high = (1 << bit) % (1 << 32), (1 << bit) >> 32
             await refuse(change(pages_low=low, pages_high=high), Status.RESERVED)
         await refuse(change(reserved_middle=1), Status.RESERVED)
-        await refuse(change(reserved_flags=16), Status.RESERVED)
+        await refuse(change(reserved_flags=8), Status.RESERVED)
+        if not config.records.owner_bits:
+            await refuse(change(owned=1), Status.RESERVED)
         if not config.dimensions:
             await refuse(change(shaped=1), Status.RESERVED)
         if not bench.config.crc:

@@ -55,6 +55,8 @@ def test_geometry_is_read_at_run_time(config: EngineConfig) -> None:
         "memories_protect": config.memories_protect,
         "dimensions": config.dimensions,
         "pages": config.pages,
+        "stream_id_bits": config.stream_id_bits,
+        "substream_id_bits": config.substream_id_bits,
     }
     assert asdict(ModelBench(config).driver.geometry) == expected
     c_driver = ModelBench(config, "c").driver

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -10,7 +11,7 @@ from cdma.hdl.engine.engine import engine_ports
 from cdma.verif.campaigns.faults.campaign import CAMPAIGNS, OWN, Part, parts_of, run_part
 from cdma.verif.campaigns.faults.damage import KINDS
 from cdma.verif.campaigns.faults.verdict import OUTCOMES, Tally
-from cdma.verif.engine.design import EngineDesign
+from cdma.verif.engine.design import SMALL, EngineDesign
 from tests.support.faulty import faulty
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
@@ -132,6 +133,22 @@ def test_counts(broken: str) -> None:
     assert tally.failed
     assert sum(row[outcome] for row in tally.counts.values()), tally.counts
     assert tally.failures
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("fault", "wrong"), [(0, False), (1, True), (2, True)])
+def test_hostile_software_keeps_to_its_owner(fault: int, wrong: bool) -> None:
+    """The engine; one whose masks are 0; one whose rings are of the owner of others."""
+    design = EngineDesign(replace(SMALL, stream_id_bits=3, substream_id_bits=5))
+    changes = {
+        "mask": {"s_axil_wdata": "(s_axil_awaddr & ~32) == 324 ? 0 : s_axil_wdata"},
+        "ring": {"m_axi_host_armmusid": "x_m_axi_host_armmusid ^ (x_m_axi_host_arid == 1)"},
+    }
+    verilog = faulty(design.verilog(), design.top, engine_ports(design.config), changes, _STATE)
+    (part,) = parts_of("hostile", design, seed=3, count=400)
+    tally = run_part(part, verilog, (f"+fault={fault}",))
+    assert any(row["wrong"] for row in tally.counts.values()) == wrong
+    assert tally.failed == wrong
 
 
 def test_with_a_crc_nothing_is_undetectable() -> None:

@@ -1,0 +1,150 @@
+"""Whose the addresses of an engine are, as its descriptors say."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.owner import OWNER_PORTS, owner_mask
+from cdma.hdl.spec.pages import ENTRY_BYTES, PAGE_BYTES
+from cdma.hdl.spec.records import DESCRIPTOR, LENGTH_BITS, RECORD_BYTES
+from cdma.hdl.spec.shape_record import SHAPE_RECORD
+from cdma.sim.engine.descriptors import unpack
+from cdma.sim.engine.owned import EVERYBODY
+from cdma.sim.engine.paged import list_of
+from cdma.sim.engine.transfer import DIRECTIONS, TransferRules
+from cdma.verif.simulator.monitors.pins import level, number
+
+from .memory import SIZE, Memory
+
+__all__ = ["Owners"]
+
+#: Descriptors of a channel that are remembered; more than are in flight.
+_REMEMBERED = 64
+
+
+class _Addresses:
+    """The addresses that one channel of a port offers."""
+
+    def __init__(self, dut: Any, prefix: str, fields: Mapping[str, tuple[int, int]]) -> None:
+        def pin(name: str) -> Any:
+            return getattr(dut, f"{prefix}{name}")
+
+        self.valid = level(pin("valid"))
+        self.address, self.id = number(pin("addr")), number(pin("id"))
+        self._fields = [(lsb, number(pin(OWNER_PORTS[name]))) for name, (lsb, _) in fields.items()]
+
+    def owner(self) -> int:
+        """Whose the address is, as a descriptor says it."""
+        return sum(read() << lsb for lsb, read in self._fields)
+
+
+class Owners:
+    """Objects to an address that is not of the owner of the descriptor that it belongs to, or of the rings.
+
+    ``rules``
+        Whose descriptors each channel may carry out.
+    ``rings``
+        Whose its rings are.
+    ``seen``
+        Counts the addresses of data and of rings that were looked at.
+    """
+
+    def __init__(self, dut: Any, config: EngineConfig) -> None:
+        self.config = config
+        self.fields = config.records.owner_fields
+        self.has = owner_mask(self.fields)
+        self.rules = dict.fromkeys(DIRECTIONS, EVERYBODY)
+        self.rings = dict.fromkeys(DIRECTIONS, 0)
+        self.seen = {"data": 0, "rings": 0}
+        self._transfers = {name: TransferRules(config, name) for name in DIRECTIONS}
+        # Offload reads device memory and writes host memory.
+        self._ways = [
+            (
+                _Addresses(dut, f"m_axi_{port}_{way}", self.fields),
+                DIRECTIONS[(way == "ar") == (kind == "host")],
+                way,
+            )
+            for kind, ports in (("dev", config.dev_ports), ("host", ("host",)))
+            for port in ports
+            for way in ("ar", "aw")
+        ]
+        self._expected: dict[tuple[str, str], deque[tuple[int, int, int]]] = {
+            (name, way): deque(maxlen=_REMEMBERED * (512 if config.pages else 1))
+            for name in DIRECTIONS
+            for way in ("ar", "aw")
+        }
+
+    def some(self, rng: random.Random) -> dict[str, int]:
+        """The fields of a descriptor of anybody."""
+        word = sum(
+            rng.choice((0, (1 << bits) - 1, rng.getrandbits(bits))) << lsb
+            for lsb, bits in self.fields.values()
+        )
+        if not word >> 31:
+            word &= ~((1 << 20) - 1)
+        return {"owned": int(bool(word) or rng.random() < 0.5), "owner": word}
+
+    def expect(self, channel: str, record: bytes, host: Memory) -> None:
+        """Notes a descriptor that is handed over; ``host`` memory has the lists of pages."""
+        descriptor = unpack(DESCRIPTOR, record[:RECORD_BYTES])
+        for field, way in (("source", "ar"), ("destination", "aw")):
+            for first, last in self._spans(channel, descriptor, record[RECORD_BYTES:], field, host):
+                self._expected[channel, way].append((first, last, descriptor["owner"]))
+
+    def _spans(
+        self, channel: str, descriptor: dict[str, int], extension: bytes, field: str, host: Memory
+    ) -> Iterator[tuple[int, int]]:
+        """The bytes of a descriptor's source or destination, rounded to beats."""
+        rules = self._transfers[channel]
+        port = rules.source if field == "source" else rules.sink
+        beat = self.config.data_bits(port) // 8
+        first, count = descriptor[field], rules.bytes_read(descriptor)
+        if field == "destination":
+            count = min(descriptor["capacity"], (1 << LENGTH_BITS) - 1)
+        if extension and port == "dev":
+            shape = rules.shape(unpack(SHAPE_RECORD, extension))
+            if shape is None:
+                return
+            first, count = first + shape.lowest, shape.span
+        pages = list_of(descriptor) if port == "host" else 0
+        if pages:
+            yield first // PAGE_BYTES * PAGE_BYTES, first | PAGE_BYTES - 1
+            entries = -(-(first % PAGE_BYTES + count) // PAGE_BYTES) - 1
+            if pages % PAGE_BYTES or entries > PAGE_BYTES // ENTRY_BYTES:
+                return
+            data = host.read(pages % SIZE, max(0, entries) * ENTRY_BYTES)
+            for at in range(0, len(data), ENTRY_BYTES):
+                page = int.from_bytes(data[at : at + ENTRY_BYTES], "little")
+                yield page, page | PAGE_BYTES - 1
+            return
+        yield first // beat * beat, first + count - 1
+
+    def step(self, cycle: int, in_reset: bool) -> None:
+        """Looks at the addresses that are offered."""
+        if in_reset:
+            return
+        for addresses, channel, way in self._ways:
+            if addresses.valid():
+                self._look(addresses, channel, way)
+
+    def _look(self, addresses: _Addresses, channel: str, way: str) -> None:
+        id, owner = addresses.id(), addresses.owner()
+        if id:
+            of = DIRECTIONS[(id - 1) % 2]
+            assert owner == self.rings[of], (
+                f"{way}: an address of the rings of {of} is of {owner:#x}, not of {self.rings[of]:#x}"
+            )
+            self.seen["rings"] += 1
+            return
+        address = addresses.address()
+        wanted = {
+            expected for first, last, expected in self._expected[channel, way] if first <= address <= last
+        }
+        assert owner in wanted, (
+            f"{channel}, {way}: {address:#x} is of {owner:#x}, not of {', '.join(map(hex, wanted)) or 'any descriptor'}"
+        )
+        self.seen["data"] += 1

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from amaranth.hdl import Module
 
+from cdma.hdl.blocks.coded_memory import WordCheck
+from cdma.hdl.engine.generate import engine_verilog
 from cdma.verif.campaigns.faults.arrays import Array, arrays_of
 from cdma.verif.campaigns.faults.campaign import parts_of, run_part
 from cdma.verif.campaigns.faults.verdict import Tally
@@ -14,10 +17,10 @@ from cdma.verif.engine.design import SMALL, EngineDesign
 _PLAIN = EngineDesign(replace(SMALL, host_data_bits=64, memories_protect="secded"))
 
 
-def _run(design: EngineDesign, every: int = 101) -> Tally:
+def _run(design: EngineDesign, every: int = 101, verilog: str | None = None) -> Tally:
     tally = Tally()
     for part in parts_of("memories", design, seed=3, every=every):
-        tally.merge(run_part(part))
+        tally.merge(run_part(part, verilog))
     return tally
 
 
@@ -58,3 +61,18 @@ def test_other_engines_pass(change: dict[str, object]) -> None:
     tally = _run(replace(_PLAIN, config=replace(_PLAIN.config, **change)), 47)
     assert not tally.failures
     assert all(row["detected"] > 20 for row in tally.counts.values())
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+@pytest.mark.thorough
+def test_an_engine_that_never_tells_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deaf(check: WordCheck, platform: object) -> Module:
+        m = Module()
+        m.d.comb += check.word.eq(check.coded[: check.bits])
+        return m
+
+    monkeypatch.setattr(WordCheck, "elaborate", deaf)
+    tally = _run(_PLAIN, 211, engine_verilog(_PLAIN.config, name=_PLAIN.top))
+    assert tally.failed
+    assert sum(row["silent"] for row in tally.counts.values())

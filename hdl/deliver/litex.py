@@ -25,7 +25,6 @@ from cdma.hdl.engine.engine import engine_ports
 from cdma.hdl.engine.generate import engine_verilog
 from cdma.hdl.spec.clocks import NO_CLOCKS
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.verilog.emit import module_prefix
 
 __all__ = ["CDMA", "add_cdma"]
@@ -54,13 +53,17 @@ class CDMA(LiteXModule):
             raise ParameterError(
                 f"clocks is {config.clocks!r}; it must be {NO_CLOCKS!r}, because a LiteX core is in one clock domain, sys"
             )
+        if config.channels > 1:
+            raise ParameterError(
+                f"channels is {config.channels}; a LiteX core has one interrupt, and needs 1"
+            )
         module_prefix(name, None)
         path = Path(folder).resolve() / f"{name}.v"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(engine_verilog(config, name=name), encoding="utf-8")
         platform.add_source(str(path))
 
-        self.register_bytes = 1 << register_map(config).address_bits
+        self.register_bytes = 1 << config.register_address_bits
         ports = {port.name: port for port in engine_ports(config)}
         self.registers = axi.AXILiteInterface(data_width=32, address_width=32, name="cdma_registers")
         self.managers = {

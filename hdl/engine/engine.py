@@ -35,7 +35,6 @@ from cdma.hdl.spec.clocks import reset_of
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.owner import OWNER_PORTS
 from cdma.hdl.spec.records import RECORD_BYTES
-from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.slices import has_slices
 from cdma.hdl.verilog.clock_gate import CLOCK_GATE
 from cdma.hdl.verilog.ports import SCAN_ENABLE, Port, axis_ports, clocked, handshaken
@@ -43,6 +42,7 @@ from cdma.hdl.verilog.shell import Shell
 
 from .core import EngineCore
 from .managed import CONTROL, LIST_IDS, OFFLOAD_RING_ID, PREFETCH_RING_ID, ManagedEngine, host_id_bits
+from .shared import SharedEngine
 
 __all__ = ["BareEngine", "Engine", "engine_ports", "engine_shell"]
 
@@ -101,7 +101,7 @@ def _lite_ports(name: str, address_bits: int) -> tuple[Port, ...]:
 
 def _control_ports(config: EngineConfig) -> tuple[Port, ...]:
     """What controls an engine with registers: the bus of the registers, and the interrupt."""
-    return (Port("irq", "output"), *_lite_ports("s_axil", register_map(config).address_bits))
+    return (Port("irq", "output", config.channels), *_lite_ports("s_axil", config.register_address_bits))
 
 
 def _quiescence_ports(config: EngineConfig) -> tuple[Port, ...]:
@@ -227,7 +227,7 @@ class _AxiShell(Shell):
         """An output of the engine, or the slice after it."""
         return slice_after(m, f"{name}_slice", source) if self.slices_out else source
 
-    def _connect_memories(self, m: Module, engine: ManagedEngine | EngineCore) -> None:
+    def _connect_memories(self, m: Module, engine: ManagedEngine | SharedEngine | EngineCore) -> None:
         """Connects the ports of device memory and of host memory."""
         reads, writes = each_port(engine.dev_read), each_port(engine.dev_write)
         for name, read, write in zip(self.config.dev_ports, reads, writes, strict=True):
@@ -349,7 +349,7 @@ class _AxiShell(Shell):
             return w
         config = self.config
         # What data and both rings have open at most.
-        most = config.outstanding + 2 * max(config.descriptors, 4)
+        most = config.outstanding + 2 * config.channels * max(config.descriptors, 4)
         m.submodules[f"{name}_order"] = order = AddressFirst(w.payload.shape(), most)
         wiring.connect(m, w, order.input)
         m.d.comb += order.taken.eq(aw.valid & aw.ready)
@@ -363,13 +363,18 @@ class Engine(_AxiShell):
         m = Module()
         coding = self._coding()
         self._reset(m, coding)
-        self._registers = registers = RegisterBlock(self.config)
-        gates = self._gates()
-        engine = ManagedEngine(self.config, self._clock(), gates)
-        built = registers if coding is None else elaborated(registers, coding)
-        m.submodules.registers = built if gates is None else self._gated(m, built, engine, gates)
-        m.submodules.engine = engine if coding is None else elaborated(engine, coding)
-        wiring.connect(m, registers.control, engine.control)
+        registers: RegisterBlock | SharedEngine
+        engine: ManagedEngine | SharedEngine
+        if self.config.channels > 1:
+            m.submodules.engine = registers = engine = SharedEngine(self.config, self._clock())
+        else:
+            self._registers = registers = RegisterBlock(self.config)
+            gates = self._gates()
+            engine = ManagedEngine(self.config, self._clock(), gates)
+            built = registers if coding is None else elaborated(registers, coding)
+            m.submodules.registers = built if gates is None else self._gated(m, built, engine, gates)
+            m.submodules.engine = engine if coding is None else elaborated(engine, coding)
+            wiring.connect(m, registers.control, engine.control)
         self._connect_memories(m, engine)
         if self.config.domains.registers_cross:
             self._cross_registers(m, registers)
@@ -377,7 +382,7 @@ class Engine(_AxiShell):
         if self.slices_out:
             m.d.sync += self.irq.eq(registers.irq)
         else:
-            m.d.comb += self.irq.eq(registers.irq & self.open)
+            m.d.comb += self.irq.eq(registers.irq & self.open.replicate(len(self.irq)))
         takes: dict[str, Value] = dict.fromkeys(_LITE_REQUESTS, self.open)
         if self.config.quiescence:
             inputs = {channel: f"s_axil_{channel}" for channel in _LITE_REQUESTS}

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, DomainRenamer, Elaboratable, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, DomainRenamer, Elaboratable, Module, ResetInserter, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -17,7 +17,9 @@ from cdma.hdl.engine.channel.gated_channel import gated_channel
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl
 from cdma.hdl.engine.control.counters import Counters
 from cdma.hdl.engine.control.interfaces import ControlSignature
+from cdma.hdl.engine.control.soft_reset import soft_reset
 from cdma.hdl.engine.control.windows import StoredWindows
+from cdma.hdl.engine.pairs.client import ring_ids
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
 
@@ -36,11 +38,11 @@ _IDS = ((0,), (OFFLOAD_RING_ID, PREFETCH_RING_ID))
 
 def host_id_bits(config: EngineConfig) -> int:
     """Bits of an ID on the host port."""
+    if config.channels > 1:
+        return max(ring_ids(config.channels - 1)).bit_length()
     return max(LIST_IDS if config.pages else _IDS[-1]).bit_length()
 
 
-#: Cycles of a soft reset where parts are reset one after the other.
-_RESET_CYCLES = 3
 #: Where memories are that both channels depend on.
 _SHARED = "shared"
 
@@ -117,7 +119,6 @@ class ManagedEngine(wiring.Component):
         m = Module()
         config, control = self.config, self.control
         clear = Signal(name="engine_clear")
-        cleared = Signal()
         parts = _Parts(
             timebase=Timebase(),
             offload=Channel(config, compressing=True, clock=self.clock, gates=self.gates),
@@ -157,25 +158,9 @@ class ManagedEngine(wiring.Component):
         if config.clock_gates:
             self._notice_activity(m, parts)
 
-        with m.If(control.soft_reset):
-            m.d.sync += control.resetting.eq(1)
-        with m.Elif(cleared):
-            m.d.sync += control.resetting.eq(0)
         # Nothing begins while ``resetting`` is high, so what has stopped stays so.
         stopped = parts.offload.stopped & parts.prefetch.stopped & parts.rings.stopped
-        if self.clock is None:
-            m.d.comb += cleared.eq(clear)
-            m.d.sync += clear.eq(control.resetting & ~clear & stopped)
-        else:
-            # Parts of parts are reset a cycle after those: all together, and until all are.
-            steps = Signal(_RESET_CYCLES)
-            ready = Signal()
-            m.d.comb += cleared.eq(steps[-1])
-            m.d.sync += [
-                ready.eq(control.resetting & stopped),
-                clear.eq(control.resetting & ~cleared & (clear | ready)),
-                steps.eq(Mux(cleared, 0, Cat(clear, steps))),
-            ]
+        soft_reset(m, control, stopped, clear, self.clock)
         return m
 
     def _controls(self, component: Elaboratable) -> Elaboratable:

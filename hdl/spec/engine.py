@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cdma.base.errors import ParameterError
@@ -20,6 +20,7 @@ from .quantisation import NUMBERS, Quantisation
 from .records import MAX_BYTES, RecordOptions, most_bytes
 from .settings import check_settings, own_settings, setting, split_settings
 from .shape import MAX_DIMENSIONS
+from .shares import MOST_PAIRS, PAIR_SPAN_LOG2
 from .sideband import SIDEBAND_USER_BITS, Sideband
 from .slices import NO_SLICES, check_slices, slices_row, slices_setting
 from .splitting import splittable
@@ -129,6 +130,9 @@ class EngineConfig:
         True for descriptors whose host memory may be a list of pages. See docs/engine.md.
     ``stream_id_bits``, ``substream_id_bits``
         Bits of the IDs by which addresses say whose a transfer is; 0 for none. See docs/engine.md.
+    ``channels``
+        Pairs of an offload and a prefetch channel, each with registers, rings, windows and an interrupt of its own. They
+        share the data path. See docs/engine.md.
     """
 
     format: StreamFormat = Format()
@@ -272,6 +276,12 @@ class EngineConfig:
         why="AXI5 has at most 20",
         metavar="BITS",
     )
+    channels: int = setting(
+        1,
+        "pairs of an offload and a prefetch channel, each with registers, rings, windows and an interrupt of its own",
+        allowed=range(1, MOST_PAIRS + 1),
+        why="the registers of shares have room for so many",
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
@@ -297,6 +307,7 @@ class EngineConfig:
         self._check_units()
         self._check_dimensions()
         self._check_pages()
+        self._check_channels()
 
     def _check_buffers(self) -> None:
         least = (2 * self.burst_beats - 1).bit_length()
@@ -475,6 +486,40 @@ class EngineConfig:
                 "beats"
             )
 
+    def _check_channels(self) -> None:
+        if self.channels == 1:
+            return
+        if not self.registers:
+            raise ParameterError(
+                f"channels is {self.channels} without registers; it must be 1, because what is multiplied is registers and "
+                "rings"
+            )
+        for name, given in (
+            ("pages", self.pages),
+            ("sideband_registers", self.sideband_registers),
+            ("quiescence", self.quiescence),
+            ("memories_protect", self.coded_memories),
+            ("clock_gates", self.clock_gates),
+            ("clocks", self.clocks != NO_CLOCKS),
+            ("stream_id_bits", self.stream_id_bits),
+            ("substream_id_bits", self.substream_id_bits),
+        ):
+            if given:
+                raise ParameterError(
+                    f"channels is {self.channels}, and {name} is {getattr(self, name)}; it must be 1, because such engines "
+                    "with more are not tried yet"
+                )
+
+    def of_pair(self, number: int) -> EngineConfig:
+        """What the registers and rings of a pair are made from. To its software each pair is an engine of its own; the first
+        one has the registers of the shares besides."""
+        return replace(self, channels=1) if number else self
+
+    @property
+    def register_address_bits(self) -> int:
+        """Bits of an address at the register port: each pair has a page."""
+        return PAIR_SPAN_LOG2 + (self.channels - 1).bit_length()
+
     @property
     def codec(self) -> CodecConfig:
         """The codec of a channel: its table, if any, is an input, because a channel chooses it per descriptor."""
@@ -569,6 +614,7 @@ class EngineConfig:
                 if self.records.owner_bits
                 else {}
             ),
+            **({"channels": f"{self.channels} pairs"} if self.channels > 1 else {}),
             "registers": "yes" if self.registers else "no",
             **({"pipelined": "yes"} if self.pipelined else {}),
             **slices_row(self.register_slices),

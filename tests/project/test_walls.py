@@ -52,8 +52,9 @@ hdl/engine/channel: hdl/spec hdl/spec/registers hdl/blocks hdl/codec/parts hdl/l
     hdl/engine/shapes hdl/engine/units
 hdl/engine/control: hdl/spec hdl/spec/registers hdl/blocks hdl/axi hdl/engine/channel
 hdl/engine/rings: hdl/spec hdl/spec/registers hdl/blocks hdl/axi hdl/engine/channel hdl/engine/control
-hdl/engine: hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/axi hdl/engine/channel
-    hdl/engine/control hdl/engine/rings
+hdl/engine/pairs: hdl/spec hdl/blocks hdl/axi hdl/engine/channel hdl/engine/control hdl/engine/rings
+hdl/engine: hdl/spec hdl/blocks hdl/verilog hdl/codec/parts hdl/axi hdl/engine/channel
+    hdl/engine/control hdl/engine/rings hdl/engine/pairs
 # What a user gets: the Verilog of any block by its name, texts of its registers, its package, the core of LiteX.
 hdl/deliver: base hdl/spec hdl/spec/registers hdl/verilog hdl/codec/parts hdl/codec hdl/lossy hdl/engine
 # The public names of cdma.hdl. They are imported by name on first use, and no room imports through them.
@@ -85,8 +86,8 @@ verif/engine/litex: base hdl/spec hdl/deliver verif/simulator
 verif/linux: base hdl/spec sim/codec verif/simulator verif/engine
 # The proofs hold single blocks and the Verilog of whole designs, and simulate nothing.
 verif/proofs: base hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/codec/plain hdl/codec
-    hdl/lossy hdl/axi hdl/engine/channel hdl/engine/control hdl/engine/rings hdl/engine/shapes hdl/engine/pages hdl/engine
-    synth
+    hdl/lossy hdl/axi hdl/engine/channel hdl/engine/control hdl/engine/rings hdl/engine/shapes hdl/engine/pages
+    hdl/engine/pairs hdl/engine synth
 verif: base hdl/spec sim/codec verif/simulator verif/stream verif/engine
 # Campaigns, in one frame: what the regression reaches, random designs, faults put into designs, faults at the ports of
 # an engine, and what they find out about one design.

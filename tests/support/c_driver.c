@@ -16,6 +16,13 @@ EXPORT struct cdma *c_open(const struct cdma_io *io, int *status) {
     return engine;
 }
 
+EXPORT struct cdma *c_open_pair(const struct cdma_io *io, int *status, uint32_t number);
+EXPORT struct cdma *c_open_pair(const struct cdma_io *io, int *status, uint32_t number) {
+    struct cdma *engine = (struct cdma *)malloc(sizeof *engine);
+    *status = engine == NULL ? CDMA_BUSY : cdma_open_pair(engine, io, number);
+    return engine;
+}
+
 EXPORT void c_close(struct cdma *engine);
 EXPORT void c_close(struct cdma *engine) {
     free(engine);
@@ -100,6 +107,21 @@ EXPORT int c_set_owners(struct cdma_channel *channel, uint32_t allowed, uint32_t
 EXPORT uint32_t c_owner(uint32_t stream, int has_substream, uint32_t substream);
 EXPORT uint32_t c_owner(uint32_t stream, int has_substream, uint32_t substream) {
     return cdma_owner(stream, has_substream, substream);
+}
+
+EXPORT int c_set_share(const struct cdma_channel *channel, uint32_t pair, uint32_t weight, uint32_t priority);
+EXPORT int c_set_share(const struct cdma_channel *channel, uint32_t pair, uint32_t weight, uint32_t priority) {
+    return cdma_set_share(channel, pair, weight, priority);
+}
+
+EXPORT int c_set_limit(const struct cdma_channel *channel, uint32_t pair, uint32_t units);
+EXPORT int c_set_limit(const struct cdma_channel *channel, uint32_t pair, uint32_t units) {
+    return cdma_set_limit(channel, pair, units);
+}
+
+EXPORT int c_set_limit_period(const struct cdma_channel *channel, uint32_t cycles);
+EXPORT int c_set_limit_period(const struct cdma_channel *channel, uint32_t cycles) {
+    return cdma_set_limit_period(channel, cycles);
 }
 
 EXPORT int c_set_table(struct cdma_channel *channel, const uint32_t *values, uint32_t count);

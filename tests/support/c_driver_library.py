@@ -124,6 +124,7 @@ class Geometry(ct.Structure):
             "pages",
             "stream_id_bits",
             "substream_id_bits",
+            "pairs",
         ]
     ]
 
@@ -208,7 +209,7 @@ def built(dialect: str = "c99") -> ct.CDLL:
 def load(library: Path) -> ct.CDLL:
     """Loads a library that :func:`build` has made, and sets the types of its functions."""
     loaded = ct.CDLL(str(library))
-    for name in ("c_open", "c_channel"):
+    for name in ("c_open", "c_open_pair", "c_channel"):
         getattr(loaded, name).restype = ct.c_void_p
     loaded.c_geometry.restype = ct.POINTER(Geometry)
     loaded.c_counter.restype = ct.c_uint64
@@ -225,7 +226,8 @@ class CDriver:
         *,
         windows: Mapping[str, tuple[int, int]] = MappingProxyType({}),
         idle: Callable[[], object],
-        wait_irq: Callable[[float], object],
+        wait_irq: Callable[[float], object] | None = None,
+        channel: int = 0,
     ) -> None:
         self.library = library
         self.io = Io(
@@ -233,11 +235,11 @@ class CDriver:
             READ(lambda _, offset: backend.read32(offset)),
             WRITE(lambda _, offset, value: backend.write32(offset, value) and None),
             CALL(lambda _: idle() and None),
-            CALL(lambda _: wait_irq(1.0) and None),
+            CALL(lambda _: wait_irq and wait_irq(1.0) and None),
         )
         status = ct.c_int()
-        self.engine = ct.c_void_p(library.c_open(ct.byref(self.io), ct.byref(status)))
-        assert status.value == OK
+        self.engine = ct.c_void_p(library.c_open_pair(ct.byref(self.io), ct.byref(status), channel))
+        _refuse(status.value)
         self.offload = CChannel(self, 0)
         self.prefetch = CChannel(self, 1)
         for port, (base, limit) in windows.items():
@@ -322,6 +324,15 @@ class CChannel:
         self, allowed: Owner = NOBODY, mask: int = 0xFFFFFFFF, *, ring: Owner = NOBODY, lock: bool = False
     ) -> None:
         _refuse(self.library.c_set_owners(self.channel, allowed.word, mask, ring.word, int(lock)))
+
+    def set_share(self, pair: int, *, weight: int = 1, priority: int = 0) -> None:
+        _refuse(self.library.c_set_share(self.channel, pair, weight, priority))
+
+    def set_limit(self, pair: int, units: int) -> None:
+        _refuse(self.library.c_set_limit(self.channel, pair, units))
+
+    def set_limit_period(self, cycles: int) -> None:
+        _refuse(self.library.c_set_limit_period(self.channel, cycles))
 
     def submit(self, *descriptors: Descriptor) -> None:
         jobs = (Transfer * len(descriptors))(*map(_transfer, descriptors))

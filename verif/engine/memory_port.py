@@ -15,7 +15,7 @@ __all__ = ["CHANNELS", "IDS", "Answer", "Beat", "Burst", "Pauses", "Port", "Serv
 #: The channels of a port.
 CHANNELS = ("ar", "r", "aw", "w", "b")
 #: IDs that transactions have, and lengths of bursts, as in memory.h.
-IDS, _BEATS = 5, 257
+IDS, _BEATS = 17, 257
 
 
 class Pauses(ctypes.Structure):

@@ -72,6 +72,11 @@ def _quiescent_rings(design: Design) -> bool:
     return bool(design.config.quiescence and design.config.registers)
 
 
+def _with_pairs(design: Design) -> bool:
+    """with several pairs of channels"""
+    return bool(design.config.channels > 1)
+
+
 def _protected(design: Design) -> bool:
     """with a right that accesses to registers must have"""
     return bool(design.config.register_protection != PROTECTIONS[0])
@@ -380,6 +385,26 @@ _REGISTERS = (
         _quiescent_rings,
     ),
     TestPoint(
+        "pairs",
+        "random descriptors and tables on all pairs, beside one that aborts, resets itself, errs and takes no completions",
+        "every other pair's completions in order, every byte in its place, an interrupt for each",
+        _with_pairs,
+        weight=4,
+    ),
+    TestPoint(
+        "pair_windows",
+        "descriptors and rings of each pair on both sides of its window's edge, while the other pairs' windows are others",
+        "what is outside of its own is refused, and nothing else",
+        _with_pairs,
+    ),
+    TestPoint(
+        "shares",
+        "pairs that always have descriptors, of different lengths, with weights, with priorities, and with a limit",
+        "what each moves is as its weight within a twentieth; a higher one goes first; the limit holds",
+        _with_pairs,
+        weight=4,
+    ),
+    TestPoint(
         "silent_host",
         "a host that falls silent under a fetch, and under the write of a completion",
         "error register and interrupt, a halt, and nothing lost after it",
@@ -425,6 +450,7 @@ ENGINE_PLAN = TestPlan(
             "rights",
             "quiescence",
             "lone_resets",
+            "pairs",
         )
     ),
     points=(*_CHANNELS, *_REGISTERS),

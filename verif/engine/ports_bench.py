@@ -112,7 +112,9 @@ class PortsBench:
         memory and writes host memory.
         """
         number = DIRECTIONS.index(channel)
-        port, ids = ("host", (1 + number, 3 + number)) if target == "ring" else (target, (0,))
+        # The lists of pages have the IDs that a second pair's rings would have.
+        of_rings = tuple(1 + number + 2 * pair for pair in range(max(2, self.config.channels)))
+        port, ids = ("host", of_rings) if target == "ring" else (target, (0,))
         data_way = "ar" if (channel == "offload") == (port == "dev") else "aw"
         for name, end in self._memory_ends:
             if name == port:

@@ -12,11 +12,12 @@ from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus
 from cdma.hdl.engine.channel.owner import OwnerLayout
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.spec.shares import LEVEL_BITS, LIMIT_BITS, PERIOD_BITS, WEIGHT_BITS
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 
 from .register_ports import ChangeLayout, ReportLayout, StoredSignature
 
-__all__ = ["ChannelSignature", "ControlSignature", "CounterPort", "Window"]
+__all__ = ["ChannelSignature", "ControlSignature", "CounterPort", "SharesSignature", "Window"]
 
 #: The addresses that the engine may touch: ``base`` to ``limit``, both included, in units of 4 KiB. The low 12 bits
 #: count as 0 in the base and as ones in the limit. Nothing is allowed where ``limit`` is below ``base``.
@@ -95,6 +96,27 @@ def _sideband(config: EngineConfig) -> dict[str, Out]:
     return members
 
 
+class SharesSignature(wiring.Signature):
+    """What software says of the shares of a direction, for so many pairs: of each its turns and its ``limit``, which holds
+    for a ``period`` of so many cycles."""
+
+    def __init__(self, pairs: int) -> None:
+        share = data.StructLayout({"weight": WEIGHT_BITS, "level": LEVEL_BITS})
+        super().__init__(
+            {
+                "share": Out(data.ArrayLayout(share, pairs)),
+                "limit": Out(data.ArrayLayout(LIMIT_BITS, pairs)),
+                "period": Out(PERIOD_BITS),
+            }
+        )
+
+
+def _shares(config: EngineConfig) -> dict[str, Out]:
+    """The shares, for an engine with several pairs."""
+    names = ("offload_shares", "prefetch_shares") if config.channels > 1 else ()
+    return {name: Out(SharesSignature(config.channels)) for name in names}
+
+
 class CounterPort(wiring.Signature):
     """Reads a counter of a channel, 32 bits at a time.
 
@@ -128,5 +150,6 @@ class ControlSignature(wiring.Signature):
                 "prefetch": Out(ChannelSignature(config)),
                 "offload_counters": Out(CounterPort()),
                 "prefetch_counters": Out(CounterPort()),
+                **_shares(config),
             }
         )

@@ -130,6 +130,15 @@ class RegisterBlock(wiring.Component):
         for name in CHANNELS:
             port = f"{name}_counters"
             wiring.connect(m, getattr(file, port), wiring.flipped(getattr(control, port)))
+            if self.config.channels > 1:
+                said, shares = (getattr(each, f"{name}_shares") for each in (control, file))
+                m.d.comb += said.period.eq(shares.period.cycles)
+                for number in range(self.config.channels):
+                    m.d.comb += [
+                        said.share[number].weight.eq(shares.share.weight[number]),
+                        said.share[number].level.eq(shares.share.priority[number]),
+                        said.limit[number].eq(shares.limit.units[number]),
+                    ]
 
     def _deny(self, m: Module, file: RegisterFile) -> None:
         """Shows the accesses that are refused."""

@@ -159,6 +159,19 @@ def _capabilities(config: EngineConfig, *, every: bool) -> tuple[Register, ...]:
                 if config.alignment == "byte" or every
                 else ()
             ),
+            *(
+                (
+                    constant(
+                        "more_pairs",
+                        29,
+                        3,
+                        config.channels - 1,
+                        "Further pairs of channels, whose registers are in the pages of 4 KiB after this one's.",
+                    ),
+                )
+                if config.channels > 1 or every
+                else ()
+            ),
         ),
     )
 

@@ -2,14 +2,15 @@
 
 Offsets, field positions and access are the same for every engine, so that one driver serves all of them. What
 differs is what the capability registers read, the number of entries of the table, the registers of the CRC, of the range,
-of the shape, of the sideband, of the guards and of owners, and the number of bits of addresses and indices; a driver
-reads that at run time.
+of the shape, of the sideband, of the guards, of owners and of the shares, and the number of bits of addresses and indices; a
+driver reads that at run time.
 """
 
 from __future__ import annotations
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import ALL_OPTIONS
+from cdma.hdl.spec.shares import MOST_PAIRS, PAIR_SPAN_LOG2
 
 from .channel import channel_block
 from .counters import COUNTERS_BLOCK
@@ -18,11 +19,10 @@ from .engine import engine_block
 from .owner import owner_block
 from .push import push_block
 from .shape import SHAPE_BLOCK
+from .shares import shares_block
 from .window import window_block
 
 __all__ = ["register_map"]
-
-_ADDRESS_BITS = 12
 
 _DOC = (
     "Registers are 32 bits wide and little-endian, at multiples of 4. "
@@ -41,6 +41,7 @@ def register_map(config: EngineConfig, *, every: bool = False) -> RegisterMap:
     """The map of the engine that ``config`` describes; with ``every`` also the registers that only others have, for
     software that serves all engines."""
     options = ALL_OPTIONS if every else config.records
+    pairs = MOST_PAIRS if every else config.channels
     return RegisterMap(
         "cdma",
         _DOC,
@@ -53,6 +54,7 @@ def register_map(config: EngineConfig, *, every: bool = False) -> RegisterMap:
             COUNTERS_BLOCK,
             *((SHAPE_BLOCK,) if options.dimensions else ()),
             *((owner_block(options.owner_fields),) if options.owner_bits else ()),
+            *((shares_block(pairs),) if pairs > 1 else ()),
         ),
-        _ADDRESS_BITS,
+        PAIR_SPAN_LOG2,
     )

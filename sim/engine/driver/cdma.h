@@ -52,6 +52,9 @@
 extern "C" {
 #endif
 
+/* Bytes from the registers of a pair of channels to those of the next one. */
+#define CDMA_PAIR_SPAN 0x1000u
+
 /* What functions return. */
 enum cdma_status {
     CDMA_OK = 0,
@@ -106,6 +109,7 @@ struct cdma_geometry {
     uint32_t dimensions;   /* Of a shape in device memory, above its row; 0: transfers have no shape. */
     uint32_t pages;        /* 1: host memory of transfers may be a list of pages. */
     uint32_t stream_id_bits, substream_id_bits; /* Of the owner of a transfer. */
+    uint32_t pairs; /* Of channels; the registers of each are in a page of their own. */
 };
 
 /* Accesses to registers that were refused: how many, and the first one. */
@@ -204,6 +208,7 @@ struct cdma {
     struct cdma_io io;
     struct cdma_geometry geometry;
     struct cdma_channel offload, prefetch;
+    uint32_t page; /* Where the registers of its pair of channels are. */
 };
 
 /* Field of a register: CDMA_GET(CDMA_CHANNEL_STATUS_BUSY, value). */
@@ -212,11 +217,11 @@ struct cdma {
 /* ---- registers ---- */
 
 static inline uint32_t cdma_read(const struct cdma *engine, uint32_t offset) {
-    return engine->io.read32(engine->io.context, offset);
+    return engine->io.read32(engine->io.context, engine->page + offset);
 }
 
 static inline void cdma_write(const struct cdma *engine, uint32_t offset, uint32_t value) {
-    engine->io.write32(engine->io.context, offset, value);
+    engine->io.write32(engine->io.context, engine->page + offset, value);
 }
 
 /* Low half first: reading it latches the other half of a counter. */
@@ -485,12 +490,63 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->zero = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ZERO, bits);
     geometry->align = 1u << CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2, bits);
     geometry->any_length = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ANY_LENGTH, bits);
+    geometry->pairs = 1u + CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_MORE_PAIRS, bits);
     bits = guarded ? cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_GUARDS) : 0u;
     geometry->register_protection = CDMA_GET(CDMA_ENGINE_GUARDS_REGISTER_PROTECTION, bits);
     geometry->memories_protect = CDMA_GET(CDMA_ENGINE_GUARDS_MEMORIES_PROTECT, bits);
     geometry->stream_id_bits = CDMA_GET(CDMA_ENGINE_GUARDS_STREAM_ID_BITS, bits);
     geometry->substream_id_bits = CDMA_GET(CDMA_ENGINE_GUARDS_SUBSTREAM_ID_BITS, bits);
     return CDMA_OK;
+}
+
+/*
+ * Like cdma_open, for pair number of several pairs of channels, which is an
+ * engine of its own to its software. A process that reaches the registers of its
+ * pair alone opens them with cdma_open.
+ */
+static inline int cdma_open_pair(struct cdma *engine, const struct cdma_io *io, uint32_t number) {
+    const int status = cdma_open(engine, io);
+    if (status == CDMA_OK && number >= engine->geometry.pairs) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    engine->page = number * CDMA_PAIR_SPAN;
+    return status;
+}
+
+/* Writes a register of the shares of channel's direction. They are with the first pair. */
+static inline int cdma_set_shares(const struct cdma_channel *channel, uint32_t offset, uint32_t value) {
+    const int offload = channel->base == CDMA_OFFLOAD_BASE;
+    if (channel->engine->page != 0u || channel->engine->geometry.pairs == 1u) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    cdma_write(channel->engine, (offload ? CDMA_OFFLOAD_SHARES_BASE : CDMA_PREFETCH_SHARES_BASE) + offset, value);
+    return CDMA_OK;
+}
+
+/* Of channel's direction: a pair has turns of weight times 4 KiB, 1 to 255, among those of its priority, 0 to 3. */
+static inline int cdma_set_share(
+    const struct cdma_channel *channel, uint32_t pair, uint32_t weight, uint32_t priority) {
+    if (pair >= channel->engine->geometry.pairs || weight - 1u > 254u || priority > 3u) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    return cdma_set_shares(
+        channel, CDMA_SHARES_SHARE(pair), weight | priority << CDMA_SHARES_SHARE_PRIORITY_SHIFT);
+}
+
+/* Of channel's direction: a pair moves at most so many units of 256 raw bytes in each period; 0: any number. */
+static inline int cdma_set_limit(const struct cdma_channel *channel, uint32_t pair, uint32_t units) {
+    if (pair >= channel->engine->geometry.pairs || units > CDMA_SHARES_LIMIT_UNITS_MASK) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    return cdma_set_shares(channel, CDMA_SHARES_LIMIT(pair), units);
+}
+
+/* The period of all limits of channel's direction, in clock cycles. */
+static inline int cdma_set_limit_period(const struct cdma_channel *channel, uint32_t cycles) {
+    if (cycles - 1u >= CDMA_SHARES_PERIOD_CYCLES_MASK) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    return cdma_set_shares(channel, CDMA_SHARES_PERIOD, cycles);
 }
 
 /* Ends everything legally and forgets all but windows and locks. */

@@ -236,6 +236,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2_SHIFT 24u
 #define CDMA_ENGINE_STREAM_FIELDS_ANY_LENGTH_MASK 0x10000000u
 #define CDMA_ENGINE_STREAM_FIELDS_ANY_LENGTH_SHIFT 28u
+#define CDMA_ENGINE_STREAM_FIELDS_MORE_PAIRS_MASK 0xe0000000u
+#define CDMA_ENGINE_STREAM_FIELDS_MORE_PAIRS_SHIFT 29u
 
 /* engine.command: Acts on the whole engine. */
 #define CDMA_ENGINE_COMMAND 0x020u
@@ -1107,5 +1109,31 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_OWNER_LOCK_RESET 0x00000000u
 #define CDMA_OWNER_LOCK_LOCKED_MASK 0x00000001u
 #define CDMA_OWNER_LOCK_LOCKED_SHIFT 0u
+
+/* shares: How pairs of channels share the data path of a direction: a register for each pair, in the first one's page alone. What a descriptor moves counts in units of 256 raw bytes, at least one, whatever becomes of it. */
+#define CDMA_OFFLOAD_SHARES_BASE 0x600u
+#define CDMA_PREFETCH_SHARES_BASE 0x680u
+
+/* shares.share: Which pair goes next: of those that have a descriptor the one of the highest level, and within a level as the weights say. */
+#define CDMA_SHARES_SHARE(k) (0x000u + 4u * (k))
+#define CDMA_SHARES_SHARE_COUNT 8u
+#define CDMA_SHARES_SHARE_RESET 0x00000001u
+#define CDMA_SHARES_SHARE_WEIGHT_MASK 0x000000ffu
+#define CDMA_SHARES_SHARE_WEIGHT_SHIFT 0u
+#define CDMA_SHARES_SHARE_PRIORITY_MASK 0x00000300u
+#define CDMA_SHARES_SHARE_PRIORITY_SHIFT 8u
+
+/* shares.limit: The most that a pair moves. */
+#define CDMA_SHARES_LIMIT(k) (0x020u + 4u * (k))
+#define CDMA_SHARES_LIMIT_COUNT 8u
+#define CDMA_SHARES_LIMIT_RESET 0x00000000u
+#define CDMA_SHARES_LIMIT_UNITS_MASK 0x0000ffffu
+#define CDMA_SHARES_LIMIT_UNITS_SHIFT 0u
+
+/* shares.period: The period of all limits of this direction. */
+#define CDMA_SHARES_PERIOD 0x040u
+#define CDMA_SHARES_PERIOD_RESET 0x00000400u
+#define CDMA_SHARES_PERIOD_CYCLES_MASK 0x000fffffu
+#define CDMA_SHARES_PERIOD_CYCLES_SHIFT 0u
 
 #endif /* CDMA_REGS_H */

@@ -12,6 +12,7 @@ from cdma.hdl.spec.engine import LOSSY
 from cdma.hdl.spec.owner import NOBODY, Owner, owner_mask
 from cdma.hdl.spec.records import RECORD_BYTES, Status
 from cdma.hdl.spec.shape import Shape
+from cdma.hdl.spec.shares import LEVEL_BITS, LIMIT_BITS, PERIOD_BITS, WEIGHT_BITS
 from cdma.hdl.spec.sideband import AXCACHE, SIDEBAND_POSITIONS, SIDEBAND_TARGETS
 from cdma.sim.engine.descriptors import Completion, Descriptor
 
@@ -232,6 +233,41 @@ class Channel:
                 f"the owner is {owner}; the engine has {geometry.stream_id_bits} bits of a stream and "
                 f"{geometry.substream_id_bits} of a substream"
             )
+
+    def set_share(self, pair: int, *, weight: int = 1, priority: int = 0) -> None:
+        """Gives a pair of channels turns of ``weight`` times 4 KiB in this direction, among the pairs of its priority; those
+        of a higher one go first."""
+        for name, value, least, bits in (
+            ("weight", weight, 1, WEIGHT_BITS),
+            ("priority", priority, 0, LEVEL_BITS),
+        ):
+            if not least <= value < 1 << bits:
+                raise DriverError(f"{name} is {value}; {least} to {(1 << bits) - 1} are allowed")
+        self._set_of_pair("share", pair, weight | priority << WEIGHT_BITS)
+
+    def set_limit(self, pair: int, units: int) -> None:
+        """Lets a pair move no more than so many units of 256 raw bytes in each period, in the mean; 0: any number."""
+        if not 0 <= units < 1 << LIMIT_BITS:
+            raise DriverError(f"units is {units}; 0 to {(1 << LIMIT_BITS) - 1} are allowed")
+        self._set_of_pair("limit", pair, units)
+
+    def set_limit_period(self, cycles: int) -> None:
+        """Sets the period of the limits of all pairs in this direction."""
+        self._check_pair(0)
+        if not 1 <= cycles < 1 << PERIOD_BITS:
+            raise DriverError(f"the period is {cycles} cycles; 1 to {(1 << PERIOD_BITS) - 1} are allowed")
+        self._registers.write(f"{self.name}_shares.period", cycles)
+
+    def _set_of_pair(self, register: str, pair: int, value: int) -> None:
+        self._check_pair(pair)
+        self._registers.write_array(f"{self.name}_shares.{register}", pair, value)
+
+    def _check_pair(self, pair: int) -> None:
+        pairs = self.driver.geometry.pairs
+        if pairs == 1 or self._registers.base:
+            raise DriverError("shares are set with the first of several pairs of channels (channels)")
+        if not 0 <= pair < pairs:
+            raise DriverError(f"pair is {pair}; the engine has {pairs}, counted from 0")
 
     # -- descriptors and completions
 

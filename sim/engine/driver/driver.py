@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from cdma.hdl.spec.protection import MEMORY_CODES, PROTECTIONS
+from cdma.hdl.spec.shares import PAIR_SPAN_LOG2
 
 from .channel import Channel
 from .errors import DriverError
@@ -30,6 +31,9 @@ class Driver:
         the hardware; what is not given stays as it is.
     ``idle``
         Called between two looks at memory or registers while waiting: advances a simulation, or sleeps.
+    ``channel``
+        Which of several pairs of channels: to its software each is an engine of its own. With a ``backend`` that reaches
+        the registers of one pair alone it is 0.
     ``wait_irq``
         Blocks until the interrupt line is high or so many seconds have passed; waiting by interrupt needs it.
     """
@@ -41,11 +45,15 @@ class Driver:
         windows: Mapping[Literal["dev", "host"], tuple[int, int]] = MappingProxyType({}),
         idle: Callable[[], object] = lambda: None,
         wait_irq: Callable[[float], object] | None = None,
+        channel: int = 0,
     ) -> None:
         self.registers = Registers(backend)
         self.idle = idle
         self.wait_irq = wait_irq
         self.geometry = read_geometry(self.registers)
+        if not 0 <= channel < self.geometry.pairs:
+            raise DriverError(f"channel is {channel}; the engine has {self.geometry.pairs}, counted from 0")
+        self.registers = Registers(backend, channel << PAIR_SPAN_LOG2)
         self.offload = Channel(self, "offload")
         self.prefetch = Channel(self, "prefetch")
         for port, (base, limit) in windows.items():

@@ -57,6 +57,7 @@ class Geometry:
     pages: bool
     stream_id_bits: int
     substream_id_bits: int
+    pairs: int
 
     @property
     def records(self) -> RecordOptions:
@@ -122,4 +123,5 @@ def read_geometry(registers: Registers) -> Geometry:
         pages=bool(host["pages"]),
         stream_id_bits=guards["stream_id_bits"],
         substream_id_bits=guards["substream_id_bits"],
+        pairs=1 + fields["more_pairs"],
     )

@@ -24,22 +24,23 @@ class Backend(Protocol):
 
 
 class Registers:
-    """Reads and writes registers and their fields by name."""
+    """Reads and writes registers and their fields by name: those of a pair of channels, whose page is at ``base``."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, base: int = 0) -> None:
         self._backend = backend
+        self.base = base
 
     def read(self, name: str) -> int:
         """Reads a register."""
-        return self._backend.read32(_MAP[name].address)
+        return self._backend.read32(self.base + _MAP[name].address)
 
     def write(self, name: str, value: int) -> None:
         """Writes a register."""
-        self._backend.write32(_MAP[name].address, value)
+        self._backend.write32(self.base + _MAP[name].address, value)
 
     def write_array(self, name: str, index: int, value: int) -> None:
         """Writes one register of an array."""
-        self._backend.write32(_MAP[f"{name}[0]"].address + 4 * index, value)
+        self._backend.write32(self.base + _MAP[f"{name}[0]"].address + 4 * index, value)
 
     def fields(self, name: str) -> dict[str, int]:
         """Reads a register, and returns the values of its fields."""

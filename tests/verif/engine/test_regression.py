@@ -125,6 +125,11 @@ SHAPES = {
     ),
     "long-stripes": (LONG_STRIPES, ["silent_unit"]),
     "units-with-fields": (UNITS_WITH_FIELDS, ["corrupt", "padding", "uneven"]),
+    "pairs": (dataclasses.replace(SMALL, channels=3), ["pairs", "pair_windows", "watchdog", "register_bus"]),
+    "pairs-pipelined": (
+        dataclasses.replace(SMALL, channels=2, pipelined=True, register_slices="in,out", crc=True),
+        ["pairs", "shares", "aborts", "soft_resets", "hard_resets"],
+    ),
     "pipelined": (
         dataclasses.replace(SMALL, pipelined=True, memories_protect="parity", substream_id_bits=20),
         ["capacity", "corrupt", "hard_resets", "soft_resets", "owners", "registers"],
@@ -162,7 +167,7 @@ SHAPES = {
 #: Those of every run: each width of words, ports wider and narrower than the codec, each stage behind a channel, several
 #: units, and what has registers; what has none, and a pipeline at any word, have a test of their own. The others are for
 #: ``make thorough``.
-ALWAYS = {"wide-slices", "half-bytes", "units"}
+ALWAYS = {"wide-slices", "half-bytes", "units", "pairs"}
 
 
 #: Engines that take shapes, and what is run on them: the tests of shapes, and those that have shapes among their transfers.

@@ -57,6 +57,7 @@ def test_geometry_is_read_at_run_time(config: EngineConfig) -> None:
         "pages": config.pages,
         "stream_id_bits": config.stream_id_bits,
         "substream_id_bits": config.substream_id_bits,
+        "pairs": config.channels,
     }
     assert asdict(ModelBench(config).driver.geometry) == expected
     c_driver = ModelBench(config, "c").driver

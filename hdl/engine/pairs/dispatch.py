@@ -1,0 +1,201 @@
+"""Whose descriptor a channel takes next, and whose completion it gives."""
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.blocks.gates import one_of
+from cdma.hdl.engine.channel.descriptor import Request
+from cdma.hdl.engine.channel.interfaces import WindowPort
+from cdma.hdl.engine.control.interfaces import SharesSignature
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import LENGTH_BITS, Mode, Status
+from cdma.hdl.spec.shares import LIMIT_BITS, PERIOD_BITS, TURN_LOG2, UNIT_LOG2
+
+from .account import Account
+from .client import Done, PairClient
+from .flight import Flight
+from .shares import Shares
+
+__all__ = ["Dispatch"]
+
+#: Cycles in which a pair whose descriptor is taken offers its next one, if that is there.
+_OFFERS = 10
+#: Bits of the units that a descriptor costs.
+_COST_BITS = LENGTH_BITS - UNIT_LOG2 + 1
+
+
+class Dispatch(wiring.Component):
+    """Lets descriptors of several pairs start on one channel, each when its pair's turn comes and its limit allows it, and
+    gives each completion to the pair that it belongs to: they come in the order in which descriptors have started.
+
+    A descriptor that needs a pair's table waits, if the table in use is another one's, until nothing is in flight. A pair
+    that drops what it has started has the channel aborted once the oldest descriptor in flight is one of its own. What
+    others have behind that starts again.
+
+    ``pair_0``, …
+        The pairs.
+    ``shares``
+        What software says of their turns and limits.
+    ``requests``, ``checking``, ``done``, ``windows``, ``values``, ``abort``, ``aborting``
+        The channel's.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.config = config
+        self.count = config.channels
+        super().__init__(
+            {
+                **{f"pair_{number}": In(PairClient(config)) for number in range(self.count)},
+                "shares": In(SharesSignature(self.count)),
+                "requests": Out(stream.Signature(Request(config.records))),
+                "checking": In(1),
+                "done": In(stream.Signature(Done(config.records))),
+                "windows": In(WindowPort()),
+                "values": Out(PairClient(config).members["values"].shape),
+                "abort": Out(1),
+                "aborting": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        pairs = [getattr(self, f"pair_{number}") for number in range(self.count)]
+        in_flight = 2 * self.config.descriptors
+        m.submodules.shares = shares = Shares(self.count, _COST_BITS, step_log2=TURN_LOG2)
+        m.submodules.order = order = Fifo(self.count, in_flight)
+        m.submodules.flight = flight = Flight(self.config.records, self.count, in_flight)
+        offers = Cat(pair.requests.valid & pair.may_start for pair in pairs)
+        #: Whose descriptor is at the channel.
+        who = Signal(self.count)
+        #: Descriptors that start again go first.
+        repeats = Signal()
+        aborted = Signal()
+        m.d.sync += aborted.eq(self.aborting)
+        m.d.comb += [
+            repeats.eq(self.aborting | aborted | flight.owed),
+            flight.restart.eq(aborted & ~self.aborting),
+            shares.asks.eq(offers & ~self._limited(m, shares)),
+            Value.cast(shares.weights).eq(Cat(share.weight for share in self.shares.share)),
+            Value.cast(shares.levels).eq(Cat(share.level for share in self.shares.share)),
+        ]
+        fits = self._load_table(m, who, order.empty)
+        taken = Signal()
+        waits = Signal(range(_OFFERS + 1))
+        m.d.comb += taken.eq(self.requests.valid & self.requests.ready)
+        m.d.sync += waits.eq(Mux(taken, _OFFERS, Mux(waits == 0, 0, waits - 1)))
+        with m.FSM() as fsm:
+            with m.State("look"):
+                m.d.comb += shares.look.eq(~repeats & ~flight.full & ~waits.any())
+                with m.If(flight.again & ~self.aborting):
+                    m.next = "again"
+                with m.Elif(shares.look):
+                    m.next = "chosen"
+            with m.State("chosen"):
+                m.next = "look"
+                with m.If(shares.choice.any()):
+                    m.next = "give"
+            with m.State("give"):
+                # What the checker has begun with stays, although its pair lets no more start.
+                offered = (shares.choice & offers).any() & ~repeats
+                m.d.comb += self.requests.valid.eq(
+                    (self.checking & (shares.choice & Cat(pair.requests.valid for pair in pairs)).any())
+                    | (offered & fits)
+                )
+                # One whose descriptor goes away has had its turn.
+                with m.If(taken | ~(self.checking | offered)):
+                    m.d.comb += shares.charge.eq(1)
+                    m.next = "look"
+            with m.State("again"):
+                m.d.comb += self.requests.valid.eq(fits & ~self.aborting)
+                with m.If(taken | self.aborting):
+                    m.next = "look"
+        gives, repeated = fsm.ongoing("give"), fsm.ongoing("again")
+        given = [pair.requests.payload for pair in pairs]
+        m.d.comb += [
+            who.eq(Mux(repeated, flight.old.owner, shares.choice)),
+            self.requests.payload.eq(Mux(repeated, flight.old.request, self._of(shares.choice, given))),
+            flight.new.request.eq(self._of(shares.choice, given)),
+            flight.new.owner.eq(shares.choice),
+            flight.add.eq(taken & gives),
+            flight.taken.eq(taken & repeated),
+            order.input.valid.eq(taken),
+            order.input.payload.eq(who),
+            shares.cost.eq(Mux(taken, self._cost(), 1)),
+            self.windows.base.eq(self._of(who, [pair.windows.base for pair in pairs])),
+            self.windows.limit.eq(self._of(who, [pair.windows.limit for pair in pairs])),
+        ]
+        for number, pair in enumerate(pairs):
+            mine = gives & shares.choice[number]
+            m.d.comb += [
+                pair.requests.ready.eq(mine & taken),
+                pair.started.eq(mine & taken),
+                pair.checking.eq(mine & self.checking),
+                pair.windows.at.eq(self.windows.at),
+            ]
+        self._complete(m, pairs, order, flight)
+        return m
+
+    def _of(self, who: Value, values: list[Value]) -> Value:
+        """The value of one of the pairs."""
+        return one_of(*((who[number], Value.cast(value)) for number, value in enumerate(values)))
+
+    def _cost(self) -> Value:
+        """The units of the descriptor at the channel: whole ones, and at least one."""
+        length = self.requests.payload.descriptor.length[:LENGTH_BITS]
+        whole = length[UNIT_LOG2:]
+        return whole + (length[:UNIT_LOG2].any() | ~whole.any())
+
+    def _load_table(self, m: Module, who: Value, idle: Value) -> Value:
+        """Keeps a pair's table for the channel, and changes it only while that is ``idle``; gives whether the descriptor at
+        the channel can do with it."""
+        if not self.config.codec.table_size:
+            return C(1)
+        owner = Signal(self.count, init=1)
+        fits = Signal()
+        tables = [getattr(self, f"pair_{number}").values for number in range(self.count)]
+        needs = self.requests.payload.descriptor.mode == Mode.FVC
+        m.d.comb += [fits.eq(~needs | (owner == who)), Value.cast(self.values).eq(self._of(owner, tables))]
+        with m.If(~fits & idle & who.any() & ~self.checking):
+            m.d.sync += owner.eq(who)
+        return fits
+
+    def _limited(self, m: Module, shares: Shares) -> Value:
+        """One bit for each pair: what its limit allows in this period is used up."""
+        over = Signal()
+        cycle = Signal(PERIOD_BITS)
+        limited = Signal(self.count)
+        m.d.comb += over.eq(cycle + 1 >= self.shares.period)
+        m.d.sync += cycle.eq(Mux(over, 0, cycle + 1))
+        for number in range(self.count):
+            m.submodules[f"limit_{number}"] = account = Account(LIMIT_BITS, _COST_BITS)
+            units = self.shares.limit[number]
+            limits = units != 0
+            m.d.comb += [
+                account.add.eq(over & limits),
+                account.amount.eq(units),
+                account.charge.eq(shares.charge & shares.choice[number] & limits & account.rich),
+                account.cost.eq(shares.cost),
+                limited[number].eq(limits & ~account.rich),
+            ]
+        return limited
+
+    def _complete(self, m: Module, pairs: list[wiring.PureInterface], order: Fifo, flight: Flight) -> None:
+        """Gives each completion to its pair, but for those of descriptors that start again."""
+        owner = order.output
+        drops = (owner.payload & Cat(pair.drops for pair in pairs)).any()
+        passes = Signal()
+        m.d.comb += [
+            self.abort.eq(owner.valid & drops & ~self.aborting),
+            passes.eq(owner.valid & flight.known & self.done.valid),
+            self.done.ready.eq(passes),
+            owner.ready.eq(passes),
+            flight.done.eq(passes),
+            flight.delivered.eq((self.done.payload.completion.status != Status.ABORTED) | drops),
+        ]
+        for number, pair in enumerate(pairs):
+            m.d.comb += [
+                pair.done.valid.eq(passes & flight.delivered & owner.payload[number]),
+                pair.done.payload.eq(self.done.payload),
+            ]

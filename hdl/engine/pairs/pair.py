@@ -1,0 +1,180 @@
+"""All that is a pair's own: registers, rings, windows, counters and completions that its software has not taken."""
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.axi.lite import AxiLiteSignature
+from cdma.hdl.axi.ports import ReadPort, WritePort
+from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.blocks.reset_tree import reset_with
+from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents
+from cdma.hdl.engine.control.counters import Counters
+from cdma.hdl.engine.control.interfaces import SharesSignature
+from cdma.hdl.engine.control.registers import RegisterBlock
+from cdma.hdl.engine.control.soft_reset import soft_reset
+from cdma.hdl.engine.control.windows import StoredWindows
+from cdma.hdl.engine.rings.rings import Rings
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import Status
+from cdma.hdl.spec.shares import PAIR_SPAN_LOG2
+
+from .client import Done, PairClient
+
+__all__ = ["Pair"]
+
+
+class Pair(wiring.Component):
+    """What software has of an engine, without the data path. A descriptor starts only if there is room for its completion,
+    so that no pair waits for the software of another one. A soft reset ends what has started as an abort does, and forgets
+    the completions.
+
+    ``bus``, ``irq``
+        The registers, and the interrupt.
+    ``shares``, ``watchdog_cycles``
+        Of the first pair: what its registers say of all.
+    ``watchdog_tick``, ``stuck``
+        That of the timebase; and the watchdog of the data path has fired, and a port has not answered since.
+    ``fetch``, ``complete``
+        The AXI4 ports of the rings, with the number of a channel for ID.
+    ``offload``, ``prefetch``
+        The data path, with what it counts of each: in all pairs but the first it is told of none.
+    """
+
+    def __init__(self, config: EngineConfig, clock: Signal | None = None) -> None:
+        self.config = config
+        self.clock = clock
+        host = (config.host_data_bits, config.host_address_bits)
+        shared = (
+            {
+                **{f"{name}_shares": Out(SharesSignature(config.channels)) for name in CHANNELS},
+                "watchdog_cycles": Out(32),
+            }
+            if config.channels > 1
+            else {}
+        )
+        super().__init__(
+            {
+                "bus": In(AxiLiteSignature(PAIR_SPAN_LOG2)),
+                "irq": Out(1),
+                **shared,
+                "watchdog_tick": In(1),
+                "stuck": In(2),
+                "fetch": Out(ReadPort(*host, id_bits=1)),
+                "complete": Out(WritePort(*host, config.format.moved_bits, id_bits=1)),
+                **{name: Out(PairClient(config)) for name in CHANNELS},
+                **{f"{name}_events": In(ChannelEvents(config.units)) for name in CHANNELS},
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        clear = Signal(name="pair_clear")
+        m.submodules.registers = registers = RegisterBlock(config)
+        control = registers.control
+        rings = Rings(config)
+        counters = Counters(config.units, pipelined=config.pipelined, options=config.records)
+        windows = StoredWindows(config)
+        m.submodules.windows = windows
+        m.submodules.rings = reset_with(m, "rings", rings, clear, self.clock)
+        m.submodules.counters = reset_with(m, "counters", counters, clear, self.clock)
+        wiring.connect(m, wiring.flipped(self.bus), registers.bus)
+        wiring.connect(m, rings.fetch, wiring.flipped(self.fetch))
+        wiring.connect(m, rings.complete, wiring.flipped(self.complete))
+        wiring.connect(m, rings.stored, control.stored)
+        wiring.connect(m, rings.report, control.report)
+        changes: Value = control.changes
+        if config.pipelined:
+            changes = Signal.like(control.changes, name="late_changes")
+            m.d.sync += changes.eq(control.changes)
+        m.d.comb += [
+            self.irq.eq(registers.irq),
+            rings.watchdog_tick.eq(self.watchdog_tick),
+            rings.stop.eq(control.resetting),
+            rings.changes.eq(changes),
+            windows.changes.eq(changes),
+            counters.clear.eq(control.clear_counters),
+        ]
+        if config.channels > 1:
+            m.d.comb += self.watchdog_cycles.eq(control.watchdog_cycles)
+            for name in CHANNELS:
+                shares = f"{name}_shares"
+                wiring.connect(m, getattr(control, shares), wiring.flipped(getattr(self, shares)))
+        rests = [
+            self._direction(m, index, name, control, rings, windows, counters, clear)
+            for index, name in enumerate(CHANNELS)
+        ]
+        soft_reset(m, control, rings.stopped & Cat(rests).all(), clear, self.clock)
+        return m
+
+    def _direction(
+        self,
+        m: Module,
+        index: int,
+        name: str,
+        control: wiring.PureInterface,
+        rings: Rings,
+        windows: StoredWindows,
+        counters: Counters,
+        clear: Signal,
+    ) -> Value:
+        """Connects one direction; gives whether nothing of it is in the data path."""
+        half, client, counting, port = (getattr(each, name) for each in (control, rings, counters, self))
+        # As many as are in flight, and as many whose completions are on their way: so a pair alone never waits for room.
+        room = 2 * self.config.descriptors
+        queue = Fifo(Done(self.config.records), room)
+        m.submodules[f"{name}_done"] = reset_with(m, f"{name}_done", queue, clear, self.clock)
+        wiring.connect(m, half, getattr(rings, f"{name}_control"))
+        wiring.connect(m, getattr(control, f"{name}_counters"), counting.read)
+        wiring.connect(m, wiring.flipped(port.windows), getattr(windows, name))
+        wiring.connect(m, client.requests, wiring.flipped(port.requests))
+        wiring.connect(m, counting.output, client.completion)
+        # Descriptors in the data path, and those whose completions the rings have not taken.
+        inside, owed = (Signal(range(room + 1), name=f"{name}_{what}") for what in ("inside", "owed"))
+        leaves = queue.output.valid & queue.output.ready
+        m.d.sync += [
+            inside.eq(inside + port.started - port.done.valid),
+            owed.eq(owed + port.started - leaves),
+        ]
+        halted, drops = (Signal(name=f"{name}_{what}") for what in ("halted", "drops"))
+        status = port.done.payload.completion.status
+        failed = port.done.valid & (status != Status.OK)
+        # A watchdog ends all that the pair has in flight, as an abort does.
+        ends = half.abort | control.soft_reset | (port.done.valid & (status == Status.WATCHDOG))
+        with m.If(ends):
+            m.d.sync += drops.eq(1)
+        with m.Elif((owed == 0) & ~port.checking):
+            m.d.sync += drops.eq(0)
+        with m.If(client.halt | ends | drops | (failed & half.halt_on_error)):
+            m.d.sync += halted.eq(1)
+        with m.Elif(half.resume):
+            m.d.sync += halted.eq(0)
+        with m.If(clear):
+            m.d.sync += [drops.eq(0), halted.eq(0), owed.eq(0)]
+        done, events = queue.output.payload, getattr(self, f"{name}_events")
+        m.d.comb += [
+            port.may_start.eq(half.enable & ~halted & ~drops & ~control.resetting & (owed != room)),
+            port.drops.eq(drops),
+            port.values.eq(half.values),
+            queue.input.valid.eq(port.done.valid),
+            queue.input.payload.eq(port.done.payload),
+            counting.input.valid.eq(queue.output.valid),
+            counting.input.payload.eq(done.completion),
+            queue.output.ready.eq(counting.input.ready),
+            counting.words.eq(done.words),
+            counting.coded.eq(done.coded),
+            counting.events.eq(events),
+            counting.events.in_flight.eq(inside != 0),
+            counting.extra_error.eq(client.extra_error),
+            counting.hold.eq(half.hold_counters),
+            half.counters_held.eq(counting.held),
+            client.interrupt.eq(done.interrupt),
+            client.checking.eq(port.checking),
+            client.aborting.eq(drops),
+            half.status.busy.eq((owed != 0) | port.checking | rings.busy[index]),
+            half.status.halted.eq(halted),
+            half.status.aborting.eq(drops | client.settling),
+            half.status.stuck.eq(self.stuck[index] | rings.stuck[index]),
+        ]
+        return (inside == 0) & ~port.checking

@@ -1,0 +1,117 @@
+"""The engine with several pairs of channels: each has registers and rings of its own, and all share the data path."""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
+from cdma.hdl.axi.lite import AxiLiteSignature
+from cdma.hdl.axi.ports import connect_ports
+from cdma.hdl.axi.watchdog import Timebase
+from cdma.hdl.engine.channel.channel import Channel
+from cdma.hdl.engine.channel.interfaces import CHANNELS
+from cdma.hdl.engine.pairs.bus_split import BusSplit
+from cdma.hdl.engine.pairs.client import ring_ids
+from cdma.hdl.engine.pairs.dispatch import Dispatch
+from cdma.hdl.engine.pairs.pair import Pair
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.shares import PAIR_SPAN_LOG2
+
+from .core import memory_members
+from .managed import host_id_bits
+
+__all__ = ["SharedEngine"]
+
+
+class SharedEngine(wiring.Component):
+    """Registers, rings and data path. Nothing that one pair does ends another one's descriptors: what an abort or a watchdog
+    takes with it starts again.
+
+    ``bus``
+        The registers: a page for each pair.
+    ``irq``
+        One bit for each pair.
+    ``dev_read``, ``dev_write``, ``host_read``, ``host_write``
+        As those of :class:`.ManagedEngine`; the rings of pair k have the IDs 2k + 1 and 2k + 2.
+    """
+
+    def __init__(self, config: EngineConfig, clock: Signal | None = None) -> None:
+        self.config = config
+        self.clock = clock
+        super().__init__(
+            {
+                "bus": In(AxiLiteSignature(config.register_address_bits)),
+                "irq": Out(config.channels),
+                **memory_members(config, host_id_bits(config)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        m.submodules.timebase = timebase = Timebase()
+        m.submodules.split = split = BusSplit(config.channels, PAIR_SPAN_LOG2, config.register_address_bits)
+        wiring.connect(m, wiring.flipped(self.bus), split.bus)
+        pairs = [Pair(config.of_pair(number), self.clock) for number in range(config.channels)]
+        for number, pair in enumerate(pairs):
+            m.submodules[f"pair_{number}"] = pair
+            wiring.connect(m, getattr(split, f"page_{number}"), pair.bus)
+            m.d.comb += [pair.watchdog_tick.eq(timebase.tick), self.irq[number].eq(pair.irq)]
+        m.d.comb += timebase.watchdog_cycles.eq(pairs[0].watchdog_cycles)
+        channels = [Channel(config, compressing=name == CHANNELS[0], clock=self.clock) for name in CHANNELS]
+        for name, channel in zip(CHANNELS, channels, strict=True):
+            m.submodules[name] = channel
+            self._connect_channel(m, name, channel, pairs, timebase)
+        stuck = Cat(channel.status.stuck for channel in channels)
+        m.d.comb += [pair.stuck.eq(stuck) for pair in pairs]
+        self._connect_ports(m, *channels, pairs)
+        return m
+
+    def _connect_channel(
+        self, m: Module, name: str, channel: Channel, pairs: list[Pair], timebase: Timebase
+    ) -> None:
+        """Connects a channel with the pairs. It runs always, and goes on by itself after a watchdog."""
+        m.submodules[f"{name}_dispatch"] = dispatch = Dispatch(self.config)
+        for number, pair in enumerate(pairs):
+            wiring.connect(m, getattr(pair, name), getattr(dispatch, f"pair_{number}"))
+        wiring.connect(m, getattr(pairs[0], f"{name}_shares"), dispatch.shares)
+        wiring.connect(m, dispatch.requests, channel.requests)
+        wiring.connect(m, channel.windows, dispatch.windows)
+        done, completion = dispatch.done, channel.completion
+        m.d.comb += [
+            getattr(pairs[0], f"{name}_events").eq(channel.events),
+            dispatch.checking.eq(channel.checking),
+            done.valid.eq(completion.valid),
+            completion.ready.eq(done.ready),
+            done.payload.completion.eq(completion.payload),
+            done.payload.interrupt.eq(channel.completion_interrupt),
+            done.payload.words.eq(channel.completion_words),
+            done.payload.coded.eq(channel.completion_coded),
+            channel.enable.eq(1),
+            channel.resume.eq(channel.status.halted & ~channel.status.aborting),
+            channel.abort.eq(dispatch.abort),
+            dispatch.aborting.eq(channel.status.aborting),
+            channel.values.eq(dispatch.values),
+            channel.now.eq(timebase.now),
+            channel.watchdog_tick.eq(timebase.tick),
+        ]
+
+    def _connect_ports(self, m: Module, offload: Channel, prefetch: Channel, pairs: list[Pair]) -> None:
+        """Gives the device port to the channels, and the host port to the channels and the rings."""
+        config = self.config
+        host = (config.host_data_bits, config.host_address_bits)
+        id_bits = host_id_bits(config)
+        ids = ((0,), *(ring_ids(number) for number in range(len(pairs))))
+        m.submodules.host_reads = reads = ReadArbiter(ids, *host, id_bits)
+        m.submodules.host_writes = writes = WriteArbiter(
+            ids, *host, config.format.moved_bits, id_bits, pipelined=config.pipelined
+        )
+        connect_ports(m, offload.source, self.dev_read)
+        connect_ports(m, prefetch.sink, self.dev_write)
+        wiring.connect(m, prefetch.source, reads.client_0)
+        wiring.connect(m, offload.sink, writes.client_0)
+        for number, pair in enumerate(pairs, 1):
+            wiring.connect(m, pair.fetch, getattr(reads, f"client_{number}"))
+            wiring.connect(m, pair.complete, getattr(writes, f"client_{number}"))
+        wiring.connect(m, reads.port, wiring.flipped(self.host_read))
+        wiring.connect(m, writes.port, wiring.flipped(self.host_write))

@@ -1,0 +1,227 @@
+"""Several pairs of channels: none disturbs another one, and all share the data path as they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import cocotb
+from cocotbext.axi import AxiResp
+
+from cdma.hdl.spec.records import COMPLETION, Mode, Status
+from cdma.hdl.spec.shares import PAIR_SPAN_LOG2, TURN_LOG2, UNIT_LOG2
+from cdma.sim.engine.descriptors import unpack
+from cdma.verif.engine.bench import CHANNELS
+from cdma.verif.engine.context import engine_test
+from cdma.verif.engine.pair import Pair, pairs_of
+from cdma.verif.engine.ring import RingBench
+from cdma.verif.engine.steps import changed, some_table
+
+__all__: list[str] = []
+
+_TURN = 1 << UNIT_LOG2 + TURN_LOG2
+#: What the hostile one does.
+_KINDS = ("leave", "abort", "long", "refused", "disable")
+#: Words of a transfer that an abort certainly cuts short.
+_LONG = 20_000
+
+
+async def _all(bench: RingBench, jobs: list[Awaitable[None]]) -> None:
+    """Runs jobs side by side."""
+    for task in [cocotb.start_soon(bench.blame(job)) for job in jobs]:
+        await task
+
+
+async def _honest(pair: Pair, channel: str, goes_on: Callable[[], bool]) -> None:
+    """Transfers of random data, which must all be right."""
+    ring = pair.rings[channel]
+    await pair.set_table(channel, some_table(pair))
+    await ring.enable()
+    await pair.poke(f"{channel}.irq_enable", completion=1)
+    while goes_on():
+        made = [pair.any_transfer(channel, pair.rng.randint(1, 300)) for _ in range(4)]
+        for each in made:
+            each.descriptor["interrupt"] = 1
+        await pair.run(channel, made)
+
+
+async def _hostile(pair: Pair, channel: str, rounds: int) -> None:
+    """Transfers that are aborted or refused, whose ring is disabled, or whose completions nobody takes."""
+    ring, rng = pair.rings[channel], pair.rng
+    for round_ in range(rounds):
+        kind = _KINDS[(round_ + 2 * pair.number + CHANNELS.index(channel)) % len(_KINDS)]
+        await ring.enable(halt_on_error=rng.randint(0, 1))
+        words = {"long": _LONG, "leave": 16}.get(kind, rng.randint(1, 300))
+        made = [pair.transfer(channel, words, mode=Mode.RAW) for _ in range(2 if kind == "long" else 6)]
+        if kind == "refused":
+            changed(made[1], length=0)
+        await ring.submit([each.record() for each in made])
+        await pair.after(rng.randint(1, 600))
+        for _ in range(4 if kind == "leave" else 0):
+            # In the end there is no room for the completions of more.
+            await pair.after(600)
+            await ring.submit([each.record() for each in made])
+        if kind in ("abort", "long"):
+            await ring.abort()
+            await pair.settle(channel)
+            statuses = [unpack(COMPLETION, await ring.next())["status"] for _ in range(ring.arrived())]
+            assert set(statuses) <= {Status.OK, Status.ABORTED}, statuses
+            pair.checks += len(statuses)
+        await _rest(pair, channel)
+
+
+async def _rest(pair: Pair, channel: str) -> None:
+    """Disables a channel, whatever it has in flight."""
+    for _ in range(2000):
+        await pair.poke(f"{channel}.control")
+        await pair.poke(f"{channel}.command", pop_completion=1, abort_now=1)
+        if not await pair.rings[channel].flag("busy"):
+            break
+    else:
+        raise AssertionError(f"{channel} of pair {pair.number} does not come to rest")
+    await pair.settle(channel)
+    await pair.poke(f"{channel}.command", resume=1)
+    await pair.rings[channel].clear_error()
+
+
+@engine_test
+async def pairs(bench: RingBench, budget: int) -> None:
+    """One pair after the other is hostile; in the end it resets itself."""
+    pairs = await pairs_of(bench)
+    for hostile in pairs:
+        bench.pauses()
+        for memory in bench.memory.values():
+            memory.delay = bench.rng.choice((0, 40))
+        honest = [pair for pair in pairs if pair is not hostile]
+        attacked = [False]
+
+        async def attack(hostile: Pair = hostile, attacked: list[bool] = attacked) -> None:
+            rounds = max(2, budget // 100)
+            await _all(bench, [_hostile(hostile, channel, rounds) for channel in CHANNELS])
+            for channel in CHANNELS:
+                await hostile.rings[channel].enable()
+                made = [hostile.transfer(channel, 300, mode=Mode.RAW) for _ in range(6)]
+                await hostile.rings[channel].submit([each.record() for each in made])
+            await bench.after(bench.rng.randint(1, 300))
+            await hostile.poke("engine.command", soft_reset=1)
+            while await hostile.peek("engine.status", "resetting"):
+                pass
+            attacked[0] = True
+
+        def goes_on(attacked: list[bool] = attacked) -> bool:
+            return not attacked[0]
+
+        jobs = [_honest(pair, channel, goes_on) for pair in honest for channel in CHANNELS]
+        await _all(bench, [attack(), *jobs])
+        for pair in honest:
+            assert pair.interrupts, f"pair {pair.number} has no interrupt"
+            for channel in CHANNELS:
+                assert not await pair.rings[channel].flag("halted"), f"pair {pair.number} was halted"
+                await pair.rings[channel].disable()
+        for channel in CHANNELS:
+            await hostile.rings[channel].enable()
+            await hostile.set_table(channel, some_table(hostile))
+            await hostile.run(channel, [hostile.any_transfer(channel, 50)])
+            await hostile.rings[channel].disable()
+    for pair in pairs:
+        pair.account()
+
+
+@engine_test
+async def pair_windows(bench: RingBench, budget: int) -> None:
+    pairs = await pairs_of(bench)
+    missing = len(pairs) << PAIR_SPAN_LOG2
+    if missing < 1 << bench.config.register_address_bits:
+        for response in (await bench.bus.read(missing), await bench.bus.write(missing, bytes(4))):
+            assert response.resp == AxiResp.SLVERR, "there is a page more than pairs"
+    for pair in pairs:
+        for channel in CHANNELS:
+            # What it may reach are the pages of this transfer and its rings; all others reach everything.
+            made = pair.transfer(channel, 40, mode=Mode.RAW)
+            read, write = pair.rules[channel].source, pair.rules[channel].sink
+            for port, field, count in (
+                (read, "source", len(made.source)),
+                (write, "destination", made.descriptor["capacity"]),
+            ):
+                first = made.descriptor[field]
+                low, high = first & -4096, first + count - 1 | 4095
+                if port == "host":
+                    low = 0
+                await pair.set_window(port, low, high)
+            beyond = pair.transfer(channel, 40, mode=Mode.RAW)
+            if pair.refusal(channel, beyond) is None:
+                beyond.descriptor["destination"] += 1 << 20
+            refusal = pair.refusal(channel, beyond)
+            assert refusal is not None
+            beyond.expected = refusal
+            for each in pairs:
+                await each.rings[channel].enable()
+            await pair.rings[channel].submit([beyond.record(), made.record()])
+            others = [each for each in pairs if each is not pair]
+            await _all(bench, [each.run(channel, [each.transfer(channel, 40)]) for each in others])
+            pair.checks += beyond.check(await pair.rings[channel].next())
+            assert beyond.completion["status"] == Status.WINDOW, beyond.completion
+            pair.check(channel, made, await pair.rings[channel].next())
+            await pair.rings[channel].clear_error()
+            await pair.open_windows()
+            for each in pairs:
+                await each.rings[channel].disable()
+    for pair in pairs:
+        pair.account()
+
+
+async def _moved(pairs: list[Pair], channel: str, lengths: list[int], cycles: int) -> list[int]:
+    """The raw bytes that each pair moves in so many cycles, with descriptors of these lengths always in its ring."""
+    moved = [0] * len(pairs)
+    word = pairs[0].config.format.word_bits // 8
+    end = pairs[0].cycles + cycles
+
+    async def job(pair: Pair) -> None:
+        ring, length = pair.rings[channel], lengths[pair.number]
+        made = pair.transfer(channel, length // word, mode=Mode.RAW)
+        await ring.enable()
+        await ring.submit([made.record()] * ring.size)
+        while pair.cycles < end:
+            await ring.next()
+            if pair.cycles < end:
+                moved[pair.number] += length
+                await ring.submit([made.record()])
+        while ring.done < ring.submitted:
+            await ring.next()
+        await ring.disable()
+
+    await _all(pairs[0].bench, [job(pair) for pair in pairs])
+    return moved
+
+
+@engine_test
+async def shares(bench: RingBench, budget: int) -> None:
+    bench.pauses(0)
+    pairs = await pairs_of(bench)
+    lengths = [(512, 1536, 1024)[pair.number % 3] for pair in pairs]
+    cycles = 40 * budget
+    for channel in CHANNELS:
+        weights = [1 + 2 * (pair.number % 2) for pair in pairs]
+        for pair in pairs:
+            await pairs[0].poke(f"{channel}_shares.share[{pair.number}]", weight=weights[pair.number])
+        moved = await _moved(pairs, channel, lengths, cycles)
+        bench.notes[f"moved by {channel}"] = moved
+        for weight, count in zip(weights, moved, strict=True):
+            share = sum(moved) * weight / sum(weights)
+            # At the end a pair may be amid its turn.
+            assert abs(count - share) <= share / 20 + weight * _TURN, f"{channel}: {moved} with {weights}"
+        # The last pair goes first, and the limit of the one before holds.
+        await pairs[0].poke(f"{channel}_shares.share[{len(pairs) - 1}]", weight=1, priority=2)
+        moved = await _moved(pairs, channel, lengths, cycles // 2)
+        # The others began with some before it had any.
+        begun = pairs[0].config.descriptors * sum(lengths[:-1])
+        assert sum(moved[:-1]) <= begun + sum(moved) / 20, f"{channel}: {moved}, and the last one goes first"
+        await pairs[0].poke(f"{channel}_shares.period", cycles=1000)
+        await pairs[0].poke(f"{channel}_shares.limit[{len(pairs) - 1}]", units=6)
+        moved = await _moved(pairs, channel, lengths, cycles // 4)
+        most = cycles // 4 / 1000 * (6 << UNIT_LOG2)
+        assert abs(moved[-1] - most) <= 2 * lengths[-1] + (6 << UNIT_LOG2), (
+            f"{channel}: {moved[-1]} of {most}"
+        )
+        assert sum(moved[:-1]) > moved[-1], f"{channel}: {moved}, and what the last one leaves is not used"
+        bench.checks += 4
+        bench.transfers += sum(pair.rings[channel].done for pair in pairs)

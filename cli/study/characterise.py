@@ -15,11 +15,16 @@ if TYPE_CHECKING:
     from cdma.sim.study.system.density_table import DensityTable
     from cdma.sim.study.training.figures import Training
     from cdma.sim.study.training.observations import Finding
+    from cdma.sim.study.training.task import Task
 
 __all__ = ["register"]
 
 #: Options that say how to train.
-_SCHEDULE = ("epochs", "seed", "learning_rate")
+_SCHEDULE = ("epochs", "batch", "probe", "points", "seed", "learning_rate")
+#: Those that say what with; ``--images`` is digits without them.
+_TASK = ("images", "kinds", "of_each", "device")
+#: What images there are, and the pixels of a side of fractals.
+_SIDES = {"digits": 0, "fractals": 32, "fractals224": 224}
 
 
 def register(subparsers: Any) -> None:
@@ -41,9 +46,26 @@ def register(subparsers: Any) -> None:
     )
     parser.add_argument("--networks", nargs="+", metavar="NAME", help="train only these")
     parser.add_argument("--epochs", type=int, metavar="N", help="passes over the images (default 24)")
+    parser.add_argument("--batch", type=int, metavar="N", help="images of a step (default 64)")
+    parser.add_argument(
+        "--probe", type=int, metavar="N", help="images whose activations are shown (default 32)"
+    )
+    parser.add_argument("--points", type=int, metavar="N", help="how often they are shown (default 21)")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the training (default 1)")
     parser.add_argument(
         "--learning-rate", type=float, metavar="R", help="step size of AdamW at the beginning (default 0.002)"
+    )
+    parser.add_argument(
+        "--images",
+        choices=_SIDES,
+        metavar="NAME",
+        help="what is learnt: digits (the default), fractals of 32 pixels a side, which are drawn now, or fractals224, for "
+        "the networks in their own size (these need torchvision, and a card)",
+    )
+    parser.add_argument("--kinds", type=int, metavar="N", help="kinds of fractals (default 100)")
+    parser.add_argument("--of-each", type=int, metavar="N", help="fractals of each kind (default 100)")
+    parser.add_argument(
+        "--device", metavar="NAME", help="where it is drawn and learnt, such as cuda (default cpu)"
     )
     parser.add_argument("--figures", type=Path, metavar="DIR", help="draw the figures into DIR, as SVG")
     group = parser.add_mutually_exclusive_group()
@@ -65,7 +87,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     if arguments.train is not None and arguments.records is not None:
         raise ParameterError("--records and --train are given; records are either read or made")
-    for option in ("networks", *_SCHEDULE):
+    for option in ("networks", *_SCHEDULE, *_TASK):
         if getattr(arguments, option) is not None and arguments.train is None:
             raise ParameterError(f"--{option.replace('_', '-')} is given without --train, which it is for")
     for directory in (arguments.train, arguments.figures):
@@ -90,13 +112,46 @@ def _train(arguments: argparse.Namespace) -> None:
     from cdma.output import part_progress
     from cdma.sim.study.training.record import record
     from cdma.sim.study.training.schedule import Schedule
-    from cdma.sim.study.training.train import NETWORKS
 
-    given = {name: getattr(arguments, name) for name in _SCHEDULE}
-    schedule = Schedule(**{name: value for name, value in given.items() if value is not None})
+    task = _task(arguments)
+    given = _given(arguments, _SCHEDULE) | ({} if task is None else {"images": task.training})
+    schedule = Schedule(**given)
     with part_progress() as progress:
-        records = record(schedule, arguments.networks or NETWORKS, progress)
+        records = record(schedule, arguments.networks, progress, task)
     _write(arguments.train, records)
+
+
+def _given(arguments: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
+
+
+def _task(arguments: argparse.Namespace) -> Task | None:
+    """What is learnt, or None for the digits."""
+    from cdma.sim.study.training.versions import torch_version
+
+    side = _SIDES[arguments.images or "digits"]
+    given = _given(arguments, _TASK[1:])
+    if not side:
+        if given:
+            raise ParameterError(
+                f"--{next(iter(given)).replace('_', '-')} is given without fractals, which it is for"
+            )
+        return None
+    # Says what is missing, before anything imports it.
+    torch_version()
+    import torch
+
+    from cdma.sim.study.training.fractals import Fractals
+    from cdma.sim.study.training.task import fractals_task
+
+    device = given.pop("device", "cpu")
+    if device.partition(":")[0] not in ("cpu", "cuda") or (device != "cpu" and not torch.cuda.is_available()):
+        raise ParameterError(
+            f"device is {device!r}; it must be cpu, or cuda where there is a card that PyTorch can use"
+        )
+    drawn = {"categories": given.get("kinds", 100), "images": given.get("of_each", 100)}
+    seed = 1 if arguments.seed is None else arguments.seed
+    return fractals_task(Fractals(**drawn, side=side, seed=seed, device=device))
 
 
 def _write(directory: Path, files: Mapping[str, bytes]) -> None:

@@ -29,8 +29,8 @@ def register(subparsers: Any) -> None:
         help="the ratio within a bound on the error, beside SZ's and JPEG-ACT's ways",
         description="Show bytes per compressed byte of the activations of ReLU networks that come with cdma, within bounds "
         "relative to the peak of each: integers and codes of this hardware, SZ's way (Lorenzo's prediction and a Huffman "
-        "code, within the same bound) and one after JPEG-ACT (cosines of blocks, runs of zeros and a Huffman code, with the same "
-        "mean square of the errors). The last two are rebuilt here for their ratio alone.",
+        "code, within the same bound) and one after JPEG-ACT (cosines of blocks, runs of zeros and a Huffman code, with the "
+        "same mean square of the errors). The last two are rebuilt here for their ratio alone.",
     )
     parser.add_argument(
         "--relative",

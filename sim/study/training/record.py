@@ -12,8 +12,8 @@ The package has three files in ``data/`` that :func:`record`, the command ``cdma
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,16 @@ from cdma.sim.codec.words import words_of
 from cdma.sim.study.compare import codecs
 from cdma.sim.study.compare.comparison import Row, compare
 from cdma.sim.study.recorded import record_text
+from cdma.sim.torch.extras import require
 
 from .archive import archive
 from .ratios import ratio_table, short
 from .schedule import Schedule
-from .train import NETWORKS, Snapshot, train
+from .train import Snapshot, train
 from .versions import versions
+
+if TYPE_CHECKING:
+    from .task import Task
 
 __all__ = ["RECORDS", "record"]
 
@@ -50,17 +54,25 @@ _SAMPLES = {
 
 def record(
     schedule: Schedule,
-    networks: Sequence[str] = NETWORKS,
+    networks: Sequence[str] | None = None,
     progress: Callable[[str, float], None] = lambda what, part: None,
+    task: Task | None = None,
 ) -> dict[str, bytes]:
     """Trains the networks and returns the contents of :data:`RECORDS` by name.
 
-    ``progress`` is called with what is done now and with the part of all work that is done, 0 to 1.
+    ``progress`` is called with what is done now and with the part of all work that is done, 0 to 1. ``task`` is what they
+    learn, the digits by default, and without ``networks`` all of its networks are trained.
     """
-    if unknown := [name for name in networks if name not in NETWORKS]:
-        raise ParameterError(f"network is {unknown[0]!r}; it must be one of {', '.join(NETWORKS)}")
+    require("torch", "torch")
+    from .task import digits_task
+
+    task = task or digits_task()
+    networks = tuple(task.networks) if networks is None else networks
+    if unknown := [name for name in networks if name not in task.networks]:
+        raise ParameterError(f"network is {unknown[0]!r}; it must be one of {', '.join(task.networks)}")
     if not networks:
         raise ParameterError("no network is given; there must be at least one to train")
+    schedule = replace(schedule, images=task.training)
     names = codecs.available()
     made_with = versions()
     recorded: dict[str, Any] = {}
@@ -68,7 +80,7 @@ def record(
     samples: dict[str, NDArray[np.float32]] = {}
     for done, network in enumerate(networks):
         series = _Series()
-        for snapshot in train(network, schedule):
+        for snapshot in train(network, schedule, task=task):
             progress(f"training {network}", (done + 0.8 * snapshot.step / schedule.steps) / len(networks))
             series.add(snapshot, snapshot.step / schedule.steps)
         recorded[network] = series.as_dict()
@@ -76,15 +88,15 @@ def record(
             rows += compare(tensor, network=network, layer=layer, kind=_kind(snapshot, layer), names=names)
             part = 0.8 + 0.2 * index / len(snapshot.activations)
             progress(f"comparing codecs on {network}", (done + part) / len(networks))
-        for layer, images in _SAMPLES[network].items():
+        for layer, images in _SAMPLES.get(network, {}).items():
             samples[f"{network}.{layer}"] = snapshot.activations[layer][:images]
     provenance = {
         "source": "cdma characterise --train",
-        "data": "scikit-learn's digits, 1500 training images of 32 x 32",
+        "data": task.about,
         "schedule": asdict(schedule),
         "versions": made_with,
     }
-    default = {"default": "vgg"} if "vgg" in recorded else {}
+    default = next(({"default": name} for name in ("vgg", "vgg16") if name in recorded), {})
     return dict(
         zip(
             RECORDS,

@@ -11,10 +11,13 @@ __all__ = ["reproducible"]
 
 
 class reproducible:
-    """Makes torch compute deterministically, in one thread, from given random numbers, within a ``with`` block."""
+    """Makes torch compute deterministically, in one thread, from given random numbers, within a ``with`` block.
 
-    def __init__(self, start: int | torch.Tensor) -> None:
-        self._start = start
+    Unless it is ``strict``, kernels of a card for which there is no deterministic one stay what they are.
+    """
+
+    def __init__(self, start: int | torch.Tensor, strict: bool = True) -> None:
+        self._start, self._strict = start, strict
 
     def __enter__(self) -> None:
         import torch
@@ -29,7 +32,7 @@ class reproducible:
         else:
             torch.set_rng_state(self._start)
         torch.set_num_threads(1)
-        torch.use_deterministic_algorithms(True)
+        torch.use_deterministic_algorithms(True, warn_only=not self._strict)
 
     def __exit__(self, *_: object) -> None:
         import torch

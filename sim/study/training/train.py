@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -17,19 +18,23 @@ from numpy.typing import NDArray
 from cdma.base.errors import ParameterError
 from cdma.sim.torch.extras import require
 
-from .digits import CLASSES, TRAINING_IMAGES, digits
 from .reproducible import reproducible
 from .schedule import Schedule
 
 if TYPE_CHECKING:
     import torch
 
+    from .task import Task
+
 __all__ = ["NETWORKS", "Keeping", "Snapshot", "train"]
 
 #: Gives for a network and its optimiser a context in which forward passes run.
 Keeping: TypeAlias = "Callable[[torch.nn.Module, torch.optim.Optimizer], AbstractContextManager[Any]]"
 
-#: The networks that :func:`train` knows.
+#: Images at once whose classes are guessed.
+_AT_ONCE = 512
+
+#: The small networks.
 NETWORKS = ("alexnet", "vgg", "squeezenet", "resnet")
 
 
@@ -53,26 +58,30 @@ def train(
     network: str,
     schedule: Schedule | None = None,
     keeping: Keeping = lambda model, optimiser: nullcontext(),
+    task: Task | None = None,
 ) -> Iterator[Snapshot]:
     """Trains ``network`` and yields its activations after each of ``schedule.shown_after()`` steps.
 
     The training images are shifted by up to 4 pixels and get noise, afresh in each step. Activations are
     those of the network in training mode, as offloading would find them, on images neither shifted nor noisy. ``keeping``
-    gives for the network and its optimiser a context in which the forward pass of each step runs.
+    gives for the network and its optimiser a context in which the forward pass of each step runs. ``task`` is what it
+    learns, the digits by default; the network is where its images are. On a card a training is not the same twice.
     """
-    if network not in NETWORKS:
-        raise ParameterError(f"network is {network!r}; it must be one of {', '.join(NETWORKS)}")
     torch = _torch()
-    from .networks import BUILDERS
+    from .task import digits_task
 
-    schedule = schedule or Schedule()
-    images, classes = (torch.from_numpy(array) for array in digits())
-    with reproducible(schedule.seed):
-        model = BUILDERS[network](CLASSES)
+    task = task or digits_task()
+    if network not in task.networks:
+        raise ParameterError(f"network is {network!r}; it must be one of {', '.join(task.networks)}")
+    schedule = replace(schedule or Schedule(), images=task.training)
+    device, probe = task.images.device, slice(schedule.probe)
+    alike = partial(reproducible, strict=device.type == "cpu")
+    with alike(schedule.seed):
+        model = task.networks[network]().to(device)
         _initialise(model)
         state = torch.get_rng_state()
-        snapshot = _snapshot(model, images[: schedule.probe], 0, [])
-    generator = torch.Generator().manual_seed(schedule.seed)
+        snapshot = _snapshot(model, task.inputs(probe), 0, [])
+    generator = torch.Generator(device).manual_seed(schedule.seed)
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay
     )
@@ -80,19 +89,19 @@ def train(
     falls = [round(part * schedule.steps) for part in schedule.drops]
     shown = set(schedule.shown_after())
     losses: list[float] = []
-    order = torch.zeros(0, dtype=torch.int64)
+    order = torch.zeros(0, dtype=torch.int64, device=device)
     yield snapshot
     for step in range(1, schedule.steps + 1):
         # The caller runs between two snapshots. Its random numbers and its threads must not matter here.
-        with reproducible(state):
+        with alike(state):
             for group in optimiser.param_groups:
                 group["lr"] = schedule.learning_rate * 0.1 ** sum(step > fall for fall in falls)
             if len(order) < schedule.batch:
-                order = torch.randperm(TRAINING_IMAGES, generator=generator)
+                order = torch.randperm(task.training, generator=generator, device=device)
             batch, order = order[: schedule.batch], order[schedule.batch :]
-            inputs = _augmented(images[batch], generator)
+            inputs = _augmented(task.inputs(batch), generator)
             with context:
-                loss = torch.nn.functional.cross_entropy(model(inputs), classes[batch])
+                loss = torch.nn.functional.cross_entropy(model(inputs), task.classes[batch])
             optimiser.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 2.0)
@@ -100,8 +109,8 @@ def train(
             losses.append(float(loss.detach()))
             state = torch.get_rng_state()
             if step in shown:
-                accuracy = _accuracy(model, images, classes) if step == schedule.steps else None
-                snapshot = _snapshot(model, images[: schedule.probe], step, losses, accuracy)
+                accuracy = _accuracy(model, task) if step == schedule.steps else None
+                snapshot = _snapshot(model, task.inputs(probe), step, losses, accuracy)
         if step in shown:
             yield snapshot
             losses.clear()
@@ -126,19 +135,22 @@ def _augmented(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor
     """Shifts all images alike by up to 4 pixels each way, and adds noise."""
     import torch
 
-    down, right = torch.randint(-4, 5, (2,), generator=generator).tolist()
-    noise = torch.randn(images.shape, generator=generator)
+    down, right = torch.randint(-4, 5, (2,), generator=generator, device=images.device).tolist()
+    noise = torch.randn(images.shape, generator=generator, device=images.device)
     return torch.roll(images, (down, right), (2, 3)) + 0.1 * noise
 
 
-def _accuracy(model: torch.nn.Module, images: torch.Tensor, classes: torch.Tensor) -> float:
+def _accuracy(model: torch.nn.Module, task: Task) -> float:
     import torch
 
     model.eval()
+    right = 0
     with torch.no_grad():
-        guessed = model(images[TRAINING_IMAGES:]).argmax(1)
+        for begin in range(task.training, len(task.images), _AT_ONCE):
+            which = slice(begin, begin + _AT_ONCE)
+            right += int((model(task.inputs(which)).argmax(1) == task.classes[which]).sum())
     model.train()
-    return float((guessed == classes[TRAINING_IMAGES:]).float().mean())
+    return right / (len(task.images) - task.training)
 
 
 def _snapshot(
@@ -151,30 +163,16 @@ def _snapshot(
     """Runs the images through the network in training mode, and leaves the network as it was."""
     import torch
 
-    activations: dict[str, NDArray[np.float32]] = {}
-    kinds: dict[str, str] = {}
-    handles = []
+    from .watching import Watching
 
-    def watch(name: str, kind: str) -> Any:
-        def keep(module: Any, inputs: Any, output: torch.Tensor) -> None:
-            activations[name] = output.numpy(force=True).copy()
-            kinds[name] = kind
-
-        return keep
-
-    for name, module in model.named_modules():
-        kind = {torch.nn.ReLU: "relu", torch.nn.MaxPool2d: "pool"}.get(type(module))
-        if kind is not None:
-            handles.append(module.register_forward_hook(watch(name, kind)))
     # Batch normalisation learns in a forward pass as well, so its averages are restored.
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    try:
-        model.train()
-        with torch.no_grad():
+    model.train()
+    with torch.no_grad():
+        with Watching(model) as seen:
             model(images)
-            for name, buffer in model.named_buffers():
-                buffer.copy_(buffers[name])
-    finally:
-        for handle in handles:
-            handle.remove()
-    return Snapshot(step, float(np.mean(losses)) if losses else float("nan"), activations, kinds, accuracy)
+        for name, buffer in model.named_buffers():
+            buffer.copy_(buffers[name])
+    return Snapshot(
+        step, float(np.mean(losses)) if losses else float("nan"), seen.activations, seen.kinds, accuracy
+    )

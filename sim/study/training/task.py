@@ -13,6 +13,7 @@ from .digits import CLASSES, TRAINING_IMAGES, digits
 from .fractals import Fractals
 from .full_size import FULL_SIZE, FULL_SIZE_SHAPE
 from .networks import BUILDERS
+from .train import NETWORKS
 
 __all__ = ["Task", "digits_task", "fractals_task"]
 
@@ -55,7 +56,7 @@ def digits_task() -> Task:
     """Digits of 32 x 32 pixels, for the small networks."""
     images, classes = (torch.from_numpy(array) for array in digits())
     about = f"scikit-learn's digits, {TRAINING_IMAGES} training images of 32 x 32"
-    networks = {name: partial(build, CLASSES) for name, build in BUILDERS.items()}
+    networks = _small(CLASSES)
     return Task(about, images, classes, TRAINING_IMAGES, networks)
 
 
@@ -68,10 +69,13 @@ def fractals_task(fractals: Fractals) -> Task:
         f"seed {fractals.seed}"
     )
     full = fractals.side == FULL_SIZE_SHAPE[-1]
-    small = {name: partial(build, fractals.categories) for name, build in BUILDERS.items()}
     shades = images[:_SHADES].float()
     mean, deviation = float(shades.mean()), float(shades.std())
-    networks = FULL_SIZE if full else small
+    networks = FULL_SIZE if full else _small(fractals.categories)
     return Task(
         about, images, classes, training, networks, mean, deviation, FULL_SIZE_SHAPE[0] if full else 1
     )
+
+
+def _small(classes: int) -> Mapping[str, Callable[[], nn.Module]]:
+    return {name: partial(BUILDERS[name], classes) for name in NETWORKS}

@@ -58,7 +58,10 @@ def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:
             ["--images", "fractals", "--kinds", "2", "--of-each", "2"],
             "batch is 64; there are 4 training images",
         ),
-        (["--images", "fractals", "--networks", "vgg16"], "network is 'vgg16'"),
+        (
+            ["--images", "fractals", "--kinds", "2", "--of-each", "40", "--networks", "vgg16"],
+            "network is 'vgg16'",
+        ),
     ):
         assert main([*train, *options]) == 2
         assert says in capsys.readouterr().err

@@ -10,6 +10,7 @@ from tests.support.paths import DOCS
 _REFUSALS = (
     {Status.FETCH_SLVERR, Status.FETCH_DECERR},
     {Status.RESERVED},
+    {Status.OWNER},
     {Status.ZERO_LENGTH},
     {Status.LENGTH},
     {Status.SHAPE},

@@ -146,7 +146,7 @@ def _squeezenet(classes: int) -> nn.Module:
 #: From the name of a network to a function from the number of classes to the network.
 BUILDERS: dict[str, Callable[[int], nn.Module]] = {
     "alexnet": _alexnet,
-    "resnet": _resnet,
-    "squeezenet": _squeezenet,
     "vgg": _vgg,
+    "squeezenet": _squeezenet,
+    "resnet": _resnet,
 }

@@ -13,7 +13,6 @@ from .digits import CLASSES, TRAINING_IMAGES, digits
 from .fractals import Fractals
 from .full_size import FULL_SIZE, FULL_SIZE_SHAPE
 from .networks import BUILDERS
-from .train import NETWORKS
 
 __all__ = ["Task", "digits_task", "fractals_task"]
 
@@ -78,4 +77,4 @@ def fractals_task(fractals: Fractals) -> Task:
 
 
 def _small(classes: int) -> Mapping[str, Callable[[], nn.Module]]:
-    return {name: partial(BUILDERS[name], classes) for name in NETWORKS}
+    return {name: partial(build, classes) for name, build in BUILDERS.items()}

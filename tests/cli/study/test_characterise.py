@@ -67,7 +67,8 @@ def test_options_of_the_training_arrive_and_its_records_are_read(tmp_path, capsy
     """The training itself is in tests/sim/study/training/test_train.py."""
     asked = []
 
-    def made(schedule, networks, progress):
+    def made(schedule, networks, progress, task):
+        assert task is None
         asked.append((schedule.epochs, schedule.seed, schedule.learning_rate, networks))
         return {name: (DATA / name).read_bytes() for name in RECORDS}
 

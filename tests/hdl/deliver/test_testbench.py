@@ -84,7 +84,7 @@ _ENGINES = {
     "slices": EngineConfig(register_slices="in,out", sideband_registers=True, latency=16, descriptors=2),
 }
 #: Whose ways through the bench others have as well.
-_THOROUGH = {"short_addresses", "many_units", "slices", "units", "fields_to_a_word", "half_bytes"}
+_THOROUGH = {"short_addresses", "many_units", "slices", "units", "fields_to_a_byte", "half_bytes"}
 
 
 @pytest.mark.parametrize("name", cases_of({name: name for name in DESIGNS}, THOROUGH))

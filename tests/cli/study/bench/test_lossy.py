@@ -47,14 +47,14 @@ def test_a_run_is_continued(
     file = str(tmp_path / "done.jsonl")
     options = ["--networks", "vgg", "alexnet", "--epochs", "1", "--resume", file]
     assert main(["bench", "lossy", *options, "--json"]) == 0
-    assert len(asked) == 8
+    assert len(asked) == 10
     names = {"network", "policy", "ratio_conv", "ratio", "accuracy", "accuracy_lossless", "seeds"}
     assert all(names <= set(row) for row in json.loads(capsys.readouterr().out))
     assert main(["bench", "lossy", *options, "--seeds", "2", "--markdown"]) == 0
-    assert len(asked) == 16
+    assert len(asked) == 20
     title, _, *lines = capsys.readouterr().out.splitlines()
     assert title.startswith("| network | policy |")
-    assert len(lines) == 8
+    assert len(lines) == 10
 
 
 @pytest.mark.slow

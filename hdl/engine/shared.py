@@ -104,7 +104,7 @@ class SharedEngine(wiring.Component):
         ids = ((0,), *(ring_ids(number) for number in range(len(pairs))))
         m.submodules.host_reads = reads = ReadArbiter(ids, *host, id_bits)
         m.submodules.host_writes = writes = WriteArbiter(
-            ids, *host, config.format.moved_bits, id_bits, pipelined=config.pipelined
+            ids, *host, config.moved_bits, id_bits, pipelined=config.pipelined
         )
         connect_ports(m, offload.source, self.dev_read)
         connect_ports(m, prefetch.sink, self.dev_write)

@@ -61,7 +61,7 @@ class Pair(wiring.Component):
                 "watchdog_tick": In(1),
                 "stuck": In(2),
                 "fetch": Out(ReadPort(*host, id_bits=1)),
-                "complete": Out(WritePort(*host, config.format.moved_bits, id_bits=1)),
+                "complete": Out(WritePort(*host, config.moved_bits, id_bits=1)),
                 **{name: Out(PairClient(config)) for name in CHANNELS},
                 **{f"{name}_events": In(ChannelEvents(config.units)) for name in CHANNELS},
             }

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,10 +106,17 @@ def test_memories_of_an_engine(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_memories_of_shapes_and_pages_have_purposes() -> None:
-    design = engine_design(
-        EngineConfig(lanes=2, dev_data_bits=64, host_data_bits=64, dimensions=2, pages=True)
-    )
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dimensions": 2, "pages": True, "stream_id_bits": 4},
+        {"channels": 2},
+        {"clocks": "device,host,registers"},
+    ],
+    ids=str,
+)
+def test_memories_of_options_have_purposes(options: dict[str, Any]) -> None:
+    design = engine_design(replace(EngineConfig(lanes=2, dev_data_bits=64, host_data_bits=64), **options))
     assert not [memory.path for memory in design.memories if not memory.purpose]
 
 

@@ -124,7 +124,7 @@ def test_what_is_measured_is_said(transfers: int) -> None:
         for what in said
         if what.startswith("# measured ")
     }
-    assert len(found) == 4
+    assert len(found) == 6
     each, moderated = (
         found[f"# measured interrupts for 1000 completions, one for {how}"] for how in ("each", "25")
     )

@@ -183,6 +183,7 @@ async def shape_rings(bench: RingBench, budget: int) -> None:
                 bench.check(channel, pushed, await ring.next())
             slot = ring.base + ring.submitted % ring.size * RECORD_BYTES
             host.write(slot, record[RECORD_BYTES:])
+            bench.tell_submitted(channel, [record])
             ring.submitted += 1
             mask = 2 * bench.config.ring_entries - 1
             await bench.poke(f"{channel}.ring_tail", value=ring.submitted & mask)

@@ -24,7 +24,7 @@ struct cdma_info {
 	__u32 crc;		/* 1: transfers have a CRC-32C. */
 	__u32 table;		/* The most entries of a table, for CDMA_MODE_FVC. */
 	__u32 lossy;		/* Numbers that a step is for: 0 none, 1 fp32, 2 bf16, 3 fp16. */
-	__u32 direct;		/* Large buffers at multiples of so many bytes are not copied; 0: all are. */
+	__u32 direct;		/* Large buffers at multiples of it are not copied; 0: all are. */
 	__u32 reserved;
 	__u64 device_bytes;	/* Of the accelerator's memory. */
 	__u64 host_bytes;	/* Of all buffers of a process in flight. */

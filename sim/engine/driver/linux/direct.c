@@ -51,7 +51,7 @@ u32 cdma_direct_align(const struct cdma_device *cd)
 	return max_t(u32, geometry->host_align, dma_get_cache_alignment());
 }
 
-/* No cache has a line of the buffer and of something else, unless caches are none of the driver's business. */
+/* No line of a cache is of the buffer and of something else, where caches matter. */
 static bool is_suitable(const struct cdma_device *cd, const struct cdma_request *request)
 {
 	const u32 align = cdma_direct_align(cd);
@@ -75,7 +75,8 @@ static bool is_listable(struct sg_table *table)
 	return true;
 }
 
-static int map(struct cdma_device *cd, struct cdma_direct *found, const struct cdma_request *request)
+static int map(struct cdma_device *cd, struct cdma_direct *found,
+	       const struct cdma_request *request)
 {
 	int err = sg_alloc_table_from_pages(&found->table, found->pages, found->count,
 					    offset_in_page(request->host), request->host_bytes,
@@ -97,7 +98,8 @@ static int map(struct cdma_device *cd, struct cdma_direct *found, const struct c
  * Pins and maps the buffer of a request; @found is NULL afterwards where it is
  * to be copied. The process alone waits for its pages: the lock is not held.
  */
-int cdma_pin(struct cdma_device *cd, const struct cdma_request *request, struct cdma_direct **found)
+int cdma_pin(struct cdma_device *cd, const struct cdma_request *request,
+	     struct cdma_direct **found)
 {
 	const bool offload = request->direction == CDMA_OFFLOAD;
 	const unsigned int flags = FOLL_LONGTERM | (offload ? FOLL_WRITE : 0);
@@ -134,7 +136,7 @@ free:
 	return err == -ENOMEM || err == -EINTR ? err : 0;
 }
 
-/* Writes the list of all pages but the first; gives where the buffer begins, and whether there are others. */
+/* Writes the list of all pages but the first; gives where the buffer begins. */
 u64 cdma_list(struct cdma_direct *found, unsigned char *list, bool *more)
 {
 	u64 first = 0, at;
@@ -192,7 +194,7 @@ static void unpin(struct cdma_direct *found)
 	kfree(found);
 }
 
-/* Nobody waits for the buffer any more, which was unmapped. What is open goes with the next reset. */
+/* Nobody waits for the buffer, which was unmapped. What is open goes with the next reset. */
 void cdma_unpin(struct cdma_direct *found)
 {
 	if (list_empty(&found->link))
@@ -210,7 +212,7 @@ void cdma_drop(struct cdma_device *cd, struct cdma_direct *found)
 	unpin(found);
 }
 
-/* The engine writes no more, or is not to be stopped, and then the pages are lost. The lock is held. */
+/* The engine writes no more, or the pages are @lost. The lock is held. */
 void cdma_close_all(struct cdma_device *cd, bool lost)
 {
 	struct cdma_direct *found, *next;

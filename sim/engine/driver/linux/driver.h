@@ -189,9 +189,10 @@ bool cdma_pool_owns(const struct cdma_pool *pool, const void *owner, u64 address
 void cdma_pool_pass(struct cdma_pool *pool, u64 address, u64 bytes, const void *heir);
 void cdma_pool_pass_all(struct cdma_pool *pool, const void *owner, const void *heir);
 
-/* Buffers that the engine reaches itself; the lock is held for all but the first two and cdma_drop(). */
+/* Buffers that the engine reaches itself; cdma_drop() and the first two need no lock. */
 u32 cdma_direct_align(const struct cdma_device *cd);
-int cdma_pin(struct cdma_device *cd, const struct cdma_request *request, struct cdma_direct **found);
+int cdma_pin(struct cdma_device *cd, const struct cdma_request *request,
+	     struct cdma_direct **found);
 u64 cdma_list(struct cdma_direct *found, unsigned char *list, bool *more);
 u64 cdma_place_in(struct cdma_direct *found, u64 address);
 void cdma_unmap(struct cdma_device *cd, struct cdma_direct *found, bool open);

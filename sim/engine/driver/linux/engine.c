@@ -117,7 +117,7 @@ static u64 limit_of(const struct cdma_pool *pool)
 	return pool->base + ((u64)pool->pages << PAGE_SHIFT) - 1;
 }
 
-/* Opens the windows on nothing but rings and pools, and any buffer that it reaches itself, and starts both channels. */
+/* Opens the windows on rings, pools and buffers that it reaches, and starts both channels. */
 static int start_engine(struct cdma_device *cd)
 {
 	const struct cdma_geometry *geometry = &cd->engine.geometry;

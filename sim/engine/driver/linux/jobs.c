@@ -122,7 +122,8 @@ static u64 fault_of(const struct cdma_job *job, const struct cdma_result *result
 	}
 	if (job->direct && !device)
 		/* Nothing lies behind the last page. */
-		return result->status != CDMA_STATUS_CAPACITY ? cdma_place_in(job->direct, result->address) :
+		return result->status != CDMA_STATUS_CAPACITY ?
+		       cdma_place_in(job->direct, result->address) :
 		       request->mode == CDMA_MODE_RAW ? request->host_bytes : result->bytes_written;
 	base = device ? request->device : job->host;
 	return result->address < base ? 0 : result->address - base;

@@ -61,7 +61,7 @@ def test_a_run_is_continued(
 def test_training_of_a_transformer(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "lossy", "--networks", "transformer", "--epochs", "1", "--json"]) == 0
     table = {row["policy"]: row for row in json.loads(capsys.readouterr().out)}
-    assert set(table) == {"lossless", "bound", "comet", "acgc"}
+    assert set(table) == {"lossless", "bound", "comet", "momentum", "acgc"}
     for row in table.values():
         assert row["ratio_conv"] is None
         assert row["accuracy_lossless"] == table["lossless"]["accuracy"]

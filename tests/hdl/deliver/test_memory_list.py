@@ -110,8 +110,8 @@ def test_memories_of_an_engine(name: str) -> None:
     "options",
     [
         {"dimensions": 2, "pages": True, "stream_id_bits": 4},
-        {"channels": 2},
-        {"clocks": "device,host,registers"},
+        pytest.param({"channels": 2}, marks=pytest.mark.thorough),
+        pytest.param({"clocks": "device,host,registers"}, marks=pytest.mark.thorough),
     ],
     ids=str,
 )

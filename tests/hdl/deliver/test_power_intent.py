@@ -115,6 +115,7 @@ def test_nothing_is_retained_unless_it_is_asked_for() -> None:
     assert "set_retention" not in [name for name, _, _ in _commands(text, retain=False)]
 
 
+@pytest.mark.thorough
 def test_the_memories_that_must_be_kept_are_those_of_registers_and_rings() -> None:
     said = re.findall(r"^#   (\S+)$", power_intent(_block("engine")), re.MULTILINE)
     paths = {memory.path for memory in _block("engine").design.memories}

@@ -18,6 +18,8 @@ from cdma.verif.engine.steps import changed, some_table
 
 __all__: list[str] = []
 
+#: Cycles over which shares are measured at least, and the bytes of a turn of the least weight.
+_LEAST_CYCLES = 8000
 _TURN = 1 << UNIT_LOG2 + TURN_LOG2
 #: What the hostile one does.
 _KINDS = ("leave", "abort", "long", "refused", "disable")
@@ -198,7 +200,8 @@ async def shares(bench: RingBench, budget: int) -> None:
     bench.pauses(0)
     pairs = await pairs_of(bench)
     lengths = [(512, 1536, 1024)[pair.number % 3] for pair in pairs]
-    cycles = 40 * budget
+    # Shares hold over many turns.
+    cycles = max(40 * budget, _LEAST_CYCLES)
     for channel in CHANNELS:
         weights = [1 + 2 * (pair.number % 2) for pair in pairs]
         for pair in pairs:

@@ -5,10 +5,16 @@ nothing waits for, its index, with which it is decompressed faster, and the CRC-
 
     packed = cdma.gpu.compress(tensor, format, capacity=tensor.nbytes)
     words = cdma.gpu.decompress(packed)
+
+Of small tensors, for which launches are what takes time, all go in one::
+
+    packed = cdma.gpu.compress_many(tensors, format)
+    words = cdma.gpu.decompress_many(packed)
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cdma.hdl.spec.format import Format
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
 
     from cdma.sim.gpu.packed import Packed
 
-__all__ = ["MissingTriton", "compress", "decompress"]
+__all__ = ["MissingTriton", "compress", "compress_many", "decompress", "decompress_many"]
 
 
 def compress(
@@ -64,4 +70,26 @@ def decompress(packed: Packed, *, out: Tensor | None = None, index: bool = True)
         crc=packed.crc,
         out=out,
     )
+    return words
+
+
+def compress_many(
+    tensors: Sequence[Tensor], format: Format = ZVC, *, capacities: Sequence[int] | None = None
+) -> list[Packed]:
+    """The stream of each tensor, all of one card, as :func:`compress` makes it, in one launch of each kernel.
+
+    ``capacities``
+        The bytes that there shall be for each stream: then nothing waits for the card. Without them the lengths of all come
+        to the host at once.
+    """
+    packed: list[Packed] = kernels_in("many").compress_many(tensors, format, capacities=capacities)
+    return packed
+
+
+def decompress_many(packed: Sequence[Packed]) -> list[Tensor]:
+    """The unsigned words of each packed tensor, all of one card and one format, in one launch; waits once for all verdicts.
+
+    Raises :class:`cdma.CorruptStream` for the first that is not whole, as :func:`decompress` does.
+    """
+    words: list[Tensor] = kernels_in("many").decompress_many(packed)
     return words

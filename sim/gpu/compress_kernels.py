@@ -10,6 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .rows import pointer, row_of
 from .windows import (
     code_of,
     has_part,
@@ -51,11 +52,18 @@ def count_kernel(
     ROTATE: tl.constexpr,
     ZERO: tl.constexpr,
     DEFINED: tl.constexpr,
+    MANY: tl.constexpr = False,
 ):
-    """Adds to ``totals`` the literals and the stream words of every block."""
+    """Adds to ``totals`` the literals and the stream words of every block; of ``MANY`` tensors each has a pair."""
     LITERAL: tl.constexpr = (1 << CODE) - 1
     WINDOWS: tl.constexpr = GROUPS * GROUP
     block = tl.program_id(0).to(tl.int64)
+    if MANY:
+        row, first, number = row_of(source, block)
+        source = pointer(tl.load(row), WORD)
+        words = tl.load(row + 1)
+        block -= first
+        totals += 2 * number
     left = tl.minimum(words - block * (WINDOWS * WINDOW), WINDOWS * WINDOW).to(tl.int32)
     window = tl.arange(0, WINDOWS)
     place = window[:, None, None] * WINDOW + place_in_window(CHUNKS, LANES)
@@ -247,15 +255,31 @@ def pack_kernel(
     ROTATE: tl.constexpr,
     ZERO: tl.constexpr,
     DEFINED: tl.constexpr,
+    MANY: tl.constexpr = False,
 ):
     """The stream to ``target``, where blocks and groups begin to ``index``, and the bytes of all to ``length``.
 
     Blocks that end behind ``capacity`` stream words are not stored. ``near`` is the index as numbers of 16 bits.
-    ``states`` and ``flocks`` are what blocks and flocks of them take, and ``begun`` counts programs: all are -1.
+    ``states`` and ``flocks`` are what blocks and flocks of them take, and ``begun`` counts programs: all are -1. Of ``MANY``
+    tensors ``source`` is the table, which says the rest.
     """
     WINDOWS: tl.constexpr = GROUPS * GROUP
     # Programs have their blocks in the order in which they begin, so that those which they wait for have begun.
     block = tl.atomic_add(begun, 1, sem="relaxed") + 1
+    if MANY:
+        row, first, _ = row_of(source, block)
+        source = pointer(tl.load(row), WORD)
+        words = tl.load(row + 1)
+        blocks = tl.load(row + 2)
+        target = pointer(tl.load(row + 3), UNIT)
+        capacity = tl.load(row + 4)
+        index = pointer(tl.load(row + 5), 8)
+        near = index.to(tl.pointer_type(tl.int16))
+        length = pointer(tl.load(row + 6), 8)
+        # A tensor has flocks of its own. What a flock takes is said if it is full, so no tensor needs more than that.
+        states += first
+        flocks += first // _FLOCK
+        block -= first
     # One word to a lane, so that what is stored lies together, or is looked up; and 16 bytes where neither is.
     wide = source + block * (WINDOWS * WINDOW)
     if CODE == 1:

@@ -18,7 +18,7 @@ from .packed import Packed
 from .plans import plan_for
 from .tensors import UNSIGNED, bytes_of, current, require_format
 
-__all__ = ["WrongChecksum", "decompress", "restored"]
+__all__ = ["WrongChecksum", "check_index", "decompress", "restored"]
 
 
 class WrongChecksum(CdmaError, ValueError):
@@ -51,7 +51,7 @@ def decompress(
     """
     data = bytes_of(stream, require_format(format))
     words = word_count(words)
-    _check_index(index, words, format, data)
+    check_index(index, words, format, data)
     with current(data.device):
         if length is None:
             length = torch.full((), data.numel(), dtype=torch.int64, device=data.device)
@@ -129,7 +129,8 @@ def _by_model(data: Tensor, length: Tensor, words: int, format: Format) -> Tenso
     return torch.from_numpy(made.copy()).to(data.device)
 
 
-def _check_index(index: Tensor | None, words: int, format: Format, data: Tensor) -> None:
+def check_index(index: Tensor | None, words: int, format: Format, data: Tensor) -> None:
+    """Refuses an index that cannot be that of a stream of so many words."""
     if index is None:
         return
     if index.device != data.device:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .rows import pointer, row_of
 from .windows import (
     load_codes,
     padded,
@@ -178,22 +179,36 @@ def unpack_kernel(
     ROTATE: tl.constexpr,
     ZERO: tl.constexpr,
     DEFINED: tl.constexpr,
+    MANY: tl.constexpr = False,
 ):
     """The words to ``target``; ``fault`` becomes 1 unless stream and index are right to the last bit.
 
     ``near`` is the index as numbers of 16 bits, ``behind`` is memory for a number of 16 bits a window, ``length`` holds the
     bytes of the stream and ``capacity`` is the stream words of the buffer. Every group must begin at 0 or where the one
     before it ends, and the last one must end where the stream does: so the groups are right together, whatever the index
-    holds.
+    holds. Of ``MANY`` tensors ``stream`` is the table, which says the rest, and each has a ``fault``.
     """
     # More stream words than any block has: places in a block are numbers of 16 bits.
     FAR: tl.constexpr = 1 << 15
     WINDOWS: tl.constexpr = GROUPS * GROUP
+    block = tl.program_id(0).to(tl.int64)
+    behind += block * WINDOWS
+    if MANY:
+        row, first, number = row_of(stream, block)
+        stream = pointer(tl.load(row), UNIT)
+        words = tl.load(row + 1)
+        groups = (words + (GROUP * WINDOW - 1)) // (GROUP * WINDOW)
+        target = pointer(tl.load(row + 3), WORD)
+        capacity = tl.load(row + 4)
+        index = pointer(tl.load(row + 5), 8)
+        near = index.to(tl.pointer_type(tl.int16))
+        length = pointer(tl.load(row + 6), 8)
+        fault += number
+        block -= first
     octets = tl.load(length)
     size = octets // UNIT
     # Nothing fits a stream that is not whole.
     size = tl.where((octets % UNIT == 0) & (size <= capacity), size, -1)
-    block = tl.program_id(0).to(tl.int64)
     group = block * GROUPS + tl.arange(0, GROUPS)
     # A place to count from, which is in the stream, whatever the index holds.
     base = tl.minimum(tl.maximum(tl.load(index + block * (1 + GROUPS // 4)), 0), tl.maximum(size, 0))
@@ -205,7 +220,6 @@ def unpack_kernel(
     room = tl.minimum(size - base, FAR - 1).to(tl.int32)
     left = tl.minimum(words - block * (WINDOWS * WINDOW), WINDOWS * WINDOW).to(tl.int32)
     source = stream + base
-    behind += block * WINDOWS
     target += block * (WINDOWS * WINDOW)
     if left == WINDOWS * WINDOW:
         _unpack_block(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
@@ -14,8 +14,9 @@ from cdma.base.errors import CdmaError, ToolError
 from cdma.hdl.spec.format import Format
 
 from .compress import compress
-from .decompress import restored
+from .decompress import decompress, restored
 from .fit import fit
+from .many import compress_many, decompress_many
 from .rates import Timing, copy_row, row
 from .tensors import UNSIGNED
 from .where import where
@@ -38,18 +39,26 @@ def require_cuda() -> None:
 
 
 def measure(
-    name: str, format: Format, density: float, size: int, rounds: int, seed: int
+    name: str, format: Format, density: float, size: int, tensors: int, rounds: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Rows for ``size`` bytes of numbers of which a ``density`` is not zero: the copy, the codec, nvCOMP if it is here."""
+    """Rows for ``tensors`` of ``size`` bytes of numbers of which a ``density`` is not zero.
+
+    They are the copy of all together, the codec, and of one tensor nvCOMP if it is here.
+    """
     require_cuda()
     card, data = torch.cuda.get_device_name(), f"{name}, density {density:g}"
-    tensor = numbers(format, density, size, seed)
+    tensor = numbers(format, density, size * tensors, seed)
     raw = tensor.numel() * tensor.element_size()
     if format.field_bits:
         format = fit(tensor, format)
     target = torch.empty_like(tensor)
     copy = seconds_of(lambda: target.copy_(tensor), rounds)
     yield {**copy_row(card, data, raw, copy), "tools": where(True)["tools"]}
+    if tensors > 1:
+        yield from (
+            row(card, data, raw, each, copy) for each in _several(tensor.chunk(tensors), format, rounds)
+        )
+        return
     yield row(card, data, raw, _own(tensor, format, rounds), copy)
     for algorithm in _PEERS:
         try:
@@ -67,6 +76,36 @@ def _own(tensor: Tensor, format: Format, rounds: int) -> Timing:
         raise WrongRoundTrip("cDMA did not give back what it was given")
     there = seconds_of(lambda: compress(tensor, format, out=out), rounds)
     return Timing("cDMA", packed.stream.numel(), there, seconds_of(lambda: restored(packed, fault), rounds))
+
+
+def _several(tensors: Sequence[Tensor], format: Format, rounds: int) -> Iterator[Timing]:
+    """Tensors in one launch for each, and in one for all."""
+    bounds = [format.bound_bytes(each.numel()) for each in tensors]
+    packed = compress_many(tensors, format, capacities=bounds)
+    if any(
+        not torch.equal(_bytes(back), _bytes(each))
+        for back, each in zip(decompress_many(packed), tensors, strict=True)
+    ):
+        raise WrongRoundTrip("cDMA did not give back what it was given")
+    stream = sum(each.stream.numel() for each in packed)
+
+    def each_by_itself() -> None:
+        for one, bound in zip(tensors, bounds, strict=True):
+            compress(one, format, capacity=bound)
+
+    def each_back() -> None:
+        for one in packed:
+            decompress(one.data, one.words, format, index=one.index, length=one.length)
+
+    for codec, there, back in (
+        ("cDMA, a launch for each", each_by_itself, each_back),
+        (
+            "cDMA, a launch for all",
+            lambda: compress_many(tensors, format, capacities=bounds),
+            lambda: decompress_many(packed),
+        ),
+    ):
+        yield Timing(codec, stream, seconds_of(there, rounds), seconds_of(back, rounds))
 
 
 def _peer(algorithm: str, tensor: Tensor, rounds: int) -> Timing:

@@ -46,13 +46,25 @@ def _kernels(format: cdma.Format) -> None:
         (compress_kernels.count_kernel, "count", {"source": word}),
         (compress_kernels.pack_kernel, "pack", {"source": word, "target": unit}),
         (decompress_kernel.unpack_kernel, "unpack", {"stream": unit, "target": word}),
+        # Of many tensors a table stands in place of what is read and written.
+        (compress_kernels.count_kernel, "count", {"source": "*i64", "MANY": True}),
+        (
+            compress_kernels.pack_kernel,
+            "pack",
+            dict.fromkeys(("source", "near", "target"), "*i64") | {"MANY": True},
+        ),
+        (
+            decompress_kernel.unpack_kernel,
+            "unpack",
+            dict.fromkeys(("stream", "near", "target"), "*i64") | {"MANY": True},
+        ),
         (chain_kernels.segment_kernel, "", {"stream": unit}),
         (chain_kernels.compose_kernel, "", {}),
         (chain_kernels.enter_kernel, "", {}),
         (chain_kernels.mark_kernel, "", {"stream": unit}),
         (checksum_kernel.crc_kernel, "", {"words": word}),
     ):
-        options = dict(fixed)
+        options = fixed | {"MANY": own.pop("MANY", False)}
         warps = 4
         if name:
             options |= plans.plan_for(name, format, torch.device("meta")).options(format)

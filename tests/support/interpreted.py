@@ -7,6 +7,8 @@ reads or writes must lie in one of the tensors that it was given.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -18,6 +20,9 @@ pytest.importorskip("triton", reason=WHY)
 
 import numpy as np  # noqa: E402
 from triton.runtime import interpreter  # noqa: E402
+
+from cdma.sim.gpu.layout import INDEX_COLUMNS  # noqa: E402
+from cdma.sim.gpu.rows import Row  # noqa: E402
 
 __all__ = ["Stray", "interpreter", "torch"]
 
@@ -40,6 +45,21 @@ def _check(addresses: Any, mask: Any) -> None:
         raise Stray(f"{np.count_nonzero(~inside)} of {used.size} addresses are in no tensor of the kernel")
 
 
+def _named(table: list[int], blocks: int, kernel: str, options: dict[str, Any]) -> Iterator[tuple[int, int]]:
+    """Where the tensors lie that the table of a launch of many names."""
+    for begin in range(blocks, len(table), len(fields(Row)) + 2):
+        row = Row(*table[begin : begin + len(fields(Row))])
+        raw, stream = row.words * options["WORD"], row.capacity * options["UNIT"]
+        read, written = (stream, raw) if kernel == "unpack_kernel" else (raw, stream)
+        for address, size in (
+            (row.source, read),
+            (row.target, written),
+            (row.index, row.blocks * INDEX_COLUMNS * 8),
+            (row.length, 8),
+        ):
+            yield address, address + size
+
+
 def _watch() -> None:
     launch = interpreter.GridExecutor.__call__
 
@@ -48,6 +68,8 @@ def _watch() -> None:
         _spaces[:] = [
             (each.data_ptr(), each.data_ptr() + each.numel() * each.element_size()) for each in tensors
         ]
+        if options.get("MANY"):
+            _spaces.extend(_named(arguments[0].tolist(), self.grid[0], self.fn.__name__, options))
         launch(self, *arguments, **options)
 
     builder = interpreter.InterpreterBuilder

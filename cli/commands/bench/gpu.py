@@ -53,6 +53,13 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--sizes", type=float, nargs="+", default=[1024], metavar="MIB", help="raw data (default 1024)"
     )
+    parser.add_argument(
+        "--tensors",
+        type=int,
+        default=1,
+        metavar="N",
+        help="tensors of each size; of several, in one launch for each and in one for all (default 1)",
+    )
     parser.add_argument("--rounds", type=int, default=9, metavar="N", help="rounds to time (default 9)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the data (default 1)")
     add_row_options(parser)
@@ -65,6 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     check_densities(arguments.densities)
     check_between("rounds", arguments.rounds, 1, 1000)
+    check_between("tensors", arguments.tensors, 1, 1 << 16)
     for size in arguments.sizes:
         check_between("sizes", size, 1 / 64, 1 << 16)
     bench = kernels_in("measure")
@@ -78,8 +86,16 @@ def _run(arguments: argparse.Namespace) -> int:
     rows: list[Row] = []
     with step_progress("measuring", len(cases)) as advance:
         for name, density, size in cases:
-            title = f"{name}, {size:g} MiB"
-            given = Format.preset(name), density, int(size * 2**20), arguments.rounds, arguments.seed
+            many = f"{arguments.tensors} of " if arguments.tensors > 1 else ""
+            title = f"{name}, {many}{size:g} MiB"
+            given = (
+                Format.preset(name),
+                density,
+                int(size * 2**20),
+                arguments.tensors,
+                arguments.rounds,
+                arguments.seed,
+            )
             rows += bench.measure(title, *given)
             advance()
     show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["data"])

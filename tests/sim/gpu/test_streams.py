@@ -15,8 +15,8 @@ from cdma.sim.engine.crc import crc32c
 from tests.support.interpreted import Stray, interpreter, torch
 from tests.support.native_fuzz import SHAPES as ALL_SHAPES
 from tests.support.native_fuzz import draw, draw_words
+from tests.support.waits import Waits
 
-from torch.utils._python_dispatch import TorchDispatchMode  # isort: skip
 from cdma.sim.gpu import chain, checksum, decompress  # isort: skip
 from cdma.sim.gpu.checksum_kernel import crc_kernel  # isort: skip
 from cdma.sim.gpu.compress import analyse, compress  # isort: skip
@@ -150,16 +150,6 @@ def test_space_that_the_caller_gives():
     got = decompress.decompress(roomy.data, 50, format, index=roomy.index, length=roomy.length, out=back)
     assert got.data_ptr() == back.data_ptr()
     assert np.array_equal(back.numpy().view("u4"), [*words, *[0] * 10])
-
-
-class Waits(TorchDispatchMode):
-    """Counts the numbers that come to the host, for each of which it waits."""
-
-    count = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        self.count += function is torch.ops.aten._local_scalar_dense.default
-        return function(*args, **(kwargs or {}))
 
 
 def test_what_waits_for_the_card():

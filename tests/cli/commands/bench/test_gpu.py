@@ -19,7 +19,7 @@ class _Measured:
     def require_cuda(self):
         pass
 
-    def measure(self, data, format, density, size, rounds, seed):
+    def measure(self, data, format, density, size, tensors, rounds, seed):
         yield copy_row("a card", f"{data}, {density}", size, [0.001])
         yield row("a card", f"{data}, {density}", size, Timing("cDMA", size // 2, [0.002], [0.001]), [0.001])
 
@@ -42,12 +42,20 @@ def test_rows_as_documented(capsys):
     assert "| cDMA | 2.00 | 1 | 1 | 0.38, 0.75 |" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("_with_a_card")
+def test_tensors_of_a_size_are_named(capsys):
+    options = ["--formats", "bf16", "--densities", "1", "--sizes", "0.0625", "--tensors", "64", "--json"]
+    assert main(["bench", "gpu", *options]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["data"] == "bf16, 64 of 0.0625 MiB, 1.0"
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
         (["--densities", "2"], "densities has 2"),
         (["--rounds", "0"], "rounds is 0"),
         (["--sizes", "0"], "sizes is 0"),
+        (["--tensors", "0"], "tensors is 0"),
     ],
 )
 @pytest.mark.usefixtures("_with_a_card")

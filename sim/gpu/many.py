@@ -1,0 +1,194 @@
+"""Many tensors on a card in one launch of each kernel, for tensors so small that launches are what takes time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from cdma.base.errors import ParameterError
+from cdma.hdl.spec.checks import check_range
+from cdma.hdl.spec.format import Format
+
+from .compress_kernels import FLOCK, count_kernel, pack_kernel
+from .decompress import check_index, decompress
+from .decompress_kernel import unpack_kernel
+from .layout import GROUPS, INDEX_COLUMNS, block_count, code_tables, constants, windows_of_block
+from .packed import Packed
+from .plans import plan_for
+from .rows import Row, table_of
+from .tensors import UNSIGNED, bytes_of, current, require_format, words_of
+
+__all__ = ["compress_many", "decompress_many"]
+
+#: Streams begin at multiples of it.
+_ALIGN = 16
+
+
+def compress_many(
+    tensors: Sequence[Tensor], format: Format, *, capacities: Sequence[int] | None = None
+) -> list[Packed]:
+    """The stream of each tensor, all of one device, as :func:`.compress` makes it.
+
+    ``capacities``
+        The bytes that there shall be for each stream: then nothing waits for the card. Without them the lengths of all come
+        to the host at once.
+    """
+    require_format(format)
+    if not tensors:
+        return []
+    unit, device = format.stream_bits // 8, tensors[0].device
+    if other := next((each.device for each in tensors if each.device != device), None):
+        raise ParameterError(f"one tensor is on {device} and another on {other}; they must be on one device")
+    words = [words_of(each, format) for each in tensors]
+    if capacities is not None:
+        _check_capacities(capacities, len(tensors))
+    with current(device):
+        if capacities is None:
+            capacities = [unit * stored for stored in _stored(words, format)]
+        blocks = [block_count(each.numel(), format) for each in words]
+        lengths = torch.zeros(len(words), dtype=torch.int64, device=device).unbind()
+        index = torch.empty((sum(blocks), INDEX_COLUMNS), dtype=torch.int64, device=device).split(blocks)
+        spaces = [-(-each // _ALIGN) * _ALIGN for each in capacities]
+        data = [
+            space[:size]
+            for space, size in zip(
+                torch.empty(sum(spaces), dtype=torch.uint8, device=device).split(spaces),
+                capacities,
+                strict=True,
+            )
+        ]
+        packed = [
+            Packed(own, length, each.numel(), format, part)
+            for own, length, each, part in zip(data, lengths, words, index, strict=True)
+        ]
+        _pack(words, packed, blocks)
+    return packed
+
+
+def decompress_many(packed: Sequence[Packed]) -> list[Tensor]:
+    """The words of each packed tensor, all of one device and one format; waits once for the verdicts on all.
+
+    Raises what :func:`.decompress` raises for the first that is not whole.
+    """
+    if not packed:
+        return []
+    format, device = packed[0].format, packed[0].data.device
+    for each in packed:
+        if each.format != format or each.data.device != device:
+            raise ParameterError(
+                f"one packed tensor has the format {format} on {device} and another {each.format} on "
+                f"{each.data.device}; all must have the same"
+            )
+        check_index(each.index, each.words, format, each.data)
+    with current(device):
+        data = [bytes_of(each.data, format) for each in packed]
+        word = UNSIGNED[format.word_bits // 8]
+        made = [torch.empty(each.words, dtype=word, device=device) for each in packed]
+        faults = torch.zeros(len(packed), dtype=torch.int32, device=device)
+        _unpack(packed, data, made, faults)
+        # What is refused, and what has no words, goes the way of a single one, which has the verdict of the model.
+        for number, fault in enumerate(faults.tolist()):
+            if fault or not packed[number].words:
+                one = packed[number]
+                made[number] = decompress(one.data, one.words, format, index=one.index, length=one.length)
+    return made
+
+
+def _check_capacities(capacities: Sequence[int], tensors: int) -> None:
+    if len(capacities) != tensors:
+        raise ParameterError(f"there are {len(capacities)} capacities for {tensors} tensors; each needs one")
+    for each in capacities:
+        check_range("capacity", each, 0, 1 << 60, "bytes for the stream")
+
+
+def _stored(words: Sequence[Tensor], format: Format) -> list[int]:
+    """The stream words of each tensor; this waits for the card."""
+    rows = [Row(each.data_ptr(), each.numel(), block_count(each.numel(), format)) for each in words]
+    device = words[0].device
+    totals = torch.zeros((len(words), 2), dtype=torch.int64, device=device)
+    if blocks := sum(row.blocks for row in rows):
+        count_kernel[(blocks,)](
+            table_of(rows, device),
+            *code_tables(format, device),
+            totals,
+            0,
+            GROUPS=GROUPS,
+            MANY=True,
+            **plan_for("count", format, device).options(format),
+            **constants(format),
+        )
+    return [stored for _, stored in totals.tolist()]
+
+
+def _pack(words: Sequence[Tensor], packed: Sequence[Packed], blocks: Sequence[int]) -> None:
+    format, device, total = packed[0].format, words[0].device, sum(blocks)
+    if not total:
+        return
+    rows = [
+        _row(each, each.data, source, own) for each, source, own in zip(packed, words, blocks, strict=True)
+    ]
+    # Programs that have begun, what flocks take, and what blocks take: all are -1 at first.
+    flocks = total // FLOCK
+    waits = torch.full((1 + flocks + (total + 1) // 2,), -1, dtype=torch.int64, device=device)
+    table = table_of(rows, device)
+    pack_kernel[(total,)](
+        table,
+        *code_tables(format, device),
+        table,
+        table,
+        waits[1 + flocks :].view(torch.int32),
+        waits[1 : 1 + flocks],
+        waits[:1],
+        table,
+        table,
+        0,
+        0,
+        0,
+        GROUPS=GROUPS,
+        MANY=True,
+        **plan_for("pack", format, device).options(format),
+        **constants(format),
+    )
+
+
+def _unpack(packed: Sequence[Packed], data: Sequence[Tensor], made: Sequence[Tensor], faults: Tensor) -> None:
+    format, device = packed[0].format, faults.device
+    rows = [
+        _row(each, target, source, len(each.index))
+        for each, source, target in zip(packed, data, made, strict=True)
+    ]
+    if not (total := sum(row.blocks for row in rows)):
+        return
+    table = table_of(rows, device)
+    unpack_kernel[(total,)](
+        table,
+        table,
+        table,
+        table,
+        0,
+        code_tables(format, device)[0],
+        torch.empty(total * windows_of_block(format), dtype=torch.int16, device=device),
+        table,
+        faults,
+        0,
+        0,
+        GROUPS=GROUPS,
+        MANY=True,
+        **plan_for("unpack", format, device).options(format),
+        **constants(format),
+    )
+
+
+def _row(packed: Packed, target: Tensor, source: Tensor, blocks: int) -> Row:
+    unit = packed.format.stream_bits // 8
+    return Row(
+        source.data_ptr(),
+        packed.words,
+        blocks,
+        target.data_ptr(),
+        packed.data.numel() // unit,
+        packed.index.data_ptr(),
+        packed.length.data_ptr(),
+    )

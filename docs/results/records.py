@@ -46,6 +46,7 @@ _KEPT = frozenset(
             "port",
             "latency",
             "bytes_per_cycle",
+            "host_period",
         ),
         *(
             "breakdown",

@@ -79,7 +79,11 @@ def _back_to_back(size: int, port_bytes: int, row: int) -> int:
 
 
 def measure_engine(
-    design: EngineDesign, wanted: Sequence[dict[str, Any]], report: Callable[[int], None] | None = None
+    design: EngineDesign,
+    wanted: Sequence[dict[str, Any]],
+    report: Callable[[int], None] | None = None,
+    *,
+    host_period: float = 1.0,
 ) -> list[dict[str, Any]]:
     """One row per case and direction; a case without failure has also moved the right data.
 
@@ -89,8 +93,12 @@ def measure_engine(
     the share of them in which the busier of the two ports could not have done less: ``max(raw bytes / device
     width, compressed bytes / host width) / cycles``. ``descriptors`` tensors of ``bytes`` bytes each are
     moved back to back. ``report`` is called with the number of new rows.
+
+    Where the host has a clock of its own, its period is ``host_period`` times that of the core, whose cycles are counted and
+    are those of the latency of both memories.
     """
-    return measure(design, "cdma.verif.engine.measure_tests", report=report, cases=list(wanted))
+    module = "cdma.verif.engine.measure_tests"
+    return measure(design, module, report=report, cases=list(wanted), host_period=host_period)
 
 
 def rows_of(wanted: Sequence[dict[str, Any]]) -> int:

@@ -154,7 +154,7 @@ class Measurement:
         assert write.last_answer != NEVER
         cycles = write.last_answer - read.first_read
         dev = -(-len(self.raw) * 8 // config.dev_data_bits)
-        host = -(-len(self.stream) * 8 // config.host_data_bits)
+        host = -(-len(self.stream) * 8 // config.host_data_bits) * bench.host_period
         count = case["descriptors"]
         bench.transfers += count
         bench.checks += 1
@@ -173,6 +173,7 @@ class Measurement:
             "cycles": cycles,
             "bytes_per_cycle": round(count * len(self.raw) / cycles, 2),
             "utilisation": round(utilisation, 4),
+            **({"host_period": bench.host_period} if config.domains.host_crosses else {}),
             **({} if self.shape is None else self._of_rows(self.shape.run, utilisation)),
         }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cdma.verif.simulator.result import bench_settings
+
 from .measure import MOST_BYTES
 from .memory import Memory
 from .ring import RingBench
@@ -16,7 +18,23 @@ SIZE = DESTINATION + MOST_BYTES
 
 
 class PacedBench(RingBench):
-    """The bench with memories that take an address, a beat and give a beat in every cycle."""
+    """The bench with memories that take an address, a beat and give a beat in every cycle.
+
+    ``host_period``
+        Is that of the host's clock in periods of the core's; of those the cycles are.
+    """
+
+    @property
+    def host_period(self) -> float:
+        period: float = bench_settings().get("host_period", 1.0)
+        return period
+
+    def periods(self) -> dict[str, tuple[int, int]]:
+        periods, domains = super().periods(), self.config.domains
+        half, _ = periods[domains.core]
+        return {
+            clock: (round(half * (self.host_period if clock == domains.host else 1)), 0) for clock in periods
+        }
 
     def make_memory(self) -> Memory:
         memory = Memory(self.rng, SIZE)

@@ -91,7 +91,7 @@ class PortsBench:
             dut.qreqn.value = 1
         self.edges = Edges(
             dut,
-            clock_periods(self.config, self.rng),
+            self.periods(),
             self.rules_of_axi.wake,
             self.rules_of_axi.any_broken,
         )
@@ -104,6 +104,10 @@ class PortsBench:
         await self.after(5 * self.pace)
         set_resets(dut, self.config, 1)
         await self.after(40)
+
+    def periods(self) -> dict[str, tuple[int, int]]:
+        """Half a period of each clock and its jitter, as :class:`.Edges` takes them."""
+        return clock_periods(self.config, self.rng)
 
     def say(self, channel: str, target: str, values: dict[str, int]) -> None:
         """Sets what the addresses of a channel have beside, for data on a port or for the channel's rings.

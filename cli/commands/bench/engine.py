@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
@@ -35,6 +36,7 @@ _COLUMNS: Columns = {
     "bytes/cycle": column("bytes_per_cycle", ".2f"),
     "utilisation": column("utilisation", ".1%"),
 }
+_OF_CLOCKS: Columns = {"host period": column("host_period", "g")}
 _OF_ROWS: Columns = {"row": column("row"), "of the memory": column("of_memory", ".1%")}
 
 
@@ -86,6 +88,13 @@ def register(subparsers: Any) -> None:
         help="with --dimensions: tensors lie in device memory in rows of so many bytes, with gaps between them; shown is "
         "also the share of what the memory can give to so many bursts in flight (default: in one run of bytes)",
     )
+    group.add_argument(
+        "--host-periods",
+        type=float,
+        nargs="+",
+        metavar="P",
+        help="with --clocks: periods of the host's clock, in those of the device's, of which the cycles are (default 1)",
+    )
     add_row_options(parser)
     add_plot_option(parser, "utilisation over density")
     parser.set_defaults(run=_run)
@@ -100,17 +109,20 @@ def _run(arguments: argparse.Namespace) -> int:
     wanted = [_cases(arguments, design.config) for design in designs]
     check_plot(arguments.plot)
     rows: list[Row] = []
-    with step_progress("building and measuring", sum(map(rows_of, wanted))) as advance:
-        for design, cases in zip(designs, wanted, strict=True):
+    periods = _host_periods(arguments.host_periods, designs)
+    with step_progress("building and measuring", len(periods) * sum(map(rows_of, wanted))) as advance:
+        for (design, cases), period in product(zip(designs, wanted, strict=True), periods):
             names = ("dev_data_bits", "host_data_bits", "lanes")
             shape = {name: getattr(design.config, name) for name in names}
-            rows += [shape | row for row in measure_engine(design, cases, advance)]
+            rows += [shape | row for row in measure_engine(design, cases, advance, host_period=period)]
     if arguments.plot is not None:
         from .plot import plot_utilisation
 
         plot_utilisation(rows, arguments.plot)
     if arguments.rows:
         show_rows(arguments, rows, columns={**_COLUMNS, **_OF_ROWS}, texts=3, group=_group)
+    elif arguments.host_periods:
+        show_rows(arguments, rows, columns={**_COLUMNS, **_OF_CLOCKS}, texts=3, group=_group)
     else:
         show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=_group, markdown=_markdown)
     return 0
@@ -183,6 +195,18 @@ def _check_rows(rows: Sequence[int] | None, sizes: Sequence[int], config: Engine
         for size in sizes:
             if size % row:
                 raise ParameterError(f"rows has {row}; a tensor of {size} bytes is not of whole rows")
+
+
+def _host_periods(periods: Sequence[float] | None, designs: Sequence[EngineDesign]) -> Sequence[float]:
+    """Refuses periods of a clock that an engine has not, or that nobody has."""
+    if periods and not all(design.config.domains.host_crosses for design in designs):
+        raise ParameterError("host-periods are given; host and device have one clock (--clocks)")
+    for period in periods or ():
+        if not 0.1 <= period <= 10:
+            raise ParameterError(
+                f"host-periods has {period:g}; it must be from 0.1 to 10 periods of the device's clock"
+            )
+    return periods or (1.0,)
 
 
 def _ports(row: Row) -> str:

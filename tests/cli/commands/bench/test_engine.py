@@ -20,7 +20,14 @@ def test_an_engine_for_each_width(
 ) -> None:
     """With as many lanes as fill its ports, and as many tensors as keep them busy equally long."""
 
-    def asked(design: EngineDesign, cases: Sequence[dict[str, Any]], report: Callable[[int], None]) -> Any:
+    def asked(
+        design: EngineDesign,
+        cases: Sequence[dict[str, Any]],
+        report: Callable[[int], None],
+        *,
+        host_period: float,
+    ) -> Any:
+        assert host_period == 1
         assert design.config.dev_data_bits == design.config.host_data_bits
         return list(cases)
 
@@ -60,3 +67,33 @@ def test_rows_add_up(capsys: pytest.CaptureFixture[str]) -> None:
         assert beats == 4096
         assert row["utilisation"] == pytest.approx(beats / row["cycles"], abs=1e-3)
         assert row["utilisation"] > 0.85
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+@pytest.mark.parametrize("period", [1.5, pytest.param(0.4, marks=pytest.mark.thorough)])
+def test_the_slower_of_two_clocks_says_the_rate(capsys: pytest.CaptureFixture[str], period: float) -> None:
+    """Raw data have as many beats on both ports, so that the busier one is that of the slower clock."""
+    cases = ["--bytes", "16384", "--memory-latencies", "20", "--modes", "raw", "--directions", "offload"]
+    design = [*SMALL, "--clocks", "host", "--dev-data-bits", "64", "--host-data-bits", "64", "--lanes", "2"]
+    words = ["bench", "engine", *design, *cases, "--host-periods", str(period), "--json"]
+    assert main(words) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    beats = row["descriptors"] * 16384 * 8 // 64
+    assert row["host_period"] == period
+    assert row["utilisation"] == pytest.approx(beats * max(1, period) / row["cycles"], abs=1e-3)
+    assert row["utilisation"] > 0.85
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--clocks", "registers"], "host-periods are given; host and device have one clock"),
+        (["--clocks", "host", "--host-periods", "11"], "host-periods has 11; it must be from 0.1 to 10"),
+    ],
+)
+def test_periods_of_no_clock_are_refused(
+    options: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "engine", "--host-periods", "2", *options]) == 2
+    assert says in capsys.readouterr().err

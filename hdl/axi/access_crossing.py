@@ -44,7 +44,7 @@ class AccessCrossing(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.end = here = LinkEnd()
+        m.submodules.core_end = here = LinkEnd()
         there = LinkEnd()
         m.submodules.bus_end = DomainRenamer(self.bus)(there)
         join_ends(m, here, there)

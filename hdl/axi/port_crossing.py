@@ -44,7 +44,7 @@ class PortCrossing(wiring.Component):
         near = Answering(*self.shapes, self.ids, self.most)
         far = Finishing(*self.shapes, self.most * len(self.ids))
         here, there = LinkEnd(), LinkEnd()
-        m.submodules.answering, m.submodules.end = near, here
+        m.submodules.answering, m.submodules.core_end = near, here
         m.submodules.finishing = DomainRenamer(self.bus)(far)
         m.submodules.bus_end = DomainRenamer(self.bus)(there)
         join_ends(m, here, there)

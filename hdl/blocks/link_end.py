@@ -38,8 +38,8 @@ class LinkEnd(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.down_seen = down_seen = Synchroniser()
-        m.submodules.heard_seen = heard_seen = Synchroniser()
+        m.submodules.other_down_seen = down_seen = Synchroniser()
+        m.submodules.other_heard_seen = heard_seen = Synchroniser()
         other_down, other_heard = down_seen.output, heard_seen.output
         down, heard, cleared = (
             Signal(name=f"{name}_level", reset_less=True) for name in ("down", "heard", "cleared")

@@ -39,8 +39,8 @@ def _crossings(ports: Sequence[Port]) -> tuple[list[_Fifo], list[_Level]]:
 
     def link(path: str, bus: str) -> None:
         for level in ("down", "heard"):
-            levels.append(_Level(f"{path}/end/{level}_level", f"{path}/bus_end/{level}_seen", bus))
-            levels.append(_Level(f"{path}/bus_end/{level}_level", f"{path}/end/{level}_seen", core))
+            levels.append(_Level(f"{path}/core_end/{level}", f"{path}/bus_end/other_{level}_seen", bus))
+            levels.append(_Level(f"{path}/bus_end/{level}", f"{path}/core_end/other_{level}_seen", core))
 
     if (host := clock["m_axi_host_awvalid"]) != core:
         link("host_crossing", host)
@@ -65,7 +65,8 @@ def crossing_lines(ports: Sequence[Port], *, vivado: bool) -> Iterator[str]:
     paths = []
     for path, writes, reads in fifos:
         for name, clock, side in (("written", reads, "write"), ("taken", writes, "read")):
-            paths.append((f"{path}/{side}_gray", f"{path}/{name}_seen/first", clock, vivado))
+            # The highest bit of an index is that of its Gray code: synthesis keeps either.
+            paths.append((f"{path}/{side}_", f"{path}/{name}_seen/first", clock, vivado))
         paths.append((f"{path}/memory/contents", f"{path}/output", reads, False))
     paths += [(source, f"{target}/first", clock, False) for source, target, clock in levels]
     for source, target, clock, skew in paths:

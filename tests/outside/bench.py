@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import cocotb
-from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
 from .axi_rules import PortRules
+from .clocks import Clocks
 from .codec import Form
 from .crc import crc32c
 from .document import Document
@@ -89,24 +89,21 @@ class Bench:
     async def start(self) -> None:
         """Connects everything, resets, and reads what the engine says of itself."""
         dut, rng = self.dut, self.rng
-        dut.aresetn.value = 0
-        cocotb.start_soon(Clock(dut.aclk, 10, unit="ns").start())
+        self.clocks = clocks = Clocks(dut, rng)
         several = [f"dev{unit}" for unit in range(8) if hasattr(dut, f"m_axi_dev{unit}_araddr")]
         #: The ports of each memory.
         self.names = {"dev": several or ["dev"], "host": ["host"]}
         self.memory = {
-            name: Memory(dut, [f"m_axi_{port}" for port in ports], rng, 0xA5)
+            name: Memory(dut, [f"m_axi_{port}" for port in ports], rng, 0xA5, *clocks.of(name))
             for name, ports in self.names.items()
         }
         self.rules = {
             name: [_rules_on(dut, f"m_axi_{port}") for port in ports] for name, ports in self.names.items()
         }
-        self.driver = Driver(dut, self.document)
-        await ClockCycles(dut.aclk, 5)
-        cocotb.start_soon(self._watch())
-        await ClockCycles(dut.aclk, 3)
-        dut.aresetn.value = 1
-        await ClockCycles(dut.aclk, 2)
+        self.driver = Driver(dut, self.document, clocks)
+        for port in self.rules:
+            cocotb.start_soon(self._watch(port))
+        await clocks.start()
         driver = self.driver
         said = await driver.read("engine.ident")
         assert said["value"].to_bytes(4, "little") == b"cDMA"
@@ -149,17 +146,24 @@ class Bench:
             port: rng.randrange(self.top[port] // 4, self.top[port] // 2, 4096) for port in self.memory
         }
 
-    async def _watch(self) -> None:
+    async def after(self, cycles: int) -> None:
+        """Waits for so many cycles of the slowest clock."""
+        await ClockCycles(self.clocks.slowest, cycles)
+
+    async def _watch(self, port: str) -> None:
+        clock, reset = self.clocks.of(port)
+        # The first edges bring the engine from anywhere into its reset.
+        await ClockCycles(clock, 5)
         resetting = True
         while self.error is None:
-            await RisingEdge(self.dut.aclk)
-            self.cycles += 1
-            now = not int(self.dut.aresetn.value)
+            await RisingEdge(clock)
+            self.cycles += port == "dev"
+            now = not int(reset.value)
             try:
-                for rules in (rules for each in self.rules.values() for rules in each):
+                for rules in self.rules[port]:
                     rules.sample(now and resetting)
-                for memory in self.memory.values():
-                    assert not memory.faults, memory.faults[0]
+                faults = self.memory[port].faults
+                assert not faults, faults[0]
             except AssertionError as error:
                 self.error = error
             resetting = now
@@ -568,7 +572,7 @@ def outside_test(body: Callable[[Bench, int], Awaitable[None]]) -> Any:
         try:
             await bench.start()
             await body(bench, bench.budget)
-            await ClockCycles(dut.aclk, 100)
+            await bench.after(100)
             bench.finish()
             assert all(rules.idle for each in bench.rules.values() for rules in each), (
                 "something is in flight at the end"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiResp
 
 from .bench import CHANNELS, Bench, Transfer, outside_test
@@ -185,7 +184,7 @@ async def busy(bench: Bench, budget: int) -> None:
             await driver.until(f"{channel}.status", "aborting", 0)
             made = [bench.transfer(channel, count=1) for _ in range(number)]
             await end.submit([each.descriptor for each in made])
-            await ClockCycles(bench.dut.aclk, 200)
+            await bench.after(200)
             status = await driver.read(f"{channel}.status")
             assert (status["busy"], status["halted"]) == (1, 1), f"{channel}: {number} wait, but {status}"
             await driver.write(f"{channel}.command", resume=1)
@@ -212,7 +211,7 @@ async def in_flight(bench: Bench, budget: int) -> None:
     def most_of_device(kind: str) -> int:
         return max(rules.most[kind] for rules in bench.rules["dev"])
 
-    driver, cycles = bench.driver, bench.dut.aclk
+    driver = bench.driver
 
     # Data first, which is not answered; then descriptors, which are not either.
     made = {channel: [bench.transfer(channel, count=count, mode="raw")] for channel in CHANNELS}
@@ -222,13 +221,13 @@ async def in_flight(bench: Bench, budget: int) -> None:
     dev.frozen[0].add(0)
     for channel in CHANNELS:
         await bench.channels[channel].submit([made[channel][0].descriptor])
-    await ClockCycles(cycles, 400)
+    await bench.after(400)
     host.frozen[0].update((1, 2))
     for channel in CHANNELS:
         more = [bench.transfer(channel, count=8) for _ in range(7)]
         made[channel] += more
         await bench.channels[channel].submit([each.descriptor for each in more])
-    await ClockCycles(cycles, 400)
+    await bench.after(400)
     found = (most["reads"], most_of_device("reads"), most["ring_reads"])
     stated = (bench.bursts["outstanding"], bench.bursts["outstanding"], bench.bursts["ring_reads"])
     assert found == stated, f"reads of host data, device data, rings: {found} in flight, {stated} stated"
@@ -245,7 +244,7 @@ async def in_flight(bench: Bench, budget: int) -> None:
         nothing = [bench.refused(channel, "zero_length", {"length": 0}) for _ in range(6)]
         made[channel] = [*nothing, bench.transfer(channel, count=count, mode="raw")]
         await bench.channels[channel].submit([each.descriptor for each in made[channel]])
-    await ClockCycles(cycles, 1500)
+    await bench.after(1500)
     found = (most["writes"], most_of_device("writes"), most["ring_writes"])
     stated = (bench.bursts["outstanding"], bench.bursts["outstanding"], bench.bursts["ring_writes"])
     assert found == stated, f"writes of host data, device data, rings: {found} in flight, {stated} stated"
@@ -347,13 +346,13 @@ async def aborts(bench: Bench, budget: int) -> None:
             await end.start()
             made = [bench.transfer(channel) for _ in range(end.entries - 1)]
             await end.submit([each.descriptor for each in made])
-            await ClockCycles(bench.dut.aclk, rng.randint(1, 900))
+            await bench.after(rng.randint(1, 900))
             await driver.write(f"{channel}.command", abort_now=1)
             await driver.until(f"{channel}.status", "aborting", 0)
             bench.check_silent(channel)
             assert (await driver.read(f"{channel}.status"))["halted"]
             before = bench.snapshot(channel, made)
-            await ClockCycles(bench.dut.aclk, 150)
+            await bench.after(150)
             assert bench.snapshot(channel, made) == before, f"{channel}: written after the end of an abort"
             await driver.write(f"{channel}.command", resume=1)
             await finish(bench, channel, made)
@@ -390,7 +389,7 @@ async def soft_resets(bench: Bench, budget: int) -> None:
             await end.start()
             made[channel] = [bench.transfer(channel) for _ in range(end.entries - 1)]
             await end.submit([each.descriptor for each in made[channel]])
-        await ClockCycles(bench.dut.aclk, rng.randint(1, 700))
+        await bench.after(rng.randint(1, 700))
         await driver.write("engine.command", soft_reset=1)
         await driver.until("engine.status", "resetting", 0)
         before = [bench.snapshot(channel, made[channel]) for channel in CHANNELS]
@@ -402,7 +401,7 @@ async def soft_resets(bench: Bench, budget: int) -> None:
             assert not any((await driver.read(f"{channel}.status")).values())
             bench.tables[channel] = list(bench.first_tables[channel])
         assert (await driver.read("dev_window.base_low"))["page"] == base >> 12
-        await ClockCycles(bench.dut.aclk, 150)
+        await bench.after(150)
         assert before == [bench.snapshot(channel, made[channel]) for channel in CHANNELS]
         for channel in CHANNELS:
             for each in made[channel]:
@@ -441,7 +440,7 @@ async def watchdog(bench: Bench, budget: int) -> None:
             before = bench.snapshot(channel, made)
             status = await driver.read(f"{channel}.status")
             assert (status["halted"], status["stuck"]) == (1, 0), status
-            await ClockCycles(bench.dut.aclk, 150)
+            await bench.after(150)
             assert bench.snapshot(channel, made) == before, (
                 f"{channel}: written after the end of the watchdog's abort"
             )
@@ -473,7 +472,7 @@ async def registers(bench: Bench, budget: int) -> None:
             id_ = 1 + CHANNELS.index(channel)
             host.frozen[1].add(id_)
             await end.submit([each.descriptor for each in many])
-            await ClockCycles(bench.dut.aclk, 1500)
+            await bench.after(1500)
             await driver.write(f"{channel}.control", enable=1, ring_enable=1)
             host.frozen[1].clear()
             await driver.until(f"{channel}.status", "completion_waiting", 1)
@@ -507,11 +506,11 @@ async def interrupts(bench: Bench, budget: int) -> None:
                 made = bench.transfer(channel, count=5)
                 made.descriptor["interrupt"] = 1
                 await bench.run(channel, [bench.transfer(channel, count=5), made])
-                await ClockCycles(bench.dut.aclk, 30)
+                await bench.after(30)
                 assert int(irq.value) == (number == 2), number
             assert await driver.read(f"{channel}.irq_status") == {"completion": 1, "error": 0}
             await driver.write(f"{channel}.irq_status", completion=1)
-            await ClockCycles(bench.dut.aclk, 2)
+            await bench.after(2 + bench.clocks.across)
             assert not int(irq.value)
         await bench.run(channel, [bench.refused(channel, "zero_length", {"length": 0})])
         await driver.until(f"{channel}.irq_status", "error", 1)

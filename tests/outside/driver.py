@@ -9,6 +9,7 @@ from typing import Any
 from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiProt
 
+from .clocks import Clocks
 from .document import Document
 from .memory import Memory
 
@@ -22,11 +23,11 @@ _PROT = AxiProt.PRIVILEGED
 class Driver:
     """Registers by their names in the document."""
 
-    def __init__(self, dut: Any, document: Document) -> None:
-        self.dut = dut
+    def __init__(self, dut: Any, document: Document, clocks: Clocks) -> None:
         self.document = document
+        self.slowest = clocks.slowest
         self.bus = AxiLiteMaster(
-            AxiLiteBus.from_prefix(dut, "s_axil"), dut.aclk, dut.aresetn, reset_active_level=False
+            AxiLiteBus.from_prefix(dut, "s_axil"), *clocks.of("s_axil"), reset_active_level=False
         )
         for half in (self.bus.read_if, self.bus.write_if):
             half.log.setLevel(logging.ERROR)
@@ -187,7 +188,7 @@ class Channel:
                 self.head = (self.head + 1) % self.wrap
                 await self.driver.write(f"{self.name}.completion_tail", value=self.head)
                 return found
-            await ClockCycles(self.driver.dut.aclk, 8)
+            await ClockCycles(self.driver.slowest, 8)
         raise AssertionError(f"{self.name}: no completion after {limit} cycles")
 
     async def pass_over(self) -> None:

@@ -31,9 +31,11 @@ class Memory:
         Which IDs are not answered: reads and writes.
     """
 
-    def __init__(self, dut: Any, prefixes: list[str], rng: random.Random, fill: int) -> None:
+    def __init__(
+        self, dut: Any, prefixes: list[str], rng: random.Random, fill: int, clock: Any, reset: Any
+    ) -> None:
         self.rng = rng
-        self.clock = dut.aclk
+        self.clock = clock
         self.fill = fill
         self.pages: dict[int, bytearray] = {}
         self.latency = 0
@@ -48,8 +50,8 @@ class Memory:
         for port, prefix in enumerate(prefixes):
             bus = AxiBus.from_prefix(dut, prefix)
             options = {"reset_active_level": False, "memory": self, "port": port}
-            self.readers.append(_Reader(bus.read, dut.aclk, dut.aresetn, **options))
-            self.writers.append(_Writer(bus.write, dut.aclk, dut.aresetn, **options))
+            self.readers.append(_Reader(bus.read, clock, reset, **options))
+            self.writers.append(_Writer(bus.write, clock, reset, **options))
         self.bytes = self.readers[0].byte_lanes
 
     def channels(self) -> list[Any]:

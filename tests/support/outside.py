@@ -13,8 +13,10 @@ import tempfile
 from pathlib import Path
 
 from cdma.hdl.deliver.register_texts import register_texts
+from cdma.hdl.spec.clocks import NO_CLOCKS
 from cdma.hdl.spec.format import Format
 from cdma.verif.engine.design import SMALL, EngineDesign
+from cdma.verif.engine.several_clocks import with_late_flops
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.simulate import Outcome, simulate
 
@@ -23,7 +25,8 @@ __all__ = ["CONFIGS", "TESTS", "run"]
 _SMALL = dataclasses.replace(SMALL, outstanding=2, ring_entries=16)
 
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words, padding and a CRC;
-#: any byte, in lengths too; pipelined, with a wide host; several units; shapes; owners. Pages are with three.
+#: any byte, in lengths too; pipelined, with a wide host; several units; shapes; owners. Pages are with three, and several
+#: clocks with fields and pipelines.
 CONFIGS = {
     "small": _SMALL,
     "bytes": dataclasses.replace(
@@ -40,6 +43,7 @@ CONFIGS = {
         lanes=8,
         alignment="word",
         crc=True,
+        clocks="device,host,registers",
     ),
     "any-byte": dataclasses.replace(_SMALL, format=Format(), alignment="byte", crc=True),
     "units": dataclasses.replace(_SMALL, units=2, stripe_bytes=256, pages=True),
@@ -52,6 +56,7 @@ CONFIGS = {
         dev_data_bits=128,
         host_address_bits=64,
         pipelined=True,
+        clocks="host",
         pages=True,
         outstanding=3,
     ),
@@ -85,7 +90,8 @@ def run(name: str, transfers: int, seed: int = 1, tests: tuple[str, ...] = TESTS
         "owners": not config.records.owner_bits,
     }
     tests = tuple(test for test in tests if not absent.get(test))
-    program = build(design.verilog(), design.top, design.port_names)
+    text = design.verilog() if config.clocks == NO_CLOCKS else with_late_flops(design.verilog())
+    program = build(text, design.top, design.port_names)
     with tempfile.TemporaryDirectory(prefix="cdma-outside-") as folder:
         document = Path(folder) / "registers.md"
         document.write_text(register_texts(config)["cdma_registers.md"], encoding="utf-8")

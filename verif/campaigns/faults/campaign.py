@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+from zlib import crc32
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
@@ -125,7 +126,7 @@ def _with_format(design: EngineDesign, name: str) -> EngineDesign:
 
 def run_part(part: Part, verilog: str | None = None, plusargs: tuple[str, ...] = ()) -> Tally:
     """Runs a part. ``verilog`` stands for the design's own, ``plusargs`` are arguments of its simulation."""
-    with Machine(part.design, verilog, plusargs) as machine:
+    with Machine(part.design, verilog, plusargs, seed=crc32(f"{part.seed} {part.name}".encode())) as machine:
         if part.campaign in _SCENES:
             scene = Scene(machine, part.name, part.seed)
             return Tally.of(_guarded(scene, _SCENES[part.campaign](scene, part.every, part.only)))

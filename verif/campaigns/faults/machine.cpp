@@ -1,13 +1,16 @@
 // An engine with registers between two memories, driven through a pipe: the far end of machine.py, which says what each
-// order means. Before this text stand MANAGERS(X), a list of X(port, memory), and RULES, the beginning of the names of what
-// the rules of AXI4 inside the simulation show; OWNER(port, way), whose the address of AR or AW is; and, where bits may be flipped in memories, ARRAYS(X), a list of X(number,
+// order means. Before this text stand CLOCKS(X), a list of X(clock, reset), of which the first counts the cycles; REGISTERS,
+// which of them is that of the registers; MANAGERS(X), a list of X(port, memory, clock); and RULES, the beginning of the names
+// of what the rules of AXI4 inside the simulation show; OWNER(port, way), whose the address of AR or AW is; and, where bits may be flipped in memories, ARRAYS(X), a list of X(number,
 // name).
 //
 // Memories answer in order. Each can answer one response with an error, or stop one of its channels for ever. Every byte
 // that the engine writes where it may not is counted and left out, and the broken rules of AXI4 are noted.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <vector>
@@ -38,7 +41,7 @@ struct Inputs {
     uint8_t rdata[WIDEST];
 };
 
-#define BIND(P, MEMORY)                                                                                    \
+#define BIND(P, MEMORY, CLOCK)                                                                                    \
     static void sample_##P(const Vtop &t, Outputs &o) {                                                    \
         o.arvalid = t.m_axi_##P##_arvalid, o.arid = t.m_axi_##P##_arid, o.araddr = t.m_axi_##P##_araddr;   \
         o.arlen = t.m_axi_##P##_arlen, o.arsize = t.m_axi_##P##_arsize;                                     \
@@ -59,6 +62,40 @@ struct Inputs {
     }                                                                                                      \
     static uint64_t rules_##P(const Vtop &t) { return t.rootp->JOIN(RULES, P##_broken); }
 MANAGERS(BIND)
+
+// Of several clocks each has a period and jitter by chance, in ps.
+struct Clock {
+    void (*level)(Vtop &, bool);
+    void (*resetn)(Vtop &, bool);
+    uint64_t period, next, edges;
+    bool rises, in_reset;
+};
+
+#define CLOCK(NAME, RESETN) \
+    {[](Vtop &t, bool level) { t.NAME = level; }, [](Vtop &t, bool level) { t.RESETN = level; }, 0, 0, 0, false, true},
+static Clock clocks[] = {CLOCKS(CLOCK)};
+static const unsigned COUNT = sizeof clocks / sizeof *clocks;
+static const uint64_t PERIOD = 10000, SHORTEST = 3000, LONGEST = 24000;
+// Edges of each clock after a reset before which registers do not answer as usual.
+static const unsigned SETTLING = COUNT > 1 ? 8 : 0;
+
+static uint64_t time_now = 0, clock_seed = 1, chance = 1;
+
+// A draw below a number.
+static uint64_t some(uint64_t below) {
+    chance ^= chance << 13, chance ^= chance >> 7, chance ^= chance << 17;
+    return (chance >> 20) % below;
+}
+
+// The same clocks after each reset, so that what has happened once happens again.
+static void draw_clocks() {
+    chance = clock_seed;
+    for (Clock &clock : clocks) {
+        clock.period = &clock == clocks ? PERIOD : SHORTEST + some(LONGEST - SHORTEST);
+        clock.next = time_now + clock.period;
+        clock.edges = 0;
+    }
+}
 
 struct Memory {
     std::vector<uint8_t> bytes = std::vector<uint8_t>(SIZE), allowed = std::vector<uint8_t>(SIZE);
@@ -94,6 +131,7 @@ struct Burst {
 struct Port {
     unsigned number, bytes;
     Memory &memory;
+    const Clock &clock;
     void (*sample)(const Vtop &, Outputs &);
     void (*drive)(Vtop &, const Inputs &);
     uint64_t (*rules)(const Vtop &);
@@ -208,25 +246,57 @@ struct Port {
 
 static std::vector<Port> ports;
 
-static void cycle(Vtop &t) {
-    t.aclk = 0;
+// The next rising edges, of one clock or of several at once.
+static void edge(Vtop &t) {
+    time_now = NEVER;
+    for (Clock &clock : clocks) time_now = std::min(time_now, clock.next);
+    for (Clock &clock : clocks) {
+        clock.rises = clock.next == time_now;
+        if (clock.rises) clock.level(t, false);
+    }
     t.eval();
     for (Port &port : ports) {
+        if (!port.clock.rises) continue;
         port.sample(t, port.out);
         port.broken |= port.rules(t);
-        if (t.aresetn) port.take();
+        if (!port.clock.in_reset) port.take();
     }
-    t.aclk = 1;
+    t.contextp()->time(time_now);
+    for (Clock &clock : clocks) {
+        if (!clock.rises) continue;
+        clock.level(t, true);
+        clock.next += clock.period + (COUNT > 1 ? some(clock.period / 8) : 0);
+        ++clock.edges;
+    }
     t.eval();
-    ++now;
+    now += clocks->rises;
     for (Port &port : ports) {
-        if (t.aresetn) port.offer();
+        if (!port.clock.rises) continue;
+        if (!port.clock.in_reset) port.offer();
         port.drive(t, port.in);
     }
 }
 
+static void cycle(Vtop &t, const Clock &clock = *clocks) {
+    do edge(t);
+    while (!clock.rises);
+}
+
+// Until each clock has had so many edges.
+static void all_cycle(Vtop &t, uint64_t cycles) {
+    for (Clock &clock : clocks) clock.edges = 0;
+    for (Clock &clock : clocks)
+        while (clock.edges < cycles) edge(t);
+}
+
+static void all_reset(Vtop &t, bool in_reset) {
+    for (Clock &clock : clocks) clock.resetn(t, !in_reset), clock.in_reset = in_reset;
+}
+
 static void reset(Vtop &t, uint64_t cycles) {
-    t.aresetn = 0;
+    all_reset(t, true);
+    draw_clocks();
+    t.contextp()->randSeed((int)(clock_seed & 0x7fffffff));
     t.s_axil_awvalid = t.s_axil_wvalid = t.s_axil_arvalid = 0;
     // No controller asks for quiescence.
     RUNS;
@@ -238,18 +308,18 @@ static void reset(Vtop &t, uint64_t cycles) {
         port.forget();
         port.drive(t, port.in);
     }
-    while (cycles--) cycle(t);
-    t.aresetn = 1;
+    all_cycle(t, cycles);
+    all_reset(t, false);
+    all_cycle(t, SETTLING);
 }
 
 static void poke(Vtop &t, uint64_t address, uint64_t value) {
     t.s_axil_awaddr = address, t.s_axil_wdata = value, t.s_axil_wstrb = 15;
     t.s_axil_awvalid = t.s_axil_wvalid = 1;
     for (unsigned n = 0; n < PATIENCE; ++n) {
-        t.aclk = 0;
         t.eval();
         bool aw = t.s_axil_awvalid && t.s_axil_awready, w = t.s_axil_wvalid && t.s_axil_wready, b = t.s_axil_bvalid;
-        cycle(t);
+        cycle(t, clocks[REGISTERS]);
         if (aw) t.s_axil_awvalid = 0;
         if (w) t.s_axil_wvalid = 0;
         if (b) return;
@@ -261,11 +331,10 @@ static uint64_t peek(Vtop &t, uint64_t address) {
     t.s_axil_araddr = address;
     t.s_axil_arvalid = 1;
     for (unsigned n = 0; n < PATIENCE; ++n) {
-        t.aclk = 0;
         t.eval();
         bool ar = t.s_axil_arvalid && t.s_axil_arready, r = t.s_axil_rvalid;
         uint64_t value = t.s_axil_rdata;
-        cycle(t);
+        cycle(t, clocks[REGISTERS]);
         if (ar) t.s_axil_arvalid = 0;
         if (r) return value;
     }
@@ -304,8 +373,10 @@ int main(int argc, char **argv) {
     VerilatedContext context;
     context.commandArgs(argc, argv);
     Vtop t(&context);
-#define PORT(P, MEMORY)                                                                                        \
-    ports.push_back({(unsigned)ports.size(), sizeof t.m_axi_##P##_wdata, memories[MEMORY], sample_##P, drive_##P, rules_##P});
+    if (const char *seed = context.commandArgsPlusMatch("clocks="); *seed) clock_seed = strtoull(seed + 8, nullptr, 10) | 1;
+#define PORT(P, MEMORY, CLOCK)                                                                                          \
+    ports.push_back({(unsigned)ports.size(), sizeof t.m_axi_##P##_wdata, memories[MEMORY], clocks[CLOCK], sample_##P, \
+                     drive_##P, rules_##P});
     MANAGERS(PORT)
     t.s_axil_bready = t.s_axil_rready = 1;
     reset(t, 4);

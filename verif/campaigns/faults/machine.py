@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Literal, NamedTuple
 
 from cdma.base.errors import CdmaError, ParameterError
+from cdma.hdl.spec.clocks import NO_CLOCKS, reset_of
 from cdma.hdl.spec.owner import OWNER_PORTS
 from cdma.hdl.spec.registers.map import register_map
 from cdma.verif.engine.design import EngineDesign
@@ -103,10 +104,17 @@ class Machine:
         Stands for the design's own, with the same ports.
     ``plusargs``
         Arguments of the simulation.
+    ``seed``
+        Of the ratios and the jitter of several clocks.
     """
 
     def __init__(
-        self, design: EngineDesign, verilog: str | None = None, plusargs: tuple[str, ...] = ()
+        self,
+        design: EngineDesign,
+        verilog: str | None = None,
+        plusargs: tuple[str, ...] = (),
+        *,
+        seed: int = 1,
     ) -> None:
         config = design.config
         if not config.registers:
@@ -121,11 +129,16 @@ class Machine:
         text = design.watched(visible(text) if self.arrays else text)
         program = build_with_main(text, design.top, _main(design, self.arrays))
         self._process = subprocess.Popen(
-            [str(program), *plusargs], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [str(program), f"+clocks={seed}", *plusargs], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._orders, self._answers = self._process.stdin, self._process.stdout
+
+    @property
+    def pace(self) -> int:
+        """Cycles for each that something takes with one clock, however slow the others are."""
+        return 1 if self.config.clocks == NO_CLOCKS else 8
 
     def __enter__(self) -> Machine:
         return self
@@ -196,7 +209,7 @@ class Machine:
 
     def wait(self, memory: Side, address: int, mask: int, value: int, limit: int) -> bool:
         """Waits until a word of 32 bits in memory has the ``value`` under the ``mask``; False if it never has."""
-        self._order("wait", _MEMORIES[memory], address, mask, value, limit=limit)
+        self._order("wait", _MEMORIES[memory], address, mask, value, limit=limit * self.pace)
         return bool(self._number())
 
     def expect(self, name: str, limit: int, **values: int) -> bool:
@@ -204,7 +217,7 @@ class Machine:
         placed = self.registers[name]
         fields = [placed.register.field(field) for field in values]
         mask = sum(field.mask for field in fields)
-        self._order("expect", placed.address, mask, placed.register.put(**values), limit=limit)
+        self._order("expect", placed.address, mask, placed.register.put(**values), limit=limit * self.pace)
         return bool(self._number())
 
     def reset(self, cycles: int = 3) -> None:
@@ -257,7 +270,11 @@ class Machine:
 def _main(design: EngineDesign, arrays: Sequence[Array]) -> str:
     """The text of the simulation's main program."""
     config = design.config
-    managers = [f"X({name}, 0)" for name in config.dev_ports] + ["X(host, 1)"]
+    domains = config.domains
+    clocks = list(dict.fromkeys((domains.core, domains.host, domains.registers)))
+    managers = [f"X({name}, 0, 0)" for name in config.dev_ports] + [
+        f"X(host, 1, {clocks.index(domains.host)})"
+    ]
     text = (files(__package__) / "machine.cpp").read_text()
     if arrays:
         listed = " ".join(
@@ -270,4 +287,6 @@ def _main(design: EngineDesign, arrays: Sequence[Array]) -> str:
         for name, (lsb, _) in config.records.owner_fields.items()
     )
     head = f"#define RUNS {runs}\n#define OWNER(P, WAY) ({owner or 0})\n#define RULES {design.top}__DOT__{PREFIX}\n"
+    head += f"#define REGISTERS {clocks.index(domains.registers)}\n"
+    head += f"#define CLOCKS(X) {' '.join(f'X({clock}, {reset_of(clock)})' for clock in clocks)}\n"
     return f"{head}#define MANAGERS(X) {' '.join(managers)}\n{text}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -186,16 +187,17 @@ class Scene:
         """Hands all transfers over."""
         self.software.submit([made.record() for made in self.transfers])
 
-    def measure(self) -> tuple[int, list[Event]]:
-        """The cycles that the transfers take without a fault, and all that happens on the buses."""
-        self.prepare()
+    def measure(self, **settings: Any) -> tuple[int, list[Event]]:
+        """The cycles that the transfers take without a fault, and all that happens on the buses; ``settings`` are those of
+        :meth:`prepare`."""
+        self.prepare(**settings)
         start = self.look().cycle
         self.submit()
         for made in self.transfers:
             self.complete(made)
         cycles = self.look().cycle - start
         # The responses of the last completion come later.
-        self.machine.run(200)
+        self.machine.run(200 * self.machine.pace)
         events = self.machine.events()
         self.follow()
         self.quiet()
@@ -269,7 +271,7 @@ class Scene:
     def quiet(self) -> None:
         """Nothing is open, and no rule was broken."""
         # The last response of a ring's completion may be on its way.
-        self.machine.run(100)
+        self.machine.run(100 * self.machine.pace)
         state = self.look()
         if state.outside:
             raise Wrong(f"{state.outside} bytes were written outside, the first at {state.first_outside:#x}")

@@ -46,7 +46,7 @@ class _Place:
 
 def stall_cases(scene: Scene, every: int, only: str | None) -> Iterator[Verdict]:
     """The verdict on each place and each end of a stall: on one of ``every``, or on the case ``only``."""
-    cycles, events = scene.measure()
+    cycles, events = scene.measure(watchdog=_WATCHDOG)
     number = 0
     for place in _places(events):
         kind = place.channel.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -81,6 +82,8 @@ _BROKEN = {
     ),
 }
 
+_SEVERAL_CLOCKS = EngineDesign(replace(SMALL, clocks="device,host,registers"))
+
 
 @cache
 def _verilog() -> str:
@@ -149,6 +152,31 @@ def test_hostile_software_keeps_to_its_owner(fault: int, wrong: bool) -> None:
     tally = run_part(part, verilog, (f"+fault={fault}",))
     assert any(row["wrong"] for row in tally.counts.values()) == wrong
     assert tally.failed == wrong
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("campaign", [name for name in CAMPAIGNS if name != "memories"])
+def test_an_engine_with_several_clocks_passes(campaign: str) -> None:
+    """Of any ratio, with jitter, and with synchronisers that see a change late."""
+    tally = Tally()
+    for part in parts_of(campaign, _SEVERAL_CLOCKS, seed=4, every=41, count=560, formats=[OWN]):
+        tally.merge(run_part(part))
+    assert not tally.failures
+    assert sum(row["detected"] for row in tally.counts.values()) > 20
+
+
+@pytest.mark.thorough
+def test_a_crossing_that_takes_more_than_it_has_room_for_is_found() -> None:
+    verilog, count = re.subn(
+        r"(module cdma_engine_host_crossing_w \(.*?assign input_ready = )[^;]*",
+        r"\g<1>1'b1",
+        _SEVERAL_CLOCKS.verilog(),
+        flags=re.DOTALL,
+    )
+    assert count == 1
+    parts = parts_of("responses", _SEVERAL_CLOCKS, seed=4, every=41)
+    tally = run_part(next(part for part in parts if part.name == "offload raw ring slow"), verilog)
+    assert tally.failed
 
 
 def test_with_a_crc_nothing_is_undetectable() -> None:

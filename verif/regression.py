@@ -10,7 +10,6 @@ from typing import Any
 
 from cdma.base.errors import ParameterError
 from cdma.base.threads import tool_threads
-from cdma.hdl.spec.clocks import need_one_clock
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.icarus import build_four_state
@@ -118,7 +117,6 @@ def verify(
     points = plan.choose(design, tests)
     text = design.watched(design.verilog() if verilog is None else verilog)
     if four_state:
-        need_one_clock(design.config, "a simulation with four states")
         executable = build_four_state(text, design.top, design.ports, trace=waves is not None)
     else:
         executable = build(

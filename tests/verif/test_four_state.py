@@ -113,6 +113,10 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
         ["soak", "uneven", "hard_resets"],
     ),
     "two units, errors": (dataclasses.replace(SMALL, units=2, stripe_bytes=256), ERRORS),
+    "three clocks, whose resets end at different times": (
+        dataclasses.replace(SMALL, clocks="device,host,registers"),
+        ["soak", "hard_resets", "lone_resets", "registers", "bus_errors"],
+    ),
 }
 FURTHER = {
     "pipelined, to a word",
@@ -123,6 +127,7 @@ FURTHER = {
     "shapes, pages",
     "two units",
     "two units, errors",
+    "three clocks, whose resets end at different times",
 }
 
 

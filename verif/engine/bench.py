@@ -29,7 +29,7 @@ from .memory import GUARD
 from .owners import Owners
 from .ports_bench import PortsBench
 from .promises import check_promises
-from .several_clocks import set_resets
+from .several_clocks import resets_of
 from .shaped import raw_of, shaped, some_shape
 from .transfer import (
     AROUND,
@@ -90,11 +90,12 @@ class EngineBench(PortsBench):
     async def reset(self, cycles: int) -> None:
         """Resets the engine and its neighbours, whatever is in flight."""
         await self.after(1)
-        set_resets(self.dut, self.config, 0)
+        for reset in resets_of(self.dut, self.config):
+            reset.value = 0
         await self.after(cycles * self.pace)
         for end in self.channels.values():
             end.forget()
-        set_resets(self.dut, self.config, 1)
+        await self.end_resets()
         await self.after(2)
 
     async def set_watchdog(self, cycles: int) -> None:

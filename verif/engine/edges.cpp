@@ -123,10 +123,11 @@ class Edges {
         const bool counts = &clock == clocks_.front().get();
         shared.cycles += counts;
         bool wakes = counts && shared.cycles >= shared.alarm;
-        if (++clock.edges <= kSettling) return wakes;
+        if (++clock.edges == kSettling + 1) ++settled_;
+        if (clock.edges <= kSettling) return wakes;
         if (shared.objected) return true;
         const bool in_reset = !clock.resetn.high();
-        shared.broken = broken_ && broken_->high();
+        shared.broken = settled_ == clocks_.size() && broken_ && broken_->high();
         if (shared.broken) return true;
         try {
             if (in_reset && clock.low && !(clock.first_in_reset && clock.low_falls) && clock.low->high()) {
@@ -152,7 +153,7 @@ class Edges {
     Changes changes_;
     std::unique_ptr<Pin> wake_, broken_;
     std::vector<std::unique_ptr<Clock>> clocks_;
-    uint64_t running_ = 0, chance_ = 1;
+    uint64_t running_ = 0, settled_ = 0, chance_ = 1;
     bool awake_ = false, stopped_ = false;
 };
 

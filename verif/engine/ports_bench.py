@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import logging
 import random
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterator, Sequence
 from typing import Any, Protocol
 
 import cocotb
@@ -24,7 +24,7 @@ from .edges import Edges, End
 from .memory import SIZE, Memory
 from .memory_port import Burst, Port
 from .rule_book import RuleBook
-from .several_clocks import clock_periods, set_resets
+from .several_clocks import clock_periods, resets_of
 
 __all__ = ["PortsBench", "StreamEnd"]
 
@@ -57,7 +57,7 @@ class PortsBench:
         self.rules_of_axi = RuleBook(dut, design.config)
         #: The ports of each memory.
         self.ports: dict[str, list[Port]] = {"dev": [], "host": []}
-        self._look_for_unknowns = unknowns_at(dut, design.ports)
+        self._design_ports = design.ports
         self.ends: list[StreamEnd] = []
         self._memory_ends: list[tuple[str, End]] = []
         self._alarms: dict[int, list[Event]] = {}
@@ -84,14 +84,16 @@ class PortsBench:
         dut = self.dut
         for name in ("cocotbext", "cocotb"):
             logging.getLogger(name).setLevel(logging.WARNING)
-        set_resets(dut, self.config, 0)
+        for reset in resets_of(dut, self.config):
+            reset.value = 0
         if self.config.clock_gates:
             dut.scan_enable.value = 0
         if self.config.quiescence:
             dut.qreqn.value = 1
+        periods = self.periods()
         self.edges = Edges(
             dut,
-            self.periods(),
+            periods,
             self.rules_of_axi.wake,
             self.rules_of_axi.any_broken,
         )
@@ -99,15 +101,26 @@ class PortsBench:
         self._connect_memories()
         self.connect()
         cocotb.start_soon(self.blame(self._watch()))
-        if self.ends or hasattr(dut, UNKNOWN):
-            cocotb.start_soon(self.blame(self._step()))
+        for clock in periods:
+            ends = self.ends if clock == self.config.domains.core else []
+            if ends or hasattr(dut, UNKNOWN):
+                cocotb.start_soon(self.blame(self._step(clock, ends)))
         await self.after(5 * self.pace)
-        set_resets(dut, self.config, 1)
+        await self.end_resets()
         await self.after(40)
 
     def periods(self) -> dict[str, tuple[int, int]]:
         """Half a period of each clock and its jitter, as :class:`.Edges` takes them."""
         return clock_periods(self.config, self.rng)
+
+    async def end_resets(self) -> None:
+        """Ends the reset of each clock, at different times."""
+        resets = resets_of(self.dut, self.config)
+        self.rng.shuffle(resets)
+        for reset in resets:
+            reset.value = 1
+            if len(resets) > 1:
+                await self.after(self.rng.randint(0, self.pace))
 
     def say(self, channel: str, target: str, values: dict[str, int]) -> None:
         """Sets what the addresses of a channel have beside, for data on a port or for the channel's rings.
@@ -211,16 +224,16 @@ class PortsBench:
     def deliver(self) -> None:
         """Gives what has come at the ports beside the memories to those who wait for it."""
 
-    async def _step(self) -> None:
-        clock = self.config.domains.core
+    async def _step(self, clock: str, ends: Sequence[StreamEnd]) -> None:
+        look_for_unknowns = unknowns_at(self.dut, self._design_ports, clock)
         edge = RisingEdge(getattr(self.dut, clock))
         out_of_reset = level(getattr(self.dut, reset_of(clock)))
         await self.after(2)
         while True:
             await edge
             in_reset = not out_of_reset()
-            self._look_for_unknowns(in_reset)
-            for end in self.ends:
+            look_for_unknowns(in_reset)
+            for end in ends:
                 end.step(self.cycles, in_reset)
 
     async def after(self, cycles: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from cdma.hdl.spec.clocks import reset_of
 from cdma.hdl.spec.engine import EngineConfig
 
-__all__ = ["clock_periods", "set_resets", "with_late_flops"]
+__all__ = ["clock_periods", "resets_of", "with_late_flops"]
 
 #: Periods of other clocks than the core's, beside its period of 10 ns.
 _PERIODS_NS = (4, 7, 9, 10, 11, 13, 23)
@@ -39,10 +39,9 @@ def clock_periods(config: EngineConfig, rng: random.Random) -> dict[str, tuple[i
     return periods
 
 
-def set_resets(dut: Any, config: EngineConfig, value: int) -> None:
-    """Drives the resets of all clocks."""
-    for clock in _clocks(config):
-        getattr(dut, reset_of(clock)).value = value
+def resets_of(dut: Any, config: EngineConfig) -> list[Any]:
+    """The resets of all clocks."""
+    return [getattr(dut, reset_of(clock)) for clock in _clocks(config)]
 
 
 #: A synchroniser in the text of a design.

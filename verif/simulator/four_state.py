@@ -2,7 +2,8 @@
 
 - The payload of a channel that the bench drives is X while its valid is low, so that whatever looks at it becomes X.
 - A register or memory without an initial value forgets what it holds when a reset begins, so every reset is like the
-  first one.
+  first one. With several clocks all of them have to be in reset, and what their crossings agree by has its initial value:
+  no reset reaches all of that, and from X nothing finds into a handshake, from other values it does.
 - One vector says which outputs are X that must not be.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from cdma.hdl.spec.clocks import reset_of
 from cdma.hdl.verilog.ports import Port
 from cdma.verif.simulator.monitors.observed import channel_valid
 from cdma.verif.simulator.monitors.unknowns import UNKNOWN, unknown_conditions
@@ -21,6 +23,13 @@ __all__ = ["four_state_name", "four_state_text"]
 _REGISTER = re.compile(
     r"^ *(?:output +)?reg +(?:\[\d+:\d+\] +)?(?P<name>\w+|\\\S+ )(?: +\[(?P<first>\d+):(?P<last>\d+)\])?;?,?(?: //.*)?$",
     re.MULTILINE,
+)
+
+#: A module, and the line before it where it is one of those by which two clocks agree.
+_MODULE = re.compile(
+    r"^(// Source: \S*/(?:link_end|synchroniser|access_crossing|answering|finishing)\.py, \w+\n)?"
+    r"(module .*?^endmodule)$",
+    re.MULTILINE | re.DOTALL,
 )
 
 
@@ -35,22 +44,23 @@ def four_state_text(verilog: str, top: str, ports: Sequence[Port], *, trace: boo
     With ``trace`` it writes a VCD of every signal into the file that ``+trace-file=`` names.
     """
     around = four_state_name(top)
-    forgetful = re.sub(
-        r"^module .*?^endmodule$",
-        lambda module: _forgetting(module[0], f"{around}.aresetn"),
+    resets = dict.fromkeys(f"{around}.{reset_of(port.clock)}" for port in ports)
+    forgetful = _MODULE.sub(
+        lambda found: (found[1] or "") + _forgetting(found[2], " | ".join(resets), agrees=bool(found[1])),
         verilog,
-        flags=re.MULTILINE | re.DOTALL,
     )
-    return "\n".join(["`timescale 1ns / 1ps", forgetful, *_around(top, ports, trace)]) + "\n"
+    return "\n".join(["`timescale 1ps / 1ps", forgetful, *_around(top, ports, trace)]) + "\n"
 
 
-def _forgetting(module: str, reset: str) -> str:
-    """A module whose registers and memories forget what they hold when ``reset`` falls."""
+def _forgetting(module: str, reset: str, *, agrees: bool) -> str:
+    """A module whose registers and memories forget what they hold when ``reset`` falls, or, where it ``agrees`` with another
+    clock's, begin anew."""
     body = []
     for register in _REGISTER.finditer(module):
         name, first, last = register.group("name", "first", "last")
         if first is None:
-            body.append(f"    {name} = 'bx;")
+            value = f"'b{int(name == 'restart')}" if agrees else "'bx"
+            body.append(f"    {name} = {value};")
         else:
             low, high = sorted((int(first), int(last)))
             body.append(f"    for (four_state_index = {low}; four_state_index <= {high};")

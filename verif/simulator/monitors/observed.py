@@ -58,6 +58,8 @@ def observed(ports: Sequence[Port]) -> Iterator[Observed]:
 
 def channel_valid(port: Port, ports: Sequence[Port]) -> Port | None:
     """The valid of the channel whose payload ``port`` is part of; None for everything else."""
+    if port.times:
+        return None
     for valid in ports:
         channel = valid.name.removesuffix("valid")
         if (

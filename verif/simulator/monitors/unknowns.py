@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cdma.hdl.spec.clocks import ACLK
 from cdma.hdl.verilog.ports import Port
 
 from .observed import observed
@@ -68,9 +69,11 @@ class Unknowns:
             raise UnknownError(f"{', '.join(found)} unknown (X) {when}")
 
 
-def unknowns_at(dut: Any, ports: Sequence[Port]) -> Callable[[bool], None]:
-    """What looks at one rising edge of a simulation, given whether the reset is applied; at nothing in two states."""
+def unknowns_at(dut: Any, ports: Sequence[Port], clock: str = ACLK) -> Callable[[bool], None]:
+    """What looks at the outputs of a clock at one of its rising edges, given whether its reset is applied; at nothing in two
+    states."""
     if not hasattr(dut, UNKNOWN):
         return lambda in_reset: None
     unknowns, bits = Unknowns(ports), number(getattr(dut, UNKNOWN))
-    return lambda in_reset: unknowns.cycle(bits(), in_reset)
+    own = sum((each.port.clock == clock) << bit for bit, each in enumerate(observed(ports)))
+    return lambda in_reset: unknowns.cycle(bits() & own, in_reset)

@@ -18,6 +18,7 @@ PORTS = (
     Port("m_axi_araddr", "output", 8),
     Port("m_axi_arvalid", "output"),
     Port("irq", "output"),
+    Port("m_axi_aresetn", "input", clock="m_axi_aclk"),
 )
 NAMES = {port.name: port for port in PORTS}
 
@@ -34,6 +35,7 @@ NAMES = {port.name: port for port in PORTS}
         ("m_axi_araddr", "m_axi_arvalid"),
         ("irq", None),
         ("aresetn", None),
+        ("m_axi_aresetn", None),
     ],
 )
 def test_signals_of_a_channel(name: str, valid: str | None) -> None:

@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Mux, ShapeLike, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from .coded_memory import MemoryCoding
 from .ring_memory import RingMemory
 
 __all__ = ["MemoryQueue"]
@@ -33,7 +34,9 @@ class MemoryQueue(wiring.Component):
         #: As ``valid`` of the output, for all bits of an entry, which on an FPGA are far from the indices. It depends on
         #: itself, so that synthesis does not make one of both.
         loaded = Signal()
-        ring.connect(m, self.input, self.output, more, ~loaded | self.output.ready)
+        # Where words have checks nothing is read in vain: a word that nobody wrote may be a lost one.
+        loads = None if isinstance(platform, MemoryCoding) else ~loaded | self.output.ready
+        ring.connect(m, self.input, self.output, more, loads)
         m.d.sync += [
             ring.write_index.eq(ring.write_index + ring.write.en),
             more.eq(Mux(ring.reads, ring.write_index != next_index, ring.write_index != ring.read_index)),

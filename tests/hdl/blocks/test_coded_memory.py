@@ -9,9 +9,10 @@ from amaranth.hdl import Fragment, Module
 from amaranth.lib.memory import Memory
 from amaranth.sim import Simulator
 
-from cdma.hdl.blocks.coded_memory import MemoryCoding
+from cdma.hdl.blocks.coded_memory import DataMemory, MemoryCoding
+from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.memory_code import columns
-from cdma.hdl.blocks.ring_memory import DataMemory
+from cdma.hdl.blocks.memory_queue import MemoryQueue
 
 _DEPTH, _BITS = 8, 8
 
@@ -91,3 +92,32 @@ def test_small_memories_are_flip_flops() -> None:
     Fragment.get(memory, coding)
     assert memory.attrs == {"ram_style": "registers"}
     assert len(coding.found().lost.operands[0]) == 0
+
+
+@pytest.mark.parametrize(
+    "queue",
+    [Fifo(_BITS, _DEPTH), Fifo(_BITS, _DEPTH, pipelined=True), MemoryQueue(_BITS, _DEPTH)],
+    ids=["FIFO", "FIFO in block RAM", "memory queue"],
+)
+def test_a_queue_reads_no_word_that_nobody_put_in(queue: Fifo | MemoryQueue) -> None:
+    """All of its words are lost, and each entry makes one of them right."""
+    coding = MemoryCoding("secded", _DEPTH)
+    fragment = Fragment.get(queue, coding)
+    words = fragment.find_subfragment("memory").find_subfragment("coded")._data
+    lost = coding.found().lost
+
+    async def bench(ctx: object) -> None:
+        for word in words:
+            ctx.set(word, 0b11)
+        ctx.set(queue.output.ready, 1)
+        for cycle in range(10 * _DEPTH):
+            # As many as there are words, at last.
+            ctx.set(queue.input.valid, cycle % 10 == 0)
+            ctx.set(queue.input.payload, cycle)
+            assert not ctx.get(lost), f"cycle {cycle}"
+            await ctx.tick()
+
+    simulator = Simulator(fragment)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()

@@ -55,7 +55,13 @@ def test_a_bit_is_put_right_and_two_are_reported() -> None:
 @pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "change", [{"pipelined": True}, {"memories_protect": "parity"}, {"pages": True}], ids=str
+    "change",
+    [
+        {"pages": True},
+        {"memories_protect": "parity"},
+        {"pipelined": True, "pages": True, "memories_protect": "parity"},
+    ],
+    ids=str,
 )
 def test_other_engines_pass(change: dict[str, object]) -> None:
     tally = _run(replace(_PLAIN, config=replace(_PLAIN.config, **change)), 47)

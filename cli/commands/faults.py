@@ -27,7 +27,7 @@ _BAD = _COLUMNS[-4:]
 _DESCRIPTION = (
     "Put faults in front of an engine between two memories, one at a time. responses: each response of each transfer is "
     "SLVERR or DECERR. stalls: each channel of each port stops for ever before each transfer. aborts, resets: in each "
-    "cycle. memories: flipped bits in every memory of the engine, with --memories-protect secded if it has no checks. "
+    "cycle. memories: flipped bits in every memory of the engine; one without checks gets each --memories-protect. "
     "streams: corrupted compressed streams, judged by what the golden model says of them. Counts are kept, so that "
     "an interrupted campaign continues. The status is 1 if anything was reported wrongly, silent, hung or written outside."
 )

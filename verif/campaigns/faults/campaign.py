@@ -26,7 +26,7 @@ from .verdict import Tally, Verdict, Wrong
 
 __all__ = ["CAMPAIGNS", "FORMATS", "OWN", "Part", "parts_of", "run_part", "run_parts"]
 
-#: The one that needs an engine whose words in memories have checks.
+#: The one that needs an engine whose words in memories have checks; another has it with each code.
 _MEMORIES = "memories"
 #: The campaigns whose faults meet a scene of transfers. A further one is a line here.
 _SCENES: dict[str, Callable[[Scene, int, str | None], Iterator[Verdict]]] = {
@@ -93,10 +93,14 @@ def parts_of(
     """The parts of a campaign; of the one ``only``, if a case is named (``part: case``)."""
     wanted, _, case = (only or "").partition(": ")
     made: list[Part] = []
+    codes = [design.config.memories_protect]
     if campaign == _MEMORIES and not design.config.coded_memories:
-        design = replace(design, config=replace(design.config, memories_protect=MEMORY_CODES[-1]))
+        codes = list(MEMORY_CODES[1:])
     if campaign in _SCENES:
-        made = [Part(campaign, design, name, seed, every) for name in scene_names(design.config)]
+        coded = [replace(design, config=replace(design.config, memories_protect=code)) for code in codes]
+        made = [
+            Part(campaign, each, name, seed, every) for each in coded for name in scene_names(each.config)
+        ]
     else:
         if campaign == _HOSTILE:
             count, formats = -(-count // _STREAMS_PER_ATTACK), (OWN,)
@@ -107,7 +111,8 @@ def parts_of(
                 made.append(Part(campaign, other, name, seed, 1, first, min(_PART, share - first)))
     if only is None:
         return made
-    chosen = [replace(part, only=case, first=0, count=BATCH) for part in made if part.name == wanted][:1]
+    found = {part.design: part for part in reversed(made) if part.name == wanted}
+    chosen = [replace(part, only=case, first=0, count=BATCH) for part in found.values()]
     if not chosen:
         names = sorted({part.name for part in made})
         raise ParameterError(f"case is {only!r}; it must begin with one of {', '.join(names)} and a colon")

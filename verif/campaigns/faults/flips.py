@@ -21,7 +21,7 @@ from .verdict import Verdict, Wrong, judged
 __all__ = ["flip_cases"]
 
 #: Flips of each kind in each memory of a scene.
-_EACH = 5
+_EACH = 6
 #: Words of a memory that half of the flips are in, because transfers that are short use them.
 _FIRST = 8
 #: Cycles in which a transfer completes, and a channel goes on.
@@ -45,7 +45,7 @@ def flip_cases(scene: Scene, every: int, only: str | None) -> Iterator[Verdict]:
             if only != case if only else not scene.takes(2 * (_EACH * place + number) + wrong, every):
                 continue
             rng = random.Random(f"{scene.seed}/{scene.name}/{case}")
-            kind = "a bit" if wrong == 1 else "two bits"
+            kind = f"{'a bit' if wrong == 1 else 'two bits'}, {scene.config.memories_protect}"
             outcome, reason = judged(partial(_run, scene, place, array, wrong, rng.randrange(cycles), rng))
             scene.look()
             yield Verdict(kind, case, outcome, scene.outside, reason)

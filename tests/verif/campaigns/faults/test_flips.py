@@ -47,7 +47,7 @@ endmodule
 def test_a_bit_is_put_right_and_two_are_reported() -> None:
     tally = _run(_PLAIN)
     assert not tally.failures
-    assert set(tally.counts) == {"a bit", "two bits"}
+    assert set(tally.counts) == {"a bit, secded", "two bits, secded"}
     assert all(row["detected"] > 20 for row in tally.counts.values())
 
 

@@ -25,6 +25,8 @@ class PortRules:
         The transactions in flight of ID 0, in each direction; and of the other IDs together, reads and writes.
     ``most``
         The most that were in flight: of ID 0 and of the others, as ``reads``, ``ring_reads``, ``writes``, ``ring_writes``.
+    ``beside``, ``asks``
+        Further signals of a request, by channel; and who is told of each request its ID, its address and these signals.
     """
 
     def __init__(self, name: str, bus_bytes: int, pin: Callable[[str], int]) -> None:
@@ -32,6 +34,8 @@ class PortRules:
         self.beats = 256
         self.data_limit = 256
         self.ring_limits = (256, 256)
+        self.beside: dict[str, tuple[str, ...]] = {}
+        self.asks: Callable[[str, int, int, tuple[int, ...]], None] = lambda *_: None
         self.most = dict.fromkeys(("reads", "ring_reads", "writes", "ring_writes"), 0)
         #: The bytes of the last bursts of data that were written.
         self.writes_of_data: deque[range] = deque(maxlen=4096)
@@ -61,7 +65,7 @@ class PortRules:
             if not self.pin(f"{channel}valid"):
                 assert channel not in self.held, f"{self.name}_{channel}valid fell before its ready"
                 continue
-            payload = tuple(map(self.pin, _PAYLOADS[channel]))
+            payload = tuple(map(self.pin, (*_PAYLOADS[channel], *self.beside.get(channel, ()))))
             before = self.held.pop(channel, payload)
             assert before == payload, f"{self.name}_{channel}: {before} became {payload} before its ready"
             if self.pin(f"{channel}ready"):
@@ -91,12 +95,14 @@ class PortRules:
         assert data <= self.data_limit, f"{self.name}: {data} {kind} of data in flight"
         assert rings <= limit, f"{self.name}: {rings} {kind} of rings in flight"
 
-    def _ar(self, id_: int, address: int, length: int, size: int, burst: int) -> None:
+    def _ar(self, id_: int, address: int, length: int, size: int, burst: int, *beside: int) -> None:
+        self.asks("ar", id_, address, beside)
         self._request(id_, address, length, size, burst)
         self.reads.setdefault(id_, deque()).append(length + 1)
         self._open("reads", {each: len(queue) for each, queue in self.reads.items()})
 
-    def _aw(self, id_: int, address: int, length: int, size: int, burst: int) -> None:
+    def _aw(self, id_: int, address: int, length: int, size: int, burst: int, *beside: int) -> None:
+        self.asks("aw", id_, address, beside)
         self._request(id_, address, length, size, burst)
         self.to_write.append((id_, address, length + 1, size))
         if id_ == 0:

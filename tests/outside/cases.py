@@ -524,6 +524,7 @@ async def interrupts(bench: Bench, budget: int) -> None:
 @outside_test
 async def owners(bench: Bench, budget: int) -> None:
     """Transfers of anybody in channels of everybody and of some, rings of anybody; and what the document says is refused."""
+    bench.pauses()
     watch = Owners(bench, await bench.driver.read("engine.guards"))
     everything = (1 << 20) - 1, (1 << 11) - 1
 

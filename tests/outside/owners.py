@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import cocotb
-from cocotb.triggers import RisingEdge
+from functools import partial
 
 from .bench import CHANNELS, Bench, Transfer
 
@@ -19,8 +16,8 @@ class Owners:
 
     ``rings``
         Whose the rings of each channel are.
-    ``faults``
-        What is wrong.
+    ``seen``
+        How many there were.
     """
 
     def __init__(self, bench: Bench, guards: dict[str, int]) -> None:
@@ -32,7 +29,14 @@ class Owners:
         self.rings = dict.fromkeys(CHANNELS, 0)
         self.ranges: dict[tuple[str, str], list[tuple[range, int]]] = {}
         self.seen = 0
-        cocotb.start_soon(self._watch())
+        lsbs = {"mmusid": _STREAM_AT} if self.stream_bits else {}
+        if self.substream_bits:
+            lsbs |= {"mmussid": 0, "mmussidv": _VALID_AT}
+        self.lsbs = tuple(lsbs.values())
+        for port, each in bench.rules.items():
+            for rules in each:
+                rules.beside = {way: tuple(f"{way}{signal}" for signal in lsbs) for way in ("ar", "aw")}
+                rules.asks = partial(self._look, port)
 
     def some(self) -> int:
         """Anybody."""
@@ -55,35 +59,11 @@ class Owners:
             whole = range(start, made.descriptor[end] + length)
             self.ranges.setdefault((port, way), []).append((whole, owner))
 
-    async def _watch(self) -> None:
-        bench = self.bench
-        while True:
-            await RisingEdge(bench.dut.aclk)
-            for port, names in bench.names.items():
-                for name in names:
-                    for way in ("ar", "aw"):
-                        if int(self._pin(name, way, "valid").value):
-                            self._look(port, name, way)
-
-    def _pin(self, name: str, way: str, signal: str) -> Any:
-        return getattr(self.bench.dut, f"m_axi_{name}_{way}{signal}")
-
-    def _look(self, port: str, name: str, way: str) -> None:
-        def value(signal: str) -> int:
-            return int(self._pin(name, way, signal).value)
-
-        owner = 0
-        if self.stream_bits:
-            owner |= value("mmusid") << _STREAM_AT
-        if self.substream_bits:
-            owner |= value("mmussid") | value("mmussidv") << _VALID_AT
-        id_, address = value("id"), value("addr")
+    def _look(self, port: str, way: str, id_: int, address: int, signals: tuple[int, ...]) -> None:
+        owner = sum(value << lsb for value, lsb in zip(signals, self.lsbs, strict=True))
         if port == "host" and id_:
             want = {self.rings[CHANNELS[(id_ - 1) % 2]]}
         else:
             want = {each for whole, each in self.ranges.get((port, way), []) if address in whole}
         self.seen += 1
-        if owner not in want and self.bench.error is None:
-            self.bench.error = AssertionError(
-                f"{name} {way} {address:#x}, ID {id_}: of {owner:#x}, not of {want}"
-            )
+        assert owner in want, f"{port} {way} {address:#x}, ID {id_}: of {owner:#x}, not of {want}"

@@ -25,8 +25,8 @@ __all__ = ["CONFIGS", "TESTS", "run"]
 _SMALL = dataclasses.replace(SMALL, outstanding=2, ring_entries=16)
 
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words, padding and a CRC;
-#: any byte, in lengths too; pipelined, with a wide host; several units; shapes; owners. Pages are with three, and several
-#: clocks with fields and pipelines.
+#: any byte, in lengths too; several units; shapes, of owners; owners; pipelined, with a wide host. Pages are with three, and
+#: several clocks with fields and pipelines.
 CONFIGS = {
     "small": _SMALL,
     "bytes": dataclasses.replace(
@@ -47,7 +47,9 @@ CONFIGS = {
     ),
     "any-byte": dataclasses.replace(_SMALL, format=Format(), alignment="byte", crc=True),
     "units": dataclasses.replace(_SMALL, units=2, stripe_bytes=256, pages=True),
-    "shapes": dataclasses.replace(_SMALL, dimensions=3, ring_entries=8, pages=True),
+    "shapes": dataclasses.replace(
+        _SMALL, dimensions=3, ring_entries=8, pages=True, stream_id_bits=3, substream_id_bits=5
+    ),
     "owners": dataclasses.replace(_SMALL, stream_id_bits=3, substream_id_bits=5),
     "pipelined": dataclasses.replace(
         _SMALL,

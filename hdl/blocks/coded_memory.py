@@ -128,6 +128,8 @@ class CodedMemory(Elaboratable):
         granule = width // len(port.en)
         checks = len(columns(granule, self.code)) - granule
         attrs = {name: value for name, value in memory.attrs.items() if name not in BLOCK_RAM}
+        # For the list of memories.
+        attrs["checks"] = len(port.en) * checks
         inner = Memory(shape=len(port.en) * (granule + checks), depth=memory.depth, init=[], attrs=attrs)
         write = inner.write_port(domain=port.domain, granularity=granule + checks)
         given = Value.cast(port.data)

@@ -16,12 +16,12 @@ A synchronous port gives a word in the cycle after its address if its enable is 
 An asynchronous one gives it in the same cycle, as register files and look-up tables do. A read of the word that
 is written in the same cycle gives the word from before; nothing depends on that where the module's name ends with
 _block. What a memory holds needs no reset."""
-_TITLES = ("instance", "module", "words x bits", "ports", "reads", "bits per write enable", "bits", "for")
+_TITLES = ("instance", "module", "words x bits", "ports", "reads", "bits per write enable", "bits")
 
 
 def memory_document(name: str, memories: Sequence[PlacedMemory]) -> str:
     """A table in Markdown of all memories of the module ``name``."""
-    bits = sum(memory.bits for memory in memories)
+    bits, checks = (sum(getattr(memory, of) for memory in memories) for of in ("bits", "check_bits"))
     rows = [
         (
             f"`{memory.path}`",
@@ -30,15 +30,18 @@ def memory_document(name: str, memories: Sequence[PlacedMemory]) -> str:
             *memory_ports(memory),
             str(memory.shape.granule),
             f"{memory.bits:,}",
+            *([f"{memory.check_bits:,}"] if checks else []),
             memory.purpose,
         )
         for memory in memories
     ]
-    head = f"{len(memories)} memories, {bits:,} bits, all at the clock of the design."
+    titles = (*_TITLES, *(["of them checks"] if checks else []), "for")
+    told = f" of which {checks:,} are checks," if checks else ""
+    head = f"{len(memories)} memories, {bits:,} bits,{told} all at the clock of the design."
     parts = (
         Heading(f"Memories of {name}", 1),
         Paragraph(f"{head}\n{_RULES}"),
-        Table(_TITLES, rows, numbers=(2, 5, 6)),
+        Table(titles, rows, numbers=(2, 5, 6, *([7] if checks else []))),
     )
     return as_markdown(parts)
 

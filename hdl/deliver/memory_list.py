@@ -16,7 +16,8 @@ def memory_row(memory: PlacedMemory) -> dict[str, Any]:
     """A memory as plain values.
 
     ``read_latency`` is 1 for a word in the cycle after its address, and 0 for one in the same cycle, as register files and
-    look-up tables read; ``write_granularity`` is the number of bits for each write enable.
+    look-up tables read; ``write_granularity`` is the number of bits for each write enable. Of the ``bits`` of
+    one whose words have checks ``check_bits`` are these.
     """
     shape = memory.shape
     return {
@@ -29,6 +30,7 @@ def memory_row(memory: PlacedMemory) -> dict[str, Any]:
         "read_latency": int(all(shape.reads)),
         "write_granularity": shape.granule,
         "bits": memory.bits,
+        **({"check_bits": memory.check_bits} if memory.checks else {}),
         "purpose": memory.purpose,
     }
 

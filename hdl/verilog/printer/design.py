@@ -35,17 +35,25 @@ class PlacedMemory:
         Its wrapper module; empty for an inferred memory.
     ``purpose``
         What it is for.
+    ``checks``
+        How many bits of each word are checks.
     """
 
     path: str
     module: str
     shape: Shape
     purpose: str = ""
+    checks: int = 0
 
     @property
     def bits(self) -> int:
         """Its capacity in bits."""
         return self.shape.bits
+
+    @property
+    def check_bits(self) -> int:
+        """Those of them that are checks."""
+        return self.checks * self.shape.depth
 
 
 @dataclass(frozen=True)
@@ -135,7 +143,7 @@ def _placed(
         if memory.shape.style == REGISTERS:
             continue
         name = f"{path}{memory.name[1:]}"
-        yield PlacedMemory(name, wrappers.get(memory.shape, ""), memory.shape)
+        yield PlacedMemory(name, wrappers.get(memory.shape, ""), memory.shape, checks=memory.checks)
     for cell in folded[module].module.cells:
         if cell.kind in folded:
             yield from _placed(folded, cell.kind, f"{path}{cell.name[1:]}.", wrappers)

@@ -114,12 +114,13 @@ class ReadPort:
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory of a module."""
+    """A memory of a module; ``checks`` of the bits of each word tell whether the others have changed."""
 
     name: str
     shape: Shape
     writes: tuple[WritePort, ...]
     reads: tuple[ReadPort, ...]
+    checks: int = 0
 
     def inputs(self) -> Iterator[tuple[str, Signal]]:
         """The signals at the inputs of the wrapper, by port."""
@@ -199,7 +200,7 @@ def memory_of(cell: Cell) -> Memory:
         _contents(cell, depth, width),
         cell.attributes.get("\\ram_style", "").strip('"'),
     )
-    return Memory(cell.name, shape, writes, reads)
+    return Memory(cell.name, shape, writes, reads, int(cell.attributes.get("\\checks", "0")))
 
 
 def _in_order(reads: list[ReadPort], memory: str) -> list[ReadPort]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cdma.hdl.blocks.memory_code import columns
 from cdma.hdl.codec.generate import codec_design
 from cdma.hdl.deliver.memory_document import memory_document
 from cdma.hdl.deliver.memory_list import MemoryGroup, memory_groups, memory_row
@@ -127,6 +128,22 @@ def test_the_readme_has_the_bits_of_the_default_engine() -> None:
         said = re.search(r"(\d+) kbit of memor", Path(ROOT, name).read_text())
         assert said is not None, name
         assert int(said[1]) == round(kbit), f"{name}: the default engine has {kbit:.1f} kbit"
+
+
+@pytest.mark.slow
+def test_bits_of_checks_are_listed() -> None:
+    """Of each part of a word that is written by itself: one with parity in buffers of data, those of the code elsewhere."""
+    config = EngineConfig(lanes=2, dev_data_bits=64, host_data_bits=64, latency=32, memories_protect="parity")
+    design = engine_design(config)
+    for memory in design.memories:
+        shape = memory.shape
+        parts = shape.width // shape.granule
+        bits = (shape.width - memory.checks) // parts
+        code = "parity" if memory.purpose.endswith("buffer of a channel") else "secded"
+        assert shape.granule == len(columns(bits, code)), memory
+        assert memory_row(memory)["check_bits"] == parts * (shape.granule - bits) * shape.depth
+    all_checks = sum(memory.check_bits for memory in design.memories)
+    assert f" of which {all_checks:,} are checks" in memory_document("top", design.memories)
 
 
 @pytest.mark.slow

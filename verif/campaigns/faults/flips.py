@@ -21,7 +21,7 @@ from .verdict import Verdict, Wrong, judged
 __all__ = ["flip_cases"]
 
 #: Flips of each kind in each memory of a scene.
-_EACH = 6
+_EACH = 7
 #: Words of a memory that half of the flips are in, because transfers that are short use them.
 _FIRST = 8
 #: Cycles in which a transfer completes, and a channel goes on.

@@ -102,10 +102,13 @@ class StoredWindows(wiring.Component):
                 read = memory.read_port(domain="sync")
                 absent = Cat(given == row for row in missing).any()
                 word: Value = read.data
+                reads: Value | int = 1
                 if isinstance(platform, MemoryCoding):
                     # A window whose edge is lost is closed: it begins at the end, or ends at the beginning.
                     word = Mux(platform.line(memory), C(-1 if memory is bases else 0, REGISTER_BITS), word)
-                m.d.comb += [read.addr.eq(asked), read.en.eq(1), half.eq(Mux(absent, 0, word))]
+                    # What no register has nobody could write again if it were lost.
+                    reads = ~Cat(asked == row for row in missing).any() if missing else 1
+                m.d.comb += [read.addr.eq(asked), read.en.eq(reads), half.eq(Mux(absent, 0, word))]
         return m
 
     def _copy(self, m: Module, bases: Memory, limits: Memory) -> list[int]:

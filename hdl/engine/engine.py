@@ -41,7 +41,15 @@ from cdma.hdl.verilog.ports import SCAN_ENABLE, Port, axis_ports, clocked, hands
 from cdma.hdl.verilog.shell import Shell
 
 from .core import EngineCore
-from .managed import CONTROL, LIST_IDS, OFFLOAD_RING_ID, PREFETCH_RING_ID, ManagedEngine, host_id_bits
+from .managed import (
+    CONTROL,
+    LIST_IDS,
+    MESSAGE_IDS,
+    OFFLOAD_RING_ID,
+    PREFETCH_RING_ID,
+    ManagedEngine,
+    host_id_bits,
+)
 from .shared import SharedEngine
 
 __all__ = ["BareEngine", "Engine", "engine_ports", "engine_shell"]
@@ -348,8 +356,8 @@ class _AxiShell(Shell):
         if not self.slices_out:
             return w
         config = self.config
-        # What data and both rings have open at most.
-        most = config.outstanding + 2 * config.channels * max(config.descriptors, 4)
+        # What data, both rings and messages have open at most.
+        most = config.outstanding + config.channels * (2 * max(config.descriptors, 4) + config.msi)
         m.submodules[f"{name}_order"] = order = AddressFirst(w.payload.shape(), most)
         wiring.connect(m, w, order.input)
         m.d.comb += order.taken.eq(aw.valid & aw.ready)
@@ -406,7 +414,9 @@ class Engine(_AxiShell):
         return gates.gated(m, CONTROL, registers, active, settling, local=False)
 
     def _host_ids(self) -> Sequence[int]:
-        return (0, OFFLOAD_RING_ID, PREFETCH_RING_ID, *(LIST_IDS if self.config.pages else ()))
+        config = self.config
+        lists, messages = LIST_IDS if config.pages else (), MESSAGE_IDS if config.msi else ()
+        return (0, OFFLOAD_RING_ID, PREFETCH_RING_ID, *lists, *messages)
 
     def _cross_registers(self, m: Module, registers: RegisterBlock) -> None:
         """Connects the bus of the registers and the interrupt, which have another clock."""
@@ -448,10 +458,11 @@ class Engine(_AxiShell):
         return MemoryCoding(config.memories_protect, deepest, config.smallest_memory)
 
     def _of_rings(self, id: Value) -> tuple[Value, Value]:
-        """Whether an ID on the host port is one of the rings of offload, and of prefetch, or of their lists."""
+        """Whether an ID on the host port is one of the rings of offload, and of prefetch, or of their lists or messages."""
         of_offload, of_prefetch = id == OFFLOAD_RING_ID, id == PREFETCH_RING_ID
-        if self.config.pages:
-            of_offload, of_prefetch = of_offload | (id == LIST_IDS[0]), of_prefetch | (id == LIST_IDS[1])
+        for there, (offload, prefetch) in ((self.config.pages, LIST_IDS), (self.config.msi, MESSAGE_IDS)):
+            if there:
+                of_offload, of_prefetch = of_offload | (id == offload), of_prefetch | (id == prefetch)
         return of_offload, of_prefetch
 
     def _owner(self, port: str, address: data.View) -> data.View:

@@ -19,25 +19,37 @@ from cdma.hdl.engine.control.counters import Counters
 from cdma.hdl.engine.control.interfaces import ControlSignature
 from cdma.hdl.engine.control.soft_reset import soft_reset
 from cdma.hdl.engine.control.windows import StoredWindows
-from cdma.hdl.engine.pairs.client import ring_ids
+from cdma.hdl.engine.pairs.client import message_ids, ring_ids
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
 
 from .core import memory_members
 
-__all__ = ["CONTROL", "LIST_IDS", "OFFLOAD_RING_ID", "PREFETCH_RING_ID", "ManagedEngine", "host_id_bits"]
+__all__ = [
+    "CONTROL",
+    "LIST_IDS",
+    "MESSAGE_IDS",
+    "OFFLOAD_RING_ID",
+    "PREFETCH_RING_ID",
+    "ManagedEngine",
+    "host_id_bits",
+]
 
 #: The clock domain of rings, windows, arbiters and registers, where clocks have gates.
 CONTROL = "control"
 OFFLOAD_RING_ID, PREFETCH_RING_ID = 1, 2
 #: The IDs of the lists of pages of offload and prefetch.
 LIST_IDS = 3, 4
+#: And of their messages.
+MESSAGE_IDS = message_ids(0, 1)
 #: IDs of the arbiters' clients: data, and the rings of two channels.
 _IDS = ((0,), (OFFLOAD_RING_ID, PREFETCH_RING_ID))
 
 
 def host_id_bits(config: EngineConfig) -> int:
     """Bits of an ID on the host port."""
+    if config.msi:
+        return max(message_ids(config.channels - 1, config.channels)).bit_length()
     if config.channels > 1:
         return max(ring_ids(config.channels - 1)).bit_length()
     return max(LIST_IDS if config.pages else _IDS[-1]).bit_length()
@@ -151,7 +163,9 @@ class ManagedEngine(wiring.Component):
         if config.quiescence:
             busy = [half.status.busy | half.status.aborting for half in (control.offload, control.prefetch)]
             m.d.comb += [
-                self.working.eq(Cat(*busy, control.resetting, parts.rings.timing).any()),
+                self.working.eq(
+                    Cat(*busy, control.resetting, parts.rings.timing, *self._messaging(parts)).any()
+                ),
                 self.pending.eq(parts.rings.pending),
             ]
 
@@ -174,9 +188,14 @@ class ManagedEngine(wiring.Component):
         activity = [self.host_read.r.valid, self.host_write.b.valid, control.resetting, control.soft_reset]
         activity += [half.status.busy | half.status.aborting | half.completion_irq for half in halves]
         activity += [getattr(parts.counters, name).output.valid for name in CHANNELS]
+        activity += self._messaging(parts)
         if self.config.coded_memories:
             activity += [control.word_corrected, control.word_lost]
         m.d.comb += self.active.eq(Cat(activity).any())
+
+    def _messaging(self, parts: _Parts) -> list[Value]:
+        """Whether a message is to be written or answered, in an engine with any."""
+        return [parts.rings.messaging] if self.config.msi else []
 
     def _tell_losses(self, m: Module, parts: _Parts, memories: _Memories) -> None:
         """A lost word concerns its channel, while that has a descriptor; both, if it is in what they share."""
@@ -204,7 +223,10 @@ class ManagedEngine(wiring.Component):
         lists = [(id,) for id in LIST_IDS] if config.pages else []
         owner_bits = config.records.owner_bits
         reads = ReadArbiter((*_IDS, *lists), *host, id_bits, owner_bits)
-        writes = WriteArbiter(_IDS, *host, config.moved_bits, id_bits, owner_bits, pipelined=config.pipelined)
+        writers = (*_IDS, MESSAGE_IDS) if config.msi else _IDS
+        writes = WriteArbiter(
+            writers, *host, config.moved_bits, id_bits, owner_bits, pipelined=config.pipelined
+        )
         m.submodules.host_reads = self._controls(memories.built("host_reads", reads))
         m.submodules.host_writes = self._controls(memories.built("host_writes", writes))
         connect_ports(m, offload.source, self.dev_read)
@@ -216,6 +238,8 @@ class ManagedEngine(wiring.Component):
             wiring.connect(m, prefetch.lists, reads.client_3)
         wiring.connect(m, offload.sink, writes.client_0)
         wiring.connect(m, rings.complete, writes.client_1)
+        if config.msi:
+            wiring.connect(m, rings.messages, writes.client_2)
         wiring.connect(m, reads.port, wiring.flipped(self.host_read))
         wiring.connect(m, writes.port, wiring.flipped(self.host_write))
 

@@ -49,6 +49,7 @@ PURPOSES = {
     r"rings\.asking(\.memory)?": "fetches in flight",
     r"rings\.writer\.\w+(\.memory)?": "completions on their way to host memory",
     r"rings\.coalescer\.\w+": "coalescing times, and how long completions have waited",
+    r"rings\.messages\.copies": "where the messages of both channels go, and what they say",
     r"rings\.(\w+\.)*\w+": "records and addresses on their way between rings and host port",
     r"host_(reads|writes)\.owners(\.memory)?": "the client whose data comes next on the host port",
     r"host_crossing\.(ar|aw|w|r|b)\.memory": "transfers of the host port between two clocks",

@@ -11,7 +11,7 @@ from cdma.hdl.axi.watchdog import Timebase
 from cdma.hdl.engine.channel.channel import Channel
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.pairs.bus_split import BusSplit
-from cdma.hdl.engine.pairs.client import ring_ids
+from cdma.hdl.engine.pairs.client import message_ids, ring_ids
 from cdma.hdl.engine.pairs.dispatch import Dispatch
 from cdma.hdl.engine.pairs.pair import Pair
 from cdma.hdl.spec.engine import EngineConfig
@@ -102,9 +102,12 @@ class SharedEngine(wiring.Component):
         host = (config.host_data_bits, config.host_address_bits)
         id_bits = host_id_bits(config)
         ids = ((0,), *(ring_ids(number) for number in range(len(pairs))))
+        writers = ids
+        if config.msi:
+            writers += tuple(message_ids(number, len(pairs)) for number in range(len(pairs)))
         m.submodules.host_reads = reads = ReadArbiter(ids, *host, id_bits)
         m.submodules.host_writes = writes = WriteArbiter(
-            ids, *host, config.moved_bits, id_bits, pipelined=config.pipelined
+            writers, *host, config.moved_bits, id_bits, pipelined=config.pipelined
         )
         connect_ports(m, offload.source, self.dev_read)
         connect_ports(m, prefetch.sink, self.dev_write)
@@ -113,5 +116,7 @@ class SharedEngine(wiring.Component):
         for number, pair in enumerate(pairs, 1):
             wiring.connect(m, pair.fetch, getattr(reads, f"client_{number}"))
             wiring.connect(m, pair.complete, getattr(writes, f"client_{number}"))
+            if config.msi:
+                wiring.connect(m, pair.messages, getattr(writes, f"client_{number + len(pairs)}"))
         wiring.connect(m, reads.port, wiring.flipped(self.host_read))
         wiring.connect(m, writes.port, wiring.flipped(self.host_write))

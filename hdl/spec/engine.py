@@ -133,6 +133,8 @@ class EngineConfig:
     ``channels``
         Pairs of an offload and a prefetch channel, each with registers, rings, windows and an interrupt of its own. They
         share the data path. See docs/engine.md.
+    ``msi``
+        True for interrupts that are written to an address as well, one for each channel. See docs/engine.md.
     """
 
     format: StreamFormat = Format()
@@ -282,6 +284,7 @@ class EngineConfig:
         allowed=range(1, MOST_PAIRS + 1),
         why="the registers of shares have room for so many",
     )
+    msi: bool = setting(False, "interrupts are also written, as a word to an address of each channel")
 
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
@@ -360,6 +363,11 @@ class EngineConfig:
         if self.open_windows and not self.registers:
             raise ParameterError(
                 "open_windows is on without registers; it must be off, because the windows are ports that logic drives"
+            )
+
+        if self.msi and not self.registers:
+            raise ParameterError(
+                "msi is on without registers; it must be off, because registers say where messages go"
             )
 
         for name, why in (("windows", "which open and close them"), ("times", "which count and watch them")):
@@ -615,6 +623,7 @@ class EngineConfig:
                 else {}
             ),
             **({"channels": f"{self.channels} pairs"} if self.channels > 1 else {}),
+            **({"msi": "a message for each channel's interrupt"} if self.msi else {}),
             "registers": "yes" if self.registers else "no",
             **({"pipelined": "yes"} if self.pipelined else {}),
             **slices_row(self.register_slices),

@@ -22,6 +22,7 @@ from .channel import ChannelModel
 from .denials import Denials
 from .descriptors import pack
 from .memory import BusError, Memory
+from .messages import MessageModel
 from .owned import OwnerRule
 from .port import Port
 from .transfer import DIRECTIONS
@@ -45,11 +46,15 @@ class EngineModel:
         self.dev = Port(dev, config.dev_data_bits, config.dev_address_bits, lambda: self._window("dev"))
         self.host = Port(host, config.host_data_bits, config.host_address_bits, lambda: self._window("host"))
         self.channels = {name: self._channel(name) for name in DIRECTIONS}
+        self.messages = {name: self._messages(name, host) for name in DIRECTIONS} if config.msi else {}
 
     def _channel(self, name: str) -> ChannelModel:
         def interrupt(cause: str) -> None:
             placed = self.registers[f"{name}.irq_status"]
-            self._stored[placed.address] |= placed.register.field(cause).mask
+            bit = placed.register.field(cause).mask
+            self._stored[placed.address] |= bit
+            if self.config.msi:
+                self.messages[name].look(bit)
 
         channel = ChannelModel(
             self.config, name, self.dev, self.host, lambda path: self._field(f"{name}.{path}"), interrupt
@@ -64,6 +69,15 @@ class EngineModel:
             rule = [self.registers[f"{name}_owner.{part}"].address for part in ("value", "mask")]
             channel.owners = lambda: OwnerRule(*(self._stored[address] for address in rule))
         return channel
+
+    def _messages(self, name: str, host: Memory) -> MessageModel:
+        def fail() -> None:
+            placed = self.registers[f"{name}_message.status"]
+            self._stored[placed.address] |= placed.register.field("failed").mask
+
+        return MessageModel(
+            host, lambda path: self._field(f"{name}_message.{path}"), lambda: self._causes(name), fail
+        )
 
     # -- what software sees
 
@@ -106,6 +120,8 @@ class EngineModel:
             self._hold(placed.instance, bool(stored))
         for name in pulses:
             self._act(placed.instance, name)
+        for messages in self.messages.values():
+            messages.look()
 
     def step(self) -> bool:
         """Lets each channel carry out one descriptor or deliver one completion; returns whether any did."""
@@ -150,11 +166,15 @@ class EngineModel:
 
         return value("base"), value("limit")
 
-    def _asserts(self, name: str) -> bool:
+    def _causes(self, name: str) -> int:
+        """The bits of ``irq_status`` that are enabled."""
         status, enable = (
             self._stored[self.registers[f"{name}.irq_{what}"].address] for what in ("status", "enable")
         )
-        return bool(status & enable)
+        return status & enable
+
+    def _asserts(self, name: str) -> bool:
+        return bool(self._causes(name))
 
     def _hold(self, instance: str, hold: bool) -> None:
         if not hold:
@@ -217,6 +237,8 @@ class EngineModel:
             return register.put(
                 offload_irq=self._asserts("offload"), prefetch_irq=self._asserts("prefetch"), resetting=0
             )
+        if placed.block.name == "message":
+            return register.put(locked=self._field("host_window.lock.locked"))
         if placed.instance == "push":
             return register.put(pending=any(channel.pushed for channel in self.channels.values()))
         return self._driven_channel(placed)

@@ -109,6 +109,16 @@ EXPORT uint32_t c_owner(uint32_t stream, int has_substream, uint32_t substream) 
     return cdma_owner(stream, has_substream, substream);
 }
 
+EXPORT int c_set_message(const struct cdma_channel *channel, uint64_t address, uint32_t data, int enable);
+EXPORT int c_set_message(const struct cdma_channel *channel, uint64_t address, uint32_t data, int enable) {
+    return cdma_set_message(channel, address, data, enable);
+}
+
+EXPORT int c_message_failed(const struct cdma_channel *channel);
+EXPORT int c_message_failed(const struct cdma_channel *channel) {
+    return cdma_message_failed(channel);
+}
+
 EXPORT int c_set_share(const struct cdma_channel *channel, uint32_t pair, uint32_t weight, uint32_t priority);
 EXPORT int c_set_share(const struct cdma_channel *channel, uint32_t pair, uint32_t weight, uint32_t priority) {
     return cdma_set_share(channel, pair, weight, priority);

@@ -125,6 +125,7 @@ class Geometry(ct.Structure):
             "stream_id_bits",
             "substream_id_bits",
             "pairs",
+            "messages",
         ]
     ]
 
@@ -324,6 +325,12 @@ class CChannel:
         self, allowed: Owner = NOBODY, mask: int = 0xFFFFFFFF, *, ring: Owner = NOBODY, lock: bool = False
     ) -> None:
         _refuse(self.library.c_set_owners(self.channel, allowed.word, mask, ring.word, int(lock)))
+
+    def set_message(self, address: int, data: int, *, enable: bool = True) -> None:
+        _refuse(self.library.c_set_message(self.channel, ct.c_uint64(address), data, int(enable)))
+
+    def message_failed(self) -> bool:
+        return bool(self.library.c_message_failed(self.channel))
 
     def set_share(self, pair: int, *, weight: int = 1, priority: int = 0) -> None:
         _refuse(self.library.c_set_share(self.channel, pair, weight, priority))

@@ -46,6 +46,6 @@ CONFIGS = {
         stream_id_bits=11,
         substream_id_bits=20,
     ),
-    "pairs": EngineConfig(channels=3, crc=True),
+    "pairs": EngineConfig(channels=3, crc=True, msi=True),
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)

@@ -15,7 +15,7 @@ __all__ = ["CHANNELS", "IDS", "Answer", "Beat", "Burst", "Pauses", "Port", "Serv
 #: The channels of a port.
 CHANNELS = ("ar", "r", "aw", "w", "b")
 #: IDs that transactions have, and lengths of bursts, as in memory.h.
-IDS, _BEATS = 17, 257
+IDS, _BEATS = 33, 257
 
 
 class Pauses(ctypes.Structure):
@@ -75,6 +75,10 @@ class Port(ctypes.Structure):
     def owns(self, address: int) -> bool:
         """Whether an address may come to this port."""
         return address // self.stripe_bytes % self.units == self.unit
+
+    def writes(self, id: int) -> int:
+        """The bursts of writes that have come with an ID."""
+        return sum(sum(counts) for counts in self._bursts[1][id])
 
     def bursts(self) -> Iterator[Burst]:
         """The kinds of bursts that have come."""

@@ -77,6 +77,11 @@ def _with_pairs(design: Design) -> bool:
     return bool(design.config.channels > 1)
 
 
+def _with_messages(design: Design) -> bool:
+    """with messages for interrupts"""
+    return bool(design.config.msi)
+
+
 def _protected(design: Design) -> bool:
     """with a right that accesses to registers must have"""
     return bool(design.config.register_protection != PROTECTIONS[0])
@@ -405,6 +410,14 @@ _REGISTERS = (
         weight=4,
     ),
     TestPoint(
+        "messages",
+        "software of every pair that is told by messages alone, with coalescing and errors; messages that are answered with "
+        "errors, disabled, locked, and cut by soft resets",
+        "each word at its address, each completion in memory before; none is lost, and no more come than events",
+        _with_messages,
+        weight=2,
+    ),
+    TestPoint(
         "silent_host",
         "a host that falls silent under a fetch, and under the write of a completion",
         "error register and interrupt, a halt, and nothing lost after it",
@@ -450,6 +463,7 @@ ENGINE_PLAN = TestPlan(
             "rights",
             "quiescence",
             "lone_resets",
+            "messages",
             "pairs",
         )
     ),

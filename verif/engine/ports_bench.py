@@ -125,12 +125,12 @@ class PortsBench:
     def say(self, channel: str, target: str, values: dict[str, int]) -> None:
         """Sets what the addresses of a channel have beside, for data on a port or for the channel's rings.
 
-        1 and 2 on the host port are the rings of offload and prefetch, 3 and 4 their lists of pages; offload reads device
-        memory and writes host memory.
+        1 and 2 on the host port are the rings of offload and prefetch, 3 and 4 their lists of pages, 5 and 6 their messages;
+        offload reads device memory and writes host memory.
         """
         number = DIRECTIONS.index(channel)
-        # The lists of pages have the IDs that a second pair's rings would have.
-        of_rings = tuple(1 + number + 2 * pair for pair in range(max(2, self.config.channels)))
+        # Lists of pages and messages have the IDs that further pairs' rings would have.
+        of_rings = tuple(1 + number + 2 * pair for pair in range(max(3, 2 * self.config.channels)))
         port, ids = ("host", of_rings) if target == "ring" else (target, (0,))
         data_way = "ar" if (channel == "offload") == (port == "dev") else "aw"
         for name, end in self._memory_ends:

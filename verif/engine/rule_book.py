@@ -92,7 +92,9 @@ def _of_memory(port: str, config: EngineConfig) -> dict[str, int]:
     """The parameters of the rules of a memory port, beside its widths."""
     kind = "host" if port == "host" else "dev"
     bits = config.data_bits(kind)
-    of_reads, of_writes = config.channels * config.ring_reads, config.channels * config.ring_writes
+    of_reads, of_writes = (
+        config.channels * each for each in (config.ring_reads, config.ring_writes + config.msi)
+    )
     return {
         "OUTSTANDING": config.outstanding + max(of_reads + config.list_reads, of_writes),
         "LONGEST": max(config.burst(kind), RECORD_BYTES * 8 // bits),

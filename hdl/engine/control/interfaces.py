@@ -17,7 +17,14 @@ from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 
 from .register_ports import ChangeLayout, ReportLayout, StoredSignature
 
-__all__ = ["ChannelSignature", "ControlSignature", "CounterPort", "SharesSignature", "Window"]
+__all__ = [
+    "ChannelSignature",
+    "ControlSignature",
+    "CounterPort",
+    "MessageSignature",
+    "SharesSignature",
+    "Window",
+]
 
 #: The addresses that the engine may touch: ``base`` to ``limit``, both included, in units of 4 KiB. The low 12 bits
 #: count as 0 in the base and as ones in the limit. Nothing is allowed where ``limit`` is below ``base``.
@@ -48,6 +55,23 @@ class RingSignature(wiring.Signature):
         )
 
 
+class MessageSignature(wiring.Signature):
+    """What concerns the messages of a channel. Bits are those of ``irq_status``.
+
+    ``shown``
+        Those that are set and enabled.
+    ``comes``
+        Pulses: one is set in the next cycle, maybe anew.
+    ``pending``
+        A message is to be written, or its write is not answered yet.
+    ``failed``
+        Pulse: one was answered with an error.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"shown": Out(2), "comes": Out(2), "pending": In(1), "failed": In(1)})
+
+
 class ChannelSignature(wiring.Signature):
     """Control and status of one channel."""
 
@@ -71,6 +95,7 @@ class ChannelSignature(wiring.Signature):
                 "error_valid": In(1),  # the first error since the last error_clear is in the registers
                 "error_clear": Out(1),  # pulse
                 **_sideband(config),
+                **({"message": Out(MessageSignature())} if config.msi else {}),
                 # Whose the rings are; it changes under no transaction.
                 **({"ring_owner": Out(OwnerLayout(config.records))} if config.records.owner_bits else {}),
             }

@@ -1,6 +1,6 @@
 """The engine's register block: the register file wired to :class:`~cdma.hdl.engine.control.interfaces.ControlSignature`."""
 
-from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -227,6 +227,15 @@ class RegisterBlock(wiring.Component):
             registers.irq_status.completion.set.eq(channel.completion_irq),
             registers.irq_status.error.set.eq(channel.error_irq),
         ]
-        return (registers.irq_status.completion.value & registers.irq_enable.completion) | (
-            registers.irq_status.error.value & registers.irq_enable.error
-        )
+        completion = registers.irq_status.completion.value & registers.irq_enable.completion
+        error = registers.irq_status.error.value & registers.irq_enable.error
+        if self.config.msi:
+            message, said = getattr(file, f"{name}_message"), channel.message
+            m.d.comb += [
+                said.shown.eq(Mux(message.control.enable, Cat(completion, error), 0)),
+                said.comes.eq(Cat(channel.completion_irq, channel.error_irq)),
+                message.status.pending.eq(said.pending),
+                message.status.failed.set.eq(said.failed),
+                message.status.locked.eq(file.host_window.lock.locked),
+            ]
+        return completion | error

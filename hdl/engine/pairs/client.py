@@ -8,12 +8,17 @@ from cdma.hdl.engine.channel.interfaces import WindowPort
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RecordOptions
 
-__all__ = ["Done", "PairClient", "ring_ids"]
+__all__ = ["Done", "PairClient", "message_ids", "ring_ids"]
 
 
 def ring_ids(number: int) -> tuple[int, int]:
     """The IDs of a pair's rings, of offload and of prefetch; 0 is data."""
     return 2 * number + 1, 2 * number + 2
+
+
+def message_ids(number: int, pairs: int) -> tuple[int, int]:
+    """The IDs of a pair's messages: they follow those of all rings, and of the lists of pages of an engine with one pair."""
+    return ring_ids(number + max(2, pairs))
 
 
 class Done(data.StructLayout):

@@ -35,8 +35,8 @@ class Pair(wiring.Component):
         Of the first pair: what its registers say of all.
     ``watchdog_tick``, ``stuck``
         That of the timebase; and the watchdog of the data path has fired, and a port has not answered since.
-    ``fetch``, ``complete``
-        The AXI4 ports of the rings, with the number of a channel for ID.
+    ``fetch``, ``complete``, ``messages``
+        The AXI4 ports of the rings and, in an engine with any, of messages, with the number of a channel for ID.
     ``offload``, ``prefetch``
         The data path, with what it counts of each: in all pairs but the first it is told of none.
     """
@@ -62,6 +62,7 @@ class Pair(wiring.Component):
                 "stuck": In(2),
                 "fetch": Out(ReadPort(*host, id_bits=1)),
                 "complete": Out(WritePort(*host, config.moved_bits, id_bits=1)),
+                **({"messages": Out(WritePort(*host, config.moved_bits, id_bits=1))} if config.msi else {}),
                 **{name: Out(PairClient(config)) for name in CHANNELS},
                 **{f"{name}_events": In(ChannelEvents(config.units)) for name in CHANNELS},
             }
@@ -82,6 +83,8 @@ class Pair(wiring.Component):
         wiring.connect(m, wiring.flipped(self.bus), registers.bus)
         wiring.connect(m, rings.fetch, wiring.flipped(self.fetch))
         wiring.connect(m, rings.complete, wiring.flipped(self.complete))
+        if config.msi:
+            wiring.connect(m, rings.messages, wiring.flipped(self.messages))
         wiring.connect(m, rings.stored, control.stored)
         wiring.connect(m, rings.report, control.report)
         changes: Value = control.changes

@@ -25,6 +25,7 @@ from .coalescer import Coalescer
 from .completion_writer import CompletionWriter
 from .interfaces import RingClient
 from .jobs import Cause, Job
+from .messages import Messages
 from .record_words import RecordWords
 from .ring_port import RingPort
 from .sequencer import Conclusion, Sequencer
@@ -55,6 +56,8 @@ class Rings(wiring.Component):
         All that is written into either.
     ``fetch``, ``complete``
         The AXI4 ports, with the number of a channel for ID.
+    ``messages``, ``messaging``
+        In an engine with messages: their port, and whether there is any to be written or answered.
     ``busy``, ``stuck``
         High, one bit per channel, while there is something to do, and while the port does not answer.
     """
@@ -80,6 +83,11 @@ class Rings(wiring.Component):
                 "stop": In(1),
                 "stopped": Out(1),
                 **({"pending": Out(1), "timing": Out(1)} if config.quiescence else {}),
+                **(
+                    {"messages": Out(WritePort(*host, config.moved_bits, id_bits=1)), "messaging": Out(1)}
+                    if config.msi
+                    else {}
+                ),
             }
         )
 
@@ -132,8 +140,24 @@ class Rings(wiring.Component):
         in_flight = Cat(
             *(port.fetcher.in_flight for port in ports), *(port.completions.in_flight for port in ports)
         )
-        m.d.comb += self.stopped.eq(~sequencer.busy & ~in_flight.any())
+        stopped = ~sequencer.busy & ~in_flight.any()
+        if self.config.msi:
+            stopped &= ~self._connect_messages(m, ports)
+        m.d.comb += self.stopped.eq(stopped)
         return m
+
+    def _connect_messages(self, m: Module, ports: list[RingPort]) -> Value:
+        """Connects what writes messages; gives whether it has anything to do."""
+        m.submodules.messages = messages = Messages(self.config)
+        for port in ports:
+            wiring.connect(m, wiring.flipped(port.control.message), getattr(messages, port.name))
+        wiring.connect(m, messages.port, wiring.flipped(self.messages))
+        m.d.comb += [
+            messages.changes.eq(self.changes),
+            messages.stop.eq(self.stop),
+            self.messaging.eq(messages.busy),
+        ]
+        return messages.busy
 
     def _arriving(self, m: Module) -> stream.Interface:
         """What comes from the port, always taken: with pipelined codecs out of a register, because it goes far."""

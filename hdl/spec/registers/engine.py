@@ -215,6 +215,11 @@ def _port(config: EngineConfig, name: str, offset: int, address_bits: int, *, ev
             if name == "host" and (config.pages or every)
             else ()
         ),
+        *(
+            (constant("messages", 30, 1, config.msi, "Interrupts are written, too."),)
+            if name == "host" and (config.msi or every)
+            else ()
+        ),
     )
 
 

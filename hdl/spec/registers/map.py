@@ -2,8 +2,8 @@
 
 Offsets, field positions and access are the same for every engine, so that one driver serves all of them. What
 differs is what the capability registers read, the number of entries of the table, the registers of the CRC, of the range,
-of the shape, of the sideband, of the guards, of owners and of the shares, and the number of bits of addresses and indices; a
-driver reads that at run time.
+of the shape, of the sideband, of the guards, of owners, of messages and of the shares, and the number of bits of addresses
+and indices; a driver reads that at run time.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .channel import channel_block
 from .counters import COUNTERS_BLOCK
 from .description import RegisterMap
 from .engine import engine_block
+from .message import message_block
 from .owner import owner_block
 from .push import push_block
 from .shape import SHAPE_BLOCK
@@ -54,6 +55,7 @@ def register_map(config: EngineConfig, *, every: bool = False) -> RegisterMap:
             COUNTERS_BLOCK,
             *((SHAPE_BLOCK,) if options.dimensions else ()),
             *((owner_block(options.owner_fields),) if options.owner_bits else ()),
+            *((message_block(config),) if config.msi or every else ()),
             *((shares_block(pairs),) if pairs > 1 else ()),
         ),
         PAIR_SPAN_LOG2,

@@ -110,6 +110,7 @@ struct cdma_geometry {
     uint32_t pages;        /* 1: host memory of transfers may be a list of pages. */
     uint32_t stream_id_bits, substream_id_bits; /* Of the owner of a transfer. */
     uint32_t pairs; /* Of channels; the registers of each are in a page of their own. */
+    uint32_t messages; /* 1: channels have cdma_set_message. */
 };
 
 /* Accesses to registers that were refused: how many, and the first one. */
@@ -473,6 +474,7 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->user_bits = CDMA_GET(CDMA_ENGINE_HOST_PORT_USER_BITS, bits);
     geometry->sideband = CDMA_GET(CDMA_ENGINE_HOST_PORT_SIDEBAND, bits);
     geometry->pages = CDMA_GET(CDMA_ENGINE_HOST_PORT_PAGES, bits);
+    geometry->messages = CDMA_GET(CDMA_ENGINE_HOST_PORT_MESSAGES, bits);
     guarded = CDMA_GET(CDMA_ENGINE_HOST_PORT_GUARDED, bits);
     bits = cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_BURSTS);
     geometry->burst_beats = CDMA_GET(CDMA_ENGINE_BURSTS_BEATS, bits);
@@ -804,6 +806,42 @@ static inline int cdma_set_owners(
         return CDMA_REFUSED;
     }
     return CDMA_OK;
+}
+
+static inline uint32_t cdma_message_base(const struct cdma_channel *channel) {
+    return channel->base == CDMA_OFFLOAD_BASE ? CDMA_OFFLOAD_MESSAGE_BASE : CDMA_PREFETCH_MESSAGE_BASE;
+}
+
+/* Has the channel's interrupt written as well, once for each event, as long as enable is not 0. */
+static inline int cdma_set_message(const struct cdma_channel *channel, uint64_t address, uint32_t data, int enable) {
+    const struct cdma *engine = channel->engine;
+    const uint32_t base = cdma_message_base(channel), bits = engine->geometry.host_address_bits;
+    const uint32_t low = (uint32_t)address, high = (uint32_t)(address >> 32);
+    const uint32_t control = enable ? CDMA_MESSAGE_CONTROL_ENABLE_MASK : 0u;
+    if (engine->geometry.messages == 0u || low % 4u != 0u || (bits < 64u && address >> bits != 0u)) {
+        return CDMA_BAD_ARGUMENT;
+    }
+    /* No message goes to half of an address. */
+    cdma_write(engine, base + CDMA_MESSAGE_CONTROL, 0u);
+    cdma_write(engine, base + CDMA_MESSAGE_ADDRESS_LOW, low);
+    cdma_write(engine, base + CDMA_MESSAGE_ADDRESS_HIGH, high);
+    cdma_write(engine, base + CDMA_MESSAGE_DATA, data);
+    cdma_write(engine, base + CDMA_MESSAGE_CONTROL, control);
+    if (cdma_read(engine, base + CDMA_MESSAGE_ADDRESS_LOW) != low ||
+        cdma_read(engine, base + CDMA_MESSAGE_ADDRESS_HIGH) != high ||
+        cdma_read(engine, base + CDMA_MESSAGE_DATA) != data ||
+        cdma_read(engine, base + CDMA_MESSAGE_CONTROL) != control) {
+        return CDMA_REFUSED;
+    }
+    return CDMA_OK;
+}
+
+/* Whether a message was answered with an error since the last call. */
+static inline int cdma_message_failed(const struct cdma_channel *channel) {
+    const uint32_t at = cdma_message_base(channel) + CDMA_MESSAGE_STATUS;
+    const uint32_t failed = cdma_read(channel->engine, at) & CDMA_MESSAGE_STATUS_FAILED_MASK;
+    cdma_write(channel->engine, at, failed);
+    return failed != 0u;
 }
 
 /* ---- a channel: descriptors and completions ---- */

@@ -190,6 +190,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_HOST_PORT_GUARDED_SHIFT 23u
 #define CDMA_ENGINE_HOST_PORT_PAGES_MASK 0x20000000u
 #define CDMA_ENGINE_HOST_PORT_PAGES_SHIFT 29u
+#define CDMA_ENGINE_HOST_PORT_MESSAGES_MASK 0x40000000u
+#define CDMA_ENGINE_HOST_PORT_MESSAGES_SHIFT 30u
 
 /* engine.bursts: How the ports issue bursts. */
 #define CDMA_ENGINE_BURSTS 0x014u
@@ -1109,6 +1111,44 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_OWNER_LOCK_RESET 0x00000000u
 #define CDMA_OWNER_LOCK_LOCKED_MASK 0x00000001u
 #define CDMA_OWNER_LOCK_LOCKED_SHIFT 0u
+
+/* message: A channel's interrupt as a write of a word on the host port: one for each event that sets a bit of `irq_status` which `irq_enable` names, and one where software enables a bit that is set. Events that come before their message has begun share it; one whose bit software clears before has none. */
+#define CDMA_OFFLOAD_MESSAGE_BASE 0x580u
+#define CDMA_PREFETCH_MESSAGE_BASE 0x5a0u
+
+/* message.address_low: Where messages are written. No window holds for it. Bits 31 to 0. */
+#define CDMA_MESSAGE_ADDRESS_LOW 0x000u
+#define CDMA_MESSAGE_ADDRESS_LOW_RESET 0x00000000u
+#define CDMA_MESSAGE_ADDRESS_LOW_WORD_MASK 0xfffffffcu
+#define CDMA_MESSAGE_ADDRESS_LOW_WORD_SHIFT 2u
+
+/* message.address_high: Where messages are written. No window holds for it. Bits 63 to 32. */
+#define CDMA_MESSAGE_ADDRESS_HIGH 0x004u
+#define CDMA_MESSAGE_ADDRESS_HIGH_RESET 0x00000000u
+#define CDMA_MESSAGE_ADDRESS_HIGH_VALUE_MASK 0xffffffffu
+#define CDMA_MESSAGE_ADDRESS_HIGH_VALUE_SHIFT 0u
+
+/* message.data: The word that is written. */
+#define CDMA_MESSAGE_DATA 0x008u
+#define CDMA_MESSAGE_DATA_RESET 0x00000000u
+#define CDMA_MESSAGE_DATA_VALUE_MASK 0xffffffffu
+#define CDMA_MESSAGE_DATA_VALUE_SHIFT 0u
+
+/* message.control: Messages. */
+#define CDMA_MESSAGE_CONTROL 0x00cu
+#define CDMA_MESSAGE_CONTROL_RESET 0x00000000u
+#define CDMA_MESSAGE_CONTROL_ENABLE_MASK 0x00000001u
+#define CDMA_MESSAGE_CONTROL_ENABLE_SHIFT 0u
+
+/* message.status: State of the messages. */
+#define CDMA_MESSAGE_STATUS 0x010u
+#define CDMA_MESSAGE_STATUS_RESET 0x00000000u
+#define CDMA_MESSAGE_STATUS_PENDING_MASK 0x00000001u
+#define CDMA_MESSAGE_STATUS_PENDING_SHIFT 0u
+#define CDMA_MESSAGE_STATUS_LOCKED_MASK 0x00000002u
+#define CDMA_MESSAGE_STATUS_LOCKED_SHIFT 1u
+#define CDMA_MESSAGE_STATUS_FAILED_MASK 0x00000100u
+#define CDMA_MESSAGE_STATUS_FAILED_SHIFT 8u
 
 /* shares: How pairs of channels share the data path of a direction: a register for each pair, in the first one's page alone. What a descriptor moves counts in units of 256 raw bytes, at least one, whatever becomes of it. */
 #define CDMA_OFFLOAD_SHARES_BASE 0x600u

@@ -234,6 +234,40 @@ class Channel:
                 f"{geometry.substream_id_bits} of a substream"
             )
 
+    def set_message(self, address: int, data: int, *, enable: bool = True) -> None:
+        """Has the channel's interrupt written as well: the word ``data`` to ``address``, once for each event.
+
+        Raises :class:`DriverError` if it is another one afterwards: the window of host memory is locked.
+        """
+        geometry = self.driver.geometry
+        if not geometry.messages:
+            raise DriverError("the engine writes no interrupts (msi)")
+        if address % 4 or not 0 <= address < 1 << geometry.host_address_bits:
+            raise DriverError(
+                f"the message is for {address:#x}; a multiple of 4 of {geometry.host_address_bits} bits is needed"
+            )
+        if not 0 <= data < 1 << 32:
+            raise DriverError(f"the message is {data}; 0 to {2**32 - 1} are allowed")
+        block, registers = f"{self.name}_message", self._registers
+        # No message goes to half of an address.
+        registers.set(f"{block}.control", enable=0)
+        registers.write64(f"{block}.address", address)
+        registers.write(f"{block}.data", data)
+        registers.set(f"{block}.control", enable=enable)
+        actual = tuple(registers.read(f"{block}.{name}") for name in ("data", "control"))
+        if (registers.read64(f"{block}.address"), *actual) != (address, data, enable):
+            raise DriverError(
+                f"the message of {self.name} is another one: the window of host memory is locked"
+            )
+
+    def message_failed(self) -> bool:
+        """Whether a message was answered with an error since the last call."""
+        if not self.driver.geometry.messages:
+            raise DriverError("the engine writes no interrupts (msi)")
+        failed = bool(self._registers.fields(f"{self.name}_message.status")["failed"])
+        self._registers.set(f"{self.name}_message.status", failed=failed)
+        return failed
+
     def set_share(self, pair: int, *, weight: int = 1, priority: int = 0) -> None:
         """Gives a pair of channels turns of ``weight`` times 4 KiB in this direction, among the pairs of its priority; those
         of a higher one go first."""

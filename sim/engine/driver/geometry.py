@@ -58,6 +58,7 @@ class Geometry:
     stream_id_bits: int
     substream_id_bits: int
     pairs: int
+    messages: bool
 
     @property
     def records(self) -> RecordOptions:
@@ -124,4 +125,5 @@ def read_geometry(registers: Registers) -> Geometry:
         stream_id_bits=guards["stream_id_bits"],
         substream_id_bits=guards["substream_id_bits"],
         pairs=1 + fields["more_pairs"],
+        messages=bool(host["messages"]),
     )

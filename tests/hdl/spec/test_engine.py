@@ -67,6 +67,7 @@ _REFUSED = [
     ({"sideband_registers": True, "registers": False}, "sideband_registers is on without registers"),
     ({"sideband_registers": True, "sideband": Sideband(axuser_bits=17)}, "axuser_bits is 17 with sideband_registers"),
     ({"register_protection": "all"}, "register_protection is 'all'; it must be one of none, privileged, secure"),
+    ({"msi": True, "registers": False}, "msi is on without registers; it must be off, because registers say where"),
     ({"register_protection": "secure", "registers": False}, "register_protection is 'secure' without registers"),
     ({"memories_protect": "ecc"}, "memories_protect is 'ecc'; it must be one of none, parity, secded"),
     ({"memories_protect": "parity", "registers": False}, "memories_protect is 'parity' without registers"),

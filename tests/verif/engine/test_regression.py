@@ -91,6 +91,7 @@ SHAPES = {
             register_protection="privileged",
             smallest_memory=1000,
             quiescence=True,
+            msi=True,
         ),
         [
             "ring_errors",
@@ -102,6 +103,7 @@ SHAPES = {
             "quiescence",
             "quiescence_of_rings",
             "quiescence_of_registers",
+            "messages",
         ],
     ),
     "to-a-byte": (WIDE_TO_A_BYTE, ["capacity", "corrupt"]),
@@ -125,22 +127,25 @@ SHAPES = {
     ),
     "long-stripes": (LONG_STRIPES, ["silent_unit"]),
     "units-with-fields": (UNITS_WITH_FIELDS, ["corrupt", "padding", "uneven"]),
-    "pairs": (dataclasses.replace(SMALL, channels=3), ["pairs", "pair_windows", "watchdog", "register_bus"]),
+    "pairs": (
+        dataclasses.replace(SMALL, channels=3, msi=True),
+        ["pairs", "pair_windows", "watchdog", "register_bus", "messages"],
+    ),
     "pairs-pipelined": (
-        dataclasses.replace(SMALL, channels=2, pipelined=True, register_slices="in,out", crc=True),
-        ["pairs", "shares", "aborts", "soft_resets", "hard_resets"],
+        dataclasses.replace(SMALL, channels=2, pipelined=True, register_slices="in,out", crc=True, msi=True),
+        ["pairs", "shares", "aborts", "soft_resets", "hard_resets", "messages"],
     ),
     "pipelined": (
-        dataclasses.replace(SMALL, pipelined=True, memories_protect="parity", substream_id_bits=20),
-        ["capacity", "corrupt", "hard_resets", "soft_resets", "owners", "registers"],
+        dataclasses.replace(SMALL, pipelined=True, memories_protect="parity", substream_id_bits=20, msi=True),
+        ["capacity", "corrupt", "hard_resets", "soft_resets", "owners", "registers", "messages"],
     ),
     "pipelined-fields": (
         dataclasses.replace(FIELDS, pipelined=True, crc=True, lossy="fp32"),
         ["capacity", "corrupt", "crc", "lossy", "padding"],
     ),
     "clocks": (
-        dataclasses.replace(SMALL, clocks="device,host,registers"),
-        ["bus_errors", "ring_errors", "watchdog", "hard_resets", "soft_resets", "lone_resets"],
+        dataclasses.replace(SMALL, clocks="device,host,registers", msi=True),
+        ["bus_errors", "ring_errors", "watchdog", "hard_resets", "soft_resets", "lone_resets", "messages"],
     ),
     "host-clock": (
         dataclasses.replace(SMALL, clocks="host", pipelined=True, registers=False),

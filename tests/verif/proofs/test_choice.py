@@ -170,7 +170,7 @@ def test_each_property_is_about_some_design() -> None:
         ("engine", EngineConfig(memories_protect="secded")),
         ("engine", EngineConfig(pages=True, quiescence=True)),
         ("engine", EngineConfig(clocks="host")),
-        ("engine", EngineConfig(channels=2)),
+        ("engine", EngineConfig(channels=2, msi=True)),
         ("engine", EngineConfig(stream_id_bits=4, substream_id_bits=8)),
     ]
     told = {name for design in designs for name in _names([*exact_proofs(*design), *smaller_proofs(*design)])}

@@ -70,6 +70,7 @@ def test_capabilities_say_what_the_configuration_is(config):
             "guarded": config.register_protection != "none" or config.memories_protect != "none",
             **({"dimensions": config.dimensions} if port == "dev" and config.dimensions else {}),
             **({"pages": 1} if port == "host" and config.pages else {}),
+            **({"messages": 1} if port == "host" and config.msi else {}),
         }
     assert capability("bursts") == {
         "beats": config.burst_beats,

@@ -58,6 +58,7 @@ def test_geometry_is_read_at_run_time(config: EngineConfig) -> None:
         "stream_id_bits": config.stream_id_bits,
         "substream_id_bits": config.substream_id_bits,
         "pairs": config.channels,
+        "messages": config.msi,
     }
     assert asdict(ModelBench(config).driver.geometry) == expected
     c_driver = ModelBench(config, "c").driver

@@ -54,6 +54,12 @@ def test_the_table_says_what_was_searched(capsys):
     assert "sampler random: the best of" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("_with_a_card")
+def test_a_search_may_be_one_trial(capsys):
+    assert main(["tune", "gpu", "--sampler", "random", "--trials", "1", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 1
+
+
 def test_a_thread_has_no_more_words_than_registers():
     assert max(plan.chunks // plan.warps for plan in plan_space("unpack")) == 32
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["CODECS", "PARTS", "parts_of"]
+__all__ = ["CODECS", "CROSSINGS", "PARTS", "parts_of"]
 
 CODECS = "codecs, their switches, width adapters"
 #: What the path of a block ends with or has in it, by part; the first that fits counts.
@@ -24,11 +24,21 @@ PARTS = {
     "time and watchdogs": r"timebase|watchdog",
     "the rest": r"",
 }
+#: The same of what is between several clocks; what is of no crossing fits none of these.
+CROSSINGS = {
+    "FIFO of W": r"host_crossing\.w\b",
+    "FIFO of R": r"host_crossing\.r\b",
+    "FIFOs of AW, AR and B": r"host_crossing\.(aw|ar|b)\b",
+    "what is answered or finished after a reset of the other side": r"host_crossing\.(answering|finishing)",
+    "the handshake of resets": r"host_crossing",
+    "accesses to registers, and the interrupt": r"register_crossing|irq_synchroniser",
+}
 
 
-def parts_of(breakdown: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def parts_of(breakdown: Sequence[Mapping[str, Any]], parts: Mapping[str, str] = PARTS) -> dict[str, float]:
     """kGE of each part."""
-    found = dict.fromkeys(PARTS, 0.0)
+    found = dict.fromkeys(parts, 0.0)
     for row in breakdown:
-        found[next(part for part, pattern in PARTS.items() if re.search(pattern, row["block"]))] += row["kge"]
+        for part in [part for part, pattern in parts.items() if re.search(pattern, row["block"])][:1]:
+            found[part] += row["kge"]
     return found

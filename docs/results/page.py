@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jinja2
 
-from .engine_parts import CODECS, parts_of
+from .engine_parts import CODECS, CROSSINGS, parts_of
 from .records import Record
 
 __all__ = ["PAGE", "page"]
@@ -34,6 +34,7 @@ def page(records: Mapping[str, Record]) -> str:
         kges=lambda units: figures["engine-0.9" if units == 1 else f"engine-units-{units}"]["kge"],
         parts={name: parts_of(figures[f"profile-{name}"]["breakdown"]) for name in ("minimal", "default")},
         codecs_part=CODECS,
+        crossings=parts_of(figures["engine-clocks"]["breakdown"], CROSSINGS),
         slack=lambda rows: min(row["bound"] - row["cycles"] for row in rows),
         revision={name: record.revision for name, record in records.items()},
         command={name: record.command for name, record in records.items()},

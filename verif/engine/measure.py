@@ -41,11 +41,15 @@ def cases(
     descriptors: int | None = None,
     lossy: bool = False,
     rows: Sequence[int] = (0,),
+    offsets: Sequence[int] = (0,),
+    paged: Sequence[bool] = (False,),
 ) -> list[dict[str, Any]]:
     """Both directions apart and together, in mode zvc at every density, and raw copies; with ``lossy`` also integers of an
     error-bounded stage in mode zvc, where ``bytes`` are of the numbers.
 
     A tensor lies in device memory in ``rows`` of so many bytes, with gaps between them, or, where they are 0, in one run.
+    Data begin ``offsets`` bytes behind a page's beginning. Host memory is one run, or ``paged``: a list of pages of which
+    none follows the one before it.
 
     ``descriptors`` tensors are moved back to back; without it, so many that ports of ``port_bytes`` are busy for
     about the same time whatever their width.
@@ -57,7 +61,9 @@ def cases(
             *([("lossy", densities)] if lossy else []),
             ("raw", (1.0,)),
         ):
-            for size, row, latency, density in itertools.product(sizes, rows, latencies, chosen):
+            for size, row, offset, pages, latency, density in itertools.product(
+                sizes, rows, offsets, paged, latencies, chosen
+            ):
                 found.append(
                     {
                         "direction": direction,
@@ -67,6 +73,8 @@ def cases(
                         "descriptors": descriptors or _back_to_back(size, port_bytes, row),
                         "memory_latency": latency,
                         **({"row": row} if row else {}),
+                        **({"offset": offset} if len(offsets) > 1 or offset else {}),
+                        **({"paged": pages} if len(paged) > 1 or pages else {}),
                     }
                 )
     return found

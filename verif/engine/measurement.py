@@ -6,6 +6,7 @@ from typing import Any
 
 import cocotb
 
+from cdma.hdl.spec.pages import PAGE_BYTES, packed_pages, paged
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
 from cdma.hdl.spec.shape import Dimension, Shape
 from cdma.hdl.spec.stream_format import StreamFormat
@@ -25,6 +26,9 @@ from .paced_bench import DESTINATION, SOURCE, PacedBench
 
 __all__ = ["Measurement"]
 
+#: Where the lists of pages of each channel lie.
+_LISTS = {"offload": 0x10000, "prefetch": 0x11000}
+
 
 class Measurement:
     """One case: the data of its tensors, and what was counted while they moved.
@@ -37,6 +41,8 @@ class Measurement:
         Is that of the tensor in device memory, if the case has rows: there is as much between rows as a row has.
     ``step``
         Is that of the descriptors; the numbers are then those that the words are integers of.
+    ``capacity``
+        Is that of the descriptors.
     """
 
     def __init__(self, bench: PacedBench, case: dict[str, Any]) -> None:
@@ -47,6 +53,7 @@ class Measurement:
         self.mode = Mode.ZVC if form else Mode[case["mode"].upper()]
         self.pattern = case.get("pattern", "scattered")
         self.raw, self.stream = self._tensor()
+        self.capacity = self._format.bound_bytes(len(self.raw) * 8 // self._format.word_bits)
         row = case.get("row", 0)
         self.shape = Shape(row, (Dimension(len(self.raw) // row, 2 * row),)) if row else None
 
@@ -91,6 +98,28 @@ class Measurement:
             return dev, self._laid, host, self.stream
         return host, self.stream, dev, self._laid
 
+    def _runs(self, memory: Memory, at: int, count: int) -> list[tuple[int, int]]:
+        """Addresses and bytes of what lies at ``at``, or there in pages, of which the last one comes first."""
+        offset = self.case.get("offset", 0)
+        if memory is self.bench.memory["dev"] or not self.case.get("paged"):
+            return [(at + offset, count)]
+        ends = [*range(PAGE_BYTES - offset, count, PAGE_BYTES), count]
+        sizes = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+        last = at + PAGE_BYTES * (len(sizes) - 1)
+        return [(last - PAGE_BYTES * n + (0 if n else offset), size) for n, size in enumerate(sizes)]
+
+    def _destinations(self, direction: str) -> list[tuple[int, int]]:
+        """Addresses and bytes of all that may be written."""
+        _, _, write, result = self._ends(direction)
+        return self._runs(write, DESTINATION, self.capacity if direction == "offload" else len(result))
+
+    def _listed(self, direction: str, runs: list[tuple[int, int]]) -> int:
+        """Where the list of the pages of ``runs`` is, which is written; 0 for one run."""
+        if len(runs) == 1:
+            return 0
+        self.bench.memory["host"].write(_LISTS[direction], packed_pages(paged(runs)[2]))
+        return _LISTS[direction]
+
     async def run(self) -> list[dict[str, Any]]:
         """Moves everything; a row for each direction."""
         bench = self.bench
@@ -109,25 +138,31 @@ class Measurement:
         """Puts the data in place and starts the channel, with a ring that holds all descriptors; one of these."""
         bench = self.bench
         # Sources of one port lie beside each other, so do destinations: nothing is shared between directions.
-        read, source, write, result = self._ends(direction)
-        read.write(SOURCE, source)
-        write.write(DESTINATION, bytes(len(result)))
+        read, source, write, _ = self._ends(direction)
+        sources = self._runs(read, SOURCE, len(source))
+        destinations = self._destinations(direction)
+        done = 0
+        for address, size in sources:
+            read.write(address, source[done : done + size])
+            done += size
+        for address, size in destinations:
+            write.write(address, bytes(size))
         ring = bench.rings[direction]
         await bench.poke(f"{direction}.control", enable=0)
         ring.log2, ring.size = MOST_DESCRIPTORS.bit_length() - 1, MOST_DESCRIPTORS
         await ring.enable()
-        form = self._format
         decodes = direction == "prefetch" and self.mode != Mode.RAW
         return Descriptor(
-            SOURCE,
-            DESTINATION,
+            sources[0][0],
+            destinations[0][0],
             len(self.raw),
-            capacity=form.bound_bytes(len(self.raw) * 8 // form.word_bits),
+            capacity=self.capacity,
             mode=self.mode,
             compressed_length=len(self.stream) if decodes else 0,
             interrupt=self.case.get("interrupt", False),
             step=self.step,
             shape=self.shape,
+            pages=self._listed(direction, destinations if direction == "offload" else sources),
         ).pack()
 
     async def _finish(self, direction: str) -> None:
@@ -149,7 +184,8 @@ class Measurement:
         """Compares what was written, and says how long it took."""
         bench, case, config = self.bench, self.case, self.bench.config
         read, _, write, result = self._ends(direction)
-        assert write.read(DESTINATION, len(result)) == result, f"{direction}: wrong data"
+        written = b"".join(write.read(*run) for run in self._destinations(direction))
+        assert written[: len(result)] == result, f"{direction}: wrong data"
         assert read.first_read != NEVER
         assert write.last_answer != NEVER
         cycles = write.last_answer - read.first_read
@@ -174,6 +210,7 @@ class Measurement:
             "bytes_per_cycle": round(count * len(self.raw) / cycles, 2),
             "utilisation": round(utilisation, 4),
             **({"host_period": bench.host_period} if config.domains.host_crosses else {}),
+            **{name: case[name] for name in ("offset", "paged") if name in case},
             **({} if self.shape is None else self._of_rows(self.shape.run, utilisation)),
         }
 

@@ -360,6 +360,12 @@ _REGISTERS = (
         _with_pages,
     ),
     TestPoint(
+        "page_stops",
+        "aborts while a list is read from a memory that is silent for long",
+        "the abort ends after the read, and the next transfer has the pages of its own list",
+        _with_pages,
+    ),
+    TestPoint(
         "sideband",
         "AxCACHE, AxPROT, AxQOS and AxUSER of each channel and target written at rest and during transfers",
         "every address has its channel's, and none changes before the channel rests",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.base.errors import ParameterError
 from cdma.commands.designs import design_from, with_rings
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.pages import MOST_PAGED, PAGE_BYTES
 from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.options import ENGINE, add_block_options, check_between, engine_config_from
 from cdma.rows import Columns, Row, add_row_options, column, show_rows
@@ -37,6 +38,8 @@ _COLUMNS: Columns = {
     "utilisation": column("utilisation", ".1%"),
 }
 _OF_CLOCKS: Columns = {"host period": column("host_period", "g")}
+_OF_OFFSETS: Columns = {"offset": column("offset")}
+_OF_PAGES: Columns = {"pages": lambda row: "yes" if row["paged"] else "no"}
 _OF_ROWS: Columns = {"row": column("row"), "of the memory": column("of_memory", ".1%")}
 
 
@@ -95,6 +98,19 @@ def register(subparsers: Any) -> None:
         metavar="P",
         help="with --clocks: periods of the host's clock, in those of the device's, of which the cycles are (default 1)",
     )
+    group.add_argument(
+        "--offsets",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="bytes of a page before the first one of a tensor and of its stream, which the engine's --alignment allows "
+        "(default 0)",
+    )
+    group.add_argument(
+        "--lists",
+        action="store_true",
+        help="with --pages: each case also with host memory in a list of pages, none of which follows the one before it",
+    )
     add_row_options(parser)
     add_plot_option(parser, "utilisation over density")
     parser.set_defaults(run=_run)
@@ -119,10 +135,14 @@ def _run(arguments: argparse.Namespace) -> int:
         from .plot import plot_utilisation
 
         plot_utilisation(rows, arguments.plot)
-    if arguments.rows:
-        show_rows(arguments, rows, columns={**_COLUMNS, **_OF_ROWS}, texts=3, group=_group)
-    elif arguments.host_periods:
-        show_rows(arguments, rows, columns={**_COLUMNS, **_OF_CLOCKS}, texts=3, group=_group)
+    more: Columns = {
+        **(_OF_ROWS if arguments.rows else {}),
+        **(_OF_CLOCKS if arguments.host_periods else {}),
+        **(_OF_OFFSETS if arguments.offsets else {}),
+        **(_OF_PAGES if arguments.lists else {}),
+    }
+    if more:
+        show_rows(arguments, rows, columns={**_COLUMNS, **more}, texts=3, group=_group)
     else:
         show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=_group, markdown=_markdown)
     return 0
@@ -167,6 +187,9 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
             )
     check_latencies("memory-latencies has", latencies)
     _check_rows(arguments.rows, sizes, config)
+    _check_offsets(arguments.offsets or (), config)
+    if arguments.lists:
+        _check_lists(sizes, config)
     port_bytes = max(config.dev_data_bits, config.host_data_bits) // 8
     lossy = config.quantisation is not None
     if "lossy" in (arguments.modes or ()) and not lossy:
@@ -179,6 +202,8 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
         descriptors=count,
         lossy=lossy,
         rows=arguments.rows or (0,),
+        offsets=arguments.offsets or (0,),
+        paged=(False, True) if arguments.lists else (False,),
     )
     directions, modes = arguments.directions or _DIRECTIONS, arguments.modes or _MODES
     return [case for case in found if case["direction"] in directions and case["mode"] in modes]
@@ -207,6 +232,29 @@ def _host_periods(periods: Sequence[float] | None, designs: Sequence[EngineDesig
                 f"host-periods has {period:g}; it must be from 0.1 to 10 periods of the device's clock"
             )
     return periods or (1.0,)
+
+
+def _check_offsets(offsets: Sequence[int], config: EngineConfig) -> None:
+    """Refuses offsets at which no data may begin."""
+    align = max(config.align("dev"), config.align("host"))
+    for offset in offsets:
+        if offset % align or not 0 <= offset < PAGE_BYTES:
+            raise ParameterError(
+                f"offsets has {offset}; it must be a multiple of {align} below {PAGE_BYTES}, because data begin at these "
+                "(--alignment)"
+            )
+
+
+def _check_lists(sizes: Sequence[int], config: EngineConfig) -> None:
+    """Refuses lists of an engine without them, and those that are longer than a page."""
+    if not config.pages:
+        raise ParameterError("lists is given; the engine takes no lists of pages (--pages)")
+    for size in sizes:
+        if size > MOST_PAGED // 2:
+            raise ParameterError(
+                f"bytes has {size} with lists; it must be {MOST_PAGED // 2} at most, because a list has pages of "
+                f"{MOST_PAGED} bytes, and a stream may be longer than its tensor"
+            )
 
 
 def _ports(row: Row) -> str:

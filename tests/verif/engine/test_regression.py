@@ -191,7 +191,7 @@ _OTHERS = [
 SHAPED = {
     "three, and pages": (
         dataclasses.replace(SMALL, dimensions=3, crc=True, pages=True, stream_id_bits=3, substream_id_bits=5),
-        ["shape_rings", "limits", "pages", "page_errors", "page_windows", "owners"],
+        ["shape_rings", "limits", "pages", "page_errors", "page_windows", "page_stops", "owners"],
     ),
     "three": (dataclasses.replace(SMALL, dimensions=3, crc=True), ["shape_rings", "limits"]),
     "one": (
@@ -266,7 +266,17 @@ def test_shapes_in_device_memory(config: EngineConfig, more: list[str]) -> None:
 
 
 #: Engines whose host memory may be in pages alone, on ports of other widths, and what is run on them.
-_OF_PAGES = ["soak", "pages", "page_errors", "page_windows", "aborts", "hard_resets", "silent_host", *_OTHERS]
+_OF_PAGES = [
+    "soak",
+    "pages",
+    "page_errors",
+    "page_windows",
+    "page_stops",
+    "aborts",
+    "hard_resets",
+    "silent_host",
+    *_OTHERS,
+]
 PAGED = {
     "wide": (dataclasses.replace(WIDE, pages=True, sideband_registers=True), ["soft_resets", "sideband"]),
     "narrow": (dataclasses.replace(NARROW, pages=True), ["soft_resets", "ring_errors", "early_aborts"]),

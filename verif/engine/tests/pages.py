@@ -1,6 +1,9 @@
-"""Host memory in lists of pages: any number of them, some of which cannot be reached, and lists that cannot be read."""
+"""Host memory in lists of pages: any number of them, some of which cannot be reached, lists that cannot be read, and aborts
+while one is read."""
 
 from __future__ import annotations
+
+import itertools
 
 from cocotbext.axi import AxiResp
 
@@ -9,7 +12,8 @@ from cdma.hdl.spec.records import COMPLETION, Mode, Status
 from cdma.sim.engine.descriptors import unpack
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test
-from cdma.verif.engine.steps import changed, expect_refusal
+from cdma.verif.engine.ring import RingBench
+from cdma.verif.engine.steps import address_offered, changed, expect_refusal
 from cdma.verif.engine.transfer import Pages, Transfer
 
 __all__: list[str] = []
@@ -20,6 +24,10 @@ _FAILED = {
     ("prefetch", AxiResp.SLVERR): Status.READ_SLVERR,
     ("prefetch", AxiResp.DECERR): Status.READ_DECERR,
 }
+#: IDs of reads of lists on the host port.
+_LISTS = {"offload": 3, "prefetch": 4}
+#: Cycles in which everything else of a channel has come to rest.
+_AT_REST = 300
 
 
 def _paged(bench: EngineBench, channel: str, most: int, mode: Mode | None = None) -> tuple[Transfer, Pages]:
@@ -165,3 +173,34 @@ async def page_windows(bench: EngineBench, budget: int) -> None:
                     Status(got["status"]), got["address"], made.descriptor["tag"]
                 )
             await bench.run(channel, [bench.any_transfer(channel, 30)])
+
+
+@engine_test
+async def page_stops(bench: RingBench, budget: int) -> None:
+    """An abort while a list is read waits for it, however long the memory takes. No ring is needed for the completion."""
+    host = bench.memory["host"]
+    host.latency = 20
+    for channel, wait in itertools.product(("offload", "prefetch"), range(4)):
+        made, found = _paged(bench, channel, 6 * PAGE_BYTES)
+        while len(found.runs) < 2:
+            made, found = _paged(bench, channel, 6 * PAGE_BYTES)
+        await bench.poke(f"{channel}.control", enable=1)
+        await bench.push(channel, made.record())
+        await address_offered(bench, "ar", _LISTS[channel])
+        await bench.after(wait)
+        host.frozen = True
+        await bench.rings[channel].abort()
+        await bench.after(_AT_REST)
+        waiting = await bench.peek(f"{channel}.status", "completion_waiting")
+        assert not waiting, f"{channel}: an abort ends before the read of its list"
+        host.frozen = False
+        while not await bench.peek(f"{channel}.status", "completion_waiting"):
+            pass
+        await bench.poke(f"{channel}.command", pop_completion=1)
+        await bench.settle(channel)
+        await bench.rings[channel].resume()
+        bench.check_memory(channel, made, exact=False)
+        bench.checks += 1
+        await bench.rings[channel].enable()
+        await bench.run(channel, [_paged(bench, channel, 6 * PAGE_BYTES)[0]])
+        await bench.rings[channel].disable()

@@ -1,8 +1,9 @@
 """Cuts commands into the bursts that carry them out, where it is known beforehand how much is moved."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from .command import Command
 from .port_shape import PortShape
@@ -12,7 +13,8 @@ __all__ = ["CutBurst", "Cutter"]
 
 class CutBurst(data.StructLayout):
     """A burst: the number of its first beat in memory, its beats less one, and whether the packet has no other after it.
-    Where commands may end within a beat, also the words that then fit in its last one. ``owner`` is the command's."""
+    Where commands may end within a beat, also the words that then fit in its last one, and where they may begin within one
+    the ``lane`` of its first word. ``owner`` is the command's."""
 
     def __init__(self, shape: PortShape) -> None:
         super().__init__(
@@ -21,6 +23,7 @@ class CutBurst(data.StructLayout):
                 "len": range(shape.burst),
                 "end": 1,
                 **({"words": range(shape.lanes + 1)} if shape.limited else {}),
+                **({"lane": exact_log2(shape.lanes)} if shape.realign else {}),
                 **({"owner": shape.owner_bits} if shape.owner_bits else {}),
             }
         )
@@ -30,7 +33,7 @@ class Cutter(wiring.Component):
     """Gives a burst per cycle, and none in the cycle in which a command comes.
 
     ``command``
-        Whole beats; ``more`` says that the packet goes on with the next command.
+        Whole beats but for the first one of a packet; ``more`` says that the packet goes on with the next command.
     ``skip``
         The packet has ended: while high, the next burst of each command counts as its last one.
     """
@@ -70,6 +73,11 @@ class Cutter(wiring.Component):
         ]
         if self.shape.owner_bits:
             m.d.comb += burst.owner.eq(command.owner)
+        if self.shape.realign:
+            first = Signal()
+            with m.If(self.output.ready | ~inside):
+                m.d.sync += first.eq(~inside)
+            m.d.comb += burst.lane.eq(Mux(first, blocks.lane(command.first, self.shape.word_bits), 0))
         if self.shape.limited:
             word_log2 = self.shape.word_log2
             whole = command.last[:word_log2].all()

@@ -99,7 +99,8 @@ class AxiReader(wiring.Component):
         )
         shifts = None
         if shape.realign:
-            # For the other end of the buffer: the word of its first beat that a packet begins with.
+            # For the other end of the buffer: the word of its first beat that a packet begins with. Where it has several
+            # commands, the others begin where a beat does.
             m.submodules.shifts = shifts = Fifo(exact_log2(shape.lanes), parts, reserved=True)
         m.submodules.store = store = Fifo(
             stored_shape,
@@ -177,7 +178,7 @@ class AxiReader(wiring.Component):
         if shifts is not None:
             fresh = Signal(init=1)
             with m.If(ask):
-                m.d.sync += fresh.eq(final)
+                m.d.sync += fresh.eq(final & ~self.command.payload.more if self.shape.rows else final)
             m.d.comb += [
                 shifts.input.valid.eq(ask & fresh),
                 shifts.input.payload.eq(blocks.lane(first, self.shape.word_bits)),

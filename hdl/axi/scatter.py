@@ -1,7 +1,7 @@
 """Puts packets into bursts that are known beforehand: the runs of a shape, or one run."""
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.beats import Beat, count_kept
@@ -13,10 +13,10 @@ from .gather import Burst, StoredBeat
 from .port_shape import PortShape
 from .span import SPAN_BITS
 
-__all__ = ["Scatter"]
+__all__ = ["CUT", "Scatter"]
 
 #: Bursts that are cut ahead.
-_CUT = 4
+CUT = 4
 
 
 class Scatter(wiring.Component):
@@ -51,7 +51,7 @@ class Scatter(wiring.Component):
         m = Module()
         shape = self.shape
         m.submodules.cutter = cutter = Cutter(shape)
-        m.submodules.cut = cut = Fifo(CutBurst(shape), _CUT)
+        m.submodules.cut = cut = Fifo(CutBurst(shape), CUT)
         wiring.connect(m, wiring.flipped(self.command), cutter.command)
         beat, burst, room = self.input.payload, self.bursts.payload, cut.output.payload
         admits = Signal()
@@ -65,6 +65,8 @@ class Scatter(wiring.Component):
         finishes = Signal()
         #: The beat at the input does not fit: what of its burst is here goes first.
         cuts = Signal()
+        #: The beat at the input has a word.
+        present: Value = beat.keep.any() if shape.realign else beat.keep[0]
         #: The burst in hand is given.
         gives: Value = full | cuts if shape.limited else full
         count = Signal(range(shape.burst))
@@ -79,7 +81,7 @@ class Scatter(wiring.Component):
             cutter.output.ready.eq(cut.input.ready & ~holds),
             self.input.ready.eq((accepts & (tail | cut.output.valid)) | drops),
             accept.eq(self.input.valid & self.input.ready & ~drops),
-            keeps.eq(accept & beat.keep[0] & ~tail),
+            keeps.eq(accept & present & ~tail),
             full.eq(keeps & (count == room.len)),
             finishes.eq(accept & beat.last),
             self.store.valid.eq(keeps),
@@ -108,10 +110,16 @@ class Scatter(wiring.Component):
             lost = Signal()
             with m.If(gives):
                 m.d.sync += after.eq(room.beat + count + full)
+            if shape.realign:
+                #: Its first word, where it is the packet's first beat.
+                after_lane = Signal.like(room.lane, reset_less=True)
+                with m.If(gives):
+                    m.d.sync += after_lane.eq(Mux(cuts & (count == 0), room.lane, 0))
+                m.d.comb += burst.lane.eq(Mux(tail, after_lane, room.lane))
             with m.If(tail):
-                m.d.comb += [burst.beat.eq(after), burst.overflow.eq(lost | beat.keep[0])]
+                m.d.comb += [burst.beat.eq(after), burst.overflow.eq(lost | present)]
                 with m.If(accept):
-                    m.d.sync += lost.eq((lost | beat.keep[0]) & ~beat.last)
+                    m.d.sync += lost.eq((lost | present) & ~beat.last)
         with m.If(gives | finishes):
             m.d.sync += count.eq(0)
         with m.Elif(keeps):
@@ -122,15 +130,30 @@ class Scatter(wiring.Component):
             m.d.sync += tail.eq(room.end)
         with m.Elif(skips & cut.output.valid):
             m.d.sync += skips.eq(~room.end)
-        self._sum(m, keeps, finishes)
+        self._sum(m, keeps, finishes, room)
         return m
 
-    def _sum(self, m: Module, keeps: Value, finishes: Value) -> None:
-        """Counts the bytes of the packet: whole beats, and the words of the last one."""
+    def _sum(self, m: Module, keeps: Value, finishes: Value, room: data.View) -> None:
+        """Counts the bytes of the packet: whole beats, and the words of the last one. Where the first beat begins with a
+        later lane, both count from its lane 0 on, and what lies before is taken away."""
         shape = self.shape
         beats = Signal(SPAN_BITS - shape.blocks.beat_log2)
         words = Mux(keeps, count_kept(self.input.payload.keep), 0)
-        m.d.comb += self.end.eq(Cat(C(0, shape.blocks.beat_log2), beats) + (words << shape.word_log2))
+        before: Value = C(0, 1)
+        if shape.realign:
+            begun = Signal()
+            kept = Signal.like(room.lane, name="lane_of_first", reset_less=True)
+            # Lanes that are missing below change the count in the bits of their number.
+            words = words ^ Mux(keeps & ~begun, room.lane, 0)
+            before = Mux(begun, kept, Mux(keeps, room.lane, 0))
+            with m.If(finishes):
+                m.d.sync += begun.eq(0)
+            with m.Elif(keeps):
+                m.d.sync += begun.eq(1)
+            with m.If(~begun):
+                m.d.sync += kept.eq(room.lane)
+        total = Cat(C(0, shape.blocks.beat_log2), beats) + (words << shape.word_log2)
+        m.d.comb += self.end.eq(total - (before << shape.word_log2) if shape.realign else total)
         with m.If(finishes):
             m.d.sync += beats.eq(0)
         with m.Elif(keeps):

@@ -18,7 +18,7 @@ from .gather import Burst, Gather, StoredBeat
 from .outcome import Outcome
 from .port_shape import PortShape
 from .ports import Response
-from .scatter import Scatter
+from .scatter import CUT, Scatter
 from .span import SPAN_BITS
 
 __all__ = ["AxiWriter"]
@@ -180,24 +180,45 @@ class AxiWriter(wiring.Component):
             self.end.eq(ends.output.payload),
         ]
 
-    def _realign(self, m: Module, gather: Gather) -> None:
+    def _realign(self, m: Module, gather: Gather | Scatter) -> None:
         """Moves the words to the lanes where they are written."""
         shape, command = self.shape, self.command
         m.submodules.realign = realign = Realign(shape.word_bits, shape.lanes)
         source, moved = wiring.flipped(self.input), realign.output
         lane = shape.blocks.lane(command.payload.first, shape.word_bits)
         wiring.connect(m, source, realign.input)
+        if shape.rows:
+            self._keep_shifts(m, realign, lane)
         if shape.pipelined:
             m.submodules.moved = buffer = BeatSlice(Beat(shape.word_bits, shape.lanes))
             wiring.connect(m, moved, buffer.input)
             moved = buffer.output
+        if shape.pipelined and not shape.rows:
             self._know(m, realign, lane)
-        else:
+        elif not shape.rows:
             m.d.comb += [
                 realign.shift.payload.eq(lane),
                 realign.shift.valid.eq(command.valid | self.flush),
             ]
         wiring.connect(m, moved, gather.input)
+
+    def _keep_shifts(self, m: Module, realign: Realign, lane: Value) -> None:
+        """Keeps the shift of each packet from its first command on, which is cut into bursts long before its data come."""
+        command, shift = self.command, realign.shift
+        fresh = Signal(init=1)
+        m.submodules.shifts = shifts = Fifo(lane.shape(), 2 * CUT, reserved=True)
+        with m.If(command.valid & command.ready):
+            m.d.sync += fresh.eq(~command.payload.more)
+        with m.Elif(command.valid):
+            m.d.sync += fresh.eq(0)
+        m.d.comb += [
+            shifts.input.valid.eq(command.valid & fresh),
+            shifts.input.payload.eq(lane),
+            shifts.output.ready.eq(shift.ready),
+            shift.payload.eq(shifts.output.payload),
+            # What is dropped may have any shift.
+            shift.valid.eq(shifts.output.valid | self.flush),
+        ]
 
     def _know(self, m: Module, realign: Realign, lane: Value) -> None:
         """The shift of a packet from registers, a cycle after its command: all words follow it, and the command is far."""

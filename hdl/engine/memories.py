@@ -11,7 +11,7 @@ PURPOSES = {
     r"path\.(unit_\d+\.)?reader\.store(\.memory)?": "read buffer of a channel",
     r"path\.(unit_\d+\.)?writer\.store(\.memory)?": "write buffer of a channel",
     r"path\.(unit_\d+\.)?reader\.opened\.memory": "bursts that a reader has in flight",
-    r"path\.(unit_\d+\.)?reader\.shifts\.memory": "word of a beat at which a packet begins",
+    r"path\.(unit_\d+\.)?(reader|writer)\.shifts\.memory": "word of a beat at which a packet begins",
     r"path\.(unit_\d+\.)?writer\.bursts\.memory": "bursts that a writer has data for",
     r"path\.(unit_\d+\.)?writer\.lengths\.memory": "lengths of bursts whose data follows",
     r"path\.(unit_\d+\.)?writer\.opened\.memory": "bursts that a writer has in flight",

@@ -488,11 +488,6 @@ class EngineConfig:
                 f"pages is on, and host_address_bits is {self.host_address_bits}; it must be {LEAST_PAGED_BITS} at least, "
                 "because so many tell apart all bytes of a list of pages"
             )
-        if self.realign:
-            raise ParameterError(
-                f"pages is on with alignment {self.alignment!r}; it must be off, because pages follow one another in whole "
-                "beats"
-            )
 
     def _check_channels(self) -> None:
         if self.channels == 1:

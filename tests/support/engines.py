@@ -18,7 +18,9 @@ FIELDS = dataclasses.replace(
 )
 
 #: The same with any byte, a CRC, an error-bounded stage, and a pipeline.
-FIELDS_TO_A_BYTE = dataclasses.replace(FIELDS, alignment="byte", crc=True, lossy="fp32", pipelined=True)
+FIELDS_TO_A_BYTE = dataclasses.replace(
+    FIELDS, alignment="byte", crc=True, lossy="fp32", pages=True, pipelined=True
+)
 
 #: Sources and destinations at any word, with a port as wide as eight of the other and of the codec, wider than a record.
 TO_A_WORD = dataclasses.replace(SMALL, alignment="word", host_data_bits=512)

@@ -45,7 +45,7 @@ CONFIGS = {
         crc=True,
         clocks="device,host,registers",
     ),
-    "any-byte": dataclasses.replace(_SMALL, format=Format(), alignment="byte", crc=True),
+    "any-byte": dataclasses.replace(_SMALL, format=Format(), alignment="byte", crc=True, pages=True),
     "units": dataclasses.replace(_SMALL, units=2, stripe_bytes=256, pages=True),
     "shapes": dataclasses.replace(
         _SMALL, dimensions=3, ring_entries=8, pages=True, stream_id_bits=3, substream_id_bits=5

@@ -221,9 +221,10 @@ class EngineBench(PortsBench):
         field = "destination" if channel == "offload" else "source"
         before = made.descriptor[field]
         count = made.room if channel == "offload" else len(made.source)
-        beat = self.config.align("host")
-        # Often near the end of the first page, so that there are more.
+        beat = self.config.host_data_bits // 8
+        # Often near the end of the first page, so that there are more; in the lane where it was, so that as much fits.
         first = rng.choice((0, rng.randrange(0, PAGE_BYTES, beat), PAGE_BYTES - beat * rng.randint(1, 4)))
+        first += before % beat
         sizes = [min(count, PAGE_BYTES - first)]
         sizes += [min(count - done, PAGE_BYTES) for done in range(sizes[0], count, PAGE_BYTES)]
         places = [host.place(PAGE_BYTES, PAGE_BYTES) for _ in range(len(sizes) + 1)]

@@ -39,8 +39,6 @@ def test_runs_that_are_no_pages_say_why(runs: list, says: str) -> None:
     [
         ({"registers": False}, "pages is on without registers; it must be off"),
         ({"host_address_bits": 21}, "pages is on, and host_address_bits is 21; it must be 22 at least"),
-        ({"alignment": "word"}, "pages is on with alignment 'word'; it must be off"),
-        ({"alignment": "byte"}, "pages is on with alignment 'byte'; it must be off"),
     ],
 )
 def test_an_engine_says_why_it_has_no_pages(options: dict, says: str) -> None:

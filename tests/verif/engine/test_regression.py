@@ -282,6 +282,8 @@ PAGED = {
     "narrow": (dataclasses.replace(NARROW, pages=True), ["soft_resets", "ring_errors", "early_aborts"]),
     "of-numbers": (dataclasses.replace(PADDED, pages=True, register_slices="in,out"), ["lossy", "causes"]),
     "checked": (dataclasses.replace(SMALL, pages=True, memories_protect="secded"), ["soft_resets"]),
+    "to-a-byte": (dataclasses.replace(TO_A_BYTE, pages=True), ["soft_resets", "ring_errors"]),
+    "to-a-word-in-pipelines": (dataclasses.replace(TO_A_WORD, pages=True, pipelined=True), ["soft_resets"]),
     "units": (dataclasses.replace(LONG_STRIPES, pages=True), ["uneven", "silent_unit"]),
     "units-in-pipelines": (
         dataclasses.replace(TWO_UNITS, pages=True, pipelined=True, memories_protect="parity"),

@@ -218,8 +218,9 @@ class CodecSwitch(wiring.Component):
         length, output = self.codec.length, self.codec.output
         m.submodules.tails = tails = Tails(self.tail_bits, self.packets)
         m.d.comb += [
-            tails.begins.eq(length.valid & length.ready),
             tails.tail.eq(self.routes.payload.tail),
+            tails.offered.eq(length.valid),
+            tails.begins.eq(length.valid & length.ready),
             tails.ends.eq(output.valid & output.ready & output.payload.last),
         ]
         cut_word(m, output.payload, coded, tails.kept)

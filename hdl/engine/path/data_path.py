@@ -8,6 +8,7 @@ from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.skid_buffer import slice_after
 from cdma.hdl.blocks.stream_register import StreamRegister
@@ -25,6 +26,9 @@ from .lossy_switch import LossySwitch
 from .ports import Verdict, path_members
 
 __all__ = ["DataPath"]
+
+#: Bits of a beat of bytes that one flip-flop selects, where it has no time to reach more.
+_BYTES_SELECTED = 32
 
 
 class DataPath(wiring.Component):
@@ -128,11 +132,11 @@ class DataPath(wiring.Component):
         # stands between two; a further stage is a further line here. On an FPGA a slice stands before the writer, so
         # that no ready passes the codec switch to the memory of the codec's beats; that of the reader needs none, but after
         # realigning.
-        source = (
-            slice_after(m, "read_slice", reader.output)
-            if config.pipelined and config.realign
-            else reader.output
-        )
+        source = reader.output
+        if config.pipelined and config.realign:
+            source = slice_after(m, "read_slice", source)
+        elif config.tail_bits:
+            source = self._bytes_after(m, "shifted", source)
         read_bits = moved_bits
         if config.dimensions and self.compressing:
             m.submodules.filler = filler = Filler(moved_bits, reader.shape.lanes)
@@ -151,10 +155,7 @@ class DataPath(wiring.Component):
         if not self.compressing:
             sink = _counted_in(m, "written_bytes", self._lossy(m, sink), moved_bits)
         if config.tail_bits and not config.pipelined:
-            # Bytes have farther to go to their lanes than words.
-            m.submodules.passed = passed = StreamRegister(sink.payload.shape())
-            wiring.connect(m, sink, passed.input)
-            sink = passed.output
+            sink = self._bytes_after(m, "passed", sink)
         written = writer.input
         if config.dimensions and not self.compressing:
             m.submodules.dropper = dropper = Dropper(moved_bits, writer.shape.lanes)
@@ -191,6 +192,15 @@ class DataPath(wiring.Component):
             self.blocked.eq(switch.blocked),
         ]
         return m
+
+    def _bytes_after(self, m: Module, name: str, source: stream.Interface) -> stream.Interface:
+        """A register of beats between a shifter of bytes and the codec: bytes have farther to go to their lanes than words.
+        What a decompressor takes depends on its data and is late, so no ``ready`` passes there."""
+        beat = source.payload.shape()
+        kind = StreamRegister(beat) if self.compressing else ElasticBuffer(beat, part_bits=_BYTES_SELECTED)
+        m.submodules[name] = kind
+        wiring.connect(m, source, kind.input)
+        return kind.output
 
     def _feed(self, m: Module, command: stream.Interface, shape: PortShape) -> stream.Interface:
         """Puts the walk of shapes before the commands of the reader or writer of the device port; gives its input."""

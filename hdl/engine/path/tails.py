@@ -12,8 +12,9 @@ class Tails(wiring.Component):
     """Keeps the tail of each packet from when its length is taken until its last beat is: of at most ``packets``, a power of
     two. In flip-flops, because a packet may leave in the cycle after it begins.
 
-    ``begins``, ``tail``
-        A packet begins, and so many bytes of its last word are meant: 0 for all.
+    ``tail``, ``offered``, ``begins``
+        Of the packet that begins next so many bytes of its last word are meant: 0 for all. It is valid while ``offered``,
+        from before the packet ``begins`` on, which is known late in the cycle.
     ``kept``
         The bytes that are kept of the last word of the oldest packet, one bit each; from the cycle after it begins.
     ``ends``
@@ -24,7 +25,7 @@ class Tails(wiring.Component):
         self.bits = bits
         self.packets = packets
         super().__init__(
-            {"begins": In(1), "tail": In(bits), "ends": In(1), "kept": Out(1 << bits)},
+            {"tail": In(bits), "offered": In(1), "begins": In(1), "ends": In(1), "kept": Out(1 << bits)},
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -34,8 +35,10 @@ class Tails(wiring.Component):
         )
         newest = Signal(exact_log2(self.packets))
         oldest = Signal.like(newest)
+        with m.If(self.offered):
+            m.d.sync += tails[newest].eq(self.tail)
         with m.If(self.begins):
-            m.d.sync += [tails[newest].eq(self.tail), newest.eq(newest + 1)]
+            m.d.sync += newest.eq(newest + 1)
         with m.If(self.ends):
             m.d.sync += oldest.eq(oldest + 1)
         tail = Signal(self.bits, name="of_oldest")

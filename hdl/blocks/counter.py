@@ -14,6 +14,8 @@ class WideCounter(wiring.Component):
         Is added to the value; 0 to ``most``.
     ``clear``, ``first``
         Restarts the value from ``first``, 0 to ``most``, before ``amount`` is added.
+    ``hold``
+        Keeps the value, whatever the others say. It may come late: it is joined last.
     ``value``
         Is the sum of all amounts up to the cycle before.
 
@@ -31,22 +33,29 @@ class WideCounter(wiring.Component):
         self.low = most.bit_length() + 2
         self.upper = width - self.low
         super().__init__(
-            {"clear": In(1), "first": In(range(most + 1)), "amount": In(range(most + 1)), "value": Out(width)}
+            {
+                "clear": In(1),
+                "first": In(range(most + 1)),
+                "amount": In(range(most + 1)),
+                "hold": In(1),
+                "value": Out(width),
+            }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         low = Signal(self.low)
         total = Signal(self.low + 1)
-        carry = total[-1]
+        carry = total[-1] & ~self.hold
+        clear = self.clear & ~self.hold
         m.d.comb += total.eq(Mux(self.clear, self.first, low) + self.amount)
-        m.d.sync += low.eq(total)
+        m.d.sync += low.eq(Mux(self.hold, low, total))
         if self.pipelined:
             upper = Signal(self.upper)
             next_upper = Signal(self.upper)
             m.d.comb += self.value.eq(Cat(low, upper))
             m.d.sync += next_upper.eq(upper + 1)
-            with m.If(self.clear):
+            with m.If(clear):
                 m.d.sync += upper.eq(0)
             with m.Elif(carry):
                 m.d.sync += upper.eq(next_upper)
@@ -56,8 +65,8 @@ class WideCounter(wiring.Component):
             middle_full = Signal()
             m.d.comb += self.value.eq(Cat(low, middle, high))
             m.d.sync += [
-                middle.eq(Mux(self.clear, 0, middle + carry)),
-                middle_full.eq(middle.all() & ~self.clear),
-                high.eq(Mux(self.clear, 0, high + (carry & middle_full))),
+                middle.eq(Mux(clear, 0, middle + carry)),
+                middle_full.eq(middle.all() & ~clear),
+                high.eq(Mux(clear, 0, high + (carry & middle_full))),
             ]
         return m

@@ -14,7 +14,8 @@ __all__ = ["PROOFS", "Credits", "Sum"]
 
 
 class Sum(Bench):
-    """The value is the sum of what was added since the last clear, modulo its width. The ghost adds in one piece."""
+    """The value is the sum of what was added since the last clear, but for held cycles, modulo its width. The ghost adds in
+    one piece."""
 
     def __init__(self, counter: WideCounter, most: int) -> None:
         super().__init__()
@@ -23,10 +24,11 @@ class Sum(Bench):
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.counter
-        for name in ("clear", "first", "amount"):
+        for name in ("clear", "first", "amount", "hold"):
             free(m, name, getattr(dut, name))
         total = Signal.like(dut.value)
-        m.d.sync += total.eq(Mux(dut.clear, dut.first, total) + dut.amount)
+        with m.If(~dut.hold):
+            m.d.sync += total.eq(Mux(dut.clear, dut.first, total) + dut.amount)
         before = last_cycle(m, total, "total_before")
         m.d.comb += [
             Assume(dut.amount <= self.most),
@@ -81,7 +83,7 @@ def _sum(most: int, width: int, lookahead: bool) -> Proof:
     return Proof(
         name="wide_counter",
         config=f"up to {most}, {width} bits" + (", lookahead" if lookahead else ""),
-        claim="the value is the sum of all amounts since the last clear",
+        claim="the value is the sum of all amounts since the last clear, but those while it is held",
         blocks=(WideCounter,),
         bench=lambda: Sum(WideCounter(most, width, pipelined=lookahead), most),
         cover=72,

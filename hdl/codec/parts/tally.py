@@ -207,6 +207,10 @@ class DecompressorTally(wiring.Component):
         late = Signal.like(events)
         done = Signal()
         delivered = Signal()
+        #: ``done`` and ``delivered``, in a register of its own, because every beat waits for ``full``.
+        both = Signal()
+        next_done = Signal()
+        next_delivered = Signal()
         m.submodules.words_in = words_in = WideCounter(self.config.units)
         m.submodules.words_out = words_out = WideCounter(self.config.lanes)
         m.submodules.literals = literals = WideCounter(self.config.lanes)
@@ -220,27 +224,29 @@ class DecompressorTally(wiring.Component):
         m.d.comb += [
             self.stall.eq(done & ~self.report.ready),
             self.closing.eq(late.finished),
-            self.full.eq(self.stall & delivered),
+            self.full.eq(both & ~self.report.ready),
+            next_done.eq(Mux(self.stall, done, late.finished)),
+            next_delivered.eq(Mux(self.full, delivered, events.finished | (events.words_out != 0))),
             self.report.valid.eq(done),
             report.words_in.eq(words_in.value),
             report.words_out.eq(words_out.value),
             report.literals.eq(literals.value),
             report.error.eq(first_error((malformed, Error.BEAT), otherwise=error)),
             words_in.first.eq(held),
-            words_in.amount.eq(Mux(self.stall | early, 0, late.words_in)),
-            words_out.amount.eq(Mux(self.stall, 0, late.words_out)),
-            literals.amount.eq(Mux(self.stall, 0, late.literals)),
+            words_in.amount.eq(Mux(early, 0, late.words_in)),
+            words_out.amount.eq(late.words_out),
+            literals.amount.eq(late.literals),
         ]
         for counter in (words_in, words_out, literals):
-            m.d.comb += counter.clear.eq(done & self.report.ready)
+            m.d.comb += [counter.clear.eq(done), counter.hold.eq(self.stall)]
         with m.If(~self.full):
             m.d.sync += [
                 late.words_out.eq(events.words_out),
                 late.literals.eq(events.literals),
                 late.finished.eq(events.finished),
                 late.error.eq(events.error),
-                delivered.eq(events.finished | (events.words_out != 0)),
             ]
+        m.d.sync += [done.eq(next_done), delivered.eq(next_delivered), both.eq(next_done & next_delivered)]
         with m.If(~self.stall):
             m.d.sync += [
                 late.words_in.eq(events.words_in),
@@ -250,6 +256,5 @@ class DecompressorTally(wiring.Component):
                 held_malformed.eq(early & late.malformed),
                 malformed.eq((malformed & ~done) | held_malformed | (late.malformed & ~early)),
                 error.eq(late.error),
-                done.eq(late.finished),
             ]
         return m

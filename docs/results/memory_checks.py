@@ -56,7 +56,7 @@ def checks_by_kind(memories: Iterable[PlacedMemory], blocks: Sequence[Block]) ->
         row["memory_bits"] += memory.bits
         row["check_bits"] += memory.check_bits
         row["kge"] += sum(block.kge for block in blocks if f"{block.name}.".startswith(f"{checker}."))
-    return list(rows.values())
+    return [row | {"kge": round(row["kge"], 4)} for row in rows.values()]
 
 
 def measured(liberty: Path) -> dict[str, Any]:
@@ -68,7 +68,12 @@ def measured(liberty: Path) -> dict[str, Any]:
         area = measure_block("engine", config, library, options, block_depth=_DEPTH)
         rows = checks_by_kind(engine_design(config).memories, area.blocks)
         designs.append(
-            {"design": code, "kge": area.plain.kge, "flip_flops": area.plain.flip_flops, "rows": rows}
+            {
+                "design": code,
+                "kge": round(area.plain.kge, 4),
+                "flip_flops": area.plain.flip_flops,
+                "rows": rows,
+            }
         )
     return {"designs": designs, "tools": area.tools}
 

@@ -73,6 +73,7 @@ _KEPT = frozenset(
         ),
         *("way", "after_share", "peak_share", "ratio_conv", "same", "precision", "speedup", "spread"),
         *("tensor", "relative", "error", "cdma", "sz", "jpeg"),
+        *("memories", "check_bits", "hostile", "counts"),
         *(
             "move",
             "gated",
@@ -174,14 +175,16 @@ def printed_elsewhere(record: Record, printed: Any) -> Record:
 
 
 def kept(value: Any) -> Any:
-    """What is stored of what a command printed; of places and routes, their clocks."""
+    """What is stored of what a command printed; of places and routes, their clocks, and of faults, all counts."""
     if isinstance(value, dict):
-        return {
-            name: [run["fmax_mhz"] for run in part] if name == "routed" else kept(part)
-            for name, part in value.items()
-            if name in _KEPT and part is not None
-        }
+        return {name: _part(name, part) for name, part in value.items() if name in _KEPT and part is not None}
     return [kept(part) for part in value] if isinstance(value, list) else value
+
+
+def _part(name: str, part: Any) -> Any:
+    if name == "routed":
+        return [run["fmax_mhz"] for run in part]
+    return part if name == "counts" else kept(part)
 
 
 def revision() -> str:

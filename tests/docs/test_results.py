@@ -89,7 +89,12 @@ def test_commands_are_those_of_this_version() -> None:
             parser.parse_args([*words, "--json"])
         else:
             assert words[0] == "-m"
-            assert words[1] in ("docs.results.peer", "docs.results.files", "tests.designer_time")
+            assert words[1] in (
+                "docs.results.peer",
+                "docs.results.files",
+                "docs.results.memory_checks",
+                "tests.designer_time",
+            )
 
 
 def test_several_units_are_as_the_study_has_them() -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cdma.hdl.spec.clocks import ACLK
 from cdma.hdl.verilog.ports import Port
 
 from .observed import observed
@@ -69,11 +68,11 @@ class Unknowns:
             raise UnknownError(f"{', '.join(found)} unknown (X) {when}")
 
 
-def unknowns_at(dut: Any, ports: Sequence[Port], clock: str = ACLK) -> Callable[[bool], None]:
-    """What looks at the outputs of a clock at one of its rising edges, given whether its reset is applied; at nothing in two
-    states."""
+def unknowns_at(dut: Any, ports: Sequence[Port], clock: str | None = None) -> Callable[[bool], None]:
+    """What looks at the outputs of a clock, or of the only one, at one of its rising edges, given whether its reset is
+    applied; at nothing in two states."""
     if not hasattr(dut, UNKNOWN):
         return lambda in_reset: None
     unknowns, bits = Unknowns(ports), number(getattr(dut, UNKNOWN))
-    own = sum((each.port.clock == clock) << bit for bit, each in enumerate(observed(ports)))
+    own = sum((clock in (None, each.port.clock)) << bit for bit, each in enumerate(observed(ports)))
     return lambda in_reset: unknowns.cycle(bits() & own, in_reset)

@@ -145,7 +145,7 @@ class Messages(wiring.Component):
                             write.en.eq(self.changes.enable),
                         ]
         address, w = Signal.like(self.port.aw.payload.address), self.port.w
-        for place, _ in enumerate(self.parts[:-1]):
+        for place in range(len(self.parts) - 1):
             with m.If(step == place + 1):
                 m.d.sync += address.word_select(place, REGISTER_BITS).eq(read.data)
         words = len(w.payload.data) // REGISTER_BITS

@@ -1,11 +1,13 @@
-"""Hostile software on one channel: anything in its registers and rings, beside honest software on the other channel.
+"""Hostile software on one channel: anything in its registers and rings, beside honest software on the other channel, or on
+any channel of another pair.
 
 Windows are opened and locked first. Then the hostile software writes registers of its channel and of the windows, rings
 and descriptors, by chance and by craft: at the edges of the windows, of the address space and of the numbers. Whatever it
 does, no burst may leave the windows, the honest channel's transfers must be right, and a soft reset must end within its
 time; the hostile channel must then work again. In an engine with owners each channel has one or some, which are locked,
-too: no address may say another one. Both channels share the windows, so that the hostile software is kept from the honest
-one's buffers by its own choice: they lie below all that it uses.
+too: no address may say another one. Where there are messages, they go to one place. Channels of one pair share the windows,
+so that the hostile software is kept from the honest one's buffers by its own choice: they lie below all that it uses. Of two
+pairs each has windows of its own, and nothing but these keeps the hostile one from the other one's memory.
 """
 
 from __future__ import annotations
@@ -31,9 +33,12 @@ from .verdict import Silent, Verdict, Wrong, judged
 
 __all__ = ["hostile_cases"]
 
-#: The windows of both ports, the buffers of the honest software, and where the hostile software's begin.
+#: The windows of both ports, the buffers of the honest software, and where the hostile software's begin. Of two pairs the
+#: honest one has what is below that.
 _WINDOWS: dict[Side, tuple[int, int]] = {"dev": (0x8000, 0x7FFFF), "host": (0x1000, 0x7FFFF)}
 _HONEST, _PITCH, _ARENA = 0x8000, 0x1000, 0x10000
+#: Where messages of the hostile software go, outside of the windows.
+_CELL = 0x80000
 #: Transfers of the honest software, and cycles in which they, and a soft reset, must end.
 _TRANSFERS, _LIMIT = 4, 100_000
 #: Descriptors of 64 bytes that the hostile software lays out at once.
@@ -55,12 +60,23 @@ class _Attack:
     """One attack: a channel is hostile, and the other one is honest."""
 
     def __init__(self, machine: Machine, seed: int, number: int) -> None:
-        self.machine, self.config, self.number = machine, machine.config, number
+        self.config, self.number = machine.config, number
         self.rng = random.Random(f"{seed}/{number}")
+        pairs = list(range(self.config.channels))
+        #: The pairs of the hostile and of the honest software. The first one says what holds for all, and is not hostile.
+        self.pair = self.other = 0
+        if len(pairs) > 1:
+            self.pair = self.rng.choice(pairs[1:])
+            self.other = self.rng.choice([each for each in pairs if each != self.pair])
+        self.apart = self.pair != self.other
+        self.machine = machine.of_pair(self.pair)
+        self.friend = machine.of_pair(self.other) if self.apart else self.machine
         self.np = np.random.default_rng([seed, 3, number])
         channels = list(DIRECTIONS)
         self.rng.shuffle(channels)
         self.hostile, self.honest = channels
+        if self.apart:
+            self.honest = self.rng.choice(channels)
         #: Whose the transfers of each channel may be, and whose its rings are.
         self._owner_bits = owner_mask(self.config.records.owner_fields)
         self._rules = {name: OwnerRule(self._some_owner(), self._owner_bits) for name in channels}
@@ -76,8 +92,15 @@ class _Attack:
         self._ways = ways
         self._own = [
             placed
-            for placed in machine.registers.placed()
-            if placed.instance in (self.hostile, "dev_window", "host_window", *self._owner_blocks())
+            for placed in self.machine.registers.placed()
+            if placed.instance
+            in (
+                self.hostile,
+                f"{self.hostile}_message",
+                "dev_window",
+                "host_window",
+                *self._owner_blocks(),
+            )
         ]
 
     def _owner_blocks(self) -> tuple[str, ...]:
@@ -97,13 +120,21 @@ class _Attack:
         machine.heal()
         machine.reset()
         machine.state()
-        for port, (base, limit) in _WINDOWS.items():
+        if self.config.msi:
+            machine.poke(f"{self.hostile}_message.address_low", word=_CELL >> 2)
+            machine.poke(f"{self.hostile}_message.control", enable=1)
+            machine.allow("host", _CELL, 4)
+        for port, (_, limit) in _WINDOWS.items():
             # What an attack finds is not what the one before has left.
             machine.fill(port, 0, limit + 1, 0)
-            machine.poke(f"{port}_window.base_low", page=base >> 12)
-            machine.poke(f"{port}_window.limit_low", page=limit >> 12)
-            machine.poke(f"{port}_window.lock", locked=1)
             machine.allow(port, _ARENA, limit + 1 - _ARENA)
+            for each in dict.fromkeys((machine, self.friend)):
+                base, limit = self._window(port, each)
+                each.poke(f"{port}_window.base_low", page=base >> 12)
+                each.poke(f"{port}_window.base_high", value=0)
+                each.poke(f"{port}_window.limit_low", page=limit >> 12)
+                each.poke(f"{port}_window.limit_high", value=0)
+                each.poke(f"{port}_window.lock", locked=1)
         for name in DIRECTIONS if self._owner_bits else ():
             words = {
                 "value": self._rules[name].value,
@@ -115,16 +146,23 @@ class _Attack:
             machine.poke(f"{name}_owner.lock", locked=1)
         for ring in ("ring", "completion"):
             machine.poke(f"{self.hostile}.{ring}_base_low", line=_ARENA >> 6)
-        self.software = Software(machine, self.honest, "ring")
+        self.software = Software(self.friend, self.honest, "ring")
         self.made = [self._transfer(self.honest, index) for index in range(_TRANSFERS)]
         self.software.start(table=[0] * self.config.codec.table_size)
         machine.begin(Pace(latency=rng.choice((2, 30)), pause=rng.choice((0, 60)), seed=self.number + 1))
 
-    def _transfer(self, channel: str, index: int) -> Transfer:
+    def _window(self, port: Side, machine: Machine) -> tuple[int, int]:
+        """The first and the last address of the window of a pair."""
+        base, limit = _WINDOWS[port]
+        if not self.apart:
+            return base, limit
+        return (_ARENA, limit) if machine is self.machine else (base, _ARENA - 1)
+
+    def _transfer(self, channel: str, index: int, first: int = _HONEST) -> Transfer:
         """An honest transfer, whose source is written and whose destination is allowed."""
         machine, config = self.machine, self.config
         raw = random_words(self.np, self.rng.randint(1, 200), config, (0,))
-        place = _HONEST + index * _PITCH + 512
+        place = first + index * _PITCH + 512
         made = transfer(
             config,
             channel,
@@ -183,7 +221,8 @@ class _Attack:
         if not self.machine.expect("engine.status", _LIMIT, resetting=0):
             raise TimeoutError("the soft reset does not end")
         self._look_at_bursts()
-        for port, (base, limit) in _WINDOWS.items():
+        for port in _WINDOWS:
+            base, limit = self._window(port, self.machine)
             found = [self.machine.peek(f"{port}_window.{edge}_low", "page") for edge in ("base", "limit")]
             if found != [base >> 12, limit >> 12]:
                 raise Wrong(f"the locked window of {port} has moved")
@@ -192,8 +231,10 @@ class _Attack:
         if state.broken or state.deaf:
             raise Wrong(state.broken or "the register port does not answer")
         again = Software(self.machine, self.hostile, "ring")
+        if self.apart:
+            again.move(_ARENA)
         again.start(table=[0] * self.config.codec.table_size)
-        made = self._transfer(self.hostile, 0)
+        made = self._transfer(self.hostile, 0, 2 * _ARENA if self.apart else _HONEST)
         again.submit([made.record()])
         self._check(again, made)
         return "detected" if noticed else "harmless"
@@ -208,6 +249,14 @@ class _Attack:
             base, limit = _WINDOWS[side]
             bits = self.config.data_bits(side)
             last = event.address + event.beats * bits // 8 - 1
+            if self.config.msi and event.id > 2 * max(2, self.config.channels) and side == "host":
+                if event.address != _CELL:
+                    raise Wrong(f"a message goes to {event.address:#x}")
+                continue
+            if self.config.channels > 1 and side == "host" and event.id:
+                # Rings are told apart by their IDs.
+                owner = self.machine if (event.id - 1) // 2 == self.pair else self.friend
+                base, limit = self._window(side, owner)
             if event.address < base or last > limit:
                 raise Wrong(
                     f"a burst at {name} reaches {event.address:#x} to {last:#x}, outside of its window"
@@ -225,8 +274,11 @@ class _Attack:
     def _some_address(self, port: Side) -> int:
         """An address: in the hostile software's part, at an edge of the window, or anywhere above it."""
         rng = self.rng
-        base, limit = _WINDOWS[port]
+        base, limit = self._window(port, self.machine)
         inside = rng.randrange(_ARENA, limit - 0x1000, 64)
+        if self.apart and rng.random() < 0.2:
+            # The other pair's rings and buffers.
+            return rng.randrange(_WINDOWS[port][0], _ARENA, 64)
         return rng.choice(
             (
                 inside,
@@ -251,7 +303,7 @@ class _Attack:
         """Writes a register of the channel or of a window, by its fields or not."""
         placed = self.rng.choice(self._own)
         value = self._some_value(placed.name)
-        if placed.name.endswith("_base_low") and not value >> 16:
+        if not self.apart and placed.name.endswith("_base_low") and not value >> 16:
             # Below its own part are the rings of the honest software.
             value |= 1 << 31
         self.machine.poke_at(placed.address, value)
@@ -269,7 +321,7 @@ class _Attack:
         )
         for ring, some in (("ring", descriptors), ("completion", completions)):
             # A ring that begins below its own part may run into that of the honest software.
-            address = some if some >= _ARENA else some | 1 << 20
+            address = some if self.apart or some >= _ARENA else some | 1 << 20
             for half, value in (("low", address & 0xFFFFFFFF), ("high", address >> 32)):
                 machine.poke_at(machine.registers[f"{name}.{ring}_base_{half}"].address, value)
         for tail in ("ring_tail", "completion_tail"):

@@ -7,6 +7,7 @@ happens and the memories and monitors beside the engine (``machine.cpp``) are C+
 from __future__ import annotations
 
 import contextlib
+import copy
 import enum
 import struct
 import subprocess
@@ -20,6 +21,7 @@ from cdma.base.errors import CdmaError, ParameterError
 from cdma.hdl.spec.clocks import NO_CLOCKS, reset_of
 from cdma.hdl.spec.owner import OWNER_PORTS
 from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.spec.shares import PAIR_SPAN_LOG2
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.rule_book import PREFIX, broken_rules
 from cdma.verif.simulator.build import build_with_main
@@ -121,6 +123,8 @@ class Machine:
             raise ParameterError("registers is False; faults are tried on an engine that has them")
         self.config = config
         self.registers = register_map(config)
+        #: Where these begin.
+        self.page = 0
         #: The names of the AXI4 ports, by number.
         self.ports = (*config.dev_ports, "host")
         text = design.verilog() if verilog is None else verilog
@@ -139,6 +143,13 @@ class Machine:
     def pace(self) -> int:
         """Cycles for each that something takes with one clock, however slow the others are."""
         return 1 if self.config.clocks == NO_CLOCKS else 8
+
+    def of_pair(self, number: int) -> Machine:
+        """The same simulation with the registers of one of several pairs of channels."""
+        found = copy.copy(self)
+        found.registers = register_map(self.config.of_pair(number))
+        found.page = number << PAIR_SPAN_LOG2
+        return found
 
     def __enter__(self) -> Machine:
         return self
@@ -194,12 +205,12 @@ class Machine:
 
     def poke_at(self, address: int, value: int) -> None:
         """Writes any 32 bits to the register at an address."""
-        self._order("poke", address, value)
+        self._order("poke", self.page + address, value)
 
     def peek(self, name: str, field: str | None = None) -> int:
         """Reads a register, or one field of it."""
         placed = self.registers[name]
-        self._order("peek", placed.address)
+        self._order("peek", self.page + placed.address)
         value = self._number()
         return placed.register.field(field).get(value) if field else value
 
@@ -217,7 +228,8 @@ class Machine:
         placed = self.registers[name]
         fields = [placed.register.field(field) for field in values]
         mask = sum(field.mask for field in fields)
-        self._order("expect", placed.address, mask, placed.register.put(**values), limit=limit * self.pace)
+        address, value = self.page + placed.address, placed.register.put(**values)
+        self._order("expect", address, mask, value, limit=limit * self.pace)
         return bool(self._number())
 
     def reset(self, cycles: int = 3) -> None:

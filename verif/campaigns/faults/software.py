@@ -50,6 +50,11 @@ class Software:
         self._mask = 2 * machine.config.ring_entries - 1
         self.submitted = self.done = 0
 
+    def move(self, ring: int) -> None:
+        """Has the rings lie elsewhere."""
+        self.completions += ring - self.ring
+        self.ring = ring
+
     def start(self, *, halt: bool = False, table: Sequence[int] = ()) -> None:
         """Sets the channel up after a reset, with these frequent values."""
         machine, channel = self.machine, self.channel

@@ -178,6 +178,23 @@ def test_a_crossing_that_gives_what_it_has_not_is_found() -> None:
     assert run_part(part, verilog).failed
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize(("fault", "failed"), [(0, False), (1, True), (2, True)])
+def test_hostile_software_of_one_pair_keeps_to_itself(fault: int, failed: bool) -> None:
+    """The engine; one whose second pair has the window of the first as well; one whose aborts are the first pair's."""
+    design = EngineDesign(replace(SMALL, channels=2, msi=True))
+    changes = {
+        "window": {"s_axil_wdata": "s_axil_awaddr == 'h1120 ? 'h1000 : s_axil_wdata"},
+        "abort": {
+            "s_axil_awaddr": "(s_axil_awaddr & ~'h100) == 'h1204 ? s_axil_awaddr ^ 'h1000 : s_axil_awaddr"
+        },
+    }
+    verilog = faulty(design.verilog(), design.top, engine_ports(design.config), changes, _STATE)
+    (part,) = parts_of("hostile", design, seed=3, count=400)
+    tally = run_part(part, verilog, (f"+fault={fault}",))
+    assert tally.failed == failed, tally.failures
+
+
 def test_with_a_crc_nothing_is_undetectable() -> None:
     (part,) = parts_of("streams", EngineDesign(), seed=3, count=100, formats=["own+crc"])
     tally = run_part(part)

@@ -23,6 +23,8 @@ class PortRules:
         Gives the value of a signal such as ``arvalid`` at the rising edge.
     ``data_limit``, ``ring_limits``
         The transactions in flight of ID 0, in each direction; and of the other IDs together, reads and writes.
+    ``pairs``, ``messages``
+        The pairs of channels, and whether there are messages.
     ``most``
         The most that were in flight: of ID 0 and of the others, as ``reads``, ``ring_reads``, ``writes``, ``ring_writes``.
     ``beside``, ``asks``
@@ -36,6 +38,7 @@ class PortRules:
         self.ring_limits = (256, 256)
         self.beside: dict[str, tuple[str, ...]] = {}
         self.asks: Callable[[str, int, int, tuple[int, ...]], None] = lambda *_: None
+        self.pairs, self.messages = 1, False
         self.most = dict.fromkeys(("reads", "ring_reads", "writes", "ring_writes"), 0)
         #: The bytes of the last bursts of data that were written.
         self.writes_of_data: deque[range] = deque(maxlen=4096)
@@ -80,18 +83,22 @@ class PortRules:
         assert step <= self.bus_bytes, f"{what}: wider than the port"
         last = address // step * step + step * beats - 1
         assert address >> 12 == last >> 12, f"{what}: crosses 4 KiB"
-        # 3 and 4 are lists of pages.
-        assert id_ <= 4, what
-        if id_ > 2:
+        rings = 2 * self.pairs
+        # After the rings, and after the lists of pages of an engine with one pair.
+        first_message = max(4, rings) + 1
+        assert id_ < first_message + self.messages * rings, what
+        if id_ >= first_message:
+            assert beats * step == 4, f"{what}: no message"
+        elif id_ > rings:
             assert beats <= 4, f"{what}: longer than stated"
         else:
             assert beats <= self.beats if id_ == 0 else beats * step == 64, f"{what}: longer than stated"
 
     def _open(self, kind: str, counts: dict[int, int]) -> None:
-        data, rings = counts.get(0, 0), counts.get(1, 0) + counts.get(2, 0)
+        data, rings = counts.get(0, 0), sum(counts.get(id_, 0) for id_ in range(1, 2 * self.pairs + 1))
         self.most[kind] = max(self.most[kind], data)
         self.most[f"ring_{kind}"] = max(self.most[f"ring_{kind}"], rings)
-        limit = self.ring_limits[kind == "writes"]
+        limit = self.pairs * self.ring_limits[kind == "writes"]
         assert data <= self.data_limit, f"{self.name}: {data} {kind} of data in flight"
         assert rings <= limit, f"{self.name}: {rings} {kind} of rings in flight"
 

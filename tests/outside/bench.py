@@ -124,6 +124,8 @@ class Bench:
                 assert self.ports[port]["data_bits"] == 8 * rules.bus_bytes
                 rules.beats, rules.data_limit = self.bursts["beats"], self.bursts["outstanding"]
                 rules.ring_limits = rings
+                rules.pairs = 1 + self.fields.get("more_pairs", 0)
+                rules.messages = bool(self.ports["host"].get("messages", 0))
         for port in self.memory:
             await driver.write64(f"{port}_window.base", 0)
             await driver.write64(f"{port}_window.limit", (1 << self.ports[port]["address_bits"]) - 1)
@@ -540,10 +542,10 @@ class Bench:
 
     async def both(self, job: Callable[[str], Awaitable[None]]) -> None:
         """Runs a job on both channels at once."""
-        for task in [cocotb.start_soon(self._blame(job(channel))) for channel in CHANNELS]:
+        for task in [cocotb.start_soon(self.blame(job(channel))) for channel in CHANNELS]:
             await task
 
-    async def _blame(self, job: Awaitable[None]) -> None:
+    async def blame(self, job: Awaitable[None]) -> None:
         """Keeps what a job fails with; the test itself only sees that it is cancelled."""
         try:
             await job

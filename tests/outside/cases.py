@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
+import cocotb
 from cocotbext.axi import AxiResp
 
 from .bench import CHANNELS, Bench, Transfer, outside_test
 from .owners import Owners
 from .pages import PAGE, in_pages
+from .pairs import Pair, pairs_of
 from .shapes import Axis, Shape
 
 __all__: list[str] = []
@@ -563,3 +567,129 @@ async def owners(bench: Bench, budget: int) -> None:
 
     await bench.both(job)
     assert watch.seen
+
+
+@outside_test
+async def pairs(bench: Bench, budget: int) -> None:
+    """Pairs beside each other: each reaches its own memory alone, and its aborts, resets and shares are its own."""
+    pairs = await pairs_of(bench)
+    missing = len(pairs) * 0x1000
+    assert (await bench.driver.bus.read(missing, 4)).resp == AxiResp.SLVERR
+    bench.pauses()
+    for pair in pairs:
+        await pair.start()
+
+    async def all_of(job: Callable[[Pair, str], Awaitable[None]]) -> None:
+        tasks = [cocotb.start_soon(bench.blame(job(pair, channel))) for pair in pairs for channel in CHANNELS]
+        for task in tasks:
+            await task
+
+    async def honest(pair: Pair, channel: str) -> None:
+        own = pair.bench
+        await own.set_table(channel)
+        await own.run(channel, [own.transfer(channel, damage=own.rng.random() < 0.3) for _ in range(6)])
+        # What another pair has is outside of its window.
+        other = pairs[(pair.number + 1) % len(pairs)]
+        port, end = ("dev", "source") if channel == "offload" else ("host", "source")
+        beyond = other.own[port].start + 4096
+        refused = own.refused(channel, "window", {end: beyond})
+        refused.address = beyond
+        await own.run(channel, [refused])
+        await pair.driver.error(channel)
+
+    await all_of(honest)
+
+    async def aborted(pair: Pair, channel: str) -> None:
+        """The first pair aborts what it has begun, and resets itself in the end."""
+        own = pair.bench
+        if pair.number:
+            await own.run(channel, [own.transfer(channel) for _ in range(6)])
+            assert not (await pair.driver.read(f"{channel}.status"))["halted"]
+            return
+        made = [own.transfer(channel) for _ in range(5)]
+        await own.channels[channel].submit([each.descriptor for each in made])
+        await bench.after(bench.rng.randint(1, 600))
+        await pair.driver.write(f"{channel}.command", abort_now=1)
+        await pair.driver.until(f"{channel}.status", "aborting", 0)
+        assert (await pair.driver.read(f"{channel}.status"))["halted"]
+        await pair.driver.write(f"{channel}.command", resume=1)
+        await finish(own, channel, made)
+
+    for _ in range(max(1, budget // 15)):
+        await all_of(aborted)
+    first, last = pairs[0], pairs[-1]
+    for channel in CHANNELS:
+        await first.driver.write(f"{channel}.irq_enable", completion=1)
+    made = first.bench.transfer("offload", count=5)
+    made.descriptor["interrupt"] = 1
+    await first.bench.run("offload", [made])
+    await bench.after(100)
+    assert [pair.interrupts for pair in pairs] == [pair is first for pair in pairs]
+    await first.driver.write("engine.command", soft_reset=1)
+    await first.driver.until("engine.status", "resetting", 0)
+    assert not first.interrupts
+    for channel in CHANNELS:
+        first.bench.tables[channel] = list(bench.first_tables[channel])
+        await first.bench.channels[channel].start()
+    # With a higher priority the last pair's are done before those of the first that have not begun.
+    bench.pauses(0.0)
+    await first.driver.write(f"offload_shares.share[{last.number}]", weight=1, priority=3)
+    count = 2048 * 8 // bench.format["word_bits"]
+    both = {pair: [pair.bench.transfer("offload", count=count) for _ in range(7)] for pair in (first, last)}
+    for pair, some in both.items():
+        await pair.bench.channels["offload"].submit([each.descriptor for each in some])
+    for each in both[last]:
+        last.bench.check("offload", each, await last.bench.channels["offload"].take())
+    assert first.bench.channels["offload"].peek(6) is None, "a lower priority was done first"
+    for each in both[first]:
+        first.bench.check("offload", each, await first.bench.channels["offload"].take())
+    for pair in pairs:
+        for channel in CHANNELS:
+            await pair.bench.channels[channel].stop()
+        pair.finish()
+
+
+@outside_test
+async def messages(bench: Bench, budget: int) -> None:
+    """Each event is a word at its address, when what it tells of is there, and one that fails is told of."""
+    rng, driver, host = bench.rng, bench.driver, bench.memory["host"]
+    bench.pauses()
+    for index, channel in enumerate(CHANNELS):
+        end, block = bench.channels[channel], f"{channel}_message"
+        cell = bench.top["host"] // 8 * 7 + 64 * index + 4 * rng.randrange(16)
+        word = rng.getrandbits(32) | 1
+        host.allowed.append(range(cell, cell + 4))
+
+        def told(cell: int = cell) -> int:
+            """The word that has come, which is forgotten."""
+            found = int.from_bytes(host.load(cell, 4), "little")
+            host.store(cell, bytes(4))
+            return found
+
+        told()
+        await end.start()
+        await driver.write64(f"{block}.address", cell)
+        await driver.write(f"{block}.data", value=word)
+        await driver.write(f"{block}.control", enable=1)
+        await driver.write(f"{channel}.irq_enable", completion=1, error=1)
+        for _ in range(max(4, budget // 8)):
+            made = bench.transfer(channel, count=rng.randint(1, 100))
+            made.descriptor["interrupt"] = 1
+            await end.submit([made.descriptor])
+            for _ in range(5000):
+                await bench.after(1)
+                if found := told():
+                    break
+            assert found == word, f"{channel}: {found:#x} is told, not {word:#x}"
+            assert end.peek() is not None, f"{channel}: a message before its completion"
+            # The bit stays, and the next event is told of all the same.
+            bench.check(channel, made, await end.take())
+        host.errors.append((range(cell, cell + 4), AxiResp.SLVERR))
+        made = bench.transfer(channel, count=5)
+        made.descriptor["interrupt"] = 1
+        await bench.run(channel, [made])
+        await driver.until(f"{block}.status", "failed", 1)
+        host.errors.clear()
+        await driver.write(f"{block}.status", failed=1)
+        assert not any((await driver.read(f"{block}.status")).values()), channel
+        await end.stop()

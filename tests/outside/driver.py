@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,11 +27,18 @@ class Driver:
     def __init__(self, dut: Any, document: Document, clocks: Clocks) -> None:
         self.document = document
         self.slowest = clocks.slowest
+        self.base = 0
         self.bus = AxiLiteMaster(
             AxiLiteBus.from_prefix(dut, "s_axil"), *clocks.of("s_axil"), reset_active_level=False
         )
         for half in (self.bus.read_if, self.bus.write_if):
             half.log.setLevel(logging.ERROR)
+
+    def of_page(self, base: int) -> Driver:
+        """The same for registers that begin at ``base``."""
+        found = copy.copy(self)
+        found.base = base
+        return found
 
     def channels(self) -> list[Any]:
         """What may pause."""
@@ -40,13 +48,15 @@ class Driver:
     async def write(self, name: str, **fields: int) -> None:
         """Writes a register, and zeros where no field is given."""
         address, layout = self.document.registers[name]
-        answer = await self.bus.write(address, layout.pack(fields).to_bytes(4, "little"), prot=_PROT)
+        answer = await self.bus.write(
+            self.base + address, layout.pack(fields).to_bytes(4, "little"), prot=_PROT
+        )
         assert answer.resp == 0, f"a write to {name} was answered {answer.resp}"
 
     async def read(self, name: str) -> dict[str, int]:
         """The fields of a register."""
         address, layout = self.document.registers[name]
-        answer = await self.bus.read(address, 4, prot=_PROT)
+        answer = await self.bus.read(self.base + address, 4, prot=_PROT)
         assert answer.resp == 0, f"a read of {name} was answered {answer.resp}"
         return layout.unpack(int.from_bytes(answer.data, "little"))
 

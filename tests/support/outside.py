@@ -25,8 +25,8 @@ __all__ = ["CONFIGS", "TESTS", "run"]
 _SMALL = dataclasses.replace(SMALL, outstanding=2, ring_entries=16)
 
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words, padding and a CRC;
-#: any byte, in lengths too; several units; shapes, of owners; owners; pipelined, with a wide host. Pages are with three, and
-#: several clocks with fields and pipelines.
+#: any byte, in lengths too; several units; shapes, of owners; owners; pairs; pipelined, with a wide host. Pages are with
+#: three, several clocks with fields and pipelines, messages with shapes and pairs.
 CONFIGS = {
     "small": _SMALL,
     "bytes": dataclasses.replace(
@@ -48,9 +48,10 @@ CONFIGS = {
     "any-byte": dataclasses.replace(_SMALL, format=Format(), alignment="byte", crc=True, pages=True),
     "units": dataclasses.replace(_SMALL, units=2, stripe_bytes=256, pages=True),
     "shapes": dataclasses.replace(
-        _SMALL, dimensions=3, ring_entries=8, pages=True, stream_id_bits=3, substream_id_bits=5
+        _SMALL, dimensions=3, ring_entries=8, pages=True, stream_id_bits=3, substream_id_bits=5, msi=True
     ),
     "owners": dataclasses.replace(_SMALL, stream_id_bits=3, substream_id_bits=5),
+    "pairs": dataclasses.replace(_SMALL, channels=3, msi=True),
     "pipelined": dataclasses.replace(
         _SMALL,
         format=Format(),
@@ -79,6 +80,8 @@ TESTS = (
     "registers",
     "interrupts",
     "owners",
+    "pairs",
+    "messages",
 )
 
 
@@ -90,6 +93,8 @@ def run(name: str, transfers: int, seed: int = 1, tests: tuple[str, ...] = TESTS
         "shapes": not config.dimensions,
         "pages": not config.pages,
         "owners": not config.records.owner_bits,
+        "pairs": config.channels == 1,
+        "messages": not config.msi,
     }
     tests = tuple(test for test in tests if not absent.get(test))
     text = design.verilog() if config.clocks == NO_CLOCKS else with_late_flops(design.verilog())

@@ -12,7 +12,7 @@ from tests.support.thorough import cases_of
 
 #: Fields and shapes have what software does in another way: a CRC, words at any address, descriptors of two entries, owners.
 #: Several ports, queues, codes of bytes and pipelines are the same to an outsider, and the regression has them in every run.
-FURTHER = {"small", "bytes", "any-byte", "units", "pipelined", "owners"}
+FURTHER = {"small", "bytes", "any-byte", "units", "pipelined", "owners", "pairs"}
 
 
 @pytest.mark.verilator

@@ -70,6 +70,12 @@ class ClockGates:
         left = Signal(range(settling + 1), name=f"{name}_settles", init=settling)
         m.d.sync += left.eq(Mux(active, settling, left - left.any()))
         m.d.comb += runs.eq(active | left.any() | reset)
+        return self.stopping(m, name, component, runs, reset, local=local)
+
+    def stopping(
+        self, m: Module, name: str, component: _Component, runs: Value, reset: Value, *, local: bool
+    ) -> _Component:
+        """Gives ``component`` as a submodule with a clock in the cycles in which it ``runs``, and with that ``reset``."""
         domain = ClockDomain(name, local=local)
         # The names within are those of a design without gates.
         domain.clk, domain.rst = Signal(name="aclk"), Signal(name="rst")

@@ -41,7 +41,7 @@ def _allowed(config: EngineConfig) -> int:
         config.pipelined
         or config.crc
         or config.quantisation is not None
-        or config.alignment == "word"
+        or config.realign
         or config.burst_beats < 8
         or config.format.header_words >= config.lanes
     )

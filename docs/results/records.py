@@ -36,6 +36,8 @@ _KEPT = frozenset(
         *("activations", "least", "worst", "direction", "concurrent", "density", "coverage", "pattern"),
         *(
             "row",
+            "offset",
+            "paged",
             "of_memory",
             "units",
             "ratio",

@@ -25,6 +25,7 @@ from cdma.hdl.axi.port_crossing import PortCrossing
 from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
 from cdma.hdl.blocks.clock_gate import ClockGates, declare_always
 from cdma.hdl.blocks.coded_memory import MemoryCoding, elaborated
+from cdma.hdl.blocks.gates import one_of
 from cdma.hdl.blocks.skid_buffer import SkidBuffer, slice_after, slice_before
 from cdma.hdl.blocks.synchroniser import Synchroniser
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus
@@ -375,6 +376,7 @@ class Engine(_AxiShell):
         engine: ManagedEngine | SharedEngine
         if self.config.channels > 1:
             m.submodules.engine = registers = engine = SharedEngine(self.config, self._clock())
+            self._shared = engine
         else:
             self._registers = registers = RegisterBlock(self.config)
             gates = self._gates()
@@ -469,11 +471,24 @@ class Engine(_AxiShell):
         of_data = super()._owner(port, address)
         if port == "dev":
             return of_data
+        if self.config.channels > 1:
+            return data.View(of_data.shape(), self._owner_in_pairs(address, of_data))
         control = self._registers.control
         of_offload, of_prefetch = self._of_rings(address.id)
         rings = Mux(of_prefetch, control.prefetch.ring_owner.as_value(), of_data.as_value())
         said = Mux(of_offload, control.offload.ring_owner.as_value(), rings)
         return data.View(OwnerLayout(self.config.records), said)
+
+    def _owner_in_pairs(self, address: data.View, of_data: data.View) -> Value:
+        """Whose an address on the host port is, in an engine with several pairs."""
+        pairs, rings = self.config.channels, self._shared.ring_owners
+        # The IDs of messages follow those of rings in the same order.
+        kinds = 1 + self.config.msi
+        cases = [
+            (address.id.matches(*range(1 + index, 1 + 2 * pairs * kinds, 2 * pairs)), rings[index].as_value())
+            for index in range(2 * pairs)
+        ]
+        return one_of((address.id == 0, of_data.as_value()), *cases)
 
     def _sideband(self, port: str, channel: str, id: Value) -> dict[str, Value]:
         if not self.config.sideband_registers:

@@ -1,7 +1,7 @@
 """The engine with several pairs of channels: each has registers and rings of its own, and all share the data path."""
 
 from amaranth.hdl import Cat, Module, Signal
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
@@ -10,6 +10,7 @@ from cdma.hdl.axi.ports import connect_ports
 from cdma.hdl.axi.watchdog import Timebase
 from cdma.hdl.engine.channel.channel import Channel
 from cdma.hdl.engine.channel.interfaces import CHANNELS
+from cdma.hdl.engine.channel.owner import OwnerLayout
 from cdma.hdl.engine.pairs.bus_split import BusSplit
 from cdma.hdl.engine.pairs.client import message_ids, ring_ids
 from cdma.hdl.engine.pairs.dispatch import Dispatch
@@ -33,16 +34,20 @@ class SharedEngine(wiring.Component):
         One bit for each pair.
     ``dev_read``, ``dev_write``, ``host_read``, ``host_write``
         As those of :class:`.ManagedEngine`; the rings of pair k have the IDs 2k + 1 and 2k + 2.
+    ``ring_owners``
+        Of an engine with owners: whose the rings and messages of each channel are, in the order of those IDs.
     """
 
     def __init__(self, config: EngineConfig, clock: Signal | None = None) -> None:
         self.config = config
         self.clock = clock
+        owner = OwnerLayout(config.records)
         super().__init__(
             {
                 "bus": In(AxiLiteSignature(config.register_address_bits)),
                 "irq": Out(config.channels),
                 **memory_members(config, host_id_bits(config)),
+                **({"ring_owners": Out(data.ArrayLayout(owner, 2 * config.channels))} if owner.size else {}),
             }
         )
 
@@ -57,6 +62,8 @@ class SharedEngine(wiring.Component):
             m.submodules[f"pair_{number}"] = pair
             wiring.connect(m, getattr(split, f"page_{number}"), pair.bus)
             m.d.comb += [pair.watchdog_tick.eq(timebase.tick), self.irq[number].eq(pair.irq)]
+            for index, name in enumerate(CHANNELS if config.records.owner_bits else ()):
+                m.d.comb += self.ring_owners[2 * number + index].eq(getattr(pair, f"{name}_ring_owner"))
         m.d.comb += timebase.watchdog_cycles.eq(pairs[0].watchdog_cycles)
         channels = [Channel(config, compressing=name == CHANNELS[0], clock=self.clock) for name in CHANNELS]
         for name, channel in zip(CHANNELS, channels, strict=True):
@@ -95,6 +102,11 @@ class SharedEngine(wiring.Component):
             channel.now.eq(timebase.now),
             channel.watchdog_tick.eq(timebase.tick),
         ]
+        if self.config.records.owner_bits:
+            m.d.comb += [
+                channel.owner_value.eq(dispatch.owner_value),
+                channel.owner_mask.eq(dispatch.owner_mask),
+            ]
 
     def _connect_ports(self, m: Module, offload: Channel, prefetch: Channel, pairs: list[Pair]) -> None:
         """Gives the device port to the channels, and the host port to the channels and the rings."""
@@ -105,9 +117,10 @@ class SharedEngine(wiring.Component):
         writers = ids
         if config.msi:
             writers += tuple(message_ids(number, len(pairs)) for number in range(len(pairs)))
-        m.submodules.host_reads = reads = ReadArbiter(ids, *host, id_bits)
+        owner_bits = config.records.owner_bits
+        m.submodules.host_reads = reads = ReadArbiter(ids, *host, id_bits, owner_bits)
         m.submodules.host_writes = writes = WriteArbiter(
-            writers, *host, config.moved_bits, id_bits, pipelined=config.pipelined
+            writers, *host, config.moved_bits, id_bits, owner_bits, pipelined=config.pipelined
         )
         connect_ports(m, offload.source, self.dev_read)
         connect_ports(m, prefetch.sink, self.dev_write)

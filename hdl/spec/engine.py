@@ -504,8 +504,6 @@ class EngineConfig:
             ("memories_protect", self.coded_memories),
             ("clock_gates", self.clock_gates),
             ("clocks", self.clocks != NO_CLOCKS),
-            ("stream_id_bits", self.stream_id_bits),
-            ("substream_id_bits", self.substream_id_bits),
         ):
             if given:
                 raise ParameterError(

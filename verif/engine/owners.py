@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import Any
 
 from cdma.hdl.spec.engine import EngineConfig
@@ -43,7 +44,8 @@ class _Addresses:
 
 
 class Owners:
-    """Objects to an address that is not of the owner of the descriptor that it belongs to, or of the rings.
+    """Objects to an address that is not of the owner of the descriptor that it belongs to, or of the rings. Each of several
+    pairs has rules and rings of its own.
 
     ``rules``
         Whose descriptors each channel may carry out.
@@ -59,6 +61,7 @@ class Owners:
         self.has = owner_mask(self.fields)
         self.rules = dict.fromkeys(DIRECTIONS, EVERYBODY)
         self.rings = dict.fromkeys(DIRECTIONS, 0)
+        self._pairs = {0: self}
         self.seen = {"data": 0, "rings": 0}
         self._transfers = {name: TransferRules(config, name) for name in DIRECTIONS}
         # Offload reads device memory and writes host memory.
@@ -77,6 +80,13 @@ class Owners:
             for name in DIRECTIONS
             for way in ("ar", "aw")
         }
+
+    def of_pair(self, number: int) -> Owners:
+        """What software of that pair sees."""
+        if number:
+            self._pairs[number] = pair = copy(self)
+            pair.rules, pair.rings = dict.fromkeys(DIRECTIONS, EVERYBODY), dict.fromkeys(DIRECTIONS, 0)
+        return self._pairs[number]
 
     def some(self, rng: random.Random) -> dict[str, int]:
         """The fields of a descriptor of anybody."""
@@ -134,9 +144,11 @@ class Owners:
     def _look(self, addresses: _Addresses, channel: str, way: str) -> None:
         id, owner = addresses.id(), addresses.owner()
         if id:
-            of = DIRECTIONS[(id - 1) % 2]
-            assert owner == self.rings[of], (
-                f"{way}: an address of the rings of {of} is of {owner:#x}, not of {self.rings[of]:#x}"
+            # With several pairs the IDs of messages follow those of rings in the same order.
+            of, pair = DIRECTIONS[(id - 1) % 2], (id - 1) // 2 % self.config.channels
+            wants = self._pairs[pair].rings[of] if pair in self._pairs else 0
+            assert owner == wants, (
+                f"{way}: an address of the rings of {of} of pair {pair} is of {owner:#x}, not of {wants:#x}"
             )
             self.seen["rings"] += 1
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any, cast
 
 from cdma.hdl.spec.registers.map import register_map
@@ -43,6 +44,7 @@ class Pair(RingBench):
         self.checks = self.transfers = self.words = 0
         self.tables = dict(bench.tables)
         self.spaces = dict(bench.spaces)
+        self.owners = bench.owners and bench.owners.of_pair(number)
         self.rings = {name: Ring(self, name, _LOG2) for name in CHANNELS}
         self.channels = self.rings
         places = iter(range(_RINGS + 4 * _STEP * (number - 1), 0x10000, _STEP))
@@ -61,6 +63,12 @@ class Pair(RingBench):
         """Whether its interrupt is asserted."""
         return bool(int(self.bench.dut.irq.value) >> self.number & 1)
 
+    def pauses(self, share: float | None = None) -> None:
+        self.bench.pauses(share)
+
+    async def blame(self, job: Awaitable[None]) -> None:
+        await self.bench.blame(job)
+
     def account(self) -> None:
         """Adds what it has done to what the bench has done."""
         for name in ("checks", "transfers", "words"):
@@ -68,8 +76,9 @@ class Pair(RingBench):
 
 
 async def pairs_of(bench: RingBench) -> list[Pair]:
-    """All pairs, with open windows."""
+    """All pairs, with open windows, and descriptors of everybody."""
     pairs = [Pair(bench, number) for number in range(bench.config.channels)]
     for pair in pairs:
         await pair.open_windows()
+        await pair.set_owners()
     return pairs

@@ -62,6 +62,11 @@ def _with_owners(design: Design) -> bool:
     return bool(design.config.records.owner_bits)
 
 
+def _with_owners_in_pairs(design: Design) -> bool:
+    """with several pairs, and IDs of streams or substreams"""
+    return _with_owners(design) and _with_pairs(design)
+
+
 def _quiescent(design: Design) -> bool:
     """with a Q-channel"""
     return bool(design.config.quiescence)
@@ -267,6 +272,13 @@ _CHANNELS = (
         "descriptors of anybody in channels of everybody, of one alone, and of some; rings of anybody",
         "every address says whose it is; who may not is refused before anything moves",
         _with_owners,
+        weight=2,
+    ),
+    TestPoint(
+        "pair_owners",
+        "the same in all pairs at once, each with rules and rings of its own",
+        "every address says whose it is, and every descriptor has the rule of its pair",
+        _with_owners_in_pairs,
         weight=2,
     ),
     TestPoint(

@@ -229,8 +229,18 @@ class RingBench(EngineBench):
 
     async def write_owners(self, channel: str, rule: OwnerRule) -> None:
         for register, word in (("value", rule.value), ("mask", rule.mask)):
-            placed = self.registers[f"{channel}_owner.{register}"]
-            await self.bus.write(placed.address, word.to_bytes(4, "little"))
+            await self._write_owner(channel, register, word)
+
+    async def give_rings(self, channel: str) -> int:
+        """Gives the rings of a channel to somebody, once it is at rest; says to whom."""
+        assert self.owners is not None
+        word = self.owners.some(self.rng)["owner"]
+        await self._write_owner(channel, "ring", word)
+        return word
+
+    async def _write_owner(self, channel: str, register: str, word: int) -> None:
+        placed = self.registers[f"{channel}_owner.{register}"]
+        await self.bus.write(placed.address, word.to_bytes(4, "little"))
 
     async def write_window(self, port: str, base: int, limit: int) -> None:
         bits = self.config.dev_address_bits if port == "dev" else self.config.host_address_bits

@@ -46,6 +46,8 @@ class PairClient(wiring.Signature):
         The pair's own, for the check.
     ``values``
         Its table of frequent values.
+    ``owner_value``, ``owner_mask``
+        In an engine with owners: whose descriptors it carries out, as :class:`.ChannelControl` has them.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -60,5 +62,6 @@ class PairClient(wiring.Signature):
                 "drops": Out(1),
                 "windows": In(WindowPort()),
                 "values": Out(table),
+                **({"owner_value": Out(32), "owner_mask": Out(32)} if config.records.owner_bits else {}),
             }
         )

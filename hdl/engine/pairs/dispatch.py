@@ -22,6 +22,8 @@ __all__ = ["Dispatch"]
 
 #: Cycles in which a pair whose descriptor is taken offers its next one, if that is there.
 _OFFERS = 10
+#: What says whose descriptors a pair carries out.
+_OF_OWNERS = ("owner_value", "owner_mask")
 #: Bits of the units that a descriptor costs.
 _COST_BITS = LENGTH_BITS - UNIT_LOG2 + 1
 
@@ -38,7 +40,7 @@ class Dispatch(wiring.Component):
         The pairs.
     ``shares``
         What software says of their turns and limits.
-    ``requests``, ``checking``, ``done``, ``windows``, ``values``, ``abort``, ``aborting``
+    ``requests``, ``checking``, ``done``, ``windows``, ``values``, ``owner_value``, ``owner_mask``, ``abort``, ``aborting``
         The channel's.
     """
 
@@ -53,7 +55,11 @@ class Dispatch(wiring.Component):
                 "checking": In(1),
                 "done": In(stream.Signature(Done(config.records))),
                 "windows": In(WindowPort()),
-                "values": Out(PairClient(config).members["values"].shape),
+                **{
+                    name: member
+                    for name, member in PairClient(config).members.items()
+                    if name in ("values", *_OF_OWNERS)
+                },
                 "abort": Out(1),
                 "aborting": In(1),
             }
@@ -126,6 +132,8 @@ class Dispatch(wiring.Component):
             self.windows.base.eq(self._of(who, [pair.windows.base for pair in pairs])),
             self.windows.limit.eq(self._of(who, [pair.windows.limit for pair in pairs])),
         ]
+        for name in _OF_OWNERS if self.config.records.owner_bits else ():
+            m.d.comb += getattr(self, name).eq(self._of(who, [getattr(pair, name) for pair in pairs]))
         for number, pair in enumerate(pairs):
             mine = gives & shares.choice[number]
             m.d.comb += [

@@ -9,6 +9,7 @@ from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.reset_tree import reset_with
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents
+from cdma.hdl.engine.channel.owner import OwnerLayout
 from cdma.hdl.engine.control.counters import Counters
 from cdma.hdl.engine.control.interfaces import SharesSignature
 from cdma.hdl.engine.control.registers import RegisterBlock
@@ -37,6 +38,8 @@ class Pair(wiring.Component):
         That of the timebase; and the watchdog of the data path has fired, and a port has not answered since.
     ``fetch``, ``complete``, ``messages``
         The AXI4 ports of the rings and, in an engine with any, of messages, with the number of a channel for ID.
+    ``offload_ring_owner``, ``prefetch_ring_owner``
+        Of an engine with owners: whose rings and messages are.
     ``offload``, ``prefetch``
         The data path, with what it counts of each: in all pairs but the first it is told of none.
     """
@@ -63,6 +66,11 @@ class Pair(wiring.Component):
                 "fetch": Out(ReadPort(*host, id_bits=1)),
                 "complete": Out(WritePort(*host, config.moved_bits, id_bits=1)),
                 **({"messages": Out(WritePort(*host, config.moved_bits, id_bits=1))} if config.msi else {}),
+                **(
+                    {f"{name}_ring_owner": Out(OwnerLayout(config.records)) for name in CHANNELS}
+                    if config.records.owner_bits
+                    else {}
+                ),
                 **{name: Out(PairClient(config)) for name in CHANNELS},
                 **{f"{name}_events": In(ChannelEvents(config.units)) for name in CHANNELS},
             }
@@ -180,4 +188,10 @@ class Pair(wiring.Component):
             half.status.aborting.eq(drops | client.settling),
             half.status.stuck.eq(self.stuck[index] | rings.stuck[index]),
         ]
+        if self.config.records.owner_bits:
+            m.d.comb += [
+                port.owner_value.eq(half.owner_value),
+                port.owner_mask.eq(half.owner_mask),
+                getattr(self, f"{name}_ring_owner").eq(half.ring_owner),
+            ]
         return (inside == 0) & ~port.checking

@@ -132,8 +132,17 @@ SHAPES = {
         ["pairs", "pair_windows", "watchdog", "register_bus", "messages"],
     ),
     "pairs-pipelined": (
-        dataclasses.replace(SMALL, channels=2, pipelined=True, register_slices="in,out", crc=True, msi=True),
-        ["pairs", "shares", "aborts", "soft_resets", "hard_resets", "messages"],
+        dataclasses.replace(
+            SMALL,
+            channels=2,
+            pipelined=True,
+            register_slices="in,out",
+            crc=True,
+            msi=True,
+            stream_id_bits=3,
+            substream_id_bits=5,
+        ),
+        ["pairs", "shares", "aborts", "soft_resets", "hard_resets", "messages", "owners", "pair_owners"],
     ),
     "pipelined": (
         dataclasses.replace(SMALL, pipelined=True, memories_protect="parity", substream_id_bits=20, msi=True),

@@ -141,9 +141,10 @@ class _Attack:
                 "mask": self._rules[name].mask,
                 "ring": self._rings[name],
             }
-            for register, word in words.items():
-                machine.poke_at(machine.registers[f"{name}_owner.{register}"].address, word)
-            machine.poke(f"{name}_owner.lock", locked=1)
+            for each in dict.fromkeys((machine, self.friend)):
+                for register, word in words.items():
+                    each.poke_at(each.registers[f"{name}_owner.{register}"].address, word)
+                each.poke(f"{name}_owner.lock", locked=1)
         for ring in ("ring", "completion"):
             machine.poke(f"{self.hostile}.{ring}_base_low", line=_ARENA >> 6)
         self.software = Software(self.friend, self.honest, "ring")

@@ -53,6 +53,8 @@ class _Line:
         if self.pair.config.host_address_bits > 32:
             await self.poke("address_high", value=self.address >> 32)
         await self.poke("data", value=self.data)
+        if self.pair.owners is not None:
+            self.pair.owners.rings[self.channel] = await self.pair.give_rings(self.channel)
         await self.poke("control", enable=1)
         await self.enable()
 
@@ -150,9 +152,9 @@ class _Line:
         self.host.spoil({self.address: self.pair.rng.choice((2, 3))})
         made = self.some()
         await self.ring.submit([made.record()])
-        while not await self.peek("status", "failed"):
-            pass
         self.pair.check(self.channel, made, await self.ring.next())
+        await self.rest()
+        assert await self.peek("status", "failed"), "a message that failed is none"
         assert await self.pair.peek(f"{self.channel}.irq_status", "completion")
         await self.clear_status()
         self.host.mend(self.address)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import cocotb
+
 from cdma.hdl.spec.records import Status
 from cdma.sim.engine.owned import OwnerRule, stray_owner
 from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.owners import Owners
+from cdma.verif.engine.pair import Pair, pairs_of
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.steps import changed, expect_refusal, some_length
 from cdma.verif.engine.transfer import Transfer
@@ -20,10 +23,8 @@ def _some_rule(bench: EngineBench, owners: Owners) -> OwnerRule:
     return OwnerRule(owners.some(bench.rng)["owner"], mask)
 
 
-@engine_test
-async def owners(bench: EngineBench, budget: int) -> None:
-    known = bench.owners
-    assert known is not None
+async def _somebodies(bench: EngineBench, known: Owners, budget: int) -> int:
+    """Transfers of anybody in channels of everybody, of one alone, and of some; gives how many are refused."""
     refused = 0
 
     async def job(channel: str) -> None:
@@ -51,6 +52,14 @@ async def owners(bench: EngineBench, budget: int) -> None:
             await _rest(bench, channel)
 
     await both(bench, job)
+    return refused
+
+
+@engine_test
+async def owners(bench: EngineBench, budget: int) -> None:
+    known = bench.owners
+    assert known is not None
+    refused = await _somebodies(bench, known, budget)
     assert refused, "no owner was refused"
     bench.notes["refused"] = refused
     await _refuse_strays(bench, known)
@@ -58,6 +67,22 @@ async def owners(bench: EngineBench, budget: int) -> None:
         assert count or (name == "rings" and not isinstance(bench, RingBench)), (
             f"no address of {name} was looked at"
         )
+
+
+@engine_test
+async def pair_owners(bench: RingBench, budget: int) -> None:
+    pairs = await pairs_of(bench)
+
+    async def job(pair: Pair) -> None:
+        assert pair.owners is not None
+        assert await _somebodies(pair, pair.owners, budget // len(pairs)), (
+            f"pair {pair.number} refused nobody"
+        )
+
+    for task in [cocotb.start_soon(job(pair)) for pair in pairs]:
+        await task
+    for pair in pairs:
+        pair.account()
 
 
 async def _refuse_strays(bench: EngineBench, known: Owners) -> None:
@@ -89,20 +114,13 @@ async def _rest(bench: EngineBench, channel: str) -> None:
 
 async def _set_rings(bench: RingBench, known: Owners, channel: str) -> None:
     """Sets whose the rings of a channel at rest are, and again while it is not: then that holds when it is at rest."""
-
-    async def write() -> int:
-        word = known.some(bench.rng)["owner"]
-        placed = bench.registers[f"{channel}_owner.ring"]
-        await bench.bus.write(placed.address, word.to_bytes(4, "little"))
-        return word
-
-    known.rings[channel] = await write()
+    known.rings[channel] = await bench.give_rings(channel)
     await bench.rings[channel].enable()
     allowed = bench.transfer(channel, bench.rng.randint(200, 600))
     rule = known.rules[channel]
     changed(allowed, owned=1, owner=rule.value)
     await bench.rings[channel].submit([allowed.record()])
-    later = await write()
+    later = await bench.give_rings(channel)
     bench.check(channel, allowed, await bench.rings[channel].next())
     await _rest(bench, channel)
     known.rings[channel] = later

@@ -32,7 +32,7 @@ class SharedEngine(wiring.Component):
         The registers: a page for each pair.
     ``irq``
         One bit for each pair.
-    ``dev_read``, ``dev_write``, ``host_read``, ``host_write``
+    ``working``, ``pending``, ``dev_read``, ``dev_write``, ``host_read``, ``host_write``
         As those of :class:`.ManagedEngine`; the rings of pair k have the IDs 2k + 1 and 2k + 2.
     ``ring_owners``
         Of an engine with owners: whose the rings and messages of each channel are, in the order of those IDs.
@@ -46,6 +46,7 @@ class SharedEngine(wiring.Component):
             {
                 "bus": In(AxiLiteSignature(config.register_address_bits)),
                 "irq": Out(config.channels),
+                **({"working": Out(1), "pending": Out(1)} if config.quiescence else {}),
                 **memory_members(config, host_id_bits(config)),
                 **({"ring_owners": Out(data.ArrayLayout(owner, 2 * config.channels))} if owner.size else {}),
             }
@@ -71,6 +72,12 @@ class SharedEngine(wiring.Component):
             self._connect_channel(m, name, channel, pairs, timebase)
         stuck = Cat(channel.status.stuck for channel in channels)
         m.d.comb += [pair.stuck.eq(stuck) for pair in pairs]
+        if config.quiescence:
+            busy = [channel.status.busy | channel.status.aborting for channel in channels]
+            m.d.comb += [
+                self.working.eq(Cat(*busy, *(pair.working for pair in pairs)).any()),
+                self.pending.eq(Cat(pair.pending for pair in pairs).any()),
+            ]
         self._connect_ports(m, *channels, pairs)
         return m
 

@@ -500,7 +500,6 @@ class EngineConfig:
         for name, given in (
             ("pages", self.pages),
             ("sideband_registers", self.sideband_registers),
-            ("quiescence", self.quiescence),
             ("memories_protect", self.coded_memories),
             ("clock_gates", self.clock_gates),
             ("clocks", self.clocks != NO_CLOCKS),

@@ -36,6 +36,8 @@ class Pair(wiring.Component):
         Of the first pair: what its registers say of all.
     ``watchdog_tick``, ``stuck``
         That of the timebase; and the watchdog of the data path has fired, and a port has not answered since.
+    ``working``, ``pending``
+        In an engine with a Q-channel: something of the pair is in flight, and a descriptor waits in a ring.
     ``fetch``, ``complete``, ``messages``
         The AXI4 ports of the rings and, in an engine with any, of messages, with the number of a channel for ID.
     ``offload_ring_owner``, ``prefetch_ring_owner``
@@ -71,6 +73,7 @@ class Pair(wiring.Component):
                     if config.records.owner_bits
                     else {}
                 ),
+                **({"working": Out(1), "pending": Out(1)} if config.quiescence else {}),
                 **{name: Out(PairClient(config)) for name in CHANNELS},
                 **{f"{name}_events": In(ChannelEvents(config.units)) for name in CHANNELS},
             }
@@ -116,6 +119,19 @@ class Pair(wiring.Component):
             self._direction(m, index, name, control, rings, windows, counters, clear)
             for index, name in enumerate(CHANNELS)
         ]
+        if config.quiescence:
+            busy = [getattr(control, name).status for name in CHANNELS]
+            m.d.comb += [
+                self.working.eq(
+                    Cat(
+                        *(status.busy | status.aborting for status in busy),
+                        control.resetting,
+                        rings.timing,
+                        *([rings.messaging] if config.msi else []),
+                    ).any()
+                ),
+                self.pending.eq(rings.pending),
+            ]
         soft_reset(m, control, rings.stopped & Cat(rests).all(), clear, self.clock)
         return m
 

@@ -72,20 +72,18 @@ class CompressorTally(wiring.Component):
             counts.literals.eq(literals.value),
             counts.malformed.eq(malformed),
             self.arrival.ready.eq(~done | self.counts.ready),
-            words.clear.eq(done & self.counts.ready),
-            words.amount.eq(Mux(self.arrival.ready, late.words, 0)),
-            literals.clear.eq(words.clear),
-            literals.amount.eq(Mux(self.arrival.ready, late.literals, 0)),
+            words.amount.eq(late.words),
+            literals.amount.eq(late.literals),
         ]
+        counters = [words, literals]
         if counts_stored(self.config.format):
             m.submodules.stored = stored = WideCounter(
                 self.config.units + self.config.format.align_words - 1, pipelined=self.pipelined
             )
-            m.d.comb += [
-                counts.stored.eq(stored.value),
-                stored.clear.eq(words.clear),
-                stored.amount.eq(Mux(self.arrival.ready, late.stored, 0)),
-            ]
+            m.d.comb += [counts.stored.eq(stored.value), stored.amount.eq(late.stored)]
+            counters.append(stored)
+        for counter in counters:
+            m.d.comb += [counter.clear.eq(done), counter.hold.eq(~self.arrival.ready)]
         with m.If(self.arrival.ready):
             m.d.sync += [
                 late.eq(Mux(self.arrival.valid, Value.cast(self.arrival.payload), 0)),
@@ -246,7 +244,11 @@ class DecompressorTally(wiring.Component):
                 late.finished.eq(events.finished),
                 late.error.eq(events.error),
             ]
-        m.d.sync += [done.eq(next_done), delivered.eq(next_delivered), both.eq(next_done & next_delivered)]
+        m.d.sync += [
+            done.eq(next_done),
+            delivered.eq(next_delivered),
+            both.eq(Mux(next_done, next_delivered, 0)),
+        ]
         with m.If(~self.stall):
             m.d.sync += [
                 late.words_in.eq(events.words_in),

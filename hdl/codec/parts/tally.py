@@ -205,7 +205,8 @@ class DecompressorTally(wiring.Component):
         late = Signal.like(events)
         done = Signal()
         delivered = Signal()
-        #: ``done`` and ``delivered``, in a register of its own, because every beat waits for ``full``.
+        #: ``done`` and ``delivered``, in a register of its own, because every beat waits for ``full``. Of unknown data
+        #: ``done`` alone keeps ``full`` clear.
         both = Signal()
         next_done = Signal()
         next_delivered = Signal()
@@ -222,7 +223,7 @@ class DecompressorTally(wiring.Component):
         m.d.comb += [
             self.stall.eq(done & ~self.report.ready),
             self.closing.eq(late.finished),
-            self.full.eq(both & ~self.report.ready),
+            self.full.eq(both & done & ~self.report.ready),
             next_done.eq(Mux(self.stall, done, late.finished)),
             next_delivered.eq(Mux(self.full, delivered, events.finished | (events.words_out != 0))),
             self.report.valid.eq(done),
@@ -247,7 +248,7 @@ class DecompressorTally(wiring.Component):
         m.d.sync += [
             done.eq(next_done),
             delivered.eq(next_delivered),
-            both.eq(Mux(next_done, next_delivered, 0)),
+            both.eq(next_done & next_delivered),
         ]
         with m.If(~self.stall):
             m.d.sync += [

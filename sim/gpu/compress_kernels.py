@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .rows import pointer, row_of
+from .rows import named_by, pointer, row_of
 from .windows import (
     code_of,
     has_part,
@@ -268,14 +268,8 @@ def pack_kernel(
     block = tl.atomic_add(begun, 1, sem="relaxed") + 1
     if MANY:
         row, first, _ = row_of(source, block)
-        source = pointer(tl.load(row), WORD)
-        words = tl.load(row + 1)
+        source, words, target, capacity, index, near, length = named_by(row, WORD, UNIT)
         blocks = tl.load(row + 2)
-        target = pointer(tl.load(row + 3), UNIT)
-        capacity = tl.load(row + 4)
-        index = pointer(tl.load(row + 5), 8)
-        near = index.to(tl.pointer_type(tl.int16))
-        length = pointer(tl.load(row + 6), 8)
         # A tensor has flocks of its own. What a flock takes is said if it is full, so no tensor needs more than that.
         states += first
         flocks += first // _FLOCK

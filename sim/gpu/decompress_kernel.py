@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .rows import pointer, row_of
+from .rows import named_by, row_of
 from .windows import (
     load_codes,
     padded,
@@ -195,14 +195,8 @@ def unpack_kernel(
     behind += block * WINDOWS
     if MANY:
         row, first, number = row_of(stream, block)
-        stream = pointer(tl.load(row), UNIT)
-        words = tl.load(row + 1)
+        stream, words, target, capacity, index, near, length = named_by(row, UNIT, WORD)
         groups = (words + (GROUP * WINDOW - 1)) // (GROUP * WINDOW)
-        target = pointer(tl.load(row + 3), WORD)
-        capacity = tl.load(row + 4)
-        index = pointer(tl.load(row + 5), 8)
-        near = index.to(tl.pointer_type(tl.int16))
-        length = pointer(tl.load(row + 6), 8)
         fault += number
         block -= first
     octets = tl.load(length)

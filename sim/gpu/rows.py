@@ -15,7 +15,7 @@ import torch
 import triton
 import triton.language as tl
 
-__all__ = ["Row", "pointer", "row_of", "table_of"]
+__all__ = ["Row", "named_by", "pointer", "row_of", "table_of"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,21 @@ def row_of(table, block):
     """The row of the tensor that a block of the launch is of, the first of its blocks, and which tensor it is."""
     row = table + tl.load(table + block)
     return row, tl.load(row + _FIRST), tl.load(row + _NUMBER)
+
+
+@triton.jit
+def named_by(row, SOURCE: tl.constexpr, TARGET: tl.constexpr):
+    """What a row names: source, words, target, capacity, the index, once more as numbers of 16 bits, and the length."""
+    index = pointer(tl.load(row + 5), 8)
+    return (
+        pointer(tl.load(row), SOURCE),
+        tl.load(row + 1),
+        pointer(tl.load(row + 3), TARGET),
+        tl.load(row + 4),
+        index,
+        index.to(tl.pointer_type(tl.int16)),
+        pointer(tl.load(row + 6), 8),
+    )
 
 
 @triton.jit

@@ -22,6 +22,7 @@ from cdma.verif.simulator.design import Design
 from cdma.verif.stream.codec.design import CodecDesign
 from cdma.verif.stream.stage.design import StageDesign
 from tests.support.collisions import with_collisions
+from tests.support.engines import FIELDS_TO_A_BYTE
 from tests.support.faulty import wrapped
 from tests.support.icarus import needs_icarus
 from tests.support.pessimistic import pessimistic
@@ -83,7 +84,7 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
         ["soak", "lengths", "register_bus", "corrupt", "capacity", "hard_resets", "soft_resets"],
     ),
     "fields and padding, to a byte, with a CRC and an error-bounded stage": (
-        dataclasses.replace(SMALL, format=FIELDS, lanes=8, alignment="byte", crc=True, lossy="fp32"),
+        dataclasses.replace(FIELDS_TO_A_BYTE, pipelined=False),
         ["soak", "lengths", "crc", "lossy", "padding", "hard_resets"],
     ),
     "streams": (STREAMS, ["soak", "lengths", "corrupt", "aborts", "hard_resets"]),
@@ -121,6 +122,7 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
 FURTHER = {
     "pipelined, to a word",
     "registers, errors",
+    "fields and padding, to a byte, with a CRC and an error-bounded stage",
     "streams",
     "no queue, registers of the sideband",
     "default memories, register slices, ports of 512 bits",
@@ -179,8 +181,11 @@ def test_unknown_conditions_stay_unknown(design: Design, gates: bool, tests: lis
 
 #: Engines with block RAM, and their tests.
 COLLISIONS: dict[str, tuple[EngineConfig, list[str]]] = {
-    "registers": (dataclasses.replace(SMALL, pipelined=True), ["soak", "corrupt", "soft_resets"]),
-    "registers, all": (
+    "fields and padding, to a byte, with a CRC and an error-bounded stage": (
+        FIELDS_TO_A_BYTE,
+        ["soak", "lossy", "corrupt", "soft_resets"],
+    ),
+    "registers": (
         dataclasses.replace(SMALL, pipelined=True),
         ["soak", "lengths", "windows", "ring_errors", "corrupt", "capacity", "aborts", "soft_resets"],
     ),
@@ -188,7 +193,7 @@ COLLISIONS: dict[str, tuple[EngineConfig, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("config", "tests"), cases_of(COLLISIONS, {"streams", "registers, all"}))
+@pytest.mark.parametrize(("config", "tests"), cases_of(COLLISIONS, {"streams", "registers"}))
 def test_nothing_depends_on_block_ram_that_is_written_while_it_is_read(
     config: EngineConfig, tests: list[str]
 ) -> None:

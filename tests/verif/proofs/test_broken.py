@@ -256,6 +256,7 @@ class Trusting(Checker):
         return super()._add(m, selected, steps, first, count)._replace(carry=C(0))
 
 
+@pytest.mark.thorough
 def test_a_wrong_checker(tmp_path):
     port = PortShape(
         word_bits=8, data_bits=16, address_bits=64, burst=2, outstanding=2, buffer=8, span_bits=8

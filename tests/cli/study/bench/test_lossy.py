@@ -58,6 +58,7 @@ def test_a_run_is_continued(
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_training_of_a_transformer(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "lossy", "--networks", "transformer", "--epochs", "1", "--json"]) == 0
     table = {row["policy"]: row for row in json.loads(capsys.readouterr().out)}

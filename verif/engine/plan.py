@@ -243,6 +243,12 @@ _CHANNELS = (
         _timed,
     ),
     TestPoint(
+        "late_answers",
+        "answers to a transfer about when the watchdog of the next one fires",
+        "the one that was answered is done or WATCHDOG, and the other one accordingly",
+        _timed,
+    ),
+    TestPoint(
         "uneven",
         "each device port in turn slow, and with all of the literals, both directions at once",
         "every byte in its place",

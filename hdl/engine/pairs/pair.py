@@ -171,7 +171,8 @@ class Pair(wiring.Component):
         ends = half.abort | control.soft_reset | (port.done.valid & (status == Status.WATCHDOG))
         with m.If(ends):
             m.d.sync += drops.eq(1)
-        with m.Elif((owed == 0) & ~port.checking):
+        # The buffers of a descriptor whose watchdog has fired may be written until the port answers.
+        with m.Elif((owed == 0) & ~port.checking & ~self.stuck[index]):
             m.d.sync += drops.eq(0)
         with m.If(client.halt | ends | drops | (failed & half.halt_on_error)):
             m.d.sync += halted.eq(1)

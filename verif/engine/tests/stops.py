@@ -16,6 +16,8 @@ __all__: list[str] = []
 
 #: Cycles from the software's write until the end of the check of what it announces, and some more.
 _CHECKED = 80
+#: A time of watchdogs that is short, and longer than a memory that answers takes.
+_SOON = 100
 
 
 def _together(bench: EngineBench, end: ChannelEnd) -> int:
@@ -148,45 +150,79 @@ async def _stuck(bench: EngineBench, channel: str) -> None:
     raise AssertionError(f"{channel}: no watchdog")
 
 
+async def _timeout(bench: EngineBench, channel: str, port: str, made: list[Transfer]) -> None:
+    """Lets a port fall silent for the first of these transfers, until its watchdog has completed it."""
+    end = bench.channels[channel]
+    # Rings are in the host's memory, too: it falls silent when data are due, and only until the watchdog fires.
+    shared = port == "host" and bench.config.registers
+    bench.memory[port].frozen = not shared
+    await end.submit([each.record() for each in made])
+    if shared:
+        await address_offered(bench, "aw" if channel == "offload" else "ar", 0)
+        bench.memory[port].frozen = True
+        await _stuck(bench, channel)
+        bench.memory[port].frozen = False
+    got = unpack(COMPLETION, await end.next(3000))
+    first = made[0].descriptor
+    start = first["source" if (channel == "offload") == (port == "dev") else "destination"]
+    if (channel == "offload") == (port == "dev"):
+        # A read's is that of its beat.
+        start -= start % ((bench.config.dev_data_bits if port == "dev" else bench.config.host_data_bits) // 8)
+    assert (got["status"], got["tag"]) == (Status.WATCHDOG, first["tag"]), got
+    assert start <= got["address"] < start + first["length"], (hex(start), got)
+    assert shared or await end.flag("stuck")
+    bench.memory[port].frozen = False
+    await bench.settle(channel)
+    assert not await end.flag("stuck")
+    assert await end.flag("halted")
+    await end.resume()
+
+
 @engine_test
 async def watchdog(bench: EngineBench, budget: int) -> None:
+    """A transfer with one behind it, and two timeouts between which nothing is completed."""
     await bench.set_watchdog(200)
     for channel, port in itertools.product(CHANNELS, ("dev", "host")):
         end = bench.channels[channel]
         await end.enable()
-        # Rings are in the host's memory, too: it falls silent when data are due, and only until the watchdog fires.
-        shared = port == "host" and bench.config.registers
-        bench.memory[port].frozen = not shared
-        made = [bench.transfer(channel, 600, mode=Mode.RAW) for _ in range(2)]
-        await end.submit([each.record() for each in made])
-        if shared:
-            await address_offered(bench, "aw" if channel == "offload" else "ar", 0)
-            bench.memory[port].frozen = True
-            await _stuck(bench, channel)
-            bench.memory[port].frozen = False
-        got = unpack(COMPLETION, await end.next(3000))
-        first = made[0].descriptor
-        start = first["source" if (channel == "offload") == (port == "dev") else "destination"]
-        if (channel == "offload") == (port == "dev"):
-            # A read's is that of its beat.
-            start -= start % (
-                (bench.config.dev_data_bits if port == "dev" else bench.config.host_data_bits) // 8
-            )
-        assert (got["status"], got["tag"]) == (Status.WATCHDOG, first["tag"]), got
-        assert start <= got["address"] < start + first["length"], (hex(start), got)
-        assert shared or await end.flag("stuck")
-        bench.memory[port].frozen = False
-        await bench.settle(channel)
-        assert not await end.flag("stuck")
-        assert await end.flag("halted")
-        await end.resume()
-        status = unpack(COMPLETION, await end.next())["status"]
-        assert status in (Status.ABORTED, Status.OK), status
-        for each in made:
-            bench.check_memory(channel, each, exact=False)
+        for count in (2, 1, 1):
+            made = [bench.transfer(channel, 600, mode=Mode.RAW) for _ in range(count)]
+            await _timeout(bench, channel, port, made)
+            for _ in made[1:]:
+                status = unpack(COMPLETION, await end.next())["status"]
+                assert status in (Status.ABORTED, Status.OK), status
+            for each in made:
+                bench.check_memory(channel, each, exact=False)
+            bench.checks += 5
         await bench.run(channel, [bench.transfer(channel, 100)])
         await end.disable()
-        bench.checks += 5
+
+
+@engine_test
+async def late_answers(bench: EngineBench, budget: int) -> None:
+    """The answer to a transfer comes about when the watchdog of the next one fires."""
+    await bench.set_watchdog(_SOON)
+    end = bench.channels["offload"]
+    await end.enable()
+    for wait in range(_SOON // 2, 3 * _SOON // 2, 3):
+        made = [bench.transfer("offload", length, mode=Mode.RAW) for length in (20, 600)]
+        await end.submit([each.record() for each in made])
+        await address_offered(bench, "aw", 0)
+        for memory in bench.memory.values():
+            memory.frozen = True
+        await bench.after(wait)
+        bench.memory["host"].frozen = False
+        await _stuck(bench, "offload")
+        bench.memory["dev"].frozen = False
+        statuses = [unpack(COMPLETION, await end.next())["status"] for _ in made]
+        assert statuses in ([Status.OK, Status.WATCHDOG], [Status.WATCHDOG, Status.ABORTED]), (wait, statuses)
+        await bench.settle("offload")
+        await end.resume()
+        for each in made:
+            bench.check_memory("offload", each, exact=False)
+        bench.checks += 2
+    await bench.run("offload", [bench.transfer("offload", 100)])
+    await end.disable()
 
 
 @engine_test

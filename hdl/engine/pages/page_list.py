@@ -1,6 +1,6 @@
 """Reads the list of pages of a descriptor."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal
+from amaranth.hdl import C, Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -37,7 +37,7 @@ class PageList(wiring.Component):
     ``fault``
         The address of the first beat that could not be read, with such an entry.
     ``drop``
-        While high, what is left of the list is dropped.
+        What is left of the list, if anything is, is given up: no read of it begins any more.
     ``port``
         The AXI4 port.
     ``flush``, ``idle``, ``progress``
@@ -74,7 +74,10 @@ class PageList(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.reader = reader = AxiReader(self.shape)
+        reader = AxiReader(self.shape)
+        #: The list is given up, and nothing of it is in flight any more: the reader forgets it.
+        forgets = Signal()
+        m.submodules.reader = ResetInserter(forgets)(reader)
         wiring.connect(m, reader.port, wiring.flipped(self.port))
         wanted = Signal.like(self.request.payload, reset_less=True)
         #: A list is read; its last address is not taken.
@@ -82,22 +85,27 @@ class PageList(wiring.Component):
         asks = Signal()
         begins = Signal()
         over = Signal()
+        #: The list is given up.
+        drops = Signal()
+        dropped = Signal()
         m.d.comb += [
+            drops.eq(self.drop | dropped),
             begins.eq(self.request.valid & self.request.ready),
             self.request.ready.eq(~busy),
             reader.command.valid.eq(asks),
             reader.command.payload.first.eq(Cat(C(0, PAGE_LOG2), wanted.page)),
             reader.command.payload.last.eq(Cat(C(ENTRY_BYTES - 1, 3), wanted.last, wanted.page)),
-            reader.flush.eq(self.flush),
+            reader.flush.eq(self.flush | drops),
             self.idle.eq(reader.idle),
             self.progress.eq(reader.progress),
             self.at.eq(reader.outcome.address),
         ]
+        m.d.sync += [dropped.eq(drops & busy & ~over), forgets.eq(drops & over)]
         with m.If(begins):
             m.d.sync += [wanted.eq(self.request.payload), busy.eq(1), asks.eq(1)]
         with m.Elif(over):
-            m.d.sync += busy.eq(0)
-        with m.If(reader.command.ready):
+            m.d.sync += [busy.eq(0), asks.eq(0)]
+        with m.Elif(reader.command.ready):
             m.d.sync += asks.eq(0)
         sound, resp = self._judge(m, reader, over)
         source, entry = reader.output, self.entries
@@ -107,15 +115,15 @@ class PageList(wiring.Component):
         taken = Signal()
         m.d.comb += [
             words.eq(source.payload.keep >> lane),
-            entry.valid.eq(source.valid & ~self.drop),
+            entry.valid.eq(source.valid & ~drops),
             entry.payload.address.eq(source.payload.data.as_value().word_select(lane, _ENTRY_BITS)),
             entry.payload.resp.eq(Mux(sound != 0, Response.OKAY, resp)),
             taken.eq(entry.valid & entry.ready),
             # The last entry of the beat, or all of it.
-            source.ready.eq(self.drop | (taken & ~words[1:].any())),
-            over.eq(source.valid & source.ready & source.payload.last),
+            source.ready.eq(taken & ~words[1:].any()),
+            over.eq(Mux(drops, busy & reader.idle, source.valid & source.ready & source.payload.last)),
         ]
-        with m.If(source.valid & source.ready):
+        with m.If((source.valid & source.ready) | over):
             m.d.sync += lane.eq(0)
         with m.Elif(taken):
             m.d.sync += lane.eq(lane + 1)

@@ -131,6 +131,9 @@ class PageWalk(wiring.Component):
                         m.next = "request"
                     with m.If(outside):
                         ends(Response.DECERR, page)
+                with m.If(self.skip & ~of_list):
+                    m.d.sync += step.eq(0)
+                    m.next = "final"
             with m.State("request"):
                 m.d.comb += self.request.valid.eq(1)
                 m.d.sync += of_list.eq(0)
@@ -160,10 +163,6 @@ class PageWalk(wiring.Component):
                     lasts.eq(1),
                 ]
                 with m.If(command.ready):
-                    m.next = "rest"
-            with m.State("rest"):
-                m.d.comb += self.drop.eq(1)
-                with m.If(self.request.ready):
                     m.next = "idle"
         return m
 

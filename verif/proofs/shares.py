@@ -41,16 +41,21 @@ class Turns(Bench):
             dut.weights.eq(fixed(m, "weights", data.ArrayLayout(_BITS, _COUNT))),
         ]
         looked, charged = Signal(), Signal()
-        asked = Signal(_COUNT)
-        m.d.sync += looked.eq(dut.look)
+        asks, asked = Signal(_COUNT), Signal(_COUNT)
+        #: The accounts do not know what they have yet.
+        settles = Signal(2)
+        m.d.sync += [looked.eq(dut.look), asks.eq(dut.asks)]
         with m.If(dut.look):
-            m.d.sync += [asked.eq(dut.asks), charged.eq(0)]
+            m.d.sync += [asked.eq(asks), charged.eq(0)]
         with m.Elif(dut.charge):
             m.d.sync += charged.eq(1)
         chosen_one = dut.choice.any()
+        fills = looked & ~chosen_one
+        m.d.sync += settles.eq(Cat(dut.charge, settles[0] | fills))
         m.d.comb += [
             Assume(~dut.charge | (chosen_one & ~dut.look & ~charged)),
             Assume(~dut.look | charged | ~chosen_one),
+            Assume(~dut.look | ~(settles.any() | fills)),
             Assume(dut.cost != 0),
         ]
 
@@ -59,8 +64,8 @@ class Turns(Bench):
         mine = Signal(2)
         m.d.comb += mine.eq(Cat(dut.levels).word_select(one, 2))
         counts = (
-            dut.asks.bit_select(one, 1)
-            & ~Cat(dut.asks[number] & (dut.levels[number] > mine) for number in range(_COUNT)).any()
+            asks.bit_select(one, 1)
+            & ~Cat(asks[number] & (dut.levels[number] > mine) for number in range(_COUNT)).any()
         )
         waited = Signal(range(2 * _LONGEST))
         before = Signal()

@@ -1,6 +1,6 @@
 """What one of several may still move, in units: the least that decides over shares and limits."""
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,11 +11,12 @@ class Account(wiring.Component):
     """An amount that is added now and then, and not saved; a charge may leave a debt, which is paid off first.
 
     ``add``, ``amount``, ``often``
-        Pulse: a debt is less by so much, or what was left over becomes so much; or as after 2**``often_log2`` of these.
+        Pulse: a debt is less by so much, or what was left over becomes so much; or as after 2**``often_log2`` of these. It
+        waits until nothing changes.
     ``charge``, ``cost``
-        Pulse, only while ``rich``: so much is used. What is added in the same cycle is added in the next one.
+        Pulse, only while ``rich``, and not in the two cycles after a change: so much is used.
     ``rich``, ``deep``
-        High while something is left, and while nothing will be after as many.
+        High while something is left, and while nothing will be after as many; from the third cycle after a change on.
     """
 
     def __init__(self, amount_bits: int, cost_bits: int, often_log2: int = 8) -> None:
@@ -35,16 +36,24 @@ class Account(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        #: What is added to the balance a cycle later.
+        step = Signal.like(self.balance)
         late = Signal()
-        adds = self.add | late
+        changed = Signal(2)
+        adds = (self.add | late) & ~self.charge & ~changed.any()
         many = self.amount << self.often_log2
-        m.d.comb += [self.rich.eq(self.balance > 0), self.deep.eq(self.balance + many <= 0)]
-        m.d.sync += late.eq(adds & self.charge)
+        m.d.sync += [
+            self.balance.eq(self.balance + step),
+            self.rich.eq(self.balance > 0),
+            self.deep.eq(self.balance + many <= 0),
+            late.eq((self.add | late) & ~adds),
+            changed.eq(Cat(self.charge | adds, changed[0])),
+            step.eq(0),
+        ]
         with m.If(self.charge):
-            m.d.sync += self.balance.eq(self.balance - self.cost)
+            m.d.sync += step.eq(-self.cost)
         with m.Elif(adds):
-            due = Mux(self.rich | self.often, 0, self.balance)
-            m.d.sync += self.balance.eq(due + self.amount)
-            with m.If(self.often & self.deep):
-                m.d.sync += self.balance.eq(self.balance + many)
+            m.d.sync += step.eq(Mux(self.often & self.deep, many, self.amount))
+            with m.If(self.rich | (self.often & ~self.deep)):
+                m.d.sync += self.balance.eq(0)
         return m

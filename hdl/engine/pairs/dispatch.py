@@ -1,7 +1,7 @@
 """Whose descriptor a channel takes next, and whose completion it gives."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.fifo import Fifo
@@ -20,8 +20,8 @@ from .shares import Shares
 
 __all__ = ["Dispatch"]
 
-#: Cycles in which a pair whose descriptor is taken offers its next one, if that is there.
-_OFFERS = 10
+#: Cycles that accounts take to know what they have after a change.
+_SETTLING = 2
 #: What says whose descriptors a pair carries out.
 _OF_OWNERS = ("owner_value", "owner_mask")
 #: Bits of the units that a descriptor costs.
@@ -86,64 +86,78 @@ class Dispatch(wiring.Component):
             Value.cast(shares.weights).eq(Cat(share.weight for share in self.shares.share)),
             Value.cast(shares.levels).eq(Cat(share.level for share in self.shares.share)),
         ]
-        fits = self._load_table(m, who, order.empty)
+        offered = (shares.choice & offers).any() & ~repeats
+        fits = Signal()
+        #: The channel has taken the descriptor, in the cycle before.
         taken = Signal()
-        waits = Signal(range(_OFFERS + 1))
-        m.d.comb += taken.eq(self.requests.valid & self.requests.ready)
-        m.d.sync += waits.eq(Mux(taken, _OFFERS, Mux(waits == 0, 0, waits - 1)))
+        m.d.sync += taken.eq(self.requests.valid & self.requests.ready)
+        waits = Signal(range(self._offers + 1))
+        with m.If(waits.any()):
+            m.d.sync += waits.eq(waits - 1)
         with m.FSM() as fsm:
             with m.State("look"):
                 m.d.comb += shares.look.eq(~repeats & ~flight.full & ~waits.any())
                 with m.If(flight.again & ~self.aborting):
+                    m.d.sync += who.eq(flight.shown.owner)
                     m.next = "again"
                 with m.Elif(shares.look):
                     m.next = "chosen"
             with m.State("chosen"):
+                m.d.comb += flight.put.eq(1)
+                m.d.sync += [who.eq(shares.choice), waits.eq(_SETTLING - 1)]
                 m.next = "look"
                 with m.If(shares.choice.any()):
-                    m.next = "give"
+                    m.next = "show"
+            # One whose descriptor goes away has had its turn.
+            with m.State("show"):
+                m.next = "give"
+                with m.If(~offered):
+                    m.next = "given"
             with m.State("give"):
                 # What the checker has begun with stays, although its pair lets no more start.
-                offered = (shares.choice & offers).any() & ~repeats
-                m.d.comb += self.requests.valid.eq(
-                    (self.checking & (shares.choice & Cat(pair.requests.valid for pair in pairs)).any())
-                    | (offered & fits)
-                )
-                # One whose descriptor goes away has had its turn.
-                with m.If(taken | ~(self.checking | offered)):
-                    m.d.comb += shares.charge.eq(1)
-                    m.next = "look"
+                m.d.comb += self.requests.valid.eq(self.checking | (offered & fits))
+                with m.If(self.requests.ready | ~(self.checking | offered)):
+                    m.next = "given"
+            with m.State("given"):
+                m.d.comb += [shares.charge.eq(1), flight.add.eq(taken)]
+                m.d.sync += waits.eq(Mux(taken, self._offers, _SETTLING))
+                m.next = "look"
             with m.State("again"):
                 m.d.comb += self.requests.valid.eq(fits & ~self.aborting)
-                with m.If(taken | self.aborting):
-                    m.next = "look"
-        gives, repeated = fsm.ongoing("give"), fsm.ongoing("again")
-        given = [pair.requests.payload for pair in pairs]
+                with m.If(self.requests.ready | self.aborting):
+                    m.next = "repeated"
+            with m.State("repeated"):
+                m.d.comb += flight.taken.eq(taken)
+                m.next = "look"
+        gives, given = fsm.ongoing("give"), fsm.ongoing("given")
+        self._load_table(m, who, fits, order.empty & (gives | fsm.ongoing("again")), flight.shown.request)
         m.d.comb += [
-            who.eq(Mux(repeated, flight.old.owner, shares.choice)),
-            self.requests.payload.eq(Mux(repeated, flight.old.request, self._of(shares.choice, given))),
-            flight.new.request.eq(self._of(shares.choice, given)),
+            self.requests.payload.eq(flight.shown.request),
+            flight.new.request.eq(self._of(shares.choice, [pair.requests.payload for pair in pairs])),
             flight.new.owner.eq(shares.choice),
-            flight.add.eq(taken & gives),
-            flight.taken.eq(taken & repeated),
             order.input.valid.eq(taken),
             order.input.payload.eq(who),
-            shares.cost.eq(Mux(taken, self._cost(), 1)),
             self.windows.base.eq(self._of(who, [pair.windows.base for pair in pairs])),
             self.windows.limit.eq(self._of(who, [pair.windows.limit for pair in pairs])),
         ]
+        m.d.sync += shares.cost.eq(Mux(self.requests.ready, self._cost(), 1))
         for name in _OF_OWNERS if self.config.records.owner_bits else ():
             m.d.comb += getattr(self, name).eq(self._of(who, [getattr(pair, name) for pair in pairs]))
         for number, pair in enumerate(pairs):
-            mine = gives & shares.choice[number]
+            mine = shares.choice[number]
             m.d.comb += [
-                pair.requests.ready.eq(mine & taken),
-                pair.started.eq(mine & taken),
-                pair.checking.eq(mine & self.checking),
+                pair.requests.ready.eq(mine & given & taken),
+                pair.started.eq(pair.requests.ready),
+                pair.checking.eq(mine & ((gives & self.checking) | (given & taken))),
                 pair.windows.at.eq(self.windows.at),
             ]
         self._complete(m, pairs, order, flight)
         return m
+
+    @property
+    def _offers(self) -> int:
+        """Cycles in which a pair whose descriptor is taken offers its next one, if that is there."""
+        return 9 if self.config.dimensions else 4
 
     def _of(self, who: Value, values: list[Value]) -> Value:
         """The value of one of the pairs."""
@@ -155,27 +169,30 @@ class Dispatch(wiring.Component):
         whole = length[UNIT_LOG2:]
         return whole + (length[:UNIT_LOG2].any() | ~whole.any())
 
-    def _load_table(self, m: Module, who: Value, idle: Value) -> Value:
-        """Keeps a pair's table for the channel, and changes it only while that is ``idle``; gives whether the descriptor at
-        the channel can do with it."""
+    def _load_table(self, m: Module, who: Value, fits: Signal, idle: Value, request: data.View) -> None:
+        """Keeps a pair's table for the channel, and changes it only while that is ``idle`` and a descriptor is at it; drives
+        ``fits`` with whether that can do with the table."""
         if not self.config.codec.table_size:
-            return C(1)
+            m.d.comb += fits.eq(1)
+            return
         owner = Signal(self.count, init=1)
-        fits = Signal()
         tables = [getattr(self, f"pair_{number}").values for number in range(self.count)]
-        needs = self.requests.payload.descriptor.mode == Mode.FVC
-        m.d.comb += [fits.eq(~needs | (owner == who)), Value.cast(self.values).eq(self._of(owner, tables))]
-        with m.If(~fits & idle & who.any() & ~self.checking):
+        m.d.comb += [
+            fits.eq((request.descriptor.mode != Mode.FVC) | (owner == who)),
+            Value.cast(self.values).eq(self._of(owner, tables)),
+        ]
+        with m.If(~fits & idle & ~self.checking):
             m.d.sync += owner.eq(who)
-        return fits
 
     def _limited(self, m: Module, shares: Shares) -> Value:
         """One bit for each pair: what its limit allows in this period is used up."""
-        over = Signal()
-        cycle = Signal(PERIOD_BITS)
+        # The last cycle of a period is known in the cycle before.
+        over = Signal(init=1)
+        left = Signal(PERIOD_BITS)
+        m.d.sync += [over.eq(left == 2), left.eq(left - 1)]
+        with m.If(over):
+            m.d.sync += [over.eq(self.shares.period <= 1), left.eq(self.shares.period)]
         limited = Signal(self.count)
-        m.d.comb += over.eq(cycle + 1 >= self.shares.period)
-        m.d.sync += cycle.eq(Mux(over, 0, cycle + 1))
         for number in range(self.count):
             m.submodules[f"limit_{number}"] = account = Account(LIMIT_BITS, _COST_BITS)
             units = self.shares.limit[number]

@@ -14,13 +14,15 @@ __all__ = ["Flight"]
 
 class Flight(wiring.Component):
     """Keeps what a channel has taken, so that all of it whose completion is not delivered can start again, in its order,
-    after an abort that was another one's.
+    after an abort that was another one's. The channel takes everything from here.
 
-    ``add``, ``new``
-        Pulse, only while nothing starts ``again`` and ``full`` is low: the channel takes a new one.
-    ``again``, ``old``, ``taken``
-        One that is to start again; pulse: the channel takes it. ``owed`` is high while there are any, for some cycles before
-        ``again`` too.
+    ``put``, ``new``
+        Pulse, only while nothing starts ``again`` and ``full`` is low: what the channel may take next.
+    ``shown``, ``add``
+        That, from the second cycle after; pulse: the channel has taken it.
+    ``again``, ``taken``
+        ``shown`` is one that is to start again; pulse: the channel has taken it. ``owed`` is high while there are any, for
+        some cycles before ``again`` too.
     ``known``, ``done``, ``delivered``
         High while a completion may be taken; pulse: that of the oldest one in flight is, and whether it is delivered.
     ``restart``
@@ -32,12 +34,13 @@ class Flight(wiring.Component):
         self.entry = data.StructLayout({"request": Request(options), "owner": count})
         super().__init__(
             {
-                "add": In(1),
+                "put": In(1),
                 "new": In(self.entry),
+                "shown": Out(self.entry),
+                "add": In(1),
                 "full": Out(1),
                 "owed": Out(1),
                 "again": Out(1),
-                "old": Out(self.entry),
                 "taken": In(1),
                 "known": Out(1),
                 "done": In(1),
@@ -62,10 +65,10 @@ class Flight(wiring.Component):
         m.d.comb += [
             write.addr.eq(end[:low]),
             write.data.eq(self.new),
-            write.en.eq(self.add),
+            write.en.eq(self.put),
             read.addr.eq(following[:low]),
             read.en.eq(1),
-            self.old.eq(read.data),
+            self.shown.eq(read.data),
             self.full.eq(end - bottom == self.depth),
             self.owed.eq(following != end),
             self.again.eq(self.owed & live[following[:low]] & settled),

@@ -22,11 +22,12 @@ class Shares(wiring.Component):
     weight; so over time what they move is as their weights, and none of a level waits for ever.
 
     ``asks``
-        Who asks, one bit for each.
+        Who asks, one bit for each, in the cycle before ``look``.
     ``levels``, ``weights``
         Of each. A weight of 0 counts as 1.
     ``look``
-        Chooses anew. A look that finds no account with anything left fills these, often at once if all are deep in debt.
+        Chooses anew, three cycles or more after a charge and after a look without a choice. A look that finds no
+        account with anything left fills these, often at once if all are deep in debt.
     ``choice``
         One bit, or none: who was chosen, from the cycle after ``look`` to the next ``look``.
     ``charge``, ``cost``
@@ -62,26 +63,15 @@ class Shares(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        highest = Signal(LEVEL_BITS)
-        for number in range(self.count):
-            level = self.levels[number]
-            above = Cat(
-                self.asks[other] & (self.levels[other] > level)
-                for other in range(self.count)
-                if other != number
-            )
-            with m.If(self.asks[number] & ~above.any()):
-                m.d.comb += highest.eq(level)
-        mates = Cat(self.levels[number] == highest for number in range(self.count))
+        #: Those that ask, and none of a higher level does.
+        counts = Signal(self.count)
         able = Signal(self.count)
-        fills = Signal()
         often = Signal()
         #: Those after the one that was chosen last: the turn goes round.
         after = Signal(self.count)
         m.d.comb += [
-            able.eq(self.asks & mates & Cat(account.rich for account in self.accounts)),
-            fills.eq(self.look & self.asks.any() & ~able.any()),
-            often.eq(~(self.asks & mates & ~Cat(account.deep for account in self.accounts)).any()),
+            able.eq(counts & Cat(account.rich for account in self.accounts)),
+            often.eq(~(counts & ~Cat(account.deep for account in self.accounts)).any()),
         ]
         later = able & after
         with m.If(self.look):
@@ -90,9 +80,12 @@ class Shares(wiring.Component):
             m.d.sync += after.eq(Cat(self.choice[:number].any() for number in range(self.count)))
         for number, account in enumerate(self.accounts):
             m.submodules[f"account_{number}"] = account
-            weight = self.weights[number]
+            weight, level = self.weights[number], self.levels[number]
+            above = Cat(ask & (other > level) for ask, other in zip(self.asks, self.levels, strict=True))
+            mates = Cat(each & (other == level) for each, other in zip(counts, self.levels, strict=True))
+            m.d.sync += counts[number].eq(self.asks[number] & ~above.any())
             m.d.comb += [
-                account.add.eq(fills & mates[number]),
+                account.add.eq(self.look & ~able.any() & mates.any()),
                 account.often.eq(often),
                 account.amount.eq(Mux(weight == 0, 1, weight) << self.step_log2),
                 account.charge.eq(self.charge & self.choice[number]),

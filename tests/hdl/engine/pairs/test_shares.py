@@ -36,6 +36,8 @@ def test_hardware_chooses_as_the_model_does(count):
         for _ in range(1000):
             asks = rng.choice((0, (1 << count) - 1, rng.getrandbits(count)))
             ctx.set(dut.asks, asks)
+            await ctx.tick()
+            ctx.set(dut.asks, rng.getrandbits(count))
             ctx.set(dut.look, 1)
             await ctx.tick()
             ctx.set(dut.look, 0)
@@ -47,8 +49,9 @@ def test_hardware_chooses_as_the_model_does(count):
                 model.charge(expected, cost)
                 ctx.set(dut.charge, 1)
                 ctx.set(dut.cost, cost)
-            await ctx.tick().repeat(rng.choice((1, 1, 2)) if not ctx.get(dut.charge) else 1)
+            await ctx.tick()
             ctx.set(dut.charge, 0)
+            await ctx.tick().repeat(rng.choice((1, 1, 2)))
         assert len(chosen) > 2
 
     simulate(dut, testbench)
@@ -70,26 +73,38 @@ def test_what_is_moved_is_as_the_weights_however_long_descriptors_are():
 
 
 def test_an_account_loses_no_amount_and_saves_none():
-    dut = Account(4, 6)
+    dut = Account(4, 6, often_log2=1)
     rng = random.Random(1)
+    amount = 9
 
     async def testbench(ctx):
-        balance, late = 0, False
-        for _ in range(400):
-            assert ctx.get(dut.rich) == (balance > 0)
-            adds, amount, cost = rng.random() < 0.3, 9, rng.randint(1, 63)
-            charges = balance > 0 and rng.random() < 0.5
+        balance, late, settles = 0, False, 0
+        ctx.set(dut.amount, amount)
+        await ctx.tick()
+        for _ in range(600):
+            deep = balance + 2 * amount <= 0
+            if not settles:
+                assert ctx.get(dut.balance) == balance
+                assert (ctx.get(dut.rich), ctx.get(dut.deep)) == (balance > 0, deep)
+            adds, often, cost = rng.random() < 0.2, rng.random() < 0.5, rng.randint(1, 63)
+            charges = balance > 0 and not settles and rng.random() < 0.5
             ctx.set(dut.add, adds)
-            ctx.set(dut.amount, amount)
+            ctx.set(dut.often, often)
             ctx.set(dut.charge, charges)
             ctx.set(dut.cost, cost)
             await ctx.tick()
-            adds |= late
+            late |= adds
             if charges:
                 balance -= cost
-            elif adds:
-                balance = min(balance, 0) + amount
-            late = adds and charges
-            assert ctx.get(dut.balance) == balance
+            elif settles or not late:
+                settles = max(0, settles - 1)
+                continue
+            else:
+                late = False
+                if often and deep:
+                    balance += 2 * amount
+                else:
+                    balance = amount + (0 if often else min(balance, 0))
+            settles = 2
 
     simulate(dut, testbench)

@@ -23,12 +23,17 @@ _OUTPUT = re.compile(r"^(?P<path>.*)\.output_\w+$")
 
 
 def wrong_crossings(
-    cells: Collection[Mapping[str, Any]], netnames: Mapping[str, Any], names: Mapping[Any, str]
+    cells: Collection[Mapping[str, Any]],
+    netnames: Mapping[str, Any],
+    names: Mapping[Any, str],
+    clocks: Mapping[Any, str],
 ) -> Iterator[str]:
     """A sentence for each flip-flop, and for each port of a memory, that another clock reaches by an unknown way.
 
     ``netnames``, ``names``
         All names of the bits, as Yosys writes them, and one for each.
+    ``clocks``
+        The port that clocks what has a bit for its clock: behind a gate it is the one before it.
     """
     called: dict[Any, list[str]] = defaultdict(list)
     for name, net in netnames.items():
@@ -39,13 +44,13 @@ def wrong_crossings(
     for cell in cells:
         connections = cell["connections"]
         if _is_register(cell):
-            stored[connections["Q"][0]] = connections["C"][0], names[connections["Q"][0]]
+            stored[connections["Q"][0]] = clocks.get(connections["C"][0]), names[connections["Q"][0]]
     drivers = drivers_of(cells)
     reached: dict[Any, frozenset[tuple[Any, str]]] = defaultdict(frozenset)
     reached |= {bit: frozenset([origin]) for bit, origin in stored.items()}
     for cell in cells:
         if cell["type"].startswith("$mem") and len(cell["connections"]["WR_CLK"]):
-            origin = cell["connections"]["WR_CLK"][0], cell["parameters"]["MEMID"].lstrip("\\")
+            origin = clocks.get(cell["connections"]["WR_CLK"][0]), cell["parameters"]["MEMID"].lstrip("\\")
             for bit in _read_at_once(cell):
                 reached[bit] |= {origin}
     for bit in TopologicalSorter(drivers).static_order():
@@ -55,7 +60,7 @@ def wrong_crossings(
         for clock, bits, target in _inputs(cell, names):
             aliases = called[cell["connections"]["Q"][0]] if _is_register(cell) else []
             for bit in bits:
-                foreign = {origin for origin in reached[bit] if origin[0] != clock}
+                foreign = {origin for origin in reached[bit] if origin[0] != clocks.get(clock)}
                 if foreign and not any(_is_known(name, bit, foreign, stored) for name in aliases):
                     said = sorted(source for _, source in foreign)
                     yield f"{said[0]} reaches {target}, which has another clock, by no cell for it"

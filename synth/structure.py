@@ -20,7 +20,7 @@ from .yosys import Progress, Yosys, find_yosys
 __all__ = ["Structure", "structure_in", "structure_of"]
 
 #: Part of every key: raise it when the same circuit gives another structure.
-_REVISION = 2
+_REVISION = 3
 
 #: The most bits of a loop that are named.
 _NAMED = 6
@@ -123,7 +123,7 @@ def structure_in(module: Mapping[str, Any]) -> Structure:
     loops = [*_loop(plain, names)]
     faults += loops
     if len(clocks) > 1 and not loops:
-        faults += wrong_crossings(plain, module["netnames"], names)
+        faults += wrong_crossings(plain, module["netnames"], names, sources)
     return Structure(flip_flops, memories, tuple(sorted(clocks)), tuple(dict.fromkeys(faults)), len(gated))
 
 

@@ -28,6 +28,8 @@ class AccessCrossing(wiring.Component):
         The bus.
     ``request``, ``answered``
         The registers.
+    ``linked``
+        Low while one of both is lost.
     """
 
     def __init__(self, request: ShapeLike, answer: data.StructLayout, *, bus: str) -> None:
@@ -39,6 +41,7 @@ class AccessCrossing(wiring.Component):
                 "answer": Out(stream.Signature(answer)),
                 "request": Out(stream.Signature(request)),
                 "answered": In(stream.Signature(answer)),
+                "linked": Out(1),
             }
         )
 
@@ -53,6 +56,7 @@ class AccessCrossing(wiring.Component):
         )
         m.submodules.answers = answers = AsyncFifo(self.answer_shape, _DEPTH, writes="sync", reads=self.bus)
         m.d.comb += [
+            self.linked.eq(here.open),
             requests.write_clear.eq(there.clear),
             requests.read_clear.eq(here.clear),
             answers.write_clear.eq(here.clear),

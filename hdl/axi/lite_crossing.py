@@ -22,13 +22,15 @@ class LiteCrossing(wiring.Component):
         The bus.
     ``registers``
         The register block.
+    ``linked``
+        Low while one of both is lost, and may have something open that the other one has not.
     """
 
     def __init__(self, address_bits: int, *, bus: str) -> None:
         self.bus = bus
         self.address = data.StructLayout({"addr": address_bits, "prot": 3})
         port = AxiLiteSignature(address_bits)
-        super().__init__({"bus_port": In(port), "registers": Out(port)})
+        super().__init__({"bus_port": In(port), "registers": Out(port), "linked": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -41,6 +43,7 @@ class LiteCrossing(wiring.Component):
             bus=self.bus,
         )
         m.submodules.reads, m.submodules.writes = reads, writes
+        m.d.comb += self.linked.eq(reads.linked & writes.linked)
         m.d.comb += [
             *(reads.asked.payload[name].eq(getattr(bus, f"ar{name}")) for name in self.address.members),
             reads.asked.valid.eq(bus.arvalid),

@@ -28,6 +28,8 @@ class PortCrossing(wiring.Component):
         The engine, in the domain ``sync``.
     ``bus_read``, ``bus_write``
         The bus, in the domain ``bus``. All outputs come from flip-flops or pass a gate after them.
+    ``linked``
+        Low while one of both is lost, and may have something open that the other one has not.
     ``ids``, ``most``
         See :class:`.Answering`.
     """
@@ -36,7 +38,13 @@ class PortCrossing(wiring.Component):
         self.shapes = read, write
         self.ids, self.most, self.bus = ids, most, bus
         super().__init__(
-            {"read": In(read), "write": In(write), "bus_read": Out(read), "bus_write": Out(write)}
+            {
+                "read": In(read),
+                "write": In(write),
+                "bus_read": Out(read),
+                "bus_write": Out(write),
+                "linked": Out(1),
+            }
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -48,6 +56,7 @@ class PortCrossing(wiring.Component):
         m.submodules.finishing = DomainRenamer(self.bus)(far)
         m.submodules.bus_end = DomainRenamer(self.bus)(there)
         join_ends(m, here, there)
+        m.d.comb += self.linked.eq(here.open)
         for end, side in ((here, near), (there, far)):
             m.d.comb += [side.open.eq(end.open), end.settled.eq(side.settled)]
         wiring.connect(m, wiring.flipped(self.read), near.read)

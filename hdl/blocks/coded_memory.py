@@ -9,7 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
 
 from .memory_code import columns
-from .memory_styles import BLOCK_RAM, REGISTERS
+from .memory_styles import BLOCK_RAM, FlipFlops
 
 __all__ = [
     "CodedMemory",
@@ -91,9 +91,7 @@ class MemoryCoding:
         assert memory.depth <= 1 << len(self.place), memory.depth
         width = Shape.cast(memory.shape).width
         if width * memory.depth < self.smallest:
-            memory.attrs["ram_style"] = REGISTERS
-            plain: Fragment = memory.elaborate(None)
-            return plain
+            return FlipFlops().get_memory(memory)
         code = self.code if isinstance(memory, DataMemory) else "secded"
         coded = CodedMemory(memory, code, self.line(memory), self.filling, self.place)
         self._found.append(coded)
@@ -231,7 +229,7 @@ class WordCheck(Component):
         return m
 
 
-def elaborated(component: Component, coding: MemoryCoding) -> Elaboratable:
+def elaborated(component: Component, coding: MemoryCoding | FlipFlops) -> Elaboratable:
     """A component that is elaborated at once, so that all memories in it are known."""
     return _Elaborated(Fragment.get(component, coding))
 

@@ -12,9 +12,9 @@ __all__ = ["LinkEnd", "join_ends"]
 class LinkEnd(wiring.Component):
     """One end of a crossing of :class:`.AsyncFifo`; the other domain has the other end.
 
-    A reset closes the end until a handshake of four phases is through, in which the other end closes too and finishes what
-    is open. Each sets its indices back while the other one does not look at them. No reset cuts a handshake short, however
-    short it is; from any start values both ends find into one.
+    A reset closes the end until a handshake of four phases is through, which ends after the reset, and in which the other
+    end closes too and finishes what is open. Each sets its indices back while the other one does not look at them. No
+    reset cuts a handshake short, however short it is; from any start values both ends find into one.
 
     ``down``, ``heard``
         This end asks for the handshake; it answers the other end.
@@ -46,6 +46,7 @@ class LinkEnd(wiring.Component):
         )
         #: There was a reset, and no handshake since.
         restart = Signal(init=1)
+        in_reset = Signal(init=1)
         hears = Signal()
         m.d.comb += [
             down_seen.input.eq(self.other_down),
@@ -56,10 +57,10 @@ class LinkEnd(wiring.Component):
             hears.eq(other_down & (heard | self.settled)),
             self.clear.eq(heard | hears | other_heard),
         ]
-        m.d.sync += heard.eq(hears)
+        m.d.sync += [heard.eq(hears), in_reset.eq(0)]
         with m.If(~down):
             m.d.sync += down.eq(restart & ~other_heard)
-        with m.Elif(other_heard):
+        with m.Elif(other_heard & ~in_reset):
             # The indices are 0 a cycle before the other end can see that this one is through.
             m.d.sync += [cleared.eq(~cleared), down.eq(~cleared), restart.eq(~cleared)]
         return m

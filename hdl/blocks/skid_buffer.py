@@ -1,6 +1,6 @@
 """A skid buffer: a stream register whose ready comes from a register. It is the register slice at a port."""
 
-from amaranth.hdl import Module, ShapeLike, Signal
+from amaranth.hdl import DomainRenamer, Module, ShapeLike, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -38,15 +38,17 @@ class SkidBuffer(wiring.Component):
         return m
 
 
-def slice_before(m: Module, name: str, sink: stream.Interface) -> stream.Interface:
+def slice_before(m: Module, name: str, sink: stream.Interface, domain: str = "sync") -> stream.Interface:
     """Puts a skid buffer before an input of a block, and returns what the producer sees instead."""
-    m.submodules[name] = buffer = SkidBuffer(sink.payload.shape())
+    buffer = SkidBuffer(sink.payload.shape())
+    m.submodules[name] = DomainRenamer(domain)(buffer)
     wiring.connect(m, buffer.output, sink)
     return buffer.input
 
 
-def slice_after(m: Module, name: str, source: stream.Interface) -> stream.Interface:
+def slice_after(m: Module, name: str, source: stream.Interface, domain: str = "sync") -> stream.Interface:
     """Puts a skid buffer after an output of a block, and returns what the consumer sees instead."""
-    m.submodules[name] = buffer = SkidBuffer(source.payload.shape())
+    buffer = SkidBuffer(source.payload.shape())
+    m.submodules[name] = DomainRenamer(domain)(buffer)
     wiring.connect(m, source, buffer.input)
     return buffer.output

@@ -28,10 +28,10 @@ _WITH_REQUEST = """\
 set_false_path -from [get_ports qreqn]
 """
 _GATED = """\
-# What is timed is the function, in which enables alone open the clock gates. An enable has to be there before aclk rises:
+# What is timed is the function, in which enables alone open the clock gates. An enable has to be there before {clock} rises:
 # tools infer that check from a gate, and the command may add a margin.
 set_case_analysis 0 [get_ports scan_enable]
-set_clock_gating_check -setup 0 -hold 0 [get_clocks aclk]
+set_clock_gating_check -setup 0 -hold 0 [get_clocks {clock}]
 """
 _OUT_OF_CONTEXT = """\
 # For the module by itself (out of context). In a block design Vivado knows the clock and the neighbours:
@@ -45,6 +45,16 @@ def _pattern(port: Port) -> str:
     return port.name if port.width == 1 else f"{port.name}[*]"
 
 
+def _port(ports: Sequence[Port], name: str) -> Port | None:
+    return next((port for port in ports if port.name == name), None)
+
+
+def _gated(ports: Sequence[Port]) -> str:
+    """What is said of clock gates, if there are any."""
+    scan_enable = _port(ports, SCAN_ENABLE.name)
+    return _GATED.format(clock=scan_enable.clock) if scan_enable else ""
+
+
 def sdc(name: str, ports: Sequence[Port], period: float) -> str:
     """Synopsys design constraints, as most synthesis and timing tools read them."""
     if len(clocks_of(ports)) > 1:
@@ -52,14 +62,13 @@ def sdc(name: str, ports: Sequence[Port], period: float) -> str:
     apart = ("aclk", SCAN_ENABLE.name)
     inputs = [_pattern(port) for port in ports if port.direction == "input" and port.name not in apart]
     outputs = [_pattern(port) for port in ports if port.direction == "output"]
-    asked = any(port.name == "qreqn" for port in ports)
     return _TEXT.format(
         name=name,
         period=period,
         outside=_OUTSIDE,
         inputs=" ".join(inputs),
         outputs=" ".join(outputs),
-        ways=(_WITH_REQUEST if asked else _SYNCHRONOUS) + _GATED * (SCAN_ENABLE in ports),
+        ways=(_WITH_REQUEST if _port(ports, "qreqn") else _SYNCHRONOUS) + _gated(ports),
     )
 
 
@@ -81,7 +90,8 @@ def _of_several(name: str, ports: Sequence[Port], period: float, *, vivado: bool
         f"set outside {_OUTSIDE:g}",
     ]
     for clock in clocks_of(ports):
-        own = [port for port in ports if port.clock == clock and port.name != clock]
+        apart = (clock, SCAN_ENABLE.name)
+        own = [port for port in ports if port.clock == clock and port.name not in apart]
         lines += [
             f"set period_{clock} {period:g}",
             f"create_clock -name {clock} -period $period_{clock} [get_ports {clock}]",
@@ -91,4 +101,6 @@ def _of_several(name: str, ports: Sequence[Port], period: float, *, vivado: bool
             lines.append(
                 f"set_{direction}_delay -clock {clock} [expr {{$period_{clock} * $outside}}] [get_ports {{ {named} }}]"
             )
-    return "\n".join([*lines, *crossing_lines(ports, vivado=vivado), ""])
+    if _port(ports, "qreqn"):
+        lines += ["# Two flip-flops synchronise it.", "set_false_path -from [get_ports qreqn]"]
+    return "\n".join([*lines, *crossing_lines(ports, vivado=vivado), _gated(ports)])

@@ -52,6 +52,9 @@ def _crossings(ports: Sequence[Port]) -> tuple[list[_Fifo], list[_Level]]:
             link(f"register_crossing/{half}", bus)
             fifos.append(_Fifo(f"register_crossing/{half}/requests", bus, core))
             fifos.append(_Fifo(f"register_crossing/{half}/answers", core, bus))
+        if "qreqn" in clock:
+            levels.append(_Level("closing/asks", "closing/closes_seen", bus))
+            levels.append(_Level("closing/rests_level", "closing/rests_seen", core))
     return fifos, levels
 
 
@@ -66,11 +69,12 @@ def crossing_lines(ports: Sequence[Port], *, vivado: bool) -> Iterator[str]:
     for path, writes, reads in fifos:
         for name, clock, side in (("written", reads, "write"), ("taken", writes, "read")):
             # The highest bit of an index is that of its Gray code: synthesis keeps either.
-            paths.append((f"{path}/{side}_", f"{path}/{name}_seen/first", clock, vivado))
-        paths.append((f"{path}/memory/contents", f"{path}/output", reads, False))
-    paths += [(source, f"{target}/first", clock, False) for source, target, clock in levels]
+            paths.append((f"cells {{{path}/{side}_*}}", f"{path}/{name}_seen/first", clock, vivado))
+        # From the memory: what that is made of has no name of its own.
+        paths.append((f"clocks {writes}", f"{path}/output", reads, False))
+    paths += [(f"cells {{{source}*}}", f"{target}/first", clock, False) for source, target, clock in levels]
     for source, target, clock, skew in paths:
-        ends = f"-from [get_cells {{{source}*}}] -to [get_cells {{{target}*}}]"
+        ends = f"-from [get_{source}] -to [get_cells {{{target}*}}]"
         yield f"set_max_delay {only}{ends} $period_{clock}"
         if not vivado:
             yield f"set_false_path -hold {ends}"
@@ -78,3 +82,6 @@ def crossing_lines(ports: Sequence[Port], *, vivado: bool) -> Iterator[str]:
             yield f"set_bus_skew {ends} $period_{clock}"
     if any(path.startswith("register_crossing") for path, *_ in fifos):
         yield "set_false_path -to [get_cells {irq_synchroniser/first*}]"
+        if any(port.name == "qactive" for port in ports):
+            yield "# Asynchronous, because what comes may wake the clock that it is for."
+            yield "set_false_path -to [get_ports qactive]"

@@ -15,7 +15,7 @@ from cdma.hdl.engine.control.interfaces import Window
 from cdma.hdl.engine.control.windows import DrivenWindows
 from cdma.hdl.spec.engine import EngineConfig
 
-__all__ = ["ChannelPorts", "EngineCore", "memory_members"]
+__all__ = ["ChannelPorts", "EngineCore", "host_ports", "memory_members"]
 
 
 class ChannelPorts(wiring.Signature):
@@ -35,14 +35,20 @@ class ChannelPorts(wiring.Signature):
 def memory_members(config: EngineConfig, host_id_bits: int = 0) -> dict[str, wiring.Member]:
     """The AXI4 ports of an engine; those of device memory are arrays if there are several."""
     dev = (config.dev_data_bits, config.dev_address_bits)
-    host = (config.host_data_bits, config.host_address_bits)
-    word_bits, owner_bits = config.moved_bits, config.records.owner_bits
+    owner_bits = config.records.owner_bits
+    host_read, host_write = host_ports(config, host_id_bits, owner_bits)
     return {
         "dev_read": port_members(ReadPort(*dev, owner_bits=owner_bits), config.units),
-        "dev_write": port_members(WritePort(*dev, word_bits, owner_bits=owner_bits), config.units),
-        "host_read": Out(ReadPort(*host, host_id_bits, owner_bits)),
-        "host_write": Out(WritePort(*host, word_bits, host_id_bits, owner_bits)),
+        "dev_write": port_members(WritePort(*dev, config.moved_bits, owner_bits=owner_bits), config.units),
+        "host_read": Out(host_read),
+        "host_write": Out(host_write),
     }
+
+
+def host_ports(config: EngineConfig, id_bits: int, owner_bits: int) -> tuple[ReadPort, WritePort]:
+    """Both halves of the host port."""
+    host = (config.host_data_bits, config.host_address_bits)
+    return ReadPort(*host, id_bits, owner_bits), WritePort(*host, config.moved_bits, id_bits, owner_bits)
 
 
 class EngineCore(wiring.Component):

@@ -3,6 +3,7 @@
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from amaranth.hdl import (
     C,
@@ -26,10 +27,12 @@ from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
 from cdma.hdl.blocks.clock_gate import ClockGates, declare_always
 from cdma.hdl.blocks.coded_memory import MemoryCoding, elaborated
 from cdma.hdl.blocks.gates import one_of
+from cdma.hdl.blocks.memory_styles import FlipFlops
 from cdma.hdl.blocks.skid_buffer import SkidBuffer, slice_after, slice_before
 from cdma.hdl.blocks.synchroniser import Synchroniser
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus
 from cdma.hdl.engine.channel.owner import OwnerLayout
+from cdma.hdl.engine.control.closing import Closing
 from cdma.hdl.engine.control.quiescence import Quiescence
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.spec.clocks import reset_of
@@ -41,7 +44,7 @@ from cdma.hdl.verilog.clock_gate import CLOCK_GATE
 from cdma.hdl.verilog.ports import SCAN_ENABLE, Port, axis_ports, clocked, handshaken
 from cdma.hdl.verilog.shell import Shell
 
-from .core import EngineCore
+from .core import EngineCore, host_ports
 from .managed import (
     CONTROL,
     LIST_IDS,
@@ -76,6 +79,13 @@ _LITE_FIELDS = {
 }
 #: Its requests, and what answers them.
 _LITE_REQUESTS = {"aw": "b", "w": "b", "ar": "r"}
+
+
+class _Domain(NamedTuple):
+    """The clock domain of ports, and what is high while these may do anything."""
+
+    name: str
+    runs: Value
 
 
 def _axi_ports(
@@ -157,7 +167,7 @@ def engine_ports(config: EngineConfig) -> tuple[Port, ...]:
     used = dict.fromkeys((clocks.core, clocks.host, *([clocks.registers] if config.registers else [])))
     return (
         *(Port(name, "input", clock=clock) for clock in used for name in (clock, reset_of(clock))),
-        *((SCAN_ENABLE,) if config.clock_gates else ()),
+        *(clocked((SCAN_ENABLE,), clocks.core) if config.clock_gates else ()),
         *clocked(_quiescence_ports(config), clocks.core),
         *clocked(control, clocks.registers if config.registers else clocks.core),
         *(
@@ -188,10 +198,13 @@ class _AxiShell(Shell):
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
+        #: Each is high while nothing is open on the other side of a crossing that this one does not know of.
+        self._links: list[Value] = []
         self.slices_in, self.slices_out = (
             has_slices(config.register_slices, direction) for direction in ("in", "out")
         )
         super().__init__(engine_ports(config))
+        self._core = _Domain("sync", self.open)
 
     def _reset(self, m: Module, coding: MemoryCoding | None = None) -> None:
         """Declares the domain of the engine; coded memories are filled before it leaves reset."""
@@ -215,42 +228,77 @@ class _AxiShell(Shell):
         """The clock, for an engine whose parts have resets of their own."""
         return self.clock if self.config.pipelined and self._resets_inside() else None
 
-    def _foreign(self, m: Module, name: str, clock: str) -> Signal:
-        """Declares the domain of another clock; gives its reset port, which gates the handshakes of its ports."""
+    def _foreign(self, m: Module, name: str, clock: str) -> _Domain:
+        """Declares the domain of another clock, whose reset port gates the handshakes of its ports."""
         domain = ClockDomain(name)
         domain.clk = self.port(clock)
         m.domains += domain
         resetn = self.port(reset_of(clock))
         m.d.comb += domain.rst.eq(~resetn)
-        return resetn
+        return _Domain(name, resetn)
 
     def _gates(self) -> ClockGates | None:
         """The gates of its clocks, if there are any."""
         return ClockGates(CLOCK_GATE, self.port(SCAN_ENABLE.name)) if self.config.clock_gates else None
 
-    def _before(self, m: Module, name: str, sink: stream.Interface) -> stream.Interface:
+    def _before(
+        self, m: Module, name: str, sink: stream.Interface, domain: _Domain | None = None
+    ) -> stream.Interface:
         """An input of the engine, or the slice before it."""
-        return slice_before(m, f"{name}_slice", sink) if self.slices_in else sink
+        domain = domain or self._core
+        return slice_before(m, f"{name}_slice", sink, domain.name) if self.slices_in else sink
 
-    def _after(self, m: Module, name: str, source: stream.Interface) -> stream.Interface:
+    def _after(
+        self, m: Module, name: str, source: stream.Interface, domain: _Domain | None = None
+    ) -> stream.Interface:
         """An output of the engine, or the slice after it."""
-        return slice_after(m, f"{name}_slice", source) if self.slices_out else source
+        domain = domain or self._core
+        return slice_after(m, f"{name}_slice", source, domain.name) if self.slices_out else source
 
     def _connect_memories(self, m: Module, engine: ManagedEngine | SharedEngine | EngineCore) -> None:
         """Connects the ports of device memory and of host memory."""
         reads, writes = each_port(engine.dev_read), each_port(engine.dev_write)
         for name, read, write in zip(self.config.dev_ports, reads, writes, strict=True):
-            self._connect_axi(m, name, read, write)
-        read, write = engine.host_read, engine.host_write
-        if not self.config.domains.host_crosses:
-            self._connect_axi(m, "host", read, write)
-            return
-        resetn = self._foreign(m, "host", self.config.domains.host)
-        crossing = PortCrossing(read.signature, write.signature, self._host_ids(), self._most(), bus="host")
-        m.submodules.host_crossing = crossing
-        wiring.connect(m, read, crossing.read)
-        wiring.connect(m, write, crossing.write)
-        self._connect_axi(m, "host", crossing.bus_read, crossing.bus_write, resetn)
+            self._connect_axi(m, name, read, write, self._core)
+        if self.config.domains.host_crosses:
+            self._cross_host(m, engine.host_read, engine.host_write)
+        else:
+            self._connect_axi(m, "host", engine.host_read, engine.host_write, self._core)
+
+    def _cross_host(self, m: Module, read: ReadPort, write: WritePort) -> None:
+        """Connects the host port, which has another clock. What addresses say beside, and registers may change, goes with
+        them."""
+        config = self.config
+        domain = self._foreign(m, "host", config.domains.host)
+        goes = config.sideband_registers or config.records.owner_bits
+        beside = data.StructLayout(self._beside_bits("host")) if goes else None
+        ports = host_ports(config, len(read.ar.payload.id), beside.size if beside else 0)
+        crossing = PortCrossing(*ports, self._host_ids(), self._most(), bus=domain.name)
+        m.submodules.host_crossing = self._of_few_words(crossing)
+        self._links.append(crossing.linked)
+        for channel, near, far in (("ar", read.ar, crossing.read.ar), ("aw", write.aw, crossing.write.aw)):
+            payload = near.payload.as_value()
+            if beside:
+                plain = payload[: len(payload) - config.records.owner_bits]
+                payload = Cat(plain, self._beside("host", channel, near.payload).values())
+            m.d.comb += [
+                far.payload.eq(payload),
+                far.valid.eq(near.valid),
+                near.ready.eq(far.ready),
+            ]
+        wiring.connect(m, write.w, crossing.write.w)
+        wiring.connect(m, crossing.write.b, write.b)
+        wiring.connect(m, crossing.read.r, read.r)
+        self._connect_axi(m, "host", crossing.bus_read, crossing.bus_write, domain, beside)
+
+    def _working(self, busy: Value) -> Value:
+        """Whether the engine is ``busy``, or something is open on the other side of a crossing."""
+        return busy | ~Cat(self._links).all() if self._links else busy
+
+    def _of_few_words(self, crossing: wiring.Component) -> Elaboratable:
+        """A crossing. Its words are read by another clock than that which would check them, so where memories have checks
+        they are no memories."""
+        return elaborated(crossing, FlipFlops()) if self.config.coded_memories else crossing
 
     def _host_ids(self) -> Sequence[int]:
         """The IDs of transactions on the host port."""
@@ -262,41 +310,67 @@ class _AxiShell(Shell):
         return max(config.outstanding, config.ring_reads, config.ring_writes, config.list_reads)
 
     def _connect_quiescence(
-        self, m: Module, inputs: Mapping[str, str], working: Value, pending: Value, unanswered: Value
+        self,
+        m: Module,
+        inputs: Mapping[str, str],
+        working: Value,
+        pending: Value,
+        unanswered: Value,
+        domain: _Domain,
     ) -> dict[str, Value]:
         """Connects the Q-channel, with the name of each input and the prefix of its handshake; gives by name what is high
-        while that input may be taken. What was taken may be ``unanswered``."""
-        m.submodules.quiescence = quiescence = Quiescence()
+        while that input may be taken. What was taken may be ``unanswered``. The inputs are in a ``domain``."""
+        far = domain is not self._core
+        m.submodules.quiescence = quiescence = Quiescence(far=far)
+        closed = quiescence.closed
+        if far:
+            m.submodules.closing = closing = Closing(bus=domain.name)
+            m.d.comb += [closing.closed.eq(closed), quiescence.shut.eq(closing.shut)]
+            closed = closing.closes
         offers = {name: self.port(f"{prefix}valid") for name, prefix in inputs.items()}
         takes: dict[str, Value] = {}
         for name, prefix in inputs.items():
             # What the engine has seen is taken, although it closes.
             held = Signal(name=f"{name}_held")
-            takes[name] = self.open & (~quiescence.closed | held)
-            m.d.sync += held.eq(takes[name] & offers[name] & ~self.port(f"{prefix}ready"))
+            takes[name] = domain.runs & (~closed | held)
+            m.d[domain.name] += held.eq(takes[name] & offers[name] & ~self.port(f"{prefix}ready"))
         seen = Cat(takes[name] & offers[name] for name in inputs).any()
         active = Signal()
-        m.d.sync += active.eq(working | pending | unanswered)
+        #: What is in the other domain, and keeps the engine active.
+        there = [unanswered] if far else []
+        if far:
+            m.d.sync += active.eq(working | pending)
+            taking = closing.open
+        else:
+            m.d.sync += active.eq(working | pending | unanswered)
+            taking = quiescence.taking
         m.d.comb += [
             quiescence.request_n.eq(self.port("qreqn")),
             quiescence.working.eq(working),
-            quiescence.taking.eq(seen | unanswered),
+            taking.eq(seen | unanswered),
             quiescence.pending.eq(pending),
             self.port("qacceptn").eq(quiescence.accept_n & self.open),
             self.port("qdeny").eq(quiescence.deny & self.open),
-            self.port("qactive").eq((active | Cat(offers.values()).any()) & self.open),
+            self.port("qactive").eq((active | Cat(offers.values(), there).any()) & self.open),
         ]
         return takes
 
     def _connect_axi(
-        self, m: Module, name: str, read: ReadPort, write: WritePort, runs: Signal | None = None
+        self,
+        m: Module,
+        name: str,
+        read: ReadPort,
+        write: WritePort,
+        domain: _Domain,
+        beside: data.StructLayout | None = None,
     ) -> None:
-        """Connects an AXI4 port, ``m_axi_`` and ``name``, which ``runs`` while that is high, or while the engine does."""
+        """Connects an AXI4 port, ``m_axi_`` and ``name``. Addresses bring with them what they say ``beside``, or it is known
+        here."""
         bus = f"m_axi_{name}"
-        runs = self.open if runs is None else runs
-        gate = Const(1) if self.slices_out else runs
-        aw, ar = self._after(m, f"{name}_aw", write.aw), self._after(m, f"{name}_ar", read.ar)
-        w = self._after(m, f"{name}_w", self._behind_addresses(m, name, aw, write.w))
+        gate = Const(1) if self.slices_out else domain.runs
+        aw = self._after(m, f"{name}_aw", write.aw, domain)
+        ar = self._after(m, f"{name}_ar", read.ar, domain)
+        w = self._after(m, f"{name}_w", self._behind_addresses(m, name, aw, write.w, domain), domain)
         for channel, source in (("aw", aw), ("ar", ar)):
             m.d.comb += [
                 self.port(f"{bus}_{channel}id").eq(source.payload.id),
@@ -306,11 +380,12 @@ class _AxiShell(Shell):
             ]
             for field, (_, value) in _CONSTANTS.items():
                 m.d.comb += self.port(f"{bus}_{channel}{field}").eq(value)
-            beside = self._sideband("host" if name == "host" else "dev", channel, source.payload.id)
-            if self.config.records.owner_bits:
-                owner = self._owner("host" if name == "host" else "dev", source.payload)
-                beside |= {OWNER_PORTS[field]: owner[field] for field in owner.shape().members}
-            m.d.comb += [self.port(f"{bus}_{channel}{field}").eq(value) for field, value in beside.items()]
+            if beside:
+                brought = data.View(beside, source.payload.owner)
+                said = {field: brought[field] for field in beside.members}
+            else:
+                said = self._beside("host" if name == "host" else "dev", channel, source.payload)
+            m.d.comb += [self.port(f"{bus}_{channel}{field}").eq(value) for field, value in said.items()]
         word_bytes = self.config.moved_bits // 8
         m.d.comb += [
             self.port(f"{bus}_wdata").eq(w.payload.data),
@@ -322,7 +397,23 @@ class _AxiShell(Shell):
                 self.port(f"{bus}_{channel}valid").eq(source.valid & gate),
                 source.ready.eq(self.port(f"{bus}_{channel}ready")),
             ]
-        self._connect_answers(m, name, read, write, runs)
+        self._connect_answers(m, name, read, write, domain)
+
+    def _beside_bits(self, port: str) -> dict[str, int]:
+        """The bits of what :meth:`_beside` gives."""
+        owner = self.config.records.owner_fields
+        return {
+            **{field: bits for field, (bits, _) in self.config.sideband.values(port).items()},
+            **{OWNER_PORTS[field]: bits for field, (_, bits) in owner.items()},
+        }
+
+    def _beside(self, port: str, channel: str, address: data.View) -> dict[str, Value]:
+        """What an address of ``channel`` says beside."""
+        said = self._sideband(port, channel, address.id)
+        if self.config.records.owner_bits:
+            owner = self._owner(port, address)
+            said |= {OWNER_PORTS[field]: owner[field] for field in owner.shape().members}
+        return said
 
     def _owner(self, port: str, address: data.View) -> data.View:
         """Whose an address is."""
@@ -338,9 +429,11 @@ class _AxiShell(Shell):
             said[field] = C(value, bits) if value == ring else Mux(id == 0, C(value, bits), C(ring, bits))
         return said
 
-    def _connect_answers(self, m: Module, name: str, read: ReadPort, write: WritePort, runs: Signal) -> None:
-        gate = Const(1) if self.slices_in else runs
-        b, r = self._before(m, f"{name}_b", write.b), self._before(m, f"{name}_r", read.r)
+    def _connect_answers(
+        self, m: Module, name: str, read: ReadPort, write: WritePort, domain: _Domain
+    ) -> None:
+        gate = Const(1) if self.slices_in else domain.runs
+        b, r = self._before(m, f"{name}_b", write.b, domain), self._before(m, f"{name}_r", read.r, domain)
         for channel, sink, fields in (("b", b, ("id", "resp")), ("r", r, ("id", "data", "resp", "last"))):
             bus = f"m_axi_{name}_{channel}"
             for field in fields:
@@ -351,7 +444,7 @@ class _AxiShell(Shell):
             ]
 
     def _behind_addresses(
-        self, m: Module, name: str, aw: stream.Interface, w: stream.Interface
+        self, m: Module, name: str, aw: stream.Interface, w: stream.Interface, domain: _Domain
     ) -> stream.Interface:
         """Write data that reach the bus after their address, although the slice before it has taken that."""
         if not self.slices_out:
@@ -359,7 +452,8 @@ class _AxiShell(Shell):
         config = self.config
         # What data, both rings and messages have open at most.
         most = config.outstanding + config.channels * (2 * max(config.descriptors, 4) + config.msi)
-        m.submodules[f"{name}_order"] = order = AddressFirst(w.payload.shape(), most)
+        order = AddressFirst(w.payload.shape(), most)
+        m.submodules[f"{name}_order"] = DomainRenamer(domain.name)(order)
         wiring.connect(m, w, order.input)
         m.d.comb += order.taken.eq(aw.valid & aw.ready)
         return order.output
@@ -386,19 +480,26 @@ class Engine(_AxiShell):
             m.submodules.engine = engine if coding is None else elaborated(engine, coding)
             wiring.connect(m, registers.control, engine.control)
         self._connect_memories(m, engine)
+        bus, irq, domain = registers.bus, registers.irq, self._core
         if self.config.domains.registers_cross:
-            self._cross_registers(m, registers)
-            return m
+            bus, irq, domain = self._cross_registers(m, registers)
         if self.slices_out:
-            m.d.sync += self.irq.eq(registers.irq)
+            m.d[domain.name] += self.irq.eq(irq)
         else:
-            m.d.comb += self.irq.eq(registers.irq & self.open.replicate(len(self.irq)))
-        takes: dict[str, Value] = dict.fromkeys(_LITE_REQUESTS, self.open)
+            m.d.comb += self.irq.eq(irq & domain.runs.replicate(len(self.irq)))
+        takes: dict[str, Value] = dict.fromkeys(_LITE_REQUESTS, domain.runs)
         if self.config.quiescence:
             inputs = {channel: f"s_axil_{channel}" for channel in _LITE_REQUESTS}
-            takes = self._connect_quiescence(m, inputs, engine.working, engine.pending, self._accesses(m))
+            takes = self._connect_quiescence(
+                m,
+                inputs,
+                self._working(engine.working),
+                engine.pending,
+                self._accesses(m, domain),
+                domain,
+            )
         for channel in (*_LITE_REQUESTS, "b", "r"):
-            self._connect_lite(m, registers.bus, channel, takes.get(channel))
+            self._connect_lite(m, bus, channel, takes.get(channel), domain)
         return m
 
     def _gated(
@@ -417,27 +518,31 @@ class Engine(_AxiShell):
 
     def _host_ids(self) -> Sequence[int]:
         config = self.config
+        if (pairs := config.channels) > 1:
+            # Those of messages follow those of rings.
+            return range(1 + 2 * pairs * (1 + config.msi))
         lists, messages = LIST_IDS if config.pages else (), MESSAGE_IDS if config.msi else ()
         return (0, OFFLOAD_RING_ID, PREFETCH_RING_ID, *lists, *messages)
 
-    def _cross_registers(self, m: Module, registers: RegisterBlock) -> None:
-        """Connects the bus of the registers and the interrupt, which have another clock."""
+    def _cross_registers(
+        self, m: Module, registers: RegisterBlock | SharedEngine
+    ) -> tuple[wiring.PureInterface, Value, _Domain]:
+        """Takes the bus of the registers and the interrupt to another clock; gives both there, and their domain."""
         clock = self.config.domains.registers
         if clock == self.config.domains.host and self.config.domains.host_crosses:
-            domain, resetn = "host", self.port(reset_of(clock))
+            domain = _Domain("host", self.port(reset_of(clock)))
         else:
-            domain, resetn = "registers", self._foreign(m, "registers", clock)
-        m.submodules.register_crossing = crossing = LiteCrossing(registers.registers.address_bits, bus=domain)
+            domain = self._foreign(m, "registers", clock)
+        crossing = LiteCrossing(self.config.register_address_bits, bus=domain.name)
+        m.submodules.register_crossing = self._of_few_words(crossing)
+        self._links.append(crossing.linked)
         wiring.connect(m, crossing.registers, registers.bus)
-        for channel in (*_LITE_REQUESTS, "b", "r"):
-            self._connect_lite(
-                m, crossing.bus_port, channel, resetn if channel in _LITE_REQUESTS else None, resetn
-            )
-        irq = Synchroniser()
-        m.submodules.irq_synchroniser = DomainRenamer(domain)(irq)
-        m.d.comb += [irq.input.eq(registers.irq), self.irq.eq(irq.output & resetn)]
+        irq = Synchroniser(len(self.irq))
+        m.submodules.irq_synchroniser = DomainRenamer(domain.name)(irq)
+        m.d.comb += irq.input.eq(registers.irq)
+        return crossing.bus_port, irq.output, domain
 
-    def _accesses(self, m: Module) -> Value:
+    def _accesses(self, m: Module, domain: _Domain) -> Value:
         """Whether an access to a register is open at the port."""
         counts = []
         for request, answer in _LITE_REQUESTS.items():
@@ -447,7 +552,7 @@ class Engine(_AxiShell):
                 self.port(f"s_axil_{channel}valid") & self.port(f"s_axil_{channel}ready")
                 for channel in (request, answer)
             )
-            m.d.sync += count.eq(count + begins - ends)
+            m.d[domain.name] += count.eq(count + begins - ends)
         return Cat(counts).any()
 
     def _coding(self) -> MemoryCoding | None:
@@ -515,24 +620,24 @@ class Engine(_AxiShell):
         bus: wiring.PureInterface,
         channel: str,
         takes: Value | None,
-        runs: Signal | None = None,
+        domain: _Domain,
     ) -> None:
-        """A channel of AXI4-Lite: a request into the register block while it ``takes`` any, or a response out of it while
-        the bus ``runs``, or the engine does."""
+        """A channel of AXI4-Lite: a request into the register block while it ``takes`` any, or a response out of it."""
         request = takes is not None
         fields = _LITE_FIELDS[channel]
         inner = {name: getattr(bus, f"{channel}{name}") for name in (*fields, "valid", "ready")}
         outer = {name: self.port(f"s_axil_{channel}{name}") for name in inner}
         source, sink = (outer, inner) if request else (inner, outer)
         if self.slices_in if request else self.slices_out:
-            m.submodules[f"registers_{channel}_slice"] = buffer = SkidBuffer(_layout(inner, fields))
+            buffer = SkidBuffer(_layout(inner, fields))
+            m.submodules[f"registers_{channel}_slice"] = DomainRenamer(domain.name)(buffer)
             gate = takes if request and self.config.quiescence else Const(1)
             _pass_on(m, source, _signals(buffer.input, fields), offers=gate, takes=gate)
             _pass_on(m, _signals(buffer.output, fields), sink)
         elif request:
             _pass_on(m, source, sink, offers=takes if self.config.quiescence else 1, takes=takes)
         else:
-            _pass_on(m, source, sink, offers=self.open if runs is None else runs)
+            _pass_on(m, source, sink, offers=domain.runs)
 
 
 class BareEngine(_AxiShell):
@@ -552,12 +657,14 @@ class BareEngine(_AxiShell):
         if self.config.quiescence:
             inputs = {name: f"s_{name}_descriptor_t" for name in CHANNELS}
             waiting = Cat(self.port(f"{prefix}valid") for prefix in inputs.values()).any()
-            takes = self._connect_quiescence(m, inputs, self._working(core), waiting, C(0))
+            takes = self._connect_quiescence(
+                m, inputs, self._working(self._busy(core)), waiting, C(0), self._core
+            )
         for name in CHANNELS:
             self._connect_channel(m, name, getattr(core, name), takes.get(name))
         return m
 
-    def _working(self, core: EngineCore) -> Value:
+    def _busy(self, core: EngineCore) -> Value:
         """Whether a descriptor is in flight, or in a slice, or its completion not taken."""
         channels = [(name, getattr(core, name)) for name in CHANNELS]
         return Cat(

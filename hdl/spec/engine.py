@@ -22,7 +22,7 @@ from .settings import check_settings, own_settings, setting, split_settings
 from .shape import MAX_DIMENSIONS
 from .shares import MOST_PAIRS, PAIR_SPAN_LOG2
 from .sideband import SIDEBAND_USER_BITS, Sideband
-from .slices import NO_SLICES, check_slices, slices_row, slices_setting
+from .slices import check_slices, slices_row, slices_setting
 from .splitting import splittable
 from .stream_format import StreamFormat
 
@@ -394,29 +394,10 @@ class EngineConfig:
             )
 
     def _check_clocks(self) -> None:
-        if self.clocks == NO_CLOCKS:
-            return
         if "registers" in self.clocks and not self.registers:
             raise ParameterError(
                 f"clocks is {self.clocks!r} without registers; it must not have 'registers', because there are none"
             )
-        for name, usual, why in (
-            (
-                "register_slices",
-                NO_SLICES,
-                "a crossing has registers, and those of other ports are not tried yet",
-            ),
-            ("quiescence", False, "a Q-channel over several clocks is not tried yet"),
-            ("clock_gates", False, "gates of several clocks are not tried yet"),
-            ("sideband_registers", False, "the registers of the sideband do not cross yet"),
-            ("stream_id_bits", 0, "the owners of rings do not cross yet"),
-            ("substream_id_bits", 0, "the owners of rings do not cross yet"),
-            ("memories_protect", MEMORY_CODES[0], "memories of crossings have no checks yet"),
-        ):
-            if (value := getattr(self, name)) != usual:
-                raise ParameterError(
-                    f"clocks is {self.clocks!r}, and {name} is {value!r}; it must be {usual!r}, because {why}"
-                )
 
     def _check_lossy(self) -> None:
         if self.lossy == LOSSY[0]:
@@ -502,7 +483,6 @@ class EngineConfig:
             ("sideband_registers", self.sideband_registers),
             ("memories_protect", self.coded_memories),
             ("clock_gates", self.clock_gates),
-            ("clocks", self.clocks != NO_CLOCKS),
         ):
             if given:
                 raise ParameterError(

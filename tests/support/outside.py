@@ -26,7 +26,7 @@ _SMALL = dataclasses.replace(SMALL, outstanding=2, ring_entries=16)
 
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words, padding and a CRC;
 #: any byte, in lengths too; several units; shapes, of owners; owners; pairs; pipelined, with a wide host. Pages are with
-#: three, several clocks with fields and pipelines, messages with shapes and pairs.
+#: three, several clocks with fields, pipelines and owners, messages with shapes and pairs.
 CONFIGS = {
     "small": _SMALL,
     "bytes": dataclasses.replace(
@@ -50,7 +50,14 @@ CONFIGS = {
     "shapes": dataclasses.replace(
         _SMALL, dimensions=3, ring_entries=8, pages=True, stream_id_bits=3, substream_id_bits=5, msi=True
     ),
-    "owners": dataclasses.replace(_SMALL, stream_id_bits=3, substream_id_bits=5),
+    "owners": dataclasses.replace(
+        _SMALL,
+        stream_id_bits=3,
+        substream_id_bits=5,
+        clocks="device,host,registers",
+        memories_protect="parity",
+        register_slices="in,out",
+    ),
     "pairs": dataclasses.replace(_SMALL, channels=3, msi=True),
     "pipelined": dataclasses.replace(
         _SMALL,

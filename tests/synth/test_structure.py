@@ -113,6 +113,16 @@ CONFIGS: dict[str, CodecConfig | EngineConfig] = {
     "pipelined engine": dataclasses.replace(_SMALL, pipelined=True),
     "units": dataclasses.replace(_SMALL, units=2),
     "clocks": dataclasses.replace(_SMALL, clocks="device,host,registers"),
+    "clocks with what goes with them": dataclasses.replace(
+        _SMALL,
+        clocks="device,host,registers",
+        quiescence=True,
+        clock_gates=True,
+        sideband_registers=True,
+        stream_id_bits=3,
+        register_slices="in,out",
+        memories_protect="parity",
+    ),
 }
 #: Those of which others have nearly all.
 THOROUGH = {*CONFIGS} - {"clock gates"}

@@ -115,8 +115,15 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
     ),
     "two units, errors": (dataclasses.replace(SMALL, units=2, stripe_bytes=256), ERRORS),
     "three clocks, whose resets end at different times": (
-        dataclasses.replace(SMALL, clocks="device,host,registers"),
-        ["soak", "hard_resets", "lone_resets", "registers", "bus_errors"],
+        dataclasses.replace(
+            SMALL,
+            clocks="device,host,registers",
+            quiescence=True,
+            register_slices="in,out",
+            stream_id_bits=3,
+            memories_protect="parity",
+        ),
+        ["soak", "hard_resets", "lone_resets", "registers", "bus_errors", "quiescence"],
     ),
 }
 FURTHER = {

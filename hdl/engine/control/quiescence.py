@@ -32,19 +32,25 @@ class Quiescence(wiring.Component):
         A descriptor waits.
     ``closed``
         The engine may take nothing.
+    ``shut``
+        Nothing is taken any more, and all is answered, where inputs are ``far``, in another clock domain.
     """
 
-    request_n: In(1, init=1)
-    accept_n: Out(1)
-    deny: Out(1)
-    working: In(1)
-    taking: In(1)
-    pending: In(1)
-    closed: Out(1, init=1)
-
-    def __init__(self, settling_cycles: int = SETTLING_CYCLES) -> None:
+    def __init__(self, settling_cycles: int = SETTLING_CYCLES, *, far: bool = False) -> None:
         self.settling_cycles = settling_cycles
-        super().__init__()
+        self.far = far
+        super().__init__(
+            {
+                "request_n": In(1, init=1),
+                "accept_n": Out(1),
+                "deny": Out(1),
+                "working": In(1),
+                "taking": In(1),
+                "pending": In(1),
+                "closed": Out(1, init=1),
+                **({"shut": In(1)} if far else {}),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -68,7 +74,7 @@ class Quiescence(wiring.Component):
                     m.d.sync += self.closed.eq(1)
                     m.next = "closing"
             with m.State("closing"):
-                m.d.sync += quiet.eq(quiet + 1)
+                m.d.sync += quiet.eq(Mux(self.shut, quiet + 1, 0) if self.far else quiet + 1)
                 with m.If(self.pending | self.working | self.taking):
                     m.d.sync += [self.deny.eq(1), self.closed.eq(0)]
                     m.next = "denied"

@@ -33,6 +33,11 @@ _CONFIG = EngineConfig(
     latency=32,
     burst_beats=8,
     clocks="device,host,registers",
+    quiescence=True,
+    sideband_registers=True,
+    stream_id_bits=3,
+    register_slices="in,out",
+    memories_protect="parity",
 )
 _BLACK = ("cdma_engine_engine", "cdma_engine_registers")
 
@@ -117,16 +122,18 @@ def test_a_path_without_a_line_is_found(netlist: str) -> None:
 @_needs_opensta
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "cell"),
+    ("kind", "end"),
     [
-        ("max_delay", "r/written_seen"),
-        ("max_delay", "w/output"),
-        ("false_path -hold", "bus_end/other_down_seen"),
+        ("max_delay", "cells {host_crossing/r/written_seen"),
+        ("max_delay", "cells {host_crossing/w/output"),
+        ("false_path -hold", "cells {host_crossing/bus_end/other_down_seen"),
+        ("max_delay", "cells {closing/rests_seen"),
+        ("false_path", "ports qactive"),
     ],
 )
-def test_a_line_that_is_missing_is_found(netlist: str, kind: str, cell: str) -> None:
+def test_a_line_that_is_missing_is_found(netlist: str, kind: str, end: str) -> None:
     lines = _constraints().splitlines(True)
-    gone = re.compile(rf"set_{kind} .* -to \[get_cells {{host_crossing/{cell}")
+    gone = re.compile(rf"set_{kind} .*-to \[get_{end}")
     left = [line for line in lines if not gone.match(line)]
     assert len(left) == len(lines) - 1
     assert any(_paths(netlist, _cut("".join(left))).values())

@@ -25,6 +25,7 @@ from cdma.hdl.codec.plain.window_store import WindowStore
 from cdma.hdl.engine.channel.checker import Checker
 from cdma.hdl.engine.channel.completer import Completer
 from cdma.hdl.engine.channel.slots import Slots
+from cdma.hdl.engine.control.closing import Closing
 from cdma.hdl.engine.control.register_file import RegisterFile
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.engine.rings.slot import RingSlot
@@ -43,6 +44,7 @@ from cdma.verif.proofs.bench import Bench, fixed
 from cdma.verif.proofs.channel import TINY, Moving
 from cdma.verif.proofs.checker import Deciding
 from cdma.verif.proofs.choice import choose
+from cdma.verif.proofs.closing import Apart, FarInputs
 from cdma.verif.proofs.codec import AnyStream, Lossless
 from cdma.verif.proofs.completer import Completed
 from cdma.verif.proofs.compressor_parts import Packing, Storing
@@ -481,6 +483,24 @@ class Binary(AsyncFifo):
 
 def test_a_crossing_without_a_gray_code(tmp_path):
     refuted(lambda: Crossing(Passage(2, Binary), resets=False), tmp_path, "crossing.py", cover=40)
+
+
+class Hasty(Closing):
+    """Says that nothing is open as soon as the bus is asked."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.right = right = Closing(bus=self.bus)
+        m.d.comb += [
+            right.closed.eq(self.closed),
+            self.shut.eq(right.shut),
+            self.closes.eq(right.closes),
+        ]
+        return m
+
+
+def test_inputs_that_are_shut_too_soon(tmp_path):
+    refuted(lambda: Apart(FarInputs(Hasty)), tmp_path, "closing.py", cover=50)
 
 
 class Small(Bench):

@@ -39,6 +39,7 @@ async def lone_resets(bench: RingBench, budget: int) -> None:
             # Until the other end of the crossing has seen the reset, accesses are answered SLVERR.
             await bench.after(_SEEN * bench.pace)
             await bench.open_windows()
+            await bench.set_owners()
         else:
             await bench.poke("engine.command", soft_reset=1)
             for _ in range(2000):

@@ -81,6 +81,7 @@ def test_a_bit_is_put_right_and_two_are_reported() -> None:
     [
         {"pages": True},
         {"pipelined": True, "pages": True, "memories_protect": "parity"},
+        {"clocks": "device,host,registers", "memories_protect": "parity"},
     ],
     ids=str,
 )

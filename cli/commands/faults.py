@@ -44,7 +44,7 @@ def register(subparsers: Any) -> None:
         "campaigns",
         nargs="*",
         metavar="CAMPAIGN",
-        help="responses, stalls, aborts, resets, memories, streams or hostile (default: all)",
+        help="responses, stalls, aborts, resets, memories, streams or hostile (default: all that the engine may have)",
     )
     parser.add_argument(
         "--count",
@@ -85,18 +85,25 @@ def register(subparsers: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
-    from cdma.verif.campaigns.faults.campaign import CAMPAIGNS, FORMATS, OWN, parts_of, run_parts
+    from cdma.verif.campaigns.faults.campaign import (
+        CAMPAIGNS,
+        FORMATS,
+        OWN,
+        campaigns_for,
+        parts_of,
+        run_parts,
+    )
     from cdma.verif.campaigns.faults.verdict import Tally
 
     check_one_or_more(arguments, "count", "every", "jobs")
-    campaigns = arguments.campaigns or CAMPAIGNS
+    design = _design(arguments.config)
+    campaigns = arguments.campaigns or campaigns_for(design)
     for name in campaigns:
         if name not in CAMPAIGNS:
             raise ParameterError(f"campaign is {name!r}; it must be one of {', '.join(CAMPAIGNS)}")
     if arguments.case is not None and len(campaigns) != 1:
         raise ParameterError("case needs the one campaign that it belongs to")
     junit = junit_file(arguments)
-    design = _design(arguments.config)
     formats = arguments.formats or (FORMATS if arguments.config is None else (OWN,))
     parts = [
         part

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.clocks import need_one_clock
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.options import ENGINE, add_block_options, codec_config_from, engine_config_from, word_bits_for
 
@@ -124,7 +123,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
     takes_words = arguments.block in (*BLOCKS, ENGINE)
     design, words = _with_words(arguments) if takes_words else (design_from(arguments), None)
-    need_one_clock(design.config, "a waveform")
     added = [kind for kind in ("fst", "html") if getattr(arguments, kind)]
     kinds = arguments.only or [*KINDS, *added]
     ready_directory(arguments.output)

@@ -58,7 +58,8 @@ class _Watch:
         return {step: self._seen[step] - self._doorbell for step in STEPS}
 
     async def _run(self) -> None:
-        edge, cycle = RisingEdge(self._bench.dut.aclk), 0
+        # All clocks have its edges.
+        edge, cycle = RisingEdge(getattr(self._bench.dut, self._bench.config.domains.core)), 0
         while True:
             await edge
             cycle += 1

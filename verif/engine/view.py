@@ -7,6 +7,7 @@ from functools import partial
 
 from vcd.gtkw import GTKWColor
 
+from cdma.hdl.spec.clocks import reset_of
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Mode, Status
 from cdma.hdl.spec.registers.map import register_map
@@ -70,7 +71,10 @@ def _groups(
     port = partial(_port, trace)
     levels = partial(level_lines, trace)
     green, blue, yellow = GTKWColor.green, GTKWColor.blue, GTKWColor.yellow
-    yield Group("", lines_of(trace, ("aclk", "aresetn", "irq")))
+    domains = config.domains
+    clocks = dict.fromkeys((domains.core, domains.host, domains.registers))
+    times = [name for clock in clocks for name in (clock, reset_of(clock))]
+    yield Group("", lines_of(trace, (*times, "irq")))
     yield Group(
         "registers", port("s_axil", ("aw", "w", "b", "ar", "r"), yellow), rows=[Row("accesses", accesses)]
     )

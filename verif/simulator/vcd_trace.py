@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TextIO
 
 __all__ = ["Changes", "Scope", "Trace", "read_trace"]
@@ -41,12 +42,14 @@ class Changes:
 
 @dataclass(frozen=True)
 class Trace:
-    """A run, cycle by cycle: values are those that the clock's edge sees, just before it.
+    """A run, cycle by cycle: values are those that the clock's edge sees, just before it. With several clocks each edge of
+    one of them is a cycle.
 
     ``top``
         Is the top instance.
     ``cycles``
-        Has for each cycle the values of the signals that were asked for.
+        Has for each cycle the values of the signals that were asked for. Where their own clock has no edge, nothing is
+        ``ready``.
     ``signals``
         Has every signal by its path from the top, without the top's name. Signals that are always equal share their changes.
     ``edges``
@@ -70,25 +73,43 @@ class Trace:
         }
 
 
-def read_trace(path: Path, top: str, ports: Sequence[str], clock: str = "aclk") -> Trace:
+def read_trace(
+    path: Path, top: str, ports: Sequence[str], clocks: Mapping[str, str] = MappingProxyType({})
+) -> Trace:
     """Reads the VCD that a simulation of the module ``top`` wrote.
 
-    ``ports`` are ports of the top, and signals inside it, as ``instance.instance.signal``.
+    ``ports`` are ports of the top, and signals inside it, as ``instance.instance.signal``. ``clocks`` has the clock of each
+    that has another one than ``aclk``.
     """
     with path.open() as file:
         found, signals, codes = _definitions(file, top)
         if found is None:
             raise ValueError(f"{path} has no instance of {top}")
         edges: list[int] = []
-        rising = next(code for code, changes in codes.items() if changes is signals[clock])
+        used = {clocks.get(port, "aclk") for port in ports} or {"aclk"}
+        rising = {clock: _code(codes, signals[clock]) for clock in used}
+        #: In each cycle, the clocks that have no edge.
+        idle: list[set[str]] = []
         time = 0
         for time, pending in _instants(file):
             # The clock's edge sees the values before the changes of its instant.
-            if pending.get(rising) == 1:
+            resting = {clock for clock, code in rising.items() if pending.get(code) != 1}
+            if resting != used:
                 edges.append(time)
+                idle.append(resting)
             for code, value in pending.items():
                 codes[code].put(len(edges), value)
-    return Trace(found, _rows(signals, ports, len(edges)), signals, edges, time)
+    rows = _rows(signals, ports, len(edges))
+    for row, resting in zip(rows, idle, strict=True):
+        if resting:
+            row |= {
+                port: 0 for port in ports if port.endswith("ready") and clocks.get(port, "aclk") in resting
+            }
+    return Trace(found, rows, signals, edges, time)
+
+
+def _code(codes: Mapping[str, Changes], wanted: Changes) -> str:
+    return next(code for code, changes in codes.items() if changes is wanted)
 
 
 def _definitions(file: TextIO, top: str) -> tuple[Scope | None, dict[str, Changes], dict[str, Changes]]:

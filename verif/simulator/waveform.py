@@ -70,7 +70,10 @@ def draw(
         made = {kind: Path(temporary) / f"{scene.name}.{kind}" for kind in ALL_KINDS}
         waves = made["vcd"]
         run_test(design, scene.module, scene.test, verilog=verilog, waves=waves, short=True, **scene.settings)
-        trace = read_trace(waves, design.top, [*design.port_names, *scene.inside])
+        clocks = {port.name: port.clock for port in design.ports} | dict.fromkeys(
+            scene.inside, design.ports[0].clock
+        )
+        trace = read_trace(waves, design.top, list(clocks), clocks)
         view = scene.view(trace)
         if "fst" in kinds:
             write_fst(waves, made["fst"], names_of(trace, view))

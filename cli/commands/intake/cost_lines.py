@@ -8,6 +8,7 @@ from typing import Any
 from cdma.hdl.deliver.document import Drawing, Paragraph, Part, Table
 from cdma.hdl.deliver.memory_document import memory_table
 from cdma.hdl.deliver.memory_list import memory_row
+from cdma.hdl.spec.clocks import NO_CLOCKS
 from cdma.hdl.spec.stage import STAGES
 
 from .line import RECORD, Line
@@ -49,7 +50,8 @@ def latency(subject: Subject) -> Line:
             )
             return Line(key, title, [intake], answer)
         rows = subject.ran.speed.latency
-        return subject.shown(key, title, [intake], _engine_latency(rows), *_latency_parts(rows), data=rows)
+        parts = _latency_parts(rows, several=subject.design.config.clocks != NO_CLOCKS)
+        return subject.shown(key, title, [intake], _engine_latency(rows), *parts, data=rows)
     commands = [_bench(subject)]
     contract = _facts(subject)
     if subject.ran.speed is None:
@@ -85,8 +87,8 @@ def _engine_latency(rows: Sequence[dict[str, Any]]) -> str:
     return " ".join([*said, load])
 
 
-def _latency_parts(rows: Sequence[dict[str, Any]]) -> list[Part]:
-    """All steps of a descriptor as a table."""
+def _latency_parts(rows: Sequence[dict[str, Any]], *, several: bool) -> list[Part]:
+    """All steps of a descriptor as a table, of an engine that may have several clocks."""
     from cdma.verif.engine.latency import BACK_TO_BACK, STEPS
 
     titles = (
@@ -98,6 +100,8 @@ def _latency_parts(rows: Sequence[dict[str, Any]]) -> list[Part]:
     note = (
         "One descriptor by itself, dense data, through rings; the last number of a column is the latency of the memories in "
         "cycles, which each of four accesses in a row waits for: descriptor, data, their write, completion."
+        + " All clocks have one period."
+        * several
     )
     return [Paragraph(note), Table(titles, [*cells, each])]
 

@@ -238,8 +238,9 @@ def _faults(subject: Subject, arguments: argparse.Namespace) -> Mapping[str, Tal
 
     design = with_rings(subject.design)
     given: Any = {"seed": arguments.seed, "every": _EVERY, "count": _STREAMS, "formats": (campaigns.OWN,)}
-    parts = [part for name in campaigns.CAMPAIGNS for part in campaigns.parts_of(name, design, **given)]
-    tallies = {name: Tally() for name in campaigns.CAMPAIGNS}
+    names = campaigns.campaigns_for(design)
+    parts = [part for name in names for part in campaigns.parts_of(name, design, **given)]
+    tallies = {name: Tally() for name in names}
     with step_progress("faults", len(parts)) as advance:
         for part, tally in campaigns.run_parts(parts, jobs=arguments.jobs, scheduler=arguments.scheduler):
             advance(what=str(part))

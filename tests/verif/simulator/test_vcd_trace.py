@@ -73,6 +73,23 @@ def test_what_changes_with_an_edge_is_seen_by_the_next_one(vcd: Path) -> None:
     assert [cycle["part.pulse"] for cycle in trace.cycles] == [0, 0, 0]
 
 
+def test_nothing_is_ready_where_its_own_clock_has_no_edge(tmp_path: Path) -> None:
+    path = tmp_path / "run.vcd"
+    names = {"!": "aclk", '"': "b_aclk", "#": "a_ready", "$": "b_ready"}
+    lines = [
+        "$scope module top $end",
+        *(f"$var wire 1 {code} {name} $end" for code, name in names.items()),
+        "$upscope $end",
+        "$enddefinitions $end",
+        *("#0", "0!", '0"', "1#", "1$"),
+        *("#5", "1!", "#7", '1"', "#9", "0!", '0"', "#11", "1!", '1"'),
+    ]
+    path.write_text("\n".join([*lines, ""]))
+    trace = read_trace(path, "top", ["a_ready", "b_ready"], {"b_ready": "b_aclk"})
+    assert list(trace.edges) == [5, 7, 11]
+    assert [(cycle["a_ready"], cycle["b_ready"]) for cycle in trace.cycles] == [(1, 0), (0, 1), (1, 1)]
+
+
 def test_every_signal_of_the_top_is_there_by_its_path(vcd: Path) -> None:
     trace = read_trace(vcd, "top", [])
     assert sorted(trace.signals) == [

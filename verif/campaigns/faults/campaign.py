@@ -24,7 +24,7 @@ from .stops import abort_cases, reset_cases
 from .streams import BATCH, stream_cases
 from .verdict import Tally, Verdict, Wrong
 
-__all__ = ["CAMPAIGNS", "FORMATS", "OWN", "Part", "parts_of", "run_part", "run_parts"]
+__all__ = ["CAMPAIGNS", "FORMATS", "OWN", "Part", "campaigns_for", "parts_of", "run_part", "run_parts"]
 
 #: The one that needs an engine whose words in memories have checks; another has it with each code.
 _MEMORIES = "memories"
@@ -78,6 +78,15 @@ class Part:
 
     def __str__(self) -> str:
         return f"{self.campaign} {self.name}"
+
+
+def campaigns_for(design: EngineDesign) -> Sequence[str]:
+    """Those that apply to an engine: not every one may have checks in its memories."""
+    try:
+        parts_of(_MEMORIES, design, seed=0)
+    except ParameterError:
+        return [name for name in CAMPAIGNS if name != _MEMORIES]
+    return CAMPAIGNS
 
 
 def parts_of(

@@ -92,6 +92,20 @@ def test_a_path_between_clocks_ends_in_a_synchroniser(
 
 
 @pytest.mark.slow
+def test_a_clock_behind_a_gate_is_no_other_clock(tmp_path: Path) -> None:
+    """From before a gate to behind it, and from there to another clock."""
+    body = """
+    reg l, s, t; wire g = clk & l; assign x = 0;
+    always @* if (~clk) l = r;
+    always @(posedge clk) s <= r;
+    always @(posedge g) t <= s;
+    always @(posedge clk2) y <= {a[0], t};
+    """
+    faults = ("t reaches y[0], which has another clock, by no cell for it",)
+    assert structure_of(circuit(body, _PORTS), cache=Cache(tmp_path)).faults == faults
+
+
+@pytest.mark.slow
 def test_what_ports_clock_and_reset_is_counted(tmp_path: Path) -> None:
     body = """
     reg [1:0] m [0:3]; assign x = m[a];

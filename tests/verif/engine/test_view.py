@@ -20,13 +20,24 @@ from cdma.verif.simulator.view import Event, View
 pytestmark = pytest.mark.verilator
 
 _CONFIG = EngineConfig()
+_SEVERAL_CLOCKS = EngineConfig(
+    lanes=2,
+    dev_data_bits=64,
+    host_data_bits=64,
+    latency=32,
+    burst_beats=8,
+    clocks="device,host,registers",
+)
 
 
-def run(folder: Path, scenario: str, words: np.ndarray | None = None) -> tuple[Trace, View]:
-    design = EngineDesign(_CONFIG)
+def run(
+    folder: Path, scenario: str, words: np.ndarray | None = None, config: EngineConfig = _CONFIG
+) -> tuple[Trace, View]:
+    design = EngineDesign(config)
     (path,) = engine_wave(design, folder, ("vcd",), None if words is not None else [scenario], words)
-    trace = read_trace(path, design.top, design.port_names)
-    return trace, engine_view(_CONFIG, trace)
+    clocks = {port.name: port.clock for port in design.ports}
+    trace = read_trace(path, design.top, design.port_names, clocks)
+    return trace, engine_view(config, trace)
 
 
 def the_error(view: View, text: str) -> Event:
@@ -35,8 +46,11 @@ def the_error(view: View, text: str) -> Event:
     return found
 
 
-def test_a_descriptor_from_the_doorbell_to_the_interrupt(tmp_path: Path) -> None:
-    trace, view = run(tmp_path, "descriptor")
+@pytest.mark.parametrize(
+    "config", [_CONFIG, pytest.param(_SEVERAL_CLOCKS, marks=pytest.mark.thorough)], ids=["one", "several"]
+)
+def test_a_descriptor_from_the_doorbell_to_the_interrupt(config: EngineConfig, tmp_path: Path) -> None:
+    trace, view = run(tmp_path, "descriptor", config=config)
     assert list(view.markers) == ["descriptor", "first beat", "last beat", "completion"]
     assert sorted(view.markers.values()) == list(view.markers.values())
     assert [event.text for event in view.events if event.error] == []

@@ -85,6 +85,8 @@ _KEPT = frozenset(
             "compressed_bytes",
             "crossovers",
             "link_pj_per_bit",
+            "memory_read_bits_per_byte",
+            "memory_written_bits_per_byte",
         ),
         *("generation_seconds", "code_lines", "comment_lines", "verilog_modules"),
         *("regression_seconds", "bench_checks", "bench_tests"),

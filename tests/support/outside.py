@@ -23,10 +23,17 @@ from cdma.verif.simulator.simulate import Outcome, simulate
 __all__ = ["CONFIGS", "TESTS", "run"]
 
 _SMALL = dataclasses.replace(SMALL, outstanding=2, ring_entries=16)
+_FIELDS = dataclasses.replace(
+    _SMALL,
+    format=Format(16, 32, 3, (127, 126), field_bits=8, rotate=1, zero=True, align=4),
+    lanes=8,
+    crc=True,
+    clocks="device,host,registers",
+)
 
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words, padding and a CRC;
-#: any byte, in lengths too; several units; shapes, of owners; owners; pairs; pipelined, with a wide host. Pages are with
-#: three, several clocks with fields, pipelines and owners, messages with shapes and pairs.
+#: any byte, in lengths too; several units; shapes of fields, of owners; owners; pairs; pipelined, with a wide host. Pages
+#: are with four, several clocks with fields, pipelines and owners, messages with shapes and pairs.
 CONFIGS = {
     "small": _SMALL,
     "bytes": dataclasses.replace(
@@ -37,18 +44,11 @@ CONFIGS = {
         alignment="word",
         ring_entries=8,
     ),
-    "fields": dataclasses.replace(
-        _SMALL,
-        format=Format(16, 32, 3, (127, 126), field_bits=8, rotate=1, zero=True, align=4),
-        lanes=8,
-        alignment="word",
-        crc=True,
-        clocks="device,host,registers",
-    ),
+    "fields": dataclasses.replace(_FIELDS, alignment="word"),
     "any-byte": dataclasses.replace(_SMALL, format=Format(), alignment="byte", crc=True, pages=True),
     "units": dataclasses.replace(_SMALL, units=2, stripe_bytes=256, pages=True),
     "shapes": dataclasses.replace(
-        _SMALL, dimensions=3, ring_entries=8, pages=True, stream_id_bits=3, substream_id_bits=5, msi=True
+        _FIELDS, dimensions=3, ring_entries=8, pages=True, stream_id_bits=3, substream_id_bits=5, msi=True
     ),
     "owners": dataclasses.replace(
         _SMALL,

@@ -37,7 +37,7 @@ def drop_unused(modules: dict[str, Module], top: str) -> None:
                 cell.ports = {
                     port: signal if _is_read(port, signal, ports, live[name]) else []
                     for port, signal in cell.ports.items()
-                    if port in ports
+                    if port in ports and ports[port].direction
                 }
             # A result of which a part is read is connected as a whole.
             for wire in _results(cell, modules):

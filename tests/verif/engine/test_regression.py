@@ -284,6 +284,7 @@ SHAPED = {
         dataclasses.replace(PADDED, dimensions=2, sideband_registers=True),
         ["shape_rings", "lossy", "soft_resets", "registers", "register_bus", "ring_errors", *_OTHERS],
     ),
+    "of-fields": (dataclasses.replace(FIELDS, dimensions=2), ["shape_rings", "padding", *_OTHERS]),
     "narrow": (
         dataclasses.replace(NARROW, dimensions=2),
         ["shape_rings", "ring_wrap", "silent_host", *_OTHERS],

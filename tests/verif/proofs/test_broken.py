@@ -18,6 +18,7 @@ from cdma.hdl.blocks.stream_register import StreamRegister
 from cdma.hdl.codec.compressor import Compressor
 from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.codec.parts.butterfly import Routes
+from cdma.hdl.codec.parts.gated_codec import GatedCodec
 from cdma.hdl.codec.parts.packer import Packer
 from cdma.hdl.codec.plain import window_store
 from cdma.hdl.codec.plain.beat_queue import BeatQueue
@@ -44,6 +45,7 @@ from cdma.verif.proofs.bench import Bench, fixed
 from cdma.verif.proofs.channel import TINY, Moving
 from cdma.verif.proofs.checker import Deciding
 from cdma.verif.proofs.choice import choose
+from cdma.verif.proofs.clock_gates import Resting
 from cdma.verif.proofs.closing import Apart, FarInputs
 from cdma.verif.proofs.codec import AnyStream, Lossless
 from cdma.verif.proofs.completer import Completed
@@ -397,6 +399,38 @@ def test_wrong_slots(tmp_path):
 
 SMALL = CodecConfig(Format(word_bits=2, window=4), lanes=2)
 WIDE = CodecConfig(Format(word_bits=2, window=8), lanes=4)
+
+
+def changes(bench, tmp_path, register, **more):
+    """Whether a bench finds that a register in the file ``register`` is not at rest."""
+    result = outcome(bench, tmp_path, **more)
+    assert result.status == FAILED, result
+    assert f"{register}:" in result.detail
+
+
+def test_a_gate_that_closes_a_cycle_early(tmp_path):
+    compressor = Compressor(CodecConfig(Format(8, 8), lanes=2))
+    changes(
+        lambda: Resting(compressor, 2, any_state=True), tmp_path, "window_store.py", method="bmc", depth=3
+    )
+    changes(lambda: Resting(Decompressor(SMALL), 2, any_state=False), tmp_path, "words_left.py")
+
+
+class Forgotten(GatedCodec):
+    """Does not look at what is reported."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.codec = self.gates.gated(m, "codec", self.codec, self.input.valid | self.output.valid, 3)
+        wiring.connect(m, wiring.flipped(self), self.codec)
+        return m
+
+
+def test_a_gate_that_forgets_reports(tmp_path, monkeypatch):
+    monkeypatch.setattr("cdma.verif.proofs.clock_gates.GatedCodec", Forgotten)
+    changes(
+        lambda: Resting(Compressor(SMALL), 3, any_state=True), tmp_path, "tally.py", method="bmc", depth=4
+    )
 
 
 class Generous(Decompressor):

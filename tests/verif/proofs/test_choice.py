@@ -162,6 +162,7 @@ def test_only_the_one_of_both_codecs_names_no_block() -> None:
 def test_each_property_is_about_some_design() -> None:
     designs: list[tuple[str, Config]] = [
         *((block, CodecConfig(pipelined=each)) for block in BLOCKS for each in (False, True)),
+        *((block, CodecConfig(clock_gates=True)) for block in BLOCKS),
         *((block, StageConfig()) for block in STAGES),
         ("engine", SMALL),
         ("engine", EngineConfig(alignment="word")),

@@ -14,7 +14,7 @@ from .design import Config, engine_with, plain_codec
 from .proof import Proof
 from .windows import any_windows
 
-__all__ = ["PROOFS", "TINY", "Moving"]
+__all__ = ["PROOFS", "TINY", "Moving", "with_plain_codec"]
 
 
 class Moving(Bench):
@@ -99,7 +99,7 @@ TINY = _Tiny(
 )
 
 
-def _with_plain_codec(config: Config) -> bool:
+def with_plain_codec(config: Config) -> bool:
     """The channel of the proof has the codec of the proofs in it."""
     return engine_with()(config) and plain_codec(config)
 
@@ -110,7 +110,7 @@ def _moving(config: str, *, compressing: bool) -> Proof:
         config=config,
         claim="AXI4 rules at both ports; nothing is read or written but what descriptors name",
         blocks=(Channel,),
-        built_so=_with_plain_codec,
+        built_so=with_plain_codec,
         bench=lambda: Moving(TINY, compressing=compressing),
         rules=(RULES,),
         method="bmc",

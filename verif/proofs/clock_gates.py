@@ -8,10 +8,11 @@ are found in the netlist. Each becomes a register of the solver's, with a claim 
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from typing import TypeVar
 
-from amaranth.hdl import C, ClockDomain, Elaboratable, Module, Mux, Value
-from amaranth.lib import stream
+from amaranth.hdl import Assume, C, ClockDomain, Elaboratable, Module, Mux, ResetInserter, Signal, Value
+from amaranth.lib import wiring
 
 from cdma.hdl.blocks.clock_gate import ClockGates
 from cdma.hdl.codec.compressor import Compressor
@@ -19,16 +20,19 @@ from cdma.hdl.codec.decompressor import Decompressor
 from cdma.hdl.codec.parts.gated_codec import GatedCodec
 from cdma.hdl.codec.plain.compressor import PlainCompressor
 from cdma.hdl.codec.plain.decompressor import PlainDecompressor
+from cdma.hdl.engine.channel.channel import Channel
+from cdma.hdl.engine.channel.gated_channel import gated_channel
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.clock_gate import CLOCK_GATE
 from cdma.synth.yosys import find_yosys, scratch
 
 from .bench import Bench, fixed, free
+from .channel import TINY, with_plain_codec
 from .design import plain_codec
 from .proof import REDUCED, Proof
 
-__all__ = ["PROOFS", "Resting"]
+__all__ = ["PROOFS", "Resting", "RestingChannel"]
 
 _Component = TypeVar("_Component", bound=Elaboratable)
 
@@ -91,38 +95,47 @@ class _Sooner(ClockGates):
         return super().gated(m, name, component, active, sooner, clear=clear, local=local)
 
 
-class Resting(Bench):
-    """A codec behind a gate, which closes after ``settling`` cycles already, with a claim for each of its registers.
+class _Open(ClockGates):
+    """No gates."""
+
+    def stopping(
+        self, m: Module, name: str, component: _Component, runs: Value, reset: Value, *, local: bool
+    ) -> _Component:
+        return ResetInserter(reset)(component)
+
+
+class _Gated(Bench):
+    """What is behind a gate, with a claim for each of its registers.
 
     ``any_state``
         They begin with anything. Then a run up to the first cycle without a clock is all there is. Otherwise they begin as
         after a reset, and what nobody offers at a stream stays what it was: some registers take it, although none needs it.
     """
 
-    def __init__(self, codec: Compressor | Decompressor, settling: int, *, any_state: bool) -> None:
+    any_state = False
+
+    def __init__(self, settling: int) -> None:
         super().__init__()
         self.domain = ClockDomain("sync")
-        self.codec = codec
-        self.settling = settling
-        self.any_state = any_state
+        self.gates = _Sooner(settling)
 
-    def describe(self, m: Module) -> None:
+    def drive(self, m: Module, part: wiring.Component, still: Container[str] = ()) -> None:
+        """Gives anything to the inputs of ``part``, and what never changes to those that must be ``still``."""
         m.d.comb += self.domain.rst.eq(0)
-        m.submodules.dut = dut = GatedCodec(self.codec, self.codec.config, _Sooner(self.settling))
-        for name in ("input", "length"):
-            if name in dut.signature.members:
-                self._offer(m, name, getattr(dut, name))
-        for name in ("output", "report"):
-            free(m, f"{name}_ready", getattr(dut, name).ready)
-
-    def _offer(self, m: Module, name: str, port: stream.Interface) -> None:
-        free(m, f"{name}_valid", port.valid)
-        payload = Value.cast(port.payload)
-        if self.any_state:
-            free(m, name, payload)
-            return
-        offered = free(m, f"{name}_offered", shape=len(payload))
-        m.d.comb += payload.eq(Mux(port.valid, offered, fixed(m, f"{name}_idle", len(payload))))
+        inputs = {
+            "__".join(map(str, path)): Value.cast(value)
+            for path, member, value in part.signature.flatten(part)
+            if member.flow is wiring.In
+        }
+        for name, value in inputs.items():
+            if name in still:
+                m.d.comb += value.eq(fixed(m, f"{name}_still", len(value)))
+            elif name.endswith("payload") and not self.any_state:
+                offered = free(m, f"{name}_offered", shape=len(value))
+                idle = fixed(m, f"{name}_idle", len(value))
+                m.d.comb += value.eq(Mux(inputs[name.replace("payload", "valid")], offered, idle))
+            else:
+                free(m, name, value)
 
     def rtlil(self) -> str:
         with scratch() as folder:
@@ -137,8 +150,39 @@ class Resting(Bench):
             return re.sub(r"\|register\.v:[^\"|]*", "", (folder / "held.il").read_text())
 
 
-#: The cycles after the last in which anything was offered, within which a plain codec comes to rest.
-_SETTLES = 3
+class Resting(_Gated):
+    """A codec behind a gate, which closes after ``settling`` cycles already."""
+
+    def __init__(self, codec: Compressor | Decompressor, settling: int, *, any_state: bool) -> None:
+        super().__init__(settling)
+        self.codec = codec
+        self.any_state = any_state
+
+    def describe(self, m: Module) -> None:
+        m.submodules.dut = dut = GatedCodec(self.codec, self.codec.config, self.gates)
+        self.drive(m, dut)
+
+
+class RestingChannel(_Gated):
+    """A channel behind a gate, which closes after ``settling`` cycles already. Windows, table and time stay the same."""
+
+    def __init__(self, settling: int, *, compressing: bool) -> None:
+        super().__init__(settling)
+        #: The gates of its codec are behind its own, and show nothing here.
+        self.channel = Channel(TINY, compressing, gates=_Open(CLOCK_GATE, C(0)))
+
+    def describe(self, m: Module) -> None:
+        channel, clear = self.channel, Signal()
+        m.submodules.dut = gated_channel(m, "dut", channel, channel, self.gates, clear)
+        self.drive(m, channel, {"values", "now", "windows__base", "windows__limit"})
+        free(m, "clear", clear)
+        # A soft reset stops the channel, and clears it at last.
+        m.d.comb += Assume(~clear | channel.stop)
+
+
+_CLAIM = "no register behind a closed gate would change if it had a clock, nor if the gate closed earlier"
+#: The cycles after the last with anything offered or in flight, within which a plain codec comes to rest, and a channel.
+_SETTLES, _CHANNEL_SETTLES = 3, 4
 
 
 def _gate(codec: type[Compressor | Decompressor], config: CodecConfig, named: str, method: str) -> Proof:
@@ -146,7 +190,7 @@ def _gate(codec: type[Compressor | Decompressor], config: CodecConfig, named: st
     return Proof(
         name="clock_gates",
         config=named,
-        claim="no register behind a closed gate would change if it had a clock, nor if the gate closed earlier",
+        claim=_CLAIM,
         blocks=(PlainCompressor if codec is Compressor else PlainDecompressor, GatedCodec),
         built_so=plain_codec,
         bench=lambda: Resting(codec(config), _SETTLES, any_state=any_state),
@@ -156,9 +200,26 @@ def _gate(codec: type[Compressor | Decompressor], config: CodecConfig, named: st
     )
 
 
+def _channel_gate(config: str, *, compressing: bool) -> Proof:
+    return Proof(
+        name="clock_gates",
+        config=config,
+        claim=_CLAIM,
+        blocks=(Channel, GatedCodec),
+        built_so=with_plain_codec,
+        bench=lambda: RestingChannel(_CHANNEL_SETTLES, compressing=compressing),
+        method="bmc",
+        # By the 46th cycle a descriptor may have completed, and the gate is closed again.
+        depth=52,
+        quick=False,
+    )
+
+
 _TINY = CodecConfig(Format(word_bits=2, window=4), lanes=2)
 
 PROOFS = [
     _gate(Compressor, CodecConfig(), "compressor, the default, in any state", "bmc"),
     _gate(Decompressor, _TINY, "decompressor, 2 lanes, words of 2 bits, window 4", "pdr"),
+    _channel_gate("offload, 2 lanes", compressing=True),
+    _channel_gate("prefetch, 2 lanes", compressing=False),
 ]

@@ -38,14 +38,14 @@ from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.records import Status
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.registers.window import window_block
-from cdma.verif.proofs import butterfly
+from cdma.verif.proofs import butterfly, clock_gates
 from cdma.verif.proofs.axi import Reading, Writing
 from cdma.verif.proofs.axi_port import RULES
 from cdma.verif.proofs.bench import Bench, fixed
 from cdma.verif.proofs.channel import TINY, Moving
 from cdma.verif.proofs.checker import Deciding
 from cdma.verif.proofs.choice import choose
-from cdma.verif.proofs.clock_gates import Resting
+from cdma.verif.proofs.clock_gates import Resting, RestingChannel
 from cdma.verif.proofs.closing import Apart, FarInputs
 from cdma.verif.proofs.codec import AnyStream, Lossless
 from cdma.verif.proofs.completer import Completed
@@ -431,6 +431,46 @@ def test_a_gate_that_forgets_reports(tmp_path, monkeypatch):
     changes(
         lambda: Resting(Compressor(SMALL), 3, any_state=True), tmp_path, "tally.py", method="bmc", depth=4
     )
+
+
+def without_commands(m, name, channel, component, gates, clear):
+    """A gate that forgets what software commands."""
+    active = channel.requests.valid | channel.completion.valid | channel.status.busy
+    return gates.gated(m, name, component, active, 4, clear=clear)
+
+
+@pytest.mark.thorough
+def test_a_gate_of_a_channel_that_forgets_commands(tmp_path, monkeypatch):
+    monkeypatch.setattr("cdma.verif.proofs.clock_gates.gated_channel", without_commands)
+    changes(lambda: RestingChannel(4, compressing=True), tmp_path, "channel.py", method="bmc", depth=9)
+
+
+class NeverAtRest(RestingChannel):
+    """Claims that the gate does not close once a descriptor has completed."""
+
+    def describe(self, m):
+        closed, done = Signal(), Signal()
+        stopping = self.gates.stopping
+
+        def noted(m, name, component, runs, reset, **named):
+            m.d.comb += closed.eq(~runs)
+            return stopping(m, name, component, runs, reset, **named)
+
+        self.gates.stopping = noted
+        super().describe(m)
+        completion = self.channel.completion
+        m.d.sync += done.eq(done | (completion.valid & completion.ready))
+        m.d.comb += Assert(~(done & closed))
+
+
+@pytest.mark.thorough
+def test_a_gate_of_a_channel_closes_after_a_descriptor_within_the_depth_of_its_proof(tmp_path, monkeypatch):
+    of_registers = clock_gates._REGISTER.splitlines()
+    monkeypatch.setattr(
+        clock_gates, "_REGISTER", "\n".join(line for line in of_registers if "$assert" not in line)
+    )
+    depth = max(proof.depth for proof in choose(["clock_gates"]))
+    refuted(lambda: NeverAtRest(4, compressing=True), tmp_path, "test_broken.py", method="bmc", depth=depth)
 
 
 class Generous(Decompressor):

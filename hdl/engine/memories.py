@@ -22,6 +22,7 @@ PURPOSES = {
     r"path\.unit_\d+\.(commands|routes)\.memory": "stripes of a unit in flight",
     r"path\.unit_\d+\.next_stripe\.stripes\.memory": "whether a unit's next stripe is whole",
     r"path\.unit_\d+\.(outcomes|verdicts|ends)\.memory": "reports of a unit's stripes, until their turn",
+    r"path\.(unit_\d+\.)?cut\.waiting\.memory": "bytes that are meant of the last words of packets in flight",
     r"path\.orders\.\w+\.memory": "the order of the stripes in flight",
     r"path\.feed\.(frames|rows|runs|marks)\.memory": "shapes, until their rows are walked",
     r"path\.(filler|dropper)\.waiting\.memory": "rows with padding, until it is put in or taken out",

@@ -65,7 +65,8 @@ class EngineConfig:
     ``alignment``
         What the source and the destination of a descriptor are multiples of: a ``"beat"`` of their port, or a
         ``"word"`` (of a stream, which is a byte in a format with a field, and with words of 4 bits), which costs a shifter
-        at each end of a channel; or they are any ``"byte"``, and so are lengths of raw data.
+        at each end of a channel; or they are any ``"byte"``, and so are lengths of raw data. With several units, of host
+        memory.
     ``burst_beats``
         The longest burst. A burst never crosses a multiple of its own longest length, nor 4 KiB.
     ``outstanding``
@@ -421,11 +422,6 @@ class EngineConfig:
                 f"word_bits is {self.format.word_bits} with {self.units} units; it must be 8, 16 or 32, because what joins "
                 "and splits the streams of units is built for words of whole bytes"
             )
-        if self.realign:
-            raise ParameterError(
-                f"alignment is {self.alignment!r} with {self.units} units; it must be 'beat', because every unit has whole "
-                "windows"
-            )
         if self.crc:
             raise ParameterError(
                 f"crc is on with {self.units} units; it must be off, because no place sees all raw bytes of a tensor"
@@ -702,10 +698,10 @@ class EngineConfig:
 
     def align(self, port: str) -> int:
         """Bytes of which source and destination on a port are multiples."""
-        if self.realign:
-            return self.moved_bits // 8
         beat = self.data_bits(port) // 8
-        return max(beat, self.window_bytes) if self.striped(port) else beat
+        if self.striped(port):
+            return max(beat, self.window_bytes)
+        return self.moved_bits // 8 if self.realign else beat
 
     def burst(self, port: str) -> int:
         """Beats of the longest burst on a port: 4 KiB is the most that AXI4 allows, and a stripe the most of one port."""

@@ -41,7 +41,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             align=config.align(port),
             outstanding=config.outstanding,
             buffer=buffer,
-            realign=config.realign,
+            realign=config.realign and not config.striped(port),
             clears=config.tail_bits > 0 and compressing and port == "dev",
             pipelined=config.pipelined,
             rows=config.pages if port == "host" else config.dimensions > 0,

@@ -45,14 +45,16 @@ def split_bytes(m: Module, source: data.View, sink: data.View, odd: Value) -> No
 
 
 def cut_word(m: Module, source: data.View, sink: data.View, kept: Value) -> None:
-    """Passes a beat of words on as one of their bytes: of the word that ends the packet only those that are ``kept``."""
-    after = Cat(source.keep[1:], C(0, 1))
+    """Passes a beat of words, or of bytes of whole words, on as one of their bytes: of the word that ends the packet only
+    those that are ``kept``."""
+    keeps = source.keep[:: len(source.keep) * len(kept) // len(sink.keep)]
+    after = Cat(keeps[1:], C(0, 1))
     m.d.comb += [
         sink.data.as_value().eq(source.data.as_value()),
         sink.keep.eq(
             Cat(
                 keep.replicate(len(kept)) & (kept | (more | ~source.last).replicate(len(kept)))
-                for keep, more in zip(source.keep, after, strict=True)
+                for keep, more in zip(keeps, after, strict=True)
             )
         ),
         sink.last.eq(source.last),

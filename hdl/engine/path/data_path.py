@@ -7,11 +7,8 @@ from amaranth.lib.wiring import Out
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
-from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.skid_buffer import slice_after
-from cdma.hdl.blocks.stream_register import StreamRegister
 from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.engine.shapes.feed import ShapeFeed
@@ -20,15 +17,14 @@ from cdma.hdl.lossy.range_report import OutOfRange
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 
+from .byte_register import register_bytes
 from .checksum import Checksum
-from .codec_switch import CodecSwitch, pass_beat
+from .codec_switch import CodecSwitch
 from .lossy_switch import LossySwitch
 from .ports import Verdict, path_members
+from .recount import counted_in
 
 __all__ = ["DataPath"]
-
-#: Bits of a beat of bytes that one flip-flop selects, where it has no time to reach more.
-_BYTES_SELECTED = 32
 
 
 class DataPath(wiring.Component):
@@ -136,7 +132,7 @@ class DataPath(wiring.Component):
         if config.pipelined and config.realign:
             source = slice_after(m, "read_slice", source)
         elif config.tail_bits:
-            source = self._bytes_after(m, "shifted", source)
+            source = register_bytes(m, "shifted", source, late=not self.compressing)
         read_bits = moved_bits
         if config.dimensions and self.compressing:
             m.submodules.filler = filler = Filler(moved_bits, reader.shape.lanes)
@@ -146,16 +142,16 @@ class DataPath(wiring.Component):
             source = filler.output
         if self.compressing:
             read_bits = word_bits
-            source = self._lossy(m, _counted_in(m, "read_words", source, word_bits))
+            source = self._lossy(m, counted_in(m, "read_words", source, word_bits))
         narrows = len(source.payload.keep) > len(switch.input.payload.keep)
         connect_width(
             m, "read_width", read_bits, source, switch.input, pipelined=config.pipelined and narrows
         )
         sink = switch.output
         if not self.compressing:
-            sink = _counted_in(m, "written_bytes", self._lossy(m, sink), moved_bits)
+            sink = counted_in(m, "written_bytes", self._lossy(m, sink), moved_bits)
         if config.tail_bits and not config.pipelined:
-            sink = self._bytes_after(m, "passed", sink)
+            sink = register_bytes(m, "passed", sink, late=not self.compressing)
         written = writer.input
         if config.dimensions and not self.compressing:
             m.submodules.dropper = dropper = Dropper(moved_bits, writer.shape.lanes)
@@ -192,15 +188,6 @@ class DataPath(wiring.Component):
             self.blocked.eq(switch.blocked),
         ]
         return m
-
-    def _bytes_after(self, m: Module, name: str, source: stream.Interface) -> stream.Interface:
-        """A register of beats between a shifter of bytes and the codec: bytes have farther to go to their lanes than words.
-        What a decompressor takes depends on its data and is late, so no ``ready`` passes there."""
-        beat = source.payload.shape()
-        kind = StreamRegister(beat) if self.compressing else ElasticBuffer(beat, part_bits=_BYTES_SELECTED)
-        m.submodules[name] = kind
-        wiring.connect(m, source, kind.input)
-        return kind.output
 
     def _feed(self, m: Module, command: stream.Interface, shape: PortShape) -> stream.Interface:
         """Puts the walk of shapes before the commands of the reader or writer of the device port; gives its input."""
@@ -258,15 +245,3 @@ class DataPath(wiring.Component):
             checksum.beat.eq(raw.payload),
         ]
         wiring.connect(m, checksum.crc, wiring.flipped(self.crc))
-
-
-def _counted_in(m: Module, name: str, source: stream.Interface, word_bits: int) -> stream.Interface:
-    """The same stream in beats of words of so many bits: of raw data at a port, which are whole bytes."""
-    payload = source.payload
-    if payload.shape().word_bits == word_bits:
-        return source
-    beat = Beat(word_bits, len(payload.data.as_value()) // word_bits)
-    counted = stream.Signature(beat).create(path=(name,))
-    pass_beat(m, payload, counted.payload)
-    m.d.comb += [counted.valid.eq(source.valid), source.ready.eq(counted.ready)]
-    return counted

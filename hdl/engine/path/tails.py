@@ -1,11 +1,16 @@
 """How many bytes of their last word packets have, while they are inside the decompressor."""
 
-from amaranth.hdl import Array, C, Cat, Module, Signal
+from amaranth.hdl import Array, C, Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-__all__ = ["Tails"]
+__all__ = ["Tails", "bytes_kept"]
+
+
+def bytes_kept(tail: Value) -> Value:
+    """The bytes of a word of which so many are meant, one bit each; 0 for all."""
+    return Cat(C(1, 1), ((tail == 0) | (tail > place) for place in range(1, 1 << len(tail))))
 
 
 class Tails(wiring.Component):
@@ -44,6 +49,6 @@ class Tails(wiring.Component):
         tail = Signal(self.bits, name="of_oldest")
         m.d.comb += [
             tail.eq(tails[oldest]),
-            self.kept.eq(Cat(C(1, 1), ((tail == 0) | (tail > place) for place in range(1, 1 << self.bits)))),
+            self.kept.eq(bytes_kept(tail)),
         ]
         return m

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.width import connect_width
+from cdma.hdl.engine.path.byte_register import register_bytes
+from cdma.hdl.engine.path.tail_cut import TailCut
 
 from .joiner import Joiner
 from .offload_unit import OffloadUnit
@@ -42,7 +44,21 @@ class OffloadPath(UnitsPath):
         for index, unit in enumerate(self.units):
             wiring.connect(m, unit.source, wiring.flipped(self.source[index]))
             wiring.connect(m, unit.piece, joiner.pieces[index])
-        connect_width(m, "write_width", word_bits, joiner.output, writer.input, pipelined=config.pipelined)
+        joined = joiner.output
+        if config.tail_bits:
+            m.submodules.cut = cut = TailCut(joined.payload.shape(), config.tail_bits, plan.total_in_flight)
+            wiring.connect(m, joined, cut.input)
+            stripe = self.orders.stripe
+            m.d.comb += [
+                # A compressed stream is whole words.
+                cut.tails.valid.eq(stripe.valid & stripe.payload.final),
+                cut.tails.payload.eq(Mux(stripe.payload.raw, stripe.payload.tail, 0)),
+            ]
+            joined = cut.output
+            if not config.pipelined:
+                joined = register_bytes(m, "passed", joined, late=False)
+        moved_bits = joined.payload.shape().word_bits
+        connect_width(m, "write_width", moved_bits, joined, writer.input, pipelined=config.pipelined)
         wiring.connect(m, writer.port, wiring.flipped(self.sink))
         pieces = self.orders.pieces
         m.d.comb += [

@@ -8,6 +8,7 @@ from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.engine.path.codec_switch import CodecSwitch
+from cdma.hdl.engine.path.recount import counted_in
 
 from .piece_buffer import PieceBuffer
 from .plan import UnitPlan
@@ -40,7 +41,9 @@ class OffloadUnit(Unit):
         m.submodules.switch = switch
         m.submodules.pieces = pieces
         wiring.connect(m, reader.port, wiring.flipped(self.source))
-        connect_width(m, "read_width", self.plan.config.format.stream_bits, reader.output, switch.input)
+        word_bits = self.plan.config.format.stream_bits
+        words = counted_in(m, "read_words", reader.output, word_bits)
+        connect_width(m, "read_width", word_bits, words, switch.input)
         wiring.connect(m, switch.output, pieces.input)
         wiring.connect(m, pieces.output, wiring.flipped(self.piece))
         return reader

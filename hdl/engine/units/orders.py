@@ -10,7 +10,7 @@ from cdma.hdl.engine.path.codec_switch import Route
 
 from .outcomes import ReportOrder
 from .plan import UnitPlan
-from .stripes import Stripe, StripeWalk
+from .stripes import StripeWalk
 
 __all__ = ["Orders"]
 
@@ -35,11 +35,11 @@ class Orders(wiring.Component):
     def __init__(self, plan: UnitPlan) -> None:
         self.plan = plan
         bits, units = plan.dev.address_bits, plan.units
-        self.shape = Stripe(bits, units, plan.stripe_words, plan.dev.owner_bits)
+        self.shape = plan.stripe
         super().__init__(
             {
                 "command": In(stream.Signature(Command(bits, owner=plan.dev.owner_bits))),
-                "route": In(stream.Signature(Route())),
+                "route": In(stream.Signature(Route(plan.config.tail_bits))),
                 "stripes": Out(stream.Signature(self.shape, always_ready=True)).array(units),
                 "pieces": Out(stream.Signature(ReportOrder(bits, units, plan.place_bits))),
                 "reports": Out(stream.Signature(ReportOrder(bits, units, plan.place_bits))),
@@ -53,7 +53,12 @@ class Orders(wiring.Component):
         config = plan.config
         depth = plan.total_in_flight
         m.submodules.walk = walk = StripeWalk(
-            plan.dev.address_bits, units, config.stripe_bytes, config.format.word_bits, plan.dev.owner_bits
+            plan.dev.address_bits,
+            units,
+            config.stripe_bytes,
+            config.format.word_bits,
+            plan.dev.owner_bits,
+            config.tail_bits,
         )
         m.submodules.pieces = pieces = Fifo(self.pieces.payload.shape(), depth, reserved=True)
         m.submodules.reports = reports = Fifo(self.reports.payload.shape(), depth, reserved=True)

@@ -9,6 +9,8 @@ from amaranth.utils import exact_log2
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.spec.engine import EngineConfig
 
+from .stripes import Stripe
+
 __all__ = ["UnitPlan"]
 
 
@@ -30,6 +32,12 @@ class UnitPlan:
     def units(self) -> int:
         """Number of units."""
         return self.config.units
+
+    @property
+    def stripe(self) -> Stripe:
+        """What a unit gets of a descriptor."""
+        owner_bits, tail_bits = self.dev.owner_bits, self.config.tail_bits
+        return Stripe(self.dev.address_bits, self.units, self.stripe_words, owner_bits, tail_bits)
 
     @property
     def stripe_words(self) -> int:

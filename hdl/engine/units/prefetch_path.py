@@ -9,6 +9,8 @@ from amaranth.lib.wiring import Out
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.width import connect_width
+from cdma.hdl.engine.path.byte_register import register_bytes
+from cdma.hdl.engine.path.recount import counted_in
 
 from .plan import UnitPlan
 from .prefetch_unit import PrefetchUnit
@@ -44,7 +46,11 @@ class PrefetchPath(UnitsPath):
         m.submodules.cuts = cuts = Fifo(splitter.pieces.payload.shape(), plan.total_in_flight, reserved=True)
         self._connect_units(m, reader)
         wiring.connect(m, reader.port, wiring.flipped(self.source))
-        connect_width(m, "read_width", word_bits, reader.output, splitter.input, pipelined=config.pipelined)
+        source = reader.output
+        if config.tail_bits and not config.pipelined:
+            source = register_bytes(m, "shifted", source, late=True)
+        source = counted_in(m, "read_words", source, word_bits)
+        connect_width(m, "read_width", word_bits, source, splitter.input, pipelined=config.pipelined)
         wiring.connect(m, cuts.output, splitter.pieces)
         stripe = orders.stripe.payload
         m.d.comb += [

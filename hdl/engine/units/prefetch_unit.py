@@ -9,6 +9,7 @@ from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.codec.parts.streams import Error
 from cdma.hdl.engine.path.codec_switch import CodecSwitch
+from cdma.hdl.engine.path.tail_cut import TailCut
 
 from .ahead import Ahead, early_stripes
 from .piece_buffer import PieceBuffer
@@ -43,7 +44,15 @@ class PrefetchUnit(Unit):
         m.submodules.ends = ends = self._queue(self.report.end.payload.shape())
         wiring.connect(m, wiring.flipped(self.piece), pieces.input)
         wiring.connect(m, pieces.output, switch.input)
-        connect_width(m, "write_width", self.plan.config.format.stream_bits, switch.output, writer.input)
+        config, stripe = self.plan.config, self.stripe
+        expanded = switch.output
+        if config.tail_bits:
+            beat = expanded.payload.shape()
+            m.submodules.cut = cut = TailCut(beat, config.tail_bits, self.plan.in_flight)
+            wiring.connect(m, expanded, cut.input)
+            m.d.comb += [cut.tails.valid.eq(stripe.valid), cut.tails.payload.eq(stripe.payload.tail)]
+            expanded = cut.output
+        connect_width(m, "write_width", expanded.payload.shape().word_bits, expanded, writer.input)
         wiring.connect(m, writer.port, wiring.flipped(self.sink))
         wiring.connect(m, ends.output, wiring.flipped(self.report.end))
         taken = Signal()

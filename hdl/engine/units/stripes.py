@@ -25,11 +25,15 @@ class Stripe(data.StructLayout):
         Of the descriptor's route.
     ``final``
         The descriptor has no stripe after it.
+    ``tail``
+        The bytes that are meant of its last word, 0 for all.
     ``owner``
         Of the descriptor's command.
     """
 
-    def __init__(self, address_bits: int, units: int, stripe_words: int, owner_bits: int = 0) -> None:
+    def __init__(
+        self, address_bits: int, units: int, stripe_words: int, owner_bits: int = 0, tail_bits: int = 0
+    ) -> None:
         super().__init__(
             {
                 "unit": range(units),
@@ -39,6 +43,7 @@ class Stripe(data.StructLayout):
                 "raw": 1,
                 "zeros": 1,
                 "final": 1,
+                **({"tail": tail_bits} if tail_bits else {}),
                 **({"owner": owner_bits} if owner_bits else {}),
             }
         )
@@ -87,18 +92,27 @@ class StripeWalk(wiring.Component):
     """
 
     def __init__(
-        self, address_bits: int, units: int, stripe_bytes: int, word_bits: int, owner_bits: int = 0
+        self,
+        address_bits: int,
+        units: int,
+        stripe_bytes: int,
+        word_bits: int,
+        owner_bits: int = 0,
+        tail_bits: int = 0,
     ) -> None:
         self.units = units
         self.owner_bits = owner_bits
+        self.tail_bits = tail_bits
         self.word_log2 = exact_log2(word_bits // 8)
         self.blocks = Blocks(address_bits, stripe_bytes, 1)
         super().__init__(
             {
                 "command": In(stream.Signature(Command(address_bits, owner=owner_bits))),
-                "route": In(stream.Signature(Route())),
+                "route": In(stream.Signature(Route(tail_bits))),
                 "stripes": Out(
-                    stream.Signature(Stripe(address_bits, units, stripe_bytes * 8 // word_bits, owner_bits))
+                    stream.Signature(
+                        Stripe(address_bits, units, stripe_bytes * 8 // word_bits, owner_bits, tail_bits)
+                    )
                 ),
             }
         )
@@ -169,6 +183,10 @@ class StripeWalk(wiring.Component):
             stripe.zeros.eq(route.zeros),
             stripe.final.eq(final),
         ]
+        if self.tail_bits:
+            m.d.comb += stripe.tail.eq(Mux(final, route.tail, 0))
+            with m.If(stripe.tail != 0):
+                m.d.comb += stripe.last[: self.word_log2].eq(stripe.tail - 1)
         if self.owner_bits:
             m.d.comb += stripe.owner.eq(command.owner)
         return m

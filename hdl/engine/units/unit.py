@@ -13,7 +13,6 @@ from cdma.hdl.engine.path.codec_switch import CodecSwitch, Route
 from .outcomes import Outcomes, StripeOutcome, StripeVerdict, note_outcome
 from .piece_buffer import PieceBuffer
 from .plan import UnitPlan
-from .stripes import Stripe
 
 __all__ = ["Unit"]
 
@@ -43,10 +42,9 @@ class Unit(wiring.Component):
         self.plan = plan
         self.codec = codec
         config = plan.config
-        stripe = Stripe(plan.dev.address_bits, plan.units, plan.stripe_words, plan.dev.owner_bits)
         super().__init__(
             {
-                "stripe": In(stream.Signature(stripe, always_ready=True)),
+                "stripe": In(stream.Signature(plan.stripe, always_ready=True)),
                 **members,
                 "report": Out(Outcomes(plan.place_bits, plan.stripe_words, writes=writes)),
                 "values": In(data.ArrayLayout(config.format.entry_bits, config.codec.table_size)),

@@ -113,6 +113,7 @@ def test_memories_of_an_engine(name: str) -> None:
     [
         {"channels": 2},
         {"clocks": "device,host,registers"},
+        {"units": 2, "alignment": "byte"},
     ],
     ids=str,
 )

@@ -97,8 +97,6 @@ _REFUSED = [
     ({"format": 8}, "format is 8; it must be a Format"),
     ({"units": 3}, "units is 3; it must be one of 1, 2, 4, 6, 8"),
     ({"stripe_bytes": 128}, "stripe_bytes is 128; it must be one of 256, 512, 1024, 2048, 4096"),
-    ({"units": 2, "alignment": "word"}, "alignment is 'word' with 2 units; it must be 'beat'"),
-    ({"units": 2, "alignment": "byte"}, "alignment is 'byte' with 2 units; it must be 'beat'"),
 ]  # fmt: skip
 
 

@@ -12,7 +12,17 @@ from tests.support.thorough import cases_of
 
 #: Shapes of fields have what software does in another way: a CRC, descriptors of two entries, owners, pages, several clocks.
 #: Several ports, queues, codes of bytes and pipelines are the same to an outsider, and the regression has them in every run.
-FURTHER = {"small", "bytes", "fields", "any-byte", "units", "pipelined", "owners", "pairs"}
+FURTHER = {
+    "small",
+    "bytes",
+    "fields",
+    "any-byte",
+    "units",
+    "units-to-any-byte",
+    "pipelined",
+    "owners",
+    "pairs",
+}
 
 
 @pytest.mark.verilator

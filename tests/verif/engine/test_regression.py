@@ -125,8 +125,22 @@ SHAPES = {
         dataclasses.replace(TWO_UNITS, memories_protect="secded", stream_id_bits=11),
         ["bus_errors", "corrupt", "capacity", "uneven", "silent_unit", "soft_resets", "owners", "registers"],
     ),
+    "units-to-any-byte": (
+        dataclasses.replace(TWO_UNITS, alignment="byte", stripe_bytes=512, pages=True),
+        ["bus_errors", "corrupt", "capacity", "uneven", "refusals", "soft_resets", "pages", "page_errors"],
+    ),
+    "pipelined-units-to-any-byte": (
+        dataclasses.replace(
+            SMALL, units=2, stripe_bytes=256, alignment="byte", pipelined=True, registers=False
+        ),
+        ["bus_errors", "corrupt", "capacity", "uneven", "refusals"],
+    ),
     "long-stripes": (LONG_STRIPES, ["silent_unit"]),
     "units-with-fields": (UNITS_WITH_FIELDS, ["corrupt", "padding", "uneven"]),
+    "units-with-fields-to-any-byte": (
+        dataclasses.replace(UNITS_WITH_FIELDS, alignment="byte"),
+        ["corrupt", "padding", "uneven", "capacity"],
+    ),
     "pairs": (
         dataclasses.replace(SMALL, channels=3, msi=True),
         ["pairs", "pair_windows", "watchdog", "register_bus", "messages"],

@@ -93,6 +93,14 @@ def _ways(design: Design) -> tuple[str, ...]:
     return ("ring", "registers") if design.config.registers else ("stream",)
 
 
+def _starts(design: Design) -> list[str]:
+    # What lies at several ports begins with a beat.
+    ends = {"offload": "destination", "prefetch": "source"}
+    if design.config.units == 1:
+        return cross(CHANNELS, _STARTS)
+    return [each for channel in CHANNELS for each in cross([channel], ("neither", ends[channel]))]
+
+
 def _start(sample: Sample, design: Design) -> Iterator[str]:
     if not _transfer(sample) or sample["status"] != "OK":
         return
@@ -241,7 +249,7 @@ ENGINE_GOALS = (
     Goal(
         "channel by start",
         "which of source and destination begins inside a beat",
-        lambda design: cross(CHANNELS, _STARTS),
+        _starts,
         _start,
         _unaligned,
     ),

@@ -14,36 +14,37 @@ from tests.support.stream_bench import StreamBench
 _ADDRESS_BITS = 40
 
 
-def _expected(first: int, words: int, units: int, stripe: int, word: int) -> list[tuple[int, int, int, int]]:
-    """Unit, first and last byte, and words of each stripe."""
-    found, end = [], first + words * word
+def _expected(first: int, size: int, units: int, stripe: int, word: int) -> list[tuple[int, ...]]:
+    """Unit, first and last byte, words, and bytes of the last word of each stripe."""
+    found, end = [], first + size
     while first < end:
         after = min(end, (first // stripe + 1) * stripe)
-        found.append((first // stripe % units, first, after - 1, (after - first) // word))
+        found.append((first // stripe % units, first, after - 1, -(-(after - first) // word), after % word))
         first = after
     return found
 
 
 @pytest.mark.parametrize("units", [2, 4, 6, 8])
-@pytest.mark.parametrize(("stripe", "word"), [(256, 4), (4096, 1), (512, 2)])
-def test_stripes_cover_the_data_in_order(units: int, stripe: int, word: int) -> None:
+@pytest.mark.parametrize(("stripe", "word", "tails"), [(256, 4, 0), (4096, 1, 0), (512, 2, 0), (256, 4, 2)])
+def test_stripes_cover_the_data_in_order(units: int, stripe: int, word: int, tails: int) -> None:
+    """Of whole words, or of any bytes."""
     source = random.Random(units * stripe + word)
     jobs = []
     for _ in range(12):
         first = source.choice((0, source.getrandbits(_ADDRESS_BITS - 1), (1 << 34) - 2 * stripe)) // 64 * 64
-        jobs.append((first, source.choice((1, stripe // word, source.randint(1, 9 * stripe // word)))))
-    want = [_expected(first, words, units, stripe, word) for first, words in jobs]
-    dut = StripeWalk(_ADDRESS_BITS, units, stripe, 8 * word)
+        words = source.choice((1, stripe // word, source.randint(1, 9 * stripe // word)))
+        jobs.append((first, words * word - (source.randrange(word) if tails else 0)))
+    want = [_expected(first, size, units, stripe, word) for first, size in jobs]
+    dut = StripeWalk(_ADDRESS_BITS, units, stripe, 8 * word, tail_bits=tails)
     bench = StreamBench(dut)
     # The last address that a command may reach is beyond what its words need.
-    bench.source(
-        "command", [{"first": first, "last": first + words * word + stripe} for first, words in jobs]
-    )
+    bench.source("command", [{"first": first, "last": first + size + stripe} for first, size in jobs])
     bench.source(
         "route",
         [
-            {"raw": number % 2, "zeros": number // 2 % 2, "words": words}
-            for number, (_, words) in enumerate(jobs)
+            {"raw": number % 2, "zeros": number // 2 % 2, "words": -(-size // word)}
+            | ({"tail": size % word} if tails else {})
+            for number, (_, size) in enumerate(jobs)
         ],
     )
     got = bench.collect("stripes", sum(map(len, want)), sometimes((units, stripe), 0.3))
@@ -53,7 +54,9 @@ def test_stripes_cover_the_data_in_order(units: int, stripe: int, word: int) -> 
     for number, found in enumerate(want):
         for at, each in enumerate(found):
             _, stripe_ = next(stripes)
-            assert (stripe_.unit, stripe_.first, stripe_.last, stripe_.words) == each
+            *found_of, tail = each
+            assert [stripe_.unit, stripe_.first, stripe_.last, stripe_.words] == found_of
+            assert not tails or stripe_.tail == tail
             assert (stripe_.raw, stripe_.zeros) == (number % 2, number // 2 % 2)
             assert stripe_.final == (at == len(found) - 1)
 

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 from cdma.base.errors import ParameterError
+from cdma.hdl.spec.clocks import NO_CLOCKS
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.hdl.spec.engine import LOSSY, EngineConfig
@@ -24,6 +25,7 @@ __all__ = ["any_design", "with_settings"]
 _SELDOM = 0.2
 
 _SLICES = ("none", "in", "out", "in,out")
+_CLOCKS = ("host", "registers", "host,registers", "device,host,registers")
 
 
 def any_design(rng: random.Random) -> Design:
@@ -122,4 +124,8 @@ def _engine(rng: random.Random) -> dict[str, Any]:
         "open_windows": rng.random() < _SELDOM,
         "register_protection": rng.choice(PROTECTIONS) if rng.random() < _SELDOM else PROTECTIONS[0],
         "memories_protect": rng.choice(MEMORY_CODES) if rng.random() < _SELDOM else MEMORY_CODES[0],
+        "clocks": rng.choice(_CLOCKS) if rng.random() < _SELDOM else NO_CLOCKS,
+        "quiescence": rng.random() < _SELDOM,
+        "clock_gates": rng.random() < _SELDOM,
+        "stream_id_bits": rng.choice((1, 11)) if rng.random() < _SELDOM else 0,
     }

@@ -77,6 +77,11 @@ def _quiescent_rings(design: Design) -> bool:
     return bool(design.config.quiescence and design.config.registers)
 
 
+def _quiescent_host(design: Design) -> bool:
+    """with a Q-channel and registers, and another clock for the host port than the core's"""
+    return _quiescent_rings(design) and bool(design.config.domains.host_crosses)
+
+
 def _with_pairs(design: Design) -> bool:
     """with several pairs of channels"""
     return bool(design.config.channels > 1)
@@ -412,6 +417,12 @@ _REGISTERS = (
         "accesses to registers about when a request is answered, under back-pressure",
         "answered before the engine accepts, or waiting until it runs again",
         _quiescent_rings,
+    ),
+    TestPoint(
+        "quiescence_apart",
+        "a request right after a reset of the core alone, amid transfers to a slow host",
+        "accepted when the host port has finished what was open there; everything works again after it",
+        _quiescent_host,
     ),
     TestPoint(
         "pairs",

@@ -205,6 +205,7 @@ SHAPES = {
             "quiescence",
             "quiescence_of_rings",
             "quiescence_of_registers",
+            "quiescence_apart",
             "registers",
             "register_bus",
         ],

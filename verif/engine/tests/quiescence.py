@@ -6,6 +6,7 @@ from typing import Any
 
 import cocotb
 
+from cdma.hdl.spec.clocks import reset_of
 from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.pair import Pair, pairs_of
@@ -155,3 +156,33 @@ async def quiescence_of_registers(bench: RingBench, budget: int) -> None:
     for channel in CHANNELS:
         await bench.rings[channel].enable()
         await bench.run(channel, [bench.transfer(channel, 100)])
+
+
+@engine_test
+async def quiescence_apart(bench: RingBench, budget: int) -> None:
+    """After a reset of the core alone it accepts when all that was open on the host port is finished there."""
+    core = getattr(bench.dut, reset_of(bench.config.domains.core))
+    for _ in range(max(6, budget // 20)):
+        bench.pauses()
+        bench.memory["host"].delay = 4 * _SETTLING
+        for channel in CHANNELS:
+            await bench.rings[channel].enable()
+            await bench.rings[channel].submit([bench.transfer(channel, 800).record() for _ in range(4)])
+        await bench.after(bench.rng.randint(100, 900))
+        core.value = 0
+        await bench.after(bench.rng.randint(1, 5) * bench.pace)
+        core.value = 1
+        for channel in CHANNELS:
+            bench.rings[channel].forget()
+        while not _pin(bench, "qacceptn"):
+            await bench.after(1)
+        assert await _asked(bench, 2000), "denied although nothing waits"
+        await _released(bench)
+        await bench.after(_STATES * bench.pace)
+        await bench.open_windows()
+        await bench.set_owners()
+        for channel in CHANNELS:
+            await bench.set_table(channel, [0] * bench.config.codec.table_size)
+            await bench.rings[channel].enable()
+            await bench.run(channel, [bench.transfer(channel, 100)])
+            await bench.rings[channel].disable()

@@ -121,7 +121,6 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
             quiescence=True,
             register_slices="in,out",
             stream_id_bits=3,
-            memories_protect="parity",
         ),
         ["soak", "hard_resets", "lone_resets", "registers", "bus_errors", "quiescence"],
     ),

@@ -64,7 +64,9 @@ def _grant(m: Module, ids: Ids, asking: list, port: stream.Interface, credit: Va
     for name in ("address", "len", "size"):
         m.d.comb += port.payload[name].eq(_one_of(granted, [client.payload[name] for client in asking]))
     if "owner" in port.payload.shape().members:
-        m.d.comb += port.payload.owner.eq(Mux(granted[0], asking[0].payload.owner, 0))
+        says = [number for number, client in enumerate(asking) if "owner" in client.payload.shape().members]
+        owners = [asking[number].payload.owner for number in says]
+        m.d.comb += port.payload.owner.eq(_one_of(Cat(granted[number] for number in says), owners))
     return granted
 
 
@@ -80,17 +82,19 @@ class ReadArbiter(wiring.Component):
     A client must be able to take the data of all its bursts at any time, because the port is always ready.
 
     ``owner_bits``
-        Addresses of the first client say whose they are; those of others say 0.
+        Addresses of the first ``owned`` clients say whose they are; those of others say 0.
     """
 
     def __init__(
-        self, ids: Ids, data_bits: int, address_bits: int, id_bits: int, owner_bits: int = 0
+        self, ids: Ids, data_bits: int, address_bits: int, id_bits: int, owner_bits: int = 0, owned: int = 1
     ) -> None:
         self.ids = ids
         super().__init__(
             {
                 **{
-                    f"client_{n}": In(ReadPort(data_bits, address_bits, _bits(own), 0 if n else owner_bits))
+                    f"client_{n}": In(
+                        ReadPort(data_bits, address_bits, _bits(own), owner_bits if n < owned else 0)
+                    )
                     for n, own in enumerate(ids)
                 },
                 "port": Out(ReadPort(data_bits, address_bits, id_bits, owner_bits)),
@@ -120,7 +124,7 @@ class WriteArbiter(wiring.Component):
     A client must offer the data of a burst as soon as its address is taken, without waiting for anything else.
 
     ``owner_bits``
-        That of the :class:`ReadArbiter`.
+        Addresses of the first client say whose they are; those of others say 0.
     ``pipelined``
         The selection of the data has flip-flops of its own beside those of the handshake, because an FPGA's wires are slow.
     """

@@ -35,7 +35,7 @@ class ChannelPorts(wiring.Signature):
 def memory_members(config: EngineConfig, host_id_bits: int = 0) -> dict[str, wiring.Member]:
     """The AXI4 ports of an engine; those of device memory are arrays if there are several."""
     dev = (config.dev_data_bits, config.dev_address_bits)
-    owner_bits = config.records.owner_bits
+    owner_bits = config.records.tag_bits
     host_read, host_write = host_ports(config, host_id_bits, owner_bits)
     return {
         "dev_read": port_members(ReadPort(*dev, owner_bits=owner_bits), config.units),

@@ -35,6 +35,7 @@ from cdma.hdl.engine.channel.owner import OwnerLayout
 from cdma.hdl.engine.control.closing import Closing
 from cdma.hdl.engine.control.quiescence import Quiescence
 from cdma.hdl.engine.control.registers import RegisterBlock
+from cdma.hdl.engine.pairs.client import list_ids, message_ids, ring_ids
 from cdma.hdl.spec.clocks import reset_of
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.owner import OWNER_PORTS
@@ -417,7 +418,8 @@ class _AxiShell(Shell):
 
     def _owner(self, port: str, address: data.View) -> data.View:
         """Whose an address is."""
-        return data.View(OwnerLayout(self.config.records), address.owner)
+        owner = OwnerLayout(self.config.records)
+        return data.View(owner, address.owner[: owner.size])
 
     def _sideband(self, port: str, channel: str, id: Value) -> dict[str, Value]:
         """What an address of ``channel`` says beside: on the host port, ID 0 is data, and the others are rings."""
@@ -586,14 +588,20 @@ class Engine(_AxiShell):
 
     def _owner_in_pairs(self, address: data.View, of_data: data.View) -> Value:
         """Whose an address on the host port is, in an engine with several pairs."""
-        pairs, rings = self.config.channels, self._shared.ring_owners
-        # The IDs of messages follow those of rings in the same order.
-        kinds = 1 + self.config.msi
-        cases = [
-            (address.id.matches(*range(1 + index, 1 + 2 * pairs * kinds, 2 * pairs)), rings[index].as_value())
-            for index in range(2 * pairs)
-        ]
-        return one_of((address.id == 0, of_data.as_value()), *cases)
+        config, rings = self.config, self._shared.ring_owners
+        pairs, pages = config.channels, config.pages
+        cases = [(address.id == 0, of_data.as_value())]
+        for index in range(2 * pairs):
+            number, direction = divmod(index, 2)
+            mine = [ring_ids(number)[direction]]
+            if config.msi:
+                mine.append(message_ids(number, pairs, pages=pages)[direction])
+            cases.append((address.id.matches(*mine), rings[index].as_value()))
+            if pages:
+                lists = address.id == list_ids(pairs)[direction]
+                of_pair = address.owner[config.records.owner_bits :] == number
+                cases.append((lists & of_pair, rings[index].as_value()))
+        return one_of(*cases)
 
     def _sideband(self, port: str, channel: str, id: Value) -> dict[str, Value]:
         if not self.config.sideband_registers:

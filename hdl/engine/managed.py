@@ -19,7 +19,7 @@ from cdma.hdl.engine.control.counters import Counters
 from cdma.hdl.engine.control.interfaces import ControlSignature
 from cdma.hdl.engine.control.soft_reset import soft_reset
 from cdma.hdl.engine.control.windows import StoredWindows
-from cdma.hdl.engine.pairs.client import message_ids, ring_ids
+from cdma.hdl.engine.pairs.client import list_ids, message_ids, ring_ids
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
 
@@ -39,7 +39,7 @@ __all__ = [
 CONTROL = "control"
 OFFLOAD_RING_ID, PREFETCH_RING_ID = 1, 2
 #: The IDs of the lists of pages of offload and prefetch.
-LIST_IDS = 3, 4
+LIST_IDS = list_ids(1)
 #: And of their messages.
 MESSAGE_IDS = message_ids(0, 1)
 #: IDs of the arbiters' clients: data, and the rings of two channels.
@@ -48,11 +48,10 @@ _IDS = ((0,), (OFFLOAD_RING_ID, PREFETCH_RING_ID))
 
 def host_id_bits(config: EngineConfig) -> int:
     """Bits of an ID on the host port."""
+    pairs = config.channels
     if config.msi:
-        return max(message_ids(config.channels - 1, config.channels)).bit_length()
-    if config.channels > 1:
-        return max(ring_ids(config.channels - 1)).bit_length()
-    return max(LIST_IDS if config.pages else _IDS[-1]).bit_length()
+        return max(message_ids(pairs - 1, pairs, pages=config.pages)).bit_length()
+    return max(list_ids(pairs) if config.pages else ring_ids(pairs - 1)).bit_length()
 
 
 #: Where memories are that both channels depend on.

@@ -12,7 +12,7 @@ from cdma.hdl.engine.channel.channel import Channel
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.channel.owner import OwnerLayout
 from cdma.hdl.engine.pairs.bus_split import BusSplit
-from cdma.hdl.engine.pairs.client import message_ids, ring_ids
+from cdma.hdl.engine.pairs.client import list_ids, message_ids, ring_ids
 from cdma.hdl.engine.pairs.dispatch import Dispatch
 from cdma.hdl.engine.pairs.pair import Pair
 from cdma.hdl.spec.engine import EngineConfig
@@ -91,6 +91,9 @@ class SharedEngine(wiring.Component):
         wiring.connect(m, getattr(pairs[0], f"{name}_shares"), dispatch.shares)
         wiring.connect(m, dispatch.requests, channel.requests)
         wiring.connect(m, channel.windows, dispatch.windows)
+        if self.config.pages:
+            wiring.connect(m, channel.page_windows, dispatch.page_windows)
+            m.d.comb += [channel.pair.eq(dispatch.pair), dispatch.page_pair.eq(channel.page_pair)]
         done, completion = dispatch.done, channel.completion
         m.d.comb += [
             getattr(pairs[0], f"{name}_events").eq(channel.events),
@@ -120,12 +123,16 @@ class SharedEngine(wiring.Component):
         config = self.config
         host = (config.host_data_bits, config.host_address_bits)
         id_bits = host_id_bits(config)
-        ids = ((0,), *(ring_ids(number) for number in range(len(pairs))))
+        count = len(pairs)
+        ids = ((0,), *(ring_ids(number) for number in range(count)))
         writers = ids
         if config.msi:
-            writers += tuple(message_ids(number, len(pairs)) for number in range(len(pairs)))
-        owner_bits = config.records.owner_bits
-        m.submodules.host_reads = reads = ReadArbiter(ids, *host, id_bits, owner_bits)
+            writers += tuple(message_ids(number, count, pages=config.pages) for number in range(count))
+        lists = [(id,) for id in list_ids(count)] if config.pages else []
+        owner_bits = config.records.tag_bits
+        m.submodules.host_reads = reads = ReadArbiter(
+            (ids[0], *lists, *ids[1:]), *host, id_bits, owner_bits, owned=1 + len(lists)
+        )
         m.submodules.host_writes = writes = WriteArbiter(
             writers, *host, config.moved_bits, id_bits, owner_bits, pipelined=config.pipelined
         )
@@ -133,8 +140,11 @@ class SharedEngine(wiring.Component):
         connect_ports(m, prefetch.sink, self.dev_write)
         wiring.connect(m, prefetch.source, reads.client_0)
         wiring.connect(m, offload.sink, writes.client_0)
+        if config.pages:
+            wiring.connect(m, offload.lists, reads.client_1)
+            wiring.connect(m, prefetch.lists, reads.client_2)
         for number, pair in enumerate(pairs, 1):
-            wiring.connect(m, pair.fetch, getattr(reads, f"client_{number}"))
+            wiring.connect(m, pair.fetch, getattr(reads, f"client_{number + len(lists)}"))
             wiring.connect(m, pair.complete, getattr(writes, f"client_{number}"))
             if config.msi:
                 wiring.connect(m, pair.messages, getattr(writes, f"client_{number + len(pairs)}"))

@@ -475,7 +475,6 @@ class EngineConfig:
                 "rings"
             )
         for name, given in (
-            ("pages", self.pages),
             ("sideband_registers", self.sideband_registers),
             ("memories_protect", self.coded_memories),
             ("clock_gates", self.clock_gates),
@@ -523,6 +522,7 @@ class EngineConfig:
             timed=self.times,
             stream_id_bits=self.stream_id_bits,
             substream_id_bits=self.substream_id_bits,
+            pair_bits=(self.channels - 1).bit_length() if self.pages else 0,
         )
 
     @property

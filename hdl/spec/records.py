@@ -149,7 +149,8 @@ class RecordField:
 class RecordOptions:
     """The options of an engine that have fields of their own: a ``crc``, a ``lossy`` stage, the ``dimensions`` of shapes,
     ``pages`` of host memory, an owner with so many bits of IDs. Without an option its fields are reserved. Numbers of bytes
-    have ``length_bits``; completions that are not ``timed`` have no cycles, but 0."""
+    have ``length_bits``; completions that are not ``timed`` have no cycles, but 0. ``pair_bits`` say of which of several
+    pairs of channels a descriptor is, where its addresses must tell that."""
 
     crc: bool = False
     lossy: bool = False
@@ -159,6 +160,7 @@ class RecordOptions:
     timed: bool = True
     stream_id_bits: int = 0
     substream_id_bits: int = 0
+    pair_bits: int = 0
 
     @property
     def owner_fields(self) -> dict[str, tuple[int, int]]:
@@ -169,6 +171,11 @@ class RecordOptions:
     def owner_bits(self) -> int:
         """Bits of an owner; 0: descriptors have none."""
         return sum(bits for _, bits in self.owner_fields.values())
+
+    @property
+    def tag_bits(self) -> int:
+        """Bits that go with the addresses of a descriptor: its owner, and above it the number of its pair."""
+        return self.owner_bits + self.pair_bits
 
 
 def _record(*fields: tuple[str, int, str]) -> tuple[RecordField, ...]:

@@ -38,7 +38,7 @@ class PortRules:
         self.ring_limits = (256, 256)
         self.beside: dict[str, tuple[str, ...]] = {}
         self.asks: Callable[[str, int, int, tuple[int, ...]], None] = lambda *_: None
-        self.pairs, self.messages = 1, False
+        self.pairs, self.lists, self.messages = 1, False, False
         self.most = dict.fromkeys(("reads", "ring_reads", "writes", "ring_writes"), 0)
         #: The bytes of the last bursts of data that were written.
         self.writes_of_data: deque[range] = deque(maxlen=4096)
@@ -84,8 +84,8 @@ class PortRules:
         last = address // step * step + step * beats - 1
         assert address >> 12 == last >> 12, f"{what}: crosses 4 KiB"
         rings = 2 * self.pairs
-        # After the rings, and after the lists of pages of an engine with one pair.
-        first_message = max(4, rings) + 1
+        # After the rings, and after lists of pages; with one pair also where there are none.
+        first_message = max(4, rings + 2 * self.lists) + 1
         assert id_ < first_message + self.messages * rings, what
         if id_ >= first_message:
             assert beats * step == 4, f"{what}: no message"

@@ -125,6 +125,7 @@ class Bench:
                 rules.beats, rules.data_limit = self.bursts["beats"], self.bursts["outstanding"]
                 rules.ring_limits = rings
                 rules.pairs = 1 + self.fields.get("more_pairs", 0)
+                rules.lists = bool(self.ports["host"].get("pages", 0))
                 rules.messages = bool(self.ports["host"].get("messages", 0))
         for port in self.memory:
             await driver.write64(f"{port}_window.base", 0)

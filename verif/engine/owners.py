@@ -62,6 +62,8 @@ class Owners:
         self.rules = dict.fromkeys(DIRECTIONS, EVERYBODY)
         self.rings = dict.fromkeys(DIRECTIONS, 0)
         self._pairs = {0: self}
+        #: The lists of pages, and what software sees whose they are.
+        self._lists: deque[tuple[int, Owners]] = deque(maxlen=_REMEMBERED)
         self.seen = {"data": 0, "rings": 0}
         self._transfers = {name: TransferRules(config, name) for name in DIRECTIONS}
         # Offload reads device memory and writes host memory.
@@ -101,6 +103,8 @@ class Owners:
     def expect(self, channel: str, record: bytes, host: Memory) -> None:
         """Notes a descriptor that is handed over; ``host`` memory has the lists of pages."""
         descriptor = unpack(DESCRIPTOR, record[:RECORD_BYTES])
+        if pages := list_of(descriptor):
+            self._lists.append((pages // PAGE_BYTES, self))
         for field, way in (("source", "ar"), ("destination", "aw")):
             for first, last in self._spans(channel, descriptor, record[RECORD_BYTES:], field, host):
                 self._expected[channel, way].append((first, last, descriptor["owner"]))
@@ -141,11 +145,23 @@ class Owners:
             if addresses.valid():
                 self._look(addresses, channel, way)
 
+    def _of_list(self, addresses: _Addresses) -> Owners:
+        """Whose list of pages an address is in."""
+        page = addresses.address() // PAGE_BYTES
+        return next(owners for at, owners in reversed(self._lists) if at == page)
+
     def _look(self, addresses: _Addresses, channel: str, way: str) -> None:
         id, owner = addresses.id(), addresses.owner()
         if id:
-            # With several pairs the IDs of messages follow those of rings in the same order.
-            of, pair = DIRECTIONS[(id - 1) % 2], (id - 1) // 2 % self.config.channels
+            # With several pairs the IDs of messages follow those of rings in the same order, behind those of lists of pages.
+            of, pair, count = DIRECTIONS[(id - 1) % 2], (id - 1) // 2, self.config.channels
+            if count > 1 and self.config.pages and pair >= count:
+                pair -= 1
+                if pair == count - 1:
+                    pair = next(
+                        number for number, each in self._pairs.items() if each is self._of_list(addresses)
+                    )
+            pair %= count
             wants = self._pairs[pair].rings[of] if pair in self._pairs else 0
             assert owner == wants, (
                 f"{way}: an address of the rings of {of} of pair {pair} is of {owner:#x}, not of {wants:#x}"

@@ -130,7 +130,9 @@ class PortsBench:
         """
         number = DIRECTIONS.index(channel)
         # Lists of pages and messages have the IDs that further pairs' rings would have.
-        of_rings = tuple(1 + number + 2 * pair for pair in range(max(3, 2 * self.config.channels)))
+        of_rings = tuple(
+            1 + number + 2 * pair for pair in range(max(3, 2 * self.config.channels + self.config.pages))
+        )
         port, ids = ("host", of_rings) if target == "ring" else (target, (0,))
         data_way = "ar" if (channel == "offload") == (port == "dev") else "aw"
         for name, end in self._memory_ends:

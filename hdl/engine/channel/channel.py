@@ -7,12 +7,13 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.port_shape import PortShape
-from cdma.hdl.axi.ports import ReadPort, connect_ports, each_port, port_members
+from cdma.hdl.axi.ports import connect_ports, each_port, port_members
 from cdma.hdl.axi.watchdog import Watchdog
 from cdma.hdl.blocks.clock_gate import ClockGates, reset_around
 from cdma.hdl.blocks.reset_tree import reset_with
 from cdma.hdl.codec.parts.gated_codec import GatedCodec
 from cdma.hdl.engine.path.data_path import DataPath
+from cdma.hdl.engine.path.ports import list_port
 from cdma.hdl.engine.units.offload_path import OffloadPath
 from cdma.hdl.engine.units.plan import UnitPlan
 from cdma.hdl.engine.units.prefetch_path import PrefetchPath
@@ -47,7 +48,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             rows=config.pages if port == "host" else config.dimensions > 0,
             limited=port == "host" and config.pages,
             span_bits=config.records.length_bits + 1,
-            owner_bits=config.records.owner_bits,
+            owner_bits=config.records.tag_bits,
         )
 
     read, write = ("dev", "host") if compressing else ("host", "dev")
@@ -111,6 +112,8 @@ class Channel(wiring.Component):
         The AXI4 ports that are read and written: one of them is an array with several units.
     ``lists``, ``page_windows``
         With ``config.pages``: an AXI4 port for lists of pages in host memory, and the windows that these must be inside.
+    ``pair``, ``page_pair``
+        With pages in an engine with several pairs: whose the request is that is checked, and the page that is looked at.
     ``now``, ``watchdog_tick``
         The time, from the :class:`~cdma.hdl.axi.watchdog.Timebase`.
     ``halt``
@@ -138,6 +141,7 @@ class Channel(wiring.Component):
         self.gates = gates
         self.compressing = compressing
         self.read, self.write = _port_shapes(config, compressing)
+        pair_bits = config.records.pair_bits
         super().__init__(
             {
                 "requests": In(stream.Signature(Request(config.records))),
@@ -151,12 +155,13 @@ class Channel(wiring.Component):
                 **({"windows": Out(WindowPort())} if config.windows else {}),
                 **(
                     {
-                        "lists": Out(ReadPort(config.host_data_bits, config.host_address_bits)),
+                        "lists": Out(list_port(config)),
                         "page_windows": Out(WindowPort()),
                     }
                     if config.pages
                     else {}
                 ),
+                **({"pair": In(pair_bits), "page_pair": Out(pair_bits)} if pair_bits else {}),
                 **({"now": In(32), "watchdog_tick": In(1)} if config.times else {}),
                 "halt": In(1),
                 "stop": In(1),
@@ -294,6 +299,8 @@ class Channel(wiring.Component):
                 path.window.base.eq(self.page_windows.base),
                 path.window.limit.eq(self.page_windows.limit),
             ]
+        if self.config.records.pair_bits:
+            m.d.comb += [checker.pair.eq(self.pair), self.page_pair.eq(path.window.pair)]
 
     def _connect_shapes(self, m: Module, measure: ShapeMeasure, checker: Checker, path: DataPath) -> None:
         """Measures shapes before they are checked, and has those walked that are not refused."""

@@ -134,6 +134,8 @@ class Checker(wiring.Component):
         High while a request is checked.
     ``allowed``, ``compared``
         Of an engine with owners: what that of a descriptor must be, in which bits. It comes after reserved fields.
+    ``pair``
+        Whose descriptor it is, of an engine with several pairs where addresses tell that.
     ``measured``
         Of an engine with shapes: that of the request, which stands in the place of what lies in device memory.
     """
@@ -173,6 +175,7 @@ class Checker(wiring.Component):
                 "flush": In(1),
                 "busy": Out(1),
                 **({"allowed": In(32), "compared": In(32)} if options.owner_bits else {}),
+                **({"pair": In(options.pair_bits)} if options.pair_bits else {}),
                 **({"measured": In(Measured)} if options.dimensions else {}),
             }
         )
@@ -222,8 +225,9 @@ class Checker(wiring.Component):
             m.d.comb += slot.shaped.eq(self.measured.shaped)
         if self.options.pages:
             m.d.comb += slot.pages.eq(self._pages()[PAGE_LOG2:])
-        if self.options.owner_bits:
-            m.d.comb += slot.owner.eq(owner_in(descriptor.owner, self.options))
+        if self.options.tag_bits:
+            owner = owner_in(descriptor.owner, self.options) if self.options.owner_bits else C(0, 0)
+            m.d.comb += slot.owner.eq(Cat(owner, self.pair if self.options.pair_bits else C(0, 0)))
         if self.options.crc:
             m.d.comb += [
                 slot.fields.check_crc.eq(descriptor.check_crc),

@@ -122,7 +122,7 @@ class SlotPort(wiring.Signature):
     ``pages``
         The number of the page that the list of host memory's pages is in, with ``push``; 0: there is none.
     ``owner``
-        Whose the memory is, with ``push``: an :class:`~cdma.hdl.engine.channel.owner.OwnerLayout`.
+        Whose the memory is, with ``push``: an :class:`~cdma.hdl.engine.channel.owner.OwnerLayout`, and the pair's number.
     ``starts``
         With ``push``: ``fields.status`` is OK. Only then the stages see the slot.
     """
@@ -145,7 +145,7 @@ class SlotPort(wiring.Signature):
                 **({"step": Out(STEP_BITS)} if options.lossy else {}),
                 **({"shaped": Out(1), "moved": Out(8)} if options.dimensions else {}),
                 **({"pages": Out(64 - PAGE_LOG2)} if options.pages else {}),
-                **({"owner": Out(options.owner_bits)} if options.owner_bits else {}),
+                **({"owner": Out(options.tag_bits)} if options.tag_bits else {}),
                 "push": Out(1),
                 "starts": Out(1),
             }
@@ -289,7 +289,7 @@ class Slots(wiring.Component):
         for bits, device in ((read_address_bits, compressing), (write_address_bits, not compressing)):
             flags = ("shaped",) if self.shapes and device else ()
             pages = bits - PAGE_LOG2 if options.pages and not device else 0
-            commands.append(Command(bits, *flags, pages=pages, owner=options.owner_bits))
+            commands.append(Command(bits, *flags, pages=pages, owner=options.tag_bits))
         super().__init__(
             {
                 "input": In(SlotPort(options, tail_bits)),

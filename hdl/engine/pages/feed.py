@@ -36,11 +36,16 @@ class PageFeed(wiring.Component):
         Those of an :class:`.AxiReader`.
     """
 
-    def __init__(self, data_bits: int, address_bits: int, descriptors: int, owner_bits: int = 0) -> None:
+    def __init__(
+        self, data_bits: int, address_bits: int, descriptors: int, owner_bits: int = 0, pair_bits: int = 0
+    ) -> None:
         self.data_bits = data_bits
         self.address_bits = address_bits
         self.descriptors = descriptors
         self.owner_bits = owner_bits
+        self.pair_bits = pair_bits
+        #: Lists tell whose they are where there are several pairs.
+        self.list_bits = list_bits = owner_bits if pair_bits else 0
         given = Command(address_bits, pages=address_bits - PAGE_LOG2, owner=owner_bits)
         super().__init__(
             {
@@ -51,9 +56,9 @@ class PageFeed(wiring.Component):
                 "lost": In(1),
                 "mark": In(1),
                 "resting": In(1),
-                "window": Out(PageWindow()),
+                "window": Out(PageWindow(pair_bits)),
                 "skip": In(1),
-                "port": Out(ReadPort(data_bits, address_bits)),
+                "port": Out(ReadPort(data_bits, address_bits, owner_bits=list_bits)),
                 "flush": In(1),
                 "idle": Out(1),
                 "progress": Out(1),
@@ -62,11 +67,18 @@ class PageFeed(wiring.Component):
 
     @classmethod
     def before(
-        cls, m: Module, stage: AxiReader | AxiWriter, path: wiring.PureInterface, descriptors: int
+        cls,
+        m: Module,
+        stage: AxiReader | AxiWriter,
+        path: wiring.PureInterface,
+        descriptors: int,
+        pair_bits: int,
     ) -> "PageFeed":
         """One for the reader or writer of the host port of a data path."""
         shape = stage.shape
-        m.submodules.pages = pages = cls(shape.data_bits, shape.address_bits, descriptors, shape.owner_bits)
+        m.submodules.pages = pages = cls(
+            shape.data_bits, shape.address_bits, descriptors, shape.owner_bits, pair_bits
+        )
         wiring.connect(m, pages.command, stage.command)
         wiring.connect(m, stage.outcome, pages.given)
         wiring.connect(m, pages.port, wiring.flipped(path.lists))
@@ -84,8 +96,8 @@ class PageFeed(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.walk = walk = PageWalk(self.address_bits, self.owner_bits)
-        m.submodules.list = pages = PageList(self.data_bits, self.address_bits)
+        m.submodules.walk = walk = PageWalk(self.address_bits, self.owner_bits, self.pair_bits)
+        m.submodules.list = pages = PageList(self.data_bits, self.address_bits, self.list_bits)
         m.submodules.faults = faults = Fifo(PageFault, self.descriptors, reserved=True)
         wiring.connect(m, wiring.flipped(self.input), walk.input)
         wiring.connect(m, walk.command, wiring.flipped(self.command))
@@ -94,6 +106,8 @@ class PageFeed(wiring.Component):
         wiring.connect(m, pages.entries, walk.entries)
         wiring.connect(m, walk.faults, faults.input)
         wiring.connect(m, pages.port, wiring.flipped(self.port))
+        if self.pair_bits:
+            m.d.comb += pages.owner.eq(self.input.payload.owner)
         given, outcome, fault = self.given, self.outcome, faults.output.payload
         counts = Signal()
         m.d.comb += [

@@ -32,6 +32,8 @@ class PageList(wiring.Component):
 
     ``request``
         A list is begun, when nothing is left of the one before.
+    ``owner``
+        With ``request``: whose the list is, which its addresses say.
     ``entries``
         Its entries. From one that could not be read on none is right.
     ``fault``
@@ -46,7 +48,7 @@ class PageList(wiring.Component):
         For a watchdog: the address that the next beat will be from.
     """
 
-    def __init__(self, data_bits: int, address_bits: int) -> None:
+    def __init__(self, data_bits: int, address_bits: int, owner_bits: int = 0) -> None:
         self.shape = PortShape(
             word_bits=_ENTRY_BITS,
             data_bits=data_bits,
@@ -57,6 +59,7 @@ class PageList(wiring.Component):
             of_addresses=True,
             span_bits=PAGE_LOG2,
             contained=True,
+            owner_bits=owner_bits,
         )
         super().__init__(
             {
@@ -64,7 +67,8 @@ class PageList(wiring.Component):
                 "entries": Out(stream.Signature(ListEntry)),
                 "fault": Out(address_bits),
                 "drop": In(1),
-                "port": Out(ReadPort(data_bits, address_bits)),
+                **({"owner": In(owner_bits)} if owner_bits else {}),
+                "port": Out(ReadPort(data_bits, address_bits, owner_bits=owner_bits)),
                 "flush": In(1),
                 "idle": Out(1),
                 "progress": Out(1),
@@ -101,6 +105,11 @@ class PageList(wiring.Component):
             self.at.eq(reader.outcome.address),
         ]
         m.d.sync += [dropped.eq(drops & busy & ~over), forgets.eq(drops & over)]
+        if self.shape.owner_bits:
+            owner = Signal.like(self.owner, reset_less=True, name="owner_of_list")
+            m.d.comb += reader.command.payload.owner.eq(owner)
+            with m.If(begins):
+                m.d.sync += owner.eq(self.owner)
         with m.If(begins):
             m.d.sync += [wanted.eq(self.request.payload), busy.eq(1), asks.eq(1)]
         with m.Elif(over):

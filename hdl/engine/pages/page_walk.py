@@ -22,10 +22,18 @@ PageFault = data.StructLayout({"resp": Response, "address": 64})
 
 class PageWindow(wiring.Signature):
     """How the window of host memory is read, as a :class:`~cdma.hdl.engine.channel.interfaces.WindowPort` is: the half that
-    is asked for, and then ``base`` and ``limit``."""
+    is asked for, and then ``base`` and ``limit``; of several pairs that of one, which the
+    owner of a command has in its upper bits."""
 
-    def __init__(self) -> None:
-        super().__init__({"high": Out(1), "base": In(REGISTER_BITS), "limit": In(REGISTER_BITS)})
+    def __init__(self, pair_bits: int = 0) -> None:
+        super().__init__(
+            {
+                "high": Out(1),
+                **({"pair": Out(pair_bits)} if pair_bits else {}),
+                "base": In(REGISTER_BITS),
+                "limit": In(REGISTER_BITS),
+            }
+        )
 
 
 class PageWalk(wiring.Component):
@@ -49,9 +57,10 @@ class PageWalk(wiring.Component):
         that.
     """
 
-    def __init__(self, address_bits: int, owner_bits: int = 0) -> None:
+    def __init__(self, address_bits: int, owner_bits: int = 0, pair_bits: int = 0) -> None:
         self.address_bits = address_bits
         self.owner_bits = owner_bits
+        self.pair_bits = pair_bits
         given = Command(address_bits, pages=address_bits - PAGE_LOG2, owner=owner_bits)
         super().__init__(
             {
@@ -61,7 +70,7 @@ class PageWalk(wiring.Component):
                 "entries": In(stream.Signature(ListEntry)),
                 "fault": In(address_bits),
                 "drop": Out(1),
-                "window": Out(PageWindow()),
+                "window": Out(PageWindow(pair_bits)),
                 "skip": In(1),
                 "faults": Out(stream.Signature(PageFault, always_ready=True)),
             }
@@ -96,6 +105,8 @@ class PageWalk(wiring.Component):
         m.d.sync += told.eq(lasts & ~command.ready)
         if self.owner_bits:
             m.d.comb += command.payload.owner.eq(given.owner)
+        if self.pair_bits:
+            m.d.comb += self.window.pair.eq(given.owner[-self.pair_bits :])
 
         def ends(resp: Value, address: Value) -> None:
             m.d.sync += [found.resp.eq(resp), found.address.eq(address)]

@@ -8,7 +8,7 @@ from cdma.hdl.engine.channel.interfaces import WindowPort
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RecordOptions
 
-__all__ = ["Done", "PairClient", "message_ids", "ring_ids"]
+__all__ = ["Done", "PairClient", "list_ids", "message_ids", "ring_ids"]
 
 
 def ring_ids(number: int) -> tuple[int, int]:
@@ -16,9 +16,15 @@ def ring_ids(number: int) -> tuple[int, int]:
     return 2 * number + 1, 2 * number + 2
 
 
-def message_ids(number: int, pairs: int) -> tuple[int, int]:
-    """The IDs of a pair's messages: they follow those of all rings, and of the lists of pages of an engine with one pair."""
-    return ring_ids(number + max(2, pairs))
+def list_ids(pairs: int) -> tuple[int, int]:
+    """The IDs of lists of pages of all pairs: they follow those of the rings."""
+    return ring_ids(pairs)
+
+
+def message_ids(number: int, pairs: int, *, pages: bool = False) -> tuple[int, int]:
+    """The IDs of a pair's messages: they follow those of all rings, and of lists of pages. With one pair they are the same
+    without lists."""
+    return ring_ids(number + max(2, pairs + pages))
 
 
 class Done(data.StructLayout):
@@ -44,6 +50,8 @@ class PairClient(wiring.Signature):
         The pair ends what it has started: that is to be completed as ``ABORTED``. While high, it lets nothing start.
     ``windows``
         The pair's own, for the check.
+    ``page_windows``
+        Its own again, for the pages of its descriptors.
     ``values``
         Its table of frequent values.
     ``owner_value``, ``owner_mask``
@@ -62,6 +70,7 @@ class PairClient(wiring.Signature):
                 "drops": Out(1),
                 "windows": In(WindowPort()),
                 "values": Out(table),
+                **({"page_windows": In(WindowPort())} if config.pages else {}),
                 **({"owner_value": Out(32), "owner_mask": Out(32)} if config.records.owner_bits else {}),
             }
         )

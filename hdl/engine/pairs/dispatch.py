@@ -1,6 +1,6 @@
 """Whose descriptor a channel takes next, and whose completion it gives."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -40,13 +40,16 @@ class Dispatch(wiring.Component):
         The pairs.
     ``shares``
         What software says of their turns and limits.
-    ``requests``, ``checking``, ``done``, ``windows``, ``values``, ``owner_value``, ``owner_mask``, ``abort``, ``aborting``
+    ``requests``, ``checking``, ``done``, ``windows``, ``pair``, ``page_windows``, ``page_pair``, ``values``
         The channel's.
+    ``owner_value``, ``owner_mask``, ``abort``, ``aborting``
+        As well.
     """
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self.count = config.channels
+        pair_bits = config.records.pair_bits
         super().__init__(
             {
                 **{f"pair_{number}": In(PairClient(config)) for number in range(self.count)},
@@ -55,6 +58,11 @@ class Dispatch(wiring.Component):
                 "checking": In(1),
                 "done": In(stream.Signature(Done(config.records))),
                 "windows": In(WindowPort()),
+                **(
+                    {"pair": Out(pair_bits), "page_windows": In(WindowPort()), "page_pair": In(pair_bits)}
+                    if pair_bits
+                    else {}
+                ),
                 **{
                     name: member
                     for name, member in PairClient(config).members.items()
@@ -152,6 +160,8 @@ class Dispatch(wiring.Component):
                 pair.windows.at.eq(self.windows.at),
             ]
         self._complete(m, pairs, order, flight)
+        if self.config.records.pair_bits:
+            self._look_at_pages(m, pairs, who)
         return m
 
     @property
@@ -162,6 +172,17 @@ class Dispatch(wiring.Component):
     def _of(self, who: Value, values: list[Value]) -> Value:
         """The value of one of the pairs."""
         return one_of(*((who[number], Value.cast(value)) for number, value in enumerate(values)))
+
+    def _look_at_pages(self, m: Module, pairs: list[wiring.PureInterface], who: Value) -> None:
+        """Says whose the descriptor is, and gives the windows of the pair whose page is looked at."""
+        windows = self.page_windows
+        asks = [self.page_pair == number for number in range(self.count)]
+        m.d.comb += self.pair.eq(self._of(who, [C(number) for number in range(self.count)]))
+        m.d.comb += [
+            windows.base.eq(self._of(Cat(asks), [pair.page_windows.base for pair in pairs])),
+            windows.limit.eq(self._of(Cat(asks), [pair.page_windows.limit for pair in pairs])),
+            *(pair.page_windows.at.eq(windows.at) for pair in pairs),
+        ]
 
     def _cost(self) -> Value:
         """The units of the descriptor at the channel: whole ones, and at least one."""

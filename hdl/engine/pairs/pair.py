@@ -155,6 +155,8 @@ class Pair(wiring.Component):
         wiring.connect(m, half, getattr(rings, f"{name}_control"))
         wiring.connect(m, getattr(control, f"{name}_counters"), counting.read)
         wiring.connect(m, wiring.flipped(port.windows), getattr(windows, name))
+        if self.config.pages:
+            wiring.connect(m, wiring.flipped(port.page_windows), getattr(windows, f"{name}_pages"))
         wiring.connect(m, client.requests, wiring.flipped(port.requests))
         wiring.connect(m, counting.output, client.completion)
         # Descriptors in the data path, and those whose completions the rings have not taken.

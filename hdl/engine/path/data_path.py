@@ -105,7 +105,7 @@ class DataPath(wiring.Component):
         if config.pages:
             name = "write" if self.compressing else "read"
             stage = writer if self.compressing else reader
-            pages = PageFeed.before(m, stage, self, config.descriptors)
+            pages = PageFeed.before(m, stage, self, config.descriptors, config.records.pair_bits)
             commands[name], outcomes[name] = pages.input, pages.outcome
             idle[name] = idle[name] & pages.idle
             progress[name] = progress[name] | pages.progress

@@ -17,10 +17,20 @@ from cdma.hdl.spec.records import STEP_BITS
 
 from .codec_switch import Route
 
-__all__ = ["Verdict", "path_members"]
+__all__ = ["Verdict", "list_port", "path_members"]
 
 #: The part of a codec's report that the completion of a descriptor needs.
 Verdict = data.StructLayout({"literals": 32, "error": Error})
+
+
+def list_port(config: EngineConfig) -> ReadPort:
+    """The AXI4 port for lists of pages: with several pairs an address says whose the list is."""
+    options = config.records
+    return ReadPort(
+        config.host_data_bits,
+        config.host_address_bits,
+        owner_bits=options.tag_bits if options.pair_bits else 0,
+    )
 
 
 def path_members(
@@ -32,7 +42,7 @@ def path_members(
             bits,
             *(("shaped",) if device and config.dimensions else ()),
             pages=bits - PAGE_LOG2 if config.pages and not device else 0,
-            owner=config.records.owner_bits,
+            owner=config.records.tag_bits,
         )
         for bits, device in ((read_address_bits, compressing), (write_address_bits, not compressing))
     )
@@ -40,8 +50,8 @@ def path_members(
         **({"shapes": In(stream.Signature(WalkLayout))} if config.dimensions else {}),
         **(
             {
-                "lists": Out(ReadPort(config.host_data_bits, config.host_address_bits)),
-                "window": Out(PageWindow()),
+                "lists": Out(list_port(config)),
+                "window": Out(PageWindow(config.records.pair_bits)),
             }
             if config.pages
             else {}

@@ -63,7 +63,7 @@ class UnitsPath(wiring.Component):
             m.d.comb += [Value.cast(unit.values).eq(table), unit.flush.eq(self.flush)]
         command, outcome, host_idle, host_progress = host.command, host.outcome, host.idle, host.progress
         if plan.config.pages:
-            pages = PageFeed.before(m, host, self, plan.config.descriptors)
+            pages = PageFeed.before(m, host, self, plan.config.descriptors, plan.config.records.pair_bits)
             command, outcome = pages.input, pages.outcome
             host_idle, host_progress = host_idle & pages.idle, host_progress | pages.progress
         read, write = (command, orders.command) if self.writes else (orders.command, command)

@@ -145,6 +145,10 @@ SHAPES = {
         dataclasses.replace(SMALL, channels=3, msi=True),
         ["pairs", "pair_windows", "watchdog", "register_bus", "messages"],
     ),
+    "pairs-with-pages": (
+        dataclasses.replace(SMALL, channels=2, pages=True, msi=True, substream_id_bits=5),
+        ["pairs", "pages", "page_errors", "page_windows", "page_stops", "owners", "pair_owners", "messages"],
+    ),
     "pairs-pipelined": (
         dataclasses.replace(
             SMALL,

@@ -26,7 +26,7 @@ class _Line:
     def __init__(self, pair: Pair, channel: str, high: int) -> None:
         self.pair, self.channel, self.ring = pair, channel, pair.rings[channel]
         index = CHANNELS.index(channel)
-        self.id = 1 + index + 2 * (pair.number + max(2, pair.config.channels))
+        self.id = 1 + index + 2 * (pair.number + max(2, pair.config.channels + pair.config.pages))
         self.cell = _CELLS + 32 * (2 * pair.number + index) + 4 * pair.rng.randrange(8)
         self.address = self.cell + high
         self.data = pair.rng.getrandbits(32) | 1

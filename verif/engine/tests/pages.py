@@ -4,6 +4,7 @@ while one is read."""
 from __future__ import annotations
 
 import itertools
+from typing import cast
 
 from cocotbext.axi import AxiResp
 
@@ -12,6 +13,7 @@ from cdma.hdl.spec.records import COMPLETION, Mode, Status
 from cdma.sim.engine.descriptors import unpack
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.pair import pairs_of
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.steps import address_offered, changed, expect_refusal
 from cdma.verif.engine.transfer import Pages, Transfer
@@ -25,7 +27,7 @@ _FAILED = {
     ("prefetch", AxiResp.DECERR): Status.READ_DECERR,
 }
 #: IDs of reads of lists on the host port.
-_LISTS = {"offload": 3, "prefetch": 4}
+_LISTS = {"offload": 1, "prefetch": 2}
 #: Cycles in which everything else of a channel has come to rest.
 _AT_REST = 300
 
@@ -125,7 +127,17 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
 
 @engine_test
 async def page_windows(bench: EngineBench, budget: int) -> None:
-    """Pages, lists and first pages on both sides of each edge of the window of host memory."""
+    """Pages, lists and first pages on both sides of each edge of the window of host memory; of several pairs of each pair's,
+    while those of the others are open."""
+    if bench.config.channels == 1:
+        await _at_edges(bench)
+        return
+    for pair in await pairs_of(cast(RingBench, bench)):
+        await _at_edges(pair)
+        pair.account()
+
+
+async def _at_edges(bench: EngineBench) -> None:
     bits = bench.config.host_address_bits
 
     async def outcome(channel: str, made: Transfer) -> dict[str, int]:
@@ -186,7 +198,7 @@ async def page_stops(bench: RingBench, budget: int) -> None:
             made, found = _paged(bench, channel, 6 * PAGE_BYTES)
         await bench.poke(f"{channel}.control", enable=1)
         await bench.push(channel, made.record())
-        await address_offered(bench, "ar", _LISTS[channel])
+        await address_offered(bench, "ar", 2 * bench.config.channels + _LISTS[channel])
         await bench.after(wait)
         host.frozen = True
         await bench.rings[channel].abort()

@@ -33,6 +33,7 @@ from cdma.hdl.blocks.synchroniser import Synchroniser
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus
 from cdma.hdl.engine.channel.owner import OwnerLayout
 from cdma.hdl.engine.control.closing import Closing
+from cdma.hdl.engine.control.gated import CONTROL, accessed, settling_cycles
 from cdma.hdl.engine.control.quiescence import Quiescence
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.engine.pairs.client import list_ids, message_ids, ring_ids
@@ -47,7 +48,6 @@ from cdma.hdl.verilog.shell import Shell
 
 from .core import EngineCore, host_ports
 from .managed import (
-    CONTROL,
     LIST_IDS,
     MESSAGE_IDS,
     OFFLOAD_RING_ID,
@@ -62,9 +62,6 @@ __all__ = ["BareEngine", "Engine", "engine_ports", "engine_shell"]
 _DEV_ID_BITS = 1
 #: Words of the deepest memory that is no buffer of data, and of none of bursts in flight.
 _QUEUES = 128
-
-#: Registers, rings and arbiters have done within so many cycles what follows from the last that they were given.
-_SETTLING_CYCLES = 64
 
 #: Width and value of what every address says: INCR bursts, no lock.
 _CONSTANTS = {"burst": (2, 0b01), "lock": (1, 0)}
@@ -471,7 +468,7 @@ class Engine(_AxiShell):
         registers: RegisterBlock | SharedEngine
         engine: ManagedEngine | SharedEngine
         if self.config.channels > 1:
-            m.submodules.engine = registers = engine = SharedEngine(self.config, self._clock())
+            m.submodules.engine = registers = engine = SharedEngine(self.config, self._clock(), self._gates())
             self._shared = engine
         else:
             self._registers = registers = RegisterBlock(self.config)
@@ -509,13 +506,9 @@ class Engine(_AxiShell):
     ) -> Elaboratable:
         """The registers, in the domain of what is in no channel: its clock stops as well."""
         declare_always(m)
-        bus = self._registers.bus
         active = Signal(name="control_active")
-        m.d.comb += active.eq(
-            Cat(engine.active, *(getattr(bus, f"{channel}valid") for channel in _LITE_FIELDS)).any()
-        )
-        # After a reset the registers get their values one by one.
-        settling = len(self._registers.registers.kept) + _SETTLING_CYCLES
+        m.d.comb += active.eq(Cat(engine.active, *accessed(self._registers.bus)).any())
+        settling = settling_cycles(self._registers)
         return gates.gated(m, CONTROL, registers, active, settling, local=False)
 
     def _host_ids(self) -> Sequence[int]:

@@ -16,6 +16,7 @@ from cdma.hdl.engine.channel.channel import Channel
 from cdma.hdl.engine.channel.gated_channel import gated_channel
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl
 from cdma.hdl.engine.control.counters import Counters
+from cdma.hdl.engine.control.gated import CONTROL
 from cdma.hdl.engine.control.interfaces import ControlSignature
 from cdma.hdl.engine.control.soft_reset import soft_reset
 from cdma.hdl.engine.control.windows import StoredWindows
@@ -26,7 +27,6 @@ from cdma.hdl.spec.engine import EngineConfig
 from .core import memory_members
 
 __all__ = [
-    "CONTROL",
     "LIST_IDS",
     "MESSAGE_IDS",
     "OFFLOAD_RING_ID",
@@ -35,8 +35,6 @@ __all__ = [
     "host_id_bits",
 ]
 
-#: The clock domain of rings, windows, arbiters and registers, where clocks have gates.
-CONTROL = "control"
 OFFLOAD_RING_ID, PREFETCH_RING_ID = 1, 2
 #: The IDs of the lists of pages of offload and prefetch.
 LIST_IDS = list_ids(1)

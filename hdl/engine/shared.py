@@ -8,7 +8,9 @@ from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
 from cdma.hdl.axi.lite import AxiLiteSignature
 from cdma.hdl.axi.ports import connect_ports
 from cdma.hdl.axi.watchdog import Timebase
+from cdma.hdl.blocks.clock_gate import ClockGates, declare_always
 from cdma.hdl.engine.channel.channel import Channel
+from cdma.hdl.engine.channel.gated_channel import gated_channel
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.channel.owner import OwnerLayout
 from cdma.hdl.engine.pairs.bus_split import BusSplit
@@ -38,9 +40,12 @@ class SharedEngine(wiring.Component):
         Of an engine with owners: whose the rings and messages of each channel are, in the order of those IDs.
     """
 
-    def __init__(self, config: EngineConfig, clock: Signal | None = None) -> None:
+    def __init__(
+        self, config: EngineConfig, clock: Signal | None = None, gates: ClockGates | None = None
+    ) -> None:
         self.config = config
         self.clock = clock
+        self.gates = gates
         owner = OwnerLayout(config.records)
         super().__init__(
             {
@@ -55,10 +60,12 @@ class SharedEngine(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
+        if self.gates is not None:
+            declare_always(m)
         m.submodules.timebase = timebase = Timebase()
         m.submodules.split = split = BusSplit(config.channels, PAIR_SPAN_LOG2, config.register_address_bits)
         wiring.connect(m, wiring.flipped(self.bus), split.bus)
-        pairs = [Pair(config.of_pair(number), self.clock) for number in range(config.channels)]
+        pairs = [Pair(config.of_pair(number), self.clock, self.gates) for number in range(config.channels)]
         for number, pair in enumerate(pairs):
             m.submodules[f"pair_{number}"] = pair
             wiring.connect(m, getattr(split, f"page_{number}"), pair.bus)
@@ -66,9 +73,14 @@ class SharedEngine(wiring.Component):
             for index, name in enumerate(CHANNELS if config.records.owner_bits else ()):
                 m.d.comb += self.ring_owners[2 * number + index].eq(getattr(pair, f"{name}_ring_owner"))
         m.d.comb += timebase.watchdog_cycles.eq(pairs[0].watchdog_cycles)
-        channels = [Channel(config, compressing=name == CHANNELS[0], clock=self.clock) for name in CHANNELS]
+        channels = [
+            Channel(config, compressing=name == CHANNELS[0], clock=self.clock, gates=self.gates)
+            for name in CHANNELS
+        ]
         for name, channel in zip(CHANNELS, channels, strict=True):
-            m.submodules[name] = channel
+            m.submodules[name] = (
+                channel if self.gates is None else gated_channel(m, name, channel, channel, self.gates)
+            )
             self._connect_channel(m, name, channel, pairs, timebase)
         stuck = Cat(channel.status.stuck for channel in channels)
         m.d.comb += [pair.stuck.eq(stuck) for pair in pairs]

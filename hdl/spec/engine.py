@@ -477,7 +477,6 @@ class EngineConfig:
         for name, given in (
             ("sideband_registers", self.sideband_registers),
             ("memories_protect", self.coded_memories),
-            ("clock_gates", self.clock_gates),
         ):
             if given:
                 raise ParameterError(

@@ -1,16 +1,18 @@
 """All that is a pair's own: registers, rings, windows, counters and completions that its software has not taken."""
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, DomainRenamer, Module, ResetInserter, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.lite import AxiLiteSignature
 from cdma.hdl.axi.ports import ReadPort, WritePort
+from cdma.hdl.blocks.clock_gate import ALWAYS, ClockGates
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.reset_tree import reset_with
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents
 from cdma.hdl.engine.channel.owner import OwnerLayout
 from cdma.hdl.engine.control.counters import Counters
+from cdma.hdl.engine.control.gated import CONTROL, accessed, settling_cycles
 from cdma.hdl.engine.control.interfaces import SharesSignature
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.engine.control.soft_reset import soft_reset
@@ -46,9 +48,12 @@ class Pair(wiring.Component):
         The data path, with what it counts of each: in all pairs but the first it is told of none.
     """
 
-    def __init__(self, config: EngineConfig, clock: Signal | None = None) -> None:
+    def __init__(
+        self, config: EngineConfig, clock: Signal | None = None, gates: ClockGates | None = None
+    ) -> None:
         self.config = config
         self.clock = clock
+        self.gates = gates
         host = (config.host_data_bits, config.host_address_bits)
         shared = (
             {
@@ -83,13 +88,17 @@ class Pair(wiring.Component):
         m = Module()
         config = self.config
         clear = Signal(name="pair_clear")
-        m.submodules.registers = registers = RegisterBlock(config)
+        registers = RegisterBlock(config)
         control = registers.control
         rings = Rings(config)
         counters = Counters(config.units, pipelined=config.pipelined, options=config.records)
         windows = StoredWindows(config)
-        m.submodules.windows = windows
-        m.submodules.rings = reset_with(m, "rings", rings, clear, self.clock)
+        if self.gates is None:
+            m.submodules.registers = registers
+            m.submodules.windows = windows
+            m.submodules.rings = reset_with(m, "rings", rings, clear, self.clock)
+        else:
+            self._gate(m, self.gates, registers, windows, rings, counters, clear)
         m.submodules.counters = reset_with(m, "counters", counters, clear, self.clock)
         wiring.connect(m, wiring.flipped(self.bus), registers.bus)
         wiring.connect(m, rings.fetch, wiring.flipped(self.fetch))
@@ -134,6 +143,38 @@ class Pair(wiring.Component):
             ]
         soft_reset(m, control, rings.stopped & Cat(rests).all(), clear, self.clock)
         return m
+
+    def _gate(
+        self,
+        m: Module,
+        gates: ClockGates,
+        registers: RegisterBlock,
+        windows: StoredWindows,
+        rings: Rings,
+        counters: Counters,
+        clear: Signal,
+    ) -> None:
+        """Adds registers, windows and rings, whose clock stops while nothing of the pair is in flight and nobody accesses
+        its registers."""
+        control = registers.control
+        halves = [getattr(control, name) for name in CHANNELS]
+        answers = [self.fetch.r.valid, self.complete.b.valid]
+        if self.config.msi:
+            answers += [self.messages.b.valid, rings.messaging]
+        active = Signal(name="pair_active")
+        m.d.comb += active.eq(
+            Cat(
+                *accessed(self.bus),
+                *(half.status.busy | half.status.aborting | half.completion_irq for half in halves),
+                *(getattr(counters, name).output.valid for name in CHANNELS),
+                *answers,
+                control.resetting,
+                control.soft_reset,
+            ).any()
+        )
+        m.submodules.registers = gates.gated(m, CONTROL, registers, active, settling_cycles(registers))
+        m.submodules.windows = DomainRenamer(CONTROL)(windows)
+        m.submodules.rings = DomainRenamer(CONTROL)(ResetInserter({"sync": clear, ALWAYS: clear})(rings))
 
     def _direction(
         self,

@@ -27,7 +27,6 @@ def test_every_descriptor_costs_a_unit_at_least() -> None:
     [
         ({"channels": 9}, "channels is 9; it must be a whole number from 1 to 8"),
         ({"channels": 2, "registers": False}, "channels is 2 without registers; it must be 1"),
-        ({"channels": 3, "clock_gates": True}, "channels is 3, and clock_gates is True; it must be 1"),
         (
             {"channels": 2, "sideband_registers": True},
             "channels is 2, and sideband_registers is True; it must be 1",

@@ -197,30 +197,44 @@ async def _moved(pairs: list[Pair], channel: str, lengths: list[int], cycles: in
 
 @engine_test
 async def shares(bench: RingBench, budget: int) -> None:
+    """Leaves as a note what each pair was given, and moved."""
     bench.pauses(0)
     pairs = await pairs_of(bench)
     lengths = [(512, 1536, 1024)[pair.number % 3] for pair in pairs]
     # Shares hold over many turns.
     cycles = max(40 * budget, _LEAST_CYCLES)
+    rows = bench.notes.setdefault("shares", [])
+    last = len(pairs) - 1
+
+    async def moved_in(channel: str, cycles: int, weights: list[int], **of_last: int) -> list[int]:
+        for number, weight in enumerate(weights):
+            await pairs[0].poke(
+                f"{channel}_shares.share[{number}]",
+                weight=weight,
+                priority=of_last.get("priority", 0) if number == last else 0,
+            )
+        moved = await _moved(pairs, channel, lengths, cycles)
+        row = {"direction": channel, "cycles": cycles, "bytes": lengths, "weights": weights}
+        rows.append(row | of_last | {"moved": moved})
+        return moved
+
     for channel in CHANNELS:
         weights = [1 + 2 * (pair.number % 2) for pair in pairs]
-        for pair in pairs:
-            await pairs[0].poke(f"{channel}_shares.share[{pair.number}]", weight=weights[pair.number])
-        moved = await _moved(pairs, channel, lengths, cycles)
-        bench.notes[f"moved by {channel}"] = moved
+        moved = await moved_in(channel, cycles, weights)
         for weight, count in zip(weights, moved, strict=True):
             share = sum(moved) * weight / sum(weights)
             # At the end a pair may be amid its turn.
             assert abs(count - share) <= share / 20 + weight * _TURN, f"{channel}: {moved} with {weights}"
-        # The last pair goes first, and the limit of the one before holds.
-        await pairs[0].poke(f"{channel}_shares.share[{len(pairs) - 1}]", weight=1, priority=2)
-        moved = await _moved(pairs, channel, lengths, cycles // 2)
+        # The last pair goes first.
+        weights[last] = 1
+        moved = await moved_in(channel, cycles // 2, weights, priority=2)
         # The others began with some before it had any.
         begun = pairs[0].config.descriptors * sum(lengths[:-1])
         assert sum(moved[:-1]) <= begun + sum(moved) / 20, f"{channel}: {moved}, and the last one goes first"
+        # So it does up to its limit.
         await pairs[0].poke(f"{channel}_shares.period", cycles=1000)
-        await pairs[0].poke(f"{channel}_shares.limit[{len(pairs) - 1}]", units=6)
-        moved = await _moved(pairs, channel, lengths, cycles // 4)
+        await pairs[0].poke(f"{channel}_shares.limit[{last}]", units=6)
+        moved = await moved_in(channel, cycles // 4, weights, priority=2, limit=6)
         most = cycles // 4 / 1000 * (6 << UNIT_LOG2)
         assert abs(moved[-1] - most) <= 2 * lengths[-1] + (6 << UNIT_LOG2), (
             f"{channel}: {moved[-1]} of {most}"

@@ -276,9 +276,10 @@ class _AxiShell(Shell):
         self._links.append(crossing.linked)
         for channel, near, far in (("ar", read.ar, crossing.read.ar), ("aw", write.aw, crossing.write.aw)):
             payload = near.payload.as_value()
+            if config.records.tag_bits:
+                payload = payload[: -config.records.tag_bits]
             if beside:
-                plain = payload[: len(payload) - config.records.owner_bits]
-                payload = Cat(plain, self._beside("host", channel, near.payload).values())
+                payload = Cat(payload, self._beside("host", channel, near.payload).values())
             m.d.comb += [
                 far.payload.eq(payload),
                 far.valid.eq(near.valid),
@@ -407,7 +408,7 @@ class _AxiShell(Shell):
 
     def _beside(self, port: str, channel: str, address: data.View) -> dict[str, Value]:
         """What an address of ``channel`` says beside."""
-        said = self._sideband(port, channel, address.id)
+        said = self._sideband(port, channel, address)
         if self.config.records.owner_bits:
             owner = self._owner(port, address)
             said |= {OWNER_PORTS[field]: owner[field] for field in owner.shape().members}
@@ -418,14 +419,16 @@ class _AxiShell(Shell):
         owner = OwnerLayout(self.config.records)
         return data.View(owner, address.owner[: owner.size])
 
-    def _sideband(self, port: str, channel: str, id: Value) -> dict[str, Value]:
+    def _sideband(self, port: str, channel: str, address: data.View) -> dict[str, Value]:
         """What an address of ``channel`` says beside: on the host port, ID 0 is data, and the others are rings."""
         sideband = self.config.sideband
         rings = sideband.values("ring" if port == "host" and self.config.registers else port)
         said: dict[str, Value] = {}
         for field, (bits, value) in sideband.values(port).items():
             ring = rings[field][1]
-            said[field] = C(value, bits) if value == ring else Mux(id == 0, C(value, bits), C(ring, bits))
+            said[field] = (
+                C(value, bits) if value == ring else Mux(address.id == 0, C(value, bits), C(ring, bits))
+            )
         return said
 
     def _connect_answers(
@@ -514,8 +517,8 @@ class Engine(_AxiShell):
     def _host_ids(self) -> Sequence[int]:
         config = self.config
         if (pairs := config.channels) > 1:
-            # Those of messages follow those of rings.
-            return range(1 + 2 * pairs * (1 + config.msi))
+            # Those of lists and of messages follow those of rings.
+            return range(1 + 2 * (pairs * (1 + config.msi) + config.pages))
         lists, messages = LIST_IDS if config.pages else (), MESSAGE_IDS if config.msi else ()
         return (0, OFFLOAD_RING_ID, PREFETCH_RING_ID, *lists, *messages)
 
@@ -581,31 +584,53 @@ class Engine(_AxiShell):
 
     def _owner_in_pairs(self, address: data.View, of_data: data.View) -> Value:
         """Whose an address on the host port is, in an engine with several pairs."""
-        config, rings = self.config, self._shared.ring_owners
-        pairs, pages = config.channels, config.pages
-        cases = [(address.id == 0, of_data.as_value())]
-        for index in range(2 * pairs):
+        owners = self._shared.ring_owners
+        return self._of_pairs(address, of_data.as_value(), [owner.as_value() for owner in owners])
+
+    def _sideband_in_pairs(self, port: str, channel: str, address: data.View) -> dict[str, Value]:
+        """What an address says beside, in an engine with several pairs."""
+        sidebands = list(self._shared.sidebands)
+        # Offload reads device memory and writes host memory.
+        mine = sidebands[0 if (channel == "ar") == (port == "dev") else 1 :: 2]
+        said: Value = one_of(
+            *((self._pair_of(address) == number, each[port].as_value()) for number, each in enumerate(mine))
+        )
+        if port == "host":
+            said = self._of_pairs(address, said, [each["ring"].as_value() for each in sidebands])
+        layout = sidebands[0][port].shape()
+        return {name: data.View(layout, said)[name] for name in layout.members}
+
+    def _pair_of(self, address: data.View) -> Value:
+        """The pair of a descriptor's address."""
+        return address.owner[self.config.records.owner_bits :]
+
+    def _of_pairs(self, address: data.View, of_data: Value, of_rings: Sequence[Value]) -> Value:
+        """The value for an address on the host port: that of data, or of the rings of a channel."""
+        pairs, pages = self.config.channels, self.config.pages
+        cases = [(address.id == 0, of_data)]
+        for index, value in enumerate(of_rings):
             number, direction = divmod(index, 2)
             mine = [ring_ids(number)[direction]]
-            if config.msi:
+            if self.config.msi:
                 mine.append(message_ids(number, pairs, pages=pages)[direction])
-            cases.append((address.id.matches(*mine), rings[index].as_value()))
+            cases.append((address.id.matches(*mine), value))
             if pages:
                 lists = address.id == list_ids(pairs)[direction]
-                of_pair = address.owner[config.records.owner_bits :] == number
-                cases.append((lists & of_pair, rings[index].as_value()))
+                cases.append((lists & (self._pair_of(address) == number), value))
         return one_of(*cases)
 
-    def _sideband(self, port: str, channel: str, id: Value) -> dict[str, Value]:
+    def _sideband(self, port: str, channel: str, address: data.View) -> dict[str, Value]:
         if not self.config.sideband_registers:
-            return super()._sideband(port, channel, id)
+            return super()._sideband(port, channel, address)
+        if self.config.channels > 1:
+            return self._sideband_in_pairs(port, channel, address)
         offload, prefetch = self._registers.control.offload, self._registers.control.prefetch
         # Offload reads device memory and writes host memory.
         owner = offload if (channel == "ar") == (port == "dev") else prefetch
         fields = self.config.sideband.values(port)
         if port == "dev":
             return {name: owner.dev_sideband[name] for name in fields}
-        of_offload, of_prefetch = self._of_rings(id)
+        of_offload, of_prefetch = self._of_rings(address.id)
         return {
             name: Mux(
                 of_offload,

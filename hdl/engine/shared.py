@@ -13,6 +13,7 @@ from cdma.hdl.engine.channel.channel import Channel
 from cdma.hdl.engine.channel.gated_channel import gated_channel
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.channel.owner import OwnerLayout
+from cdma.hdl.engine.control.interfaces import SidebandLayout
 from cdma.hdl.engine.pairs.bus_split import BusSplit
 from cdma.hdl.engine.pairs.client import list_ids, message_ids, ring_ids
 from cdma.hdl.engine.pairs.dispatch import Dispatch
@@ -38,6 +39,8 @@ class SharedEngine(wiring.Component):
         As those of :class:`.ManagedEngine`; the rings of pair k have the IDs 2k + 1 and 2k + 2.
     ``ring_owners``
         Of an engine with owners: whose the rings and messages of each channel are, in the order of those IDs.
+    ``sidebands``
+        Of one with registers of the sideband: what addresses of each channel say beside, in the same order.
     """
 
     def __init__(
@@ -54,6 +57,11 @@ class SharedEngine(wiring.Component):
                 **({"working": Out(1), "pending": Out(1)} if config.quiescence else {}),
                 **memory_members(config, host_id_bits(config)),
                 **({"ring_owners": Out(data.ArrayLayout(owner, 2 * config.channels))} if owner.size else {}),
+                **(
+                    {"sidebands": Out(data.ArrayLayout(SidebandLayout(config), 2 * config.channels))}
+                    if config.sideband_registers
+                    else {}
+                ),
             }
         )
 
@@ -72,6 +80,8 @@ class SharedEngine(wiring.Component):
             m.d.comb += [pair.watchdog_tick.eq(timebase.tick), self.irq[number].eq(pair.irq)]
             for index, name in enumerate(CHANNELS if config.records.owner_bits else ()):
                 m.d.comb += self.ring_owners[2 * number + index].eq(getattr(pair, f"{name}_ring_owner"))
+            for index, name in enumerate(CHANNELS if config.sideband_registers else ()):
+                m.d.comb += self.sidebands[2 * number + index].eq(getattr(pair, f"{name}_sideband"))
         m.d.comb += timebase.watchdog_cycles.eq(pairs[0].watchdog_cycles)
         channels = [
             Channel(config, compressing=name == CHANNELS[0], clock=self.clock, gates=self.gates)
@@ -105,7 +115,9 @@ class SharedEngine(wiring.Component):
         wiring.connect(m, channel.windows, dispatch.windows)
         if self.config.pages:
             wiring.connect(m, channel.page_windows, dispatch.page_windows)
-            m.d.comb += [channel.pair.eq(dispatch.pair), dispatch.page_pair.eq(channel.page_pair)]
+            m.d.comb += dispatch.page_pair.eq(channel.page_pair)
+        if self.config.records.pair_bits:
+            m.d.comb += channel.pair.eq(dispatch.pair)
         done, completion = dispatch.done, channel.completion
         m.d.comb += [
             getattr(pairs[0], f"{name}_events").eq(channel.events),

@@ -474,15 +474,11 @@ class EngineConfig:
                 f"channels is {self.channels} without registers; it must be 1, because what is multiplied is registers and "
                 "rings"
             )
-        for name, given in (
-            ("sideband_registers", self.sideband_registers),
-            ("memories_protect", self.coded_memories),
-        ):
-            if given:
-                raise ParameterError(
-                    f"channels is {self.channels}, and {name} is {getattr(self, name)}; it must be 1, because such engines "
-                    "with more are not tried yet"
-                )
+        if self.coded_memories:
+            raise ParameterError(
+                f"channels is {self.channels}, and memories_protect is {self.memories_protect}; it must be 1, because a lost "
+                "word of what is common to pairs would be of no pair"
+            )
 
     def of_pair(self, number: int) -> EngineConfig:
         """What the registers and rings of a pair are made from. To its software each pair is an engine of its own; the first
@@ -521,7 +517,7 @@ class EngineConfig:
             timed=self.times,
             stream_id_bits=self.stream_id_bits,
             substream_id_bits=self.substream_id_bits,
-            pair_bits=(self.channels - 1).bit_length() if self.pages else 0,
+            pair_bits=(self.channels - 1).bit_length() if self.pages or self.sideband_registers else 0,
         )
 
     @property

@@ -113,7 +113,8 @@ class Channel(wiring.Component):
     ``lists``, ``page_windows``
         With ``config.pages``: an AXI4 port for lists of pages in host memory, and the windows that these must be inside.
     ``pair``, ``page_pair``
-        With pages in an engine with several pairs: whose the request is that is checked, and the page that is looked at.
+        In an engine with several pairs whose addresses tell that: whose the request is that is checked, and the page that
+        is looked at.
     ``now``, ``watchdog_tick``
         The time, from the :class:`~cdma.hdl.axi.watchdog.Timebase`.
     ``halt``
@@ -161,7 +162,8 @@ class Channel(wiring.Component):
                     if config.pages
                     else {}
                 ),
-                **({"pair": In(pair_bits), "page_pair": Out(pair_bits)} if pair_bits else {}),
+                **({"pair": In(pair_bits)} if pair_bits else {}),
+                **({"page_pair": Out(pair_bits)} if pair_bits and config.pages else {}),
                 **({"now": In(32), "watchdog_tick": In(1)} if config.times else {}),
                 "halt": In(1),
                 "stop": In(1),
@@ -299,8 +301,8 @@ class Channel(wiring.Component):
                 path.window.base.eq(self.page_windows.base),
                 path.window.limit.eq(self.page_windows.limit),
             ]
-        if self.config.records.pair_bits:
-            m.d.comb += [checker.pair.eq(self.pair), self.page_pair.eq(path.window.pair)]
+            if self.config.records.pair_bits:
+                m.d.comb += self.page_pair.eq(path.window.pair)
 
     def _connect_shapes(self, m: Module, measure: ShapeMeasure, checker: Checker, path: DataPath) -> None:
         """Measures shapes before they are checked, and has those walked that are not refused."""
@@ -344,6 +346,7 @@ class Channel(wiring.Component):
         owned = self.config.records.owner_bits
         m.d.comb += [
             path.values.eq(self.values),
+            *([checker.pair.eq(self.pair)] if self.config.records.pair_bits else []),
             *([checker.allowed.eq(self.owner_value), checker.compared.eq(self.owner_mask)] if owned else []),
             path.mark.eq(state.fired),
             path.ahead.eq(slots.ahead),

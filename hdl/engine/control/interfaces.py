@@ -114,11 +114,24 @@ def _sideband(config: EngineConfig) -> dict[str, Out]:
     if not config.sideband_registers:
         return {}
     members = {}
-    for target in SIDEBAND_TARGETS:
+    for target, layout in SidebandLayout(config).members.items():
         values = config.sideband.values(target)
-        layout = data.StructLayout({name: bits for name, (bits, _) in values.items()})
         members[f"{target}_sideband"] = Out(layout, init={name: value for name, (_, value) in values.items()})
     return members
+
+
+class SidebandLayout(data.StructLayout):
+    """What addresses of a channel say beside, for each target."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(
+            {
+                target: data.StructLayout(
+                    {name: bits for name, (bits, _) in config.sideband.values(target).items()}
+                )
+                for target in SIDEBAND_TARGETS
+            }
+        )
 
 
 class SharesSignature(wiring.Signature):

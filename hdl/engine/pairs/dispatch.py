@@ -58,11 +58,8 @@ class Dispatch(wiring.Component):
                 "checking": In(1),
                 "done": In(stream.Signature(Done(config.records))),
                 "windows": In(WindowPort()),
-                **(
-                    {"pair": Out(pair_bits), "page_windows": In(WindowPort()), "page_pair": In(pair_bits)}
-                    if pair_bits
-                    else {}
-                ),
+                **({"pair": Out(pair_bits)} if pair_bits else {}),
+                **({"page_windows": In(WindowPort()), "page_pair": In(pair_bits)} if config.pages else {}),
                 **{
                     name: member
                     for name, member in PairClient(config).members.items()
@@ -161,7 +158,9 @@ class Dispatch(wiring.Component):
             ]
         self._complete(m, pairs, order, flight)
         if self.config.records.pair_bits:
-            self._look_at_pages(m, pairs, who)
+            m.d.comb += self.pair.eq(self._of(who, [C(number) for number in range(self.count)]))
+        if self.config.pages:
+            self._look_at_pages(m, pairs)
         return m
 
     @property
@@ -173,11 +172,10 @@ class Dispatch(wiring.Component):
         """The value of one of the pairs."""
         return one_of(*((who[number], Value.cast(value)) for number, value in enumerate(values)))
 
-    def _look_at_pages(self, m: Module, pairs: list[wiring.PureInterface], who: Value) -> None:
-        """Says whose the descriptor is, and gives the windows of the pair whose page is looked at."""
+    def _look_at_pages(self, m: Module, pairs: list[wiring.PureInterface]) -> None:
+        """Gives the windows of the pair whose page is looked at."""
         windows = self.page_windows
         asks = [self.page_pair == number for number in range(self.count)]
-        m.d.comb += self.pair.eq(self._of(who, [C(number) for number in range(self.count)]))
         m.d.comb += [
             windows.base.eq(self._of(Cat(asks), [pair.page_windows.base for pair in pairs])),
             windows.limit.eq(self._of(Cat(asks), [pair.page_windows.limit for pair in pairs])),

@@ -13,7 +13,7 @@ from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents
 from cdma.hdl.engine.channel.owner import OwnerLayout
 from cdma.hdl.engine.control.counters import Counters
 from cdma.hdl.engine.control.gated import CONTROL, accessed, settling_cycles
-from cdma.hdl.engine.control.interfaces import SharesSignature
+from cdma.hdl.engine.control.interfaces import SharesSignature, SidebandLayout
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.engine.control.soft_reset import soft_reset
 from cdma.hdl.engine.control.windows import StoredWindows
@@ -21,6 +21,7 @@ from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Status
 from cdma.hdl.spec.shares import PAIR_SPAN_LOG2
+from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 
 from .client import Done, PairClient
 
@@ -44,6 +45,8 @@ class Pair(wiring.Component):
         The AXI4 ports of the rings and, in an engine with any, of messages, with the number of a channel for ID.
     ``offload_ring_owner``, ``prefetch_ring_owner``
         Of an engine with owners: whose rings and messages are.
+    ``offload_sideband``, ``prefetch_sideband``
+        Of one with registers of the sideband: what addresses say beside.
     ``offload``, ``prefetch``
         The data path, with what it counts of each: in all pairs but the first it is told of none.
     """
@@ -76,6 +79,11 @@ class Pair(wiring.Component):
                 **(
                     {f"{name}_ring_owner": Out(OwnerLayout(config.records)) for name in CHANNELS}
                     if config.records.owner_bits
+                    else {}
+                ),
+                **(
+                    {f"{name}_sideband": Out(SidebandLayout(config)) for name in CHANNELS}
+                    if config.sideband_registers
                     else {}
                 ),
                 **({"working": Out(1), "pending": Out(1)} if config.quiescence else {}),
@@ -253,5 +261,10 @@ class Pair(wiring.Component):
                 port.owner_value.eq(half.owner_value),
                 port.owner_mask.eq(half.owner_mask),
                 getattr(self, f"{name}_ring_owner").eq(half.ring_owner),
+            ]
+        if self.config.sideband_registers:
+            sideband = getattr(self, f"{name}_sideband")
+            m.d.comb += [
+                sideband[target].eq(getattr(half, f"{target}_sideband")) for target in SIDEBAND_TARGETS
             ]
         return (inside == 0) & ~port.checking

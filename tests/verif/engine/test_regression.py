@@ -146,8 +146,26 @@ SHAPES = {
         ["pairs", "pair_windows", "watchdog", "register_bus", "messages"],
     ),
     "pairs-with-pages": (
-        dataclasses.replace(SMALL, channels=2, pages=True, msi=True, substream_id_bits=5),
-        ["pairs", "pages", "page_errors", "page_windows", "page_stops", "owners", "pair_owners", "messages"],
+        dataclasses.replace(
+            SMALL,
+            channels=3,
+            pages=True,
+            msi=True,
+            substream_id_bits=5,
+            sideband=BESIDE,
+            sideband_registers=True,
+        ),
+        [
+            "pairs",
+            "pages",
+            "page_errors",
+            "page_windows",
+            "page_stops",
+            "owners",
+            "pair_owners",
+            "sideband",
+            "messages",
+        ],
     ),
     "pairs-pipelined": (
         dataclasses.replace(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.pair import Pair, pairs_of
 from cdma.verif.engine.ring import RingBench
 
 __all__: list[str] = []
@@ -11,6 +12,15 @@ __all__: list[str] = []
 
 @engine_test
 async def sideband(bench: RingBench, budget: int) -> None:
+    """One pair after the other, if there are several: the others have other values."""
+    pairs = await pairs_of(bench) if bench.config.channels > 1 else [bench]
+    during = sum([await _of_pair(pair, budget) for pair in pairs])
+    assert during, "no register was written during a transfer"
+    bench.notes["written during a transfer"] = during
+
+
+async def _of_pair(bench: RingBench, budget: int) -> int:
+    """Gives how many registers were written during a transfer."""
     during = 0
 
     def some(target: str) -> dict[str, int]:
@@ -52,5 +62,6 @@ async def sideband(bench: RingBench, budget: int) -> None:
             await idle(channel)
 
     await both(bench, job)
-    assert during, "no register was written during a transfer"
-    bench.notes["written during a transfer"] = during
+    if isinstance(bench, Pair):
+        bench.account()
+    return during

@@ -1,1 +1,1 @@
-"""``docs/results.md``: what was measured is in ``records.json``, what the page says of it in ``results.md.jinja``."""
+"""``docs/results.md`` and ``docs/options.md``: templates with the figures of ``records.json``."""

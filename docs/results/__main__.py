@@ -1,4 +1,4 @@
-"""Measures anew, and writes ``docs/results.md``.
+"""Measures anew, and writes ``docs/results.md`` and ``docs/options.md``.
 
     python -m docs.results measure [NAME ...] [--libraries FOLDER] [--peer CHECKOUT]
     python -m docs.results keep NAME FILE
@@ -8,7 +8,7 @@
 all of them, which takes hours; each is stored as soon as it is measured. ``keep`` stores what the command of a record
 printed with ``--json`` on another machine, such as one with a card, where the files were those that are here.
 ``--libraries`` is a folder with the cell libraries, ``--peer`` a checkout of verilog-axi: the repository contains neither.
-A new measurement is a name and a command in ``records.json``, and a place for it in ``results.md.jinja``.
+A new measurement is a name and a command in ``records.json``, and a place for it in a template.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from cdma.base.errors import CdmaError
 from cdma.files import write_text
 
-from .page import PAGE, page
+from .page import DOCS, pages
 from .records import RECORDS, Sources, load, measured, printed_elsewhere, store
 
 
@@ -59,10 +59,11 @@ def main() -> None:
     other = commands.add_parser("keep", help="store what the command of a record printed on another machine")
     other.add_argument("name", metavar="NAME", help="of the record")
     other.add_argument("file", type=Path, metavar="FILE", help="what the command printed, with --json")
-    commands.add_parser("write", help="write the page from the records")
+    commands.add_parser("write", help="write the pages from the records")
     arguments = parser.parse_args()
     if arguments.command == "write":
-        write_text(PAGE.parent, PAGE.name, page(load()))
+        for name, text in pages(load()).items():
+            write_text(DOCS, name, text)
     elif arguments.command == "keep":
         records = load()
         printed = json.loads(arguments.file.read_text(encoding="utf-8"))

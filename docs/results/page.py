@@ -1,4 +1,4 @@
-"""The page of results: its text with the figures of the records in their places."""
+"""The pages of results: their texts with the figures of the records in their places."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import jinja2
 from .engine_parts import CODECS, CROSSINGS, parts_of
 from .records import Record
 
-__all__ = ["PAGE", "page"]
+__all__ = ["DOCS", "pages"]
 
-PAGE = Path(__file__).resolve().parents[1] / "results.md"
+DOCS = Path(__file__).resolve().parents[1]
+_PAGES = ("results.md", "options.md")
 _MISSING = "-"
 
 
-def page(records: Mapping[str, Record]) -> str:
-    """The text of ``docs/results.md``: every figure in it is of a record."""
+def pages(records: Mapping[str, Record]) -> dict[str, str]:
+    """The texts of ``docs/results.md`` and ``docs/options.md``, by their names: every figure in them is of a record."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         undefined=jinja2.StrictUndefined,
@@ -28,19 +29,20 @@ def page(records: Mapping[str, Record]) -> str:
     environment.filters |= {"n": number, "share": share}
     figures = {name: record.figures for name, record in records.items()}
     codecs = sum(figures[f"{block}-table"]["kge"] for block in ("compressor", "decompressor"))
-    return environment.get_template("results.md.jinja").render(
-        f=figures,
-        codecs=codecs,
-        kges=lambda units: figures["engine-0.9" if units == 1 else f"engine-units-{units}"]["kge"],
-        parts={name: parts_of(figures[f"profile-{name}"]["breakdown"]) for name in ("minimal", "default")},
-        codecs_part=CODECS,
-        crossings=parts_of(figures["engine-clocks"]["breakdown"], CROSSINGS),
-        slack=lambda rows: min(row["bound"] - row["cycles"] for row in rows),
-        revision={name: record.revision for name, record in records.items()},
-        command={name: record.command for name, record in records.items()},
-        versions={name: record.versions for name, record in records.items()},
-        tools=tools(records),
-    )
+    given = {
+        "f": figures,
+        "codecs": codecs,
+        "kges": lambda units: figures["engine-0.9" if units == 1 else f"engine-units-{units}"]["kge"],
+        "parts": {name: parts_of(figures[f"profile-{name}"]["breakdown"]) for name in ("minimal", "default")},
+        "codecs_part": CODECS,
+        "crossings": parts_of(figures["engine-clocks"]["breakdown"], CROSSINGS),
+        "slack": lambda rows: min(row["bound"] - row["cycles"] for row in rows),
+        "revision": {name: record.revision for name, record in records.items()},
+        "command": {name: record.command for name, record in records.items()},
+        "versions": {name: record.versions for name, record in records.items()},
+        "tools": tools(records),
+    }
+    return {name: environment.get_template(f"{name}.jinja").render(given) for name in _PAGES}
 
 
 def number(value: float | jinja2.Undefined | None, digits: int = 0) -> str:

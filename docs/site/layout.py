@@ -50,7 +50,7 @@ SECTIONS = (
         ),
     ),
     Section("Explanation", ("architecture", "files", "verification", "tests")),
-    Section("Measured", ("results", "history")),
+    Section("Measured", ("results", "options", "history")),
     Section(
         "Study",
         (

@@ -1,4 +1,4 @@
-"""The page of results: no figure without its record, no record without a command that this version understands."""
+"""The pages of results: no figure without its record, no record without a command that this version understands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cdma.sim.study.recorded import DATA
 from cdma.synth.yosys import find_yosys, scratch
 from docs.results import files
 from docs.results.__main__ import measure
-from docs.results.page import PAGE, page
+from docs.results.page import DOCS, pages
 from docs.results.peer import Peer
 from docs.results.records import Record, Sources, kept, load, measured, store
 
@@ -55,14 +55,15 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_page_is_that_of_the_records() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(RECORDS)
+def test_the_pages_are_those_of_the_records() -> None:
+    for name, text in pages(RECORDS).items():
+        assert (DOCS / name).read_text(encoding="utf-8") == text, name
 
 
 def test_a_changed_figure_changes_the_page() -> None:
     record = RECORDS["compressor"]
     other = replace(record, figures=record.figures | {"kge": 99.99}, revision="0123abc")
-    text = page(RECORDS | {"compressor": other})
+    text = pages(RECORDS | {"compressor": other})["results.md"]
     assert "| compressor | 99.99 |" in text
     assert "| 0123abc |" in text
 

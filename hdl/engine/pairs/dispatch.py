@@ -207,10 +207,10 @@ class Dispatch(wiring.Component):
         """One bit for each pair: what its limit allows in this period is used up."""
         # The last cycle of a period is known in the cycle before.
         over = Signal(init=1)
-        left = Signal(PERIOD_BITS)
-        m.d.sync += [over.eq(left == 2), left.eq(left - 1)]
+        cycle = Signal(PERIOD_BITS)
+        m.d.sync += [over.eq(cycle + 2 >= self.shares.period), cycle.eq(cycle + 1)]
         with m.If(over):
-            m.d.sync += [over.eq(self.shares.period <= 1), left.eq(self.shares.period)]
+            m.d.sync += [over.eq(self.shares.period <= 1), cycle.eq(0)]
         limited = Signal(self.count)
         for number in range(self.count):
             m.submodules[f"limit_{number}"] = account = Account(LIMIT_BITS, _COST_BITS)

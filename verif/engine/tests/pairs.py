@@ -20,6 +20,8 @@ __all__: list[str] = []
 
 #: Cycles over which shares are measured at least, and the bytes of a turn of the least weight.
 _LEAST_CYCLES = 8000
+#: The period of its limit.
+_PERIOD = 1000
 _TURN = 1 << UNIT_LOG2 + TURN_LOG2
 #: What the hostile one does.
 _KINDS = ("leave", "abort", "long", "refused", "disable")
@@ -231,14 +233,13 @@ async def shares(bench: RingBench, budget: int) -> None:
         # The others began with some before it had any.
         begun = pairs[0].config.descriptors * sum(lengths[:-1])
         assert sum(moved[:-1]) <= begun + sum(moved) / 20, f"{channel}: {moved}, and the last one goes first"
-        # So it does up to its limit.
-        await pairs[0].poke(f"{channel}_shares.period", cycles=1000)
+        # So it does up to its limit, once what is in flight of the others has moved.
+        limited, most = max(cycles // 4, 4 * _PERIOD), 6 << UNIT_LOG2
+        await pairs[0].poke(f"{channel}_shares.period", cycles=_PERIOD)
         await pairs[0].poke(f"{channel}_shares.limit[{last}]", units=6)
-        moved = await moved_in(channel, cycles // 4, weights, priority=2, limit=6)
-        most = cycles // 4 / 1000 * (6 << UNIT_LOG2)
-        assert abs(moved[-1] - most) <= 2 * lengths[-1] + (6 << UNIT_LOG2), (
-            f"{channel}: {moved[-1]} of {most}"
-        )
+        moved = await moved_in(channel, limited, weights, priority=2, limit=6)
+        allowed = limited // _PERIOD * most
+        assert abs(moved[-1] - allowed) <= 2 * lengths[-1] + 2 * most, f"{channel}: {moved[-1]} of {allowed}"
         assert sum(moved[:-1]) > moved[-1], f"{channel}: {moved}, and what the last one leaves is not used"
         bench.checks += 4
         bench.transfers += sum(pair.rings[channel].done for pair in pairs)

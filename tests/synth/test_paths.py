@@ -120,7 +120,8 @@ def test_the_paths_of_codecs_without_register_slices() -> None:
             assert sources == ["aresetn"]
 
 
-@pytest.mark.parametrize("name", ["streams", pytest.param("registers", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["streams", "registers"])
 def test_the_paths_of_engines_without_register_slices(name: str) -> None:
     """As docs/engine.md has it."""
     for port, sources in _paths_of("engine", ENGINES[name], "none").items():

@@ -70,15 +70,13 @@ STREAMS = EngineConfig(
     descriptors=8,
     registers=False,
 )
-#: Everything that can interrupt a transfer.
-STOPS = ["aborts", "hard_resets", "soft_resets", "watchdog", "halting"]
 ERRORS = ["bus_errors", "corrupt", "capacity"]
 ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
     "registers": (
         SMALL,
-        ["soak", "windows", "ring_errors", "registers", "register_bus", *STOPS],
+        ["soak", "ring_errors", "registers", "register_bus", "aborts", "hard_resets", "watchdog"],
     ),
-    "registers, errors": (SMALL, ERRORS),
+    "registers, errors and stops": (SMALL, ["windows", "soft_resets", "halting", *ERRORS]),
     "pipelined, to a word": (
         dataclasses.replace(SMALL, alignment="word", pipelined=True),
         ["soak", "lengths", "register_bus", "corrupt", "capacity", "hard_resets", "soft_resets"],
@@ -127,7 +125,7 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
 }
 FURTHER = {
     "pipelined, to a word",
-    "registers, errors",
+    "registers, errors and stops",
     "fields and padding, to a byte, with a CRC and an error-bounded stage",
     "streams",
     "no queue, registers of the sideband",

@@ -154,6 +154,7 @@ def test_an_fst_is_what_the_save_file_opens(tmp_path: Path, capsys: pytest.Captu
     assert 0 < fst.stat().st_size < (tmp_path / "compressor.vcd").stat().st_size / 5
 
 
+@pytest.mark.thorough
 def test_a_tensor_takes_the_place_of_the_scenarios(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -284,10 +284,10 @@ SHAPES = {
         ["bus_errors", "crc", "hard_resets", "quiescence"],
     ),
 }
-#: Those of every run: each width of words, ports wider and narrower than the codec, each stage behind a channel, several
-#: units, and what has registers; what has none, and a pipeline at any word, have a test of their own. The others are for
-#: ``make thorough``.
-ALWAYS = {"wide-slices", "half-bytes", "units", "pairs"}
+#: Those of every run: ports wider and narrower than the codec, several units with checked memories, several pairs of
+#: channels; what has no registers, and a pipeline at any byte with stages behind channels, have a test of their own. The
+#: others are for ``make thorough``.
+ALWAYS = {"wide-slices", "two-units", "pairs"}
 
 
 #: Engines that take shapes, and what is run on them: the tests of shapes, and those that have shapes among their transfers.

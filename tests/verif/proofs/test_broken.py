@@ -289,6 +289,7 @@ class Starting(Moving):
         m.d.comb += Cover(dut.checking)
 
 
+@pytest.mark.thorough
 def test_a_wrong_channel(tmp_path, monkeypatch):
     monkeypatch.setattr("cdma.hdl.engine.channel.channel.Checker", OneMore)
     refuted(

@@ -119,6 +119,7 @@ def predicted(row: Table) -> float:
 
 @pytest.mark.verilator
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_law_is_within_five_per_cent_of_a_simulated_engine() -> None:
     """Of one unlike the one that was measured: narrower ports, 16-bit words, shallow queues."""
     from cdma.verif.engine.design import SMALL

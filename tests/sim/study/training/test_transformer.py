@@ -12,6 +12,7 @@ pytest.importorskip("sklearn")
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_learns_and_gives_every_sample():
     said = []
     trained = train_transformer(epochs=1, progress=said.append)

@@ -19,7 +19,7 @@ from cdma.verif.engine.steps import changed, some_table
 __all__: list[str] = []
 
 #: Cycles over which shares are measured at least, and the bytes of a turn of the least weight.
-_LEAST_CYCLES = 8000
+_LEAST_CYCLES, _MOST_CYCLES = 8000, 24000
 #: The period of its limit.
 _PERIOD = 1000
 _TURN = 1 << UNIT_LOG2 + TURN_LOG2
@@ -203,8 +203,8 @@ async def shares(bench: RingBench, budget: int) -> None:
     bench.pauses(0)
     pairs = await pairs_of(bench)
     lengths = [(512, 1536, 1024)[pair.number % 3] for pair in pairs]
-    # Shares hold over many turns.
-    cycles = max(40 * budget, _LEAST_CYCLES)
+    # Shares hold over many turns; in half of these cycles those behind the last pair wait for a completion.
+    cycles = min(max(40 * budget, _LEAST_CYCLES), _MOST_CYCLES)
     rows = bench.notes.setdefault("shares", [])
     last = len(pairs) - 1
 

@@ -33,7 +33,7 @@ DESIGNS: dict[str, Design] = {
         dataclasses.replace(_ENGINE, units=2, stripe_bytes=256, memories_protect="secded")
     ),
     "engine with pairs of channels": EngineDesign(
-        dataclasses.replace(_ENGINE, channels=3, msi=True, pages=True, quiescence=True, substream_id_bits=4)
+        dataclasses.replace(_ENGINE, channels=3, msi=True, pages=True, quiescence=True)
     ),
     "engine with shapes, pages and a stage": EngineDesign(
         dataclasses.replace(_ENGINE, dimensions=2, pages=True, lossy="fp32", crc=True, quiescence=True)

@@ -20,6 +20,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# What is installed is compiled as it is imported, which is a small part of it; the tests start many processes, each of which
+# would otherwise compile the package anew.
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+unexport PYTHONDONTWRITEBYTECODE
 TORCH  ?=
 JOBS   ?= auto
 BASE   ?= HEAD
@@ -83,7 +87,7 @@ waves: $(STAMP)
 # LiteX is installed here and not with the rest, because nothing else needs it.
 litex: $(STAMP)
 	@$(BIN)/python -c 'import litex, migen, pythondata_cpu_vexriscv' 2>/dev/null \
-	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,litex]' --config-settings editable_mode=strict
+	  || $(PIP) -e '.[dev,litex]' --config-settings editable_mode=strict
 	@$(BIN)/python -m cdma.verif.engine.litex
 
 # The kernel is built of Debian's sources and kept in the user's cache.
@@ -99,7 +103,7 @@ machine:
 $(STAMP) $(DEMO): $(VENV)/.installed-%: pyproject.toml setup.py
 	@PYTHON='$(PYTHON)' sh .ci/machine $*
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$*]' --config-settings editable_mode=strict
+	$(PIP) -e '.[$*]' --config-settings editable_mode=strict
 	@echo '$(FILES)' > $@
 
 # The wheel of this version for Python 3.11 is for the CPU; other wheels bring gigabytes for graphics cards. Triton runs
@@ -107,7 +111,7 @@ $(STAMP) $(DEMO): $(VENV)/.installed-%: pyproject.toml setup.py
 # No network and no wheel are no failure: the tests that need PyTorch skip, and say so.
 torch: $(STAMP)
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; then \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0' 'scikit-learn>=1.4' 'triton>=3.6,<4' \
+	  $(PIP) 'torch==2.13.0' 'scikit-learn>=1.4' 'triton>=3.6,<4' \
 	    || echo 'PyTorch cannot be installed here: the tests that train networks are skipped.'; \
 	else \
 	  echo 'PyTorch is installed for Python 3.11 only: the tests that train networks are skipped.'; \

@@ -205,7 +205,7 @@ def test_nothing_depends_on_block_ram_that_is_written_while_it_is_read(
     design = EngineDesign(config, init=False)
     text, count = with_collisions(design.verilog())
     assert count
-    assert not _failures(verify(design, tests=tests, packets=4, four_state=True, verilog=text))
+    assert not _failures(verify(design, tests=tests, packets=2, four_state=True, verilog=text))
 
 
 #: What no other promise of the design notices: expressions for ports, the state that they need, and the X that shows.

@@ -41,9 +41,10 @@ _TRACE_RUNTIME = ("verilated_vcd_c",)
 _COVERAGE_RUNTIME = ("verilated_cov",)
 #: Headers of the runtime that every design reads, and the header of all of them.
 _HEADERS, _ALL_HEADERS = ("verilated", "verilated_vpi"), "runtime.h"
-#: For what runs on every cycle, and for what runs too seldom: optimising it takes longer than running it. Half of the C++
-#: runs once, at the start of a simulation.
-_OFTEN, _SELDOM = "-O1", "-O0"
+#: For what runs on every cycle: under a main program in C++, and under a bench in Python, which takes most of the time
+#: itself. For what runs too seldom: optimising it takes longer than running it. Half of the C++ runs once, at the start of a
+#: simulation.
+_OFTEN, _BENCH, _SELDOM = "-O1", "-Og", "-O0"
 
 
 class BuildError(CdmaError):
@@ -65,7 +66,7 @@ def build(
     them at its end. One for ``short`` runs, of some thousand cycles, is built in less time and runs slower. Registers
     without an initial value start at random.
     """
-    builder = _Builder(toolchain.find_verilator(), trace, coverage, _SELDOM if short else _OFTEN)
+    builder = _Builder(toolchain.find_verilator(), trace, coverage, _SELDOM if short else _BENCH)
     # Only now: which tests there are can be said without it.
     import cocotb_tools.config
 

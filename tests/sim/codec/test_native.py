@@ -99,7 +99,7 @@ def test_an_invalid_format_is_refused(kernels):
 # Some of the shapes have every word, window, code, field and alignment; `make thorough` takes all, twice.
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("rounds", "every"), [("1", "17"), pytest.param("2", "1", marks=pytest.mark.thorough)], ids=str
+    ("rounds", "every"), [("1", "29"), pytest.param("2", "1", marks=pytest.mark.thorough)], ids=str
 )
 def test_no_byte_outside_of_a_buffer_is_touched(rounds, every):
     """Address and undefined-behaviour sanitizers watch every access of a process of its own."""

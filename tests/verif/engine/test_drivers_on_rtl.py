@@ -22,7 +22,7 @@ pytestmark = pytest.mark.verilator
     "config",
     cases_of(
         {"small": SMALL, "to-a-word": TO_A_WORD, "fields": FIELDS_TO_A_BYTE, "half-bytes": HALF_BYTES},
-        {"to-a-word"},
+        {"to-a-word", "half-bytes"},
     ),
 )
 def test_both_drivers_run_the_engine_and_the_model_agrees(tmp_path, monkeypatch, config):

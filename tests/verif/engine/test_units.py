@@ -10,7 +10,6 @@ from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.literals import literal_words
 from cdma.verif.engine.measure import measure_engine
 from cdma.verif.engine.measure_units import DENSITIES, bound_cycles, unit_cases, unit_row
-from tests.support.thorough import cases_of
 
 #: What the engine keeps of the bound, on a tensor for which start-up is little.
 LEAST_SHARE = 0.95
@@ -91,15 +90,11 @@ def test_a_row() -> None:
 
 @pytest.mark.verilator
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "config",
-    cases_of(
-        {
-            "small": EngineConfig(units=2, lanes=2, dev_data_bits=64, host_data_bits=64),
-            "default": EngineConfig(units=2),
-        },
-        {"default"},
-    ),
+    [EngineConfig(units=2, lanes=2, dev_data_bits=64, host_data_bits=64), EngineConfig(units=2)],
+    ids=["small", "default"],
 )
 def test_two_units_fill_the_link(config: EngineConfig) -> None:
     """At a ratio of two, where neither the link nor a unit may lose a cycle."""

@@ -55,6 +55,7 @@ def test_an_engine_for_each_width(
 
 @pytest.mark.verilator
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_rows_add_up(capsys: pytest.CaptureFixture[str]) -> None:
     """Of tensors that begin behind a page's first beat, in one run of host memory and in lists of pages."""
     cases = ["--bytes", "4096", "--memory-latencies", "20", "--densities", "0.5", "--directions", "both"]

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from cdma.app import main, parser
-from cdma.hdl.deliver.designs import block_ports
 from cdma.hdl.deliver.languages import LANGUAGES
-from cdma.hdl.spec.codec import CodecConfig
 from cdma.options import codec_config_from
 from tests.support.documents import blocks
 from tests.support.paths import DOCS
@@ -35,12 +33,6 @@ def test_the_settings_are_accepted(tmp_path: Path) -> None:
     config.write_text(settings)
     parsed = parser().parse_args(["generate", "compressor", "--config", str(config)])
     assert codec_config_from(parsed).settings().items() >= tomllib.loads(settings).items()
-
-
-def test_the_instantiation_has_the_ports() -> None:
-    ports = [port.name for port in block_ports("compressor", CodecConfig())]
-    shown = re.findall(r"^ +\.(\w+) ", block("verilog", "compressor_0"), re.MULTILINE)
-    assert sorted(shown) == sorted(ports)
 
 
 @pytest.mark.slow

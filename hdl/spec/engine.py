@@ -479,12 +479,6 @@ class EngineConfig:
                 f"channels is {self.channels}, and memories_protect is {self.memories_protect}; it must be 1, because a "
                 "lost word of what is common to pairs would be of no pair"
             )
-        if self.pages and self.records.owner_bits:
-            raise ParameterError(
-                f"channels is {self.channels}, and pages is True with stream_id_bits {self.stream_id_bits} and "
-                f"substream_id_bits {self.substream_id_bits}; it must be 1, because several pairs with both do not pass "
-                "their tests yet"
-            )
         for name in ("pages", "sideband_registers", "clock_gates"):
             if getattr(self, name) and self.clocks != NO_CLOCKS:
                 raise ParameterError(

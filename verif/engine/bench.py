@@ -25,14 +25,13 @@ from cdma.sim.engine.transfer import DIRECTIONS, Outcome, TransferRules
 
 from .channel_end import ChannelEnd
 from .design import EngineDesign
-from .memory import GUARD
+from .memory import AROUND, GUARD
 from .owners import Owners
 from .ports_bench import PortsBench
 from .promises import check_promises
 from .several_clocks import resets_of
 from .shaped import raw_of, shaped, some_shape
 from .transfer import (
-    AROUND,
     Pages,
     Transfer,
     difference,
@@ -202,13 +201,14 @@ class EngineBench(PortsBench):
         if self.owners is not None:
             made.descriptor |= self.owners.some(rng)
         sizes = {"source": len(made.source), "destination": made.room}
-        bases = {
+        places = {
             field: self.memory[port].place(
                 offsets[port] + sizes[field], max(bits[port] // 8, config.align(port))
             )
             for field, port in (("source", read), ("destination", write))
         }
-        made.move(*(bases[field] - made.lowest[field] for field in ("source", "destination")))
+        made.places += places.values()
+        made.move(*(places[field].first - made.lowest[field] for field in ("source", "destination")))
         source, destination = made.descriptor["source"], made.descriptor["destination"]
         self.memory[read].write(source + made.lowest["source"], made.source)
         for offset, count in made.writable():
@@ -228,8 +228,9 @@ class EngineBench(PortsBench):
         sizes = [min(count, PAGE_BYTES - first)]
         sizes += [min(count - done, PAGE_BYTES) for done in range(sizes[0], count, PAGE_BYTES)]
         places = [host.place(PAGE_BYTES, PAGE_BYTES) for _ in range(len(sizes) + 1)]
+        made.places += places
         rng.shuffle(places)
-        list_at, first_page, *further = places
+        list_at, first_page, *further = (place.first for place in places)
         runs = list(zip((first_page + first, *further), sizes, strict=True))
         made.pages = Pages(field, runs, list_at, host)
         made.descriptor |= {field: first_page + first, "pages_low": list_at & 0xFFFFFFFF}
@@ -256,7 +257,9 @@ class EngineBench(PortsBench):
         self.words += self.rules[channel].words(made.descriptor)
 
     def check_memory(self, channel: str, made: Transfer, exact: bool = True) -> None:
-        """Checks what lies at the destination, then clears it. Without ``exact`` only the guards count."""
+        """Checks what lies at the destination, then clears it, and gives its places back. Without ``exact`` only the guards
+        count."""
+        made.places.clear()
         memory = self.memory["host" if channel == "offload" else "dev"]
         if made.pages is not None and channel == "offload":
             self._check_pages(made, made.pages, exact)

@@ -10,14 +10,17 @@ import mmap
 import random
 from collections.abc import Callable, Mapping
 from typing import Any
+from weakref import WeakSet
 
 from .native import library
 
-__all__ = ["DATA", "GUARD", "NEVER", "SIZE", "Far", "Memory"]
+__all__ = ["AROUND", "DATA", "GUARD", "NEVER", "SIZE", "Far", "Memory", "Place"]
 
 SIZE = 1 << 20
 #: What memory holds where nobody has written.
 GUARD = 0xA5
+#: Guard bytes on both sides of what is looked at.
+AROUND = 128
 #: Data of transfers lie from here on, and rings below.
 DATA = 0x10000
 #: The cycle of what has not happened.
@@ -90,6 +93,13 @@ _ANY = 1 << 32
 _GET = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint8))
 
 
+class Place:
+    """Bytes of a memory, from ``first`` to before ``end``, that nobody else is given for as long as somebody has this."""
+
+    def __init__(self, first: int, end: int) -> None:
+        self.first, self.end = first, end
+
+
 class Memory(ctypes.Structure):
     """A memory, at one port or at several. Its fields are shared with memory.h.
 
@@ -147,6 +157,7 @@ class Memory(ctypes.Structure):
         #: What the memory beyond ``size`` objects to.
         self.objection: Exception | None = None
         self.next = DATA
+        self._given: WeakSet[Place] = WeakSet()
 
     def __del__(self) -> None:
         library().places_delete(self._places)
@@ -221,12 +232,32 @@ class Memory(ctypes.Structure):
         """Sets whether the engine may write these bytes."""
         self.writable[address : address + length] = bytes([allowed]) * length
 
-    def place(self, length: int, align: int) -> int:
-        """Returns an address for ``length`` bytes with guard bytes on both sides, often near a 4 KiB boundary."""
+    def place(self, length: int, align: int) -> Place:
+        """Returns ``length`` bytes that nobody has, with guard bytes on both sides, often near a 4 KiB boundary."""
+        # Some transfers take long, while those of others come round the whole memory.
+        for _ in range(3 * len(self._given) + 2):
+            place = self._next_place(length, align)
+            taken = [
+                each.end
+                for each in self._given
+                if each.first - AROUND < place.end and place.first - AROUND < each.end
+            ]
+            if not taken:
+                break
+            self.next = max(taken)
+        else:
+            raise AssertionError(f"the memory has no room for {length:#x} bytes more")
+        self._given.add(place)
+        # What older transfers left here must not pass for guard bytes.
+        self.write(place.first - AROUND, bytes([GUARD]) * (length + 2 * AROUND))
+        return place
+
+    def _next_place(self, length: int, align: int) -> Place:
+        """Returns bytes behind the last ones, whoever has them."""
         rng = self.rng
         if self.next + length + 0x3000 > self.size:
             self.next = DATA
-        self.next += 2 * 128 + rng.choice((0, 0, 64, 512, 1024))
+        self.next += 2 * AROUND + rng.choice((0, 0, 64, 512, 1024))
         choice = rng.random()
         if choice < 0.3:
             self.next = (self.next | 0xFFF) + 1
@@ -235,6 +266,4 @@ class Memory(ctypes.Structure):
             self.next = near + -(min(0, near - self.next) // 0x1000) * 0x1000
         address = -(-self.next // align) * align
         self.next = address + length
-        # What older transfers left here must not pass for guard bytes.
-        self.write(address - 128, bytes([GUARD]) * (length + 256))
-        return address
+        return Place(address, self.next)

@@ -15,8 +15,8 @@ from cdma.sim.engine.descriptors import pack
 from cdma.sim.engine.shaped import fill_of, joined
 from cdma.sim.engine.tiles import gathered
 
-from .memory import GUARD
-from .transfer import AROUND, Transfer
+from .memory import AROUND, GUARD
+from .transfer import Transfer
 
 __all__ = ["ShapedTransfer", "raw_of", "shaped", "some_shape"]
 

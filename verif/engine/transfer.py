@@ -23,10 +23,9 @@ from cdma.sim.engine.transfer import Outcome, TransferRules, words_in
 from cdma.sim.lossy.quantise import quantise
 from cdma.sim.lossy.words import words_of
 
-from .memory import GUARD, Memory
+from .memory import AROUND, GUARD, Memory, Place
 
 __all__ = [
-    "AROUND",
     "Pages",
     "Transfer",
     "difference",
@@ -36,9 +35,6 @@ __all__ = [
     "stream_of",
     "transfer",
 ]
-
-#: Bytes on both sides of a destination that are looked at.
-AROUND = 128
 
 
 @dataclass
@@ -83,6 +79,8 @@ class Transfer:
         Those of a ring that it takes.
     ``pages``
         Those of host memory, if it has a list.
+    ``places``
+        What it has of the memories, until it is checked.
     ``lowest``
         Where its data begin, counted from the source and from the destination of its descriptor.
     """
@@ -92,6 +90,7 @@ class Transfer:
     expected: Outcome
     completion: dict[str, int] = field(default_factory=dict)
     pages: Pages | None = None
+    places: list[Place] = field(default_factory=list)
     entries: ClassVar[int] = 1
 
     @property

@@ -32,10 +32,6 @@ def test_every_descriptor_costs_a_unit_at_least() -> None:
             "channels is 2, and pages is on with clocks 'host'; it must be 1",
         ),
         (
-            {"channels": 2, "pages": True, "substream_id_bits": 3},
-            "channels is 2, and pages is True with stream_id_bits 0 and substream_id_bits 3; it must be 1",
-        ),
-        (
             {"channels": 2, "memories_protect": "secded"},
             "channels is 2, and memories_protect is secded; it must be 1",
         ),

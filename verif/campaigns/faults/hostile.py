@@ -24,7 +24,8 @@ from cdma.hdl.spec.registers.push import push_words
 from cdma.sim.engine.descriptors import pack, unpack
 from cdma.sim.engine.owned import OwnerRule
 from cdma.sim.engine.transfer import DIRECTIONS
-from cdma.verif.engine.transfer import AROUND, Transfer, random_words, transfer
+from cdma.verif.engine.memory import AROUND
+from cdma.verif.engine.transfer import Transfer, random_words, transfer
 
 from .machine import Channel, Machine, Pace, Side
 from .scene import compare

@@ -222,9 +222,12 @@ class EngineBench(PortsBench):
         before = made.descriptor[field]
         count = made.room if channel == "offload" else len(made.source)
         beat = self.config.host_data_bits // 8
-        # Often near the end of the first page, so that there are more; in the lane where it was, so that as much fits.
-        first = rng.choice((0, rng.randrange(0, PAGE_BYTES, beat), PAGE_BYTES - beat * rng.randint(1, 4)))
-        first += before % beat
+        # Often near the end of the first page, so that there are more, or so that the last one is full, or has a beat at
+        # most; in the lane where it was, so that as much fits.
+        lane = before % beat
+        full = -(count + lane) // beat * beat
+        starts = (0, rng.randrange(0, PAGE_BYTES, beat), -beat * rng.randint(1, 4), full, full + beat)
+        first = rng.choice(starts) % PAGE_BYTES + lane
         sizes = [min(count, PAGE_BYTES - first)]
         sizes += [min(count - done, PAGE_BYTES) for done in range(sizes[0], count, PAGE_BYTES)]
         places = [host.place(PAGE_BYTES, PAGE_BYTES) for _ in range(len(sizes) + 1)]
@@ -350,6 +353,8 @@ class EngineBench(PortsBench):
             way=way,
             status=Status(got["status"]).name if got["status"] in list(Status) else None,
             mode=Mode(mode).name if mode in list(Mode) else None,
+            address=got["address"],
+            bytes_written=got["bytes_written"],
             **descriptor,
         )
 

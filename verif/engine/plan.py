@@ -372,8 +372,8 @@ _REGISTERS = (
     ),
     TestPoint(
         "page_errors",
-        "entries that are no page, or beyond all addresses; lists whose read is answered SLVERR and DECERR; too many pages",
-        "reported with the address; no byte outside of the pages is written, and the next descriptor runs",
+        "entries that are no page, or beyond all addresses; SLVERR and DECERR of lists and of pages; too many of them",
+        "the first is reported with its address; no byte outside of the pages is written, and the next descriptor runs",
         _with_pages,
     ),
     TestPoint(

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cdma.hdl.spec.pages import PAGE_BYTES
 from cdma.hdl.spec.records import Mode, Status
-from cdma.hdl.spec.shape_record import shape_from
 from cdma.hdl.spec.slices import has_slices
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.simulator.design import Design
 
 from .goals import Goal, Sample, cross
+from .page_goals import PAGE_GOALS
+from .shape_goals import SHAPE_GOALS
 
 __all__ = ["ENGINE_GOALS"]
 
@@ -25,7 +25,6 @@ _STREAM = ("STREAM_TRUNCATED", "STREAM_TRAILING", "STREAM_CODE", "STREAM_PADDING
 _LENGTHS = ("part of a beat", "a beat", "part of a burst", "a burst", "more than a burst")
 _STARTS = ("neither", "source", "destination", "both")
 _SHAPES = ("one beat", "several beats", "longest", "up to the end of a page")
-_OF_SHAPES = ("margins", "padding", "backwards", "transposed", "rows that touch", "a row of several bursts")
 
 
 def _transfer(sample: Sample) -> bool:
@@ -152,61 +151,6 @@ def _register(sample: Sample, design: Design) -> Iterator[str]:
         yield f"{sample['channel']}, {sample['status']}"
 
 
-def _shaped(sample: Sample, design: Design) -> Iterator[str]:
-    if not _transfer(sample) or sample["status"] != "OK" or "extension" not in sample:
-        return
-    shape = shape_from(sample["extension"], design.config.dimensions)
-    assert shape is not None
-    several = [each for each in shape.dimensions if each.count > 1]
-    strides = [abs(each.stride) for each in several]
-    found = (
-        bool(shape.before or shape.after),
-        any(each.padded for each in shape.dimensions),
-        any(each.stride < 0 for each in several),
-        strides != sorted(strides),
-        bool(several) and several[0].stride == shape.run and several[0] is shape.dimensions[0],
-        shape.run > design.config.burst("dev") * design.config.dev_data_bits // 8,
-    )
-    yield f"{sample['channel']}, dimensions {len(several)}"
-    for name, is_so in zip(_OF_SHAPES, found, strict=True):
-        if is_so:
-            yield f"{sample['channel']}, {name}"
-
-
-def _of_shapes(design: Design) -> list[str]:
-    dimensions = design.config.dimensions
-    several = [name for name in _OF_SHAPES if name != "transposed" or dimensions > 1]
-    return cross(CHANNELS, (*(f"dimensions {count}" for count in range(dimensions + 1)), *several))
-
-
-def _paged(sample: Sample, design: Design) -> Iterator[str]:
-    if not _transfer(sample) or not (sample.get("pages_low") or sample.get("pages_high")):
-        return
-    offloads = sample["channel"] == "offload"
-    count = sample["capacity"] if offloads else sample["compressed_length"] or sample["length"]
-    first = sample["destination" if offloads else "source"] % PAGE_BYTES
-    further = (first + count - 1) // PAGE_BYTES
-    # A bus error of a page or of its list is that of the data.
-    ends = {"OK": "whole", "CAPACITY": "too small"}.get(sample["status"], "failed")
-    if ends == "whole":
-        yield f"{sample['channel']}, {('one page', 'two pages')[further] if further < 2 else 'more pages'}"
-    if (ends == "failed" and further) or (ends == "too small" and offloads):
-        yield f"{sample['channel']}, {ends}"
-
-
-def _of_pages(design: Design) -> list[str]:
-    ends = cross(CHANNELS, ("one page", "two pages", "more pages", "failed"))
-    return [*ends, "offload, too small"]
-
-
-def _with_pages(design: Design) -> bool:
-    return bool(design.config.pages)
-
-
-def _with_shapes(design: Design) -> bool:
-    return bool(design.config.dimensions)
-
-
 def _with_registers(design: Design) -> bool:
     return bool(design.config.registers)
 
@@ -260,20 +204,8 @@ ENGINE_GOALS = (
         _tail,
         _of_bytes,
     ),
-    Goal(
-        "channel by shape",
-        "transfers of shapes without an error: dimensions of several entries, and what their rows are",
-        _of_shapes,
-        _shaped,
-        _with_shapes,
-    ),
-    Goal(
-        "channel by pages",
-        "transfers with a list of pages: how many of them, those that failed, and those that had too few",
-        _of_pages,
-        _paged,
-        _with_pages,
-    ),
+    *SHAPE_GOALS,
+    *PAGE_GOALS,
     Goal(
         "port by direction by burst",
         "the shapes of bursts of data",

@@ -130,6 +130,8 @@ async def corrupt(bench: EngineBench, budget: int) -> None:
             header_bytes = form.header_words * form.stream_bits // 8
             stream[header + bench.rng.randrange(header_bytes)] ^= 1 << bench.rng.randrange(8)
         made = bench.transfer("prefetch", words, mode=mode, stream=bytes(stream))
+        if bench.config.pages and bench.rng.random() < 0.5:
+            bench.put_in_pages("prefetch", made)
         await bench.run("prefetch", [made, bench.transfer("prefetch", bench.rng.randint(1, 60))])
     form = bench.rules["prefetch"].format(Mode.ZVC, bench.tables["prefetch"])
     for unit in range(bench.config.units):

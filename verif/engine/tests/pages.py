@@ -26,6 +26,8 @@ _FAILED = {
     ("prefetch", AxiResp.SLVERR): Status.READ_SLVERR,
     ("prefetch", AxiResp.DECERR): Status.READ_DECERR,
 }
+#: Where an error is: in an entry's page, in the list, in the data of a page, and in those of one before a page that is none.
+_ERRORS = ("page", "list", "data", "data before a page")
 #: IDs of reads of lists on the host port.
 _LISTS = {"offload": 1, "prefetch": 2}
 #: Cycles in which everything else of a channel has come to rest.
@@ -33,13 +35,23 @@ _AT_REST = 300
 
 
 def _paged(bench: EngineBench, channel: str, most: int, mode: Mode | None = None) -> tuple[Transfer, Pages]:
-    """A transfer of about so many bytes in the host's memory, in pages."""
-    words = max(1, bench.rng.randint(1, most) * 8 // bench.config.format.word_bits)
-    more = 8 * bench.config.format.raw_bytes // bench.config.format.word_bits
+    """A transfer of about so many bytes in the host's memory, in pages; every second one has whole beats of raw data."""
+    config, rng = bench.config, bench.rng
+    words = max(1, rng.randint(1, most) * 8 // config.format.word_bits)
+    more = max(rng.choice((0, config.host_data_bits)), 8 * config.format.raw_bytes) // config.format.word_bits
     made = bench.transfer(channel, -(-words // more) * more, mode=mode)
     bench.put_in_pages(channel, made)
     assert made.pages is not None
     return made, made.pages
+
+
+async def _several(bench: EngineBench, channel: str, most: int) -> tuple[Transfer, Pages]:
+    """One in two pages at least, whose data are not compressed; those in one page are run."""
+    while True:
+        made, found = _paged(bench, channel, most, Mode.RAW)
+        if len(found.runs) > 1:
+            return made, found
+        await bench.run(channel, [made])
 
 
 @engine_test
@@ -79,6 +91,16 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
     config, rng = bench.config, bench.rng
     host, top = bench.memory["host"], 1 << config.host_address_bits
     beat = config.host_data_bits // 8
+    block = config.burst("host") * beat
+
+    def no_page(page: int) -> int:
+        """What is no page, or one that the port has no addresses for."""
+        return rng.choice([each for each in (page + ENTRY_BYTES, top, top + page) if each < 1 << 64])
+
+    def in_page(channel: str, start: int, count: int) -> tuple[int, int]:
+        """Any byte of what is moved in a page, and the address that its error is told with."""
+        at = start + rng.randrange(count)
+        return at, max(start, at // block * block) if channel == "offload" else at // beat * beat
 
     async def fails(channel: str, made: Transfer, status: Status, address: int) -> None:
         """The transfer ends so, nothing outside of its pages is written, and the next one runs."""
@@ -94,23 +116,21 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
 
     async def job(channel: str) -> None:
         await bench.channels[channel].enable()
-        for number in range(12):
-            made, found = _paged(bench, channel, 6 * PAGE_BYTES, Mode.RAW)
-            if len(found.runs) < 2:
-                await bench.run(channel, [made])
-                continue
+        for kind, response, _ in itertools.product(_ERRORS, (AxiResp.SLVERR, AxiResp.DECERR), range(2)):
+            made, found = await _several(bench, channel, 6 * PAGE_BYTES)
             which = rng.randrange(1, len(found.runs))
             at = found.list_at + ENTRY_BYTES * (which - 1)
-            if number % 3:
-                # A page that is none, or that the port has no addresses for.
-                page = rng.choice((found.runs[which][0] + ENTRY_BYTES, top, top + found.runs[which][0]))
-                host.write(at, (page % (1 << 64)).to_bytes(ENTRY_BYTES, "little"))
-                if page < 1 << 64:
-                    await fails(channel, made, _FAILED[channel, AxiResp.DECERR], page % top)
+            if kind in ("page", "data before a page"):
+                page = no_page(found.runs[which][0])
+                host.write(at, page.to_bytes(ENTRY_BYTES, "little"))
+            if kind == "page":
+                await fails(channel, made, _FAILED[channel, AxiResp.DECERR], page % top)
             else:
-                response = rng.choice((AxiResp.SLVERR, AxiResp.DECERR))
+                address = at // beat * beat
+                if kind != "list":
+                    at, address = in_page(channel, *found.runs[rng.randrange(which)])
                 host.spoil({at: response})
-                await fails(channel, made, _FAILED[channel, response], at // beat * beat)
+                await fails(channel, made, _FAILED[channel, response], address)
                 host.mend(at)
             await bench.run(channel, [bench.any_transfer(channel, 30)])
         made, _ = _paged(bench, channel, 100, Mode.RAW)
@@ -153,11 +173,7 @@ async def _at_edges(bench: EngineBench) -> None:
         await bench.channels[channel].enable()
         rings = (0, 0x10000 - 1)
         for edge in ("last page", "list", "first page", "all inside"):
-            for _ in range(20):
-                made, found = _paged(bench, channel, 3 * PAGE_BYTES, Mode.RAW)
-                if len(found.runs) > 1:
-                    break
-                await bench.run(channel, [made])
+            made, found = await _several(bench, channel, 3 * PAGE_BYTES)
             places = {
                 "first page": found.runs[0][0] // PAGE_BYTES * PAGE_BYTES,
                 "last page": found.runs[-1][0],

@@ -1,1 +1,1 @@
-"""What runs work: caches, threads, jobs, TOML, errors. It imports nothing of ours."""
+"""What runs work: caches, threads, jobs, Yosys, TOML, errors. It imports nothing of ours."""

@@ -38,13 +38,12 @@ ROOMS = {
     "verif/simulator": "builds, runs, watches",
     "synth/asic": "cells",
     "synth/fpga": "place, route",
-    "synth": "circuits, Yosys",
+    "synth": "circuits, paths",
     "sim": "public names",
     "sim/engine": "model, drivers",
     "sim/torch": "saved tensors",
     "sim/gpu": "kernels",
     "sim/codec": "golden model",
-    "sim/lossy": "error bounds",
     "hdl": "public names",
     "hdl/deliver": "package, LiteX core",
     "hdl/engine": "channels, rings, units",
@@ -54,7 +53,7 @@ ROOMS = {
     "hdl/verilog": "prints Verilog",
     "hdl/blocks": "FIFOs, counters",
     "hdl/spec": "Format, EngineConfig, registers",
-    "base": "caches, threads, jobs, errors",
+    "base": "caches, threads, jobs, Yosys",
 }
 
 

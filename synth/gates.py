@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cdma.base.cache import content_key, kept_text
+from cdma.base.yosys import Yosys, find_yosys, scratch
 
 from .errors import LibraryError
-from .yosys import Yosys, find_yosys, scratch
 
 __all__ = ["gate_netlist"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from cdma.base.cache import content_key
 from cdma.base.json_cache import Cache
+from cdma.base.yosys import Progress, Yosys, find_yosys
 
 from .circuits import Circuit
 from .errors import MeasureError
-from .yosys import Progress, Yosys, find_yosys
 
 __all__ = ["GATES", "combinational_paths", "drivers_of", "paths_in"]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from cdma.base.cache import content_key
 from cdma.base.json_cache import Cache
+from cdma.base.yosys import Progress, Yosys, find_yosys
 
 from .circuits import Circuit
 from .crossings import wrong_crossings
 from .paths import GATES, drivers_of
-from .yosys import Progress, Yosys, find_yosys
 
 __all__ = ["Structure", "structure_in", "structure_of"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cdma.sim.codec.words import Words
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.counting import COUNTING
@@ -18,7 +19,7 @@ from cdma.verif.simulator.simulate import SimulationError, simulate
 __all__ = ["activity"]
 
 
-def activity(design: Design, verilog: str, tensors: Sequence[Words], timeout: float = 7200) -> str:
+def activity(design: Design, verilog: str, tensors: Sequence[NDArray[Any]], timeout: float = 7200) -> str:
     """What the netlist ``verilog`` of a codec or of an engine with rings wrote of each tensor, and at rest; an engine writes
     of each its offload and its prefetch.
 

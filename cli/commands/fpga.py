@@ -93,11 +93,11 @@ def _add_fpga(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.base.errors import ParameterError
+    from cdma.base.yosys import find_yosys
     from cdma.output import status
     from cdma.synth.circuits import circuit_of
     from cdma.synth.fpga.measure import measure_fpga
     from cdma.synth.fpga.targets import TARGETS
-    from cdma.synth.yosys import find_yosys
 
     check_between("--seeds", arguments.seeds, 1, 100)
     check_one_or_more(arguments, "jobs")

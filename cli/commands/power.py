@@ -215,8 +215,8 @@ def measure(
     say: Callable[[str], None],
 ) -> list[Row]:
     """A row for each tensor and direction, and one at rest."""
+    from cdma.base.yosys import find_yosys
     from cdma.synth.circuits import Circuit
-    from cdma.synth.yosys import find_yosys
 
     yosys = find_yosys()
     verilog = design.verilog()
@@ -249,13 +249,13 @@ def _rows(
 ) -> Iterator[Row]:
     from importlib.metadata import version
 
+    from cdma.base.yosys import find_yosys
     from cdma.sim.codec.model import analyse
     from cdma.synth.asic.netlist import synthesise
     from cdma.synth.asic.power.counted import counted_verilog, memory_bits, read_counts
     from cdma.synth.asic.power.power import PowerModel
     from cdma.synth.asic.power.tables import power_library
     from cdma.synth.asic.recipe import MEMORY_LEFT_OUT
-    from cdma.synth.yosys import find_yosys
     from cdma.verif.activity import activity
 
     netlist = synthesise(circuit, library, options, progress=lambda step: say(f"synthesis: {step}"))

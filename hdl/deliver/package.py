@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdma.hdl.verilog.waivers import verilator_waivers
+from cdma.hdl.deliver.waivers import verilator_waivers
 
 from .bench.in_cocotb import cocotb_bench
 from .block import Block

@@ -16,14 +16,14 @@ from cdma.hdl.spec.records import DESCRIPTOR, Mode, Status
 from cdma.hdl.spec.shape import MAX_DIMENSIONS, Shape
 from cdma.hdl.spec.shape_record import shape_from
 from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.sim.codec.crc import crc32c
+from cdma.sim.codec.integers import integers_of, words_of
 from cdma.sim.codec.model import decode_packet, encode_packet
 from cdma.sim.codec.packed import from_memory, to_memory
+from cdma.sim.codec.quantise import Quantised, dequantise, quantise
 from cdma.sim.codec.results import CODE, NONE, PADDING, TRAILING, TRUNCATED, PacketReport
 from cdma.sim.codec.words import Words, words_to_bytes
-from cdma.sim.lossy.quantise import Quantised, dequantise, quantise
-from cdma.sim.lossy.words import integers_of, words_of
 
-from .crc import crc32c
 from .owned import EVERYBODY, OwnerRule, stray_owner
 from .paged import list_of
 from .port import AddressSpace

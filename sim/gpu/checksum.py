@@ -1,4 +1,4 @@
-"""CRC-32C of words on a card: the one of :mod:`cdma.sim.engine.crc`."""
+"""CRC-32C of words on a card: the one of :mod:`cdma.sim.codec.crc`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 import torch
 from torch import Tensor
 
-from cdma.sim.engine.crc import POLYNOMIAL, TABLE
+from cdma.sim.codec.crc import POLYNOMIAL, TABLE
 
 from .checksum_kernel import crc_kernel
 from .tensors import current

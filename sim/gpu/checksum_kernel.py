@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from cdma.sim.engine.crc import POLYNOMIAL
+from cdma.sim.codec.crc import POLYNOMIAL
 
 __all__ = ["crc_kernel", "times"]
 

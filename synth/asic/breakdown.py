@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cdma.base.yosys import Progress, Yosys
 from cdma.synth.asic.library.library import Library
 from cdma.synth.circuits import Circuit
-from cdma.synth.yosys import Progress, Yosys
 
 from .netlist import CellCount, Netlist, synthesise
 from .recipe import Options

@@ -9,10 +9,10 @@ from typing import Any
 from cdma.base.cache import content_key
 from cdma.base.json_cache import Cache
 from cdma.base.threads import tool_threads
+from cdma.base.yosys import Progress, Yosys, find_yosys
 from cdma.synth.asic.library import gates
 from cdma.synth.asic.library.library import Library
 from cdma.synth.circuits import Circuit, Config, circuit_of
-from cdma.synth.yosys import Progress, Yosys, find_yosys
 
 from .breakdown import breakdown
 from .netlist import CellCount, synthesise

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cdma.base.yosys import Progress, Yosys, find_yosys, scratch
 from cdma.synth.asic.library.library import Library
 from cdma.synth.circuits import Circuit
 from cdma.synth.errors import MeasureError
-from cdma.synth.yosys import Progress, Yosys, find_yosys, scratch
 
 from .clock_gates import library_gates
 from .recipe import MEMORY_LEFT_OUT, Options, abc_constraints, abc_script, reset_map, yosys_script

@@ -7,8 +7,8 @@ import re
 from cdma.base.cache import content_key
 from cdma.base.errors import ToolError
 from cdma.base.json_cache import Cache
+from cdma.base.yosys import scratch
 from cdma.synth.asic.library.library import Library
-from cdma.synth.yosys import scratch
 
 from .netlist import write_library
 from .timing import OpenSta

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from cdma.base.errors import ToolError
+from cdma.base.yosys import run_tool, scratch
 from cdma.synth.asic.library.library import Library
-from cdma.synth.yosys import run_tool, scratch
 
 from .netlist import Netlist, write_library
 

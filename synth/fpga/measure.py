@@ -14,9 +14,9 @@ from typing import Any
 
 from cdma.base.cache import content_key
 from cdma.base.json_cache import Cache
+from cdma.base.yosys import Progress, Yosys, find_yosys
 from cdma.synth.circuits import Circuit
 from cdma.synth.errors import MeasureError
-from cdma.synth.yosys import Progress, Yosys, find_yosys
 
 from .output_registers import use_output_registers
 from .routing import Routed, find_nextpnr, place_and_route

@@ -16,9 +16,9 @@ from typing import Any
 from cdma.base.errors import ToolError, ToolTimeout
 from cdma.base.install import install_command
 from cdma.base.threads import tool_threads
+from cdma.base.yosys import Progress, Yosys, run_tool, scratch
 from cdma.synth.circuits import Circuit
 from cdma.synth.errors import MeasureError
-from cdma.synth.yosys import Progress, Yosys, run_tool, scratch
 
 from .harness import PORTS, harness
 from .output_registers import use_output_registers

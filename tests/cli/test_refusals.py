@@ -354,7 +354,7 @@ def test_slow_engines_warn(shape: str, said: str, tmp_path: Path, capsys) -> Non
 
 
 def test_the_library_is_read_before_yosys_is_looked_for(monkeypatch, capsys) -> None:
-    monkeypatch.setattr("cdma.synth.yosys.find_spec", lambda module: None)
+    monkeypatch.setattr("cdma.base.yosys.find_spec", lambda module: None)
     for command in ("area compressor --liberty none.lib", "area compressor --compare 45 --liberty none.lib"):
         assert "the library none.lib cannot be read" in _refused(capsys, *command.split())
 

@@ -12,8 +12,8 @@ import pytest
 
 from cdma import app
 from cdma.base.errors import CdmaError
+from cdma.base.yosys import find_yosys, scratch
 from cdma.sim.study.recorded import DATA
-from cdma.synth.yosys import find_yosys, scratch
 from docs.results import files
 from docs.results.__main__ import measure
 from docs.results.page import DOCS, pages

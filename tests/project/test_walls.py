@@ -26,7 +26,7 @@ def _table(text: str) -> dict[str, list[str]]:
 #: The rooms from the ground up, each with the rooms that it may import from. An arrow to a room does not include the
 #: rooms inside it: each is named by itself. A new import may need a new arrow here; an arrow without an import goes.
 ARROWS = _table("""
-# What runs work: caches, threads, jobs on other machines, TOML, errors. It knows nothing of what the work is.
+# What runs work: caches, threads, jobs on other machines, Yosys, TOML, errors. It knows nothing of what the work is.
 base:
 # Parameters, records, registers: plain data, on which everything else stands.
 hdl/spec: base
@@ -61,25 +61,24 @@ hdl/deliver: base hdl/spec hdl/spec/registers hdl/verilog hdl/codec/parts hdl/co
 hdl: base hdl/spec hdl/blocks hdl/codec/parts hdl/codec hdl/engine
 # The software of the same bits: codec, error bounds, the engine's model with its drivers, and what autograd keeps.
 sim/codec: base hdl/spec
-sim/lossy: base hdl/spec
-sim/engine: base hdl/spec hdl/spec/registers sim/codec sim/lossy
+sim/engine: base hdl/spec hdl/spec/registers sim/codec
 sim/engine/driver: base hdl/spec hdl/spec/registers sim/engine
 sim/torch: base hdl/spec sim/codec sim/engine/driver sim/gpu
 # The same codec in Triton, for tensors on a card.
-sim/gpu: base hdl/spec sim/codec sim/engine
+sim/gpu: base hdl/spec sim/codec
 sim: base sim/codec sim/engine sim/engine/driver
 # The study: models of networks and of papers. Nothing but its door in front imports it.
 sim/study: base
 sim/study/tuner: base
-sim/study/compare: base hdl/spec sim/codec sim/lossy sim/gpu sim/study sim/study/tuner
+sim/study/compare: base hdl/spec sim/codec sim/gpu sim/study sim/study/tuner
 sim/study/system: base hdl/spec sim/torch sim/study sim/study/tuner
 sim/study/training: base hdl/spec sim/codec sim/gpu sim/torch sim/study sim/study/compare sim/study/system
 sim/study/profile: base hdl/spec sim/codec sim/torch sim/study sim/study/system
 # The benches: that of streams and that of engines stand beside each other, on the simulator and the monitors.
 verif/simulator/monitors: hdl/verilog
 verif/simulator: base hdl/spec hdl/verilog hdl/deliver sim/codec verif/simulator/monitors
-verif/stream: hdl/spec sim/codec sim/lossy verif/simulator/monitors verif/simulator
-verif/engine: base hdl/spec hdl/spec/registers sim/codec sim/lossy sim/engine verif/simulator/monitors verif/simulator
+verif/stream: hdl/spec sim/codec verif/simulator/monitors verif/simulator
+verif/engine: base hdl/spec hdl/spec/registers sim/codec sim/engine verif/simulator/monitors verif/simulator
 # A SoC of LiteX whose CPU runs the driver.
 verif/engine/litex: base hdl/spec hdl/deliver verif/simulator
 # Linux in user mode, with the engine as its PCI device.
@@ -87,16 +86,16 @@ verif/linux: base hdl/spec sim/codec verif/simulator verif/engine
 # The proofs hold single blocks and the Verilog of whole designs, and simulate nothing.
 verif/proofs: base hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/codec/plain hdl/codec
     hdl/lossy hdl/axi hdl/engine/channel hdl/engine/control hdl/engine/rings hdl/engine/shapes hdl/engine/pages
-    hdl/engine/pairs hdl/engine synth
-verif: base hdl/spec sim/codec verif/simulator verif/stream verif/engine
+    hdl/engine/pairs hdl/engine
+verif: base hdl/spec verif/simulator verif/stream verif/engine
 # Campaigns, in one frame: what the regression reaches, random designs, faults put into designs, faults at the ports of
 # an engine, and what they find out about one design.
 verif/campaigns: base verif/simulator verif
 verif/campaigns/coverage: base hdl/spec sim/codec verif/simulator verif/stream verif/engine verif
 verif/campaigns/soak: base hdl/spec verif/simulator verif verif/campaigns
 verif/campaigns/mutation: base hdl/spec hdl/verilog verif/simulator/monitors verif/simulator verif/proofs verif
-    verif/campaigns synth
-verif/campaigns/faults: base hdl/spec hdl/spec/registers sim/engine verif/simulator verif/engine verif/campaigns
+    verif/campaigns
+verif/campaigns/faults: base hdl/spec hdl/spec/registers sim/codec sim/engine verif/simulator verif/engine verif/campaigns
 verif/campaigns/certificate: verif/simulator verif/proofs verif verif/campaigns/coverage verif/campaigns/mutation
 # Area and clock.
 synth: base hdl/deliver
@@ -107,7 +106,7 @@ synth/asic/sweep: base hdl/spec synth synth/asic/library synth/asic
 synth/fpga: base synth
 # The command and the public names of cdma.
 cli: base hdl/spec hdl/deliver sim/codec sim/engine sim/engine/driver sim/torch sim/gpu
-cli/commands: base hdl/spec hdl/spec/registers hdl/verilog hdl/deliver sim/codec sim/lossy sim/engine sim/engine/driver
+cli/commands: base hdl/spec hdl/spec/registers hdl/deliver sim/codec sim/engine sim/engine/driver
     sim/gpu verif/simulator verif/stream verif/engine verif/linux verif/proofs verif verif/campaigns verif/campaigns/coverage
     verif/campaigns/soak verif/campaigns/mutation verif/campaigns/faults verif/campaigns/certificate synth
     synth/asic/library synth/asic synth/asic/power synth/asic/sweep synth/fpga cli
@@ -180,7 +179,7 @@ def test_every_import_follows_an_arrow(imports: list[Import]) -> None:
 
 def test_the_generator_imports_nothing_of_the_study(imports: list[Import]) -> None:
     """What no table may grow an arrow for: hardware, its benches and flows, and the software of the same bits."""
-    software = ("sim/codec/", "sim/gpu/", "sim/engine/", "sim/lossy/", "sim/torch/")
+    software = ("sim/codec/", "sim/gpu/", "sim/engine/", "sim/torch/")
     generator = ("base/", "hdl/", "verif/", "synth/", *software)
     study = ("sim/study/", "cli/study/")
     own = [item for item in imports if item.file.startswith(generator)]

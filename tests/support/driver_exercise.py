@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from cdma.hdl.spec.records import Mode, Status
+from cdma.sim.codec.crc import crc32c
 from cdma.sim.codec.model import encode_packet
 from cdma.sim.codec.packed import to_memory
+from cdma.sim.codec.quantise import dequantise, quantise
 from cdma.sim.codec.words import word_dtype, words_to_bytes
-from cdma.sim.engine.crc import crc32c
 from cdma.sim.engine.driver import Descriptor, DriverError, EngineError
-from cdma.sim.lossy.quantise import dequantise, quantise
 from cdma.verif.engine.transfer import random_numbers, random_step, stream_of
 
 from .driver_machine import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, SIZE, Machine

@@ -6,7 +6,7 @@ enable and reset, and what decided is a multiplexer, whose result is X where its
 
 from __future__ import annotations
 
-from cdma.synth.yosys import find_yosys, scratch
+from cdma.base.yosys import find_yosys, scratch
 from cdma.verif.simulator.four_state import four_state_name
 
 __all__ = ["pessimistic"]

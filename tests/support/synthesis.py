@@ -9,7 +9,7 @@ from typing import Any
 from amaranth.back import rtlil
 from amaranth.lib import wiring
 
-from cdma.synth.yosys import find_yosys, scratch
+from cdma.base.yosys import find_yosys, scratch
 
 __all__ = ["cells_of"]
 

@@ -3,9 +3,9 @@
 import pytest
 
 from cdma.base.errors import ToolError
+from cdma.base.yosys import find_yosys
 from cdma.synth.asic.netlist import synthesise
 from cdma.synth.asic.recipe import Options
-from cdma.synth.yosys import find_yosys
 from tests.support.small_circuits import circuit
 
 

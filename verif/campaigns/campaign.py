@@ -21,7 +21,7 @@ __all__ = ["Campaign"]
 Part = TypeVar("Part")
 
 #: The rooms of the benches and of the models: what becomes of a part is theirs.
-_BENCHES = ("verif", "sim/codec", "sim/lossy", "sim/engine", "hdl/spec")
+_BENCHES = ("verif", "sim/codec", "sim/engine", "hdl/spec")
 _SOURCES = ("*.py", "*.cpp", "*.sv")
 
 

@@ -10,13 +10,13 @@ from cdma.hdl.spec.pages import PAGE_BYTES, packed_pages, paged
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
 from cdma.hdl.spec.shape import Dimension, Shape
 from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.sim.codec.integers import integers_of
 from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.packed import to_memory
+from cdma.sim.codec.quantise import dequantise
 from cdma.sim.codec.words import words_to_bytes
 from cdma.sim.engine.descriptors import Descriptor, unpack
 from cdma.sim.engine.transfer import TransferRules
-from cdma.sim.lossy.quantise import dequantise
-from cdma.sim.lossy.words import integers_of
 
 from .bench import CHANNELS
 from .literals import literal_words

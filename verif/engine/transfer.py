@@ -14,14 +14,14 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.pages import packed_pages
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, Status
 from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.sim.codec.crc import crc32c
+from cdma.sim.codec.integers import words_of
 from cdma.sim.codec.model import encode_packet
 from cdma.sim.codec.packed import to_memory
+from cdma.sim.codec.quantise import quantise
 from cdma.sim.codec.words import Words, rotated, word_dtype
-from cdma.sim.engine.crc import crc32c
 from cdma.sim.engine.descriptors import pack, unpack
 from cdma.sim.engine.transfer import Outcome, TransferRules, words_in
-from cdma.sim.lossy.quantise import quantise
-from cdma.sim.lossy.words import words_of
 
 from .memory import AROUND, GUARD, Memory, Place
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 from amaranth.hdl import Assume, C, ClockDomain, Elaboratable, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import wiring
 
+from cdma.base.yosys import find_yosys, scratch
 from cdma.hdl.blocks.clock_gate import ClockGates
 from cdma.hdl.codec.compressor import Compressor
 from cdma.hdl.codec.decompressor import Decompressor
@@ -25,7 +26,6 @@ from cdma.hdl.engine.channel.gated_channel import gated_channel
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.clock_gate import CLOCK_GATE
-from cdma.synth.yosys import find_yosys, scratch
 
 from .bench import Bench, fixed, free
 from .channel import TINY, with_plain_codec

@@ -20,11 +20,11 @@ from typing import Protocol
 from amaranth.back import rtlil
 
 from cdma.base.errors import ToolError, ToolTimeout
+from cdma.base.yosys import WRITE_AIGER, decide_miter, find_yosys, scratch
 from cdma.hdl.verilog.dialect import SYSTEM_VERILOG, VERILOG_2005, Dialect
 from cdma.hdl.verilog.emit import netlist
 from cdma.hdl.verilog.printer.design import print_design
 from cdma.hdl.verilog.shell import Shell
-from cdma.synth.yosys import WRITE_AIGER, decide_miter, find_yosys, scratch
 
 from .memory_cuts import MEMORY_CUT, MEMORY_PASSES, check_memories
 from .proof import Claim

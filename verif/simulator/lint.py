@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdma.hdl.verilog.waivers import Waiver, verilator_waivers, waivers
+from cdma.hdl.deliver.waivers import Waiver, verilator_waivers, waivers
 
 from .build import BuildError
 from .toolchain import find_verilator

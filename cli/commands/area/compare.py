@@ -6,12 +6,12 @@ import argparse
 import json
 
 from cdma.base.errors import ParameterError
+from cdma.base.yosys import find_yosys
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.options import cache_from, codec_config_from
 from cdma.output import new_table, output, status
 from cdma.synth.asic.measure import Measurement, measure_block
 from cdma.synth.asic.scaling import PAPER_MM2, PEERS, check_feature_size, scale_to_paper
-from cdma.synth.yosys import find_yosys
 
 from . import request
 

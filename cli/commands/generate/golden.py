@@ -13,10 +13,10 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.sim.codec.beats import packed_beats
+from cdma.sim.codec.integers import integers_of, words_of
 from cdma.sim.codec.model import decode_packet, encode_packet
+from cdma.sim.codec.quantise import dequantise, quantise
 from cdma.sim.codec.words import Words
-from cdma.sim.lossy.quantise import dequantise, quantise
-from cdma.sim.lossy.words import integers_of, words_of
 
 from .golden_data import some_numbers, some_table, some_words
 from .golden_transfers import transfer_vectors

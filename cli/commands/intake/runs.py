@@ -59,7 +59,7 @@ def check_parts(parts: Sequence[str], subject: Subject, arguments: argparse.Name
 
         find_tools()
     if {"netlist", "proofs", "mutants", "gates", "area"} & {*parts}:
-        from cdma.synth.yosys import find_abc, find_yosys
+        from cdma.base.yosys import find_abc, find_yosys
 
         find_yosys()
         request.library(arguments)
@@ -129,9 +129,9 @@ def _engine_speed(subject: Subject) -> Speed:
 
 
 def _area(subject: Subject, arguments: argparse.Namespace) -> Any:
+    from cdma.base.yosys import find_yosys
     from cdma.options import cache_from
     from cdma.synth.asic.measure import measure_block
-    from cdma.synth.yosys import find_yosys
 
     library = request.library(arguments)
     with status() as say:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cdma.hdl.deliver.document import Paragraph, Part, Table
-from cdma.hdl.verilog.waivers import waivers
+from cdma.hdl.deliver.waivers import waivers
 
 from .documents import cited
 from .line import Line

@@ -330,8 +330,8 @@ def _stage(block: Block, config: StageConfig) -> str:
         given, expected = "integers", numbers.format("restored")
     return _streams(
         block,
-        imports="from cdma.hdl.spec.stage import StageConfig\nfrom cdma.sim.lossy.quantise import dequantise, quantise\n"
-        "from cdma.sim.lossy.words import words_of",
+        imports="from cdma.hdl.spec.stage import StageConfig\nfrom cdma.sim.codec.quantise import dequantise, quantise\n"
+        "from cdma.sim.codec.integers import words_of",
         constants=f"FORM = CONFIG.form\nKIND = FORM.number_type\nSTEP = {vectors.levels['step']}",
         packet=_STAGE_PACKET.format(given=given, expected=expected),
         counts=(113, 1, 32),

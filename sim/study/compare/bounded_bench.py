@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.sim.codec.model import compress_words
-from cdma.sim.lossy.quantise import dequantise, quantise
+from cdma.sim.codec.quantise import dequantise, quantise
 from cdma.sim.study.recorded import recorded_samples
 
 from .predictive import predictive_bytes, predictive_differences, predictive_integers

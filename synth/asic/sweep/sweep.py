@@ -13,6 +13,7 @@ from typing import Any
 
 from cdma.base.json_cache import Cache
 from cdma.base.spread import Lost, spread
+from cdma.base.yosys import find_yosys
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.synth.asic.floor import Floor, codec_floor
 from cdma.synth.asic.library.library import Library
@@ -21,7 +22,6 @@ from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.timing import find_opensta
 from cdma.synth.circuits import Circuit, circuit_of
 from cdma.synth.errors import MeasureError
-from cdma.synth.yosys import find_yosys
 
 from .points import Point
 

@@ -12,7 +12,7 @@ from amaranth.sim import Simulator
 
 from cdma.hdl.blocks.crc32c import CRC_BITS, CRC_INIT, CRC_XOR, after_bits, after_zeros, before_zeros
 from cdma.hdl.blocks.xor_network import xor_network
-from cdma.sim.engine.crc import crc32c
+from cdma.sim.codec.crc import crc32c
 
 
 def _sum(columns: list[int], bits: int) -> int:

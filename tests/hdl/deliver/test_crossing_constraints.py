@@ -12,6 +12,7 @@ from itertools import permutations
 
 import pytest
 
+from cdma.base.yosys import scratch
 from cdma.hdl.deliver.constraints import sdc
 from cdma.hdl.deliver.designs import block_ports
 from cdma.hdl.spec.engine import EngineConfig
@@ -20,7 +21,6 @@ from cdma.synth.asic.netlist import synthesise
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.timing import find_opensta
 from cdma.synth.circuits import circuit_of
-from cdma.synth.yosys import scratch
 from tests.support.paths import TINY
 
 _CLOCKS = ("dev_aclk", "host_aclk", "s_axil_aclk")

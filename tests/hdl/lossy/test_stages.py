@@ -12,7 +12,7 @@ import pytest
 from cdma.hdl.lossy.dequantiser import Dequantiser
 from cdma.hdl.lossy.quantiser import Quantiser
 from cdma.hdl.spec.quantisation import Quantisation
-from cdma.sim.lossy.quantise import dequantise, quantise
+from cdma.sim.codec.quantise import dequantise, quantise
 from cdma.verif.stream.stage.numbers import any_words
 from tests.support.pauses import Pause, by_phases, never
 from tests.support.stream_bench import Packet, StreamBench, beats_of

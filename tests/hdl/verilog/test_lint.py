@@ -14,9 +14,9 @@ import pytest
 from cdma.hdl.codec.generate import codec_verilog
 from cdma.hdl.deliver.designs import block_ports
 from cdma.hdl.deliver.languages import ending
+from cdma.hdl.deliver.waivers import verilator_waivers
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.verilog.waivers import verilator_waivers
 from cdma.verif.simulator.toolchain import find_verilator
 from tests.support.icarus import needs_icarus
 from tests.support.thorough import cases_of

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, MAX_BYTES, Mode, Status
-from cdma.sim.engine.crc import crc32c
+from cdma.sim.codec.crc import crc32c
 from cdma.sim.engine.descriptors import Completion, pack, unpack
 from cdma.sim.engine.port import AddressSpace
 from cdma.sim.engine.transfer import DIRECTIONS, Outcome, TransferRules

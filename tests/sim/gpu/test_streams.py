@@ -10,8 +10,8 @@ import pytest
 import cdma
 from cdma.hdl.spec.presets import PRESETS
 from cdma.sim.codec import model
+from cdma.sim.codec.crc import crc32c
 from cdma.sim.codec.words import word_dtype
-from cdma.sim.engine.crc import crc32c
 from tests.support.interpreted import Stray, interpreter, torch
 from tests.support.native_fuzz import SHAPES as ALL_SHAPES
 from tests.support.native_fuzz import draw, draw_words

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from cdma.hdl.spec.quantisation import NUMBERS as TYPES  # noqa: E402
 from cdma.hdl.spec.quantisation import Quantisation  # noqa: E402
-from cdma.sim.lossy.quantise import dequantise, quantise  # noqa: E402
+from cdma.sim.codec.quantise import dequantise, quantise  # noqa: E402
 from cdma.sim.torch.coded import NUMBERS, Step, coded, quantised  # noqa: E402
 
 

@@ -7,13 +7,13 @@ import pytest
 
 from cdma.base.errors import ToolError
 from cdma.base.json_cache import Cache, NoCache
+from cdma.base.yosys import Yosys, find_yosys
 from cdma.synth.asic import measure as measure_module
 from cdma.synth.asic.library.gates import normalised_library
 from cdma.synth.asic.measure import measure
 from cdma.synth.asic.recipe import Options
 from cdma.synth.circuits import Circuit
 from cdma.synth.errors import MeasureError
-from cdma.synth.yosys import Yosys, find_yosys
 from tests.support.small_circuits import circuit
 
 BLOCKS = """

@@ -12,6 +12,7 @@ import pytest
 
 from cdma.app import main
 from cdma.base.errors import ToolError
+from cdma.base.yosys import find_yosys
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.synth.asic.library.library import Library
@@ -19,7 +20,6 @@ from cdma.synth.asic.netlist import synthesise
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.scripts import synthesis_files
 from cdma.synth.circuits import circuit_of
-from cdma.synth.yosys import find_yosys
 from tests.support.paths import TINY
 
 _CODEC = CodecConfig(Format(8, 8), lanes=1)

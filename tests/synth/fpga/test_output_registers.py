@@ -5,8 +5,8 @@ import subprocess
 import sys
 from collections import Counter
 
+from cdma.base.yosys import find_yosys, scratch
 from cdma.synth.fpga.output_registers import use_output_registers
-from cdma.synth.yosys import find_yosys, scratch
 
 #: Registers after memories: one that a block RAM can hold, and what each of the others has that it cannot.
 _AFTER = {

@@ -79,7 +79,7 @@ import numpy as np
 import cdma.linux
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.sim.lossy.quantise import dequantise, quantise
+from cdma.sim.codec.quantise import dequantise, quantise
 
 form = EngineConfig(format=Format(word_bits=16), lossy="fp32").quantisation
 bias = form.number_type.bias

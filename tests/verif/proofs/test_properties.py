@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import cdma.verif.proofs
-from cdma.synth.yosys import find_yosys
+from cdma.base.yosys import find_yosys
 
 FILES = sorted((Path(cdma.verif.proofs.__file__).parents[1] / "properties").glob("*.sv"))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cdma.hdl.deliver.waivers import verilator_waivers, waivers
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.verilog.waivers import verilator_waivers, waivers
 from cdma.verif.simulator.build import BuildError
 from cdma.verif.simulator.lint import lint
 from cdma.verif.stream.codec.design import CodecDesign

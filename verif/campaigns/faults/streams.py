@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdma.hdl.spec.records import DESCRIPTOR, Mode, Status
-from cdma.sim.engine.crc import crc32c
+from cdma.sim.codec.crc import crc32c
 from cdma.sim.engine.descriptors import unpack
 from cdma.sim.engine.port import AddressSpace
 from cdma.sim.engine.transfer import Outcome, TransferRules

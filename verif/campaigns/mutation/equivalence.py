@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cdma.base.errors import ToolError
-from cdma.synth.yosys import WRITE_AIGER, decide_miter, find_yosys, scratch
+from cdma.base.yosys import WRITE_AIGER, decide_miter, find_yosys, scratch
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.monitors.observed import channel_valid, observed
 

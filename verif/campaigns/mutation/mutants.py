@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdma.base.errors import ParameterError
-from cdma.synth.yosys import find_yosys, scratch
+from cdma.base.yosys import find_yosys, scratch
 from cdma.verif.simulator.design import Design
 
 __all__ = ["READ", "Mutant", "blocks_of", "draw", "mutated_verilog", "read_netlist"]

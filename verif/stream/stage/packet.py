@@ -9,7 +9,7 @@ import numpy as np
 
 from cdma.hdl.spec.stage import StageConfig
 from cdma.sim.codec.beats import packed_beats
-from cdma.sim.lossy.quantise import dequantise, quantise
+from cdma.sim.codec.quantise import dequantise, quantise
 from cdma.verif.simulator.monitors.rules import Beat
 from cdma.verif.stream.packet import Packet
 

@@ -11,9 +11,9 @@ import pytest
 from cdma.hdl.engine.path.checksum import Checksum
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
+from cdma.sim.codec.crc import crc32c
 from cdma.sim.codec.packed import to_memory
 from cdma.sim.codec.words import Words
-from cdma.sim.engine.crc import crc32c
 from tests.support.pauses import Pause, by_phases, never
 from tests.support.stream_bench import StreamBench
 

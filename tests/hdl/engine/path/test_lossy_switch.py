@@ -10,9 +10,9 @@ import pytest
 
 from cdma.hdl.engine.path.lossy_switch import LossySwitch
 from cdma.hdl.spec.quantisation import Quantisation
+from cdma.sim.codec.integers import words_of
 from cdma.sim.codec.packed import from_memory, to_memory
-from cdma.sim.lossy.quantise import dequantise, quantise
-from cdma.sim.lossy.words import words_of
+from cdma.sim.codec.quantise import dequantise, quantise
 from cdma.verif.stream.stage.numbers import any_words
 from tests.support.pauses import by_phases
 from tests.support.stream_bench import StreamBench, beats_of

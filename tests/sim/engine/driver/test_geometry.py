@@ -10,8 +10,8 @@ import pytest
 
 from cdma.hdl.spec.engine import LOSSY, EngineConfig
 from cdma.hdl.spec.protection import MEMORY_CODES, PROTECTIONS
+from cdma.sim.codec.crc import crc32c
 from cdma.sim.codec.model import compress
-from cdma.sim.engine.crc import crc32c
 from cdma.sim.engine.descriptors import Descriptor
 from cdma.sim.engine.driver import Mode, Status
 from tests.support.c_driver_library import Geometry

@@ -10,7 +10,7 @@ import pytest
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.sim.engine.crc import crc32c
+from cdma.sim.codec.crc import crc32c
 from cdma.sim.engine.driver import Descriptor, DriverError, Mode, Status
 from tests.support.model_bench import BACK, DEV, HOST, OUT, ModelBench
 

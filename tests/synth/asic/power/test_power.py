@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from cdma.base.errors import CdmaError
+from cdma.base.yosys import scratch
 from cdma.synth.asic.library.library import Library
 from cdma.synth.asic.library.load import parse_library
 from cdma.synth.asic.netlist import Netlist, write_library
@@ -17,7 +18,6 @@ from cdma.synth.asic.power.power import PowerModel
 from cdma.synth.asic.power.tables import Table, power_library, rows_of
 from cdma.synth.asic.power.worth import crossover, saved_pj
 from cdma.synth.asic.timing import find_opensta
-from cdma.synth.yosys import scratch
 
 NS = 1e-9
 VERILOG = """\

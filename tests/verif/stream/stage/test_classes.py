@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cdma.hdl.spec.quantisation import NUMBERS, Quantisation
-from cdma.sim.lossy.quantise import quantise
+from cdma.sim.codec.quantise import quantise
 from cdma.verif.stream.stage.classes import integer_kind, integer_kinds, number_kind, number_kinds
 from cdma.verif.stream.stage.numbers import any_words
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.quantisation import NUMBERS, Quantisation
-from cdma.sim.lossy.quantise import dequantise, quantise
-from cdma.sim.lossy.words import integers_of, words_of
+from cdma.sim.codec.integers import integers_of, words_of
+from cdma.sim.codec.quantise import dequantise, quantise
 
 FORMS = [
     Quantisation(number, bits, keep)

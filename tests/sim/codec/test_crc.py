@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from cdma.sim.engine.crc import crc32c
+from cdma.sim.codec.crc import crc32c
 
 
 @pytest.mark.parametrize(

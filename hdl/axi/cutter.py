@@ -32,6 +32,8 @@ class CutBurst(data.StructLayout):
 class Cutter(wiring.Component):
     """Gives a burst per cycle, and none in the cycle in which a command comes.
 
+    Where the shape is ``in_place`` any command may have a part of its first and of its last beat.
+
     ``command``
         Whole beats but for the first one of a packet; ``more`` says that the packet goes on with the next command.
     ``skip``

@@ -29,6 +29,9 @@ class PortShape:
         Bytes of which the address where data begin is a multiple; 0: those of a beat. Without ``realign``.
     ``realign``
         Data may begin with any word of a beat, not only with the first.
+    ``in_place``
+        With ``rows`` and ``realign``: any command may begin and end with any word of a beat, and words come from a reader,
+        and go to a writer, in the lanes that they have in memory.
     ``clears``
         Of a reader: zeros come in the place of what lies behind the last word of a command.
     ``pipelined``
@@ -58,6 +61,7 @@ class PortShape:
     buffer: int
     align: int = 0
     realign: bool = False
+    in_place: bool = False
     clears: bool = False
     pipelined: bool = False
     rows: bool = False
@@ -81,6 +85,11 @@ class PortShape:
     def align_log2(self) -> int:
         """Bits of an address that are 0 where data may begin."""
         return self.word_log2 if self.realign else exact_log2(self.align or self.data_bits // 8)
+
+    @property
+    def shifts(self) -> bool:
+        """Whether the reader or the writer moves words to other lanes."""
+        return self.realign and not self.in_place
 
     @property
     def command(self) -> Command:

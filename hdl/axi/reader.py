@@ -98,7 +98,7 @@ class AxiReader(wiring.Component):
             late_ready=True,
         )
         shifts = None
-        if shape.realign:
+        if shape.shifts:
             # For the other end of the buffer: the word of its first beat that a packet begins with. Where it has several
             # commands, the others begin where a beat does.
             m.submodules.shifts = shifts = Fifo(exact_log2(shape.lanes), parts, reserved=True)

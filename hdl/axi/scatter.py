@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.beats import Beat, count_kept
 from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.blocks.gates import popcount
 
 from .command import Command
 from .cutter import CutBurst, Cutter
@@ -120,6 +121,8 @@ class Scatter(wiring.Component):
                 m.d.comb += [burst.beat.eq(after), burst.overflow.eq(lost | present)]
                 with m.If(accept):
                     m.d.sync += lost.eq((lost | present) & ~beat.last)
+        elif shape.realign:
+            m.d.comb += burst.lane.eq(room.lane)
         with m.If(gives | finishes):
             m.d.sync += count.eq(0)
         with m.Elif(keeps):
@@ -130,8 +133,27 @@ class Scatter(wiring.Component):
             m.d.sync += tail.eq(room.end)
         with m.Elif(skips & cut.output.valid):
             m.d.sync += skips.eq(~room.end)
-        self._sum(m, keeps, finishes, room)
+        if shape.in_place:
+            self._sum_kept(m, keeps, finishes)
+        else:
+            self._sum(m, keeps, finishes, room)
         return m
+
+    def _sum_kept(self, m: Module, keeps: Value, finishes: Value) -> None:
+        """Counts the words of the packet, any of whose beats may lack some at either end: a cycle later."""
+        kept = Signal(self.shape.lanes)
+        ended = Signal()
+        before = Signal(SPAN_BITS - self.shape.word_log2)
+        total = Signal.like(before)
+        m.d.comb += [
+            total.eq(before + popcount(kept)),
+            self.end.eq(total << self.shape.word_log2),
+        ]
+        m.d.sync += [
+            kept.eq(Mux(keeps, self.input.payload.keep, 0)),
+            ended.eq(finishes),
+            before.eq(Mux(ended, 0, total)),
+        ]
 
     def _sum(self, m: Module, keeps: Value, finishes: Value, room: data.View) -> None:
         """Counts the bytes of the packet: whole beats, and the words of the last one. Where the first beat begins with a

@@ -146,7 +146,7 @@ class AxiWriter(wiring.Component):
                 m.d.comb += self.skip.eq(gather.skip)
         else:
             m.d.comb += [gather.ahead.eq(self.ahead), self.end.eq(gather.end)]
-        if self.shape.realign:
+        if self.shape.shifts:
             self._realign(m, gather)
         else:
             wiring.connect(m, wiring.flipped(self.input), gather.input)
@@ -173,8 +173,14 @@ class AxiWriter(wiring.Component):
         # Each packet in flight has a burst in one of the queues.
         most = self.shape.outstanding + 2 * _BURSTS
         m.submodules.ends = ends = Fifo(SPAN_BITS, 1 << (most - 1).bit_length(), reserved=True)
+        ended = scatter.bursts.valid & scatter.bursts.payload.end
+        if self.shape.in_place:
+            # Its bytes are known a cycle later.
+            counted = Signal()
+            m.d.sync += counted.eq(ended)
+            ended = counted
         m.d.comb += [
-            ends.input.valid.eq(scatter.bursts.valid & scatter.bursts.payload.end),
+            ends.input.valid.eq(ended),
             ends.input.payload.eq(scatter.end),
             ends.output.ready.eq(self.outcome.done),
             self.end.eq(ends.output.payload),

@@ -447,11 +447,6 @@ class EngineConfig:
                 f"dimensions is {self.dimensions} with pipelined; it must be 0, because shapes in pipelined engines are not "
                 "tried yet"
             )
-        if self.realign:
-            raise ParameterError(
-                f"dimensions is {self.dimensions} with alignment {self.alignment!r}; it must be 0, because rows follow one "
-                "another in whole beats"
-            )
 
     def _check_pages(self) -> None:
         if not self.pages:

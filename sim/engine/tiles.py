@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count as count_from
 from typing import Any
 
 from cdma.base.errors import ParameterError
@@ -76,12 +77,10 @@ def _simplified(row: int, before: int, after: int, axes: list[tuple[int, int, tu
 
 
 def gathered(shape: Shape, read: Callable[[int, int], bytes], fill: bytes) -> bytes:
-    """The raw bytes of the stream: ``read(offset, count)`` gives those of a row, and ``fill`` is repeated for padding."""
-
-    def padding(count: int) -> bytes:
-        return (fill * (-(-count // len(fill))))[:count]
-
-    before, after, row = (padding(count) for count in (shape.before, shape.after, shape.row))
-    return b"".join(
-        row if offset is None else before + read(offset, shape.run) + after for offset in shape.rows()
-    )
+    """The raw bytes of the stream: ``read(offset, count)`` gives those of a row, and padding is ``fill``, which the stream
+    has at each multiple of its length."""
+    stream = bytearray((fill * (-(-shape.length // len(fill))))[: shape.length])
+    for start, offset in zip(count_from(shape.before, shape.row), shape.rows(), strict=False):
+        if offset is not None:
+            stream[start : start + shape.run] = read(offset, shape.run)
+    return bytes(stream)

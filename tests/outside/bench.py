@@ -264,13 +264,19 @@ class Bench:
         count: int | None = None,
         mode: str | None = None,
         damage: bool = False,
+        length: int | None = None,
         raw: bytes | None = None,
     ) -> Transfer:
         """A transfer of random words, or of those in ``raw``, with its data in memory. ``damage`` changes the stream of a
-        prefetch. Unless they are counted, less of the last word may be meant, where lengths are any."""
+        prefetch. Unless they or their bytes are counted, less of the last word may be meant, where lengths are any."""
         rng, size = self.rng, self.format["word_bits"] // 8
         mode = mode or rng.choice(list(self.document.mode.values()))
-        cut = rng.randrange(size) if self.any_length and count is None and raw is None else 0
+        cut = (
+            rng.randrange(size) if self.any_length and count is None and length is None and raw is None else 0
+        )
+        if length is not None or raw is not None:
+            length = len(raw) if raw is not None else length
+            count, cut = -(-length // size), -length % size
         if raw is None:
             words = self.words_of(channel, count or self.some_count())
         else:
@@ -317,7 +323,9 @@ class Bench:
     def shaped(self, channel: str, *, damage: bool = False, shape: Shape | None = None) -> Transfer:
         """A transfer of a shape of random words, with its data in memory."""
         rng = self.rng
-        made_of = shape or some_shape(rng, self.dimensions, 1 << self.ports["dev"]["align_log2"])
+        made_of = shape or some_shape(
+            rng, self.dimensions, 1 << self.ports["dev"]["align_log2"], self.ports["dev"]["data_bits"] // 8
+        )
         places = made_of.places
         low, span = min(places), max(places) - min(places) + made_of.run
         size = self.format["word_bits"] // 8
@@ -326,7 +334,8 @@ class Bench:
             form = self.form(channel, "fvc")
             plain = mode == "fvc" and not form.field_bits and not form.zero and form.values
             row_at = {
-                place: self.pack(self.words_of(channel, made_of.run // size)) for place in sorted(places)
+                place: self.pack(self.words_of(channel, -(-made_of.run // size)))[: made_of.run]
+                for place in sorted(places)
             }
             raw = made_of.stream(row_at, form.values[0].to_bytes(size, "little") if plain else b"\0")
             made = self.transfer(channel, mode=mode, raw=raw)
@@ -336,7 +345,7 @@ class Bench:
             made.descriptor["source"] = base
             made.bytes_read = made_of.run * len(places)
         else:
-            made = self.transfer(channel, count=made_of.length // size, mode=mode, damage=damage)
+            made = self.transfer(channel, length=made_of.length, mode=mode, damage=damage)
             old = made.descriptor["destination"], made.descriptor["capacity"]
             self.memory["dev"].allowed.remove(range(old[0], sum(old)))
             base = self.place("dev", span) - low

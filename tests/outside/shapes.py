@@ -69,17 +69,13 @@ class Shape:
         return abs(axis.stride) if axis.count > 1 else 1 << 64
 
     def stream(self, row_at: dict[int, bytes], fill: bytes) -> bytes:
-        """The raw data, of what lies in memory and of padding."""
-
-        def padding(count: int) -> bytes:
-            return (fill * count)[:count]
-
-        return b"".join(
-            padding(self.before + self.run + self.after)
-            if place is None
-            else padding(self.before) + row_at[place] + padding(self.after)
-            for place in self.rows()
-        )
+        """The raw data, of what lies in memory and of padding, whose words are those of the stream."""
+        raw = bytearray(fill * self.length)[: self.length]
+        for number, place in enumerate(self.rows()):
+            if place is not None:
+                at = number * (self.before + self.run + self.after) + self.before
+                raw[at : at + self.run] = row_at[place]
+        return bytes(raw)
 
     def scattered(self, raw: bytes) -> dict[int, bytes]:
         """What comes to each place of raw data, which may end early; nothing where nothing comes."""
@@ -91,15 +87,17 @@ class Shape:
         return found
 
 
-def some_shape(rng: random.Random, dimensions: int, align: int) -> Shape:
+def some_shape(rng: random.Random, dimensions: int, align: int, beat: int) -> Shape:
     """A small shape whose rows do not overlap."""
-    run = align * rng.randint(1, 5)
+    some = beat // align
+    run = align * rng.randint(1, 5 * some)
     axes: list[Axis] = []
     reach = run
     for _ in range(rng.randint(0, dimensions)):
         count = rng.randint(1, 4)
-        stride = (reach + align * rng.choice((0, 0, 1, 7, 4096 // align))) * rng.choice((1, 1, -1))
+        stride = (reach + align * rng.choice((0, 0, 1, 7 * some, 4096 // align))) * rng.choice((1, 1, -1))
         axes.append(Axis(count, stride, rng.choice((0, 0, 1)), rng.choice((0, 0, 2))))
         reach += abs(stride) * (count - 1)
     rng.shuffle(axes)
-    return Shape(run, align * rng.choice((0, 0, 1)), align * rng.choice((0, 0, 2)), tuple(axes))
+    before, after = (align * rng.choice((0, 0, rng.randint(1, 2 * some))) for _ in range(2))
+    return Shape(run, before, after, tuple(axes))

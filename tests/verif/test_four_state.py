@@ -107,6 +107,10 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
             "hard_resets",
         ],
     ),
+    "shapes of any byte": (
+        dataclasses.replace(SMALL, dimensions=2, alignment="byte"),
+        ["soak", "shape_refusals", "shape_errors", "shape_rings", "aborts", "hard_resets"],
+    ),
     "two units": (
         dataclasses.replace(SMALL, units=2, stripe_bytes=256),
         ["soak", "uneven", "hard_resets"],
@@ -131,6 +135,7 @@ FURTHER = {
     "no queue, registers of the sideband",
     "default memories, register slices, ports of 512 bits",
     "shapes, pages",
+    "shapes of any byte",
     "two units",
     "two units, errors",
     "three clocks, whose resets end at different times",

@@ -135,7 +135,7 @@ class EngineBench(PortsBench):
         if config.dimensions and rng.random() < 0.5:
             most = -(-words * config.format.word_bits // 8)
             shape = some_shape(rng, config, most, reads=channel == "offload")
-        cut = rng.randrange(config.format.raw_bytes) if config.tail_bits else 0
+        cut = rng.randrange(config.format.raw_bytes) if config.tail_bits and shape is None else 0
         made = self.transfer(channel, words, shape=shape, cut=cut)
         if config.pages and rng.random() < 0.5:
             self.put_in_pages(channel, made)
@@ -156,25 +156,30 @@ class EngineBench(PortsBench):
         destination. Where there is a CRC, every second one is checked; where there is an error-bounded stage, every second
         one whose mode and data are left open has a step.
 
-        With a ``shape`` there are as many words as that has. Of one that is read, ``raw`` is all that lies between its
+        With a ``shape`` there are as many bytes as that has. Of one that is read, ``raw`` is all that lies between its
         lowest byte and its highest one. Without a step so many bytes of random data are ``cut`` off.
         """
         config, rng = self.config, self.rng
         reads_shape = shape is not None and channel == "offload"
         if shape is not None:
-            words = (shape.span if reads_shape else shape.length) * 8 // config.format.word_bits
+            size = shape.span if reads_shape else shape.length
+            words = -(-size * 8 // config.format.word_bits)
+            cut = words * config.format.word_bits // 8 - size
         if config.crc:
             options.setdefault("crc_off", rng.choice((None, 0)))
         table = self.tables[channel]
         chosen = rng.choice(list(Mode)) if mode is None else mode
         if config.quantisation and mode is None and raw is None and options.keys() <= {"crc_off"}:
             options["step"] = rng.choice((0, random_step(rng, config)))
+            if shape is not None and shape.length % (NUMBERS[config.lossy].bits // 8):
+                options["step"] = 0
         step = options.get("step", 0)
         if raw is not None:
             data = raw
         elif step:
             count = -(-words * config.format.word_bits // NUMBERS[config.lossy].bits)
             data = random_numbers(self.np, count, config, step)
+            data = data if shape is None else data[:size]
         else:
             data = random_words(self.np, words, config, table)
             data = data[: len(data) - cut]

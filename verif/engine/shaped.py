@@ -94,27 +94,27 @@ def raw_of(
 
 def some_shape(rng: random.Random, config: EngineConfig, most: int, *, reads: bool) -> Shape:
     """A shape of about so many bytes at most; one that is read may overlap itself."""
-    beat = config.align("dev")
+    unit, beat = config.align("dev"), config.dev_data_bits // 8
     while True:
         dimensions = [
             Dimension(rng.randint(1, 4), 0, rng.choice((0, 0, 0, 1)), rng.choice((0, 0, 0, 2)))
             for _ in range(rng.randint(0, config.dimensions))
         ]
-        margins = [beat * rng.choice((0, 0, 1, 2)) for _ in range(2)]
+        margins = [unit * rng.choice((0, 0, 1, rng.randint(1, 2 * beat // unit))) for _ in range(2)]
         rows = Shape(1, tuple(dimensions)).length
-        run = beat * max(1, rng.randint(1, max(1, most // rows // beat)))
+        run = unit * max(1, rng.randint(1, max(1, most // rows // unit)))
         order = rng.sample(range(len(dimensions)), len(dimensions))
         reach = run
         for number in order:
             each = dimensions[number]
             # Rows that touch, that lie close to each other, and that lie in pages of their own.
-            gap = beat * rng.choice((0, 0, 1, rng.randint(1, 9), 4096 // beat))
+            gap = unit * rng.choice((0, 0, 1, rng.randint(1, 9), rng.randint(1, 4096 // unit), 4096 // unit))
             dimensions[number] = replace(each, stride=rng.choice((-1, 1, 1)) * (reach + gap))
             reach += abs(dimensions[number].extent)
         if reads and dimensions and rng.random() < 0.2:
             # Rows that are read twice.
-            dimensions[0] = replace(dimensions[0], stride=beat * rng.randint(-3, 3))
+            dimensions[0] = replace(dimensions[0], stride=unit * rng.randint(-3, 3))
         shape = Shape(run, tuple(dimensions), *margins)
         if shape.span <= _MOST_SPAN and shape.length <= 2 * max(most, 64 * beat):
-            assert not shape.objection(align=beat, dimensions=config.dimensions, writes=not reads)
+            assert not shape.objection(align=unit, dimensions=config.dimensions, writes=not reads)
             return shape

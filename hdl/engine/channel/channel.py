@@ -34,6 +34,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
     """The ports that a channel reads and writes."""
 
     def shape(port: str, buffer: int) -> PortShape:
+        in_place = port == "dev" and config.realign and config.dimensions > 0
         return PortShape(
             word_bits=config.moved_bits,
             data_bits=config.data_bits(port),
@@ -43,7 +44,8 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             outstanding=config.outstanding,
             buffer=buffer,
             realign=config.realign and not config.striped(port),
-            clears=config.tail_bits > 0 and compressing and port == "dev",
+            in_place=in_place,
+            clears=config.tail_bits > 0 and compressing and port == "dev" and not in_place,
             pipelined=config.pipelined,
             rows=config.pages if port == "host" else config.dimensions > 0,
             limited=port == "host" and config.pages,
@@ -253,7 +255,7 @@ class Channel(wiring.Component):
         if not self.config.dimensions:
             return None
         dev = self.read if self.compressing else self.write
-        return ShapeMeasure(self.config.records, compressing=self.compressing, beat_log2=dev.blocks.beat_log2)
+        return ShapeMeasure(self.config.records, compressing=self.compressing, align_log2=dev.align_log2)
 
     def _path(self) -> DataPath | OffloadPath | PrefetchPath:
         """The stages of the data."""

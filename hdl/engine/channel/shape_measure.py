@@ -83,8 +83,8 @@ class ShapeMeasure(wiring.Component):
 
     ``compressing``
         The shape is read; otherwise it is written.
-    ``beat_log2``
-        Bits of an address below the beat of the device port.
+    ``align_log2``
+        Bits of an address that are 0 where rows and their margins may begin.
     ``run``, ``flush``
         Those of the checker. While it has not ``begun``, ``run`` must be high for a measurement to stay.
     ``begun``
@@ -95,10 +95,10 @@ class ShapeMeasure(wiring.Component):
         High while a request is measured or checked: it must stay.
     """
 
-    def __init__(self, options: RecordOptions, *, compressing: bool, beat_log2: int) -> None:
+    def __init__(self, options: RecordOptions, *, compressing: bool, align_log2: int) -> None:
         self.dimensions = options.dimensions
         self.compressing = compressing
-        self.beat_log2 = beat_log2
+        self.align_log2 = align_log2
         super().__init__(
             {
                 "input": In(stream.Signature(Request(options))),
@@ -229,8 +229,8 @@ class ShapeMeasure(wiring.Component):
         m.d.comb += self.busy.eq(~fsm.ongoing("idle"))
 
     def _ragged(self, *lengths: Value) -> Value:
-        """Whether any of these is no whole number of beats."""
-        return Cat(length[: self.beat_log2] for length in lengths).any()
+        """Whether any of these is no whole number of what rows are made of."""
+        return Cat(length[: self.align_log2] for length in lengths).any()
 
     def _pick(
         self, m: Module, shape: Value, place: Signal, seen: Signal, picked: _Picked, wrong: Signal

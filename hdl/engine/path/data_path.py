@@ -3,11 +3,13 @@
 from amaranth.hdl import C, Module, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.port_shape import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.blocks.repack import Repack
 from cdma.hdl.blocks.skid_buffer import slice_after
 from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.engine.pages.feed import PageFeed
@@ -131,15 +133,11 @@ class DataPath(wiring.Component):
         source = reader.output
         if config.pipelined and config.realign:
             source = slice_after(m, "read_slice", source)
-        elif config.tail_bits:
+        elif config.tail_bits and not reader.shape.in_place:
             source = register_bytes(m, "shifted", source, late=not self.compressing)
         read_bits = moved_bits
         if config.dimensions and self.compressing:
-            m.submodules.filler = filler = Filler(moved_bits, reader.shape.lanes)
-            wiring.connect(m, self._segments, filler.segments)
-            wiring.connect(m, source, filler.input)
-            m.d.comb += filler.fill.eq(self._fill())
-            source = filler.output
+            source = self._fill_rows(m, source)
         if self.compressing:
             read_bits = word_bits
             source = self._lossy(m, counted_in(m, "read_words", source, word_bits))
@@ -154,10 +152,7 @@ class DataPath(wiring.Component):
             sink = register_bytes(m, "passed", sink, late=not self.compressing)
         written = writer.input
         if config.dimensions and not self.compressing:
-            m.submodules.dropper = dropper = Dropper(moved_bits, writer.shape.lanes)
-            wiring.connect(m, self._segments, dropper.segments)
-            wiring.connect(m, dropper.output, writer.input)
-            written = dropper.input
+            written = self._drop_padding(m, writer.input)
         if self.config.quantisation is None or self.compressing:
             connect_width(m, "write_width", moved_bits, sink, written, pipelined=config.pipelined)
         else:
@@ -193,12 +188,46 @@ class DataPath(wiring.Component):
         """Puts the walk of shapes before the commands of the reader or writer of the device port; gives its input."""
         beat_log2 = shape.blocks.beat_log2
         m.submodules.feed = feed = ShapeFeed(
-            self.config.dimensions, shape.address_bits, beat_log2, shape.outstanding, shape.owner_bits
+            self.config.dimensions,
+            shape.address_bits,
+            beat_log2,
+            shape.outstanding,
+            shape.owner_bits,
+            lane_bits=exact_log2(shape.lanes) if shape.in_place else 0,
+            reads=self.compressing,
         )
         wiring.connect(m, wiring.flipped(self.shapes), feed.shapes)
         wiring.connect(m, feed.command, command)
         self._segments = feed.segments
         return feed.input
+
+    def _fill_rows(self, m: Module, source: stream.Interface) -> stream.Interface:
+        """What is read, with padding: beats of the stream."""
+        shape, fill = self.reader.shape, self._fill()
+        m.submodules.filler = filler = Filler(
+            shape.word_bits, shape.lanes, amid=shape.in_place, fill_bits=len(fill)
+        )
+        wiring.connect(m, self._segments, filler.segments)
+        wiring.connect(m, source, filler.input)
+        m.d.comb += filler.fill.eq(fill)
+        if not shape.in_place:
+            return filler.output
+        m.submodules.joined_rows = joined = Repack(shape.word_bits, shape.lanes)
+        wiring.connect(m, filler.output, joined.input)
+        return joined.output
+
+    def _drop_padding(self, m: Module, sink: stream.Interface) -> stream.Interface:
+        """What takes the beats of the stream, of which the rows are written."""
+        shape = self.writer.shape
+        m.submodules.dropper = dropper = Dropper(shape.word_bits, shape.lanes, amid=shape.in_place)
+        wiring.connect(m, self._segments, dropper.segments)
+        if shape.in_place:
+            m.submodules.cut_rows = cut = Repack(shape.word_bits, shape.lanes)
+            wiring.connect(m, dropper.output, cut.input)
+            wiring.connect(m, cut.output, sink)
+        else:
+            wiring.connect(m, dropper.output, sink)
+        return dropper.input
 
     def _fill(self) -> Value:
         """The most frequent value as a word of padding, where words have a table of their own; otherwise 0."""

@@ -25,6 +25,10 @@ class ShapeFeed(wiring.Component):
     """Takes a command for each descriptor. One that is ``shaped`` is that from the lowest byte of its shape to the highest
     one, and becomes the commands of its runs; any other passes on as it is.
 
+    ``lane_bits``
+        Rows begin with any of as many lanes; 0 if they are whole beats, of which those that touch are one run.
+    ``reads``
+        The commands are those of a reader.
     ``shapes``
         The shapes of those commands, in their order: one may come before its command. Taken when none is being walked.
     ``command``
@@ -34,12 +38,22 @@ class ShapeFeed(wiring.Component):
     """
 
     def __init__(
-        self, dimensions: int, address_bits: int, beat_log2: int, outstanding: int, owner_bits: int = 0
+        self,
+        dimensions: int,
+        address_bits: int,
+        beat_log2: int,
+        outstanding: int,
+        owner_bits: int = 0,
+        *,
+        lane_bits: int = 0,
+        reads: bool = True,
     ) -> None:
         self.dimensions = dimensions
         self.address_bits = address_bits
         self.beat_log2 = beat_log2
         self.owner_bits = owner_bits
+        self.lane_bits = lane_bits
+        self.reads = reads
         #: Rows of which bursts are in flight are in the queue of marks.
         self.marks = 4 << (outstanding - 1).bit_length()
         super().__init__(
@@ -47,19 +61,21 @@ class ShapeFeed(wiring.Component):
                 "shapes": In(stream.Signature(WalkLayout)),
                 "input": In(stream.Signature(Command(address_bits, "shaped", owner=owner_bits))),
                 "command": Out(stream.Signature(Command(address_bits, "more", owner=owner_bits))),
-                "segments": Out(stream.Signature(Segment)),
+                "segments": Out(stream.Signature(Segment(lane_bits))),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.walker = walker = Walker(self.dimensions)
-        m.submodules.joined = joined = Runs(self.beat_log2)
+        joined = None
+        if not self.lane_bits:
+            m.submodules.joined = joined = Runs(self.beat_log2)
         m.submodules.runs = runs = Fifo(Run, _RUNS)
         m.submodules.frames = frames = Fifo(Frame, _FRAMES)
-        m.submodules.rows = rows = Fifo(Mark, self.marks)
-        m.submodules.marks = marks = Fifo(Mark, self.marks)
-        m.submodules.cut = cut = Segments(self.beat_log2)
+        m.submodules.rows = rows = Fifo(Mark(self.lane_bits), self.marks)
+        m.submodules.marks = marks = Fifo(Mark(self.lane_bits), self.marks)
+        m.submodules.cut = cut = Segments(self.beat_log2, self.lane_bits, reads=self.reads)
         size = Signal(SPAN_BITS, reset_less=True)
         shape = self.shapes.payload.extension
         takes = Signal()
@@ -76,24 +92,41 @@ class ShapeFeed(wiring.Component):
         ]
         with m.If(takes):
             m.d.sync += size.eq(shape.run - 1)
-        row, inside = walker.rows.payload, walker.rows.payload.inside
-        m.d.comb += [
-            walker.rows.ready.eq(rows.input.ready & (~inside | joined.rows.ready)),
-            rows.input.valid.eq(walker.rows.valid & walker.rows.ready),
-            rows.input.payload.inside.eq(inside),
-            rows.input.payload.final.eq(row.final),
-            joined.rows.valid.eq(walker.rows.valid & inside & rows.input.ready),
-            joined.rows.payload.first.eq(row.first),
-            joined.rows.payload.ends.eq(row.ends),
-            joined.size.eq(size),
-            joined.breaks.eq(walker.rows.valid & ~inside),
-        ]
-        wiring.connect(m, joined.output, runs.input)
+        self._take(m, walker.rows, size, joined, runs, rows)
         self._give(m, runs, rows, marks)
         wiring.connect(m, marks.output, cut.marks)
         wiring.connect(m, frames.output, cut.frames)
         wiring.connect(m, cut.output, wiring.flipped(self.segments))
         return m
+
+    def _take(
+        self, m: Module, source: stream.Interface, size: Signal, joined: Runs | None, runs: Fifo, rows: Fifo
+    ) -> None:
+        """Takes rows of ``size`` bytes, less one: as marks, and those in memory as runs, or as parts of what is
+        ``joined``."""
+        row, inside = source.payload, source.payload.inside
+        into = runs.input if joined is None else joined.rows
+        m.d.comb += [
+            source.ready.eq(rows.input.ready & (~inside | into.ready)),
+            rows.input.valid.eq(source.valid & source.ready),
+            rows.input.payload.inside.eq(inside),
+            rows.input.payload.final.eq(row.final),
+            into.valid.eq(source.valid & inside & rows.input.ready),
+            into.payload.first.eq(row.first),
+        ]
+        if joined is None:
+            m.d.comb += [
+                rows.input.payload.lane.eq(self._lane(row.first)),
+                runs.input.payload.last.eq(row.first + size),
+                runs.input.payload.more.eq(~row.ends),
+            ]
+            return
+        m.d.comb += [
+            joined.rows.payload.ends.eq(row.ends),
+            joined.size.eq(size),
+            joined.breaks.eq(source.valid & ~inside),
+        ]
+        wiring.connect(m, joined.output, runs.input)
 
     def _give(self, m: Module, runs: Fifo, rows: Fifo, marks: Fifo) -> None:
         """Gives each command, and the marks of its rows, in the order of the commands."""
@@ -121,10 +154,16 @@ class ShapeFeed(wiring.Component):
             m.d.comb += sink.payload.owner.eq(source.payload.owner)
         with m.If(~shaped):
             m.d.comb += [marks.input.payload.whole.eq(1), marks.input.payload.inside.eq(0)]
+            if self.lane_bits:
+                m.d.comb += marks.input.payload.lane.eq(self._lane(source.payload.first))
         m.d.sync += [
             given.eq((given | gives_last) & ~source.ready),
             marked.eq((marked | marks_last) & ~source.ready),
         ]
+
+    def _lane(self, address: Value) -> Value:
+        """The lane of a word in its beat."""
+        return address[self.beat_log2 - self.lane_bits : self.beat_log2]
 
     def _whole(self, low: Value) -> Value:
         """All bits of an address in a shape, of its lower ones.

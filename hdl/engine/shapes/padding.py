@@ -1,12 +1,15 @@
 """Puts padding into packets, and takes it out again."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.span import SPAN_BITS
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.blocks.gates import thermometer
+from cdma.hdl.blocks.repack import Piece
 
 from .segments import Segment
 
@@ -23,10 +26,12 @@ class _Current:
         High while there is one.
     ``over``
         Drive: it ends in this cycle.
+    ``first``, ``final``, ``shift``, ``wraps``
+        Those of a :class:`.Segment` of which rows are ``amid`` beats: ``first`` and ``wraps`` are 0 after its first beat.
     """
 
-    def __init__(self, m: Module, segments: stream.Interface) -> None:
-        m.submodules.waiting = waiting = Fifo(Segment, _SEGMENTS)
+    def __init__(self, m: Module, segments: stream.Interface, lanes: int, *, amid: bool) -> None:
+        m.submodules.waiting = waiting = Fifo(segments.payload.shape(), _SEGMENTS)
         wiring.connect(m, wiring.flipped(segments), waiting.input)
         self.busy = Signal(name="busy")
         self.over = Signal(name="over")
@@ -36,8 +41,30 @@ class _Current:
         self.frequent = Signal(name="frequent")
         self.left = Signal(SPAN_BITS, name="left")
         self.none_left = Signal(name="none_left")
+        self.lanes = lanes
+        self.amid = amid
+        if amid:
+            self.first, self.final, self.shift = (
+                Signal(exact_log2(lanes), name=name) for name in ("first", "final", "shift")
+            )
+            self.wraps = Signal(name="wraps")
         self._waiting = waiting.output
         m.d.comb += waiting.output.ready.eq(~self.busy | self.over)
+
+    @property
+    def ends(self) -> Value:
+        """It is known to end with this beat."""
+        return self.none_left & ~self.whole
+
+    @property
+    def beyond(self) -> Value:
+        """The lanes behind its last word, in the beat with which it ends."""
+        return Mux(self.ends, Cat(self.final < lane for lane in range(self.lanes)), 0)
+
+    @property
+    def here(self) -> Value:
+        """The lanes that it has in this beat."""
+        return ~thermometer(self.first, self.lanes) & ~self.beyond
 
     def follow(self, m: Module, counts: Value) -> None:
         """Counts beats, and takes the next segment."""
@@ -52,35 +79,51 @@ class _Current:
                 self.left.eq(following.beats),
                 self.none_left.eq(following.beats == 0),
             ]
+            if self.amid:
+                m.d.sync += [
+                    getattr(self, name).eq(following[name]) for name in ("first", "final", "shift", "wraps")
+                ]
         with m.Elif(counts):
             m.d.sync += [self.left.eq(self.left - 1), self.none_left.eq(self.left == 1)]
+            if self.amid:
+                m.d.sync += [self.first.eq(0), self.wraps.eq(0)]
+
+
+def _members(word_bits: int, lanes: int, amid: bool) -> dict[str, wiring.Member]:
+    """The streams of what follows."""
+    beat = Beat(word_bits, lanes)
+    return {
+        "segments": In(stream.Signature(Segment(exact_log2(lanes) if amid else 0))),
+        "input": In(stream.Signature(beat)),
+        "output": Out(stream.Signature(Piece(word_bits, lanes) if amid else beat)),
+    }
 
 
 class Filler(wiring.Component):
     """Puts padding between the beats of what is read: a beat per cycle.
 
+    ``amid``
+        Rows begin and end amid beats: so they come, in the lanes of memory, and go on as pieces.
     ``fill``
-        What a word of padding is where it is not 0.
+        What is repeated in padding that is not 0.
     """
 
-    def __init__(self, word_bits: int, lanes: int) -> None:
+    def __init__(
+        self, word_bits: int, lanes: int, *, amid: bool = False, fill_bits: int | None = None
+    ) -> None:
         self.lanes = lanes
-        super().__init__(
-            {
-                "segments": In(stream.Signature(Segment)),
-                "input": In(stream.Signature(Beat(word_bits, lanes))),
-                "output": Out(stream.Signature(Beat(word_bits, lanes))),
-                "fill": In(word_bits),
-            }
-        )
+        self.amid = amid
+        super().__init__(_members(word_bits, lanes, amid) | {"fill": In(fill_bits or word_bits)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        current = _Current(m, self.segments)
+        current = _Current(m, self.segments, self.lanes, amid=self.amid)
         source, sink = self.input, self.output
         passes = Signal()
+        beat = sink.payload.beat if self.amid else sink.payload
+        data = beat.data.as_value()
         m.d.comb += [
-            sink.payload.eq(source.payload),
+            beat.eq(source.payload),
             sink.valid.eq(current.busy & (current.padding | source.valid)),
             source.ready.eq(current.busy & ~current.padding & sink.ready),
             passes.eq(sink.valid & sink.ready),
@@ -88,11 +131,19 @@ class Filler(wiring.Component):
         ]
         with m.If(current.padding):
             m.d.comb += [
-                sink.payload.data.as_value().eq(Mux(current.frequent, self.fill.replicate(self.lanes), 0)),
-                sink.payload.keep.eq((1 << self.lanes) - 1),
+                data.eq(Mux(current.frequent, self.fill.replicate(len(data) // len(self.fill)), 0)),
+                beat.keep.eq((1 << self.lanes) - 1),
             ]
         with m.If(~current.whole):
-            m.d.comb += sink.payload.last.eq(current.last & current.none_left)
+            m.d.comb += beat.last.eq(current.last & current.none_left)
+        if self.amid:
+            kept = source.payload.keep | current.padding.replicate(self.lanes)
+            m.d.comb += [
+                beat.keep.eq(kept & current.here),
+                sink.payload.shift.eq(current.shift),
+                sink.payload.wraps.eq(current.wraps),
+                sink.payload.closes.eq(beat.last),
+            ]
         current.follow(m, passes)
         return m
 
@@ -101,21 +152,22 @@ class Dropper(wiring.Component):
     """Takes padding out of what is to be written: a beat per cycle.
 
     A packet that ends early, or in padding, ends with an empty last beat or with what came of its last row.
+
+    ``amid``
+        Rows begin and end amid beats: they go on as pieces, of which each row in memory is one. A beat takes a cycle for
+        each row and each padding that has a part of it.
     """
 
-    def __init__(self, word_bits: int, lanes: int) -> None:
-        super().__init__(
-            {
-                "segments": In(stream.Signature(Segment)),
-                "input": In(stream.Signature(Beat(word_bits, lanes))),
-                "output": Out(stream.Signature(Beat(word_bits, lanes))),
-            }
-        )
+    def __init__(self, word_bits: int, lanes: int, *, amid: bool = False) -> None:
+        self.lanes = lanes
+        self.amid = amid
+        super().__init__(_members(word_bits, lanes, amid))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        current = _Current(m, self.segments)
+        current = _Current(m, self.segments, self.lanes, amid=self.amid)
         source, sink = self.input, self.output
+        beat = sink.payload.beat if self.amid else sink.payload
         drops = Signal()
         passes = Signal()
         #: The packet has ended, and its segments have not.
@@ -130,15 +182,29 @@ class Dropper(wiring.Component):
         m.d.comb += [
             passes.eq(current.busy & ~skips & ~owes),
             drops.eq(current.padding),
-            sink.payload.eq(source.payload),
+            beat.eq(source.payload),
             sink.valid.eq(owes | (passes & source.valid & ~drops)),
             source.ready.eq(passes & (sink.ready | drops)),
             taken.eq(source.valid & source.ready),
             ended.eq(taken & source.payload.last),
             current.over.eq(ended | (skips & current.busy) | (taken & current.none_left & ~current.last)),
         ]
+        if self.amid:
+            #: What is left of the beat belongs to the next segment.
+            stays = current.ends & ~current.last & (source.payload.keep & current.beyond).any()
+            last = source.payload.last & ~stays
+            m.d.comb += [
+                source.ready.eq(passes & (sink.ready | drops) & ~stays),
+                taken.eq(source.valid & passes & (sink.ready | drops)),
+                ended.eq(taken & last),
+                beat.keep.eq(source.payload.keep & current.here),
+                beat.last.eq(last),
+                sink.payload.shift.eq(current.shift),
+                sink.payload.wraps.eq(current.wraps),
+                sink.payload.closes.eq(current.ends | beat.last),
+            ]
         with m.If(owes):
-            m.d.comb += [sink.payload.keep.eq(0), sink.payload.last.eq(1)]
+            m.d.comb += [beat.keep.eq(0), beat.last.eq(1)]
             m.d.sync += owes.eq(~sink.ready)
         with m.If(ended & drops):
             m.d.sync += owes.eq(1)
@@ -150,6 +216,6 @@ class Dropper(wiring.Component):
         with m.Elif(taken & current.none_left & current.last & ~current.whole):
             m.d.sync += tail.eq(1)
         with m.If(tail):
-            m.d.comb += sink.payload.keep.eq(0)
+            m.d.comb += beat.keep.eq(0)
         current.follow(m, taken)
         return m

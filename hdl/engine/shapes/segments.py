@@ -1,6 +1,6 @@
 """Tells padding and data apart in the beats of a packet."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,35 +12,73 @@ __all__ = ["Frame", "Mark", "Segment", "Segments"]
 #: Bytes of the rows of a shape: a run, and the margins before and after it; and whether padding is the most frequent value.
 Frame = data.StructLayout({"before": MARGIN_BITS, "run": RUN_BITS, "after": MARGIN_BITS, "frequent": 1})
 
-#: A row of the stream, or all of a packet.
-#:
-#: ``whole``
-#:     A packet of a descriptor without a shape.
-#: ``inside``, ``final``
-#:     The row is in memory; it is the last one of its shape.
-Mark = data.StructLayout({"whole": 1, "inside": 1, "final": 1})
 
-#: Beats that follow one another: of padding or not, their number less one, and whether the packet ends with them. Those of a
-#: ``whole`` packet end where it ends.
-Segment = data.StructLayout({"whole": 1, "padding": 1, "last": 1, "beats": SPAN_BITS, "frequent": 1})
+class Mark(data.StructLayout):
+    """A row of the stream, or all of a packet.
+
+    ``whole``
+        A packet of a descriptor without a shape.
+    ``inside``, ``final``
+        The row is in memory; it is the last one of its shape.
+    ``lane``
+        Where rows begin with any of 2**``lane_bits`` lanes: the first one, in memory.
+    """
+
+    def __init__(self, lane_bits: int = 0) -> None:
+        super().__init__(
+            {"whole": 1, "inside": 1, "final": 1, **({"lane": lane_bits} if lane_bits else {})},
+        )
+
+
+class Segment(data.StructLayout):
+    """Beats that follow one another: of padding or not, their number less one, and whether the packet ends with them. Those
+    of a ``whole`` packet end where it ends.
+
+    Where rows begin with any lane:
+
+    ``first``, ``final``
+        The lane of its first word, in its first beat, and that of its last one.
+    ``shift``, ``wraps``
+        Those of a :class:`.Piece`: from the lanes in which it comes to those in which it goes on.
+    """
+
+    def __init__(self, lane_bits: int = 0) -> None:
+        lanes = {"first": lane_bits, "final": lane_bits, "shift": lane_bits, "wraps": 1}
+        super().__init__(
+            {
+                "whole": 1,
+                "padding": 1,
+                "last": 1,
+                "beats": SPAN_BITS,
+                "frequent": 1,
+                **(lanes if lane_bits else {}),
+            }
+        )
 
 
 class Segments(wiring.Component):
     """Cuts each row into margins and run: a segment per cycle.
 
+    ``beat_log2``, ``lane_bits``
+        Bits of an address below the beat, and of the lane with which rows begin, if that is any.
+    ``reads``
+        Rows come in the lanes of memory, and go on in those of the stream; otherwise the other way round. Padding is in
+        those of the stream always.
     ``marks``
         The rows, in the order of the stream.
     ``frames``
         One for each shape: it is taken with the shape's last row.
     """
 
-    def __init__(self, beat_log2: int) -> None:
+    def __init__(self, beat_log2: int, lane_bits: int = 0, *, reads: bool = True) -> None:
         self.beat_log2 = beat_log2
+        self.lane_bits = lane_bits
+        self.reads = reads
         super().__init__(
             {
-                "marks": In(stream.Signature(Mark)),
+                "marks": In(stream.Signature(Mark(lane_bits))),
                 "frames": In(stream.Signature(Frame)),
-                "output": Out(stream.Signature(Segment)),
+                "output": Out(stream.Signature(Segment(lane_bits))),
             }
         )
 
@@ -70,11 +108,27 @@ class Segments(wiring.Component):
             segment.frequent.eq(frame.frequent),
             segment.padding.eq(~mark.whole & ~at_run),
             segment.last.eq(mark.whole | (row_ends & mark.final)),
-            segment.beats.eq((length >> self.beat_log2) - 1),
+            *([] if self.lane_bits else [segment.beats.eq((length >> self.beat_log2) - 1)]),
             self.output.valid.eq(self.marks.valid & (mark.whole | self.frames.valid)),
             self.marks.ready.eq(self.output.valid & self.output.ready & row_ends),
             self.frames.ready.eq(self.marks.ready & mark.final & ~mark.whole),
         ]
         with m.If(self.output.valid & self.output.ready):
             m.d.sync += behind.eq(Mux(row_ends, 0, Mux(at_before, 0b01, 0b10)))
+        if self.lane_bits:
+            self._place(m, length)
         return m
+
+    def _place(self, m: Module, length: Value) -> None:
+        """Finds the lanes of a segment of so many bytes, of which words before it have filled those of the stream."""
+        mark, segment = self.marks.payload, self.output.payload
+        at = Signal(self.lane_bits)
+        words = length >> self.beat_log2 - self.lane_bits
+        here, there = (mark.lane, at) if self.reads else (at, mark.lane)
+        m.d.comb += [
+            segment.first.eq(Mux(segment.padding, at, here)),
+            Cat(segment.final, segment.beats).eq(words + segment.first - 1),
+            Cat(segment.shift, segment.wraps).eq(Mux(segment.padding, 0, there - here)),
+        ]
+        with m.If(self.output.valid & self.output.ready):
+            m.d.sync += at.eq(Mux(segment.last, 0, at + words))

@@ -1,6 +1,7 @@
 """Views of tensors as tiles, and the model of the engine that moves them: numpy says what must come."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,6 +121,52 @@ def test_the_model_moves_tiles_and_back(mode: Mode, pushed: bool, driver: str) -
         )
         place[...] = view
         assert bytes(bench.dev_bytes[offset : offset + X.nbytes]) == wanted.tobytes()
+
+
+@pytest.mark.parametrize("driver", ["python", "c"])
+@pytest.mark.parametrize("mode", Mode)
+def test_the_model_moves_tiles_of_any_byte_and_back(mode: Mode, driver: str) -> None:
+    """Rows of bytes, and halos of one. Zeros fill the last word of the stream. Padding has the bytes that lie there in
+    a word of a table's first value."""
+    bench = ModelBench(replace(CONFIG, alignment="byte"), driver)
+    bench.driver.offload.set_table(CONFIG.format.values)
+    bench.driver.prefetch.set_table(CONFIG.format.values)
+    bench.start()
+    pixels = np.random.default_rng(7).integers(0, 3, (3, 7, 13, 3), dtype=np.uint8)
+    bench.dev_bytes[: pixels.nbytes] = pixels.tobytes()
+    for view, padding in (
+        (pixels[1, 2:5, 1:12], None),
+        (pixels[:, 1:4, :5, 1:], [(0, 0), (1, 0), (0, 1), (0, 0)]),
+        (pixels[2, ::-1, 3:8].transpose(1, 0, 2), [(0, 2), (1, 1), (0, 0)]),
+    ):
+        tile = tile_of(view, pixels, DEV, padding)
+        length = tile.shape.length
+        words = np.zeros(-(-length // 4), np.uint32)
+        raw = words.view(np.uint8)[:length]
+        raw[:] = np.pad(view, padding or [(0, 0)] * view.ndim, constant_values=0).reshape(-1)
+        inside = np.pad(np.ones(view.shape, bool), padding or [(0, 0)] * view.ndim).reshape(-1)
+        if mode is Mode.FVC:
+            raw[~inside] = np.resize(np.array([7, 0, 0, 0], np.uint8), length)[~inside]
+        form = CONFIG.format if mode is Mode.FVC else CONFIG.format.with_table((0,) * 3)
+        stream = raw.tobytes() if mode is Mode.RAW else compress(words, form)
+        out = bench.driver.offload.transfer(
+            Descriptor(tile.address, OUT, length, 4096, mode, shape=tile.shape)
+        )
+        assert (out.status, out.bytes_read, out.bytes_written) == (Status.OK, view.nbytes, len(stream))
+        assert bench.peek(bench.host, OUT, len(stream)) == stream
+        bench.dev_bytes[: pixels.nbytes] = bytes([0xA5]) * pixels.nbytes
+        packed = 0 if mode is Mode.RAW else len(stream)
+        back = bench.driver.prefetch.transfer(
+            Descriptor(OUT, tile.address, length, length, mode, packed, shape=tile.shape)
+        )
+        assert (back.status, back.bytes_written) == (Status.OK, view.nbytes)
+        wanted = np.full_like(pixels, 0xA5)
+        same = np.lib.stride_tricks.as_strided(
+            wanted.reshape(-1)[tile_of(view, pixels, 0).address :], view.shape, view.strides
+        )
+        same[...] = view
+        assert bytes(bench.dev_bytes[: pixels.nbytes]) == wanted.tobytes()
+        bench.dev_bytes[: pixels.nbytes] = pixels.tobytes()
 
 
 @pytest.mark.parametrize(

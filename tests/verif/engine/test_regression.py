@@ -322,6 +322,22 @@ SHAPED = {
         ["shape_rings", "lossy", "soft_resets", "registers", "register_bus", "ring_errors", *_OTHERS],
     ),
     "of-fields": (dataclasses.replace(FIELDS, dimensions=2), ["shape_rings", "padding", *_OTHERS]),
+    "of-words": (
+        dataclasses.replace(WIDE_TO_A_BYTE, dimensions=2, pages=True, ring_entries=16),
+        ["shape_rings", "pages", *_OTHERS],
+    ),
+    "of-bytes": (
+        dataclasses.replace(TO_A_BYTE, dimensions=3, pages=True),
+        ["shape_rings", "soft_resets", "pages", *_OTHERS],
+    ),
+    "of-bytes-of-numbers": (
+        dataclasses.replace(FIELDS_TO_A_BYTE, pipelined=False, dimensions=2),
+        ["lossy", "padding", *_OTHERS],
+    ),
+    "of-half-bytes": (
+        dataclasses.replace(HALF_BYTES, alignment="word", dimensions=2),
+        ["shape_rings", *_OTHERS],
+    ),
     "narrow": (
         dataclasses.replace(NARROW, dimensions=2),
         ["shape_rings", "ring_wrap", "silent_host", *_OTHERS],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from cdma.hdl.spec.engine import EngineConfig
@@ -31,6 +32,12 @@ _OF_ROWS = (
     "touching",
     "touching around padding",
     "touching at the end of a page",
+)
+_AMID = (
+    "begins amid a beat",
+    "ends amid a beat",
+    "in a beat of memory with its neighbour",
+    "several in a beat of the stream",
 )
 
 
@@ -125,6 +132,27 @@ def _of_neighbours(shape: Shape, first: int) -> Iterator[str]:
         ended, padded = place + shape.run, False
 
 
+def _with_rows_amid_beats(design: Design) -> bool:
+    return _with_shapes(design) and design.config.realign
+
+
+def _amid(sample: Sample, design: Design) -> Iterator[str]:
+    shape = _shape(sample, design)
+    if shape is None:
+        return
+    beat = design.config.dev_data_bits // 8
+    first = sample["source" if sample["channel"] == "offload" else "destination"]
+    ends = [(first + at, first + at + shape.run) for at in shape.rows() if at is not None]
+    beats = [{start // beat, (end - 1) // beat} for start, end in ends]
+    found = (
+        any(start % beat for start, _ in ends),
+        any(end % beat for _, end in ends),
+        any(before & after for before, after in itertools.pairwise(beats)),
+        len(ends) > 1 and 2 * shape.row <= beat,
+    )
+    yield from cross([sample["channel"]], itertools.compress(_AMID, found))
+
+
 SHAPE_GOALS = (
     Goal(
         "channel by dimensions",
@@ -146,5 +174,12 @@ SHAPE_GOALS = (
         lambda design: cross(CHANNELS, _OF_ROWS),
         _rows,
         _with_shapes,
+    ),
+    Goal(
+        "channel by rows amid beats",
+        "transfers of shapes without an error whose rows are of any words: how these lie in beats",
+        lambda design: cross(CHANNELS, _AMID),
+        _amid,
+        _with_rows_amid_beats,
     ),
 )

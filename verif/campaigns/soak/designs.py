@@ -97,7 +97,7 @@ def _engine(rng: random.Random) -> dict[str, Any]:
         "host_data_bits": rng.choice((32, 64, 128, 256)),
         "dev_address_bits": rng.choice((32, 40, 64)),
         "host_address_bits": rng.choice((32, 48, 64)),
-        "alignment": rng.choice(("beat", "beat", "word")),
+        "alignment": rng.choice(("beat", "beat", "word", "byte")),
         "burst_beats": rng.choice((2, 4, 8, 16, 32, 64)),
         "outstanding": rng.choice((1, 2, 4, 8, 16)),
         "latency": rng.choice((8, 32, 100)),

@@ -35,8 +35,8 @@ def _some(bench: EngineBench, channel: str, most: int, **options: Any) -> Shaped
 
 @engine_test
 async def shape_refusals(bench: EngineBench, budget: int) -> None:
-    beat, dimensions = bench.config.align("dev"), bench.config.dimensions
-    row = 2 * beat
+    unit, dimensions = bench.config.align("dev"), bench.config.dimensions
+    row = 2 * unit
     plain = Shape(row, (Dimension(3, 4 * row),))
     bench.pauses(0.2)
 
@@ -56,23 +56,27 @@ async def shape_refusals(bench: EngineBench, budget: int) -> None:
         await refuse(Status.SHAPE, order_1=1 if dimensions > 1 else 3)
         await refuse(Status.SHAPE, count_1=4)
         await refuse(Status.SHAPE, after_1=1)
-        await refuse(Status.SHAPE, before_run=beat)
+        await refuse(Status.SHAPE, before_run=unit)
         await refuse(Status.RESERVED, reserved_shape=1)
         for number in range(dimensions + 1, 5):
             for name in ("stride", "count", "before", "after"):
                 more: dict[str, Any] = {f"{name}_{number}": 1}
                 await refuse(Status.RESERVED, **more)
+        half = unit // 2
+        ragged = (
+            replace(plain, run=row + half, before=half),
+            replace(plain, run=row + half, after=half),
+            replace(plain, before=half, after=half),
+            Shape(row, (Dimension(2, 4 * row + half),)),
+        )
         for shape in (
-            replace(plain, run=row + beat // 2),
-            replace(plain, before=beat // 2),
-            replace(plain, after=beat // 2),
-            Shape(row, (Dimension(2, 4 * row + beat // 2),)),
+            *(ragged if unit > 1 else ()),
             Shape(row, (Dimension(2, SPAN_LIMIT),)),
             Shape(row, (Dimension(2, -SPAN_LIMIT),)),
             Shape(row, (Dimension(2, -(1 << 63)),)),
         ):
             await refuse(Status.SHAPE, shape=shape)
-        overlapping = Shape(row, (Dimension(3, beat),))
+        overlapping = Shape(row, (Dimension(3, unit),))
         if reads:
             await bench.run(channel, [_made(bench, channel, overlapping)])
         else:
@@ -109,7 +113,7 @@ async def _outside(bench: EngineBench, channel: str, row: int) -> None:
 async def shape_errors(bench: EngineBench, budget: int) -> None:
     bench.pauses(0.2)
     config = bench.config
-    beat = config.align("dev")
+    beat = config.dev_data_bits // 8
     block = config.burst("dev") * beat
     statuses = {
         ("offload", AxiResp.SLVERR): Status.READ_SLVERR,
@@ -122,9 +126,13 @@ async def shape_errors(bench: EngineBench, budget: int) -> None:
         end, memory = bench.channels[channel], bench.memory["dev"]
         made = _some(bench, channel, 20 * beat, mode=Mode.RAW)
         first = made.descriptor["source" if channel == "offload" else "destination"]
-        start, count = list(runs(first, made.shape))[which]
+        rows = list(runs(first, made.shape, joins=not config.realign))
+        start, count = rows[which]
         at = start + bench.rng.randrange(count)
-        address = at // beat * beat if channel == "offload" else max(start, at // block * block)
+        here = at // beat * beat
+        # Of rows that share a beat, the first one fails.
+        start = next(row for row, size in rows if row < here + beat and here < row + size)
+        address = here if channel == "offload" else max(start, at // block * block)
         memory.spoil({at: response})
         await end.submit([made.record()])
         got = unpack(COMPLETION, await end.next())
@@ -152,7 +160,7 @@ async def shape_errors(bench: EngineBench, budget: int) -> None:
 async def _damaged(bench: EngineBench) -> None:
     """Streams of shapes that end too early or too late, at every place of a row."""
     config = bench.config
-    beat, word = config.align("dev"), config.format.moved_bits // 8
+    beat, word = config.dev_data_bits // 8, config.format.moved_bits // 8
     for _ in range(30):
         shape = some_shape(bench.rng, config, 20 * beat, reads=False)
         form = bench.rules["prefetch"].format(Mode.ZVC, bench.tables["prefetch"])

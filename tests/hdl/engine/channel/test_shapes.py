@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 
 import pytest
@@ -34,31 +35,33 @@ CONFIG = EngineConfig(
     open_windows=True,
     dimensions=3,
 )
+#: Rows are of whole beats, and of any bytes.
+CONFIGS = {"beat": CONFIG, "byte": dataclasses.replace(CONFIG, alignment="byte")}
 _SIZE = 1 << 14
 #: The middle of device memory is where the upper part of addresses changes.
 _DEV, _HOST = (1 << 34) - _SIZE // 2, 1 << 20
 _WORDS = (0, 0, 7, 7, 1, 300)
 
 
-def _shape(rng: random.Random, compressing: bool) -> Shape:
-    """A small shape of whole beats; one that overlaps itself is only read."""
-    run = 8 * rng.randint(1, 6)
+def _shape(rng: random.Random, compressing: bool, unit: int) -> Shape:
+    """A small shape of so many bytes each; one that overlaps itself is only read."""
+    run = unit * rng.randint(1, 48 // unit)
     shape = Shape(
         run,
         tuple(
             Dimension(
                 rng.randint(1, 3),
-                rng.choice((run, 8 * rng.randint(-60, 60))),
+                rng.choice((run, unit * rng.randint(-480 // unit, 480 // unit))),
                 rng.randint(0, 1),
                 rng.randint(0, 1),
             )
             for _ in range(rng.randint(0, 3))
         ),
-        8 * rng.choice((0, 0, 1)),
-        8 * rng.choice((0, 0, 2)),
+        unit * rng.choice((0, 0, 1)),
+        unit * rng.choice((0, 0, 2)),
     )
     if shape.length > 640 or (shape.overlaps and not compressing):
-        return _shape(rng, compressing)
+        return _shape(rng, compressing, unit)
     return shape
 
 
@@ -66,15 +69,15 @@ def _words(rng: random.Random, count: int) -> bytes:
     return b"".join(word.to_bytes(2, "little") for word in rng.choices(_WORDS, k=count))
 
 
-def _descriptor(rng: random.Random, number: int, compressing: bool, host: Memory) -> Descriptor:
+def _descriptor(rng: random.Random, number: int, compressing: bool, host: Memory, unit: int) -> Descriptor:
     """Any transfer: one in five has no shape, and a few are refused or have a stream that is cut."""
-    shape = None if rng.random() < 0.2 else _shape(rng, compressing)
-    length = 8 * rng.randint(1, 40) if shape is None else shape.length
+    shape = None if rng.random() < 0.2 else _shape(rng, compressing, unit)
+    length = unit * rng.randint(1, 320 // unit) if shape is None else shape.length
     mode = rng.choice(list(Mode))
-    device, there, packed = _DEV + _SIZE // 2, _HOST + 1024 * (number % 8), 0
+    device, there, packed = _DEV + _SIZE // 2 + rng.randrange(0, 8, unit), _HOST + 1024 * (number % 8), 0
     if not compressing:
         form = CONFIG.format if mode is Mode.FVC else CONFIG.format.with_table((0, 0, 0))
-        raw = _words(rng, length // 2)
+        raw = _words(rng, -(-length // 2))[:length]
         stream = raw if mode is Mode.RAW else stream_of(raw, form)
         host.write(there, stream)
         if mode is not Mode.RAW:
@@ -96,22 +99,23 @@ async def _passes(ctx, value, when):
 class _Bench:
     """A channel, its two memories, and the model with memories of its own."""
 
-    def __init__(self, compressing: bool) -> None:
+    def __init__(self, config: EngineConfig, compressing: bool) -> None:
         rng = random.Random(f"shapes {compressing}")
+        self.word_bytes = config.moved_bits // 8
         dev, host = _words(rng, _SIZE // 2), bytes([0xA5]) * _SIZE
         self.memories = {"dev": bytearray(dev), "host": bytearray(host)}
         model_dev, model_host = Memory(bytearray(dev), _DEV), Memory(bytearray(host), _HOST)
         name = "offload" if compressing else "prefetch"
-        channel = EngineModel(CONFIG, model_dev, model_host).channels[name]
+        channel = EngineModel(config, model_dev, model_host).channels[name]
         channel.table = lambda: _TABLE
         self.read, self.write = ("dev", "host") if compressing else ("host", "dev")
         self.base = {"dev": _DEV, "host": _HOST}
         self.made, self.wanted, self.images = [], [], []
         channel.interrupt = lambda cause: None
-        self.dut = Channel(CONFIG, compressing=compressing)
+        self.dut = Channel(config, compressing=compressing)
         self.rng = rng
         for number in range(40):
-            made = _descriptor(rng, number, compressing, model_host)
+            made = _descriptor(rng, number, compressing, model_host, config.align("dev"))
             given = bytes(model_host.buffer)
             channel._complete(made.pack().ljust(2 * RECORD_BYTES, b"\0"))
             self.made.append((made.pack(), given))
@@ -152,10 +156,10 @@ class _Bench:
                 ctx.set(port.w.ready, 0)
                 assert w.last == (beat == aw.len)
                 start = aw.address + 8 * beat - base
-                for word in range(4):
-                    if w.keep >> word & 1:
-                        value = w.data >> 16 * word & 0xFFFF
-                        memory[start + 2 * word : start + 2 * word + 2] = value.to_bytes(2, "little")
+                data, size = w.data.to_bytes(8, "little"), self.word_bytes
+                for place in range(0, 8, size):
+                    if w.keep >> place // size & 1:
+                        memory[start + place : start + place + size] = data[place : place + size]
             ctx.set(port.b.valid, 1)
             await _passes(ctx, port.b.ready, port.b.ready)
             ctx.set(port.b.valid, 0)
@@ -191,8 +195,9 @@ def unpack_fields(raw: bytes) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("compressing", [True, False], ids=["offload", "prefetch"])
-def test_a_channel_moves_shapes_as_the_model_does(compressing: bool) -> None:
-    bench = _Bench(compressing)
+@pytest.mark.parametrize("alignment", CONFIGS)
+def test_a_channel_moves_shapes_as_the_model_does(alignment: str, compressing: bool) -> None:
+    bench = _Bench(CONFIGS[alignment], compressing)
     statuses = {wanted.status for wanted in bench.wanted}
     assert {Status.OK, Status.SHAPE} <= statuses
     assert compressing or Status.STREAM_TRUNCATED in statuses

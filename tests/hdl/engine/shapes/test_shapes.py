@@ -33,24 +33,24 @@ def simulate(dut: wiring.Component, *processes: Callable) -> None:
     simulator.run()
 
 
-def random_shape(rng: random.Random, dimensions: int, limit: int = SPAN_LIMIT) -> Shape:
-    """A shape of whole beats that spans so many bytes at most, also one that overlaps itself, or whose rows touch."""
-    run = _BEAT * rng.randint(1, 3)
+def random_shape(rng: random.Random, dimensions: int, limit: int = SPAN_LIMIT, unit: int = _BEAT) -> Shape:
+    """A shape of so many bytes each that spans so many at most, also one that overlaps itself, or whose rows touch."""
+    run = unit * rng.randint(1, 3 * _BEAT // unit)
     shape = Shape(
         run,
         tuple(
             Dimension(
                 rng.randint(1, 4),
-                rng.choice((run, _BEAT * rng.randint(-9, 9), rng.choice((-1, 1)) << 31)),
+                rng.choice((run, unit * rng.randint(-9, 9), rng.choice((-1, 1)) << 31)),
                 rng.choice((0, 0, 1)),
                 rng.choice((0, 0, 2)),
             )
             for _ in range(rng.randint(0, dimensions))
         ),
-        _BEAT * rng.choice((0, 0, 1)),
-        _BEAT * rng.choice((0, 0, 2)),
+        unit * rng.choice((0, 0, 1)),
+        unit * rng.choice((0, 0, 2)),
     )
-    return shape if shape.span <= limit else random_shape(rng, dimensions, limit)
+    return shape if shape.span <= limit else random_shape(rng, dimensions, limit, unit)
 
 
 async def give(ctx, stream, payload) -> None:
@@ -71,14 +71,20 @@ async def take(ctx, stream, rng: random.Random):
     return payload
 
 
-@pytest.mark.parametrize("dimensions", [1, 4])
-def test_every_row_of_a_shape_is_moved_once_and_in_order(dimensions: int) -> None:
+@pytest.mark.parametrize(
+    ("dimensions", "lane_bits", "reads"), [(1, 0, True), (4, 0, True), (2, 3, True), (2, 2, False)]
+)
+def test_every_row_of_a_shape_is_moved_once_and_in_order(
+    dimensions: int, lane_bits: int, reads: bool
+) -> None:
+    """In whole beats, and in words of a byte and of two."""
     rng = random.Random(dimensions)
-    feed = ShapeFeed(dimensions, _BITS, 3, outstanding=2)
+    unit = _BEAT >> lane_bits
+    feed = ShapeFeed(dimensions, _BITS, 3, outstanding=2, lane_bits=lane_bits, reads=reads)
     jobs = [
         (
-            rng.choice((1 << 36, (1 << 34) - 64, 3 << 33)),
-            None if rng.random() < 0.2 else random_shape(rng, dimensions),
+            rng.choice((1 << 36, (1 << 34) - 64, 3 << 33)) + rng.randrange(0, _BEAT, unit),
+            None if rng.random() < 0.2 else random_shape(rng, dimensions, unit=unit),
         )
         for _ in range(60)
     ]
@@ -100,7 +106,7 @@ def test_every_row_of_a_shape_is_moved_once_and_in_order(dimensions: int) -> Non
     async def given(ctx) -> None:
         own = random.Random(7)
         for address, shape in jobs:
-            wanted = [(address, 4096)] if shape is None else list(runs(address, shape))
+            wanted = [(address, 4096)] if shape is None else list(runs(address, shape, joins=not lane_bits))
             for number, (first, count) in enumerate(wanted):
                 got = await take(ctx, feed.command, own)
                 assert (got.first, got.last) == (first, first + count - 1), shape
@@ -108,12 +114,14 @@ def test_every_row_of_a_shape_is_moved_once_and_in_order(dimensions: int) -> Non
 
     async def marked(ctx) -> None:
         own = random.Random(8)
-        for _, shape in jobs:
+        for address, shape in jobs:
             if shape is None:
                 got = await take(ctx, feed.segments, own)
                 assert (got.whole, got.last) == (1, 1)
+                if lane_bits:
+                    _check_lanes(got, address, 0, unit, reads)
                 continue
-            wanted = []
+            wanted, at, places = [], 0, (row for row in shape.rows() if row is not None)
             for row in shape.rows():
                 parts = (
                     [(1, shape.row)] if row is None else [(1, shape.before), (0, shape.run), (1, shape.after)]
@@ -121,10 +129,29 @@ def test_every_row_of_a_shape_is_moved_once_and_in_order(dimensions: int) -> Non
                 wanted += [(padding, count) for padding, count in parts if count]
             for number, (padding, count) in enumerate(wanted):
                 got = await take(ctx, feed.segments, own)
-                assert (got.whole, got.padding, got.beats + 1) == (0, padding, count // _BEAT), shape
+                assert (got.whole, got.padding) == (0, padding), shape
+                first = at if padding else _check_lanes(got, address + next(places), at, unit, reads)
+                assert got.beats + 1 == -(-(first % _BEAT + count) // _BEAT), shape
+                if lane_bits:
+                    assert (got.first, got.final) == (
+                        first % _BEAT // unit,
+                        (first + count - 1) % _BEAT // unit,
+                    )
+                    assert not padding or (got.shift, got.wraps) == (0, 0)
+                at += count
                 assert got.last == (number == len(wanted) - 1), shape
 
     simulate(feed, shapes, commands, given, marked)
+
+
+def _check_lanes(got, address: int, at: int, unit: int, reads: bool) -> int:
+    """Looks where a row is moved, whose address and place in the stream are given; gives where it comes from."""
+    comes, goes = (address, at) if reads else (at, address)
+    if unit < _BEAT:
+        comes, goes = (place % _BEAT // unit for place in (comes, goes))
+        assert (got.first, got.shift, got.wraps) == (comes, (goes - comes) % (_BEAT // unit), comes > goes)
+        return comes * unit
+    return 0
 
 
 def _segments(rng: random.Random) -> list[tuple[int, int]]:
@@ -374,7 +401,7 @@ def test_what_is_left_of_a_command_is_passed_over_at_once() -> None:
 @pytest.mark.parametrize("compressing", [True, False], ids=["read", "written"])
 def test_a_shape_is_measured_and_refused_as_its_data_say(compressing: bool) -> None:
     rng = random.Random(5)
-    measure = ShapeMeasure(RecordOptions(dimensions=3), compressing=compressing, beat_log2=3)
+    measure = ShapeMeasure(RecordOptions(dimensions=3), compressing=compressing, align_log2=3)
     refused = 0
 
     async def check(ctx) -> None:
@@ -418,7 +445,7 @@ def test_a_shape_is_measured_and_refused_as_its_data_say(compressing: bool) -> N
 
 @pytest.mark.parametrize("dimensions", [1, 3])
 def test_everything_that_must_be_zero_in_an_extension_is_seen(dimensions: int) -> None:
-    measure = ShapeMeasure(RecordOptions(dimensions=dimensions), compressing=True, beat_log2=3)
+    measure = ShapeMeasure(RecordOptions(dimensions=dimensions), compressing=True, align_log2=3)
 
     def missing(name: str) -> bool:
         """Of a dimension that the engine does not have; their order is not looked at."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -14,19 +15,20 @@ from cdma.verif.campaigns.coverage.goals import evaluate
 from cdma.verif.engine.design import SMALL, EngineDesign
 
 _DESIGN = EngineDesign(dataclasses.replace(SMALL, dimensions=2, pages=True))
+_EDGES = {"begins amid a beat", "ends amid a beat"}
 _BEAT, _PAGE, _LIST = 8, 0x1000, 0x9000
 
 
-def _met(goal: str, **sample: object) -> set[str]:
+def _met(goal: str, *, design: EngineDesign = _DESIGN, **sample: object) -> set[str]:
     """The bins of a goal that one transfer falls into."""
     plain = {"what": "transfer", "channel": "offload", "mode": "RAW", "way": "ring", "status": "OK"}
     memory = {"source": 0, "destination": 0, "length": 64, "capacity": 64, "compressed_length": 0}
     told = {"address": 0, "bytes_written": 64, **plain, **memory, **sample}
-    [found] = [each for each in evaluate(ENGINE_GOALS, [told], _DESIGN) if each.goal.name == goal]
+    [found] = [each for each in evaluate(ENGINE_GOALS, [told], design) if each.goal.name == goal]
     return {name.split(", ", 1)[1] for name, count in found.counts.items() if count}
 
 
-def _shape(goal: str, shape: Shape, **sample: object) -> set[str]:
+def _shape(goal: str, shape: Shape, **sample: Any) -> set[str]:
     extension = unpack(SHAPE_RECORD, pack(SHAPE_RECORD, shape_values(shape)))
     return _met(goal, extension=extension, **sample)
 
@@ -48,6 +50,21 @@ def test_dimensions_of_a_shape() -> None:
     transposed = Shape(_BEAT, (Dimension(2, 64), Dimension(2, 8)))
     assert _shape("channel by dimensions", transposed) == {"dimensions 2", "transposed"}
     assert _shape("channel by dimensions", transposed, status="READ_SLVERR") == set()
+
+
+@pytest.mark.parametrize(
+    ("shape", "at", "met"),
+    [
+        (Shape(8, (Dimension(2, 16),)), 0, set()),
+        (Shape(8, (Dimension(2, 16),)), 3, _EDGES),
+        (Shape(5, (Dimension(2, 8),)), 8, {"ends amid a beat"}),
+        (Shape(8, (Dimension(2, 8),)), 1, {*_EDGES, "in a beat of memory with its neighbour"}),
+        (Shape(4, (Dimension(3, 20),)), 6, {*_EDGES, "several in a beat of the stream"}),
+    ],
+)
+def test_rows_amid_beats(shape: Shape, at: int, met: set[str]) -> None:
+    design = EngineDesign(dataclasses.replace(SMALL, dimensions=2, alignment="byte"))
+    assert _shape("channel by rows amid beats", shape, source=at, design=design) == met
 
 
 def _column(stride: int, **options: int) -> Shape:

@@ -33,7 +33,7 @@ def test_designs_of_every_kind_come_up() -> None:
     assert set(Counter(design.block for design in designs)) == {*BLOCKS, *STAGES, "engine"}
     engines = [design.config for design in designs if design.block == "engine"]
     assert {config.units for config in engines} == {1, 2, 4}
-    assert {config.alignment for config in engines} == {"beat", "word"}
+    assert {config.alignment for config in engines} == {"beat", "word", "byte"}
     assert {config.registers for config in engines} == {True, False}
     codecs = [design.config for design in designs if design.block in BLOCKS]
     assert {config.queue for config in codecs} == {0, 1, 2}

@@ -76,9 +76,9 @@ class Port(ctypes.Structure):
         """Whether an address may come to this port."""
         return address // self.stripe_bytes % self.units == self.unit
 
-    def writes(self, id: int) -> int:
-        """The bursts of writes that have come with an ID."""
-        return sum(sum(counts) for counts in self._bursts[1][id])
+    def came(self, way: str, id: int) -> int:
+        """The bursts that have come on ``ar`` or ``aw`` with an ID."""
+        return sum(sum(counts) for counts in self._bursts[way == "aw"][id])
 
     def bursts(self) -> Iterator[Burst]:
         """The kinds of bursts that have come."""

@@ -42,7 +42,7 @@ class _Line:
     @property
     def count(self) -> int:
         """The messages that have come."""
-        return self.pair.ports["host"][0].writes(self.id)
+        return self.pair.ports["host"][0].came("aw", self.id)
 
     async def poke(self, register: str, **fields: int) -> None:
         await self.pair.poke(f"{self.channel}_message.{register}", **fields)

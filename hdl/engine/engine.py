@@ -316,9 +316,11 @@ class _AxiShell(Shell):
         pending: Value,
         unanswered: Value,
         domain: _Domain,
+        begun: Mapping[str, Value],
     ) -> dict[str, Value]:
         """Connects the Q-channel, with the name of each input and the prefix of its handshake; gives by name what is high
-        while that input may be taken. What was taken may be ``unanswered``. The inputs are in a ``domain``."""
+        while that input may be taken. What was taken may be ``unanswered``, and at some inputs half of it may have
+        ``begun`` at another one. The inputs are in a ``domain``."""
         far = domain is not self._core
         m.submodules.quiescence = quiescence = Quiescence(far=far)
         closed = quiescence.closed
@@ -331,7 +333,11 @@ class _AxiShell(Shell):
         for name, prefix in inputs.items():
             # What the engine has seen is taken, although it closes.
             held = Signal(name=f"{name}_held")
-            takes[name] = domain.runs & (~closed | held)
+            may = ~closed | held
+            if far and name in begun:
+                # Nothing is denied for what is open there: it must end, so the other half is taken.
+                may |= begun[name]
+            takes[name] = domain.runs & may
             m.d[domain.name] += held.eq(takes[name] & offers[name] & ~self.port(f"{prefix}ready"))
         seen = Cat(takes[name] & offers[name] for name in inputs).any()
         active = Signal()
@@ -492,13 +498,17 @@ class Engine(_AxiShell):
         takes: dict[str, Value] = dict.fromkeys(_LITE_REQUESTS, domain.runs)
         if self.config.quiescence:
             inputs = {channel: f"s_axil_{channel}" for channel in _LITE_REQUESTS}
+            open_ = self._accesses(m, domain)
+            # The address of a write that is taken waits for its data, and these for it.
+            begun = {"aw": open_["w"] > open_["aw"], "w": open_["aw"] > open_["w"]}
             takes = self._connect_quiescence(
                 m,
                 inputs,
                 self._working(engine.working),
                 engine.pending,
-                self._accesses(m, domain),
+                Cat(open_.values()).any(),
                 domain,
+                begun,
             )
         for channel in (*_LITE_REQUESTS, "b", "r"):
             self._connect_lite(m, bus, channel, takes.get(channel), domain)
@@ -540,18 +550,18 @@ class Engine(_AxiShell):
         m.d.comb += irq.input.eq(registers.irq)
         return crossing.bus_port, irq.output, domain
 
-    def _accesses(self, m: Module, domain: _Domain) -> Value:
-        """Whether an access to a register is open at the port."""
-        counts = []
+    def _accesses(self, m: Module, domain: _Domain) -> dict[str, Signal]:
+        """The requests of accesses to registers that are not answered at the port."""
+        counts = {}
         for request, answer in _LITE_REQUESTS.items():
             # No more are open than slices and the register block take.
-            counts.append(count := Signal(4, name=f"open_{request}"))
+            count = counts[request] = Signal(4, name=f"open_{request}")
             begins, ends = (
                 self.port(f"s_axil_{channel}valid") & self.port(f"s_axil_{channel}ready")
                 for channel in (request, answer)
             )
             m.d[domain.name] += count.eq(count + begins - ends)
-        return Cat(counts).any()
+        return counts
 
     def _coding(self) -> MemoryCoding | None:
         """The coding of the memories, if they have one."""
@@ -684,7 +694,7 @@ class BareEngine(_AxiShell):
             inputs = {name: f"s_{name}_descriptor_t" for name in CHANNELS}
             waiting = Cat(self.port(f"{prefix}valid") for prefix in inputs.values()).any()
             takes = self._connect_quiescence(
-                m, inputs, self._working(self._busy(core)), waiting, C(0), self._core
+                m, inputs, self._working(self._busy(core)), waiting, C(0), self._core, {}
             )
         for name in CHANNELS:
             self._connect_channel(m, name, getattr(core, name), takes.get(name))

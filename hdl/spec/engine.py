@@ -474,12 +474,6 @@ class EngineConfig:
                 f"channels is {self.channels}, and memories_protect is {self.memories_protect}; it must be 1, because a "
                 "lost word of what is common to pairs would be of no pair"
             )
-        for name in ("pages", "sideband_registers", "clock_gates"):
-            if getattr(self, name) and self.clocks != NO_CLOCKS:
-                raise ParameterError(
-                    f"channels is {self.channels}, and {name} is on with clocks {self.clocks!r}; it must be 1, because "
-                    "several pairs with both are not tried yet"
-                )
 
     def of_pair(self, number: int) -> EngineConfig:
         """What the registers and rings of a pair are made from. To its software each pair is an engine of its own; the first

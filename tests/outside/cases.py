@@ -50,6 +50,17 @@ async def transfers(bench: Bench, budget: int) -> None:
         await bench.both(job)
 
 
+async def _through_pages(bench: Bench, channel: str) -> None:
+    """A transfer of host memory in pages, whose stream may be damaged."""
+    end = bench.channels[channel]
+    paged = in_pages(bench, channel, bench.transfer(channel, damage=bench.rng.random() < 0.3))
+    await end.submit([paged.descriptor])
+    got = await end.take()
+    if channel == "offload":
+        paged.gather(bench)
+    bench.check(channel, paged.made, got)
+
+
 @outside_test
 async def pages(bench: Bench, budget: int) -> None:
     """Host memory in pages, of streams that are damaged too; and lists and entries that the document says are none."""
@@ -60,12 +71,7 @@ async def pages(bench: Bench, budget: int) -> None:
         await bench.set_table(channel)
         await end.start()
         for _ in range(max(12, budget // 4)):
-            paged = in_pages(bench, channel, bench.transfer(channel, damage=bench.rng.random() < 0.3))
-            await end.submit([paged.descriptor])
-            got = await end.take()
-            if channel == "offload":
-                paged.gather(bench)
-            bench.check(channel, paged.made, got)
+            await _through_pages(bench, channel)
             bench.finish()
         failed = "write_decerr" if channel == "offload" else "read_decerr"
         beyond = 1 << bench.ports["host"]["address_bits"]
@@ -596,6 +602,29 @@ async def pairs(bench: Bench, budget: int) -> None:
         refused.address = beyond
         await own.run(channel, [refused])
         await pair.driver.error(channel)
+        if bench.ports["host"]["pages"]:
+            for _ in range(3):
+                await _through_pages(own, channel)
+            for part in ("page", "list"):
+                await reaches(pair, channel, part, other.own["host"].start + 8 * PAGE)
+
+    async def reaches(pair: Pair, channel: str, part: str, beyond: int) -> None:
+        """A page, or the list itself, that is another pair's is not reached."""
+        own, end = pair.bench, pair.bench.channels[channel]
+        made = own.transfer(channel, count=3 * PAGE * 8 // own.format["word_bits"], mode="raw")
+        paged = in_pages(own, channel, made)
+        if part == "page":
+            bench.memory["host"].store(paged.list_at, beyond.to_bytes(8, "little"))
+        else:
+            paged.descriptor |= {"pages_low": beyond & 0xFFFFFFFF, "pages_high": beyond >> 32}
+        await end.submit([paged.descriptor])
+        got = await end.take()
+        failed = "write_decerr" if channel == "offload" else "read_decerr"
+        assert (own.document.status[got["status"]], got["address"]) == (failed, beyond), f"{part}: {got}"
+        await pair.driver.error(channel)
+        if channel == "offload":
+            paged.gather(own)
+        own.forget(channel, made)
 
     await all_of(honest)
 

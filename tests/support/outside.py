@@ -33,7 +33,7 @@ _FIELDS = dataclasses.replace(
 
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words, padding and a CRC;
 #: any byte, in lengths too; several units, of any byte too; shapes of fields, of owners, and of any byte; owners; pairs;
-#: pipelined, with a wide host. Pages are with five, several clocks with fields, pipelines and owners, messages with shapes
+#: pipelined, with a wide host. Pages are with six, several clocks with fields, pipelines and owners, messages with shapes
 #: and pairs.
 CONFIGS = {
     "small": _SMALL,
@@ -63,7 +63,7 @@ CONFIGS = {
         memories_protect="parity",
         register_slices="in,out",
     ),
-    "pairs": dataclasses.replace(_SMALL, channels=3, msi=True),
+    "pairs": dataclasses.replace(_SMALL, channels=3, pages=True, msi=True),
     "pipelined": dataclasses.replace(
         _SMALL,
         format=Format(),

@@ -19,6 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from cdma.hdl.spec.owner import owner_mask
+from cdma.hdl.spec.pages import ENTRY_BYTES, PAGE_BYTES, packed_pages
 from cdma.hdl.spec.records import DESCRIPTOR, RECORD_BYTES, Mode
 from cdma.hdl.spec.registers.push import push_words
 from cdma.sim.engine.descriptors import pack, unpack
@@ -251,13 +252,14 @@ class _Attack:
             base, limit = _WINDOWS[side]
             bits = self.config.data_bits(side)
             last = event.address + event.beats * bits // 8 - 1
-            if self.config.msi and event.id > 2 * max(2, self.config.channels) and side == "host":
+            pairs = self.config.channels
+            if self.config.msi and event.id > 2 * max(2, pairs + self.config.pages) and side == "host":
                 if event.address != _CELL:
                     raise Wrong(f"a message goes to {event.address:#x}")
                 continue
-            if self.config.channels > 1 and side == "host" and event.id:
-                # Rings are told apart by their IDs.
-                owner = self.machine if (event.id - 1) // 2 == self.pair else self.friend
+            if pairs > 1 and side == "host" and event.id:
+                # Rings are told apart by their IDs; lists of pages are the hostile software's alone.
+                owner = self.machine if (event.id - 1) // 2 in (self.pair, pairs) else self.friend
                 base, limit = self._window(side, owner)
             if event.address < base or last > limit:
                 raise Wrong(
@@ -351,6 +353,8 @@ class _Attack:
         values |= self._owned(self._rules[self.hostile].value ^ rng.choice((0, 0, 0, rng.getrandbits(4))))
         if self.hostile == "prefetch" and values["mode"]:
             values["compressed_length"] = 64 * rng.randint(1, 16)
+        if self.config.pages and rng.random() < 0.5:
+            self._in_pages(values, write)
         for _ in range(rng.choice((0, 1, 1, 2))):
             field = rng.choice(DESCRIPTOR)
             values[field.name] = {
@@ -360,6 +364,22 @@ class _Attack:
                 field.name, lambda bits=field.bits: rng.choice((0, 1 << rng.randrange(bits), (1 << bits) - 1))
             )()
         return pack(DESCRIPTOR, values)
+
+    def _in_pages(self, values: dict[str, int], write: Side) -> None:
+        """Puts the host memory of a descriptor into a list of pages, which is laid out: some of them are none, or may not be
+        reached."""
+        rng = self.rng
+        at = rng.randrange(_ARENA, _WINDOWS["host"][1], PAGE_BYTES)
+        values["destination" if write == "host" else "source"] = at ^ PAGE_BYTES | PAGE_BYTES - 64
+        lengths = {"length", "capacity", "compressed_length"} & values.keys()
+        values |= dict.fromkeys(lengths, 3 * PAGE_BYTES)
+        pages = [
+            self._some_address("host") & -rng.choice((ENTRY_BYTES, *3 * (PAGE_BYTES,))) for _ in range(3)
+        ]
+        self.machine.write("host", at, packed_pages(pages))
+        if rng.random() < 0.2:
+            at = self._some_address("host") & -PAGE_BYTES
+        values |= {"pages_low": at & 0xFFFFFFFF, "pages_high": at >> 32}
 
     def _push(self) -> None:
         """Hands a descriptor over through registers, whether or not one is pending."""

@@ -182,7 +182,7 @@ def test_a_crossing_that_gives_what_it_has_not_is_found() -> None:
 @pytest.mark.parametrize(("fault", "failed"), [(0, False), (1, True), (2, True)])
 def test_hostile_software_of_one_pair_keeps_to_itself(fault: int, failed: bool) -> None:
     """The engine; one whose second pair has the window of the first as well; one whose aborts are the first pair's."""
-    design = EngineDesign(replace(SMALL, channels=2, msi=True))
+    design = EngineDesign(replace(SMALL, channels=2, pages=True, msi=True))
     changes = {
         "window": {"s_axil_wdata": "s_axil_awaddr == 'h1120 ? 'h1000 : s_axil_wdata"},
         "abort": {

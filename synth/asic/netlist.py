@@ -36,7 +36,8 @@ class CellCount:
 class Netlist:
     """A mapped circuit: the modules of Yosys's JSON netlist, the same as Verilog for a timing analyser, and ABC's delay.
 
-    A flattened circuit has one module.
+    A flattened circuit has one module. ``wire_load`` is the library's model of wires that gates are sized for, None where
+    it has none.
     """
 
     top: str
@@ -44,6 +45,7 @@ class Netlist:
     verilog: str
     memory_bits: int
     abc_delay_ns: float | None
+    wire_load: str | None = None
 
     def count(self, library: Library, module: str | None = None) -> CellCount:
         """Counts the cells of one module, without those of the modules in it."""
@@ -91,6 +93,7 @@ def write_library(library: Library, folder: Path) -> list[str]:
 
 
 _DELAY = re.compile(r"ABC: .*Delay =\s*([\d.]+) ps")
+_WIRE_LOAD = re.compile(r'ABC: WireLoad = "(?!none")(.+?)"')
 
 
 def synthesise(
@@ -115,8 +118,14 @@ def synthesise(
         memories = json.loads((folder / "memories.json").read_text())
         verilog = (folder / "netlist.v").read_text()
     delays = [float(delay) / 1000 for delay in _DELAY.findall(log)]
+    wires = _WIRE_LOAD.search(log)
     return Netlist(
-        circuit.top, netlist["modules"], verilog, _memory_bits(memories), max(delays, default=None)
+        circuit.top,
+        netlist["modules"],
+        verilog,
+        _memory_bits(memories),
+        max(delays, default=None),
+        wires[1] if wires else None,
     )
 
 

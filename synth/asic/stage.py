@@ -30,9 +30,10 @@ _PERIOD_NS = 100.0
 
 
 def stage_delay(library: Library, opensta: OpenSta, cache: Cache) -> float:
-    """Returns the delay of the smallest two-input NAND that drives two of its kind, in ns, without wires.
+    """Returns the delay of the smallest two-input NAND that drives two of its kind, in ns.
 
-    It is the mean of rise and fall in a long chain, through the first input.
+    It is the mean of rise and fall in a long chain, through the first input. Wires have the library's default load, if there
+    is one.
     """
     key = content_key(str(_REVISION), "stage", str(opensta), library.digest)
 

@@ -1,7 +1,8 @@
 """The clock period by static timing analysis with OpenSTA, if it is installed.
 
 ABC's own delay leaves out the flip-flop: the time from its clock to its output, and the time that its input must be
-stable before the next edge. Neither figure includes wires, which exist only after placement.
+stable before the next edge. Both figures have the wires that the library estimates by the number of their loads, if it has
+a model of them; others exist only after placement.
 """
 
 from __future__ import annotations
@@ -108,6 +109,7 @@ def _script(netlist: Netlist, library: Library, names: list[str], clocks: list[s
         *(f"read_liberty {name}" for name in names),
         "read_verilog netlist.v",
         f"link_design {netlist.top}",
+        *([f"set_wire_load_model -name {netlist.wire_load}"] if netlist.wire_load else []),
         f"create_clock -name clock -period {period} [get_ports {{{' '.join(clocks)}}}]",
         f"set inputs [get_ports {{{' '.join(inputs)}}}]",
         f"set outputs [get_ports {{{' '.join(outputs)}}}]",

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from cdma.synth.asic.netlist import synthesise
 from cdma.synth.asic.recipe import Options
 from cdma.synth.circuits import Circuit
-from tests.support.small_circuits import circuit
+from tests.support.small_circuits import circuit, wired_library
 
 PLAIN = Options()
 
@@ -146,3 +146,23 @@ def test_target_period_sizes_gates(tiny):
     fast = synthesise(loads, tiny, Options(target_ns=0.05))
     slow = synthesise(loads, tiny, Options(target_ns=10.0))
     assert fast.count(tiny).area > slow.count(tiny).area
+
+
+@pytest.mark.parametrize(("target", "buffer", "delay"), [(0.2, "BUF", 0.126), (0.15, "BUF_2", 0.101)])
+def test_gates_are_sized_for_the_wires_of_the_library(tiny, target, buffer, delay):
+    """One buffer drives the eight gates of a register. Without wires that register drives them by itself."""
+    loads = circuit("reg a; always @(posedge clk) begin a <= e; q <= d & {8{~a}}; end")
+    without = synthesise(loads, tiny, Options(target))
+    wired = synthesise(loads, wired_library(), Options(target))
+    gates = {"INV": 8, "NOR2": 8, "DFF": 9}
+    assert without.count(tiny).cells == gates
+    assert wired.count(tiny).cells == gates | {buffer: 1}
+    assert wired.abc_delay_ns == pytest.approx(delay)
+
+
+def test_gates_before_wires_are_larger_where_time_is_short(tiny):
+    """The last of the gates before a register that has a buffer and eight gates behind it."""
+    body = "reg a; always @(posedge clk) begin a <= &d; q <= d ^ {8{a}}; end"
+    found = synthesise(circuit(body), wired_library(), Options(0.05))
+    assert found.count(tiny).cells["NAND2_2"] == 1
+    assert found.abc_delay_ns == pytest.approx(0.124)

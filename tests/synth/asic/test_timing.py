@@ -9,22 +9,25 @@ from cdma.base.errors import ToolError
 from cdma.synth.asic.netlist import synthesise
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.timing import find_opensta
-from tests.support.small_circuits import PORTS, circuit
+from tests.support.small_circuits import PORTS, WIRES, circuit, tiny_library, wired_library
 
 needs_opensta = pytest.mark.skipif(shutil.which("sta") is None, reason="OpenSTA is not installed")
 
 
 @needs_opensta
-def test_period_by_hand(tiny):
-    """Clock to output with one inverter as load, the inverter with one flip-flop as load, and set-up."""
+@pytest.mark.parametrize("wires", [None, *WIRES])
+def test_period_by_hand(wires):
+    """Clock to output with one inverter as load, the inverter with one flip-flop as load, and set-up; and the wires
+    between them, if the library has a model of these."""
     shift = circuit(
         "reg a, b; always @(posedge clk) begin a <= d; b <= ~a; end assign q = b;",
         "input clk, input d, output q",
     )
-    timing = find_opensta().analyse(synthesise(shift, tiny, Options()), tiny)
-    assert timing.period_ns == pytest.approx((0.1 + 0.002) + (0.01 + 0.002) + 0.05, abs=1e-4)
-    assert timing.output_ns == pytest.approx(0.1 + 4 * 0.002, abs=1e-4)
-    assert timing.input_ns == pytest.approx(0.05, abs=5e-3)
+    used, wire = (wired_library(wires), 2 * 0.002) if wires else (tiny_library(), 0.0)
+    timing = find_opensta().analyse(synthesise(shift, used, Options()), used)
+    assert timing.period_ns == pytest.approx((0.1 + 0.002 + wire) + (0.01 + 0.002 + wire) + 0.05, abs=1e-4)
+    assert timing.output_ns == pytest.approx(0.1 + 4 * 0.002 + wire, abs=1e-4)
+    assert timing.input_ns == pytest.approx(0.05 + wire, abs=5e-3)
     assert timing.through_ns is None
     assert timing.ends == {"period": ("a", "b"), "input": ("d", "a"), "output": ("b", "q")}
     assert "Startpoint: a" in timing.report

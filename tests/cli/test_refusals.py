@@ -267,7 +267,7 @@ _REFUSED = [
     ("bench engine --rows 64", "rows are given; the engine takes no shapes (--dimensions)"),
     (
         "bench engine --dimensions 1 --rows 48",
-        "rows has 48; a row is whole beats of the device port, of 32 bytes",
+        "rows has 48; a row is a multiple of 32 bytes (--alignment)",
     ),
     (
         "bench engine --dimensions 1 --rows 96 --bytes 4096",

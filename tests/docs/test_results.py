@@ -69,10 +69,12 @@ def test_a_changed_figure_changes_the_page() -> None:
 
 
 def test_a_record_says_how_it_was_measured() -> None:
+    """One that was never measured says nothing, and stands on no page."""
     incomplete = [
         name
         for name, record in RECORDS.items()
-        if not (
+        if record != Record(record.command)
+        and not (
             re.fullmatch(r"[0-9a-f]{7}", record.revision)
             and re.fullmatch(r"\d{4}-\d\d-\d\d", record.date)
             and record.versions

@@ -216,8 +216,12 @@ class Measurement:
 
     def _of_rows(self, row: int, utilisation: float) -> dict[str, Any]:
         """The share of what the memory can give to bursts of a row: with so many in flight, each takes its beats and the
-        latency."""
-        config = self.bench.config
-        beats = min(row * 8 // config.dev_data_bits, config.burst("dev"))
-        most = min(1.0, config.outstanding * beats / (self.case["memory_latency"] + beats))
+        latency. A beat may have bytes beside those of its row."""
+        config, first = self.bench.config, self.case.get("offset", 0)
+        beat = config.dev_data_bits // 8
+        lanes = [start % beat for start in range(first, first + 2 * len(self.raw), 2 * row)]
+        beats = sum(-(-(lane + row) // beat) for lane in lanes) / len(lanes)
+        of_burst = min(beats, config.burst("dev"))
+        given = min(1.0, config.outstanding * of_burst / (self.case["memory_latency"] + of_burst))
+        most = given * row / (beats * beat)
         return {"row": row, "of_memory": round(utilisation / most, 4)}

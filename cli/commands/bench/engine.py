@@ -216,7 +216,7 @@ def _check_rows(rows: Sequence[int] | None, sizes: Sequence[int], config: Engine
     for row in rows or ():
         align = config.align("dev")
         if row < align or row % align:
-            raise ParameterError(f"rows has {row}; a row is whole beats of the device port, of {align} bytes")
+            raise ParameterError(f"rows has {row}; a row is a multiple of {align} bytes (--alignment)")
         for size in sizes:
             if size % row:
                 raise ParameterError(f"rows has {row}; a tensor of {size} bytes is not of whole rows")

@@ -19,6 +19,7 @@ FURTHER = {
     "any-byte",
     "units",
     "units-to-any-byte",
+    "shapes-of-any-byte",
     "pipelined",
     "owners",
     "pairs",

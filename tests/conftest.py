@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.commands import printed, refused, shown  # noqa: F401
 from tests.support.dask_cluster import local_cluster
 from tests.support.stages import Summary, in_order
 

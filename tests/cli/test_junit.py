@@ -14,6 +14,7 @@ from cdma.verif.campaigns.soak import soak as soaks
 from cdma.verif.campaigns.soak.soak import Result
 from cdma.verif.regression import Regression
 from cdma.verif.simulator.simulate import Outcome
+from tests.support.commands import Refused
 
 #: The attributes that both servers read, of each element.
 READ = {
@@ -105,13 +106,10 @@ def test_a_soak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\nagain: cdma verify " in text
 
 
-def test_a_file_that_cannot_be_written_is_refused_first(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_cannot_be_written_is_refused_first(tmp_path: Path, refused: Refused) -> None:
     missing = tmp_path / "none" / "r.xml"
     for file, said in (
         (tmp_path, f"{tmp_path} exists and is not a regular file"),
         (missing, f"cannot write {missing}: there is no directory"),
     ):
-        assert main(["verify", "compressor", "--junit", str(file)]) == 2
-        assert capsys.readouterr().err.startswith(f"cdma: {said}")
+        assert refused("verify", "compressor", "--junit", str(file)).startswith(f"cdma: {said}")

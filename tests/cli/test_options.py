@@ -9,7 +9,6 @@ import re
 import pytest
 
 from cdma import CdmaError, CodecConfig, Format, ParameterError
-from cdma.app import main
 from cdma.hdl.spec.codecs import CODECS, DEFAULT
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.profiles import PROFILES
@@ -185,9 +184,8 @@ def test_an_engine_from_a_file(text, options, asked, config):
         ("outstanding = 4", "--alignment half", "alignment is 'half'"),
     ],
 )
-def test_an_engine_that_is_refused(text, options, message, config, capsys):
-    assert main(["generate", "engine", "--config", str(config(text)), *options.split()]) == 2
-    assert message in capsys.readouterr().err
+def test_an_engine_that_is_refused(text, options, message, config, refused):
+    assert message in refused("generate", "engine", "--config", str(config(text)), *options.split())
 
 
 def test_a_preset_and_what_changes_it(parse, config):

@@ -27,15 +27,6 @@ def _npy(shape: tuple[int, ...], data: bytes = b"") -> bytes:
     return file.getvalue() + data
 
 
-def _refused(capsys, *command: object) -> str:
-    """The one sentence with which a command ends."""
-    assert main([str(word) for word in command]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    return captured.err
-
-
 @pytest.fixture(params=["no such device", "a file"])
 def unwritable(request, tmp_path: Path) -> Path:
     """A folder that cannot be made, also not by the superuser."""
@@ -59,10 +50,10 @@ def unwritable(request, tmp_path: Path) -> Path:
         "characterise --figures",
     ],
 )
-def test_unwritable_folders(command: str, unwritable: Path, monkeypatch, capsys) -> None:
+def test_unwritable_folders(command: str, unwritable: Path, monkeypatch, refused) -> None:
     monkeypatch.setattr("cdma.hdl.verilog.emit.subprocess.run", _no_work)
     target = unwritable / "trace.json" if "trace" in command else unwritable
-    assert f"cannot write to the directory {unwritable}" in _refused(capsys, *command.split(), target)
+    assert f"cannot write to the directory {unwritable}" in refused(*command.split(), target)
 
 
 def _no_work(*arguments: object, **options: object) -> None:
@@ -72,24 +63,24 @@ def _no_work(*arguments: object, **options: object) -> None:
 @pytest.mark.parametrize(
     "command", ["wave compressor", "verify compressor", "area compressor --no-breakdown"]
 )
-def test_unwritable_cache(command: str, tmp_path: Path, monkeypatch, capsys) -> None:
+def test_unwritable_cache(command: str, tmp_path: Path, monkeypatch, refused) -> None:
     file = tmp_path / "file"
     file.touch()
     monkeypatch.setenv("CDMA_CACHE", str(file / "cache"))
     monkeypatch.chdir(tmp_path)
-    said = _refused(capsys, *command.split())
+    said = refused(*command.split())
     assert f"cannot keep results in {file / 'cache'}" in said
     assert "CDMA_CACHE names another folder" in said
 
 
-def test_unwritable_cache_of_the_tools(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_unwritable_cache_of_the_tools(tmp_path: Path, monkeypatch, refused) -> None:
     """Yosys is compiled once for the machine, and the result is kept beside what cdma keeps."""
     file = tmp_path / "file"
     file.touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(file))
     monkeypatch.setenv("CDMA_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    said = _refused(capsys, "generate", "compressor", "--lanes", "2", "-o", "made")
+    said = refused("generate", "compressor", "--lanes", "2", "-o", "made")
     assert f"failed to create cache directory: {file}" in said
     assert "XDG_CACHE_HOME names another folder" in said
     assert not (tmp_path / "made").exists()
@@ -133,10 +124,10 @@ def test_full_disk(command: str, buffered: bool, tmp_path: Path, monkeypatch, ca
 @pytest.mark.parametrize(
     "command", ["compress {} {}.cdma", "profile {}", "bench software --rounds 1 --input {}"]
 )
-def test_npy(data: bytes, message: str, command: str, tmp_path: Path, capsys) -> None:
+def test_npy(data: bytes, message: str, command: str, tmp_path: Path, refused) -> None:
     path = tmp_path / "a.npy"
     path.write_bytes(data)
-    said = _refused(capsys, *command.format(path, path).split())
+    said = refused(*command.format(path, path).split())
     assert message in said
     assert "pickle" not in said
 
@@ -145,7 +136,7 @@ def test_npy(data: bytes, message: str, command: str, tmp_path: Path, capsys) ->
 @pytest.mark.parametrize(
     "member", [b"abc", _npy((-4,)), _npy((10**12, 10**9)), _npy((64,), bytes(256)), None]
 )
-def test_npz(member: bytes | None, compression: int, tmp_path: Path, capsys) -> None:
+def test_npz(member: bytes | None, compression: int, tmp_path: Path, refused) -> None:
     path = tmp_path / "a.npz"
     with zipfile.ZipFile(path, "w", compression) as archive:
         archive.writestr(
@@ -155,39 +146,38 @@ def test_npz(member: bytes | None, compression: int, tmp_path: Path, capsys) -> 
     if member is None or len(member) > 200:
         data[60:90] = bytes(30)
     path.write_bytes(data)
-    assert f"{path}, a" in _refused(capsys, "profile", path)
+    assert f"{path}, a" in refused("profile", path)
 
 
-def test_many_dimensions(tmp_path: Path, capsys) -> None:
+def test_many_dimensions(tmp_path: Path, printed) -> None:
     path = tmp_path / "a.safetensors"
     path.write_bytes(
         safetensors({"a": {"dtype": "F32", "shape": [1] * 80, "data_offsets": [0, 4]}}, b"\1\0\0\0")
     )
-    assert main(["profile", str(path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["tensors"][0]["density"] == 1
+    assert printed("profile", str(path))["tensors"][0]["density"] == 1
 
 
 @pytest.mark.parametrize("text", ["a = " + "[" * 5000 + "]" * 5000, "a = " + "{a=" * 5000 + "1" + "}" * 5000])
 @pytest.mark.parametrize(
     "command", ["generate compressor --config {}", "model step --network {}", "model step --assumptions {}"]
 )
-def test_nested_toml(text: str, command: str, tmp_path: Path, capsys) -> None:
+def test_nested_toml(text: str, command: str, tmp_path: Path, refused) -> None:
     path = tmp_path / "deep.toml"
     path.write_text(text)
-    assert f"{path} is nested too deeply" in _refused(capsys, *command.format(path).split())
+    assert f"{path} is nested too deeply" in refused(*command.format(path).split())
 
 
 @pytest.mark.parametrize("bench", ["bench engine", "bench units"])
-def test_plots(bench: str, tmp_path: Path, monkeypatch, capsys) -> None:
-    assert "has no ending .svg or .png" in _refused(capsys, *bench.split(), "--plot", tmp_path / "a.pdf")
-    assert "no directory" in _refused(capsys, *bench.split(), "--plot", tmp_path / "none" / "a.svg")
+def test_plots(bench: str, tmp_path: Path, monkeypatch, refused) -> None:
+    assert "has no ending .svg or .png" in refused(*bench.split(), "--plot", tmp_path / "a.pdf")
+    assert "no directory" in refused(*bench.split(), "--plot", tmp_path / "none" / "a.svg")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for command in (
         [*bench.split(), "--plot", tmp_path / "a.svg"],
         ["area", "compressor", "--sweep", "lanes=2"],
     ):
         last = ["-o", tmp_path] if "area" in command else []
-        assert "matplotlib is not installed" in _refused(capsys, *command, *last)
+        assert "matplotlib is not installed" in refused(*command, *last)
 
 
 #: Command lines, and what is said of each: what was given and what is allowed. ``LIB`` is a cell library, ``EMPTY`` and
@@ -285,17 +275,17 @@ _REFUSED = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "message"), _REFUSED, ids=[command for command, _ in _REFUSED])
 def test_a_command_line_that_cannot_be(
-    command: str, message: str, tmp_path: Path, monkeypatch, capsys
+    command: str, message: str, tmp_path: Path, monkeypatch, refused
 ) -> None:
     """Refused before anything is written."""
     monkeypatch.chdir(tmp_path)
     Path("EMPTY").touch()
     Path("CODEC").write_text("codec = 1\n")
-    assert message in _refused(capsys, *shlex.split(command.replace("LIB", str(TINY))))
+    assert message in refused(*shlex.split(command.replace("LIB", str(TINY))))
     assert {path.name for path in tmp_path.iterdir()} == {"EMPTY", "CODEC"}
 
 
-def test_densities(tmp_path: Path, capsys) -> None:
+def test_densities(tmp_path: Path, refused) -> None:
     layer = {"name": "a", "kind": "relu", "progress": [0], "density": [0.5]}
     networks = {"vgg": {"layers": [layer]}}
     path = tmp_path / "d.json"
@@ -305,27 +295,23 @@ def test_densities(tmp_path: Path, capsys) -> None:
         ({"networks": {"vgg": {"layers": [layer | {"shpae": [1]}]}}}, "shpae"),
     ):
         path.write_text(json.dumps(table))
-        assert f"unknown key '{key}'" in _refused(
-            capsys, "model", "step", "--network", "vgg16", "--densities", path
-        )
+        assert f"unknown key '{key}'" in refused("model", "step", "--network", "vgg16", "--densities", path)
     network = tmp_path / "n.toml"
     network.write_text(
         'name = "n"\ninput = [3, 8, 8]\nbatch = 1\ndensities = "vgq"\n'
         'layers = [{name = "a", kind = "conv", filters = 4, kernel = 3, relu = true}]\n'
     )
-    said = _refused(capsys, "model", "step", "--network", network)
+    said = refused("model", "step", "--network", network)
     assert "densities = 'vgq'; it must be one of transformer, alexnet, vgg, squeezenet, resnet" in said
 
 
-def test_wide_codec_warns(tmp_path: Path, capsys) -> None:
+def test_wide_codec_warns(tmp_path: Path, refused) -> None:
     shape = ["--dev-data-bits", "64", "--host-data-bits", "64", "--lanes"]
     file = tmp_path / "file"
     file.touch()
     # Nothing is generated where nothing can be written.
-    assert main(["generate", "engine", *shape, "2", "-o", str(file)]) == 2
-    assert "warning" not in capsys.readouterr().err
-    assert main(["generate", "engine", *shape, "16", "-o", str(file)]) == 2
-    assert capsys.readouterr().err.startswith(
+    assert "warning" not in refused("generate", "engine", *shape, "2", "-o", str(file))
+    assert refused("generate", "engine", *shape, "16", "-o", str(file)).startswith(
         "cdma: warning: the codec takes 512 bits per cycle and its device port gives 64: 2 lanes are as fast, "
         "in less area\n"
     )
@@ -344,19 +330,18 @@ def test_wide_codec_warns(tmp_path: Path, capsys) -> None:
         ),
     ],
 )
-def test_slow_engines_warn(shape: str, said: str, tmp_path: Path, capsys) -> None:
+def test_slow_engines_warn(shape: str, said: str, tmp_path: Path, refused) -> None:
     file = tmp_path / "file"
     file.touch()
-    assert main(["generate", "engine", *shape.split(), "-o", str(file)]) == 2
-    captured = capsys.readouterr().err
+    captured = refused("generate", "engine", *shape.split(), "-o", str(file))
     assert captured.startswith("cdma: warning: ")
     assert said in captured
 
 
-def test_the_library_is_read_before_yosys_is_looked_for(monkeypatch, capsys) -> None:
+def test_the_library_is_read_before_yosys_is_looked_for(monkeypatch, refused) -> None:
     monkeypatch.setattr("cdma.base.yosys.find_spec", lambda module: None)
     for command in ("area compressor --liberty none.lib", "area compressor --compare 45 --liberty none.lib"):
-        assert "the library none.lib cannot be read" in _refused(capsys, *command.split())
+        assert "the library none.lib cannot be read" in refused(*command.split())
 
 
 @pytest.mark.parametrize(
@@ -368,15 +353,14 @@ def test_an_empty_name_is_none_of_a_file(command: str, capsys) -> None:
     assert "'' is no name of a file or a directory" in capsys.readouterr().err
 
 
-def test_escapes_in_names(tmp_path: Path, capsys) -> None:
+def test_escapes_in_names(tmp_path: Path, shown, refused) -> None:
     path = tmp_path / "a.safetensors"
     name = "a\x1b[31mred\x07\x9b[bold]"
     path.write_bytes(safetensors({name: {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}, bytes(16)))
-    assert main(["profile", str(path)]) == 0
-    out = capsys.readouterr().out
+    out = shown("profile", str(path))
     assert "\\x1b[31mred\\x07\\x9b[bold]" in out
     assert not {"\x1b", "\x07", "\x9b"} & set(out)
-    said = _refused(capsys, "profile", tmp_path / "\x1b[31m.npy")
+    said = refused("profile", tmp_path / "\x1b[31m.npy")
     assert "\\x1b[31m.npy" in said
 
 
@@ -412,8 +396,8 @@ def test_hangup_leaves_no_part(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [fifo]
 
 
-def test_sizes_are_not_read(tmp_path: Path, capsys) -> None:
+def test_sizes_are_not_read(tmp_path: Path, refused) -> None:
     """A length that no file has is refused before memory is asked for it."""
     path = tmp_path / "a.npy"
     path.write_bytes(_npy((10**12,), struct.pack("<16f", *range(16))))
-    assert "64 bytes of data" in _refused(capsys, "bench", "software", "--input", path)
+    assert "64 bytes of data" in refused("bench", "software", "--input", path)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cdma.app import main, parser
+from cdma.app import parser
 from cdma.hdl.deliver.languages import LANGUAGES
 from cdma.options import codec_config_from
+from tests.support.commands import Shown
 from tests.support.documents import blocks
 from tests.support.paths import DOCS
 
@@ -36,9 +37,7 @@ def test_the_settings_are_accepted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_folder_has_the_files_that_the_page_lists(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_folder_has_the_files_that_the_page_lists(tmp_path: Path, shown: Shown) -> None:
     section = (
         (DOCS / "integration.md")
         .read_text(encoding="utf-8")
@@ -51,6 +50,5 @@ def test_the_folder_has_the_files_that_the_page_lists(
     written = set()
     for language in LANGUAGES:
         asked = ["--name", "NAME", "--language", language, *options, "--json", "-o", str(tmp_path / language)]
-        assert main(["generate", "engine", *asked]) == 0
-        written |= {Path(file).name for file in json.loads(capsys.readouterr().out)["files"]}
+        written |= {Path(file).name for file in json.loads(shown("generate", "engine", *asked))["files"]}
     assert {name for name in written if not name.endswith(".svg")} == listed

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cdma.app import main
+from tests.support.commands import Refused
 from tests.support.documents import blocks
 from tests.support.paths import DOCS
 
@@ -51,9 +52,8 @@ def test_the_waveform_is_of_the_tensor(tensor: Path, capsys: pytest.CaptureFixtu
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_tensor_is_refused(
-    tensor: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    tensor: Path, words: list[str], said: str, refused: Refused
 ) -> None:
     Path("broken.npy").write_text("no tensor")
     Path("short.npy").write_bytes(tensor.read_bytes()[:129])
-    assert main(["wave", "compressor", *words]) == 2
-    assert capsys.readouterr().err.startswith(f"cdma: {said}")
+    assert refused("wave", "compressor", *words).startswith(f"cdma: {said}")

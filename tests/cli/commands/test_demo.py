@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cdma.app import main
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.sim.codec.model import ZVC, analyse
 from cdma.sim.codec.stimuli import activations
@@ -20,6 +18,7 @@ from cdma.verif.simulator.design import Design
 from cdma.verif.stream.codec import tensor as codec_tensor
 from cdma.verif.stream.codec import wave as codec_wave
 from cdma.verif.stream.codec.tensor import TensorRun
+from tests.support.commands import Printed, Shown
 
 TENSOR = activations(1, 0.4)
 STREAM = 4 * analyse(TENSOR, ZVC).compressed_words
@@ -39,7 +38,7 @@ def assert_is_told(report: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 def test_what_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: Shown, printed: Printed
 ) -> None:
     def run(design: Design, array: NDArray[np.float32], **options: Any) -> TensorRun:
         assert (array == TENSOR).all()
@@ -56,10 +55,8 @@ def test_what_it_says(
     monkeypatch.setattr(codec_tensor, "run_tensor", run)
     monkeypatch.setattr(engine_tensor, "round_trip", trip)
     monkeypatch.setattr(codec_wave, "wave", wave)
-    assert main(["demo", "-o", str(tmp_path), "--json"]) == 0
-    assert_is_told(json.loads(capsys.readouterr().out))
-    assert main(["demo", "-o", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
+    assert_is_told(printed("demo", "-o", str(tmp_path)))
+    said = shown("demo", "-o", str(tmp_path))
     assert f"{STREAM:,} bytes, ratio {TENSOR.nbytes / STREAM:.2f}" in said
     assert f"offloaded in {CYCLES:,} cycles and prefetched again in {CYCLES + 1:,}" in said
     assert str(tmp_path / "compressor.svg") in said
@@ -68,6 +65,5 @@ def test_what_it_says(
 @pytest.mark.verilator
 @pytest.mark.slow
 @pytest.mark.thorough
-def test_with_the_simulations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "-o", str(tmp_path), "--json"]) == 0
-    assert_is_told(json.loads(capsys.readouterr().out))
+def test_with_the_simulations(tmp_path: Path, printed: Printed) -> None:
+    assert_is_told(printed("demo", "-o", str(tmp_path)))

@@ -40,14 +40,12 @@ def test_all_campaigns_that_an_engine_may_have(found, capsys, tmp_path, settings
     ]
 
 
-def test_json_and_markdown(found, capsys):
-    assert main(["faults", "aborts", "resets", "--json"]) == 0
-    tallies = json.loads(capsys.readouterr().out)
+def test_json_and_markdown(found, shown, printed):
+    tallies = printed("faults", "aborts", "resets")
     assert list(tallies) == ["aborts", "resets"]
     assert tallies["aborts"]["counts"]["flips"]["detected"] == 24
     assert tallies["aborts"]["failures"] == []
-    assert main(["faults", "stalls", "--markdown"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = shown("faults", "stalls", "--markdown").splitlines()
     assert lines[0].startswith("| campaign | fault | cases | detected |")
     assert lines[2] == "| stalls | flips | 24 | 24 | 0 | 0 | 0 | 0 | 0 | 0 |"
 

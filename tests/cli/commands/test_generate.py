@@ -16,6 +16,7 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.stage import StageConfig
+from tests.support.commands import Printed, Refused, Shown
 
 _SMALL = ["--word-bits", "8", "--window", "8", "--lanes", "2"]
 
@@ -26,10 +27,9 @@ def _period(directory: Path, name: str = "cdma_compressor") -> str:
     return period
 
 
-def test_writes_one_file_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_writes_one_file_and_says_so(tmp_path: Path, shown: Shown) -> None:
     directory = tmp_path / "new" / "rtl"
-    assert main(["generate", "compressor", *_SMALL, "-o", str(directory)]) == 0
-    said = capsys.readouterr().out
+    said = shown("generate", "compressor", *_SMALL, "-o", str(directory))
     path = directory / "cdma_compressor.v"
     names = {file.name for file in directory.iterdir()}
     ends = "_inst.v _tb.v _cocotb.py .sdc .xdc .upf .vlt .ys .abc _synthesis.tcl .core _component.xml"
@@ -43,11 +43,10 @@ def test_writes_one_file_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.slow
-def test_every_option_arrives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_arrives(tmp_path: Path, shown: Shown) -> None:
     options = ["--word-bits", "8", "--window", "8", "--lanes", "4", "--code-bits", "2", "--runtime-values"]
     names = ["--name", "mine", "--prefix", "soc_", "--no-init", "--period", "1.5", "--json"]
-    assert main(["generate", "decompressor", *options, *names, "-o", str(tmp_path)]) == 0
-    summary = json.loads(capsys.readouterr().out)
+    summary = json.loads(shown("generate", "decompressor", *options, *names, "-o", str(tmp_path)))
     config = CodecConfig(Format(8, 8, 2), lanes=4, runtime_values=True)
     expected = codec_verilog("decompressor", config, name="mine", prefix="soc_", init=False)
     assert Path(summary["file"]).read_text() == expected
@@ -85,10 +84,9 @@ def test_source_lines_stand_beside_what_they_are_about(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_pipelined_codec_and_its_memories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipelined_codec_and_its_memories(tmp_path: Path, shown: Shown, printed: Printed) -> None:
     options = ["generate", "compressor", *_SMALL, "--pipelined"]
-    assert main([*options, "--memories", "infer", "--json", "-o", str(tmp_path)]) == 0
-    summary = json.loads(capsys.readouterr().out)
+    summary = printed(*options, "--memories", "infer", "-o", str(tmp_path))
     config = CodecConfig(Format(8, 8), lanes=2, pipelined=True)
     assert Path(summary["file"]).read_text() == codec_verilog("compressor", config, memories="infer")
     assert summary["pipelined"] is True
@@ -97,8 +95,7 @@ def test_a_pipelined_codec_and_its_memories(tmp_path: Path, capsys: pytest.Captu
     assert summary["memory_bits"] == sum(row["depth"] * row["width"] for row in rows)
     assert all(row["module"] is None and row["purpose"] and row["path"] for row in rows)
     assert _period(tmp_path) == "8"
-    assert main([*options, "-o", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
+    said = shown(*options, "-o", str(tmp_path))
     assert f"5 memories, {summary['memory_bits']:,} bits" in said
     assert "beats of the compressed stream that are complete" in said
     with pytest.raises(SystemExit, match="2"):
@@ -122,12 +119,11 @@ def test_a_block_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "BLOCK" in capsys.readouterr().err
 
 
-def test_a_stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stage(tmp_path: Path, shown: Shown, printed: Printed) -> None:
     file = tmp_path / "stage.toml"
     file.write_text('number = "bf16"\nlanes = 2\n')
     options = ["--bits", "4", "--keep-nonzero", "--config", str(file), "--no-init", "-o", str(tmp_path)]
-    assert main(["generate", "quantiser", *options, "--json"]) == 0
-    summary = json.loads(capsys.readouterr().out)
+    summary = printed("generate", "quantiser", *options)
     config = StageConfig(Quantisation("bf16", 4, keep_nonzero=True), lanes=2)
     expected = stage_design("quantiser", config, init=False).text
     assert Path(summary["file"]).read_text() == expected
@@ -136,16 +132,16 @@ def test_a_stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for port, width in summary["ports"].items():
         span = rf"\[{width - 1}:0\] " if width > 1 else ""
         assert re.search(rf"put +(wire|reg) +{span}{port}\b", expected), port
-    assert main(["generate", "dequantiser", "--lanes", "1", "-o", str(tmp_path)]) == 0
-    assert "-127 to 127, in steps of 2^-126 to 2^120" in capsys.readouterr().out
+    assert "-127 to 127, in steps of 2^-126 to 2^120" in shown(
+        "generate", "dequantiser", "--lanes", "1", "-o", str(tmp_path)
+    )
 
 
 @pytest.mark.slow
-def test_two_blocks_in_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_blocks_in_one_folder(tmp_path: Path, printed: Printed) -> None:
     """No file of the second is one of the first; the manifest has both, and one of the user's is left alone."""
     for kind in ("compressor", "decompressor"):
-        assert main(["generate", kind, *_SMALL, "--json", "-o", str(tmp_path)]) == 0
-        summary = json.loads(capsys.readouterr().out)
+        summary = printed("generate", kind, *_SMALL, "-o", str(tmp_path))
         files = {Path(file).name for file in summary["files"]} - {"Bender.yml"}
         assert all(file.startswith(f"cdma_{kind}") for file in files)
     manifest = (tmp_path / "Bender.yml").read_text()
@@ -154,10 +150,11 @@ def test_two_blocks_in_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert bender.manifest(tmp_path, "cdma_quantiser.v") == {}
 
 
-def test_all_files_or_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_files_or_none(tmp_path: Path, refused: Refused) -> None:
     (tmp_path / "cdma_compressor_datasheet.md").mkdir()
-    assert main(["generate", "compressor", *_SMALL, "-o", str(tmp_path)]) == 2
-    assert "cdma_compressor_datasheet.md exists and is not a regular file" in capsys.readouterr().err
+    assert "cdma_compressor_datasheet.md exists and is not a regular file" in refused(
+        "generate", "compressor", *_SMALL, "-o", str(tmp_path)
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["cdma_compressor_datasheet.md"]
 
 

@@ -11,6 +11,7 @@ from cdma.app import main
 from cdma.commands.generate.measured import measured
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
+from tests.support.commands import Refused
 
 _TINY = CodecConfig(Format(8, 8), lanes=2)
 _OPTIONS = ["--word-bits", "8", "--window", "8", "--lanes", "2"]
@@ -64,11 +65,12 @@ def test_refused(
     said: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    refused: Refused,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if text is not None:
         Path("area.json").write_text(text)
-    assert main(["generate", "compressor", *_OPTIONS, "--area", "area.json", "-o", "out"]) == 2
-    assert capsys.readouterr().err == f"cdma: {said}\n"
+    assert (
+        refused("generate", "compressor", *_OPTIONS, "--area", "area.json", "-o", "out") == f"cdma: {said}\n"
+    )
     assert not list(Path().glob("out/*"))

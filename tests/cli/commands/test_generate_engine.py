@@ -10,22 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from cdma.app import main
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.sideband import Sideband
+from tests.support.commands import Shown
 
 _SMALL = ["--word-bits", "16", "--lanes", "4", "--dev-data-bits", "64", "--host-data-bits", "64"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bare", [False, True], ids=["registers", "bare"])
-def test_generate(tmp_path: Path, capsys: pytest.CaptureFixture[str], bare: bool) -> None:
+def test_generate(tmp_path: Path, shown: Shown, bare: bool) -> None:
     """Legal, plain names with the prefix, the documents beside, every parameter said, and nothing to lint."""
     options = ["generate", "engine", *_SMALL, "--name", "mover", "--host-axcache", "15", "--json"]
     options += ["--no-registers", "--no-init"] if bare else []
-    assert main([*options, "-o", str(tmp_path)]) == 0
-    summary = json.loads(capsys.readouterr().out)
+    summary = json.loads(shown(*options, "-o", str(tmp_path)))
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == sorted(Path(file).name for file in summary["files"])
     assert {"mover.h", "mover_regs.h", "mover_regs.rdl"} <= set(names) or bare

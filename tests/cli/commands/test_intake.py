@@ -26,6 +26,7 @@ from cdma.verif.engine import latency
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.regression import Regression
 from cdma.verif.simulator.simulate import Outcome
+from tests.support.commands import Refused
 
 _TINY = ("compressor", "--lanes", "1", "--word-bits", "8", "--window", "8")
 #: The one that other tests build too.
@@ -225,18 +226,15 @@ def test_what_an_earlier_intake_shows_is_taken_over_as_a_record(tmp_path: Path) 
     assert later["tests"]["status"] == "not shown"
 
 
-def test_an_intake_of_another_verilog_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_intake_of_another_verilog_is_refused(tmp_path: Path, refused: Refused) -> None:
     _intake(tmp_path, *_TINY)
     file = tmp_path / "cdma_compressor_intake.json"
     other = tmp_path / "other"
     words = ["intake", "compressor", "--lanes", "2", "-o", str(other), "--certificate"]
-    assert main([*words, str(file)]) == 2
-    assert "certificate is of another Verilog" in capsys.readouterr().err
+    assert "certificate is of another Verilog" in refused(*words, str(file))
     (tmp_path / "no.json").write_text('{"sections": [{"lines": [{}]}]}')
-    assert main([*words, str(tmp_path / "no.json")]) == 2
-    assert "it is not what cdma intake writes" in capsys.readouterr().err
-    assert main([*words, str(tmp_path / "none.json")]) == 2
-    assert "none.json: No such file or directory" in capsys.readouterr().err
+    assert "it is not what cdma intake writes" in refused(*words, str(tmp_path / "no.json"))
+    assert "none.json: No such file or directory" in refused(*words, str(tmp_path / "none.json"))
     assert not other.exists()
 
 
@@ -252,7 +250,7 @@ def test_another_verilog_of_the_name_in_the_folder_fails(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_what_cannot_be_is_refused_before_anything_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
     monkeypatch.setattr(runs, "run_parts", lambda *_: pytest.fail("something ran"))
     file = tmp_path / "file"
@@ -263,10 +261,10 @@ def test_what_cannot_be_is_refused_before_anything_runs(
         (["-o", str(tmp_path), "--run", "area", "--liberty", "no.lib"], "the library no.lib cannot be read"),
         (["-o", str(tmp_path), "--mutants", "0"], "mutants is 0; it must be 1 or more"),
     ):
-        assert main(["intake", *_TINY, *words]) == 2
-        assert message in capsys.readouterr().err
-    assert main(["intake", *_ENGINE, "--no-registers", "--run", "speed", "-o", str(tmp_path)]) == 2
-    assert "registers is false" in capsys.readouterr().err
+        assert message in refused("intake", *_TINY, *words)
+    assert "registers is false" in refused(
+        "intake", *_ENGINE, "--no-registers", "--run", "speed", "-o", str(tmp_path)
+    )
     assert list(tmp_path.iterdir()) == [file]
 
 
@@ -292,7 +290,7 @@ def test_what_runs_is_shown(tmp_path: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.verilator
 def test_a_datasheet_takes_the_latency_and_the_waveform_of_an_engine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], refused: Refused
 ) -> None:
     few = [case for case in latency.latency_cases(EngineDesign()) if case["memory_latency"] == 10]
     monkeypatch.setattr(latency, "latency_cases", lambda design: few)
@@ -317,17 +315,15 @@ def test_a_datasheet_takes_the_latency_and_the_waveform_of_an_engine(
     assert "(cdma_engine_descriptor.svg)" in sheet
     assert (tmp_path / "cdma_engine_descriptor.svg").read_text().startswith("<svg")
     capsys.readouterr()
-    assert main([*generate, "--outstanding", "8"]) == 2
-    assert "intake is of other parameters" in capsys.readouterr().err
+    assert "intake is of other parameters" in refused(*generate, "--outstanding", "8")
 
 
-def test_a_datasheet_refuses_an_intake_without_latency(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_datasheet_refuses_an_intake_without_latency(tmp_path: Path, refused: Refused) -> None:
     _intake(tmp_path, *_TINY)
     file = tmp_path / "cdma_compressor_intake.json"
-    assert main(["generate", *_TINY, "-o", str(tmp_path / "rtl"), "--intake", str(file)]) == 2
-    assert "intake has no latency" in capsys.readouterr().err
+    assert "intake has no latency" in refused(
+        "generate", *_TINY, "-o", str(tmp_path / "rtl"), "--intake", str(file)
+    )
     assert not (tmp_path / "rtl").exists()
 
 

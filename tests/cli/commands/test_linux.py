@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cdma.app import main
 from cdma.verif.linux import run as linux_run
+from tests.support.commands import Refused
 
 
 @pytest.mark.parametrize(
@@ -31,10 +31,9 @@ def test_what_cannot_be_is_said_in_a_sentence(
     sentence: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    refused: Refused,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(linux_run, "kernel", lambda *_: pytest.fail("it goes on"))
     Path("script").write_text("5 explode\n")
-    assert main(["linux", *options]) == 2
-    assert sentence in capsys.readouterr().err
+    assert sentence in refused("linux", *options)

@@ -1,32 +1,29 @@
 """``cdma mutate``: the list, the counts, JSON, the goal, refusals."""
 
-import json
-
 import pytest
 
 from cdma.app import main
 
 
-def test_list(capsys):
-    assert main(["mutate", "--block", "compressor.core.packer", "--list"]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "compressor.core.packer"
-    assert main(["mutate", "--block", "compressor", "decompressor", "--list", "--json"]) == 0
-    names = json.loads(capsys.readouterr().out)
+def test_list(shown, printed):
+    assert (
+        shown("mutate", "--block", "compressor.core.packer", "--list").splitlines()[0]
+        == "compressor.core.packer"
+    )
+    names = printed("mutate", "--block", "compressor", "decompressor", "--list")
     assert {"compressor", "decompressor", "decompressor.core.planner"} <= set(names)
 
 
 @pytest.mark.verilator
 @pytest.mark.slow
-def test_counts(tmp_path, capsys):
+def test_counts(tmp_path, shown, printed):
     config = tmp_path / "small.toml"
     config.write_text('number = "bf16"\nbits = 4\nlanes = 1\n')
     command = ["mutate", "--block", "dequantiser", "--count", "2", "--config", str(config)]
     command += ["--packets", "10", "--prove", "1"]
-    assert main([*command, "--goal", "0"]) == 0
-    table = capsys.readouterr().out
+    table = shown(*command, "--goal", "0")
     assert "dequantiser" in table
-    assert main([*command, "--goal", "0", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
+    (row,) = printed(*command, "--goal", "0")
     assert (row["block"], row["mutants"]) == ("dequantiser", 2)
     assert row["equivalent"] + row["killed"] + row["survivors"] == 2
     assert row["killed"] > 0

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
-from cdma.app import main
 from tests.support.paths import TINY
 
 SMALL = ["--word-bits", "8", "--window", "8", "--lanes", "2", "--liberty", str(TINY), "--period", "2"]
@@ -23,10 +20,9 @@ def own_cache(tmp_path_factory):
 @pytest.mark.verilator
 @pytest.mark.slow
 @pytest.mark.thorough
-def test_gated_clocks_take_less_and_dense_data_more(capsys):
+def test_gated_clocks_take_less_and_dense_data_more(printed):
     options = ["--clock-gating", "--densities", "0.1", "1", "--bytes", "512"]
-    assert main(["power", "compressor", *SMALL, *options, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = printed("power", "compressor", *SMALL, *options)
     rows = {(row["gated"], row["density"]): row for row in found["rows"]}
     assert set(rows) == {(gated, density) for gated in (False, True) for density in (0.1, 1.0, None)}
     assert rows[False, 0.1]["pj_per_byte"] < rows[False, 1.0]["pj_per_byte"]
@@ -49,7 +45,7 @@ def test_gated_clocks_take_less_and_dense_data_more(capsys):
 @pytest.mark.verilator
 @pytest.mark.slow
 @pytest.mark.thorough
-def test_an_engine_out_and_back(capsys):
+def test_an_engine_out_and_back(shown):
     small = [
         "--lanes",
         "2",
@@ -62,11 +58,7 @@ def test_an_engine_out_and_back(capsys):
         "--burst-beats",
         "4",
     ]
-    assert (
-        main(["power", "engine", *small, "--liberty", str(TINY), "--densities", "0.5", "--bytes", "1024"])
-        == 0
-    )
-    said = capsys.readouterr().out
+    said = shown("power", "engine", *small, "--liberty", str(TINY), "--densities", "0.5", "--bytes", "1024")
     assert "offload" in said
     assert "prefetch" in said
     assert "rest" in said
@@ -81,13 +73,11 @@ def test_an_engine_out_and_back(capsys):
         (["--liberty", str(TINY), "--link-pj-per-bit", "0"], "link-pj-per-bit must be above 0"),
     ],
 )
-def test_what_is_wrong_is_said(options, said, capsys):
-    assert main(["power", "compressor", *options]) == 2
-    assert said in capsys.readouterr().err
+def test_what_is_wrong_is_said(options, said, refused):
+    assert said in refused("power", "compressor", *options)
 
 
-def test_densities_of_tensors_of_ones_own_are_their_own(tmp_path, capsys):
+def test_densities_of_tensors_of_ones_own_are_their_own(tmp_path, refused):
     np.save(tmp_path / "t.npy", np.zeros(8, np.float32))
     options = ["--liberty", str(TINY), "--input", str(tmp_path / "t.npy"), "--densities", "0.5"]
-    assert main(["power", "compressor", *options]) == 2
-    assert "densities is given with input" in capsys.readouterr().err
+    assert "densities is given with input" in refused("power", "compressor", *options)

@@ -30,9 +30,8 @@ def test_the_first_failure_ends_it(failing_at_two, tmp_path, capsys):
     assert [(row["case"], row["passed"]) for row in rows] == [(1, True), (2, False)]
 
 
-def test_json(failing_at_two, capsys):
-    assert main(["soak", "--minutes", "1e-9", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["last"] == 1
+def test_json(failing_at_two, capsys, printed):
+    assert printed("soak", "--minutes", "1e-9")["last"] == 1
     assert main(["soak", "--minutes", "1e-9", "--first", "5", "--keep-going", "--json"]) == 1
     (failure,) = json.loads(capsys.readouterr().out)["failures"]
     assert (failure["case"], failure["failure"]) == (5, "a word is missing")

@@ -15,6 +15,7 @@ from cdma.verif.blocks import plan_of
 from cdma.verif.regression import Regression
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.simulate import Outcome
+from tests.support.commands import Printed, Shown
 
 BLOCKS = ("compressor", "decompressor", "engine")
 
@@ -79,9 +80,8 @@ def test_the_simulator_is_in_the_replay(asked: dict[str, Any], capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_json(block: str, asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", block, "--json", "--seed", "7"]) == 0
-    result = json.loads(capsys.readouterr().out)
+def test_json(block: str, asked: dict[str, Any], printed: Printed) -> None:
+    result = printed("verify", block, "--seed", "7")
     assert result["passed"] is True
     assert (result["packets"], result["words"], result["checks"], result["seed"]) == (6, 60, 600, 7)
     assert [row["test"] for row in result["tests"]] == ["soak", "bound"]
@@ -90,27 +90,22 @@ def test_json(block: str, asked: dict[str, Any], capsys: pytest.CaptureFixture[s
     assert result["design"]["config"]["lanes"] == 8
 
 
-def test_it_ends_with_speed_and_coverage(asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", "compressor"]) == 0
-    printed = capsys.readouterr().out
-    assert "all 2 tests passed, with seed 1: 8,000 cycles in 4.0 s, 2,000 per second\n" in printed
-    assert re.search(r"functional coverage: 0 of \d+ situations, 0 of \d+ goals in full\n", printed)
-    assert re.search(r"not reached in full: .*: 0 of \d+", printed)
-    assert main(["verify", "compressor", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+def test_it_ends_with_speed_and_coverage(asked: dict[str, Any], shown: Shown, printed: Printed) -> None:
+    text = shown("verify", "compressor")
+    assert "all 2 tests passed, with seed 1: 8,000 cycles in 4.0 s, 2,000 per second\n" in text
+    assert re.search(r"functional coverage: 0 of \d+ situations, 0 of \d+ goals in full\n", text)
+    assert re.search(r"not reached in full: .*: 0 of \d+", text)
+    told = printed("verify", "compressor")
     assert (told["seconds"], told["cycles_per_second"]) == (4, 2000)
     assert [row["cycles_per_second"] for row in told["tests"]] == [2000, 2000]
     assert {goal["hit"] for goal in told["coverage"]} == {0}
     assert told["failures"] == []
 
 
-def test_what_the_benches_observe_is_counted(
-    asked: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_benches_observe_is_counted(asked: dict[str, Any], printed: Printed) -> None:
     sample = {"words": 1, "literals": 0, "error": 0, "held": [], "after": None, "gap": None, "table": []}
     asked["samples_left"] = [sample]
-    assert main(["verify", "compressor", "--json"]) == 0
-    assert any(goal["hit"] for goal in json.loads(capsys.readouterr().out)["coverage"])
+    assert any(goal["hit"] for goal in printed("verify", "compressor")["coverage"])
 
 
 @pytest.mark.parametrize("waves", [False, True])
@@ -158,13 +153,13 @@ def test_the_page_needs_nothing_from_elsewhere(asked: dict[str, Any], tmp_path: 
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_list(block: str, asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_list(
+    block: str, asked: dict[str, Any], capsys: pytest.CaptureFixture[str], shown: Shown, printed: Printed
+) -> None:
     assert main(["verify", block]) == 0
     points = plan_of(asked["design"]).choose(asked["design"])
     capsys.readouterr()
-    assert main(["verify", block, "--list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = shown("verify", block, "--list").splitlines()
     assert [line.split(maxsplit=1) for line in lines] == [[point.name, point.statement] for point in points]
-    assert main(["verify", block, "--list", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = printed("verify", block, "--list")
     assert rows == [{"test": each.name, "stimulus": each.stimulus, "check": each.check} for each in points]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -24,6 +23,7 @@ from cdma.verif.simulator.vcd_trace import read_trace
 from cdma.verif.stream.codec.design import CodecDesign
 from cdma.verif.stream.codec.wave import wave
 from cdma.verif.stream.stage.design import StageDesign
+from tests.support.commands import Printed, Refused, Shown
 from tests.support.paths import DOCS, ROOT
 
 pytestmark = pytest.mark.verilator
@@ -142,10 +142,9 @@ def test_stage(block: str, tmp_path: Path) -> None:
     assert sum("out of range" in text for text in texts) == (2 if design.quantises else 0)
 
 
-def test_an_fst_is_what_the_save_file_opens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_fst_is_what_the_save_file_opens(tmp_path: Path, shown: Shown) -> None:
     pytest.importorskip("pylibfst")
-    assert main(["wave", "compressor", "--fst", "--html", "-o", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
+    said = shown("wave", "compressor", "--fst", "--html", "-o", str(tmp_path))
     fst = tmp_path / "compressor.fst"
     assert f"open with: gtkwave {fst} {tmp_path}/compressor.gtkw" in said
     assert f"or: surfer {fst} --command-file {tmp_path}/compressor.sucl" in said
@@ -156,7 +155,7 @@ def test_an_fst_is_what_the_save_file_opens(tmp_path: Path, capsys: pytest.Captu
 
 @pytest.mark.thorough
 def test_a_tensor_takes_the_place_of_the_scenarios(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, printed: Printed, refused: Refused
 ) -> None:
     """It goes out and back; its elements are the words of the engine."""
     np.save(tmp_path / "tensor.npy", np.arange(100, dtype=np.uint16) % 3)
@@ -170,10 +169,10 @@ def test_a_tensor_takes_the_place_of_the_scenarios(
         "-o",
         str(tmp_path),
     ]
-    assert main([*arguments, "--scenarios", "error"]) == 2
-    assert "scenarios is given with input; a tensor is a run of its own" in capsys.readouterr().err
-    assert main([*arguments, "--only", "vcd", "html", "--json"]) == 0
-    written = json.loads(capsys.readouterr().out)
+    assert "scenarios is given with input; a tensor is a run of its own" in refused(
+        *arguments, "--scenarios", "error"
+    )
+    written = printed(*arguments, "--only", "vcd", "html")
     assert written == [str(tmp_path / f"engine_tensor.{kind}") for kind in ("vcd", "html")]
     config = EngineConfig(format=Format(word_bits=16))
     trace = read_trace(Path(written[0]), "cdma_engine", EngineDesign(config).port_names)
@@ -236,7 +235,7 @@ def test_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.thorough
-def test_pieces_of_several_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pieces_of_several_units(tmp_path: Path, refused: Refused) -> None:
     """Every beat of a piece that the joiner takes is a box with its number, and every turn one with its unit."""
     parameters = ["--units", "4", "--stripe-bytes", "256", "--latency", "32"]
     assert main(["wave", "engine", *parameters, "--scenarios", "pieces", "-o", str(tmp_path)]) == 0
@@ -257,5 +256,6 @@ def test_pieces_of_several_units(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert min(beats) > 4
     assert str(max(beats) - 1) in texts
     assert [text for text in texts if text.startswith("unit ")] == [f"unit {unit}" for unit in range(4)]
-    assert main(["wave", "engine", "--scenarios", "pieces", "-o", str(tmp_path)]) == 2
-    assert "an engine with 1 unit has descriptor, error, corrupt, abort" in capsys.readouterr().err
+    assert "an engine with 1 unit has descriptor, error, corrupt, abort" in refused(
+        "wave", "engine", "--scenarios", "pieces", "-o", str(tmp_path)
+    )

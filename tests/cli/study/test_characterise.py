@@ -12,28 +12,25 @@ from cdma.sim.study.training.record import RECORDS
 from tests.support.paths import DATA, DOCS
 
 
-def test_json(capsys):
-    assert main(["characterise", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+def test_json(printed):
+    report = printed("characterise")
     assert len(report["tensors"]) == len(load_ratios())
     assert {entry["observation"] for entry in report["observations"]} == {1, 2, 3, 4}
 
 
-def test_the_document_has_tables_that_the_command_prints(capsys):
-    assert main(["characterise", "--markdown"]) == 0
-    printed = capsys.readouterr().out.splitlines()
+def test_the_document_has_tables_that_the_command_prints(shown):
+    printed = shown("characterise", "--markdown").splitlines()
     document = (DOCS / "study" / "characterisation.md").read_text(encoding="utf-8")
     measured = re.sub(
         r"^## What density depends on$.*?(?=^## )", "", document, flags=re.MULTILINE | re.DOTALL
     )
-    shown = [line for line in measured.splitlines() if line.startswith("|")]
-    assert len(shown) >= 17
-    assert [line for line in shown if line not in printed] == []
+    rows = [line for line in measured.splitlines() if line.startswith("|")]
+    assert len(rows) >= 17
+    assert [line for line in rows if line not in printed] == []
 
 
-def test_other_records(tmp_path, capsys):
-    assert main(["characterise", "--records", str(tmp_path)]) == 2
-    assert f"cannot read {tmp_path / 'densities.json'}" in capsys.readouterr().err
+def test_other_records(tmp_path, refused):
+    assert f"cannot read {tmp_path / 'densities.json'}" in refused("characterise", "--records", str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -49,9 +46,8 @@ def test_other_records(tmp_path, capsys):
         ),
     ],
 )
-def test_refusals(options, message, capsys):
-    assert main(["characterise", *options]) == 2
-    assert message in capsys.readouterr().err
+def test_refusals(options, message, refused):
+    assert message in refused("characterise", *options)
 
 
 def test_the_document_shows_the_figures_that_the_command_draws(tmp_path):
@@ -80,7 +76,8 @@ def test_options_of_the_training_arrive_and_its_records_are_read(tmp_path, capsy
     assert {path.name for path in tmp_path.iterdir()} == set(RECORDS)
 
 
-def test_refuses_an_unknown_network(tmp_path, capsys):
-    assert main(["characterise", "--train", str(tmp_path / "new"), "--networks", "lenet"]) == 2
-    assert "network is 'lenet'" in capsys.readouterr().err
+def test_refuses_an_unknown_network(tmp_path, refused):
+    assert "network is 'lenet'" in refused(
+        "characterise", "--train", str(tmp_path / "new"), "--networks", "lenet"
+    )
     assert not (tmp_path / "new").exists()

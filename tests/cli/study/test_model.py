@@ -10,6 +10,7 @@ import pytest
 from cdma.app import main
 from cdma.sim.study.system.assumptions import default_assumptions_path
 from cdma.sim.study.system.policies import POLICIES
+from tests.support.commands import Printed, Refused, Shown
 from tests.support.toml_files import MACHINE, written
 
 COLUMNS = {
@@ -25,29 +26,27 @@ def quick(tmp_path: Path) -> list[str]:
     return ["--assumptions", str(path), "--network", "alexnet"]
 
 
-def test_json_rows(quick: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_rows(quick: list[str], shown: Shown) -> None:
     asked = ["--policy", "none", "cdma", "--link", "pcie3", "pcie4", "--json"]
-    assert main(["model", "step", *quick, *asked]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(shown("model", "step", *quick, *asked))
     assert len(rows) == 2 * (1 + 3)
     assert all(set(row) >= COLUMNS for row in rows)
     assert {row["verdict"]["action"] for row in rows} == {"do not offload"}
     assert rows[0]["verdict"]["changes_at"]["batch"]["action"] == "offload, compress in the engine"
 
 
-def test_tables(quick: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["model", "step", *quick, "--batch", "8"]) == 0
-    out = capsys.readouterr().out
+def test_tables(quick: list[str], shown: Shown, printed: Printed) -> None:
+    out = shown("model", "step", *quick, "--batch", "8")
     assert all(policy in out for policy in POLICIES)
     assert "\nalexnet on titan_xp, batch 8: do not offload: it fits" in out
-    assert main(["model", "tensors", *quick, "--algorithm", "zv"]) == 0
-    assert "norm1" in capsys.readouterr().out
-    assert main(["model", "step", *quick, "--algorithm", "rl", "--json"]) == 0
-    policies = {row["policy"] for row in json.loads(capsys.readouterr().out)}
+    assert "norm1" in shown("model", "tensors", *quick, "--algorithm", "zv")
+    policies = {row["policy"] for row in printed("model", "step", *quick, "--algorithm", "rl")}
     assert policies == set(POLICIES) - {"vdnn++", "static", "cswap"}
 
 
-def test_own_files(quick: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_own_files(
+    quick: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], printed: Printed
+) -> None:
     network = tmp_path / "net.toml"
     network.write_text(
         'name = "[net]"\ninput = [3, 32, 32]\nbatch = 8\ndensities = "vgg"\nlayers = [\n'
@@ -57,8 +56,7 @@ def test_own_files(quick: list[str], tmp_path: Path, capsys: pytest.CaptureFixtu
     machine = written(tmp_path, MACHINE)
     asked = ["--network", str(network), "--machine", machine, "--densities", "slides", "--policy", "cdma"]
     asked = ["model", "step", *quick[:2], *asked, "--algorithm", "zv"]
-    assert main([*asked, "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
+    (row,) = printed(*asked)
     assert (row["network"], row["machine"]) == ("[net]", "mine")
     assert row["ratio"] == pytest.approx(1 / (1 / 32 + 0.49))
     assert main(asked) == 0
@@ -71,35 +69,30 @@ def test_trace_file(quick: list[str], tmp_path: Path) -> None:
     assert json.loads(path.read_text())["traceEvents"]
 
 
-def test_names_and_assumptions_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["model", "list", "--quiet"]) == 0
-    assert "vgg16" in capsys.readouterr().out
-    assert main(["model", "assumptions", "--quiet"]) == 0
-    assert capsys.readouterr().out == default_assumptions_path().read_text()
+def test_names_and_assumptions_are_shown(shown: Shown) -> None:
+    assert "vgg16" in shown("model", "list", "--quiet")
+    assert shown("model", "assumptions", "--quiet") == default_assumptions_path().read_text()
 
 
-def test_decoding(capsys: pytest.CaptureFixture[str]) -> None:
+def test_decoding(shown: Shown, printed: Printed) -> None:
     asked = ["--network", "llama1b", "--machine", "a100", "--batch", "16", "--algorithm", "fields"]
-    assert main(["model", "decode", "2048", "131072", *asked, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = printed("model", "decode", "2048", "131072", *asked)
     assert [(row["context"], row["policy"]) for row in rows] == [
         (context, policy) for context in (2048, 131072) for policy in ("none", "vdnn_all", "cdma", "oracle")
     ]
     assert [row["fits"] for row in rows] == [True] * 4 + [False] + [True] * 3
     length = rows[0]["longest_resident"]
-    assert main(["model", "decode", "131072", *asked]) == 0
-    told = capsys.readouterr().out
+    told = shown("model", "decode", "131072", *asked)
     assert f"16 sequences: up to {length:,} tokens the whole cache fits" in told
     assert f"{rows[6]['tokens_per_s']:.0f}" in told
 
 
 def test_several_devices_and_links(
-    quick: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    quick: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], printed: Printed
 ) -> None:
     asked = ["model", "several", *quick, "--devices", "1", "2", "--links", "1", "4"]
     picture = tmp_path / "several.svg"
-    assert main([*asked, "--policy", "cdma", "--algorithm", "zv", "--json", "--plot", str(picture)]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = printed(*asked, "--policy", "cdma", "--algorithm", "zv", "--plot", str(picture))
     assert [(row["devices"], row["links"]) for row in rows] == [(1, 1), (1, 4), (2, 1), (2, 4)]
     assert all(row["bottleneck"] != row["next_bottleneck"] for row in rows)
     assert "<polyline" in picture.read_text(encoding="utf-8")
@@ -132,9 +125,8 @@ def test_several_devices_and_links(
         ("decode 100 --network alexnet", "alexnet, which has no attention"),
     ],
 )
-def test_refused(asked: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["model", *asked.split()]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+def test_refused(asked: str, message: str, refused: Refused) -> None:
+    (line,) = refused("model", *asked.split()).splitlines()
     assert message in line
 
 

@@ -1,7 +1,5 @@
 """``cdma profile``: tables, JSON, pages and refusals."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -18,24 +16,19 @@ class TestCommand:
         np.save(folder / "relu1.npy", tensor(0.1))
         return folder
 
-    def test_report(self, path, capsys):
-        assert main(["profile", str(path)]) == 0
-        out = " ".join(capsys.readouterr().out.split())
+    def test_report(self, path, shown):
+        out = " ".join(shown("profile", str(path)).split())
         assert "relu0" in out
         assert " fp32 " in out
         assert "One engine for all tensors, fp32, c=2, with a table for each:" in out
         assert "Verdict: none yet: 2 of 2 tensors get over the link sooner" in out
         assert "-0.0" not in out
-        assert main(["profile", str(path), "--hidden-backward", "0"]) == 0
-        out = " ".join(capsys.readouterr().out.split())
+        out = " ".join(shown("profile", str(path), "--hidden-backward", "0").split())
         assert "Verdict: offload, compress in the engine: 2 of 2 tensors are worth it" in out
         assert "hides 0 ms of each offload and 0 of each prefetch." in out
 
-    def test_json(self, path, capsys):
-        assert (
-            main(["profile", str(path), "--json", "--link", "25", "--link-back", "20", "--units", "2"]) == 0
-        )
-        report = json.loads(capsys.readouterr().out)
+    def test_json(self, path, printed):
+        report = printed("profile", str(path), "--link", "25", "--link-back", "20", "--units", "2")
         assert report["settings"]["link"] == 25e9
         assert report["settings"]["link_back"] == 20e9
         assert [row["name"] for row in report["tensors"]] == ["relu0", "relu1"]
@@ -49,11 +42,10 @@ class TestCommand:
         assert not (tmp_path / "other.html").exists()
         assert "cannot read" in capsys.readouterr().err
 
-    def test_hidden_times(self, path, tmp_path, capsys):
+    def test_hidden_times(self, path, tmp_path, printed, refused):
         times = tmp_path / "hidden.toml"
         times.write_text("[relu0]\nforward = 1000\nbackward = 1000\n", encoding="utf-8")
-        assert main(["profile", str(path), "--json", "--hidden", str(times), "--hidden-forward", "0"]) == 0
-        rows = json.loads(capsys.readouterr().out)["tensors"]
+        rows = printed("profile", str(path), "--hidden", str(times), "--hidden-forward", "0")["tensors"]
         assert [row["worth"] for row in rows] == [False, True]
         for text, message in (
             ("[relu0]\nforwards = 1\n", "has the unknown key 'forwards'; it may have backward, forward"),
@@ -65,13 +57,11 @@ class TestCommand:
             ("", "is empty"),
         ):
             times.write_text(text, encoding="utf-8")
-            assert main(["profile", str(path), "--hidden", str(times)]) == 2
-            assert message in capsys.readouterr().err
+            assert message in refused("profile", str(path), "--hidden", str(times))
 
-    def test_minus_zeros_are_told(self, path, capsys):
+    def test_minus_zeros_are_told(self, path, shown):
         np.save(path / "relu2.npy", np.full(100, -0.0, np.float32))
-        assert main(["profile", str(path)]) == 0
-        assert "100 elements are -0.0" in capsys.readouterr().out
+        assert "100 elements are -0.0" in shown("profile", str(path))
 
     @pytest.mark.parametrize(
         "options", [["--link", "0"], ["--link", "nan"], ["--units", "1.5"], ["--hidden-forward", "-1"]]
@@ -82,7 +72,6 @@ class TestCommand:
         assert stopped.value.code == 2
         assert f"{options[1]!r} is not a" in capsys.readouterr().err
 
-    def test_empty_tensor(self, path, capsys):
+    def test_empty_tensor(self, path, refused):
         np.save(path / "none.npy", np.zeros((0, 4), np.float32))
-        assert main(["profile", str(path)]) == 2
-        assert "tensor 'none' has the shape (0, 4), and so no elements" in capsys.readouterr().err
+        assert "tensor 'none' has the shape (0, 4), and so no elements" in refused("profile", str(path))

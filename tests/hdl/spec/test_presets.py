@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 
 import numpy as np
 import pytest
@@ -44,23 +43,20 @@ def test_byte_identical_to_the_output_of_silicon(name, published):
     assert hashlib.sha256(output).hexdigest() == published
 
 
-def test_the_list_of_formats(capsys):
-    assert main(["formats", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+def test_the_list_of_formats(shown, printed):
+    rows = printed("formats")
     assert [row["name"] for row in rows] == list(PRESETS)
     for row in rows:
         summary = row.pop("for")
         assert cdma.Format.preset(row.pop("name")) == cdma.Format.from_settings(row)
         assert summary
-    assert main(["formats"]) == 0
-    said = capsys.readouterr().out
+    said = shown("formats")
     assert all(name in said for name in PRESETS)
 
 
-def test_a_preset_on_the_command_line(tmp_path, capsys):
+def test_a_preset_on_the_command_line(tmp_path, printed):
     original, packed, restored = tmp_path / "in.npy", tmp_path / "x.cdma", tmp_path / "out.npy"
     np.save(original, np.random.default_rng(2).normal(0, 0.1, 999).astype(np.float32))
-    assert main(["compress", str(original), str(packed), "--format", "fp32", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["file_bytes"] < 3900
+    assert printed("compress", str(original), str(packed), "--format", "fp32")["file_bytes"] < 3900
     assert main(["decompress", str(packed), str(restored)]) == 0
     assert restored.read_bytes() == original.read_bytes()

@@ -1,10 +1,7 @@
 """``cdma area`` as a user meets it: figures, and the comparisons."""
 
-import json
-
 import pytest
 
-from cdma.app import main
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.synth.asic.floor import codec_floor
@@ -25,9 +22,8 @@ def own_cache(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_json(capsys):
-    assert main(["area", "compressor", *SMALL, "--liberty", str(TINY), "--clock-gating", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_json(printed):
+    found = printed("area", "compressor", *SMALL, "--liberty", str(TINY), "--clock-gating")
     assert {"area_um2", "kge", "memory_bits", "delay_ns", "period_ns"} <= set(found)
     assert (found["block"], found["library"]) == ("compressor", "tiny")
     assert found["config"] == CodecConfig(Format(8, 8), lanes=2).settings()
@@ -45,7 +41,7 @@ def test_json(capsys):
 
 @pytest.mark.slow
 @pytest.mark.thorough
-def test_an_engine(capsys):
+def test_an_engine(printed):
     small = {
         "word_bits": 8,
         "lanes": 8,
@@ -55,8 +51,7 @@ def test_an_engine(capsys):
         "burst_beats": 4,
     }
     options = [word for name, value in small.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    assert main(["area", "engine", *options, "--no-registers", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = printed("area", "engine", *options, "--no-registers")
     assert found["block"] == "engine"
     assert found["config"].items() >= {**small, "registers": False}.items()
     assert found["floor"] is None
@@ -68,26 +63,23 @@ def test_an_engine(capsys):
     assert sum(row["kge"] for row in blocks.values()) >= found["kge"] > 10
 
 
-def test_report_without_a_library(capsys):
-    assert main(["area", "compressor", *SMALL, "--no-breakdown"]) == 0
-    out = capsys.readouterr().out
+def test_report_without_a_library(shown):
+    out = shown("area", "compressor", *SMALL, "--no-breakdown")
     assert "compressor on normalised" in out
     assert "Assumed: gate equivalents of the project's own table: NAND2 = 1" in out
     assert "area, kGE" in out
     assert "µm²" not in out
 
 
-def test_report_with_a_path(capsys):
-    assert main(["area", "compressor", *SMALL, "--liberty", str(TINY), "--path"]) == 0
-    out = capsys.readouterr().out
+def test_report_with_a_path(shown):
+    out = shown("area", "compressor", *SMALL, "--liberty", str(TINY), "--path")
     assert "core.packer" in out
     assert "Synthesised again with the blocks' boundaries kept" in out
 
 
 @pytest.mark.slow
-def test_comparison(capsys):
-    assert main(["area", "compressor", *SMALL, "--liberty", str(TINY), "--compare", "45", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_comparison(printed):
+    found = printed("area", "compressor", *SMALL, "--liberty", str(TINY), "--compare", "45")
     designs = {(row["design"], row["what"]): row for row in found["designs"]}
     ours = [designs["this", block] for block in ("compressor", "decompressor")]
     assert all(row["bytes_per_cycle"] == 2 for row in ours)
@@ -119,9 +111,8 @@ def test_floor_by_hand():
         codec_floor("engine", CodecConfig(), library)
 
 
-def test_a_stage(capsys):
-    assert main(["area", "dequantiser", "--lanes", "1", "--liberty", str(TINY), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_a_stage(printed):
+    found = printed("area", "dequantiser", "--lanes", "1", "--liberty", str(TINY))
     assert found["block"] == "dequantiser"
     assert found["config"] == {"number": "fp32", "bits": 8, "keep_nonzero": False, "lanes": 1}
     # A sign, an exponent and seven bits of a fraction; keep, last and valid.

@@ -9,13 +9,12 @@ from tests.support.paths import TINY
 
 
 @pytest.mark.slow
-def test_command(tmp_path, capsys, monkeypatch):
+def test_command(tmp_path, shown, monkeypatch):
     monkeypatch.setenv("CDMA_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "out"
     small = ["--word-bits", "8", "--window", "8", "--liberty", str(TINY)]
     command = ["area", "decompressor", *small, "--sweep", "lanes=1,16", "--sweep", "period=1,5", "--json"]
-    assert main([*command, "-o", str(folder)]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(shown(*command, "-o", str(folder)))
     assert [row["axes"] for row in rows] == [{"lanes": n, "period": p} for n in (1, 16) for p in (1.0, 5.0)]
     assert rows[0]["kge"] > 0
     assert rows[2] == {"axes": {"lanes": 16, "period": 1.0}, "reason": rows[3]["reason"]}

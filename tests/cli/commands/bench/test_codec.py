@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from cdma import CodecConfig, Format
-from cdma.app import main
 from cdma.hdl.spec.codecs import BLOCKS
 from cdma.sim.codec.model import ZVC, analyse
 from cdma.sim.codec.stimuli import activations
 from cdma.verif.stream.codec.design import CodecDesign
 from cdma.verif.stream.codec.measure import SHAPES, standard_designs
 from cdma.verif.stream.codec.tensor import run_tensor
+from tests.support.commands import Printed
 
 KEYS = {
     "direction",
@@ -34,10 +32,9 @@ KEYS = {
 
 @pytest.mark.verilator
 @pytest.mark.slow
-def test_rows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows(printed: Printed) -> None:
     shape = ["--word-bits", "8", "--window", "8", "--lanes", "4"]
-    assert main(["bench", "codec", *shape, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = printed("bench", "codec", *shape)
     assert all(set(row) == KEYS for row in rows)
     assert [row["direction"] for row in rows] == ["compress"] * 11 + ["decompress"] * 11
     words, lanes = 64 * 8, 4
@@ -60,10 +57,9 @@ def test_rows(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.thorough
 @pytest.mark.verilator
 @pytest.mark.slow
-def test_rows_of_a_format_with_a_field(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_of_a_format_with_a_field(printed: Printed) -> None:
     """Both directions keep the busier port at work, whatever the density and the coverage of the table."""
-    assert main(["bench", "codec", "--format", "bf16", "--window", "16", "--lanes", "4", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = printed("bench", "codec", "--format", "bf16", "--window", "16", "--lanes", "4")
     assert all(set(row) == KEYS | {"coverage"} for row in rows)
     shares = [
         (0, 1),

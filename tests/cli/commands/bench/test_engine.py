@@ -11,6 +11,7 @@ import pytest
 from cdma.app import main
 from cdma.verif.engine import measure
 from cdma.verif.engine.design import EngineDesign
+from tests.support.commands import Printed, Refused
 
 SMALL = ["--latency", "32", "--burst-beats", "8", "--dev-address-bits", "32", "--host-address-bits", "32"]
 
@@ -56,12 +57,11 @@ def test_an_engine_for_each_width(
 @pytest.mark.verilator
 @pytest.mark.slow
 @pytest.mark.thorough
-def test_rows_add_up(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_add_up(printed: Printed) -> None:
     """Of tensors that begin behind a page's first beat, in one run of host memory and in lists of pages."""
     cases = ["--bytes", "4096", "--memory-latencies", "20", "--densities", "0.5", "--directions", "both"]
     lists = ["--pages", "--lists", "--offsets", "8"]
-    assert main(["bench", "engine", *SMALL, *lists, "--port-bits", "64", *cases, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = printed("bench", "engine", *SMALL, *lists, "--port-bits", "64", *cases)
     assert [(row["mode"], row["paged"], row["direction"]) for row in rows] == [
         (mode, paged, direction)
         for mode in ("zvc", "raw")
@@ -100,11 +100,8 @@ def test_the_slower_of_two_clocks_says_the_rate(capsys: pytest.CaptureFixture[st
         (["--clocks", "host", "--host-periods", "11"], "host-periods has 11; it must be from 0.1 to 10"),
     ],
 )
-def test_periods_of_no_clock_are_refused(
-    options: list[str], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["bench", "engine", "--host-periods", "2", *options]) == 2
-    assert says in capsys.readouterr().err
+def test_periods_of_no_clock_are_refused(options: list[str], says: str, refused: Refused) -> None:
+    assert says in refused("bench", "engine", "--host-periods", "2", *options)
 
 
 @pytest.mark.parametrize(
@@ -116,6 +113,5 @@ def test_periods_of_no_clock_are_refused(
         (["--alignment", "byte", "--offsets", "4096"], "must be a multiple of 1 below 4096"),
     ],
 )
-def test_cases_that_cannot_be(options: list[str], objection: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "engine", *options]) == 2
-    assert objection in capsys.readouterr().err
+def test_cases_that_cannot_be(options: list[str], objection: str, refused: Refused) -> None:
+    assert objection in refused("bench", "engine", *options)

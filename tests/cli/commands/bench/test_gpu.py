@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from cdma.app import main
 from cdma.sim.gpu import extras
 from cdma.sim.gpu.rates import Timing, copy_row, row
 
@@ -30,23 +29,20 @@ def _with_a_card(monkeypatch):
 
 
 @pytest.mark.usefixtures("_with_a_card")
-def test_rows_as_documented(capsys):
+def test_rows_as_documented(shown):
     options = ["--formats", "bf16", "--densities", "1", "0.5", "--sizes", "1", "2", "--json"]
-    assert main(["bench", "gpu", *options]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(shown("bench", "gpu", *options))
     assert [list(each) for each in rows] == [COLUMNS] * 8
     assert [each["data"] for each in rows[::2]] == [
         f"bf16, {size} MiB, {density}" for size in (1, 2) for density in (1.0, 0.5)
     ]
-    assert main(["bench", "gpu", *options[:-1], "--markdown"]) == 0
-    assert "| cDMA | 2.00 | 1 | 1 | 0.38, 0.75 |" in capsys.readouterr().out
+    assert "| cDMA | 2.00 | 1 | 1 | 0.38, 0.75 |" in shown("bench", "gpu", *options[:-1], "--markdown")
 
 
 @pytest.mark.usefixtures("_with_a_card")
-def test_tensors_of_a_size_are_named(capsys):
+def test_tensors_of_a_size_are_named(shown):
     options = ["--formats", "bf16", "--densities", "1", "--sizes", "0.0625", "--tensors", "64", "--json"]
-    assert main(["bench", "gpu", *options]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["data"] == "bf16, 64 of 0.0625 MiB, 1.0"
+    assert json.loads(shown("bench", "gpu", *options))[0]["data"] == "bf16, 64 of 0.0625 MiB, 1.0"
 
 
 @pytest.mark.parametrize(
@@ -59,15 +55,13 @@ def test_tensors_of_a_size_are_named(capsys):
     ],
 )
 @pytest.mark.usefixtures("_with_a_card")
-def test_refusals(options, says, capsys):
-    assert main(["bench", "gpu", *options]) == 2
-    assert says in capsys.readouterr().err
+def test_refusals(options, says, refused):
+    assert says in refused("bench", "gpu", *options)
 
 
-def test_without_a_card_it_says_so(capsys):
+def test_without_a_card_it_says_so(refused):
     torch = pytest.importorskip("torch")
     pytest.importorskip("triton")
     if torch.cuda.is_available():
         pytest.skip("there is a card")
-    assert main(["bench", "gpu"]) == 2
-    assert "there is no card here that PyTorch can use" in capsys.readouterr().err
+    assert "there is no card here that PyTorch can use" in refused("bench", "gpu")

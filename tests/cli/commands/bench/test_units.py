@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from cdma.app import main
 from cdma.sim.study.recorded import DATA
 from cdma.verif.engine import measure
 from cdma.verif.engine.design import EngineDesign
+from tests.support.commands import Printed, Shown
 
 SMALL = [
     *("--latency", "32", "--burst-beats", "8", "--dev-address-bits", "32", "--host-address-bits", "32"),
@@ -21,17 +21,14 @@ SMALL = [
 TINY = ["--cycles", "512", "--memory-latency", "10", "--densities", "0", "1", "--patterns", "one-unit"]
 
 
-def test_an_engine_for_each_number_of_units(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_engine_for_each_number_of_units(monkeypatch: pytest.MonkeyPatch, printed: Printed) -> None:
     """With one unit literals are nowhere but scattered."""
 
     def asked(design: EngineDesign, cases: Sequence[dict[str, Any]], report: Callable[[int], None]) -> Any:
         return [case | {"compressed_bytes": 1, "cycles": 1} for case in cases]
 
     monkeypatch.setattr(measure, "measure_engine", asked)
-    assert main(["bench", "units", *SMALL, *TINY, "--unit-counts", "1", "2", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = printed("bench", "units", *SMALL, *TINY, "--unit-counts", "1", "2")
     assert [(row["direction"], row["pattern"], row["units"], row["density"]) for row in rows] == [
         (direction, *rest)
         for direction in ("offload", "prefetch")
@@ -48,9 +45,8 @@ def test_an_engine_for_each_number_of_units(
 @pytest.mark.thorough
 @pytest.mark.verilator
 @pytest.mark.slow
-def test_rows_add_up_and_are_shown_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["bench", "units", *TINY, "--units", "2", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+def test_rows_add_up_and_are_shown_again(shown: Shown, printed: Printed, tmp_path: Path) -> None:
+    rows = printed("bench", "units", *TINY, "--units", "2")
     assert len(rows) == 6
     for row in rows:
         assert row["ratio"] == pytest.approx(row["bytes"] / row["compressed_bytes"], abs=1e-3)
@@ -62,8 +58,7 @@ def test_rows_add_up_and_are_shown_again(capsys: pytest.CaptureFixture[str], tmp
         assert 0.6 < row["share"] < 1
     file = tmp_path / "rows.json"
     file.write_text(json.dumps({"units": rows}))
-    assert main(["bench", "units", "--rows", str(file), "--markdown"]) == 0
-    title, rule, *lines = capsys.readouterr().out.splitlines()
+    title, rule, *lines = shown("bench", "units", "--rows", str(file), "--markdown").splitlines()
     assert title == "| direction | literals | ratio | 2 units |"
     assert rule == "|---|---|---:|---:|"
     assert [line.rpartition("|")[0].rpartition("|")[0] for line in lines[3:]] == [
@@ -73,11 +68,12 @@ def test_rows_add_up_and_are_shown_again(capsys: pytest.CaptureFixture[str], tmp
     ]
 
 
-def test_rows_that_were_measured_before(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_rows_that_were_measured_before(shown: Shown, tmp_path: Path) -> None:
     picture = tmp_path / "units.svg"
     measured = str(DATA / "unit_cycles.json")
-    assert main(["bench", "units", "--rows", measured, "--markdown", "--plot", str(picture)]) == 0
-    title, _, *lines = capsys.readouterr().out.splitlines()
+    title, _, *lines = shown(
+        "bench", "units", "--rows", measured, "--markdown", "--plot", str(picture)
+    ).splitlines()
     assert title == "| direction | literals | ratio | 1 unit | 2 units | 4 units | 6 units | 8 units |"
     assert len(lines) == 24
     assert picture.read_text(encoding="utf-8").count("<svg") == 1

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-
-from cdma.app import main
 
 torch = pytest.importorskip("torch")
 
 SMALL = ["bench", "batch", "--cpu", "--networks", "small", "--multiple", "4", "--rounds", "1"]
 
 
-def test_compression_lets_larger_batches_fit(capsys):
-    assert main([*SMALL, "--memory", "0.001", "0.002", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+def test_compression_lets_larger_batches_fit(printed):
+    rows = printed(*SMALL, "--memory", "0.001", "0.002")
     assert [row["way"] for row in rows] == 2 * ["plain", "saved", "comet"]
     for plain, saved, comet in (rows[:3], rows[3:]):
         assert plain["batch"] < saved["batch"] < comet["batch"]
@@ -37,6 +32,5 @@ def test_compression_lets_larger_batches_fit(capsys):
         (["--memory", "0.00001"], "a step with a batch of 4, the smallest, takes"),
     ],
 )
-def test_refusals(options, says, capsys):
-    assert main([*SMALL, *options]) == 2
-    assert says in capsys.readouterr().err
+def test_refusals(options, says, refused):
+    assert says in refused(*SMALL, *options)

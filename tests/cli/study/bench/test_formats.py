@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,26 +9,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cdma.app import main
 from cdma.sim.study.training import transformer
+from tests.support.commands import Printed, Refused, Shown
 
 pytest.importorskip("lz4")
 pytest.importorskip("zstandard")
 
 
-def test_rows_and_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "formats", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+def test_rows_and_table(shown: Shown, printed: Printed) -> None:
+    rows = printed("bench", "formats")
     assert all({"data", "codec", "ratio"} <= set(row) for row in rows)
-    assert main(["bench", "formats", "--markdown"]) == 0
-    title, rule, *lines = capsys.readouterr().out.splitlines()
+    title, rule, *lines = shown("bench", "formats", "--markdown").splitlines()
     assert title.startswith("| data | density | zvc32 | zvc16 | zvc8 | bf16 |")
     assert len(lines) == len({(row["data"], row["number_type"]) for row in rows})
     assert all(line.count("|") == rule.count("|") for line in lines)
 
 
 def test_samples_of_a_training_are_kept_and_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, printed: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The training itself is in tests/sim/study/training/test_transformer.py."""
     asked: list[dict[str, Any]] = []
@@ -40,12 +37,10 @@ def test_samples_of_a_training_are_kept_and_read(
 
     monkeypatch.setattr(transformer, "train_transformer", trained)
     samples = tmp_path / "mine.npz"
-    assert main(["bench", "formats", "--train", str(samples), "--epochs", "1", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = printed("bench", "formats", "--train", str(samples), "--epochs", "1")
     assert (asked[0]["epochs"], "seed" in asked[0]) == (1, False)
     assert "mine" in {row["data"] for row in found}
-    assert main(["bench", "formats", "--samples", str(samples), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == found
+    assert printed("bench", "formats", "--samples", str(samples)) == found
 
 
 @pytest.mark.parametrize(
@@ -55,6 +50,5 @@ def test_samples_of_a_training_are_kept_and_read(
         (["--samples", "none.npz"], "cannot read none.npz: No such file or directory"),
     ],
 )
-def test_refusals(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "formats", *options]) == 2
-    assert message in capsys.readouterr().err
+def test_refusals(options: list[str], message: str, refused: Refused) -> None:
+    assert message in refused("bench", "formats", *options)

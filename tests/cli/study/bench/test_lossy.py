@@ -10,6 +10,7 @@ import pytest
 from cdma.app import main
 from cdma.sim.study.training import lossy
 from cdma.sim.study.training.lossy import Training, rows
+from tests.support.commands import Printed, Refused
 
 pytest.importorskip("torch")
 pytest.importorskip("sklearn")
@@ -59,9 +60,10 @@ def test_a_run_is_continued(
 
 @pytest.mark.slow
 @pytest.mark.thorough
-def test_training_of_a_transformer(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "lossy", "--networks", "transformer", "--epochs", "1", "--json"]) == 0
-    table = {row["policy"]: row for row in json.loads(capsys.readouterr().out)}
+def test_training_of_a_transformer(printed: Printed) -> None:
+    table = {
+        row["policy"]: row for row in printed("bench", "lossy", "--networks", "transformer", "--epochs", "1")
+    }
     assert set(table) == {"lossless", "bound", "comet", "momentum", "acgc"}
     for row in table.values():
         assert row["ratio_conv"] is None
@@ -77,6 +79,5 @@ def test_training_of_a_transformer(capsys: pytest.CaptureFixture[str]) -> None:
         (["--resume", "setup.py"], "does not hold trainings"),
     ],
 )
-def test_refusals(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "lossy", *options]) == 2
-    assert message in capsys.readouterr().err
+def test_refusals(options: list[str], message: str, refused: Refused) -> None:
+    assert message in refused("bench", "lossy", *options)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from cdma.app import main
 from cdma.sim.study.compare import queue_rates as module
+from tests.support.commands import Printed, Shown
 
 
 @pytest.mark.slow
-def test_rows(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "queue", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+def test_rows(printed: Printed) -> None:
+    rows = printed("bench", "queue")
     assert [(row["block"], row["word_bits"], row["lanes"], row["queue"]) for row in rows] == [
         (block, bits, 256 // bits, queue)
         for block, queues in (("compressor", (0, 1, 2)), ("decompressor", (0, 2)))
@@ -32,12 +29,11 @@ def test_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert without["random"]["0.95"] >= 0.99
 
 
-def test_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rates that are made up: those above are what takes its time."""
     rates = module.QueueRates(0.995, 0.9, {0.5: 1.0, 0.95: 0.99}, 0.9028)
     monkeypatch.setattr(module, "queue_rates", lambda block, config, seed: rates)
-    assert main(["bench", "queue", "--markdown"]) == 0
-    title, rule, *rows = capsys.readouterr().out.splitlines()
+    title, rule, *rows = shown("bench", "queue", "--markdown").splitlines()
     assert title.startswith("| block | lanes x bits | queue | activations | least | random 0.5")
     assert len(rows) == 15
     assert all(row.endswith("| 99.50% | 90.0% | 100.00% | 99.00% | 90.3% |") for row in rows)

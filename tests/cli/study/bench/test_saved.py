@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-
-from cdma.app import main
 
 torch = pytest.importorskip("torch")
 
 SMALL = ["bench", "saved", "--cpu", "--networks", "small", "--batch", "2", "--rounds", "1"]
 
 
-def test_rows_have_what_a_record_needs(capsys):
-    assert main([*SMALL, "--json"]) == 0
-    rows = {row["way"]: row for row in json.loads(capsys.readouterr().out)}
+def test_rows_have_what_a_record_needs(printed):
+    rows = {row["way"]: row for row in printed(*SMALL)}
     assert list(rows) == ["plain", "save_on_cpu", "saved", "dense", "comet"]
     for row in rows.values():
         assert row["network"] == "small"
@@ -38,27 +33,24 @@ def test_the_command_names_what_there_is():
     assert list(WAYS) == list(WAY_NAMES)
 
 
-def test_a_gradient_that_differs_is_an_error(monkeypatch, capsys):
+def test_a_gradient_that_differs_is_an_error(monkeypatch, refused):
     from cdma.sim.torch.coded import _Elements
 
     back = _Elements.__call__
     monkeypatch.setattr(
         _Elements, "__call__", lambda stream: back(stream) * (2 if stream.dtype.is_floating_point else 1)
     )
-    assert main([*SMALL, "--ways", "saved"]) == 2
-    assert "saved changed a gradient of small" in capsys.readouterr().err
+    assert "saved changed a gradient of small" in refused(*SMALL, "--ways", "saved")
 
 
 @pytest.mark.parametrize(
     ("options", "says"), [(["--rounds", "0"], "rounds is 0"), (["--batch", "0"], "batch is 0")]
 )
-def test_refusals(options, says, capsys):
-    assert main(["bench", "saved", *options]) == 2
-    assert says in capsys.readouterr().err
+def test_refusals(options, says, refused):
+    assert says in refused("bench", "saved", *options)
 
 
-def test_without_a_card_it_says_so(capsys):
+def test_without_a_card_it_says_so(refused):
     if torch.cuda.is_available():
         pytest.skip("there is a card")
-    assert main(["bench", "saved"]) == 2
-    assert "there is no card here that PyTorch can use" in capsys.readouterr().err
+    assert "there is no card here that PyTorch can use" in refused("bench", "saved")

@@ -32,7 +32,7 @@ def test_rows_have_what_a_record_needs(capsys):
     assert compressed["moved"] * compressed["ratio"] == pytest.approx(raw["moved"], rel=0.1)
 
 
-def test_an_output_that_differs_is_an_error(monkeypatch, capsys):
+def test_an_output_that_differs_is_an_error(monkeypatch, refused):
     from cdma.sim.torch.streaming.codecs import HostCodec
 
     expand = HostCodec.expand
@@ -42,8 +42,9 @@ def test_an_output_that_differs_is_an_error(monkeypatch, capsys):
         target[:256].zero_()
 
     monkeypatch.setattr(HostCodec, "expand", wrong)
-    assert main([*SMALL, "--policies", "compressed"]) == 2
-    assert "compressed made another output than the plain model" in capsys.readouterr().err
+    assert "compressed made another output than the plain model" in refused(
+        *SMALL, "--policies", "compressed"
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,5 @@ def test_an_output_that_differs_is_an_error(monkeypatch, capsys):
         (["--device-bytes", "1000"], "device_bytes is 1,000"),
     ],
 )
-def test_what_cannot_be_is_refused(options, says, capsys):
-    assert main([*SMALL, *options]) == 2
-    assert says in capsys.readouterr().err
+def test_what_cannot_be_is_refused(options, says, refused):
+    assert says in refused(*SMALL, *options)

@@ -9,16 +9,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from cdma.app import main
+from tests.support.commands import Printed, Refused, Shown
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 
 
-def test_rows_show_what_each_policy_moves(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_show_what_each_policy_moves(shown: Shown) -> None:
     command = ["bench", "swap", "--batch", "4", "--rounds", "1", "--json"]
-    assert main([*command, "--policies", "vdnn_all", "cdma", "lms"]) == 0
-    rows = {row["policy"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = {
+        row["policy"]: row for row in json.loads(shown(*command, "--policies", "vdnn_all", "cdma", "lms"))
+    }
     assert list(rows) == ["plain", "vdnn_all", "cdma", "lms"]
     assert rows["plain"]["moved"] is None
     assert rows["plain"]["slower"] == 1
@@ -54,15 +55,14 @@ def _small(**settings: object) -> torch.nn.Module:
 
 
 def test_networks_in_their_own_size_are_those_of_torchvision(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, printed: Printed
 ) -> None:
     """Their numbers of 16 bits by autocast, and no digits: these are in another package."""
     monkeypatch.setitem(sys.modules, "torchvision", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "torchvision.models", SimpleNamespace(squeezenet1_0=_small))
     monkeypatch.setitem(sys.modules, "sklearn", None)
     command = [*FULL_SIZE, "--precision", "bf16", "--policies", "vdnn_all", "cdma"]
-    assert main([*command, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = printed(*command)
     assert [(row["policy"], row["precision"], row["same"]) for row in rows] == [
         ("plain", "bf16", True),
         ("vdnn_all", "bf16", True),
@@ -72,16 +72,13 @@ def test_networks_in_their_own_size_are_those_of_torchvision(
 
 
 def test_without_torchvision_it_says_what_is_missing(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
     monkeypatch.setitem(sys.modules, "torchvision.models", None)
-    assert main(FULL_SIZE) == 2
-    assert "squeezenet1_0 is built by the package torchvision" in capsys.readouterr().err
+    assert "squeezenet1_0 is built by the package torchvision" in refused(*FULL_SIZE)
 
 
-def test_a_loss_that_differs_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_loss_that_differs_is_an_error(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
     from cdma.sim.torch.offload.packing import Packing
 
     unpack = Packing.unpack
@@ -92,8 +89,9 @@ def test_a_loss_that_differs_is_an_error(
         return flat * 2 if flat.is_floating_point() else flat
 
     monkeypatch.setattr(Packing, "unpack", wrong)
-    assert main(["bench", "swap", "--batch", "4", "--rounds", "1", "--policies", "cdma"]) == 2
-    assert "cdma made the loss of vgg in step 1" in capsys.readouterr().err
+    assert "cdma made the loss of vgg in step 1" in refused(
+        "bench", "swap", "--batch", "4", "--rounds", "1", "--policies", "cdma"
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,11 +104,8 @@ def test_a_loss_that_differs_is_an_error(
         (["--precision", "tf32"], "precision is tf32, which only cards have"),
     ],
 )
-def test_what_cannot_be_is_refused(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["bench", "swap", *arguments]) == 2
-    assert message in capsys.readouterr().err
+def test_what_cannot_be_is_refused(arguments: list[str], message: str, refused: Refused) -> None:
+    assert message in refused("bench", "swap", *arguments)
 
 
 def test_nothing_is_said_of_losses_where_plain_training_has_others_each_time(

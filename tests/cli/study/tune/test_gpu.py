@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-
-from cdma.app import main
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -38,9 +34,8 @@ def _with_a_card(monkeypatch):
 
 
 @pytest.mark.usefixtures("_with_a_card")
-def test_all_plans_and_the_best_is_kept(capsys):
-    assert main(["tune", "gpu", "--sampler", "grid", "--json", "--keep"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+def test_all_plans_and_the_best_is_kept(printed):
+    rows = printed("tune", "gpu", "--sampler", "grid", "--keep")
     assert len(rows) == len(list(plan_space("pack")))
     assert rows[0]["chosen"]
     assert (rows[0]["warps"], rows[0]["chunks"]) == (4, 128)
@@ -49,15 +44,15 @@ def test_all_plans_and_the_best_is_kept(capsys):
 
 
 @pytest.mark.usefixtures("_with_a_card")
-def test_the_table_says_what_was_searched(capsys):
-    assert main(["tune", "gpu", "--kernel", "unpack", "--sampler", "random", "--trials", "9"]) == 0
-    assert "sampler random: the best of" in capsys.readouterr().out
+def test_the_table_says_what_was_searched(shown):
+    assert "sampler random: the best of" in shown(
+        "tune", "gpu", "--kernel", "unpack", "--sampler", "random", "--trials", "9"
+    )
 
 
 @pytest.mark.usefixtures("_with_a_card")
-def test_a_search_may_be_one_trial(capsys):
-    assert main(["tune", "gpu", "--sampler", "random", "--trials", "1", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == 1
+def test_a_search_may_be_one_trial(printed):
+    assert len(printed("tune", "gpu", "--sampler", "random", "--trials", "1")) == 1
 
 
 def test_a_thread_has_no_more_words_than_registers():
@@ -73,12 +68,10 @@ def test_a_thread_has_no_more_words_than_registers():
     ],
 )
 @pytest.mark.usefixtures("_with_a_card")
-def test_refusals(options, says, capsys):
-    assert main(["tune", "gpu", *options]) == 2
-    assert says in capsys.readouterr().err
+def test_refusals(options, says, refused):
+    assert says in refused("tune", "gpu", *options)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card")
-def test_without_a_card_it_says_so(capsys):
-    assert main(["tune", "gpu"]) == 2
-    assert "there is no card here" in capsys.readouterr().err
+def test_without_a_card_it_says_so(refused):
+    assert "there is no card here" in refused("tune", "gpu")

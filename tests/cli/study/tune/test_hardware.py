@@ -15,6 +15,7 @@ from cdma.sim.study.system import designs
 from cdma.sim.study.system.designs import Design
 from cdma.sim.study.tuner import search
 from cdma.sim.study.tuner.search import Space
+from tests.support.commands import Refused, Shown
 
 FIXED = {
     "word_bits": (32,),
@@ -58,16 +59,14 @@ def test_the_chosen_design_is_one_that_generate_takes(
         (["-o", "engine.txt"], ".toml"),
     ],
 )
-def test_refusals(more: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*SEARCH, *more]) == 2
-    assert message in capsys.readouterr().err
+def test_refusals(more: list[str], message: str, refused: Refused) -> None:
+    assert message in refused(*SEARCH, *more)
 
 
-def test_the_sampler_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_sampler_is_printed(monkeypatch: pytest.MonkeyPatch, shown: Shown) -> None:
     """Without a choice it is what ``auto`` stands for."""
     monkeypatch.setattr(search, "sampler_named", lambda name: {"auto": "random"}[name])
-    assert main([*SEARCH[:4], *SEARCH[6:]]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "sampler random"
+    assert shown(*SEARCH[:4], *SEARCH[6:]).splitlines()[-1] == "sampler random"
 
 
 def test_samplers_compared_with_all_designs(

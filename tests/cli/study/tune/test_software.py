@@ -13,15 +13,15 @@ from cdma.app import main
 from cdma.base.toml_table import read_toml
 from cdma.sim.codec import native
 from cdma.sim.study.compare.launches import Launch, Timed, Workload, launch_space
+from tests.support.commands import Refused, Shown
 
 pytestmark = pytest.mark.skipif(not native.installed(), reason="the kernels in C are not built")
 
 SMALL = ["tune", "software", "--size", "1", "--json"]
 
 
-def test_all_settings(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*SMALL, "--sampler", "grid"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+def test_all_settings(shown: Shown) -> None:
+    rows = json.loads(shown(*SMALL, "--sampler", "grid"))
     assert {Launch(row["threads"], row["chunk_KB"]) for row in rows} == set(launch_space())
     assert [row["chosen"] for row in rows] == [True, *[False] * (len(rows) - 1)]
     assert rows[0]["seconds"] == min(row["seconds"] for row in rows)
@@ -48,26 +48,20 @@ def test_a_search_goes_on_and_its_setting_can_be_applied(
     assert (cdma.decompress(cdma.compress(words, **settings), 5000, **settings) == words).all()
 
 
-def test_the_best_setting_is_printed_with_its_sampler(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_best_setting_is_printed_with_its_sampler(monkeypatch: pytest.MonkeyPatch, shown: Shown) -> None:
     monkeypatch.setattr(Workload, "timed", lambda self, launch: Timed(launch.threads + launch.chunk_KB / 32))
-    assert main([*SMALL[:-1], "--sampler", "grid"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == (
+    assert shown(*SMALL[:-1], "--sampler", "grid").splitlines()[-1] == (
         f"sampler grid: of {len(list(launch_space()))} settings that were timed the best is "
         "cdma.compress(array, threads=2, chunk_bytes=32768)"
     )
 
 
-def test_samplers_compared_with_all_settings(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_samplers_compared_with_all_settings(monkeypatch: pytest.MonkeyPatch, shown: Shown) -> None:
     pytest.importorskip("optuna")
     monkeypatch.setattr(Workload, "timed", lambda self, launch: Timed(launch.threads + launch.chunk_KB / 32))
-    assert main([*SMALL, "--compare", "--sampler", "tpe"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert [one["sampler"] for one in shown["compared"]] == ["tpe", "random"]
-    assert len(shown["rows"]) == len(list(launch_space()))
+    found = json.loads(shown(*SMALL, "--compare", "--sampler", "tpe"))
+    assert [one["sampler"] for one in found["compared"]] == ["tpe", "random"]
+    assert len(found["rows"]) == len(list(launch_space()))
 
 
 @pytest.mark.parametrize(
@@ -78,6 +72,5 @@ def test_samplers_compared_with_all_settings(
         (["-o", "best.txt"], ".toml"),
     ],
 )
-def test_refusals(more: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*SMALL, *more]) == 2
-    assert message in capsys.readouterr().err
+def test_refusals(more: list[str], message: str, refused: Refused) -> None:
+    assert message in refused(*SMALL, *more)

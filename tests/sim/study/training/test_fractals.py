@@ -16,6 +16,7 @@ from cdma.base.errors import ParameterError  # noqa: E402
 from cdma.sim.study.system.density_table import load_densities  # noqa: E402
 from cdma.sim.study.training.fractals import Fractals  # noqa: E402
 from cdma.sim.study.training.watching import Watching  # noqa: E402
+from tests.support.commands import Refused  # noqa: E402
 
 FEW = Fractals(categories=3, images=4, side=32)
 
@@ -46,7 +47,7 @@ def test_two_of_a_kind_are_more_alike_than_two_of_different_kinds() -> None:
     assert means.var() > 2 * within
 
 
-def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusals(refused: Refused) -> None:
     with pytest.raises(ParameterError, match="side is 8"):
         Fractals(side=8)
     train = ["characterise", "--train", "never"]
@@ -63,10 +64,8 @@ def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:
             "network is 'vgg16'",
         ),
     ):
-        assert main([*train, *options]) == 2
-        assert says in capsys.readouterr().err
-    assert main(["characterise", "--images", "fractals"]) == 2
-    assert "--images is given without --train" in capsys.readouterr().err
+        assert says in refused(*train, *options)
+    assert "--images is given without --train" in refused("characterise", "--images", "fractals")
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from cdma.verif.campaigns.coverage.goals import Goal, Sample, evaluate
 from cdma.verif.simulator.design import Design
 from cdma.verif.stream.codec.design import CodecDesign
 from cdma.verif.stream.stage.design import StageDesign
+from tests.support.commands import Printed, Refused
 
 DESIGN = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))
 
@@ -73,7 +74,11 @@ def test_the_regression_reaches_every_statement_and_branch_of_a_small_compressor
 
 @pytest.mark.verilator
 def test_coverage_below_its_goal_fails(
-    small: Coverage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    small: Coverage,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    printed: Printed,
 ) -> None:
     never = Goal("never", "it does not happen", lambda design: ["this"], lambda each, design: [])
     unused = Exclusion("compressor", "no such line", "it is not there", lambda design: True)
@@ -97,8 +102,7 @@ def test_coverage_below_its_goal_fails(
     assert "failed: the goal never misses this" in said
     assert (tmp_path / "coverage.html").is_file()
     monkeypatch.setattr(collecting, "collect", lambda design, **options: small)
-    assert main([*options, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["goals"]
+    assert printed(*options)["goals"]
 
 
 @pytest.mark.verilator
@@ -129,6 +133,5 @@ def test_a_packet_of_numbers_falls_into_bins() -> None:
     }
 
 
-def test_a_goal_of_more_than_everything_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["coverage", "compressor", "--goal", "101"]) == 2
-    assert "0 to 100" in capsys.readouterr().err
+def test_a_goal_of_more_than_everything_is_refused(refused: Refused) -> None:
+    assert "0 to 100" in refused("coverage", "compressor", "--goal", "101")

@@ -1,0 +1,54 @@
+"""What tests ask of the command line: what it prints, and the sentence with which it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cdma.app import main
+
+__all__ = ["Printed", "Refused", "Shown", "printed", "refused", "shown"]
+
+#: Each takes the words of a command.
+Printed = Callable[..., Any]
+Refused = Shown = Callable[..., str]
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str]) -> Printed:
+    """What a command prints with ``--json`` where it ends well."""
+
+    def run(*words: str) -> Any:
+        assert main([*words, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.fixture
+def shown(capsys: pytest.CaptureFixture[str]) -> Shown:
+    """The text that a command prints where it ends well."""
+
+    def run(*words: str) -> str:
+        assert main([*words]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
+    """The sentence with which a command ends that a user got wrong, behind its warnings."""
+
+    def run(*words: object) -> str:
+        capsys.readouterr()
+        assert main([str(word) for word in words]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert sum(not line.startswith("cdma: warning: ") for line in captured.err.splitlines()) == 1
+        return captured.err
+
+    return run

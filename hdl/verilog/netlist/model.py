@@ -5,7 +5,7 @@ Only the subset of RTLIL that Amaranth's back end writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -175,6 +175,14 @@ class Module:
     cells: list[Cell] = field(default_factory=list)
     processes: list[list[Statement]] = field(default_factory=list)
     connects: list[tuple[Signal, Signal]] = field(default_factory=list)
+
+    def ports(self, order: Sequence[str] | None = None) -> list[str]:
+        """The names of its ports, in the ``order`` of their public names; by default clock and reset, inputs, outputs."""
+        ports = [name for name, wire in self.wires.items() if wire.direction]
+        if order is not None:
+            return sorted(ports, key=lambda name: order.index(name[1:]))
+        first = ("\\aclk", "\\rst")
+        return sorted(ports, key=lambda name: (name not in first, self.wires[name].direction != "input"))
 
     def statements(self) -> Iterator[Statement]:
         """The lines of all processes."""

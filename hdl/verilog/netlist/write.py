@@ -29,7 +29,7 @@ def write(
         for attribute, value in memory.attributes.items():
             yield f"attribute {attribute} {value}"
         yield f"memory {memory.shape} {_renamed(memory.name, own)}"
-    ports = _ordered_ports(module, port_order)
+    ports = module.ports(port_order)
     for name, wire in module.wires.items():
         if wire.init is not None:
             yield f"attribute \\init {wire.width}'{wire.init}"
@@ -48,15 +48,6 @@ def write(
     for left, right in module.connects:
         yield f"connect {_text(left, own)} {_text(right, own)}"
     yield "end"
-
-
-def _ordered_ports(module: Module, port_order: Sequence[str] | None) -> list[str]:
-    ports = [name for name, wire in module.wires.items() if wire.direction]
-    if port_order is not None:
-        return sorted(ports, key=lambda name: port_order.index(name[1:]))
-    return sorted(
-        ports, key=lambda name: (name not in ("\\aclk", "\\rst"), module.wires[name].direction != "input")
-    )
 
 
 def _cell(

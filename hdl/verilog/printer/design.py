@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from cdma.hdl.verilog.dialect import VERILOG_2005, Dialect
-from cdma.hdl.verilog.netlist.model import Module
 from cdma.hdl.verilog.netlist.parse import parse
 from cdma.hdl.verilog.sources import Note
 
@@ -115,7 +114,7 @@ def print_design(
             *print_module(
                 folded[name],
                 modules,
-                _port_order(module, ports if name[1:] == top else None),
+                module.ports(ports if name[1:] == top else None),
                 wrapper_of,
                 notes.get(name[1:], {}),
                 dialect,
@@ -147,12 +146,3 @@ def _placed(
     for cell in folded[module].module.cells:
         if cell.kind in folded:
             yield from _placed(folded, cell.kind, f"{path}{cell.name[1:]}.", wrappers)
-
-
-def _port_order(module: Module, order: Sequence[str] | None) -> list[str]:
-    ports = [name for name, wire in module.wires.items() if wire.direction]
-    if order is not None:
-        return sorted(ports, key=lambda name: order.index(name[1:]))
-    return sorted(
-        ports, key=lambda name: (name not in ("\\aclk", "\\rst"), module.wires[name].direction != "input")
-    )

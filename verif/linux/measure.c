@@ -185,30 +185,44 @@ static void one_offload(void) {
 }
 
 /* As many in flight as the ring takes, of a few bytes each, from the call of a process to the reply that it has. */
-void feed(unsigned int descriptors) {
+static void feed_buffers(const char *parameters, const char *how, unsigned int descriptors) {
     struct cdma_request row[CDMA_MOST];
-    static unsigned char hosts[CDMA_MOST][LITTLE];
+    static unsigned char hosts[CDMA_MOST][LITTLE] __attribute__((aligned(LITTLE)));
     struct cdma_user cdma;
     unsigned long begin, taken, engine;
+    char what[96];
     uint64_t from;
     unsigned int k;
-    one_offload();
-    need(unload_module() == 0 && load("/carrier.ko", "answers=1") == 0 && load_module("") == 0, "the engine that answers");
+    reload(parameters);
     cdma = attach();
     from = place(&cdma);
     for (k = 0; k < CDMA_MOST; ++k) {
         row[k] = request_of(CDMA_OFFLOAD, from, hosts[k], LITTLE);
         row[k].bytes = LITTLE;
     }
-    measured("nanoseconds of a call that does nothing", of_a_call(&cdma));
     engine = of_the_engine();
     begin = nanoseconds();
     say(feed_rows(&cdma, row, descriptors), "descriptors that are fed end once each, in their order");
     taken = nanoseconds() - begin;
     engine = of_the_engine() - engine;
-    measured("descriptors in a second", (unsigned long)(1e9 * descriptors / (double)(taken - engine)));
-    measured("nanoseconds of a descriptor", (taken - engine) / descriptors);
+    snprintf(what, sizeof what, "descriptors in a second, %s", how);
+    measured(what, (unsigned long)(1e9 * descriptors / (double)(taken - engine)));
+    snprintf(what, sizeof what, "nanoseconds of a descriptor, %s", how);
+    measured(what, (taken - engine) / descriptors);
     measured("nanoseconds of a descriptor in the engine that answers at once", engine / descriptors);
     cdma_detach(&cdma);
+}
+
+void feed(unsigned int descriptors) {
+    struct cdma_user cdma;
+    int lists;
+    one_offload();
+    need(unload_module() == 0 && load("/carrier.ko", "answers=1") == 0 && load_module("") == 0, "the engine that answers");
+    cdma = attach();
+    lists = cdma.info.direct != 0;
+    measured("nanoseconds of a call that does nothing", of_a_call(&cdma));
+    cdma_detach(&cdma);
+    feed_buffers("direct=0", "copied", descriptors);
+    if (lists) feed_buffers("direct=1", "in pages", descriptors);
     need(unload_module() == 0, "unloading the driver");
 }

@@ -19,7 +19,7 @@ from .protection import MEMORY_CODES, PROTECTIONS
 from .quantisation import NUMBERS, Quantisation
 from .records import MAX_BYTES, RecordOptions, most_bytes
 from .settings import check_settings, own_settings, setting, split_settings
-from .shape import MAX_DIMENSIONS
+from .shape import MAX_DIMENSIONS, queued_rows
 from .shares import MOST_PAIRS, PAIR_SPAN_LOG2
 from .sideband import SIDEBAND_USER_BITS, Sideband
 from .slices import check_slices, slices_row, slices_setting
@@ -637,6 +637,11 @@ class EngineConfig:
     def first_entry(self) -> int:
         """What every entry of a channel's table is after a reset."""
         return (self.format.values or (0,))[0]
+
+    @property
+    def run_rows(self) -> int:
+        """Rows of a shape that touch and are one run at most; where rows begin with any word each is by itself."""
+        return 1 if self.realign else queued_rows(self.outstanding)
 
     @property
     def realign(self) -> bool:

@@ -24,6 +24,7 @@ __all__ = [
     "STRIDE_BITS",
     "Dimension",
     "Shape",
+    "queued_rows",
 ]
 
 #: The most dimensions above the row.
@@ -213,3 +214,8 @@ class Shape:
         if writes and self.overlaps:
             return "its rows overlap, or lie between each other, and it is written"
         return ""
+
+
+def queued_rows(outstanding: int) -> int:
+    """Rows that an engine with so many bursts in flight knows before their data move: a power of two. A run has no more."""
+    return 4 << (outstanding - 1).bit_length()

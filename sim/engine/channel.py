@@ -235,7 +235,7 @@ class ChannelModel:
         outcome = replace(self.rules.outcome(d, data, self.table()), bytes_read=count)
         parts, lost = [(d["destination"], outcome.written)], None
         if of_sink is not None:
-            parts = list(joined(d["destination"], of_sink, outcome.written, joins=not self.config.realign))
+            parts = list(joined(d["destination"], of_sink, outcome.written, self.config.run_rows))
             outcome = replace(outcome, scattered=sum(len(part) for _, part in parts))
         if of_sink is None and self.rules.compressing and list_of(d):
             parts, lost = self._in_pages(d, outcome)

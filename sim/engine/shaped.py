@@ -33,12 +33,12 @@ def fill_of(config: EngineConfig, descriptor: Mapping[str, int], table: tuple[in
     return value.to_bytes(max(1, form.word_bits // 8), "little")
 
 
-def runs(address: int, shape: Shape, *, joins: bool = True) -> Iterator[tuple[int, int]]:
-    """The runs of bytes that the engine reads or writes, in order. An engine whose rows are whole beats ``joins`` those that
-    touch, unless padding that is no margin lies between them; for any other each row is a run."""
+def runs(address: int, shape: Shape, most: int) -> Iterator[tuple[int, int]]:
+    """The runs of bytes that the engine reads or writes, in order: of ``most`` rows at most, which touch, unless padding that
+    is no margin lies between them."""
     before = None
     for offset in (*shape.rows(), None):
-        if joins and before is not None and offset is not None and offset == before[0] + before[1]:
+        if before is not None and offset == before[0] + before[1] and before[1] < most * shape.run:
             before = (before[0], before[1] + shape.run)
             continue
         if before is not None:
@@ -46,11 +46,11 @@ def runs(address: int, shape: Shape, *, joins: bool = True) -> Iterator[tuple[in
         before = None if offset is None else (offset, shape.run)
 
 
-def joined(address: int, shape: Shape, stream: bytes, *, joins: bool = True) -> Iterator[tuple[int, bytes]]:
+def joined(address: int, shape: Shape, stream: bytes, most: int) -> Iterator[tuple[int, bytes]]:
     """The runs with the bytes of a stream that go there; of a stream that ends early the bytes that there are."""
     rows = shape.rows()
     position = 0
-    for where, count in runs(address, shape, joins=joins):
+    for where, count in runs(address, shape, most):
         data = b""
         while len(data) < count:
             while next(rows) is None:

@@ -61,7 +61,7 @@ class ShapedTransfer(Transfer):
         if self.reads:
             return super().image()
         found = bytearray([GUARD]) * (self.shape.span + 2 * AROUND)
-        for offset, data in joined(0, self.shape, self.expected.written):
+        for offset, data in joined(0, self.shape, self.expected.written, 1):
             # Addresses wrap, and so does what lies before the first row.
             at = (offset - self.shape.lowest) % (1 << 64) + AROUND
             found[at : at + len(data)] = data
@@ -74,7 +74,7 @@ def shaped(made: Transfer, shape: Shape, source: bytes, *, reads: bool) -> Shape
     if reads:
         expected = replace(expected, bytes_read=shape.moved)
     else:
-        written = sum(len(data) for _, data in joined(0, shape, expected.written))
+        written = sum(len(data) for _, data in joined(0, shape, expected.written, 1))
         expected = replace(expected, scattered=written)
     descriptor = made.descriptor | {"shaped": 1}
     return ShapedTransfer(descriptor, source, expected, shape=shape, reads=reads)
@@ -92,14 +92,18 @@ def raw_of(
     )
 
 
+def _some_dimension(rng: random.Random) -> Dimension:
+    """A few entries, or tens of them, with padding of as many."""
+    if rng.random() < 0.7:
+        return Dimension(rng.randint(1, 4), 0, rng.choice((0, 0, 0, 1)), rng.choice((0, 0, 0, 2)))
+    return Dimension(rng.randint(1, 40), 0, rng.choice((0, rng.randint(1, 40))), rng.choice((0, 0, 17)))
+
+
 def some_shape(rng: random.Random, config: EngineConfig, most: int, *, reads: bool) -> Shape:
     """A shape of about so many bytes at most; one that is read may overlap itself."""
     unit, beat = config.align("dev"), config.dev_data_bits // 8
     while True:
-        dimensions = [
-            Dimension(rng.randint(1, 4), 0, rng.choice((0, 0, 0, 1)), rng.choice((0, 0, 0, 2)))
-            for _ in range(rng.randint(0, config.dimensions))
-        ]
+        dimensions = [_some_dimension(rng) for _ in range(rng.randint(0, config.dimensions))]
         margins = [unit * rng.choice((0, 0, 1, rng.randint(1, 2 * beat // unit))) for _ in range(2)]
         rows = Shape(1, tuple(dimensions)).length
         run = unit * max(1, rng.randint(1, max(1, most // rows // unit)))

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.axi.command import Command
 from cdma.hdl.axi.span import SPAN_BITS
 from cdma.hdl.blocks.fifo import Fifo
+from cdma.hdl.spec.shape import queued_rows
 
 from .layout import WalkLayout
 from .runs import Run, Runs
@@ -55,7 +56,7 @@ class ShapeFeed(wiring.Component):
         self.lane_bits = lane_bits
         self.reads = reads
         #: Rows of which bursts are in flight are in the queue of marks.
-        self.marks = 4 << (outstanding - 1).bit_length()
+        self.marks = queued_rows(outstanding)
         super().__init__(
             {
                 "shapes": In(stream.Signature(WalkLayout)),
@@ -70,7 +71,8 @@ class ShapeFeed(wiring.Component):
         m.submodules.walker = walker = Walker(self.dimensions)
         joined = None
         if not self.lane_bits:
-            m.submodules.joined = joined = Runs(self.beat_log2)
+            # The rows of a run wait in the queue for their data, which come with the run.
+            m.submodules.joined = joined = Runs(self.beat_log2, self.marks)
         m.submodules.runs = runs = Fifo(Run, _RUNS)
         m.submodules.frames = frames = Fifo(Frame, _FRAMES)
         m.submodules.rows = rows = Fifo(Mark(self.lane_bits), self.marks)

@@ -1,4 +1,4 @@
-"""Joins rows that touch into runs, so that bursts are as long as they can be."""
+"""Joins rows that touch into runs, so that bursts are long."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
@@ -19,6 +19,8 @@ class Runs(wiring.Component):
 
     Throughput: a row per cycle.
 
+    ``most``
+        Rows of a run: a power of two. So many may be taken before any data of theirs move.
     ``first``
         The lower part of a row's address, and with it ``ends``, that it is the shape's last one.
     ``size``
@@ -27,8 +29,9 @@ class Runs(wiring.Component):
         While high, the run that is held ends: padding follows, behind which no row may have to wait.
     """
 
-    def __init__(self, beat_log2: int) -> None:
+    def __init__(self, beat_log2: int, most: int) -> None:
         self.beat_log2 = beat_log2
+        self.most = most
         super().__init__(
             {
                 "rows": In(stream.Signature(data.StructLayout({"first": SPAN_BITS, "ends": 1}))),
@@ -46,6 +49,8 @@ class Runs(wiring.Component):
         broken = Signal()
         touches = Signal()
         last = Signal(SPAN_BITS)
+        #: Rows of the run but the first one.
+        joined = Signal(range(self.most), reset_less=True)
         beats = slice(self.beat_log2, None)
         m.d.comb += [
             last.eq(row.first + self.size),
@@ -61,7 +66,8 @@ class Runs(wiring.Component):
                 run.first.eq(Mux(touches, run.first, row.first)),
                 run.last.eq(last),
                 ended.eq(row.ends),
-                broken.eq(0),
+                joined.eq(Mux(touches, joined + 1, 0)),
+                broken.eq(touches & (joined == self.most - 2)),
             ]
         with m.Else():
             with m.If(self.output.valid & self.output.ready):

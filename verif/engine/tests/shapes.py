@@ -126,7 +126,7 @@ async def shape_errors(bench: EngineBench, budget: int) -> None:
         end, memory = bench.channels[channel], bench.memory["dev"]
         made = _some(bench, channel, 20 * beat, mode=Mode.RAW)
         first = made.descriptor["source" if channel == "offload" else "destination"]
-        rows = list(runs(first, made.shape, joins=not config.realign))
+        rows = list(runs(first, made.shape, config.run_rows))
         start, count = rows[which]
         at = start + bench.rng.randrange(count)
         here = at // beat * beat

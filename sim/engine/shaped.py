@@ -34,8 +34,8 @@ def fill_of(config: EngineConfig, descriptor: Mapping[str, int], table: tuple[in
 
 
 def runs(address: int, shape: Shape, most: int) -> Iterator[tuple[int, int]]:
-    """The runs of bytes that the engine reads or writes, in order: of ``most`` rows at most, which touch, unless padding that
-    is no margin lies between them."""
+    """The runs of bytes that the engine reads or writes, in order: of ``most`` rows at most, which touch and have no padding
+    between them but margins."""
     before = None
     for offset in (*shape.rows(), None):
         if before is not None and offset == before[0] + before[1] and before[1] < most * shape.run:

@@ -64,7 +64,7 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
     assert held - kernels == expected
     # One file for every version of Python, where there is a compiler.
     assert kernels == ({"cdma/sim/codec/_native.abi3.so"} if compiler() else set())
-    assert "cdma/hdl/verilog/waivers.vlt" in held
+    assert "cdma/hdl/deliver/waivers.vlt" in held
 
 
 def test_a_build_leaves_the_checkout_as_it_was(wheel: Path) -> None:

@@ -128,8 +128,6 @@ def test_what_has_no_field_is_refused() -> None:
         ({"dimensions": 5}, "dimensions is 5; it must be a whole number from 0 to 4"),
         ({"dimensions": 2, "pipelined": True}, "dimensions is 2 with pipelined; it must be 0"),
         ({"dimensions": 2, "units": 2}, "dimensions is 2 with 2 units; it must be 0"),
-        ({"dimensions": 1, "alignment": "word"}, "dimensions is 1 with alignment 'word'; it must be 0"),
-        ({"dimensions": 1, "alignment": "byte"}, "dimensions is 1 with alignment 'byte'; it must be 0"),
     ],
 )
 def test_an_engine_says_why_it_has_no_dimensions(options: dict, says: str) -> None:

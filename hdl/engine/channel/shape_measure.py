@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -37,43 +37,70 @@ class _Picked(NamedTuple):
 
 
 class _Product:
-    """A sum of multiples: in each cycle ``term`` is added if ``adds``, and then doubled.
+    """A sum of multiples: in each cycle ``term`` is added if ``adds``, and then doubled. The upper halves follow a
+    cycle later.
 
     ``value``
         The sum.
     ``over``
-        It becomes more than ``most`` in this cycle, or has lost a bit.
+        It is more than ``most``, or has lost a bit.
     """
 
     def __init__(self, m: Module, name: str, bits: int, most: int, adds: Value) -> None:
         self.value = Signal(bits, name=name, reset_less=True)
         self.term = Signal(bits, name=f"{name}_term", reset_less=True)
         self.lost = Signal(name=f"{name}_lost", reset_less=True)
-        self.over = Signal(name=f"{name}_over")
+        self.short = Signal(name=f"{name}_short", reset_less=True)
+        self.over = self.short | (self.value > most)
         self.adds = adds
-        total = Signal(bits + 1, name=f"{name}_sum")
-        m.d.comb += [
-            total.eq(self.value + self.term),
-            self.over.eq(adds & (self.lost | (total > most))),
-        ]
-        self._total = total
+        self.half = bits // 2
+        #: What the upper halves are still to do: to add the carry, if any, and to take the bit that comes up.
+        self.follows = Signal(name=f"{name}_follows")
+        self.added = Signal(name=f"{name}_added", reset_less=True)
+        self.carry = Signal(name=f"{name}_carry", reset_less=True)
+        self.risen = Signal(name=f"{name}_risen", reset_less=True)
+        m.d.sync += self.follows.eq(0)
+        self._follow(m)
 
-    def step(self, m: Module) -> None:
-        """Adds and doubles."""
-        m.d.sync += [
-            self.value.eq(Mux(self.adds, self._total, self.value)),
-            self.term.eq(self.term << 1),
-            self.lost.eq(self.lost | self.term[-1]),
-        ]
+    def _follow(self, m: Module) -> None:
+        """Adds and doubles the upper halves."""
+        upper, term = self.value[self.half :], self.term[self.half :]
+        total = Signal(len(upper) + 1, name=f"{self.value.name}_upper")
+        m.d.comb += total.eq(upper + term + self.carry)
+        with m.If(self.follows):
+            m.d.sync += [
+                term.eq(Cat(self.risen, term)),
+                self.lost.eq(self.lost | term[-1]),
+            ]
+            with m.If(self.added):
+                m.d.sync += [upper.eq(total), self.short.eq(self.short | self.lost | total[-1])]
+
+    def begin(self, m: Module, value: ValueLike) -> None:
+        """Takes a first value."""
+        m.d.sync += [self.value.eq(value), self.short.eq(0)]
 
     def load(self, m: Module, term: Value) -> None:
         """Takes a new term."""
         m.d.sync += [self.term.eq(term), self.lost.eq(0)]
 
+    def step(self, m: Module) -> None:
+        """Adds and doubles."""
+        value, term = self.value[: self.half], self.term[: self.half]
+        total = Signal(self.half + 1, name=f"{self.value.name}_lower")
+        m.d.comb += total.eq(value + term)
+        m.d.sync += [
+            value.eq(Mux(self.adds, total, value)),
+            term.eq(term << 1),
+            self.follows.eq(1),
+            self.added.eq(self.adds),
+            self.carry.eq(total[-1]),
+            self.risen.eq(term[-1]),
+        ]
+
 
 class ShapeMeasure(wiring.Component):
     """Hands requests on. One with a shape waits until that is measured: a cycle for each bit of the entries of a dimension,
-    two for each dimension, and six.
+    two for each dimension, and seven.
 
     The dimensions are taken in the order that the extension names: by their strides. Where the shape is written, each must
     step over all of those before it, so that no byte is written twice.
@@ -156,6 +183,7 @@ class ShapeMeasure(wiring.Component):
         raw = _Product(m, "raw", SPAN_BITS, MAX_BYTES, picked.total[0])
         moved = _Product(m, "moved", SPAN_BITS, MAX_BYTES, picked.count[0])
         products = (span, below, raw, moved)
+        over = Cat(product.over for product in products).any()
         low = Signal(SPAN_BITS, reset_less=True)
         high = Signal(64 - SPAN_BITS, reset_less=True)
         borrow = Signal(reset_less=True)
@@ -179,11 +207,11 @@ class ShapeMeasure(wiring.Component):
                     wrong.eq((shape.run == 0) | self._ragged(shape.run, shape.before_run, shape.after_run)),
                     seen.eq(0),
                     place.eq(0),
-                    span.value.eq(shape.run),
-                    below.value.eq(0),
-                    raw.value.eq(shape.before_run + shape.run + shape.after_run),
-                    moved.value.eq(shape.run),
                 ]
+                span.begin(m, shape.run)
+                below.begin(m, 0)
+                raw.begin(m, shape.before_run + shape.run + shape.after_run)
+                moved.begin(m, shape.run)
                 m.next = "pick"
             with m.State("pick"):
                 self._pick(m, shape, place, seen, picked, wrong)
@@ -192,7 +220,7 @@ class ShapeMeasure(wiring.Component):
                 stray = picked.far | self._ragged(picked.reach)
                 if not self.compressing:
                     stray |= picked.reach < span.value
-                with m.If((picked.steps != 0) & stray):
+                with m.If(over | ((picked.steps != 0) & stray)):
                     m.d.sync += wrong.eq(1)
                 for product, term in zip(
                     products, (picked.reach, picked.reach, raw.value, moved.value), strict=True
@@ -203,19 +231,19 @@ class ShapeMeasure(wiring.Component):
             with m.State("multiply"):
                 for product in products:
                     product.step(m)
-                with m.If(Cat(product.over for product in products).any()):
-                    m.d.sync += wrong.eq(1)
                 for factor in (picked.steps, picked.total, picked.count):
                     m.d.sync += factor.eq(factor >> 1)
                 with m.If(~Cat(picked.steps[1:], picked.total[1:], picked.count[1:]).any()):
                     m.d.sync += place.eq(place + 1)
                     m.next = "pick"
                     with m.If(place == self.dimensions - 1):
-                        m.next = "lower"
+                        m.next = "settle"
                 with m.If(leaves):
                     m.next = "idle"
+            with m.State("settle"):
+                go("lower")
             with m.State("lower"):
-                with m.If(raw.value != request.descriptor.length[: LENGTH_BITS + 1]):
+                with m.If(over | (raw.value != request.descriptor.length[: LENGTH_BITS + 1])):
                     m.d.sync += wrong.eq(1)
                 m.d.sync += Cat(low, borrow).eq(address[:SPAN_BITS] - below.value)
                 go("upper")

@@ -11,6 +11,7 @@ from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.repack import Repack
 from cdma.hdl.blocks.skid_buffer import slice_after
+from cdma.hdl.blocks.stream_register import StreamRegister
 from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.engine.shapes.feed import ShapeFeed
@@ -227,7 +228,12 @@ class DataPath(wiring.Component):
             wiring.connect(m, cut.output, sink)
         else:
             wiring.connect(m, dropper.output, sink)
-        return dropper.input
+        if self.config.pipelined or self.config.tail_bits:
+            return dropper.input
+        # Beats come late out of the codec, and go through what knows the segment, and then the burst.
+        m.submodules.before_rows = register = StreamRegister(dropper.input.payload.shape())
+        wiring.connect(m, register.output, dropper.input)
+        return register.input
 
     def _fill(self) -> Value:
         """The most frequent value as a word of padding, where words have a table of their own; otherwise 0."""

@@ -58,7 +58,8 @@ class Runs(wiring.Component):
             # What is held goes when it is known that nothing is joined to it.
             self.output.valid.eq(held & (ended | broken | (self.rows.valid & ~touches))),
             run.more.eq(~ended),
-            self.rows.ready.eq(~held | touches | (self.output.ready & self.output.valid)),
+            # One that touches could be taken always, but whether it does is known late.
+            self.rows.ready.eq(~held | self.output.ready),
         ]
         with m.If(self.rows.valid & self.rows.ready):
             m.d.sync += [

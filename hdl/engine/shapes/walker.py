@@ -14,6 +14,8 @@ from .layout import WalkLayout
 __all__ = ["Row", "Walker"]
 
 _TOTAL_BITS = COUNT_BITS + 1
+#: Lower bits of an address, which are summed a cycle before the others.
+_LOW_BITS = SPAN_BITS // 2
 
 #: A row of the stream.
 #:
@@ -85,6 +87,7 @@ class Walker(wiring.Component):
         settled = Signal()
         row = self.rows.payload
         steps = Signal()
+        stepped = Signal()
         m.d.comb += [
             self.input.ready.eq(~walks),
             self.rows.valid.eq(settled),
@@ -94,6 +97,8 @@ class Walker(wiring.Component):
             row.final.eq(Cat(axis.last for axis in axes).all()),
             steps.eq(settled & self.rows.ready),
         ]
+        m.d.sync += stepped.eq(steps)
+        self._move(m, axes, stepped)
         with m.If(self.input.valid & ~walks):
             m.d.sync += walks.eq(1)
             self._load(m, axes)
@@ -126,18 +131,28 @@ class Walker(wiring.Component):
             ]
 
     def _step(self, m: Module, axes: list[_Axis]) -> None:
-        """Moves the innermost dimension that is not at its end, and begins those inside it anew. Between entries of padding,
-        and from one of these to the first entry in memory, the address stays."""
+        """Moves the innermost dimension that is not at its end, and begins those inside it anew."""
+        for axis, moves in zip(axes, self._moving(axes), strict=True):
+            with m.If(moves):
+                m.d.sync += axis.index.eq(Mux(axis.last, 0, axis.index + 1))
+
+    def _move(self, m: Module, axes: list[_Axis], stepped: Signal) -> None:
+        """Finds where the entries lie in the cycle after a step, while all but the indexes is still that of the row before.
+        Between entries of padding, and from one of these to the first entry in memory, the address stays."""
         # The last dimension is at its end only with the final row, after which nothing counts.
         moving: Value = axes[-1].base
         stride: Value = Mux(axes[-1].inside & ~axes[-1].edge, axes[-1].stride, 0)
         for axis in reversed(axes[:-1]):
             moving = Mux(axis.last, moving, axis.base)
             stride = Mux(axis.last, stride, Mux(axis.inside & ~axis.edge, axis.stride, 0))
-        moved = Signal(SPAN_BITS)
-        m.d.comb += moved.eq(moving + stride)
-        inner_end: Value | int = 1
-        for axis in axes:
-            with m.If(inner_end):
-                m.d.sync += [axis.base.eq(moved), axis.index.eq(Mux(axis.last, 0, axis.index + 1))]
-            inner_end = inner_end & axis.last
+        low = Signal(_LOW_BITS + 1, reset_less=True)
+        m.d.sync += low.eq(moving[:_LOW_BITS] + stride[:_LOW_BITS])
+        moved = Cat(low[:-1], moving[_LOW_BITS:] + stride[_LOW_BITS:] + low[-1])
+        for axis, moves in zip(axes, self._moving(axes), strict=True):
+            with m.If(stepped & moves):
+                m.d.sync += axis.base.eq(moved)
+
+    @staticmethod
+    def _moving(axes: list[_Axis]) -> list[Value]:
+        """For each dimension, whether it moves or begins anew: all inside it are at their ends."""
+        return [Cat(inner.last for inner in axes[:number]).all() for number in range(len(axes))]

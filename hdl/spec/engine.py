@@ -640,7 +640,7 @@ class EngineConfig:
 
     @property
     def run_rows(self) -> int:
-        """Rows of a shape that touch and are one run at most; where rows begin with any word each is by itself."""
+        """The most rows that touch and are read or written as one run; 1 where rows begin with any word."""
         return 1 if self.realign else queued_rows(self.outstanding)
 
     @property

@@ -217,5 +217,5 @@ class Shape:
 
 
 def queued_rows(outstanding: int) -> int:
-    """Rows that an engine with so many bursts in flight knows before their data move: a power of two. A run has no more."""
+    """The depth of the queue of rows in an engine with so many bursts in flight: a power of two."""
     return 4 << (outstanding - 1).bit_length()

@@ -20,7 +20,8 @@ class Runs(wiring.Component):
     Throughput: a row per cycle.
 
     ``most``
-        Rows of a run: a power of two. So many may be taken before any data of theirs move.
+        The most rows of a run: a power of two. All of them must fit into the queue of rows, because no data move before the
+        run is given.
     ``first``
         The lower part of a row's address, and with it ``ends``, that it is the shape's last one.
     ``size``
@@ -58,7 +59,7 @@ class Runs(wiring.Component):
             # What is held goes when it is known that nothing is joined to it.
             self.output.valid.eq(held & (ended | broken | (self.rows.valid & ~touches))),
             run.more.eq(~ended),
-            # One that touches could be taken always, but whether it does is known late.
+            # A row that touches needs no room at the output, but that is known too late for ready.
             self.rows.ready.eq(~held | self.output.ready),
         ]
         with m.If(self.rows.valid & self.rows.ready):

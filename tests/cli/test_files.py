@@ -34,14 +34,14 @@ def _end_badly(directory: Path, file: Path | None = None) -> None:
         raise FileError("ends")
 
 
-def test_what_was_there_before_stays(tmp_path: Path) -> None:
+def test_files_from_before_stay(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     with pytest.raises(FileError, match="ends"):
         _end_badly(tmp_path / "a" / "b" / "c")
     assert list(tmp_path.rglob("*")) == [tmp_path / "a"]
 
 
-def test_what_is_not_empty_stays(tmp_path: Path) -> None:
+def test_folders_that_are_not_empty_stay(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="ends"):
         _end_badly(tmp_path / "a" / "b", tmp_path / "a" / "c")
     assert list(tmp_path.rglob("*")) == [tmp_path / "a", tmp_path / "a" / "c"]

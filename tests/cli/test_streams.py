@@ -28,7 +28,7 @@ def test_a_closed_stream_is_no_error(closed: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_tools_print_into_a_closed_stream_is_in_no_file(tmp_path: Path) -> None:
+def test_output_of_tools_into_a_closed_stream_is_in_no_file(tmp_path: Path) -> None:
     done = _shell(f"cdma generate compressor {' '.join(_SMALL)} -o made >&-", tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (tmp_path / "made" / "cdma_compressor.v").read_text().startswith("// cdma_compressor: ")

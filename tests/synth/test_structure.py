@@ -106,7 +106,7 @@ def test_a_clock_behind_a_gate_is_no_other_clock(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_ports_clock_and_reset_is_counted(tmp_path: Path) -> None:
+def test_registers_are_counted_by_clock_and_reset(tmp_path: Path) -> None:
     body = """
     reg [1:0] m [0:3]; assign x = m[a];
     always @(posedge clk) m[a] <= a;

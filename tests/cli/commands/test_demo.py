@@ -37,7 +37,7 @@ def assert_is_told(report: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_what_it_says(
+def test_the_demo_says_what_it_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: Shown, printed: Printed
 ) -> None:
     def run(design: Design, array: NDArray[np.float32], **options: Any) -> TensorRun:

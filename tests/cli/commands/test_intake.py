@@ -91,7 +91,7 @@ def test_every_line_is_there_with_commands_that_exist(bare: tuple[Path, dict[str
 
 
 @pytest.mark.slow
-def test_what_was_not_run_is_not_shown(bare: tuple[Path, dict[str, Any]]) -> None:
+def test_runs_that_were_not_made_are_not_shown(bare: tuple[Path, dict[str, Any]]) -> None:
     path, told = bare
     lines = _lines(told)
     shown = [key for key, line in lines.items() if line["status"] == "shown"]
@@ -217,7 +217,7 @@ def test_a_netlist_with_a_latch_fails(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.verilator
-def test_what_an_earlier_intake_shows_is_taken_over_as_a_record(tmp_path: Path) -> None:
+def test_findings_of_an_earlier_intake_are_taken_over_as_a_record(tmp_path: Path) -> None:
     first = _lines(_intake(tmp_path, *_TINY, "--run", "lint"))
     assert first["lint"]["status"] == "shown"
     later = _lines(_intake(tmp_path, *_TINY, "--certificate", tmp_path / "cdma_compressor_intake.json"))
@@ -249,7 +249,7 @@ def test_another_verilog_of_the_name_in_the_folder_fails(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_what_cannot_be_is_refused_before_anything_runs(
+def test_impossible_options_are_refused_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
     monkeypatch.setattr(runs, "run_parts", lambda *_: pytest.fail("something ran"))
@@ -275,7 +275,7 @@ def test_json_is_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.slow
 @pytest.mark.verilator
-def test_what_runs_is_shown(tmp_path: Path) -> None:
+def test_runs_are_shown(tmp_path: Path) -> None:
     few = ("--tests", "lengths", "--packets", "5", "--jobs", "1")
     lines = _lines(_intake(tmp_path, *_TINY, *few, "--run", "lint", "netlist", "speed", "tests"))
     for key in ("lint", "netlist", "latency", "throughput", "tests"):
@@ -332,7 +332,7 @@ def test_every_part_has_its_place_and_its_run() -> None:
     assert {name.replace("-", "_") for name in PARTS} == set(Ran.__dataclass_fields__)
 
 
-def test_what_is_not_in_a_document_is_not_quoted() -> None:
+def test_only_words_of_a_document_are_quoted() -> None:
     with pytest.raises(app.CdmaError, match=r"SECURITY\.md says nothing below 'What is not'"):
         quoted("SECURITY.md", "What is not", "Nobody wrote")
 

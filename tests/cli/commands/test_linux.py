@@ -26,7 +26,7 @@ from tests.support.commands import Refused
         (["--no-registers"], "no registers"),
     ],
 )
-def test_what_cannot_be_is_said_in_a_sentence(
+def test_impossible_runs_are_refused_in_a_sentence(
     options: list[str],
     sentence: str,
     tmp_path: Path,

@@ -73,7 +73,7 @@ def test_an_engine_out_and_back(shown):
         (["--liberty", str(TINY), "--link-pj-per-bit", "0"], "link-pj-per-bit must be above 0"),
     ],
 )
-def test_what_is_wrong_is_said(options, said, refused):
+def test_wrong_options_are_refused_with_the_reason(options, said, refused):
     assert said in refused("power", "compressor", *options)
 
 

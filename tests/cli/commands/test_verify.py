@@ -102,7 +102,7 @@ def test_it_ends_with_speed_and_coverage(asked: dict[str, Any], shown: Shown, pr
     assert told["failures"] == []
 
 
-def test_what_the_benches_observe_is_counted(asked: dict[str, Any], printed: Printed) -> None:
+def test_observations_of_benches_are_counted(asked: dict[str, Any], printed: Printed) -> None:
     sample = {"words": 1, "literals": 0, "error": 0, "held": [], "after": None, "gap": None, "table": []}
     asked["samples_left"] = [sample]
     assert any(goal["hit"] for goal in printed("verify", "compressor")["coverage"])

@@ -111,7 +111,7 @@ def test_an_objection_says_how_many_dimensions_there_are() -> None:
     )
 
 
-def test_what_has_no_field_is_refused() -> None:
+def test_numbers_without_a_field_are_refused() -> None:
     with pytest.raises(ParameterError, match="count is 65536"):
         Dimension(1 << 16, 0)
     with pytest.raises(ParameterError, match="before is 256"):

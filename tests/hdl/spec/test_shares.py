@@ -33,6 +33,8 @@ def test_every_descriptor_costs_a_unit_at_least() -> None:
         ),
     ],
 )
-def test_what_does_not_go_with_several_pairs_says_why(options: dict, says: str) -> None:
+def test_options_that_do_not_go_with_several_pairs_are_refused_with_the_reason(
+    options: dict, says: str
+) -> None:
     with pytest.raises(ParameterError, match=f"^{re.escape(says)}"):
         EngineConfig(**options)

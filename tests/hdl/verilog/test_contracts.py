@@ -55,7 +55,7 @@ def test_a_contract_has_its_paragraphs_and_the_meaning_of_its_ports() -> None:
     assert "\n".join(contract(Fragment.get(Adder(), None).origins)) == ABOVE
 
 
-def test_what_is_put_around_a_component_hides_it_not() -> None:
+def test_wrappers_do_not_hide_the_contract_of_a_component() -> None:
     alone, within = (Fragment.get(each, None) for each in (Adder(), ResetInserter({})(Adder())))
     assert contract(within.origins) == contract(alone.origins)
     assert contract(Fragment.get(Module(), None).origins) == []

@@ -226,7 +226,7 @@ BAD_FILES = [
 
 
 @pytest.mark.parametrize(("data", "reason"), BAD_FILES, ids=[reason[:40] for _, reason in BAD_FILES])
-def test_what_is_no_whole_file_is_refused_with_the_reason(data, reason, tmp_path, capsys):
+def test_incomplete_files_are_refused_with_the_reason(data, reason, tmp_path, capsys):
     packed, restored = tmp_path / "x.cdma", tmp_path / "out.npy"
     packed.write_bytes(data)
     restored.write_bytes(b"precious")

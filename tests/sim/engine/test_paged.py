@@ -85,7 +85,7 @@ def test_a_page_that_is_not_needed_is_not_looked_at_and_one_that_is_ends_the_tra
     assert offload(two) == (Status.WRITE_SLVERR, LIST, RUNS[0][1])
 
 
-def test_what_does_not_fit_is_reported_where_it_would_have_gone() -> None:
+def test_a_lack_of_room_is_reported_where_the_data_would_have_gone() -> None:
     bench = ModelBench(CONFIG)
     bench.start()
     pages = _listed(bench, "python")

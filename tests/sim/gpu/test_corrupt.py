@@ -104,7 +104,7 @@ def test_a_good_stream_with_a_bad_index_comes_back(monkeypatch):
         assert np.array_equal(back.numpy(), words)
 
 
-def test_what_stands_behind_a_stream_is_untouched_and_unread():
+def test_bytes_behind_a_stream_are_untouched_and_unread():
     """The buffers of a card are often larger than what is in them."""
     words = np.arange(100, dtype=np.uint32) % 3
     stream = compress(torch.from_numpy(words), _ZVC).stream

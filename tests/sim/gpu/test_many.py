@@ -117,7 +117,7 @@ def test_one_that_is_not_whole_has_the_verdict_of_the_model():
     assert [len(each) for each in back] == [40, 50]
 
 
-def test_what_is_refused():
+def test_invalid_arguments_are_refused():
     packed = compress_many([torch.zeros(5)], _ZVC)
     with pytest.raises(cdma.ParameterError, match="there are 1 capacities for 2 tensors"):
         compress_many([torch.zeros(5)] * 2, _ZVC, capacities=[40])

@@ -40,7 +40,7 @@ def test_a_plan_of_another_card_is_not_taken(monkeypatch):
     assert plan_for("pack", ZVC, CARD) == usual
 
 
-def test_what_is_tried_goes_first_and_ends():
+def test_a_plan_on_trial_goes_first_until_it_ends():
     usual = plan_for("pack", ZVC, CARD)
     with tried("pack", Plan(8, 64)):
         assert plan_for("pack", ZVC, CARD) == Plan(8, 64)

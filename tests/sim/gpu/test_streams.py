@@ -152,7 +152,7 @@ def test_space_that_the_caller_gives():
     assert np.array_equal(back.numpy().view("u4"), [*words, *[0] * 10])
 
 
-def test_what_waits_for_the_card():
+def test_few_calls_wait_for_the_card():
     tensor, format = torch.arange(50, dtype=torch.int32), cdma.Format()
     for options, waits in ({"capacity": 1000}, 0), ({"capacity": 1000, "crc": True}, 0), ({}, 1):
         with Waits() as seen:

@@ -108,7 +108,7 @@ def test_a_stream_that_is_a_little_longer_has_space(packs, monkeypatch):
     assert torch.equal(kept.restored(), more)
 
 
-def test_what_does_not_pay_stays_as_it_is_until_the_refresh(packs, monkeypatch):
+def test_tensors_that_do_not_pay_stay_as_they_are_until_the_refresh(packs, monkeypatch):
     looked = []
     analyse = on_card.analyse
     monkeypatch.setattr(on_card, "analyse", lambda *these: looked.append(0) or analyse(*these))

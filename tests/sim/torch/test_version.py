@@ -64,7 +64,7 @@ def test_a_step_of_the_optimiser_before_the_backward_pass_is_refused() -> None:
         loss.backward()
 
 
-def test_what_is_written_to_is_kept_anew() -> None:
+def test_tensors_written_to_are_kept_anew() -> None:
     """The second product's input is of a newer version, and is no longer what was kept for the first."""
     weight, inputs = torch.ones(1024, requires_grad=True), torch.arange(1024.0) % 2
     before = inputs.clone()

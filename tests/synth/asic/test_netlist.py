@@ -132,7 +132,7 @@ def test_memory_is_apart_or_in_flip_flops(tiny):
     assert inside.count(tiny).flip_flops >= apart.count(tiny).flip_flops + 8 * 16
 
 
-def test_what_is_to_be_flip_flops_is_no_memory(tiny):
+def test_words_to_be_flip_flops_are_no_memory(tiny):
     body = "{} reg [7:0] m [0:3]; always @(posedge clk) begin m[d[1:0]] <= d; q <= m[d[1:0]]; end"
     memory = synthesise(circuit(body.format("")), tiny, Options())
     flip_flops = synthesise(circuit(body.format('(* ram_style = "registers" *)')), tiny, Options())

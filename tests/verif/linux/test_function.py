@@ -147,7 +147,7 @@ def test_an_interrupt_waits_for_a_buffer(machine: _Machine, guest: Guest) -> Non
         assert guest.used(INTERRUPTS) == guest.given[INTERRUPTS]
 
 
-def test_what_the_guest_has_not_spoken_of_waits(machine: _Machine, guest: Guest) -> None:
+def test_bytes_that_the_guest_has_not_spoken_of_wait(machine: _Machine, guest: Guest) -> None:
     read = struct.pack("<BBHIQ", READ, REGISTERS, 0, 4, 0)
     for _ in range(2):
         guest.offer(COMMANDS, read, 4)

@@ -106,6 +106,6 @@ def test_others_come_by_a_pipe(tmp_path: Path) -> None:
         ("mend host five", r"'five' in .* must be a number"),
     ],
 )
-def test_what_is_no_command_is_refused(line: str, sentence: str) -> None:
+def test_lines_without_a_command_are_refused(line: str, sentence: str) -> None:
     with pytest.raises(ParameterError, match=sentence):
         commands_in([line])

@@ -114,7 +114,7 @@ def test_numbers_move_within_a_bound(crc: bool, tmp_path: Path) -> None:
 
 @pytest.mark.verilator
 @pytest.mark.parametrize("transfers", cases_of({"few": 480, "many": 10_000}, thorough={"few", "many"}))
-def test_what_is_measured_is_said(transfers: int) -> None:
+def test_measurements_are_printed(transfers: int) -> None:
     if not kernel.is_kept():
         pytest.skip("the kernel is not built here: make linux builds it")
     said: list[str] = []
@@ -163,7 +163,7 @@ def test_the_module_is_in_the_style_of_the_kernel() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tools_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel.shutil, "which", lambda name: None)
     monkeypatch.setattr(kernel, "_sources", lambda: None)
     assert not kernel.is_kept()

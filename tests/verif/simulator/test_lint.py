@@ -22,7 +22,7 @@ def test_each_rule_that_is_waived_has_a_reason() -> None:
 
 
 @pytest.mark.verilator
-def test_what_is_printed_is_clean_and_what_is_waived_is_counted() -> None:
+def test_printed_verilog_is_clean_and_waivers_are_counted() -> None:
     found = lint(TINY.verilog(), TINY.top)
     assert found.complaints == []
     assert {each.rule: count > 0 for each, count in found.waived.items()}["DECLFILENAME"]
@@ -36,6 +36,6 @@ def test_a_fault_is_a_complaint_with_its_place() -> None:
 
 
 @pytest.mark.verilator
-def test_what_is_no_verilog_is_an_error() -> None:
+def test_text_that_is_no_verilog_is_an_error() -> None:
     with pytest.raises(BuildError, match=r"cannot lint cdma_compressor\.v"):
         lint("module cdma_compressor;", TINY.top)

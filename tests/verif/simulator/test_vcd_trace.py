@@ -64,7 +64,7 @@ def vcd(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_changes_with_an_edge_is_seen_by_the_next_one(vcd: Path) -> None:
+def test_changes_at_an_edge_are_seen_by_the_next_one(vcd: Path) -> None:
     trace = read_trace(vcd, "top", ["port", "part.pulse"])
     assert [cycle["port"] for cycle in trace.cycles] == [1, 3, 3]
     assert list(trace.edges) == [5, 15, 25]

@@ -56,5 +56,5 @@ def test_an_output_that_differs_is_an_error(monkeypatch, refused):
         (["--device-bytes", "1000"], "device_bytes is 1,000"),
     ],
 )
-def test_what_cannot_be_is_refused(options, says, refused):
+def test_impossible_options_are_refused(options, says, refused):
     assert says in refused(*SMALL, *options)

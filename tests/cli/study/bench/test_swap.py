@@ -104,7 +104,7 @@ def test_a_loss_that_differs_is_an_error(monkeypatch: pytest.MonkeyPatch, refuse
         (["--precision", "tf32"], "precision is tf32, which only cards have"),
     ],
 )
-def test_what_cannot_be_is_refused(arguments: list[str], message: str, refused: Refused) -> None:
+def test_impossible_options_are_refused(arguments: list[str], message: str, refused: Refused) -> None:
     assert message in refused("bench", "swap", *arguments)
 
 

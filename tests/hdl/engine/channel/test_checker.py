@@ -448,7 +448,7 @@ def test_waits_for_a_slot_and_for_permission() -> None:
 
 
 @pytest.mark.parametrize("compressing", [True, False], ids=["read", "written"])
-def test_what_is_measured_of_a_shape_refuses_it_in_its_order(compressing: bool) -> None:
+def test_measured_faults_of_a_shape_refuse_it_in_their_order(compressing: bool) -> None:
     """Of a descriptor without a shape nothing is measured, whatever the measure says."""
     port = _port(64, False, 4)
     dut = Checker(port, port, 32, compressing=compressing, options=RecordOptions(dimensions=1))

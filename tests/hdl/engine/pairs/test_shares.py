@@ -57,7 +57,7 @@ def test_hardware_chooses_as_the_model_does(count):
     simulate(dut, testbench)
 
 
-def test_what_is_moved_is_as_the_weights_however_long_descriptors_are():
+def test_bytes_moved_are_as_the_weights_however_long_descriptors_are():
     weights, longest = (1, 2, 5), (60, 7, 31)
     model = ShareModel(weights, (0, 0, 0), step_log2=2)
     rng = random.Random(3)

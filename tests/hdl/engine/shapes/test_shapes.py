@@ -308,7 +308,7 @@ def test_bursts_have_every_beat_of_the_runs_and_none_besides() -> None:
 
 
 @pytest.mark.parametrize("bits", [64, 256])
-def test_what_does_not_fit_is_dropped_from_its_first_beat_on(bits: int) -> None:
+def test_beats_beyond_the_capacity_are_dropped_from_the_first_on(bits: int) -> None:
     """Packets of any length for commands of any, which may end within a beat."""
     rng = random.Random(bits)
     size, lanes = bits // 8, bits // 32
@@ -374,7 +374,7 @@ def test_what_does_not_fit_is_dropped_from_its_first_beat_on(bits: int) -> None:
     simulate(scatter, commands, data_in, given)
 
 
-def test_what_is_left_of_a_command_is_passed_over_at_once() -> None:
+def test_the_rest_of_a_command_is_passed_over_at_once() -> None:
     """However much room it has: a capacity may be far beyond what comes."""
     shape = PortShape(
         word_bits=32, data_bits=64, address_bits=_BITS, burst=4, outstanding=4, buffer=16, rows=True

@@ -84,7 +84,7 @@ def test_states_are_a_type_in_system_verilog() -> None:
 
 
 @pytest.mark.slow
-def test_what_a_machine_may_become_has_the_names_of_its_states_and_its_type() -> None:
+def test_next_states_have_the_names_and_the_type_of_states() -> None:
     text = engine_design(SMALL, style=Style(SYSTEM_VERILOG)).text
     assert re.search(r"\n  fsm_state_t fsm_state_otherwise\w*;\n", text)
     assert re.search(r"assign fsm_state_otherwise\w* = flush \? FSM_STATE_WAIT : FSM_STATE_GIVE;", text)

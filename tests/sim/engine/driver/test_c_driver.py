@@ -93,7 +93,7 @@ def test_other_dialects_do_the_same(dialect: str) -> None:
     assert [done.tag for done in bench.wait()[1]] == [7]
 
 
-def test_what_came_before_a_timeout_is_given_with_it(bench: Bench) -> None:
+def test_completions_before_a_timeout_are_given_with_it(bench: Bench) -> None:
     assert bench.start(8, c.HALT_ON_ERROR) == c.OK
     assert bench.submit(job(5, DEV + 4), job(6)) == c.OK
     status, done = bench.wait(c.MEMORY, 2, patience=20)
@@ -160,7 +160,7 @@ def test_invalid_calls_are_refused(bench: Bench) -> None:
         assert library.c_set_table(bench.offload, values, 1) == c.BAD_ARGUMENT
 
 
-def test_what_ports_say_beside_addresses(bench: Bench) -> None:
+def test_sideband_registers_are_those_of_channel_and_target(bench: Bench) -> None:
     user = 1 << bench.config.sideband.axuser_bits
     for said in ((16, 0, 0, 0), (4, 0, 0, 0), (0, 8, 0, 0), (0, 0, 16, 0), (0, 0, 0, user)):
         assert bench.library.c_set_sideband(bench.offload, 1, *said) == c.BAD_ARGUMENT

@@ -106,7 +106,7 @@ def test_a_locked_window_locks_messages(make: Any) -> None:
     assert bench.run(64) == 1
 
 
-def test_what_is_no_message_is_refused(make: Any) -> None:
+def test_invalid_messages_are_refused(make: Any) -> None:
     bench = Bench(make)
     narrow = Bench(make, EngineConfig(ring_entries=16, msi=True, host_address_bits=34))
     for channel, address in ((bench.channel, CELL + 2), (narrow.channel, 1 << 34)):

@@ -124,7 +124,7 @@ WITH_SIDEBAND = EngineConfig(
 )
 
 
-def test_what_ports_say_beside_addresses_by_channel_and_target() -> None:
+def test_sideband_registers_are_those_of_channel_and_target() -> None:
     bench = ModelBench(WITH_SIDEBAND)
     registers = bench.driver.registers
     assert registers.fields("offload.host_sideband") == {"cache": 15, "prot": 0, "qos": 0, "user": 2}
@@ -171,7 +171,7 @@ def test_invalid_calls_are_refused_with_the_reason(message: str) -> None:
         WRONG[message](ModelBench(WITH_SIDEBAND))
 
 
-def test_what_an_engine_or_a_driver_does_not_have_is_refused() -> None:
+def test_missing_options_of_engine_or_driver_are_refused() -> None:
     bench = ModelBench(PLAIN)
     bench.start()
     with pytest.raises(DriverError, match="sideband"):

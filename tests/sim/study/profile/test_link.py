@@ -49,7 +49,7 @@ def test_another_format_than_the_best_takes_its_own_bytes() -> None:
     assert Transfer(ARRAY, Settings(link=1e9), words).compressed() == (words.compressed / 1e9,) * 2
 
 
-def test_what_is_worth_it() -> None:
+def test_compression_is_worth_it_where_it_exposes_less() -> None:
     slow = {"link": 10e9, "unit_rate": 9e9, "hidden": NOTHING}
     assert worth(transfer(hidden=NOTHING))[0]
     assert not worth(transfer(profile("d", noise(1.0)), hidden=NOTHING))[0]

@@ -95,7 +95,7 @@ def test_every_policy_gives_the_gradients_of_plain_training(policy, device_bytes
     assert (context._device.now, context._pool.taken) == (0, 0)
 
 
-def test_what_a_policy_moves_is_what_its_paper_says():
+def test_policies_move_the_tensors_of_their_papers():
     model, inputs = network(), images()
     raw = 8 * 16 * 16 * 16 * 4
 

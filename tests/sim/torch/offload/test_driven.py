@@ -51,7 +51,7 @@ def test_a_second_pass_is_in_the_account(file: LinuxFile) -> None:
     assert (context.report.passes, context.report.moved) == (2, 2 * once)
 
 
-def test_what_a_backend_is_not_for_is_refused(file: LinuxFile) -> None:
+def test_options_that_a_backend_does_not_take_are_refused(file: LinuxFile) -> None:
     model = driven_step._network()
     with pytest.raises(
         ParameterError, match="the backend is 'gpu'; it must be an engine of the driver for Linux"

@@ -128,7 +128,7 @@ def test_a_stream_that_is_overwritten_before_it_has_left_is_found(monkeypatch):
         gradients(model, context, passes=1)
 
 
-def test_what_goes_wrong_in_a_copy_is_raised_where_it_is_waited_for():
+def test_an_error_in_a_copy_is_raised_where_the_copy_is_awaited():
     def fail():
         raise OSError("the link is down")
 

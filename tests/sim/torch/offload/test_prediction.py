@@ -97,7 +97,7 @@ def test_a_longer_stream_without_room_on_the_host_stays_as_elements():
     assert (context.report.again, context.report.full) == (1, 1)
 
 
-def test_what_is_copied_is_never_more_than_the_elements():
+def test_a_copy_is_never_longer_than_the_elements():
     """The margin of a small tensor is larger than what its stream has memory for."""
     model = Dial()
     context = offload(model, Cdma(), link=1e9, debug=True)

@@ -46,7 +46,7 @@ def test_outputs_are_those_of_the_plain_model_and_weights_are_back_afterwards(dt
     assert (model.head.weight is model.embedding.weight) is tied
 
 
-def test_what_has_room_stays():
+def test_weights_with_room_stay():
     model = Blocks()
     expected = plain(model)
     with stream(model, device_bytes=2 * total(model), link=LINK) as streamed:

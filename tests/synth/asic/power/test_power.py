@@ -171,7 +171,7 @@ report_power -digits 8
     assert power.leakage == pytest.approx(float(leakage), rel=1e-4)
 
 
-def test_what_a_link_saves_and_up_to_where() -> None:
+def test_a_link_saves_up_to_a_density() -> None:
     assert saved_pj(100, 75, 5) == pytest.approx(10)
     assert saved_pj(100, 103, 10) == pytest.approx(-2.4)
     assert crossover([(0.5, 3.0), (1.0, -1.0)]) == pytest.approx(0.875)

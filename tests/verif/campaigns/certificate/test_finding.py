@@ -37,7 +37,7 @@ def _verdicts(*results: str) -> list[Verdict]:
     return [Verdict(mutant, result, "", "not decided") for result in results]
 
 
-def test_what_holds_has_neither_failures_nor_anything_open() -> None:
+def test_a_finding_that_holds_has_no_failures_and_nothing_open() -> None:
     killed = _verdicts(KILLED)
     for finding in (
         regression_finding(_regression()),
@@ -89,6 +89,6 @@ def test_too_few_mutants_found_fail_and_survivors_are_open() -> None:
     assert (finding.data["mutants"], finding.data["score"], len(finding.data["surviving"])) == (2, 50.0, 1)
 
 
-def test_what_is_not_reached_is_open() -> None:
+def test_goals_not_reached_are_open() -> None:
     finding = coverage_finding({"lines": 99.0}, ["99.00 % of lines, less than 100 %"])
     assert (finding.fails, finding.open) == ([], ["coverage: 99.00 % of lines, less than 100 %"])

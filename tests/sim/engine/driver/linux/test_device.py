@@ -106,7 +106,7 @@ def test_a_raw_copy_has_no_step(engine: cdma.linux.Device) -> None:
         engine.offload(sparse(5), step=256)
 
 
-def test_what_is_not_in_order_leaves_in_order(engine: cdma.linux.Device) -> None:
+def test_tensors_out_of_order_leave_in_order(engine: cdma.linux.Device) -> None:
     array = sparse(8, 6, 5).transpose(2, 0, 1)[:, ::2]
     np.testing.assert_array_equal(engine.offload(array).prefetch(), array)
 

@@ -112,7 +112,7 @@ def register(subparsers: Any) -> None:
         help="with --pages: each case also with host memory in a list of pages, none of which follows the one before it",
     )
     add_row_options(parser)
-    add_plot_option(parser, "utilisation over density")
+    add_plot_option(parser, "utilisation over density, or over the bytes of --rows")
     parser.set_defaults(run=_run)
 
 
@@ -132,9 +132,9 @@ def _run(arguments: argparse.Namespace) -> int:
             shape = {name: getattr(design.config, name) for name in names}
             rows += [shape | row for row in measure_engine(design, cases, advance, host_period=period)]
     if arguments.plot is not None:
-        from .plot import plot_utilisation
+        from .plot import plot_rows, plot_utilisation
 
-        plot_utilisation(rows, arguments.plot)
+        (plot_rows if arguments.rows else plot_utilisation)(rows, arguments.plot)
     more: Columns = {
         **(_OF_ROWS if arguments.rows else {}),
         **(_OF_CLOCKS if arguments.host_periods else {}),

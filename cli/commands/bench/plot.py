@@ -1,4 +1,4 @@
-"""The pictures of ``cdma bench engine --plot`` and ``cdma bench units --plot``."""
+"""The pictures of ``cdma bench engine --plot``, with ``--rows`` or without, and ``cdma bench units --plot``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from cdma.files import replacing
 from cdma.rows import Row
 
-__all__ = ["plot_units", "plot_utilisation"]
+__all__ = ["plot_rows", "plot_units", "plot_utilisation"]
 
 
 def plot_utilisation(rows: Sequence[Row], path: Path) -> None:
@@ -31,6 +31,33 @@ def plot_utilisation(rows: Sequence[Row], path: Path) -> None:
             label = f"{direction}, {size:,} bytes{ports}"
             axis.plot(*zip(*sorted(points), strict=True), style, marker="o", label=label)
         axis.set(title=f"memory latency {latency} cycles", xlabel="density", ylim=(_floor(chosen), 1.005))
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("utilisation")
+    axes[-1].legend(fontsize="small", loc="lower right")
+    _save(figure, path)
+
+
+def plot_rows(rows: Sequence[Row], path: Path) -> None:
+    """Draws utilisation over the bytes of a row, the least over densities, and what the memory can give: a line per
+    direction, a picture per latency of the memory.
+    """
+    chosen = [row for row in rows if not row["concurrent"]]
+    latencies = sorted({row["memory_latency"] for row in chosen})
+    figure, axes = _figure(len(latencies), sharey=True)
+    for axis, latency in zip(axes, latencies, strict=True):
+        least: dict[str, dict[int, Row]] = {}
+        for row in sorted(chosen, key=lambda row: -float(row["utilisation"])):
+            if row["memory_latency"] == latency:
+                least.setdefault(row["direction"], {})[row["row"]] = row
+        for direction, of_rows in least.items():
+            points = [of_rows[size] for size in sorted(of_rows)]
+            sizes = [row["row"] for row in points]
+            axis.plot(sizes, [row["utilisation"] for row in points], marker="o", label=direction)
+        given = [row["utilisation"] / row["of_memory"] for row in points]
+        axis.plot(sizes, given, ":", color="grey", label="what the memory can give")
+        axis.set_xscale("log", base=2)
+        axis.set_xticks(sizes, [str(size) for size in sizes])
+        axis.set(title=f"memory latency {latency} cycles", xlabel="bytes of a row", ylim=(0, 1.05))
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("utilisation")
     axes[-1].legend(fontsize="small", loc="lower right")

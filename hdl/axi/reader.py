@@ -49,7 +49,8 @@ class AxiReader(wiring.Component):
     A response that is not OKAY does not end a command: all of its data, right or wrong, still come.
 
     ``command``
-        The bytes that are read: whole words. It is taken with the address of its last burst.
+        The bytes that are read: whole words. It is taken with the address of its last burst, or, of ``rows``, when that
+        burst is begun.
     ``flush``
         While high, no burst is begun, and data that come are dropped. Once ``idle`` is high as well, nothing is in
         flight, and the reader may be reset.
@@ -126,9 +127,11 @@ class AxiReader(wiring.Component):
         """Requests the bursts of a command, one every fourth cycle.
 
         The cycle before a request tells whether it is the last one, and whether there is credit. The upper bits of the
-        address are the command's, without a register of their own: it stays until its last address is taken.
+        address are the command's, without a register of their own: it stays until its last address is taken. Rows are
+        short, so for them the address has a register, and a burst is requested every second cycle.
         """
         blocks, ar = self.shape.blocks, self.port.ar
+        dense = self.shape.rows and not self.shape.pipelined
         ask, taken, _, _ = pulses
         first, last = self.command.payload.first, self.command.payload.last
         inside = Signal()
@@ -137,23 +140,31 @@ class AxiReader(wiring.Component):
         following = Signal(blocks.block_bits + 1)
         wrapped = Signal()
         start = Signal(blocks.place_bits, reset_less=True)
-        #: The address of the burst before was taken in the cycle before, and was not the command's last.
+        #: The burst that was begun was not the command's last, and its address needs the block no longer.
         goes_on = Signal()
         final = Signal()
+        #: The burst that was begun needs the command no longer.
+        leaves = ask if dense else taken
         m.d.comb += [
-            ask.eq(known & self._credit(m, pulses) & ~self.flush),
+            ask.eq(known & self._credit(m, pulses) & ~self.flush & (~ar.valid if dense else 1)),
             taken.eq(ar.valid & ar.ready),
-            self.command.ready.eq(taken & final),
+            self.command.ready.eq(leaves & final),
             following.eq(block + 1),
-            ar.payload.address.eq(blocks.address(opened.input.payload.beat)),
             ar.payload.size.eq(blocks.beat_log2),
             opened.input.valid.eq(ask),
             opened.input.payload.beat.eq(blocks.beat(first, last, wrapped, block, start)),
             opened.input.payload.final.eq(final & ~self.command.payload.more if self.shape.rows else final),
             opened.input.payload.words.eq(Mux(final, last[self.shape.word_log2 :], self.shape.lanes - 1)),
         ]
+        asks = {"address": blocks.address(opened.input.payload.beat)}
         if self.shape.owner_bits:
-            m.d.comb += ar.payload.owner.eq(self.command.payload.owner)
+            asks["owner"] = self.command.payload.owner
+        for name, value in asks.items():
+            shown = Signal(len(value), name=f"ar_{name}", reset_less=True) if dense else value
+            if dense:
+                with m.If(ask):
+                    m.d.sync += shown.eq(value)
+            m.d.comb += ar.payload[name].eq(shown)
         m.d.sync += ar.valid.eq(ask | (ar.valid & ~ar.ready))
         with m.If(~inside & self.command.valid):
             m.d.sync += [
@@ -162,10 +173,13 @@ class AxiReader(wiring.Component):
                 wrapped.eq(0),
                 start.eq(blocks.place(first)),
             ]
-        with m.Elif(taken):
+            if dense:
+                m.d.sync += [known.eq(1), final.eq(blocks.block(first) == blocks.block(last))]
+        with m.Elif(leaves):
             m.d.sync += inside.eq(~final)
-        # The address needs its block until it is taken, and the bus should not reach what counts blocks.
-        m.d.sync += goes_on.eq(taken & ~final)
+        # Without a register the address needs its block until it is taken, and the bus should not reach what counts blocks.
+        domain = m.d.comb if dense else m.d.sync
+        domain += goes_on.eq(leaves & ~final)
         with m.If(goes_on):
             m.d.sync += [block.eq(following), wrapped.eq(wrapped | following[-1]), start.eq(0)]
         # Between requests, and before the first: whether the burst is the last one of the command.
@@ -173,7 +187,7 @@ class AxiReader(wiring.Component):
             # The difference is never below 0, so its sign is left out.
             length = Mux(final, blocks.place(last), self.shape.burst - 1) - start
             m.d.sync += [known.eq(0), ar.payload.len.eq(length[: blocks.place_bits])]
-        with m.Elif(inside & ~ar.valid & ~goes_on):
+        with m.Elif(inside if dense else inside & ~ar.valid & ~goes_on):
             m.d.sync += [known.eq(1), final.eq(block == blocks.block(last))]
         if shifts is not None:
             fresh = Signal(init=1)

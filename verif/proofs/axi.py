@@ -29,6 +29,7 @@ def _shape(
     burst: int = 2,
     outstanding: int = 2,
     pipelined: bool = False,
+    rows: bool = False,
 ) -> PortShape:
     """A port that is as small as ports can be.
 
@@ -43,6 +44,7 @@ def _shape(
         outstanding=outstanding,
         buffer=8,
         pipelined=pipelined,
+        rows=rows,
         span_bits=address_bits - 1,
     )
 
@@ -68,7 +70,8 @@ _SOON = 8
 class Reading(Bench):
     """The bursts of a command follow each other from its first beat to its last one, and are nowhere else.
 
-    Ghost state: ``expected`` is the address of the next burst of the command in hand.
+    Ghost state: ``expected`` is the address of the next burst of the command in hand. That of ``rows`` is the one of the
+    cycle before the burst is offered, when it may have been taken.
 
     ``progress``
         Claims also that data are taken at once, that nothing is left over, and that there is no deadlock.
@@ -93,24 +96,37 @@ class Reading(Bench):
         here = Signal.like(expected)
         after = Signal.like(expected)
         taken = ar.valid & ar.ready
+        there, ends = dut.command.valid, dut.command.ready
+        if shape.rows:
+            ends = taken & self._offered(m, ends)
+            there, first, last_beat = (self._offered(m, value) for value in (there, first, last_beat))
+        else:
+            # So far as it is known, the address is there before it is offered.
+            early = going_on & ~last_cycle(m, taken, "was_taken")
+            m.d.comb += Assert(~early | (ar.payload.address == expected))
         m.d.comb += [
             here.eq(Mux(going_on, expected, first)),
             after.eq(here + ((ar.payload.len + 1) << exact_log2(shape.data_bits // 8))),
         ]
         with m.If(taken):
-            m.d.sync += [going_on.eq(~dut.command.ready), expected.eq(after)]
+            m.d.sync += [going_on.eq(~ends), expected.eq(after)]
         m.d.comb += [
             # Each burst is where the one before ended, and the last one ends with the command.
-            # So far as it is known, the address is there before it is offered.
-            Assert(~(going_on & ~last_cycle(m, taken, "was_taken")) | (ar.payload.address == expected)),
-            Assert(~ar.valid | (dut.command.valid & (ar.payload.address == here))),
+            Assert(~ar.valid | (there & (ar.payload.address == here))),
             Assert(~ar.valid | (after <= last_beat + shape.data_bits // 8)),
-            Assert(~dut.command.ready | (taken & (after == last_beat + shape.data_bits // 8))),
-            Assert(~taken | dut.command.ready | (after <= last_beat)),
+            Assert(~ends | (taken & (after == last_beat + shape.data_bits // 8))),
+            Assert(~taken | ends | (after <= last_beat)),
             Cover(taken & (ar.payload.len == shape.burst - 1)),
-            Cover(going_on & dut.command.ready),
+            Cover(going_on & ends),
             Cover(dut.outcome.done & (dut.outcome.resp.as_value() == 2)),
         ]
+
+    def _offered(self, m: Module, value: Value) -> Value:
+        """What the command was in the cycle before the burst was offered."""
+        offered = Signal(len(value))
+        with m.If(~self.reader.port.ar.valid):
+            m.d.sync += offered.eq(value)
+        return offered
 
     def _progress(self, m: Module, port: Side) -> None:
         """A command that is there, with nothing in flight and nothing in the buffer, gets its burst soon."""
@@ -279,6 +295,7 @@ PROOFS = [
     _reading("1 lane, bursts of 2"),
     _reading("2 lanes, bursts of 2", words=2, quick=False),
     _reading("1 lane, bursts of 2, registered", pipelined=True, quick=False),
+    _reading("1 lane, bursts of 2, of rows", rows=True),
     Proof(
         name="axi_reader_progress",
         config="1 lane, bursts of 2",

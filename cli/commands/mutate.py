@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,8 +79,7 @@ def register(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from cdma.output import step_progress
-    from cdma.verif.campaigns.mutation.campaign import run_campaign, scores
+    from cdma.verif.campaigns.mutation.campaign import scores
 
     check_one_or_more(arguments, "count", "jobs", "prove")
     if not 0 <= arguments.goal <= 100:
@@ -90,19 +90,8 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     junit, suites = junit_file(arguments), []
     rows, reached = [], True
-    for block, design in designs.items():
-        with step_progress(f"building {block}", arguments.count) as advance:
-            verdicts = run_campaign(
-                design,
-                block,
-                count=arguments.count,
-                seed=arguments.seed,
-                packets=arguments.packets,
-                prove=arguments.prove,
-                jobs=arguments.jobs,
-                scheduler=arguments.scheduler,
-                on_done=partial(_advance, advance),
-            )
+    for block, verdicts in _verdicts(arguments, designs):
+        design = designs[block]
         suites.append(Suite(f"cdma mutate {block}", [_case(each) for each in verdicts], {"design": design}))
         found = scores(verdicts, block)
         reached &= 100 * found[-1].score >= arguments.goal
@@ -114,6 +103,30 @@ def _run(arguments: argparse.Namespace) -> int:
             _show(design, verdicts, block)
     write_junit(junit, suites)
     return tell(arguments, reached, json_of=lambda: rows, show=lambda: None)
+
+
+def _verdicts(
+    arguments: argparse.Namespace, designs: dict[str, Design]
+) -> Iterator[tuple[str, list[Verdict]]]:
+    """The verdicts on each block. Blocks of one design are in one simulation."""
+    from cdma.output import step_progress
+    from cdma.verif.campaigns.mutation.campaign import run_campaign
+
+    for design in dict.fromkeys(designs.values()):
+        blocks = [block for block in designs if designs[block] == design]
+        with step_progress(f"building {design.block}", arguments.count * len(blocks)) as advance:
+            found = run_campaign(
+                design,
+                blocks,
+                count=arguments.count,
+                seed=arguments.seed,
+                packets=arguments.packets,
+                prove=arguments.prove,
+                jobs=arguments.jobs,
+                scheduler=arguments.scheduler,
+                on_done=partial(_advance, advance),
+            )
+        yield from found.items()
 
 
 def _advance(advance: Advance, verdict: Verdict) -> None:

@@ -75,7 +75,7 @@ _KEPT = frozenset(
         ),
         *("way", "after_share", "peak_share", "ratio_conv", "same", "precision", "speedup", "spread"),
         *("tensor", "relative", "error", "cdma", "sz", "jpeg"),
-        *("memories", "check_bits", "hostile", "counts"),
+        *("memories", "check_bits", "hostile", "counts", "mutants", "equivalent", "killed", "survivors"),
         *("tests", "notes", "shares", "weights", "priority", "limit"),
         *(
             "move",

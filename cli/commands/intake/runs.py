@@ -220,9 +220,9 @@ def _mutants(subject: Subject, arguments: argparse.Namespace) -> Any:
     from cdma.verif.campaigns.mutation.campaign import run_campaign
 
     with step_progress("mutants", arguments.mutants) as advance:
-        return run_campaign(
+        verdicts = run_campaign(
             subject.design,
-            subject.block,
+            [subject.block],
             count=arguments.mutants,
             seed=arguments.seed,
             packets=arguments.packets,
@@ -230,6 +230,7 @@ def _mutants(subject: Subject, arguments: argparse.Namespace) -> Any:
             scheduler=arguments.scheduler,
             on_done=lambda verdict: advance(what=f"{verdict.mutant.block} {verdict.result}"),
         )
+    return verdicts[subject.block]
 
 
 def _faults(subject: Subject, arguments: argparse.Namespace) -> Mapping[str, Tally]:

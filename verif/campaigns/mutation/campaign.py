@@ -116,7 +116,7 @@ class _Found(Exception):
 
 def run_campaign(
     design: Design,
-    block: str,
+    blocks: Sequence[str],
     *,
     count: int,
     seed: int = 1,
@@ -125,15 +125,18 @@ def run_campaign(
     jobs: int = 1,
     scheduler: str | None = None,
     on_done: Callable[[Verdict], None] | None = None,
-) -> list[Verdict]:
-    """The verdicts on ``count`` mutants of a ``block`` of the design, in the order in which they were drawn.
+) -> dict[str, list[Verdict]]:
+    """The verdicts on ``count`` mutants of each of these ``blocks`` of the design, in the order in which they were drawn.
+    All are in one simulation, and one that is drawn for several blocks is tried once.
 
     ``packets`` is the budget of the whole regression, ``prove`` the seconds of each proof. ``jobs`` of them run at once, or
     the workers of a Dask ``scheduler`` share them. ``on_done`` gets each verdict.
     """
-    mutants = draw(design, block, count, seed)
-    if not mutants:
-        raise ParameterError(f"block is {block!r}, which has no cell of its own that could be mutated")
+    drawn = {block: draw(design, block, count, seed) for block in blocks}
+    for block, found in drawn.items():
+        if not found:
+            raise ParameterError(f"block is {block!r}, which has no cell of its own that could be mutated")
+    mutants = list(dict.fromkeys(mutant for found in drawn.values() for mutant in found))
     text = mutated_verilog(design, mutants)
     budget = plan_of(design).budget if packets is None else packets
     stages = _stages(design, text, seed, budget)
@@ -144,12 +147,12 @@ def run_campaign(
     parts = [
         _Job(design, text, mutant, number, stages, prove) for number, mutant in enumerate(mutants, start=1)
     ]
-    verdicts: dict[int, Verdict] = {}
+    verdicts: dict[Mutant, Verdict] = {}
     for job, fields in campaign.results(parts, jobs=jobs, scheduler=scheduler):
-        verdicts[job.number] = Verdict(job.mutant, *fields)
+        verdicts[job.mutant] = Verdict(job.mutant, *fields)
         if on_done is not None:
-            on_done(verdicts[job.number])
-    return [verdicts[part.number] for part in parts]
+            on_done(verdicts[job.mutant])
+    return {block: [verdicts[mutant] for mutant in found] for block, found in drawn.items()}
 
 
 def _stages(design: Design, text: str, seed: int, whole: int) -> tuple[_Stage, ...]:

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from cdma.base.errors import ParameterError
 from cdma.base.yosys import find_yosys, scratch
@@ -66,6 +67,7 @@ def read_netlist(text: str, top: str, script: str, made: str | None = None) -> s
         return said if made is None else (folder / made).read_text()
 
 
+@cache
 def blocks_of(design: Design) -> dict[str, str]:
     """The path of every module of a design, and the module's name. Of several instances the first one counts."""
     written = read_netlist(design.verilog(), design.top, "write_json design.json\n", "design.json")
@@ -120,6 +122,10 @@ def _mutant(line: str, command: str, blocks: dict[str, str]) -> Mutant:
 
 def mutated_verilog(design: Design, mutants: Sequence[Mutant]) -> str:
     """The design with all ``mutants``; ``+mutant=N`` chooses the N-th, counted from 1, and without it there is none."""
+    if len(mutants) >= 1 << _SELECT_BITS:
+        raise ParameterError(
+            f"blocks have {len(mutants)} mutants; a simulation has at most {(1 << _SELECT_BITS) - 1}"
+        )
     inner = f"{design.top}_mutants"
     script = [
         f"{mutant.command} -ctrl mutant {_SELECT_BITS} {number}"

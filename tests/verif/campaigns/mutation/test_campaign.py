@@ -21,6 +21,7 @@ from tests.support.own_cache import own_cache
 
 DESIGN = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))
 PACKER = "compressor.core.packer"
+PLACEMENT = f"{PACKER}.placement"
 
 
 def mutant(module: str, cell: str, port: str, mode: str = "inv") -> Mutant:
@@ -109,6 +110,8 @@ def test_refusals() -> None:
     for count in (0, 1 << 16):
         with pytest.raises(ParameterError, match=f"count is {count}; it must be 1 to 65535"):
             draw(DESIGN, PACKER, count, 1)
+    with pytest.raises(ParameterError, match="blocks have 65536 mutants; a simulation has at most 65535"):
+        mutated_verilog(DESIGN, [VALID] * (1 << 16))
 
 
 @pytest.mark.verilator
@@ -186,8 +189,12 @@ def test_surviving_mutants_meet_the_proofs(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_campaign(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     own_cache(tmp_path, monkeypatch)
     done: list[campaign.Verdict] = []
-    verdicts = campaign.run_campaign(DESIGN, PACKER, count=5, packets=20, prove=5, on_done=done.append)
-    assert len(verdicts) == 5 == len(done)
+    blocks = [PACKER, PLACEMENT]
+    found = campaign.run_campaign(DESIGN, blocks, count=5, packets=20, prove=5, on_done=done.append)
+    assert [len(each) for each in found.values()] == [5, 5]
+    assert len(done) == len({each.mutant for each in done}) <= 10
+    assert {each.mutant.block for each in found[PLACEMENT]} == {PLACEMENT}
+    verdicts = found[PACKER]
     *modules, whole = campaign.scores(verdicts, PACKER)
     assert whole.block == PACKER
     # A block without mutants in its submodules has no row but its own.
@@ -206,7 +213,7 @@ def test_a_campaign(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
         raise AssertionError("a verdict that is kept is not found again")
 
     monkeypatch.setattr(campaign, "_try_mutant", never)
-    assert campaign.run_campaign(DESIGN, PACKER, count=5, packets=20, prove=5) == verdicts
+    assert campaign.run_campaign(DESIGN, [PACKER], count=5, packets=20, prove=5) == {PACKER: verdicts}
 
 
 @pytest.mark.verilator
@@ -216,4 +223,4 @@ def test_a_design_that_fails_by_itself_says_so(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(
         CdmaError, match=r"the regression fails on the compressor .* without a fault: lengths: "
     ):
-        campaign.run_campaign(DESIGN, PACKER, count=1)
+        campaign.run_campaign(DESIGN, [PACKER], count=1)

@@ -477,16 +477,15 @@ class Engine(_AxiShell):
         registers: RegisterBlock | SharedEngine
         engine: ManagedEngine | SharedEngine
         if self.config.channels > 1:
-            m.submodules.engine = registers = engine = SharedEngine(self.config, self._clock(), self._gates())
-            self._shared = engine
+            self._shared = registers = engine = SharedEngine(self.config, self._clock(), self._gates())
         else:
             self._registers = registers = RegisterBlock(self.config)
             gates = self._gates()
             engine = ManagedEngine(self.config, self._clock(), gates)
             built = registers if coding is None else elaborated(registers, coding)
             m.submodules.registers = built if gates is None else self._gated(m, built, engine, gates)
-            m.submodules.engine = engine if coding is None else elaborated(engine, coding)
             wiring.connect(m, registers.control, engine.control)
+        m.submodules.engine = engine if coding is None else elaborated(engine, coding)
         self._connect_memories(m, engine)
         bus, irq, domain = registers.bus, registers.irq, self._core
         if self.config.domains.registers_cross:

@@ -10,7 +10,7 @@ from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
 from cdma.hdl.axi.ports import connect_ports
 from cdma.hdl.axi.watchdog import Timebase
 from cdma.hdl.blocks.clock_gate import ALWAYS, ClockGates
-from cdma.hdl.blocks.coded_memory import MemoryCoding, elaborated
+from cdma.hdl.blocks.coded_parts import CodedParts
 from cdma.hdl.blocks.reset_tree import reset_with
 from cdma.hdl.engine.channel.channel import Channel
 from cdma.hdl.engine.channel.gated_channel import gated_channel
@@ -67,25 +67,6 @@ class _Parts(NamedTuple):
     counters: Counters
 
 
-class _Memories:
-    """The parts of an engine with their memories, which are coded if ``platform`` says so.
-
-    ``parts``
-        The codings of the channels by their names, and that of what they share.
-    """
-
-    def __init__(self, platform: object) -> None:
-        self.coding = platform if isinstance(platform, MemoryCoding) else None
-        self.parts: dict[str, MemoryCoding] = {}
-
-    def built(self, name: str, component: wiring.Component) -> Elaboratable:
-        """A part of that name."""
-        if self.coding is None:
-            return component
-        group = name if name in CHANNELS else _SHARED
-        return elaborated(component, self.parts.setdefault(group, self.coding.part()))
-
-
 class ManagedEngine(wiring.Component):
     """The engine without its register block.
 
@@ -138,9 +119,10 @@ class ManagedEngine(wiring.Component):
         )
         m.submodules.timebase = parts.timebase
         m.d.comb += parts.timebase.watchdog_cycles.eq(control.watchdog_cycles)
-        memories = _Memories(platform)
+        memories = CodedParts(platform)
         for name in ("offload", "prefetch", "rings"):
-            built = memories.built(name, part := getattr(parts, name))
+            group = name if name in CHANNELS else _SHARED
+            built = memories.built(group, part := getattr(parts, name))
             if self.gates is None:
                 m.submodules[name] = reset_with(m, name, built, clear, self.clock)
             elif isinstance(part, Channel):
@@ -148,9 +130,9 @@ class ManagedEngine(wiring.Component):
             else:
                 m.submodules[name] = self._controls(ResetInserter({"sync": clear, ALWAYS: clear})(built))
         self._connect_ports(m, parts, memories)
-        m.submodules.windows = self._controls(memories.built("windows", parts.windows))
+        m.submodules.windows = self._controls(memories.built(_SHARED, parts.windows))
         m.submodules.counters = reset_with(
-            m, "counters", memories.built("counters", parts.counters), clear, self.clock
+            m, "counters", memories.built(_SHARED, parts.counters), clear, self.clock
         )
         if memories.coding is not None:
             self._tell_losses(m, parts, memories)
@@ -194,9 +176,9 @@ class ManagedEngine(wiring.Component):
         """Whether a message is to be written or answered, in an engine with any."""
         return [parts.rings.messaging] if self.config.msi else []
 
-    def _tell_losses(self, m: Module, parts: _Parts, memories: _Memories) -> None:
+    def _tell_losses(self, m: Module, parts: _Parts, memories: CodedParts) -> None:
         """A lost word concerns its channel, while that has a descriptor; both, if it is in what they share."""
-        control, codings = self.control, memories.parts
+        control, codings, found = self.control, memories.groups, memories.found()
         shared_loses = Signal()
         m.d.comb += shared_loses.eq(codings[_SHARED].loses() | control.register_lost)
         for name in CHANNELS:
@@ -204,14 +186,13 @@ class ManagedEngine(wiring.Component):
             loses, lost = Signal(name=f"{name}_loses"), Signal(name=f"{name}_lost")
             m.d.comb += [loses.eq(codings[name].loses()), channel.lost.eq(lost)]
             m.d.sync += lost.eq((loses & channel.status.busy) | shared_loses)
-        found = [coding.found() for coding in codings.values()]
         m.d.comb += [
             parts.rings.register_lost.eq(control.register_lost),
-            control.word_corrected.eq(Cat(pulse.corrected for pulse in found).any()),
-            control.word_lost.eq(Cat(pulse.lost for pulse in found).any()),
+            control.word_corrected.eq(found.corrected),
+            control.word_lost.eq(found.lost),
         ]
 
-    def _connect_ports(self, m: Module, parts: _Parts, memories: _Memories) -> None:
+    def _connect_ports(self, m: Module, parts: _Parts, memories: CodedParts) -> None:
         """Gives the device port to the channels, and the host port to the channels and the rings."""
         config = self.config
         host = (config.host_data_bits, config.host_address_bits)
@@ -224,8 +205,8 @@ class ManagedEngine(wiring.Component):
         writes = WriteArbiter(
             writers, *host, config.moved_bits, id_bits, owner_bits, pipelined=config.pipelined
         )
-        m.submodules.host_reads = self._controls(memories.built("host_reads", reads))
-        m.submodules.host_writes = self._controls(memories.built("host_writes", writes))
+        m.submodules.host_reads = self._controls(memories.built(_SHARED, reads))
+        m.submodules.host_writes = self._controls(memories.built(_SHARED, writes))
         connect_ports(m, offload.source, self.dev_read)
         connect_ports(m, prefetch.sink, self.dev_write)
         wiring.connect(m, prefetch.source, reads.client_0)

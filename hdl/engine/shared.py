@@ -9,6 +9,9 @@ from cdma.hdl.axi.lite import AxiLiteSignature
 from cdma.hdl.axi.ports import connect_ports
 from cdma.hdl.axi.watchdog import Timebase
 from cdma.hdl.blocks.clock_gate import ClockGates, declare_always
+from cdma.hdl.blocks.coded_memory import elaborated
+from cdma.hdl.blocks.coded_parts import CodedParts
+from cdma.hdl.blocks.memory_styles import FlipFlops
 from cdma.hdl.engine.channel.channel import Channel
 from cdma.hdl.engine.channel.gated_channel import gated_channel
 from cdma.hdl.engine.channel.interfaces import CHANNELS
@@ -87,11 +90,15 @@ class SharedEngine(wiring.Component):
             Channel(config, compressing=name == CHANNELS[0], clock=self.clock, gates=self.gates)
             for name in CHANNELS
         ]
+        memories = CodedParts(platform)
         for name, channel in zip(CHANNELS, channels, strict=True):
+            built = memories.built(name, channel)
             m.submodules[name] = (
-                channel if self.gates is None else gated_channel(m, name, channel, channel, self.gates)
+                built if self.gates is None else gated_channel(m, name, channel, built, self.gates)
             )
-            self._connect_channel(m, name, channel, pairs, timebase)
+            self._connect_channel(m, name, channel, pairs, timebase, memories)
+        if memories.coding is not None:
+            self._tell_losses(m, channels, pairs, memories)
         stuck = Cat(channel.status.stuck for channel in channels)
         m.d.comb += [pair.stuck.eq(stuck) for pair in pairs]
         if config.quiescence:
@@ -100,14 +107,33 @@ class SharedEngine(wiring.Component):
                 self.working.eq(Cat(*busy, *(pair.working for pair in pairs)).any()),
                 self.pending.eq(Cat(pair.pending for pair in pairs).any()),
             ]
-        self._connect_ports(m, *channels, pairs)
+        self._connect_ports(m, *channels, pairs, memories)
         return m
 
-    def _connect_channel(
-        self, m: Module, name: str, channel: Channel, pairs: list[Pair], timebase: Timebase
+    def _tell_losses(
+        self, m: Module, channels: list[Channel], pairs: list[Pair], memories: CodedParts
     ) -> None:
-        """Connects a channel with the pairs. It runs always, and goes on by itself after a watchdog."""
-        m.submodules[f"{name}_dispatch"] = dispatch = Dispatch(self.config)
+        """A lost word concerns its channel, while that has a descriptor; every pair is told of what is common."""
+        for name, channel in zip(CHANNELS, channels, strict=True):
+            lost = Signal(name=f"{name}_lost")
+            m.d.comb += channel.lost.eq(lost)
+            m.d.sync += lost.eq(memories.groups[name].loses() & channel.status.busy)
+        found = memories.found()
+        for pair in pairs:
+            m.d.comb += [pair.word_corrected.eq(found.corrected), pair.word_lost.eq(found.lost)]
+
+    def _connect_channel(
+        self,
+        m: Module,
+        name: str,
+        channel: Channel,
+        pairs: list[Pair],
+        timebase: Timebase,
+        memories: CodedParts,
+    ) -> None:
+        """Connects a channel with the pairs. It runs always, and goes on by itself after a watchdog or a lost word."""
+        dispatch = Dispatch(self.config)
+        m.submodules[f"{name}_dispatch"] = memories.built("dispatch", dispatch)
         for number, pair in enumerate(pairs):
             wiring.connect(m, getattr(pair, name), getattr(dispatch, f"pair_{number}"))
         wiring.connect(m, getattr(pairs[0], f"{name}_shares"), dispatch.shares)
@@ -142,7 +168,9 @@ class SharedEngine(wiring.Component):
                 channel.owner_mask.eq(dispatch.owner_mask),
             ]
 
-    def _connect_ports(self, m: Module, offload: Channel, prefetch: Channel, pairs: list[Pair]) -> None:
+    def _connect_ports(
+        self, m: Module, offload: Channel, prefetch: Channel, pairs: list[Pair], memories: CodedParts
+    ) -> None:
         """Gives the device port to the channels, and the host port to the channels and the rings."""
         config = self.config
         host = (config.host_data_bits, config.host_address_bits)
@@ -157,9 +185,11 @@ class SharedEngine(wiring.Component):
         m.submodules.host_reads = reads = ReadArbiter(
             (ids[0], *lists, *ids[1:]), *host, id_bits, owner_bits, owned=1 + len(lists)
         )
-        m.submodules.host_writes = writes = WriteArbiter(
+        writes = WriteArbiter(
             writers, *host, config.moved_bits, id_bits, owner_bits, pipelined=config.pipelined
         )
+        # Whose data come next must not be lost: it concerns all.
+        m.submodules.host_writes = writes if memories.coding is None else elaborated(writes, FlipFlops())
         connect_ports(m, offload.source, self.dev_read)
         connect_ports(m, prefetch.sink, self.dev_write)
         wiring.connect(m, prefetch.source, reads.client_0)

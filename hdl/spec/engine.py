@@ -469,11 +469,14 @@ class EngineConfig:
                 f"channels is {self.channels} without registers; it must be 1, because what is multiplied is registers and "
                 "rings"
             )
-        if self.coded_memories:
-            raise ParameterError(
-                f"channels is {self.channels}, and memories_protect is {self.memories_protect}; it must be 1, because a "
-                "lost word of what is common to pairs would be of no pair"
-            )
+        untried = ("units", "dimensions", "pipelined", "clock_gates", "clocks")
+        plain = {name: each.default for name, each in type(self).__dataclass_fields__.items()}
+        for name in untried if self.coded_memories else ():
+            if (given := getattr(self, name)) != plain[name]:
+                raise ParameterError(
+                    f"channels is {self.channels}, and memories_protect is {self.memories_protect}, with {name} {given}; "
+                    f"{name} must be {plain[name]}, because all three are not tried together yet"
+                )
 
     def of_pair(self, number: int) -> EngineConfig:
         """What the registers and rings of a pair are made from. To its software each pair is an engine of its own; the first

@@ -1,11 +1,13 @@
 """Whose descriptor a channel takes next, and whose completion it gives."""
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.blocks.coded_memory import MemoryCoding, elaborated
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.gates import one_of
+from cdma.hdl.blocks.memory_styles import FlipFlops
 from cdma.hdl.engine.channel.descriptor import Request
 from cdma.hdl.engine.channel.interfaces import WindowPort
 from cdma.hdl.engine.control.interfaces import SharesSignature
@@ -75,7 +77,10 @@ class Dispatch(wiring.Component):
         pairs = [getattr(self, f"pair_{number}") for number in range(self.count)]
         in_flight = 2 * self.config.descriptors
         m.submodules.shares = shares = Shares(self.count, _COST_BITS, step_log2=TURN_LOG2)
-        m.submodules.order = order = Fifo(self.count, in_flight)
+        order = Fifo(self.count, in_flight)
+        # Whose completion comes next must not be lost.
+        coded = isinstance(platform, MemoryCoding)
+        m.submodules.order = elaborated(order, FlipFlops()) if coded else order
         m.submodules.flight = flight = Flight(self.config.records, self.count, in_flight)
         offers = Cat(pair.requests.valid & pair.may_start for pair in pairs)
         #: Whose descriptor is at the channel.
@@ -135,7 +140,10 @@ class Dispatch(wiring.Component):
                 m.d.comb += flight.taken.eq(taken)
                 m.next = "look"
         gives, given = fsm.ongoing("give"), fsm.ongoing("given")
-        self._load_table(m, who, fits, order.empty & (gives | fsm.ongoing("again")), flight.shown.request)
+        #: What the descriptor at the channel says is lost: it is refused, and costs and needs nothing.
+        lost = flight.shown.request.fault == Status.MEMORY if coded else C(0)
+        idle = order.empty & (gives | fsm.ongoing("again"))
+        self._load_table(m, who, fits, idle, flight.shown.request.descriptor.mode, lost)
         m.d.comb += [
             self.requests.payload.eq(flight.shown.request),
             flight.new.request.eq(self._of(shares.choice, [pair.requests.payload for pair in pairs])),
@@ -145,7 +153,7 @@ class Dispatch(wiring.Component):
             self.windows.base.eq(self._of(who, [pair.windows.base for pair in pairs])),
             self.windows.limit.eq(self._of(who, [pair.windows.limit for pair in pairs])),
         ]
-        m.d.sync += shares.cost.eq(Mux(self.requests.ready, self._cost(), 1))
+        m.d.sync += shares.cost.eq(Mux(self.requests.ready & ~lost, self._cost(), 1))
         for name in _OF_OWNERS if self.config.records.owner_bits else ():
             m.d.comb += getattr(self, name).eq(self._of(who, [getattr(pair, name) for pair in pairs]))
         for number, pair in enumerate(pairs):
@@ -188,7 +196,7 @@ class Dispatch(wiring.Component):
         whole = length[UNIT_LOG2:]
         return whole + (length[:UNIT_LOG2].any() | ~whole.any())
 
-    def _load_table(self, m: Module, who: Value, fits: Signal, idle: Value, request: data.View) -> None:
+    def _load_table(self, m: Module, who: Value, fits: Signal, idle: Value, mode: Value, lost: Value) -> None:
         """Keeps a pair's table for the channel, and changes it only while that is ``idle`` and a descriptor is at it; drives
         ``fits`` with whether that can do with the table."""
         if not self.config.codec.table_size:
@@ -197,7 +205,7 @@ class Dispatch(wiring.Component):
         owner = Signal(self.count, init=1)
         tables = [getattr(self, f"pair_{number}").values for number in range(self.count)]
         m.d.comb += [
-            fits.eq((request.descriptor.mode != Mode.FVC) | (owner == who)),
+            fits.eq((mode != Mode.FVC) | (owner == who) | lost),
             Value.cast(self.values).eq(self._of(owner, tables)),
         ]
         with m.If(~fits & idle & ~self.checking):

@@ -1,13 +1,14 @@
 """The descriptors in flight, kept until their completion is delivered."""
 
-from amaranth.hdl import Array, Module, Signal
+from amaranth.hdl import Array, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cdma.hdl.blocks.coded_memory import MemoryCoding
 from cdma.hdl.engine.channel.descriptor import Request
-from cdma.hdl.spec.records import RecordOptions
+from cdma.hdl.spec.records import RecordOptions, Status
 
 __all__ = ["Flight"]
 
@@ -52,7 +53,9 @@ class Flight(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         low = exact_log2(self.depth)
-        m.submodules.entries = memory = Memory(shape=self.entry, depth=self.depth, init=[])
+        coded = isinstance(platform, MemoryCoding)
+        kept, shown = (Value.cast(each.request if coded else each) for each in (self.new, self.shown))
+        m.submodules.entries = memory = Memory(shape=len(kept), depth=self.depth, init=[])
         write, read = memory.write_port(), memory.read_port(domain="sync")
         #: Of each place, whether its completion is not delivered.
         live = Array(Signal(name=f"live_{place}") for place in range(self.depth))
@@ -64,11 +67,10 @@ class Flight(wiring.Component):
         moves = Signal()
         m.d.comb += [
             write.addr.eq(end[:low]),
-            write.data.eq(self.new),
+            write.data.eq(kept),
             write.en.eq(self.put),
             read.addr.eq(following[:low]),
-            read.en.eq(1),
-            self.shown.eq(read.data),
+            shown.eq(read.data),
             self.full.eq(end - bottom == self.depth),
             self.owed.eq(following != end),
             self.again.eq(self.owed & live[following[:low]] & settled),
@@ -76,6 +78,12 @@ class Flight(wiring.Component):
             moves.eq(self.restart | self.add | self.taken | (self.owed & ~live[following[:low]])),
         ]
         m.d.sync += settled.eq(~moves)
+        if isinstance(platform, MemoryCoding):
+            self._lose(m, platform.watch(memory), following[:low], end[:low])
+            # What the checker looks at stays as it is.
+            m.d.sync += read.en.eq(moves | self.put)
+        else:
+            m.d.comb += read.en.eq(1)
         with m.If(self.add):
             m.d.sync += [end.eq(end + 1), live[end[:low]].eq(1)]
         with m.If(self.done & self.delivered):
@@ -90,3 +98,13 @@ class Flight(wiring.Component):
             with m.If(self.done | ((head != following) & ~live[head[:low]])):
                 m.d.sync += head.eq(head + 1)
         return m
+
+    def _lose(self, m: Module, lost: Signal, shown: Value, put: Value) -> None:
+        """Gives a request that is ``lost`` the fault ``MEMORY``. Whose any is lies in flip-flops, by the place that is
+        ``shown`` or ``put``, so that its completion comes to whom it belongs."""
+        owners = Array(Signal.like(self.new.owner, name=f"owner_{place}") for place in range(self.depth))
+        with m.If(self.put):
+            m.d.sync += owners[put].eq(self.new.owner)
+        m.d.comb += self.shown.owner.eq(owners[shown])
+        with m.If(lost):
+            m.d.comb += self.shown.request.fault.eq(Status.MEMORY)

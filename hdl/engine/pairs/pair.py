@@ -1,12 +1,13 @@
 """All that is a pair's own: registers, rings, windows, counters and completions that its software has not taken."""
 
 from amaranth.hdl import Cat, DomainRenamer, Module, ResetInserter, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.lite import AxiLiteSignature
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.blocks.clock_gate import ALWAYS, ClockGates
+from cdma.hdl.blocks.coded_parts import CodedParts
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.reset_tree import reset_with
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents
@@ -27,6 +28,9 @@ from .client import Done, PairClient
 
 __all__ = ["Pair"]
 
+#: Where memories are that both channels of the pair depend on.
+_OWN = "own"
+
 
 class Pair(wiring.Component):
     """What software has of an engine, without the data path. A descriptor starts only if there is room for its completion,
@@ -41,6 +45,8 @@ class Pair(wiring.Component):
         That of the timebase; and the watchdog of the data path has fired, and a port has not answered since.
     ``working``, ``pending``
         In an engine with a Q-channel: something of the pair is in flight, and a descriptor waits in a ring.
+    ``word_corrected``, ``word_lost``
+        In an engine with coded memories: pulses for wrong words that are found in what is common to pairs.
     ``fetch``, ``complete``, ``messages``
         The AXI4 ports of the rings and, in an engine with any, of messages, with the number of a channel for ID.
     ``offload_ring_owner``, ``prefetch_ring_owner``
@@ -73,6 +79,7 @@ class Pair(wiring.Component):
                 **shared,
                 "watchdog_tick": In(1),
                 "stuck": In(2),
+                **({"word_corrected": In(1), "word_lost": In(1)} if config.coded_memories else {}),
                 "fetch": Out(ReadPort(*host, id_bits=1)),
                 "complete": Out(WritePort(*host, config.moved_bits, id_bits=1)),
                 **({"messages": Out(WritePort(*host, config.moved_bits, id_bits=1))} if config.msi else {}),
@@ -101,13 +108,19 @@ class Pair(wiring.Component):
         rings = Rings(config)
         counters = Counters(config.units, pipelined=config.pipelined, options=config.records)
         windows = StoredWindows(config)
+        memories = CodedParts(platform)
+        built_windows, built_rings = (memories.built(_OWN, part) for part in (windows, rings))
         if self.gates is None:
             m.submodules.registers = registers
-            m.submodules.windows = windows
-            m.submodules.rings = reset_with(m, "rings", rings, clear, self.clock)
+            m.submodules.windows = built_windows
+            m.submodules.rings = reset_with(m, "rings", built_rings, clear, self.clock)
         else:
-            self._gate(m, self.gates, registers, windows, rings, counters, clear)
-        m.submodules.counters = reset_with(m, "counters", counters, clear, self.clock)
+            self._gate(m, self.gates, registers, rings, counters)
+            m.submodules.windows = DomainRenamer(CONTROL)(built_windows)
+            m.submodules.rings = DomainRenamer(CONTROL)(
+                ResetInserter({"sync": clear, ALWAYS: clear})(built_rings)
+            )
+        m.submodules.counters = reset_with(m, "counters", memories.built(_OWN, counters), clear, self.clock)
         wiring.connect(m, wiring.flipped(self.bus), registers.bus)
         wiring.connect(m, rings.fetch, wiring.flipped(self.fetch))
         wiring.connect(m, rings.complete, wiring.flipped(self.complete))
@@ -133,9 +146,16 @@ class Pair(wiring.Component):
                 shares = f"{name}_shares"
                 wiring.connect(m, getattr(control, shares), wiring.flipped(getattr(self, shares)))
         rests = [
-            self._direction(m, index, name, control, rings, windows, counters, clear)
+            self._direction(m, index, name, control, rings, windows, counters, clear, memories)
             for index, name in enumerate(CHANNELS)
         ]
+        if memories.coding is not None:
+            found = memories.found()
+            m.d.comb += [
+                rings.register_lost.eq(control.register_lost),
+                control.word_corrected.eq(found.corrected | self.word_corrected),
+                control.word_lost.eq(found.lost | self.word_lost),
+            ]
         if config.quiescence:
             busy = [getattr(control, name).status for name in CHANNELS]
             m.d.comb += [
@@ -157,18 +177,18 @@ class Pair(wiring.Component):
         m: Module,
         gates: ClockGates,
         registers: RegisterBlock,
-        windows: StoredWindows,
         rings: Rings,
         counters: Counters,
-        clear: Signal,
     ) -> None:
-        """Adds registers, windows and rings, whose clock stops while nothing of the pair is in flight and nobody accesses
-        its registers."""
+        """Adds the registers. Their clock, which is that of windows and rings, stops while nothing of the pair is in flight
+        and nobody accesses its registers."""
         control = registers.control
         halves = [getattr(control, name) for name in CHANNELS]
         answers = [self.fetch.r.valid, self.complete.b.valid]
         if self.config.msi:
             answers += [self.messages.b.valid, rings.messaging]
+        if self.config.coded_memories:
+            answers += [control.word_corrected, control.word_lost]
         active = Signal(name="pair_active")
         m.d.comb += active.eq(
             Cat(
@@ -181,8 +201,6 @@ class Pair(wiring.Component):
             ).any()
         )
         m.submodules.registers = gates.gated(m, CONTROL, registers, active, settling_cycles(registers))
-        m.submodules.windows = DomainRenamer(CONTROL)(windows)
-        m.submodules.rings = DomainRenamer(CONTROL)(ResetInserter({"sync": clear, ALWAYS: clear})(rings))
 
     def _direction(
         self,
@@ -194,13 +212,15 @@ class Pair(wiring.Component):
         windows: StoredWindows,
         counters: Counters,
         clear: Signal,
+        memories: CodedParts,
     ) -> Value:
         """Connects one direction; gives whether nothing of it is in the data path."""
         half, client, counting, port = (getattr(each, name) for each in (control, rings, counters, self))
         # As many as are in flight, and as many whose completions are on their way: so a pair alone never waits for room.
         room = 2 * self.config.descriptors
         queue = Fifo(Done(self.config.records), room)
-        m.submodules[f"{name}_done"] = reset_with(m, f"{name}_done", queue, clear, self.clock)
+        kept = f"{name}_done"
+        m.submodules[kept] = reset_with(m, kept, memories.built(kept, queue), clear, self.clock)
         wiring.connect(m, half, getattr(rings, f"{name}_control"))
         wiring.connect(m, getattr(control, f"{name}_counters"), counting.read)
         wiring.connect(m, wiring.flipped(port.windows), getattr(windows, name))
@@ -216,10 +236,21 @@ class Pair(wiring.Component):
             owed.eq(owed + port.started - leaves),
         ]
         halted, drops = (Signal(name=f"{name}_{what}") for what in ("halted", "drops"))
-        status = port.done.payload.completion.status
+        given, done = port.done.payload, queue.output.payload
+        status = given.completion.status
         failed = port.done.valid & (status != Status.OK)
         # A watchdog ends all that the pair has in flight, as an abort does.
         ends = half.abort | control.soft_reset | (port.done.valid & (status == Status.WATCHDOG))
+        if memories.coding is not None:
+            # What may depend on a lost word of the pair ends as an abort's does, with another status.
+            lost, loses = (Signal(name=f"{name}_{what}") for what in ("lost", "loses"))
+            m.d.sync += [
+                loses.eq(memories.groups[_OWN].loses() | control.register_lost),
+                lost.eq(loses | (lost & drops)),
+            ]
+            ends |= loses | (port.done.valid & (status == Status.MEMORY))
+            given = _told(m, f"{name}_given", given, lost)
+            done = _told(m, f"{name}_kept", done, memories.groups[kept].loses(lasting=True))
         with m.If(ends):
             m.d.sync += drops.eq(1)
         # The buffers of a descriptor whose watchdog has fired may be written until the port answers.
@@ -231,13 +262,13 @@ class Pair(wiring.Component):
             m.d.sync += halted.eq(0)
         with m.If(clear):
             m.d.sync += [drops.eq(0), halted.eq(0), owed.eq(0)]
-        done, events = queue.output.payload, getattr(self, f"{name}_events")
+        events = getattr(self, f"{name}_events")
         m.d.comb += [
             port.may_start.eq(half.enable & ~halted & ~drops & ~control.resetting & (owed != room)),
             port.drops.eq(drops),
             port.values.eq(half.values),
             queue.input.valid.eq(port.done.valid),
-            queue.input.payload.eq(port.done.payload),
+            queue.input.payload.eq(given),
             counting.input.valid.eq(queue.output.valid),
             counting.input.payload.eq(done.completion),
             queue.output.ready.eq(counting.input.ready),
@@ -268,3 +299,16 @@ class Pair(wiring.Component):
                 sideband[target].eq(getattr(half, f"{target}_sideband")) for target in SIDEBAND_TARGETS
             ]
         return (inside == 0) & ~port.checking
+
+
+def _told(m: Module, name: str, done: data.View, lost: Value) -> data.View:
+    """A completion, which says so if a word is ``lost`` that it depends on."""
+    told = Signal(done.shape(), name=name)
+    m.d.comb += told.eq(done)
+    with m.If(lost):
+        m.d.comb += [
+            told.completion.status.eq(Status.MEMORY),
+            told.completion.address.eq(0),
+            told.interrupt.eq(1),
+        ]
+    return told

@@ -28,8 +28,8 @@ def test_every_descriptor_costs_a_unit_at_least() -> None:
         ({"channels": 9}, "channels is 9; it must be a whole number from 1 to 8"),
         ({"channels": 2, "registers": False}, "channels is 2 without registers; it must be 1"),
         (
-            {"channels": 2, "memories_protect": "secded"},
-            "channels is 2, and memories_protect is secded; it must be 1",
+            {"channels": 2, "memories_protect": "secded", "units": 2},
+            "channels is 2, and memories_protect is secded, with units 2; units must be 1",
         ),
     ],
 )

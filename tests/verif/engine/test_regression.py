@@ -167,6 +167,10 @@ SHAPES = {
             "messages",
         ],
     ),
+    "pairs-checked": (
+        dataclasses.replace(SMALL, channels=2, pages=True, substream_id_bits=5, memories_protect="secded"),
+        ["pairs", "owners", "pair_owners", "pages", "page_windows", "page_stops"],
+    ),
     "pairs-pipelined": (
         dataclasses.replace(
             SMALL,

@@ -1,7 +1,9 @@
 """Flipped bits in the memories of an engine whose words have checks, at any time of a few transfers.
 
 A word with one wrong bit is put right, and every byte and completion is as without it. A lost word ends what may depend on
-it with ``MEMORY``, and the channel goes on after ``resume``, or at the latest after a soft reset and new windows.
+it with ``MEMORY``, and the channel goes on after ``resume``, or at the latest after a soft reset and new windows. With
+several pairs of channels a second one transfers beside the first, and each is judged; a lost word of one ends nothing of
+the other.
 """
 
 from __future__ import annotations
@@ -33,11 +35,15 @@ _OF_DATA = re.compile(r"(?<!\.list)\.(reader|writer)\.store\.")
 #: What is said of beats that are lost, and have no strobes for that.
 _NOT_WRITTEN = re.compile(r"(\w+: a write beat has no strobe(; )?)+")
 _ENDED = (Status.MEMORY, Status.ABORTED)
+#: Where all lies that a second pair has; and the memories that are a pair's own.
+_OF_SECOND = 0x80000
+_OF_PAIR = re.compile(r"\.pair_(\d)\.")
 
 
 def flip_cases(scene: Scene, every: int, only: str | None) -> Iterator[Verdict]:
     """The verdict on each flip: on one of ``every``, or on the case ``only``."""
-    cycles, _ = scene.measure()
+    scenes = [scene, *_beside(scene)]
+    cycles = len(scenes) * scene.measure()[0]
     for place, array in enumerate(scene.machine.arrays):
         most = 1 if scene.config.memories_protect == "parity" and _OF_DATA.search(array.path) else 2
         for number, wrong in ((number, 1 + wrong) for number in range(_EACH) for wrong in range(most)):
@@ -46,31 +52,42 @@ def flip_cases(scene: Scene, every: int, only: str | None) -> Iterator[Verdict]:
                 continue
             rng = random.Random(f"{scene.seed}/{scene.name}/{case}")
             kind = f"{'a bit' if wrong == 1 else 'two bits'}, {scene.config.memories_protect}"
-            outcome, reason = judged(partial(_run, scene, place, array, wrong, rng.randrange(cycles), rng))
+            outcome, reason = judged(partial(_run, scenes, place, array, wrong, rng.randrange(cycles), rng))
             scene.look()
             yield Verdict(kind, case, outcome, scene.outside, reason)
 
 
-def _run(scene: Scene, place: int, array: Array, wrong: int, cycle: int, rng: random.Random) -> str:
+def _beside(scene: Scene) -> list[Scene]:
+    """The transfers of a second pair, on the same channel of the data path."""
+    if scene.config.channels == 1:
+        return []
+    name = f"{scene.channel} zvc ring fast"
+    return [Scene(scene.machine.of_pair(1), name, scene.seed, _OF_SECOND)]
+
+
+def _run(scenes: list[Scene], place: int, array: Array, wrong: int, cycle: int, rng: random.Random) -> str:
+    scene, *others = scenes
     machine = scene.machine
     scene.prepare()
-    scene.submit()
+    for each in others:
+        each.machine.open_windows()
+        each.join()
+    for each in scenes:
+        each.submit()
     machine.run(cycle)
     word = rng.randrange(min(array.words, _FIRST) if rng.random() < 0.5 else array.words)
     group = rng.randrange(0, array.bits, array.group)
     for bit in rng.sample(range(group, group + array.group), wrong):
         machine.flip(place, word, bit)
-    try:
-        ended = sum(_ends(scene, made) for made in scene.transfers)
-        _follow(scene)
-    except TimeoutError:
-        if not _lost(scene):
-            raise
-        ended = 0
-        _begin_anew(scene)
-    corrected, lost = machine.peek("engine.flips", "corrected"), _lost(scene)
-    if ended and not lost:
-        raise Wrong("a transfer is said to depend on a lost word, and none is counted")
+    of = _OF_PAIR.search(array.path)
+    for number, each in enumerate(scenes):
+        ended = _ended(each)
+        if ended and not _lost(each):
+            raise Wrong("a transfer is said to depend on a lost word, and none is counted")
+        if ended and of and int(of[1]) != number:
+            raise Wrong(f"a lost word of pair {of[1]} ends a transfer of pair {number}")
+    corrected = any(each.machine.peek("engine.flips", "corrected") for each in scenes)
+    lost = any(_lost(each) for each in scenes)
     if lost and wrong == 1 and scene.config.memories_protect == "secded":
         raise Wrong("one wrong bit is not put right")
     try:
@@ -82,16 +99,32 @@ def _run(scene: Scene, place: int, array: Array, wrong: int, cycle: int, rng: ra
     return "detected" if corrected or lost else "harmless"
 
 
+def _ended(scene: Scene) -> int:
+    """How many transfers a lost word has ended; after them one is right."""
+    try:
+        ended = sum(_ends(scene, made) for made in scene.transfers)
+        goes_on = _follows(scene)
+    except TimeoutError:
+        if not _lost(scene):
+            raise
+        ended, goes_on = 0, False
+    if not goes_on:
+        _begin_anew(scene)
+    return ended
+
+
 def _lost(scene: Scene) -> int:
     return scene.machine.peek("engine.flips", "lost")
 
 
 def _ends(scene: Scene, made: Transfer) -> bool:
     """Waits for the completion of a transfer; whether a lost word has ended it. Otherwise all of it is right."""
-    software, before = scene.software, _lost(scene)
+    software = scene.software
     if not software.ready(software.done, _LIMIT):
         _go_on(scene)
-    completion = scene.wait(_LIMIT)
+    if not software.ready(software.done, _LIMIT):
+        raise TimeoutError("no completion")
+    before, completion = _lost(scene), software.take()
     # The numbers of a completion in registers may be lost when software reads them.
     in_registers = software.way == "direct" and completion["status"] == Status.OK
     if completion["status"] in _ENDED or (in_registers and _lost(scene) != before):
@@ -100,15 +133,15 @@ def _ends(scene: Scene, made: Transfer) -> bool:
     return False
 
 
-def _follow(scene: Scene) -> None:
-    """The transfer after the flip, which is right as soon as no lost word is read any more."""
+def _follows(scene: Scene) -> bool:
+    """Whether a transfer after the flip is right, as one is as soon as no lost word is read any more."""
     for _ in range(_TRIES):
         _go_on(scene)
         scene.software.submit([scene.after.record()])
         if not _ends(scene, scene.after):
-            return
+            return True
         scene.lay(scene.after)
-    raise Wrong("a lost word ends one transfer after the other")
+    return False
 
 
 def _go_on(scene: Scene) -> None:
@@ -126,4 +159,5 @@ def _begin_anew(scene: Scene) -> None:
     machine.open_windows()
     scene.lay(scene.after)
     scene.software.start(table=scene.table)
-    _follow(scene)
+    if not _follows(scene):
+        raise Wrong("a lost word ends one transfer after the other")

@@ -59,7 +59,8 @@ class _Ports:
 
 
 class Scene:
-    """The transfers of one channel, in one mode, handed over in one way, with memories of one pace.
+    """The transfers of one channel, in one mode, handed over in one way, with memories of one pace. All of it lies ``at``
+    an address and after it, beside what another pair of channels has.
 
     ``transfers``
         Those that the faults meet.
@@ -69,12 +70,13 @@ class Scene:
         Bytes written outside since :meth:`prepare`.
     """
 
-    def __init__(self, machine: Machine, name: str, seed: int) -> None:
+    def __init__(self, machine: Machine, name: str, seed: int, at: int = 0) -> None:
         channel, mode, way, pace = name.split()
-        self.machine, self.config, self.channel = machine, machine.config, channel
+        self.machine, self.config, self.channel, self._at = machine, machine.config, channel, at
         self.name, self.seed = name, seed
         self.mode, self.pace = Mode[mode.upper()], _PACES[pace]
         self.software = Software(machine, channel, way)
+        self.software.move(self.software.ring + at)
         self.sides = _Ports("dev", "host") if channel == "offload" else _Ports("host", "dev")
         self.rules = TransferRules(self.config, channel)
         rng = np.random.default_rng([seed, *name.encode()])
@@ -100,7 +102,7 @@ class Scene:
         places = {}
         for side in ("dev", "host"):
             beat = max(config.data_bits(side) // 8, config.align(side))
-            places[side] = _DATA + index * _STEP - 2 * beat
+            places[side] = self._at + _DATA + index * _STEP - 2 * beat
         made = transfer(
             config,
             self.channel,
@@ -115,7 +117,7 @@ class Scene:
         if config.pages:
             field = "destination" if self.channel == "offload" else "source"
             made.descriptor[field] ^= _SWAP
-            made.descriptor["pages_low"] = _LISTS + index * PAGE_BYTES
+            made.descriptor["pages_low"] = self._at + _LISTS + index * PAGE_BYTES
         return made
 
     # -- Running.
@@ -128,13 +130,17 @@ class Scene:
         # What a reset has cut off belongs to the case before.
         machine.state()
         self.outside = 0
-        for made in (*self.transfers, self.after):
-            self.lay(made)
         machine.begin(Pace(latency=0))
         if watchdog:
             machine.poke("engine.watchdog", value=watchdog)
-        self.software.start(halt=halt, table=self.table)
+        self.join(halt=halt)
         machine.begin(self.pace)
+
+    def join(self, *, halt: bool = False) -> None:
+        """Lays out memory for an engine that is reset, and has windows of this pair opened."""
+        for made in (*self.transfers, self.after):
+            self.lay(made)
+        self.software.start(halt=halt, table=self.table)
 
     def lay(self, made: Transfer) -> None:
         """Writes a source, and clears its destination."""

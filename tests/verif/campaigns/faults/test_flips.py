@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from amaranth.hdl import Module
@@ -10,12 +11,16 @@ from amaranth.hdl import Module
 from cdma.hdl.blocks.coded_memory import WordCheck
 from cdma.hdl.engine.generate import engine_verilog
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.records import Status
 from cdma.verif.campaigns.faults.arrays import Array, arrays_of
 from cdma.verif.campaigns.faults.campaign import parts_of, run_part
+from cdma.verif.campaigns.faults.machine import Machine
+from cdma.verif.campaigns.faults.scene import Scene
 from cdma.verif.campaigns.faults.verdict import Tally
 from cdma.verif.engine.design import SMALL, EngineDesign
 
 _PLAIN = EngineDesign(replace(SMALL, host_data_bits=64, memories_protect="secded"))
+_PAIRS = {"channels": 2, "pages": True, "substream_id_bits": 5}
 
 
 def _run(design: EngineDesign, every: int = 101, verilog: str | None = None) -> Tally:
@@ -82,6 +87,8 @@ def test_a_bit_is_put_right_and_two_are_reported() -> None:
         {"pages": True},
         {"pipelined": True, "pages": True, "memories_protect": "parity"},
         {"clocks": "device,host,registers", "memories_protect": "parity"},
+        _PAIRS,
+        {"channels": 3, "msi": True, "memories_protect": "parity"},
     ],
     ids=str,
 )
@@ -89,6 +96,33 @@ def test_other_engines_pass(change: dict[str, object]) -> None:
     tally = _run(replace(_PLAIN, config=replace(_PLAIN.config, **change)), 47)
     assert not tally.failures
     assert all(row["detected"] > 20 for row in tally.counts.values())
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+@pytest.mark.thorough
+def test_a_lost_word_of_one_pair_leaves_the_other_one_right() -> None:
+    with Machine(replace(_PLAIN, config=replace(_PLAIN.config, **_PAIRS))) as machine:
+        first, second = (
+            Scene(machine.of_pair(number), "offload raw ring slow", 3, number << 19) for number in range(2)
+        )
+        cycles, _ = first.measure()
+        first.prepare()
+        second.machine.open_windows()
+        second.join()
+        first.submit()
+        second.submit()
+        machine.run(cycles // len(first.transfers) // 2)
+        for place, array in enumerate(machine.arrays):
+            if ".offload.slots.fields." in array.path:
+                for word, bit in product(range(array.words), range(2)):
+                    machine.flip(place, word, bit)
+        assert first.wait()["status"] == Status.MEMORY
+        for made in second.transfers:
+            second.complete(made)
+        lost = [scene.machine.peek("engine.flips", "lost") for scene in (first, second)]
+        assert lost[0] == lost[1] != 0
+        assert [scene.software.flag("halted") for scene in (first, second)] == [True, False]
 
 
 @pytest.mark.verilator

@@ -100,6 +100,7 @@ ENGINES: dict[str, tuple[EngineConfig, list[str]]] = {
             "soak",
             "pages",
             "page_errors",
+            "page_windows",
             "shape_refusals",
             "shape_errors",
             "shape_rings",

@@ -166,7 +166,7 @@ _CHANNELS = (
     ),
     TestPoint(
         "limits",
-        "lengths of 2^k bytes and a few more, to the largest, over 2^34, until aborted; longer ones, each bit",
+        "lengths of 2^k bytes and a few more, over 2^34, and shapes of 2^16 rows, until aborted; longer ones, each bit",
         "the addresses of what moved; the longer ones are refused",
         weight=8,
     ),
@@ -279,6 +279,18 @@ _CHANNELS = (
         _with_shapes,
     ),
     TestPoint(
+        "shape_aborts",
+        "aborts in every cycle in which a shape is measured and checked",
+        "each is ABORTED or done, and the next shape is measured anew",
+        _with_shapes,
+    ),
+    TestPoint(
+        "far_rows",
+        "shapes whose rows lie 2^k bytes and a few more apart, up and down, anywhere; and a row beyond the last address",
+        "every byte in its row; those beyond are refused",
+        _with_shapes,
+    ),
+    TestPoint(
         "owners",
         "descriptors of anybody in channels of everybody, of one alone, and of some; rings of anybody",
         "every address says whose it is; who may not is refused before anything moves",
@@ -374,6 +386,12 @@ _REGISTERS = (
         "page_errors",
         "entries that are no page, or beyond all addresses; SLVERR and DECERR of lists and of pages; too many of them",
         "the first is reported with its address; no byte outside of the pages is written, and the next descriptor runs",
+        _with_pages,
+    ),
+    TestPoint(
+        "page_drops",
+        "data that end, and a first page that is none, while a memory is silent amid the list",
+        "every byte in its page; the next transfer has the pages of its own list",
         _with_pages,
     ),
     TestPoint(
@@ -491,6 +509,7 @@ ENGINE_PLAN = TestPlan(
             "stops",
             "units",
             "shapes",
+            "far_rows",
             "pages",
             "rings",
             "registers",

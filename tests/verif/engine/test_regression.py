@@ -303,7 +303,10 @@ ALWAYS = {"wide-slices", "two-units", "pairs"}
 
 
 #: Engines that take shapes, and what is run on them: the tests of shapes, and those that have shapes among their transfers.
-_WITH_SHAPES = ["soak", "aborts", "early_aborts", "hard_resets", "shape_refusals", "shape_errors"]
+_WITH_SHAPES = [
+    *("soak", "aborts", "early_aborts", "hard_resets"),
+    *("shape_refusals", "shape_errors", "shape_aborts", "far_rows"),
+]
 _OTHERS = [
     "lengths",
     "limits",
@@ -318,7 +321,16 @@ _OTHERS = [
 SHAPED = {
     "three, and pages": (
         dataclasses.replace(SMALL, dimensions=3, crc=True, pages=True, stream_id_bits=3, substream_id_bits=5),
-        ["shape_rings", "limits", "pages", "page_errors", "page_windows", "page_stops", "owners"],
+        [
+            "shape_rings",
+            "limits",
+            "pages",
+            "page_errors",
+            "page_drops",
+            "page_windows",
+            "page_stops",
+            "owners",
+        ],
     ),
     "three": (dataclasses.replace(SMALL, dimensions=3, crc=True), ["shape_rings", "limits"]),
     "one": (
@@ -414,6 +426,7 @@ _OF_PAGES = [
     "soak",
     "pages",
     "page_errors",
+    "page_drops",
     "page_windows",
     "page_stops",
     "aborts",

@@ -33,7 +33,7 @@ SCORE_TITLES = ("block", "mutants", "equivalent", "killed", "survivors", "score,
 
 #: The part of the whole regression's budget that the short one has.
 _SHORT = 50
-#: Seconds of a test beyond which only the whole regression has it.
+#: Seconds of a test up to which the short one has it.
 _PATIENCE = 3.0
 
 
@@ -163,13 +163,18 @@ def _stages(design: Design, text: str, seed: int, whole: int) -> tuple[_Stage, .
         failed = [f"{outcome.test}: {outcome.failure}" for outcome in result.outcomes if outcome.failure]
         if failed:
             raise CdmaError(f"the regression fails on the {design} without a fault: {'; '.join(failed)}")
-        quick = [
-            outcome.test for outcome in result.outcomes if budget == whole or outcome.seconds < _PATIENCE
-        ]
+        quick = [outcome.test for outcome in result.outcomes] if budget == whole else _quick(result.outcomes)
         # A machine may be busier later than now.
         timeout = 30 + 10 * sum(outcome.seconds for outcome in result.outcomes if outcome.test in quick)
         found.append(_Stage(tuple(quick), budget, start, 10.0 * round(timeout / 10)))
     return tuple(found)
+
+
+def _quick(outcomes: Sequence[Outcome]) -> list[str]:
+    """The tests of the short regression: on a machine that is busy, those that take less than the others."""
+    seconds = [outcome.seconds for outcome in outcomes]
+    limit = max(_PATIENCE, sum(seconds) / len(seconds))
+    return [outcome.test for outcome in outcomes if outcome.seconds <= limit]
 
 
 def _try_mutant(job: _Job) -> tuple[str, str, str]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from math import lcm, prod
 
 import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import COMPLETION, MAX_BYTES, Mode, Status
+from cdma.hdl.spec.shape import COUNT_BITS, PADDING_BITS, RUN_BITS, SPAN_LIMIT, Dimension, Shape
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.engine.descriptors import unpack
 from cdma.sim.engine.transfer import Outcome
 from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.memory import SIZE, Far
+from cdma.verif.engine.shaped import ShapedTransfer
 from cdma.verif.engine.steps import changed, expect_refusal
 from cdma.verif.engine.transfer import Transfer, stream_of
 
@@ -59,16 +62,35 @@ def _few(config: EngineConfig) -> int:
     return 2 * max(config.dev_data_bits, config.host_data_bits) // 8 + config.format.raw_bytes
 
 
-async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int) -> None:
-    """Starts a transfer of ``size`` bytes at both ends, or nearly so, and aborts it on its way."""
+def _look(config: EngineConfig) -> int:
+    """How many bytes of a transfer are looked at: a few windows, for the codec."""
+    return _few(config) + 3 * config.window_bytes
+
+
+def _of_many_rows(config: EngineConfig, most: int) -> Iterator[Shape]:
+    """Shapes of rows that touch, which together need every bit of a number of entries; each of about so many bytes, or of as
+    many as a shape spans."""
+    unit = lcm(config.align("dev"), config.format.raw_bytes)
+    for log2 in range(COUNT_BITS):
+        counts = [(1 << log2) + 1, (1 << COUNT_BITS - 1 - log2) + 1][: config.dimensions]
+        after = 1 << log2 % PADDING_BITS
+        row = min(most, SPAN_LIMIT) // ((counts[0] + after) * prod(counts[1:]))
+        run = min(row, (1 << RUN_BITS) - 1) // unit * unit
+        if run * counts[0] > 2 * _look(config):
+            inner = Dimension(counts[0], run, 0, after)
+            yield Shape(run, (inner, *(Dimension(count, run * counts[0]) for count in counts[1:])))
+
+
+async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int, shape: Shape | None = None) -> None:
+    """Starts a transfer of ``size`` bytes at both ends, or nearly so, and aborts it on its way. Of a ``shape``
+    the first bytes must follow one another."""
     config, end = bench.config, bench.channels[channel]
     rules = bench.rules[channel]
     ports = (rules.source, rules.sink)
     source, sink = (bench.memory[port] for port in ports)
     start, destination = (_base(config, port) for port in ports)
     form = rules.format(mode, bench.tables[channel])
-    # As much as is looked at: a few windows, for the codec.
-    look = _few(config) + 3 * config.window_bytes
+    look = _look(config)
     through = mode != Mode.RAW
     decompresses = through and channel == "prefetch"
     data = _literals(form, start) if decompresses else _pattern
@@ -89,7 +111,10 @@ async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int) -> None:
         "tag": tag,
         "mode": int(mode),
     }
-    await end.submit([Transfer(descriptor, b"", Outcome()).record()])
+    made = Transfer(descriptor, b"", Outcome())
+    if shape is not None:
+        made = ShapedTransfer(descriptor | {"shaped": 1}, b"", Outcome(), shape=shape)
+    await end.submit([made.record()])
     for _ in range(4000):
         if sink.far.written >= look:
             break
@@ -139,6 +164,9 @@ async def limits(bench: EngineBench, budget: int) -> None:
             modes = (Mode.RAW, Mode.ZVC) if size >= most - word else (Mode(number % 2),)
             for mode in modes:
                 await _cut(bench, channel, mode, size // word * word)
+        if config.dimensions:
+            for shape in _of_many_rows(config, fitting[-1]):
+                await _cut(bench, channel, Mode.RAW, shape.length, shape)
         # Every bit beyond, alone and with a few words: too long, whatever the capacity.
         await _refuse(bench, channel, length=most + word, capacity=(1 << 64) - 1)
         for log2 in range(length_bits, 64):

@@ -9,7 +9,7 @@ from typing import cast
 import cocotb
 from cocotbext.axi import AxiResp
 
-from cdma.hdl.spec.pages import ENTRY_BYTES, MOST_PAGED, PAGE_BYTES
+from cdma.hdl.spec.pages import ENTRY_BYTES, MOST_PAGED, PAGE_BYTES, packed_pages
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
 from cdma.sim.engine.descriptors import unpack
 from cdma.verif.engine.bench import EngineBench
@@ -68,9 +68,15 @@ async def pages(bench: EngineBench, budget: int) -> None:
                 # There is room for more: no page behind the last that is needed is looked at.
                 moved = made.descriptor["capacity"]
                 room = bench.rng.choice((moved + beat * bench.rng.randint(1, 600), MOST_PAGED))
-                await end.submit([changed(made, capacity=room).record()])
-                completion = await end.next()
-                bench.check(channel, changed(made, capacity=moved), completion)
+                if bench.rng.random() < 0.5:
+                    # They are pages, which must not be written all the same.
+                    others = MOST_PAGED // PAGE_BYTES - len(found.runs)
+                    at = found.list_at + ENTRY_BYTES * (len(found.runs) - 1)
+                    host.write(at, packed_pages([found.list_at] * others))
+                following, _ = _paged(bench, channel, PAGE_BYTES)
+                await end.submit([changed(made, capacity=room).record(), following.record()])
+                bench.check(channel, changed(made, capacity=moved), await end.next())
+                bench.check(channel, following, await end.next())
             else:
                 more = bench.any_transfer(channel, 40)
                 if channel == "offload":
@@ -84,6 +90,59 @@ async def pages(bench: EngineBench, budget: int) -> None:
             bench.pauses(bench.rng.choice((0.0, 0.2, 0.5)))
 
     await both(bench, job)
+
+
+async def _silent_amid(
+    bench: EngineBench, channel: str, made: Transfer, found: Pages, first: list[int]
+) -> Transfer:
+    """Submits a transfer whose list has these pages first, and others that must not be written, and another one; the host
+    falls silent for a while after the first beat of the list. Gives the other one."""
+    host, rest = bench.memory["host"], MOST_PAGED // PAGE_BYTES - 1 - len(first)
+    host.write(found.list_at, packed_pages([*first, *[found.list_at] * rest]))
+    following, its = _paged(bench, channel, 2 * PAGE_BYTES)
+    while len(its.runs) < 2:
+        following, its = _paged(bench, channel, 2 * PAGE_BYTES)
+    valid, of = (getattr(bench.dut, f"m_axi_host_r{name}") for name in ("valid", "id"))
+    await bench.channels[channel].submit([made.record(), following.record()])
+    while not (int(valid.value) and int(of.value) == 2 * bench.config.channels + _LISTS[channel]):
+        await bench.after(1)
+    host.frozen = True
+    await bench.after(_AT_REST * bench.pace)
+    host.frozen = False
+    return following
+
+
+async def _ends_amid(bench: EngineBench) -> None:
+    """The data end, and there is room for more."""
+    made, found = _paged(bench, "offload", 1, Mode.RAW)
+    moved, end = made.descriptor["capacity"], bench.channels["offload"]
+    pages = [address for address, _ in found.runs[1:]]
+    following = await _silent_amid(bench, "offload", changed(made, capacity=MOST_PAGED), found, pages)
+    bench.check("offload", changed(made, capacity=moved), await end.next())
+    bench.check("offload", following, await end.next())
+
+
+async def _fails_amid(bench: EngineBench) -> None:
+    """The first page of the list is none."""
+    made, found = await _several(bench, "prefetch", 2 * PAGE_BYTES)
+    end, wrong = bench.channels["prefetch"], found.runs[1][0] + ENTRY_BYTES
+    following = await _silent_amid(bench, "prefetch", made, found, [wrong])
+    got = unpack(COMPLETION, await end.next())
+    assert (got["status"], got["address"]) == (Status.READ_DECERR, wrong), got
+    bench.check_memory("prefetch", made, exact=False)
+    bench.check("prefetch", following, await end.next())
+    await end.clear_error()
+
+
+@engine_test
+async def page_drops(bench: EngineBench, budget: int) -> None:
+    """Lists that are given up while the memory is silent amid them; data come when a page waits for them."""
+    bench.memory["dev"].latency = 100
+    for channel, drops in (("offload", _ends_amid), ("prefetch", _fails_amid)):
+        await bench.channels[channel].enable()
+        for _ in range(4):
+            await drops(bench)
+        await bench.channels[channel].disable()
 
 
 @engine_test
@@ -104,12 +163,15 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
         return at, max(start, at // block * block) if channel == "offload" else at // beat * beat
 
     async def fails(channel: str, made: Transfer, status: Status, address: int) -> None:
-        """The transfer ends so, nothing outside of its pages is written, and the next one runs."""
+        """The transfer ends so, nothing outside of its pages is written, and the next one, which waits with pages of its
+        own, runs."""
         end = bench.channels[channel]
-        await end.submit([made.record()])
+        following, _ = _paged(bench, channel, 2 * PAGE_BYTES)
+        await end.submit([made.record(), following.record()])
         got = unpack(COMPLETION, await end.next())
         want = (status, address, made.descriptor["tag"])
         assert (got["status"], got["address"], got["tag"]) == want, (made, got, want)
+        bench.check(channel, following, await end.next())
         await end.check_error(*want)
         bench.check_memory(channel, made, exact=False)
         bench.transfers += 1
@@ -121,6 +183,7 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
             made, found = await _several(bench, channel, 6 * PAGE_BYTES)
             which = rng.randrange(1, len(found.runs))
             at = found.list_at + ENTRY_BYTES * (which - 1)
+            host.latency = rng.choice((2, 40))
             if kind in ("page", "data before a page"):
                 page = no_page(found.runs[which][0])
                 host.write(at, page.to_bytes(ENTRY_BYTES, "little"))
@@ -133,7 +196,6 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
                 host.spoil({at: response})
                 await fails(channel, made, _FAILED[channel, response], address)
                 host.mend(at)
-            await bench.run(channel, [bench.any_transfer(channel, 30)])
         made, _ = _paged(bench, channel, 100, Mode.RAW)
         large = dict.fromkeys(
             ("capacity",) if channel == "offload" else ("length", "capacity"), MOST_PAGED + beat

@@ -21,6 +21,9 @@ from cdma.verif.engine.transfer import stream_of
 
 __all__: list[str] = []
 
+#: Cycles from the software's write until a shape is measured and checked, and some more.
+_MEASURED = 80
+
 
 def _made(bench: EngineBench, channel: str, shape: Shape, **options: Any) -> ShapedTransfer:
     made = bench.transfer(channel, 0, shape=shape, **options)
@@ -53,11 +56,14 @@ async def shape_refusals(bench: EngineBench, budget: int) -> None:
             await bench.run(channel, [bench.any_transfer(channel, 9)])
 
         await refuse(Status.SHAPE, run=0)
-        await refuse(Status.SHAPE, order_1=1 if dimensions > 1 else 3)
+        await refuse(Status.SHAPE, order_1=3)
+        if dimensions > 1:
+            await refuse(Status.SHAPE, order_1=1)
         await refuse(Status.SHAPE, count_1=4)
         await refuse(Status.SHAPE, after_1=1)
         await refuse(Status.SHAPE, before_run=unit)
         await refuse(Status.RESERVED, reserved_shape=1)
+        await _wrong_lengths(bench, channel, plain)
         for number in range(dimensions + 1, 5):
             for name in ("stride", "count", "before", "after"):
                 more: dict[str, Any] = {f"{name}_{number}": 1}
@@ -84,6 +90,48 @@ async def shape_refusals(bench: EngineBench, budget: int) -> None:
         await _outside(bench, channel, row)
 
     await both(bench, job)
+
+
+@engine_test
+async def shape_aborts(bench: EngineBench, budget: int) -> None:
+    unit = bench.config.align("dev")
+
+    async def job(channel: str) -> None:
+        end = bench.channels[channel]
+        await end.enable()
+        for wait in range(_MEASURED):
+            stride = bench.rng.choice((-9, 9)) * unit
+            made = _made(bench, channel, Shape(unit, (Dimension(2, stride),)))
+            await end.submit([made.record()])
+            await bench.after(wait)
+            await end.abort()
+            await bench.settle(channel)
+            await end.resume()
+            data = await end.next()
+            if unpack(COMPLETION, data)["status"] == Status.ABORTED:
+                bench.check_memory(channel, made, exact=False)
+            else:
+                bench.check(channel, made, data)
+            bench.checks += 1
+        await end.disable()
+
+    # One after the other, so that no access to registers of the other one shifts a cycle.
+    for channel in CHANNELS:
+        await job(channel)
+
+
+async def _wrong_lengths(bench: EngineBench, channel: str, shape: Shape) -> None:
+    """A length that is wrong in one bit."""
+    word, most = bench.config.format.raw_bytes, bench.config.most_bytes
+    lengths = [shape.length ^ 1 << bit for bit in range(most.bit_length())]
+    for length in lengths:
+        if length % word == 0 and length <= most:
+            made = _made(bench, channel, shape, mode=Mode.RAW)
+            right = dict(made.descriptor)
+            made.descriptor |= {"length": length, "capacity": most}
+            await expect_refusal(bench, channel, made, Status.SHAPE, 0)
+            made.descriptor |= right
+            bench.check_memory(channel, made)
 
 
 async def _outside(bench: EngineBench, channel: str, row: int) -> None:

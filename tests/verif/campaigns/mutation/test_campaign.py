@@ -16,6 +16,7 @@ from cdma.verif.campaigns.mutation.mutants import Mutant, blocks_of, draw, mutat
 from cdma.verif.campaigns.mutation.rules import broken_rules
 from cdma.verif.regression import verify
 from cdma.verif.simulator.design import Design
+from cdma.verif.simulator.simulate import Outcome
 from cdma.verif.stream.codec.design import CodecDesign
 from tests.support.own_cache import own_cache
 
@@ -214,6 +215,12 @@ def test_a_campaign(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
 
     monkeypatch.setattr(campaign, "_try_mutant", never)
     assert campaign.run_campaign(DESIGN, [PACKER], count=5, packets=20, prove=5) == {PACKER: verdicts}
+
+
+@pytest.mark.parametrize(("seconds", "quick"), [((1, 2, 3, 4), "123"), ((10, 50, 20, 80), "13"), ((7,), "1")])
+def test_the_short_regression_has_tests_on_a_busy_machine(seconds: tuple[int, ...], quick: str) -> None:
+    outcomes = [Outcome(str(number), None, seconds=each) for number, each in enumerate(seconds, 1)]
+    assert campaign._quick(outcomes) == list(quick)
 
 
 @pytest.mark.verilator

@@ -14,6 +14,8 @@ from tests.support.stages import Summary, in_order
 
 # Triton reads this when kernels are defined, whoever imports them first.
 os.environ.setdefault("TRITON_INTERPRET", "1")
+# As many tests run at once as there are cores: further threads of PyTorch would only spin until they have one.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 _SUMMARY = Summary()
 

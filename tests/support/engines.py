@@ -7,7 +7,10 @@ import dataclasses
 from cdma.hdl.spec.format import Format
 from cdma.verif.engine.design import SMALL
 
-__all__ = ["FIELDS", "FIELDS_TO_A_BYTE", "HALF_BYTES", "TO_A_BYTE", "TO_A_WORD"]
+__all__ = ["FIELDS", "FIELDS_TO_A_BYTE", "HALF_BYTES", "STREAMING", "TO_A_BYTE", "TO_A_WORD"]
+
+#: Descriptors and completions as streams, with the owners of their memory.
+STREAMING = dataclasses.replace(SMALL, registers=False, stream_id_bits=3, substream_id_bits=5)
 
 #: Codes of a field with zero words and padded windows, between ports narrower and wider than a beat of the codec.
 FIELDS = dataclasses.replace(

@@ -5,6 +5,7 @@ import pytest
 from cdma.app import main
 
 
+@pytest.mark.slow
 def test_list(shown, printed):
     assert (
         shown("mutate", "--block", "compressor.core.packer", "--list").splitlines()[0]

@@ -91,6 +91,7 @@ def test_every_name_begins_with_that_of_the_block(block: str, folder: Path) -> N
     assert ("mine_regs.h" in names) == ("mine.h" in names) == (block == "engine")
 
 
+@pytest.mark.slow
 def test_every_port_is_in_one_bus_or_stands_alone(block: str) -> None:
     ports = made(block).ports
     buses, single = buses_of(ports)

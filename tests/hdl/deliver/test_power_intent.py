@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -51,6 +52,7 @@ CONFIGS = {
 Command = tuple[str, list[str], dict[str, list[str]]]
 
 
+@cache
 def _block(kind: str) -> Block:
     block = kind if kind == "compressor" else "engine"
     config = CONFIGS[kind]
@@ -85,6 +87,7 @@ def _commands(text: str, *, retain: bool) -> list[Command]:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_every_output_is_isolated_in_a_domain_whose_supplies_and_controls_exist(kind: str) -> None:
     block = _block(kind)
@@ -110,6 +113,7 @@ def test_every_output_is_isolated_in_a_domain_whose_supplies_and_controls_exist(
     assert made >= set(named)
 
 
+@pytest.mark.slow
 def test_nothing_is_retained_unless_it_is_asked_for() -> None:
     text = power_intent(_block("engine"))
     assert "set_retention" not in [name for name, _, _ in _commands(text, retain=False)]

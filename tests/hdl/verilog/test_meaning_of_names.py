@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import pytest
+
 from tests.designer_time import lines_of
 from tests.support.verilog_designs import verilog_of
 
@@ -47,6 +49,7 @@ def _counted(text: str) -> tuple[list[str], list[str], list[str]]:
     return parts, serial, nameless
 
 
+@pytest.mark.slow
 def test_names_of_the_default_engine_say_what_they_are() -> None:
     parts, serial, nameless = _counted(verilog_of("engine-default").text)
     assert len(parts) <= _PARTS, parts
@@ -54,6 +57,7 @@ def test_names_of_the_default_engine_say_what_they_are() -> None:
     assert not nameless
 
 
+@pytest.mark.slow
 def test_states_statuses_and_registers_are_compared_by_their_names() -> None:
     text = verilog_of("engine-default").text
     for name in ("write_address", "read_address", r"\w*fsm_state", "status", r"\w*descriptor_mode"):

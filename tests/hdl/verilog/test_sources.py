@@ -18,7 +18,7 @@ from cdma.hdl.verilog.emit import emit
 from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
 from cdma.hdl.verilog.shell import Shell
 from cdma.hdl.verilog.style import Style
-from cdma.verif.engine.design import SMALL
+from cdma.verif.engine.design import SMALL, EngineDesign
 from tests.support.paths import ROOT
 
 _PLACES = Style(source_lines=True)
@@ -79,8 +79,8 @@ def test_a_statement_has_the_places_that_it_is_from() -> None:
 
 
 @cache
-def _engine(style: Style) -> str:
-    return engine_design(SMALL, style=style).text
+def _engine_with_places() -> str:
+    return engine_design(SMALL, style=_PLACES).text
 
 
 def _without_comments(text: str) -> list[str]:
@@ -89,13 +89,14 @@ def _without_comments(text: str) -> list[str]:
 
 @pytest.mark.slow
 def test_places_are_comments_alone() -> None:
-    plain, noted = _engine(Style()), _engine(_PLACES)
+    plain, noted = EngineDesign(SMALL).verilog(), _engine_with_places()
     assert _without_comments(plain) == _without_comments(noted)
     assert max(map(len, noted.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_a_place_is_a_line_of_the_generator() -> None:
-    text = _engine(_PLACES)
+    text = _engine_with_places()
     found = {(file, int(number)) for file, numbers in _PLACE.findall(text) for number in numbers.split(",")}
     assert len(found) > 500
     files = {file: (ROOT / file).read_text().splitlines() for file, _ in found}

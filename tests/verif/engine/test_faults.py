@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from functools import cache
 
@@ -11,6 +10,7 @@ import pytest
 from cdma.hdl.engine.engine import engine_ports
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.regression import verify
+from tests.support.engines import STREAMING
 from tests.support.faulty import faulty
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
@@ -178,7 +178,7 @@ FAULTS = {True: {**COMMON, **REGISTERS}, False: {**COMMON, **STREAMS}}
 
 @cache
 def _verilog(registers: bool) -> tuple[EngineDesign, str]:
-    design = EngineDesign(dataclasses.replace(SMALL, registers=registers))
+    design = EngineDesign(SMALL if registers else STREAMING)
     faults = {name: changes for name, (changes, _, _) in FAULTS[registers].items()}
     state = STATE + (REGISTER_STATE if registers else STREAM_STATE)
     return design, faulty(design.verilog(), design.top, engine_ports(design.config), faults, state)

@@ -17,7 +17,7 @@ from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.measure import cases, measure_engine
 from cdma.verif.engine.tensor import round_trip
 from cdma.verif.regression import Regression, verify
-from tests.support.engines import FIELDS, FIELDS_TO_A_BYTE, HALF_BYTES, TO_A_BYTE, TO_A_WORD
+from tests.support.engines import FIELDS, FIELDS_TO_A_BYTE, HALF_BYTES, STREAMING, TO_A_BYTE, TO_A_WORD
 from tests.support.samples import load_samples
 from tests.support.thorough import cases_of
 
@@ -385,7 +385,7 @@ def test_regression() -> None:
 
 def test_without_registers() -> None:
     """What is different where descriptors and completions are streams."""
-    design = EngineDesign(dataclasses.replace(SMALL, registers=False, stream_id_bits=3, substream_id_bits=5))
+    design = EngineDesign(STREAMING)
     tests = [
         "soak",
         "owners",

@@ -194,6 +194,7 @@ def unpack_fields(raw: bytes) -> dict[str, int]:
     return {name: value for name, value in values.items() if value}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compressing", [True, False], ids=["offload", "prefetch"])
 @pytest.mark.parametrize("alignment", CONFIGS)
 def test_a_channel_moves_shapes_as_the_model_does(alignment: str, compressing: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 
@@ -53,6 +54,13 @@ def random_shape(rng: random.Random, dimensions: int, limit: int = SPAN_LIMIT, u
     return shape if shape.span <= limit else random_shape(rng, dimensions, limit, unit)
 
 
+def _of_few_rows(rng: random.Random, dimensions: int, unit: int) -> Shape:
+    """A shape of 1,200 rows at most, which are more than anything here keeps."""
+    shape = random_shape(rng, dimensions, unit=unit)
+    few = math.prod(each.total for each in shape.dimensions) <= 1200
+    return shape if few else _of_few_rows(rng, dimensions, unit)
+
+
 async def give(ctx, stream, payload) -> None:
     """Offers one transfer until it is taken."""
     ctx.set(stream.payload, payload)
@@ -74,6 +82,7 @@ async def take(ctx, stream, rng: random.Random):
     raise AssertionError("nothing comes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dimensions", "lane_bits", "reads"), [(1, 0, True), (4, 0, True), (2, 3, True), (2, 2, False)]
 )
@@ -88,7 +97,7 @@ def test_every_row_of_a_shape_is_moved_once_and_in_order(
     jobs = [
         (
             rng.choice((1 << 36, (1 << 34) - 64, 3 << 33)) + rng.randrange(0, _BEAT, unit),
-            None if rng.random() < 0.2 else random_shape(rng, dimensions, unit=unit),
+            None if rng.random() < 0.2 else _of_few_rows(rng, dimensions, unit),
         )
         for _ in range(60)
     ]

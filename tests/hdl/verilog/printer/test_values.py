@@ -103,5 +103,6 @@ def test_an_engine_has_the_names_of_its_documents() -> None:
     assert re.search(r"place == REGISTER_PUSH_LENGTH_LOW\b", text)
 
 
+@pytest.mark.slow
 def test_nothing_is_added_to_zero() -> None:
     assert not re.search(r"[-+] \d+'d0\b", EngineDesign(SMALL).verilog())

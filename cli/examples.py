@@ -68,7 +68,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "bench swap": ("", "--link 0.1 --policies vdnn_all cdma cswap --json"),
     "bench batch": ("--json", "--cpu --networks small --memory 0.004"),
     "bench saved": ("--json", "--networks resnet50 --ways saved comet"),
-    "bench stream": ("", "--layers 6 --link 0.05 --policies raw compressed --json"),
+    "bench stream": ("", "--what optimiser cache", "--layers 6 --link 0.05 --policies raw compressed --json"),
     "bench gpu": ("", "--formats bf16 --densities 1 --json"),
     "profile": ("activations/", "activations.npz --link 25 --units 2 --html report.html"),
     "characterise": ("", "--figures figures"),

@@ -20,6 +20,8 @@ Weights that have no room there come from the host while an inference runs::
     with cdma.torch.stream(model, device_bytes=8 << 30) as streamed:
         model.generate(tokens)
     print(streamed.report)
+
+An optimiser's states are another thing to stream, and so are, by :func:`cache`, a decoder's keys and values.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ if TYPE_CHECKING:
     from cdma.sim.torch.growing import Largest
     from cdma.sim.torch.offload.context import Offload
     from cdma.sim.torch.offload.driven import Driven
+    from cdma.sim.torch.streaming.cache import Cache
     from cdma.sim.torch.streaming.context import Stream
+    from cdma.sim.torch.streaming.states import States
 
 __all__ = [
     "AcGc",
@@ -56,6 +60,7 @@ __all__ = [
     "SwapPolicy",
     "Vdnn",
     "VdnnPlusPlus",
+    "cache",
     "largest_batch",
     "offload",
     "saved",
@@ -143,7 +148,7 @@ def offload(
 
 
 def stream(
-    model: torch.nn.Module,
+    model: torch.nn.Module | torch.optim.Optimizer,
     *,
     device_bytes: int,
     ahead: int = 2,
@@ -151,27 +156,30 @@ def stream(
     raw: bool = False,
     link: float | None = None,
     device: torch.device | str | None = None,
-) -> Stream:
+) -> Stream | States:
     """A context in which weights of ``model`` that have no room on the device wait on the host, compressed, and come
-    unit by unit before a module needs them.
+    unit by unit before a module needs them; or, of an optimiser, the states.
 
     A unit is a block of an ``nn.ModuleList``, or a module outside of these. Outputs are those of the plain model, bit for
     bit. The context is for inference, from one thread at a time; it computes no gradients. Behind it all weights are where
     they were. A weight that is read while none of its modules runs has no elements, and PyTorch raises an error of its
     shape.
 
+    States of an optimiser come before the step of their parameter and leave behind it; ``optimizer.step()`` does that in
+    the block, and parameters become what they are in plain training, bit for bit. The optimiser must treat each parameter
+    by itself, as those of ``torch.optim`` that need no closure do.
+
     ``device_bytes``
-        The most bytes of the device for weights, buffers and memory through which weights come. What is computed has its
-        own. The more, the more weights stay.
+        The most bytes of the device for weights, buffers and memory through which weights come; for states and memory
+        through which they come and go. What is computed has its own. The more, the more stays.
     ``ahead``
-        How many units are on their way while another one computes.
+        How many units, or states of how many parameters, are on their way while another one computes.
     ``format``
-        The format of all weights; without it each weight has one that is fitted to it, or goes as it is.
+        The format of all tensors; without it each has one that is fitted to it, or goes as it is.
     ``raw``
-        Whether weights are held as they are.
+        Whether tensors are held as they are.
     ``link``
-        Bytes per second of a link in software, for a model that computes on the processor; without it memory is as fast as
-        it is.
+        Bytes per second of a link in software, for what computes on the processor; without it memory is as fast as it is.
     ``device``
         Where the model computes: by default where its weights are, or, if they are on the processor and no ``link`` is
         given, on a card that is there.
@@ -182,6 +190,37 @@ def stream(
     return door.stream(
         model, device_bytes=device_bytes, ahead=ahead, format=format, raw=raw, link=link, device=device
     )
+
+
+def cache(
+    *,
+    device_bytes: int,
+    ahead: int = 2,
+    block: int = 256,
+    format: Format | None = None,
+    raw: bool = False,
+    link: float | None = None,
+) -> Cache:
+    """Keys and values of a decoder's layers that have no room on the device wait on the host, compressed, and come layer
+    by layer before they are needed.
+
+    ``cache.update(keys, values, layer)`` has new ones put behind those of the layer, and gives all of them, as the caches of
+    Hugging Face do, bit for bit; they are on the device of the keys. It is for inference, from one thread at a time.
+
+    ``device_bytes``
+        The most bytes of the device for what stays and what is on its way. What a layer computes with has its own, and so
+        have the tokens behind its last block.
+    ``ahead``
+        Of how many layers keys and values are on their way while another one computes.
+    ``block``
+        How many tokens of a layer leave together.
+    ``format``, ``raw``, ``link``
+        As :func:`stream` has them.
+    """
+    require("torch", "torch")
+    from cdma.sim.torch.streaming import door
+
+    return door.cache(device_bytes=device_bytes, ahead=ahead, block=block, format=format, raw=raw, link=link)
 
 
 def largest_batch(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["Shape", "Stack"]
+__all__ = ["KeysAndValues", "Shape", "Stack"]
 
 #: The deviation of the weights.
 _DEVIATION = 0.02
@@ -24,12 +25,20 @@ class Shape:
     hidden: int = 11008
 
 
+class KeysAndValues(Protocol):
+    """What keeps keys and values of tokens, as Hugging Face's caches do."""
+
+    def update(self, keys: Tensor, values: Tensor, layer: int) -> tuple[Tensor, Tensor]:
+        """Those of all tokens of a layer, with new ones at their end."""
+        ...
+
+
 class _Layer(nn.Module):
     """Attention to the tokens before and a gated layer, each behind a normalisation and with a connection around it."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, number: int) -> None:
         super().__init__()
-        width = shape.width
+        self.number, width = number, shape.width
         self.heads = max(1, width // 128)
         self.norms = nn.ModuleList(nn.RMSNorm(width, eps=1e-5) for _ in range(2))
         self.queries, self.keys, self.values, self.output = (
@@ -38,27 +47,32 @@ class _Layer(nn.Module):
         self.gate, self.up = (nn.Linear(width, shape.hidden, bias=False) for _ in range(2))
         self.down = nn.Linear(shape.hidden, width, bias=False)
 
-    def forward(self, tokens: Tensor) -> Tensor:
+    def forward(self, tokens: Tensor, cache: KeysAndValues | None = None) -> Tensor:
         normed = self.norms[0](tokens)
         queries, keys, values = (
             each(normed).unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for each in (self.queries, self.keys, self.values)
         )
-        seen = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+        if cache is not None:
+            keys, values = cache.update(keys, values, self.number)
+        # One token sees all that there are.
+        several = tokens.shape[1] > 1
+        seen = functional.scaled_dot_product_attention(queries, keys, values, is_causal=several)
         tokens = tokens + self.output(seen.transpose(1, 2).flatten(2))
         normed = self.norms[1](tokens)
         return tokens + self.down(functional.silu(self.gate(normed)) * self.up(normed))
 
 
 class Stack(nn.Module):
-    """The layers one after the other, in bf16."""
+    """The layers one after the other. With a cache tokens come behind those that are in it: one, or several if there are
+    none."""
 
-    def __init__(self, shape: Shape, device: str, seed: int) -> None:
+    def __init__(self, shape: Shape, device: str, seed: int, dtype: torch.dtype = torch.bfloat16) -> None:
         super().__init__()
         # Without the initial values of PyTorch, which would take as long as all the rest.
         with torch.device("meta"):
-            self.layers = nn.ModuleList(_Layer(shape) for _ in range(shape.layers))
-        self.to(torch.bfloat16).to_empty(device=device).eval().requires_grad_(False)
+            self.layers = nn.ModuleList(_Layer(shape, number) for number in range(shape.layers))
+        self.to(dtype).to_empty(device=device).eval().requires_grad_(False)
         source = torch.Generator(device).manual_seed(seed)
         for weight in self.parameters():
             if weight.dim() > 1:
@@ -66,7 +80,7 @@ class Stack(nn.Module):
             else:
                 weight.fill_(1)
 
-    def forward(self, tokens: Tensor) -> Tensor:
+    def forward(self, tokens: Tensor, cache: KeysAndValues | None = None) -> Tensor:
         for layer in self.layers:
-            tokens = layer(tokens)
+            tokens = layer(tokens, cache)
         return tokens

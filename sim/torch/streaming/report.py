@@ -1,4 +1,4 @@
-"""The account of a stream of weights: what stays, what comes, and what was waited for."""
+"""The account of a stream of weights, states, or keys and values: what stays, what comes, and what was waited for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Streamed:
 
 @dataclass
 class StreamReport:
-    """All of a stream of weights.
+    """All of a stream of weights; of an optimiser's states, or of keys and values, the same.
 
     ``raw``, ``hot``, ``cold``
         Bytes of all weights, of those that stay on the device, and of those that come.
@@ -39,11 +39,13 @@ class StreamReport:
         Bytes in which those that come are held on the host.
     ``moved``, ``fetches``
         Bytes that came until now, and how many units these were.
+    ``left``
+        Bytes that left for the host until now: states, or keys and values, which change.
     ``late``, ``beyond``
         Units that nobody had foreseen, so that they came only when they were needed; and those for which there was no
         place, so that they took memory beyond ``device_bytes``.
     ``passes``, ``wait``
-        Calls of the model, and the seconds that computing waited in these for what came.
+        Calls of the model, or steps, and the seconds that computing waited in these for what came.
     ``device``
         Bytes of the device: weights that stay, buffers, and memory for those that come.
     """
@@ -54,6 +56,7 @@ class StreamReport:
     held: int = 0
     moved: int = 0
     fetches: int = 0
+    left: int = 0
     late: int = 0
     beyond: int = 0
     passes: int = 0
@@ -87,7 +90,7 @@ class StreamReport:
             f"{self.ratio:.2f}); {self.device / 1e6:,.3f} MB of the device"
         )
         lines.append(
-            f"{self.passes} passes, {self.fetches} copies of {self.moved / 1e6:,.3f} MB, {self.late} not foreseen, "
-            f"{self.beyond} beyond device_bytes; {self.wait * 1e3:,.2f} ms of waiting"
+            f"{self.passes} passes, {self.fetches} copies of {self.moved / 1e6:,.3f} MB, {self.left / 1e6:,.3f} MB went, "
+            f"{self.late} not foreseen, {self.beyond} beyond device_bytes; {self.wait * 1e3:,.2f} ms of waiting"
         )
         return "\n".join(lines)

@@ -442,11 +442,6 @@ class EngineConfig:
                 f"dimensions is {self.dimensions} with {self.units} units; it must be 0, because a row would be cut into "
                 "the stripes of several ports"
             )
-        if self.pipelined:
-            raise ParameterError(
-                f"dimensions is {self.dimensions} with pipelined; it must be 0, because shapes in pipelined engines are not "
-                "tried yet"
-            )
 
     def _check_pages(self) -> None:
         if not self.pages:

@@ -12,7 +12,8 @@ class Command(data.StructLayout):
 
     Of the ``flags``, ``more`` says that the packet goes on with the next command, and ``shaped`` that only some of the bytes
     are meant: those of a shape. ``pages`` bits of the number of a page say where the list of the memory's pages is; 0: it
-    has none. ``owner`` bits say whose the memory is; 0: nobody asks.
+    has none. ``padding`` is no memory, but a part of a shape's stream. ``owner`` bits say whose the memory is; 0: nobody
+    asks.
     """
 
     def __init__(self, address_bits: int, *flags: str, pages: int = 0, owner: int = 0) -> None:

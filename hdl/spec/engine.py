@@ -309,7 +309,6 @@ class EngineConfig:
         self._check_clocks()
         self._check_lossy()
         self._check_units()
-        self._check_dimensions()
         self._check_pages()
         self._check_channels()
 
@@ -433,15 +432,6 @@ class EngineConfig:
             )
         if reason := splittable(self.format):
             raise ParameterError(f"units is {self.units}; it must be 1, because {reason}")
-
-    def _check_dimensions(self) -> None:
-        if not self.dimensions:
-            return
-        if self.units > 1:
-            raise ParameterError(
-                f"dimensions is {self.dimensions} with {self.units} units; it must be 0, because a row would be cut into "
-                "the stripes of several ports"
-            )
 
     def _check_pages(self) -> None:
         if not self.pages:
@@ -638,8 +628,9 @@ class EngineConfig:
 
     @property
     def run_rows(self) -> int:
-        """The most rows that touch and are read or written as one run; 1 where rows begin with any word."""
-        return 1 if self.realign else queued_rows(self.outstanding)
+        """The most rows that touch and are read or written as one run; 1 where rows begin with any word, or are cut into
+        stripes."""
+        return 1 if self.realign or self.units > 1 else queued_rows(self.outstanding)
 
     @property
     def realign(self) -> bool:

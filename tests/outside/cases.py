@@ -135,7 +135,8 @@ async def shapes(bench: Bench, budget: int) -> None:
             {"count_1": 60000},
             {"reserved_shape": 1},
         ):
-            bad = bench.shaped(channel, shape=Shape(32, 0, 0, (Axis(2, 96, 0, 0),)))
+            unit = max(32, bench.dev_align)
+            bad = bench.shaped(channel, shape=Shape(unit, 0, 0, (Axis(2, 3 * unit, 0, 0),)))
             bad.descriptor["extension"] = bad.descriptor["extension"] | change
             bad.status = "reserved" if "reserved_shape" in change else "shape"
             bad.literals = bad.bytes_read = bad.crc = 0

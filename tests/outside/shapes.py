@@ -89,7 +89,7 @@ class Shape:
 
 def some_shape(rng: random.Random, dimensions: int, align: int, beat: int) -> Shape:
     """A small shape whose rows do not overlap."""
-    some = beat // align
+    some = max(1, beat // align)
     run = align * rng.randint(1, 5 * some)
     axes: list[Axis] = []
     reach = run

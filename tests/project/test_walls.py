@@ -47,7 +47,7 @@ hdl/axi: hdl/spec hdl/blocks
 hdl/engine/shapes: hdl/spec hdl/blocks hdl/axi
 hdl/engine/pages: hdl/spec hdl/spec/registers hdl/blocks hdl/axi
 hdl/engine/path: hdl/spec hdl/blocks hdl/codec/parts hdl/lossy hdl/axi hdl/engine/shapes hdl/engine/pages
-hdl/engine/units: hdl/spec hdl/blocks hdl/codec/parts hdl/axi hdl/engine/pages hdl/engine/path
+hdl/engine/units: hdl/spec hdl/blocks hdl/codec/parts hdl/axi hdl/engine/pages hdl/engine/path hdl/engine/shapes
 hdl/engine/channel: hdl/spec hdl/spec/registers hdl/blocks hdl/codec/parts hdl/lossy hdl/axi hdl/engine/path
     hdl/engine/shapes hdl/engine/units
 hdl/engine/control: hdl/spec hdl/spec/registers hdl/blocks hdl/axi hdl/engine/channel

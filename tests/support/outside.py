@@ -32,9 +32,9 @@ _FIELDS = dataclasses.replace(
 )
 
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words, padding and a CRC;
-#: any byte, in lengths too; several units, of any byte too; shapes of fields, of owners, and of any byte; owners; pairs;
-#: pipelined, with a wide host. Pages are with six, several clocks with fields, pipelines and owners, messages with shapes
-#: and pairs.
+#: any byte, in lengths too; several units, and with shapes and any byte; shapes of fields, of owners, and of any byte;
+#: owners; pairs; pipelined, with a wide host. Pages are with six, several clocks with fields, pipelines and owners, messages
+#: with shapes and pairs.
 CONFIGS = {
     "small": _SMALL,
     "bytes": dataclasses.replace(
@@ -48,7 +48,9 @@ CONFIGS = {
     "fields": dataclasses.replace(_FIELDS, alignment="word"),
     "any-byte": dataclasses.replace(_SMALL, format=Format(), alignment="byte", crc=True, pages=True),
     "units": dataclasses.replace(_SMALL, units=2, stripe_bytes=256, pages=True),
-    "units-to-any-byte": dataclasses.replace(_SMALL, units=2, stripe_bytes=256, alignment="byte", pages=True),
+    "units-to-any-byte": dataclasses.replace(
+        _SMALL, units=2, stripe_bytes=256, alignment="byte", pages=True, dimensions=2, ring_entries=8
+    ),
     "shapes": dataclasses.replace(
         _FIELDS, dimensions=3, ring_entries=8, pages=True, stream_id_bits=3, substream_id_bits=5, msi=True
     ),

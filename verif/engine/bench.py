@@ -278,8 +278,9 @@ class EngineBench(PortsBench):
             want = want[:AROUND] + got[AROUND:-AROUND] + want[-AROUND:]
         elif channel == "prefetch" and self.config.units > 1 and made.expected.status != Status.OK:
             # Units after the one with an error may have written their stripes.
-            after = AROUND + len(made.expected.written), AROUND + made.descriptor["length"]
-            want = want[: after[0]] + got[slice(*after)] + want[after[1] :]
+            for offset, count in made.left():
+                at = AROUND + offset
+                want = want[:at] + got[at : at + count] + want[at + count :]
         if found := difference(got, want):
             raise AssertionError(f"{made.descriptor}: {found}")
         self.checks += 1

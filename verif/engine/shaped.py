@@ -22,6 +22,8 @@ __all__ = ["ShapedTransfer", "raw_of", "shaped", "some_shape"]
 
 #: The most bytes from the lowest byte of a shape to the highest one: several pages.
 _MOST_SPAN = 0x6000
+#: Addresses, which wrap.
+_ADDRESSES = 1 << 64
 
 
 @dataclass
@@ -57,13 +59,18 @@ class ShapedTransfer(Transfer):
             return super().writable()
         return [(offset, self.shape.run) for offset in self.shape.rows() if offset is not None]
 
+    def left(self) -> list[tuple[int, int]]:
+        written = {offset: len(data) for offset, data in joined(0, self.shape, self.expected.written, 1)}
+        places = ((row, written.get(row % _ADDRESSES, 0)) for row in self.shape.rows() if row is not None)
+        return [(row - self.shape.lowest + done, self.shape.run - done) for row, done in places]
+
     def image(self) -> bytes:
         if self.reads:
             return super().image()
         found = bytearray([GUARD]) * (self.shape.span + 2 * AROUND)
         for offset, data in joined(0, self.shape, self.expected.written, 1):
             # Addresses wrap, and so does what lies before the first row.
-            at = (offset - self.shape.lowest) % (1 << 64) + AROUND
+            at = (offset - self.shape.lowest) % _ADDRESSES + AROUND
             found[at : at + len(data)] = data
         return bytes(found)
 
@@ -101,7 +108,9 @@ def _some_dimension(rng: random.Random) -> Dimension:
 
 def some_shape(rng: random.Random, config: EngineConfig, most: int, *, reads: bool) -> Shape:
     """A shape of about so many bytes at most; one that is read may overlap itself."""
-    unit, beat = config.align("dev"), config.dev_data_bits // 8
+    unit = config.align("dev")
+    # Where rows are whole windows, these are what is counted in.
+    beat = max(unit, config.dev_data_bits // 8)
     while True:
         dimensions = [_some_dimension(rng) for _ in range(rng.randint(0, config.dimensions))]
         margins = [unit * rng.choice((0, 0, 1, rng.randint(1, 2 * beat // unit))) for _ in range(2)]

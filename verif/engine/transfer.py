@@ -156,6 +156,12 @@ class Transfer:
         """What may be written: where it begins, counted from the destination, and how many bytes."""
         return [(0, self.descriptor["capacity"])]
 
+    def left(self) -> list[tuple[int, int]]:
+        """What is not written but could have been, if the transfer ends early: where it begins, counted from the lowest
+        byte, and how many bytes."""
+        written = len(self.expected.written)
+        return [(written, self.descriptor["length"] - written)]
+
     def image(self) -> bytes:
         """The destination as it must be, and the bytes :data:`AROUND` it, which are guards."""
         written, guard = self.expected.written, bytes([GUARD])

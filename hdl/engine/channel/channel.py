@@ -34,7 +34,8 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
     """The ports that a channel reads and writes."""
 
     def shape(port: str, buffer: int) -> PortShape:
-        in_place = port == "dev" and config.realign and config.dimensions > 0
+        realign = config.realign and not config.striped(port)
+        in_place = port == "dev" and realign and config.dimensions > 0
         return PortShape(
             word_bits=config.moved_bits,
             data_bits=config.data_bits(port),
@@ -43,7 +44,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             align=config.align(port),
             outstanding=config.outstanding,
             buffer=buffer,
-            realign=config.realign and not config.striped(port),
+            realign=realign,
             in_place=in_place,
             clears=config.tail_bits > 0 and compressing and port == "dev" and not in_place,
             pipelined=config.pipelined,

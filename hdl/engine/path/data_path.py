@@ -1,6 +1,6 @@
 """The stages that a channel's data pass, from the port that is read to the port that is written."""
 
-from amaranth.hdl import C, Module, Value
+from amaranth.hdl import Module, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 from amaranth.utils import exact_log2
@@ -15,10 +15,9 @@ from cdma.hdl.blocks.stream_register import StreamRegister
 from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.engine.shapes.feed import ShapeFeed
-from cdma.hdl.engine.shapes.padding import Dropper, Filler
+from cdma.hdl.engine.shapes.padding import Dropper, Filler, frequent_fill
 from cdma.hdl.lossy.range_report import OutOfRange
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.format import Format
 
 from .byte_register import register_bytes
 from .checksum import Checksum
@@ -204,7 +203,7 @@ class DataPath(wiring.Component):
 
     def _fill_rows(self, m: Module, source: stream.Interface) -> stream.Interface:
         """What is read, with padding: beats of the stream."""
-        shape, fill = self.reader.shape, self._fill()
+        shape, fill = self.reader.shape, frequent_fill(self.config, self.values)
         m.submodules.filler = filler = Filler(
             shape.word_bits, shape.lanes, amid=shape.in_place, fill_bits=len(fill)
         )
@@ -234,13 +233,6 @@ class DataPath(wiring.Component):
         m.submodules.before_rows = register = StreamRegister(dropper.input.payload.shape())
         wiring.connect(m, register.output, dropper.input)
         return register.input
-
-    def _fill(self) -> Value:
-        """The most frequent value as a word of padding, where words have a table of their own; otherwise 0."""
-        form, words = self.config.format, self.config.format.moved_bits
-        if not isinstance(form, Format) or form.field_bits or form.zero or not self.config.codec.table_size:
-            return C(0, words)
-        return self.values[0].replicate(words // form.word_bits)
 
     def _lossy(self, m: Module, source: stream.Interface) -> stream.Interface:
         """What comes out of the error-bounded stage, if there is one: raw data in beats of the device port on one side, and

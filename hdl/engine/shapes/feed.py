@@ -27,7 +27,9 @@ class ShapeFeed(wiring.Component):
     one, and becomes the commands of its runs; any other passes on as it is.
 
     ``lane_bits``
-        Rows begin with any of as many lanes; 0 if they are whole beats, of which those that touch are one run.
+        Rows begin with any of as many lanes; 0 if they are whole beats.
+    ``joins``
+        Rows that touch are one run. Without ``lane_bits``.
     ``reads``
         The commands are those of a reader.
     ``shapes``
@@ -47,6 +49,7 @@ class ShapeFeed(wiring.Component):
         owner_bits: int = 0,
         *,
         lane_bits: int = 0,
+        joins: bool = True,
         reads: bool = True,
     ) -> None:
         self.dimensions = dimensions
@@ -54,6 +57,7 @@ class ShapeFeed(wiring.Component):
         self.beat_log2 = beat_log2
         self.owner_bits = owner_bits
         self.lane_bits = lane_bits
+        self.joins = joins and not lane_bits
         self.reads = reads
         #: Rows of which bursts are in flight are in the queue of marks.
         self.marks = queued_rows(outstanding)
@@ -70,7 +74,7 @@ class ShapeFeed(wiring.Component):
         m = Module()
         m.submodules.walker = walker = Walker(self.dimensions)
         joined = None
-        if not self.lane_bits:
+        if self.joins:
             # The rows of a run wait in the queue for their data, which come with the run.
             m.submodules.joined = joined = Runs(self.beat_log2, self.marks)
         m.submodules.runs = runs = Fifo(Run, _RUNS)
@@ -118,10 +122,11 @@ class ShapeFeed(wiring.Component):
         ]
         if joined is None:
             m.d.comb += [
-                rows.input.payload.lane.eq(self._lane(row.first)),
                 runs.input.payload.last.eq(row.first + size),
                 runs.input.payload.more.eq(~row.ends),
             ]
+            if self.lane_bits:
+                m.d.comb += rows.input.payload.lane.eq(self._lane(row.first))
             return
         m.d.comb += [
             joined.rows.payload.ends.eq(row.ends),

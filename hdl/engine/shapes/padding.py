@@ -1,7 +1,7 @@
 """Puts padding into packets, and takes it out again."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
@@ -10,10 +10,12 @@ from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.gates import thermometer
 from cdma.hdl.blocks.repack import Piece
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
 
 from .segments import Segment
 
-__all__ = ["Dropper", "Filler"]
+__all__ = ["Dropper", "Filler", "frequent_fill"]
 
 #: Segments that wait.
 _SEGMENTS = 2
@@ -97,6 +99,14 @@ def _members(word_bits: int, lanes: int, amid: bool) -> dict[str, wiring.Member]
         "input": In(stream.Signature(beat)),
         "output": Out(stream.Signature(Piece(word_bits, lanes) if amid else beat)),
     }
+
+
+def frequent_fill(config: EngineConfig, values: data.View) -> Value:
+    """The most frequent value of a table as a word of padding, where words have a table of their own; otherwise 0."""
+    form, words = config.format, config.format.moved_bits
+    if not isinstance(form, Format) or form.field_bits or form.zero or not config.codec.table_size:
+        return C(0, words)
+    return values[0].replicate(words // form.word_bits)
 
 
 class Filler(wiring.Component):

@@ -7,7 +7,9 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.axi.command import Command
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.engine.path.codec_switch import Route
+from cdma.hdl.engine.shapes.layout import WalkLayout
 
+from .extents import Extents
 from .outcomes import ReportOrder
 from .plan import UnitPlan
 from .stripes import StripeWalk
@@ -22,6 +24,8 @@ class Orders(wiring.Component):
 
     ``command``, ``route``
         Those of the :class:`.StripeWalk`.
+    ``shapes``
+        With ``plan.shaped``: those of the :class:`.Extents`, and so are the command and the route then.
     ``stripes``
         The stripes of each unit.
     ``pieces``
@@ -32,17 +36,21 @@ class Orders(wiring.Component):
         The stripe that is given to its unit, for whom else must know it.
     """
 
-    def __init__(self, plan: UnitPlan) -> None:
+    def __init__(self, plan: UnitPlan, *, writes: bool) -> None:
         self.plan = plan
-        bits, units = plan.dev.address_bits, plan.units
+        self.writes = writes
         self.shape = plan.stripe
+        flags = ("shaped",) if plan.shaped else ()
+        command = Command(plan.dev.address_bits, *flags, owner=plan.dev.owner_bits)
+        order = ReportOrder(plan.dev.address_bits, plan.units, plan.place_bits, shaped=plan.shaped)
         super().__init__(
             {
-                "command": In(stream.Signature(Command(bits, owner=plan.dev.owner_bits))),
+                "command": In(stream.Signature(command)),
                 "route": In(stream.Signature(Route(plan.config.tail_bits))),
-                "stripes": Out(stream.Signature(self.shape, always_ready=True)).array(units),
-                "pieces": Out(stream.Signature(ReportOrder(bits, units, plan.place_bits))),
-                "reports": Out(stream.Signature(ReportOrder(bits, units, plan.place_bits))),
+                **({"shapes": In(stream.Signature(WalkLayout))} if plan.shaped else {}),
+                "stripes": Out(stream.Signature(self.shape, always_ready=True)).array(plan.units),
+                "pieces": Out(stream.Signature(order)),
+                "reports": Out(stream.Signature(order)),
                 "stripe": Out(stream.Signature(self.shape, always_ready=True)),
             }
         )
@@ -59,11 +67,19 @@ class Orders(wiring.Component):
             config.format.word_bits,
             plan.dev.owner_bits,
             config.tail_bits,
+            shaped=plan.shaped,
         )
         m.submodules.pieces = pieces = Fifo(self.pieces.payload.shape(), depth, reserved=True)
         m.submodules.reports = reports = Fifo(self.reports.payload.shape(), depth, reserved=True)
-        wiring.connect(m, wiring.flipped(self.command), walk.command)
-        wiring.connect(m, wiring.flipped(self.route), walk.route)
+        command, route = walk.command, walk.route
+        if plan.shaped:
+            m.submodules.extents = extents = Extents(plan, reads=not self.writes)
+            wiring.connect(m, wiring.flipped(self.shapes), extents.shapes)
+            wiring.connect(m, extents.command, command)
+            wiring.connect(m, extents.route, route)
+            command, route = extents.input, extents.whole_route
+        wiring.connect(m, wiring.flipped(self.command), command)
+        wiring.connect(m, wiring.flipped(self.route), route)
         wiring.connect(m, pieces.output, wiring.flipped(self.pieces))
         wiring.connect(m, reports.output, wiring.flipped(self.reports))
 
@@ -81,6 +97,11 @@ class Orders(wiring.Component):
             reports.input.valid.eq(self.pieces.valid & self.pieces.ready),
             reports.input.payload.eq(self.pieces.payload),
         ]
+        if plan.shaped:
+            m.d.comb += [
+                pieces.input.payload.padding.eq(stripe.padding),
+                pieces.input.payload.place.eq(stripe.first[: plan.place_bits]),
+            ]
         collected = Signal()
         m.d.comb += collected.eq(self.reports.valid & self.reports.ready)
         for unit, port in enumerate(self.stripes):

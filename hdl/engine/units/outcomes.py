@@ -1,6 +1,6 @@
 """What the units report of their stripes, and what becomes of it for a descriptor."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -31,10 +31,19 @@ class StripeVerdict(data.StructLayout):
 
 class ReportOrder(data.StructLayout):
     """Whose report comes next: the ``unit`` of a stripe, the number of that in memory, whether its data pass around
-    the codec, and whether it is the descriptor's last."""
+    the codec, and whether it is the descriptor's last. If ``shaped``, whether it is padding, and the place in the stripe
+    where it begins."""
 
-    def __init__(self, address_bits: int, units: int, place_bits: int) -> None:
-        super().__init__({"unit": range(units), "number": address_bits - place_bits, "raw": 1, "final": 1})
+    def __init__(self, address_bits: int, units: int, place_bits: int, *, shaped: bool = False) -> None:
+        super().__init__(
+            {
+                "unit": range(units),
+                "number": address_bits - place_bits,
+                "raw": 1,
+                "final": 1,
+                **({"padding": 1, "place": place_bits} if shaped else {}),
+            }
+        )
 
 
 def note_outcome(m: Module, name: str, outcome: wiring.PureInterface, sink: stream.Interface) -> None:
@@ -83,6 +92,9 @@ class Collector(wiring.Component):
 
     ``writes``
         The ports are written.
+    ``shaped``
+        Descriptors may have shapes: padding that is made has no report of a port, and ``end`` says the bytes that were
+        written.
     ``order``
         One entry for each stripe.
     ``units``
@@ -94,20 +106,29 @@ class Collector(wiring.Component):
     """
 
     def __init__(
-        self, address_bits: int, units: int, stripe_bytes: int, stripe_words: int, *, writes: bool
+        self,
+        address_bits: int,
+        units: int,
+        stripe_bytes: int,
+        stripe_words: int,
+        *,
+        writes: bool,
+        shaped: bool = False,
     ) -> None:
         place_bits = exact_log2(stripe_bytes)
+        order = ReportOrder(address_bits, units, place_bits, shaped=shaped)
         self.writes = writes
+        self.shaped = shaped
         self.place_bits = place_bits
         super().__init__(
             {
-                "order": In(stream.Signature(ReportOrder(address_bits, units, place_bits))),
+                "order": In(stream.Signature(order)),
                 "units": In(Outcomes(place_bits, stripe_words, writes=writes)).array(units),
                 "outcome": Out(Outcome(address_bits)),
                 "verdict": Out(stream.Signature(Verdict, always_ready=True)),
                 "end": Out(SPAN_BITS),
                 "mark": In(1),
-                "waiting": In(ReportOrder(address_bits, units, place_bits)),
+                "waiting": In(order),
             }
         )
 
@@ -118,7 +139,14 @@ class Collector(wiring.Component):
         due = Signal()
         streams = ["port", "codec", *(["end"] if self.writes else [])]
         valid = {name: Array(getattr(unit, name).valid for unit in units)[turn] for name in streams}
-        there = valid["port"] & (order.payload.raw | valid["codec"])
+        #: Those that a stripe has no report of.
+        without = {"codec": order.payload.raw}
+        port: Value = valid["port"]
+        if self.shaped and not self.writes:
+            # Padding that is dropped goes to the port, as a packet without words; what is made does not come from it.
+            without["port"] = order.payload.padding
+            port = port | order.payload.padding
+        there = port & (order.payload.raw | valid["codec"])
         if self.writes:
             there &= valid["end"]
         m.d.comb += [due.eq(order.valid & there), order.ready.eq(due)]
@@ -126,7 +154,7 @@ class Collector(wiring.Component):
             for name in streams:
                 wanted = due & (turn == index)
                 m.d.comb += getattr(unit, name).ready.eq(
-                    wanted & ~order.payload.raw if name == "codec" else wanted
+                    wanted & ~without[name] if name in without else wanted
                 )
 
         port = Signal(units[0].port.payload.shape())
@@ -139,7 +167,9 @@ class Collector(wiring.Component):
         ]
         self._judge_port(m, due, port, place)
         wrong = self._judge_codec(m, due, verdict)
-        if self.writes:
+        if self.writes and self.shaped:
+            self._count(m, due, wrong)
+        elif self.writes:
             self._find_end(m, wrong)
         return m
 
@@ -149,8 +179,9 @@ class Collector(wiring.Component):
         fault = Signal(Response)
         first = Signal()
         failing = Signal.like(fault)
+        reported = due & ~order.padding if self.shaped and not self.writes else due
         m.d.comb += [
-            first.eq(due & (fault == Response.OKAY) & (port.resp != Response.OKAY)),
+            first.eq(reported & (fault == Response.OKAY) & (port.resp != Response.OKAY)),
             failing.eq(Mux(first, port.resp, fault)),
             outcome.note.eq(first | self.mark),
             outcome.address.eq(
@@ -196,3 +227,15 @@ class Collector(wiring.Component):
         ]
         # What comes before the report that is wrong does not matter.
         m.d.sync += end.eq(self.end)
+
+    def _count(self, m: Module, due: Signal, wrong: Signal) -> None:
+        """The bytes of all stripes, or of those up to the first with an error."""
+        order = self.order.payload
+        before = Signal(SPAN_BITS)
+        here = Signal(self.place_bits + 1)
+        m.d.comb += [
+            here.eq(Array(unit.end.payload for unit in self.units)[order.unit] - order.place),
+            self.end.eq(before + Mux(wrong, 0, here)),
+        ]
+        with m.If(due):
+            m.d.sync += before.eq(Mux(order.final, 0, self.end))

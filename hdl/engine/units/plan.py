@@ -36,8 +36,24 @@ class UnitPlan:
     @property
     def stripe(self) -> Stripe:
         """What a unit gets of a descriptor."""
-        owner_bits, tail_bits = self.dev.owner_bits, self.config.tail_bits
-        return Stripe(self.dev.address_bits, self.units, self.stripe_words, owner_bits, tail_bits)
+        return Stripe(
+            self.dev.address_bits,
+            self.units,
+            self.stripe_words,
+            self.dev.owner_bits,
+            self.config.tail_bits,
+            shaped=self.shaped,
+        )
+
+    @property
+    def shaped(self) -> bool:
+        """Whether descriptors may have shapes."""
+        return self.config.dimensions > 0
+
+    @property
+    def word_log2(self) -> int:
+        """Bits of an address below the raw word."""
+        return exact_log2(self.config.format.word_bits // 8)
 
     @property
     def stripe_words(self) -> int:
@@ -57,7 +73,7 @@ class UnitPlan:
         beginning, and there is more than one block.
         """
         block_bits = exact_log2(self.dev.burst * self.dev.data_bits // 8)
-        return replace(self.dev, span_bits=max(self.place_bits, block_bits) + 1, contained=True)
+        return replace(self.dev, span_bits=max(self.place_bits, block_bits) + 1, contained=True, rows=False)
 
     @property
     def in_flight(self) -> int:

@@ -52,6 +52,8 @@ class PrefetchUnit(Unit):
             wiring.connect(m, expanded, cut.input)
             m.d.comb += [cut.tails.valid.eq(stripe.valid), cut.tails.payload.eq(stripe.payload.tail)]
             expanded = cut.output
+        if self.plan.shaped:
+            expanded = self._without_padding(m, expanded)
         connect_width(m, "write_width", expanded.payload.shape().word_bits, expanded, writer.input)
         wiring.connect(m, writer.port, wiring.flipped(self.sink))
         wiring.connect(m, ends.output, wiring.flipped(self.report.end))
@@ -61,7 +63,7 @@ class PrefetchUnit(Unit):
             m.submodules.next_stripe = ahead = Ahead(self.plan.in_flight)
             m.d.comb += [
                 ahead.given.eq(self.stripe.valid),
-                ahead.whole.eq(self.stripe.payload.words == self.plan.stripe_words),
+                ahead.whole.eq(self._is_whole()),
                 ahead.busy.eq(writer.command.valid),
                 ahead.taken.eq(taken),
                 writer.ahead.eq(ahead.ahead),
@@ -76,6 +78,29 @@ class PrefetchUnit(Unit):
         ]
         return writer
 
+    def _without_padding(self, m: Module, source: stream.Interface) -> stream.Interface:
+        """The same packets, but those of padding without words."""
+        m.submodules.padded = padded = self._queue(1)
+        passed = stream.Signature(source.payload.shape()).create(path=("passed",))
+        drops, last = padded.output.payload, source.payload.last
+        m.d.comb += [
+            padded.input.valid.eq(self.stripe.valid),
+            padded.input.payload.eq(self.stripe.payload.padding),
+            passed.payload.eq(source.payload),
+            passed.valid.eq(source.valid & padded.output.valid & (~drops | last)),
+            source.ready.eq(padded.output.valid & (passed.ready | (drops & ~last))),
+            padded.output.ready.eq(source.valid & source.ready & last),
+        ]
+        with m.If(drops):
+            m.d.comb += passed.payload.keep.eq(0)
+        return passed
+
     def _error(self, error: Value) -> Value:
         # The splitter gives no beat that is wrong in another way than by having no words.
         return Mux(error == Error.BEAT, Error.TRUNCATED, error)
+
+    def _is_whole(self) -> Value:
+        """Whether a stripe has words for all of its memory."""
+        stripe = self.stripe.payload
+        whole = stripe.words == self.plan.stripe_words
+        return whole & ~stripe.padding if self.plan.shaped else whole

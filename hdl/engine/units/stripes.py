@@ -29,10 +29,19 @@ class Stripe(data.StructLayout):
         The bytes that are meant of its last word, 0 for all.
     ``owner``
         Of the descriptor's command.
+    ``padding``
+        It lies in no memory.
     """
 
     def __init__(
-        self, address_bits: int, units: int, stripe_words: int, owner_bits: int = 0, tail_bits: int = 0
+        self,
+        address_bits: int,
+        units: int,
+        stripe_words: int,
+        owner_bits: int = 0,
+        tail_bits: int = 0,
+        *,
+        shaped: bool = False,
     ) -> None:
         super().__init__(
             {
@@ -45,6 +54,7 @@ class Stripe(data.StructLayout):
                 "final": 1,
                 **({"tail": tail_bits} if tail_bits else {}),
                 **({"owner": owner_bits} if owner_bits else {}),
+                **({"padding": 1} if shaped else {}),
             }
         )
 
@@ -83,6 +93,9 @@ class StripeWalk(wiring.Component):
     Throughput: a stripe per cycle, and two cycles more for each descriptor. ``command`` and ``route`` are taken with the
     last stripe.
 
+    ``shaped``
+        A descriptor has a command and a route for each extent of its data: all but the last one with ``more``, and with
+        ``padding`` where it lies in no memory. Padding goes to the unit after the one before.
     ``command``
         Where the descriptor's raw data begin in device memory. Its last address may be beyond their end.
     ``route``
@@ -99,21 +112,23 @@ class StripeWalk(wiring.Component):
         word_bits: int,
         owner_bits: int = 0,
         tail_bits: int = 0,
+        *,
+        shaped: bool = False,
     ) -> None:
         self.units = units
+        self.shaped = shaped
         self.owner_bits = owner_bits
         self.tail_bits = tail_bits
         self.word_log2 = exact_log2(word_bits // 8)
         self.blocks = Blocks(address_bits, stripe_bytes, 1)
+        flags = ("more", "padding") if shaped else ()
+        words = stripe_bytes * 8 // word_bits
+        stripe = Stripe(address_bits, units, words, owner_bits, tail_bits, shaped=shaped)
         super().__init__(
             {
-                "command": In(stream.Signature(Command(address_bits, owner=owner_bits))),
+                "command": In(stream.Signature(Command(address_bits, *flags, owner=owner_bits))),
                 "route": In(stream.Signature(Route(tail_bits))),
-                "stripes": Out(
-                    stream.Signature(
-                        Stripe(address_bits, units, stripe_bytes * 8 // word_bits, owner_bits, tail_bits)
-                    )
-                ),
+                "stripes": Out(stream.Signature(stripe)),
             }
         )
 
@@ -149,12 +164,13 @@ class StripeWalk(wiring.Component):
         ]
         with m.If(~busy):
             begins = self.command.valid & self.route.valid
+            at_first = _unit_of(m, command.first[blocks.beat_log2 :], self.units)
             m.d.sync += [
                 busy.eq(begins),
                 fresh.eq(1),
                 wrapped.eq(0),
                 block.eq(blocks.block(command.first)),
-                unit.eq(_unit_of(m, command.first[blocks.beat_log2 :], self.units)),
+                unit.eq(Mux(command.padding, unit, at_first) if self.shaped else at_first),
                 Cat(tail, left).eq(route.words + offset),
             ]
         with m.Elif(~settled):
@@ -181,7 +197,7 @@ class StripeWalk(wiring.Component):
             stripe.words.eq(end - begin),
             stripe.raw.eq(route.raw),
             stripe.zeros.eq(route.zeros),
-            stripe.final.eq(final),
+            stripe.final.eq(final & ~command.more if self.shaped else final),
         ]
         if self.tail_bits:
             m.d.comb += stripe.tail.eq(Mux(final, route.tail, 0))
@@ -189,4 +205,6 @@ class StripeWalk(wiring.Component):
                 m.d.comb += stripe.last[: self.word_log2].eq(stripe.tail - 1)
         if self.owner_bits:
             m.d.comb += stripe.owner.eq(command.owner)
+        if self.shaped:
+            m.d.comb += stripe.padding.eq(command.padding)
         return m

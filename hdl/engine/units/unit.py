@@ -63,6 +63,10 @@ class Unit(wiring.Component):
         """Adds the stages of the data to the module, and connects them; gives the one at the AXI4 port."""
         raise NotImplementedError
 
+    def _asks(self) -> Value:
+        """Whether a stripe comes that is a command of the port."""
+        return self.stripe.valid
+
     def _error(self, error: Value) -> Value:
         """What is reported of a stripe whose codec reports this."""
         return error
@@ -79,7 +83,7 @@ class Unit(wiring.Component):
         m.submodules.verdicts = verdicts = self._queue(StripeVerdict(plan.stripe_words))
 
         m.d.comb += [
-            commands.input.valid.eq(self.stripe.valid),
+            commands.input.valid.eq(self._asks()),
             commands.input.payload.first.eq(stripe.first),
             commands.input.payload.last.eq(stripe.last),
             routes.input.valid.eq(self.stripe.valid),

@@ -35,9 +35,14 @@ class UnitsPath(wiring.Component):
         self.plan = plan
         self.units = units
         self.writes = writes
-        self.orders = Orders(plan)
+        self.orders = Orders(plan, writes=writes)
         self.collector = Collector(
-            plan.dev.address_bits, plan.units, plan.config.stripe_bytes, plan.stripe_words, writes=writes
+            plan.dev.address_bits,
+            plan.units,
+            plan.config.stripe_bytes,
+            plan.stripe_words,
+            writes=writes,
+            shaped=plan.shaped,
         )
         dev, host = plan.dev.address_bits, plan.host.address_bits
         bits = (host, dev) if writes else (dev, host)
@@ -69,6 +74,8 @@ class UnitsPath(wiring.Component):
         read, write = (command, orders.command) if self.writes else (orders.command, command)
         wiring.connect(m, wiring.flipped(self.read), read)
         wiring.connect(m, wiring.flipped(self.route), orders.route)
+        if plan.shaped:
+            wiring.connect(m, wiring.flipped(self.shapes), orders.shapes)
         wiring.connect(m, wiring.flipped(self.write), write)
         wiring.connect(m, orders.reports, collector.order)
         wiring.connect(m, collector.verdict, reports.input)

@@ -358,6 +358,22 @@ SHAPED = {
         dataclasses.replace(FIELDS_TO_A_BYTE, pipelined=False, dimensions=2),
         ["lossy", "padding", *_OTHERS],
     ),
+    "of-bytes-in-pipelines": (
+        dataclasses.replace(TO_A_BYTE, dimensions=3, pages=True, pipelined=True, ring_entries=16),
+        ["shape_rings", "soft_resets", "pages", *_OTHERS],
+    ),
+    "of-fields-in-pipelines": (
+        dataclasses.replace(FIELDS_TO_A_BYTE, dimensions=2),
+        ["shape_rings", "lossy", "padding", *_OTHERS],
+    ),
+    "of-units": (
+        dataclasses.replace(TWO_UNITS, dimensions=3, alignment="byte", stripe_bytes=512, pages=True),
+        ["shape_rings", "uneven", "soft_resets", "pages", *_OTHERS],
+    ),
+    "of-units-in-pipelines": (
+        dataclasses.replace(SMALL, units=2, stripe_bytes=256, dimensions=2, alignment="word", pipelined=True),
+        ["shape_rings", "uneven", *_OTHERS],
+    ),
     "of-half-bytes": (
         dataclasses.replace(HALF_BYTES, alignment="word", dimensions=2),
         ["shape_rings", *_OTHERS],

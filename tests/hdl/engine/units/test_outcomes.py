@@ -27,18 +27,25 @@ class Stripe:
     literals: int = 0
     error: Error = Error.NONE
     raw: bool = False
+    first: int = 0
+    padding: bool = False
 
     @property
     def unit(self) -> int:
         return self.number % _UNITS
 
 
-def expected(stripes: list[Stripe]) -> dict[str, int]:
+def expected(stripes: list[Stripe], shaped: bool, writes: bool) -> dict[str, int]:
     """What becomes of the stripes of one descriptor."""
     wrong = next((at for at, one in enumerate(stripes) if not one.raw and one.error is not Error.NONE), None)
-    failed = next((one for one in stripes if one.resp is not Response.OKAY), None)
+    failed = next(
+        (one for one in stripes if one.resp is not Response.OKAY and not _silent(one, writes)), None
+    )
     counted = stripes[: len(stripes) if wrong is None else wrong + 1]
-    result = {"resp": Response.OKAY.value, "end": counted[-1].number * _STRIPE_BYTES + counted[-1].end}
+    result = {"resp": Response.OKAY.value}
+    if writes:
+        end = counted[-1].number * _STRIPE_BYTES + counted[-1].end
+        result["end"] = sum(one.end - one.first for one in counted) if shaped else end
     if not stripes[0].raw:
         result["literals"] = sum(one.literals for one in counted)
         result["error"] = (Error.NONE if wrong is None else stripes[wrong].error).value
@@ -48,16 +55,29 @@ def expected(stripes: list[Stripe]) -> dict[str, int]:
     return result
 
 
-def collect(descriptors: list[list[Stripe]], seed: int) -> list[dict[str, int]]:
+def _silent(stripe: Stripe, writes: bool) -> bool:
+    """Whether the port has no part in a stripe: what is made in its place is not read."""
+    return stripe.padding and not writes
+
+
+def collect(
+    descriptors: list[list[Stripe]], seed: int, *, shaped: bool, writes: bool
+) -> list[dict[str, int]]:
     """Has the units report at random times, each in the order of its stripes; gives what is collected."""
     source = random.Random(seed)
-    dut = Collector(32, _UNITS, _STRIPE_BYTES, _WORDS, writes=True)
+    dut = Collector(32, _UNITS, _STRIPE_BYTES, _WORDS, writes=writes, shaped=shaped)
     stripes = [one for stripes in descriptors for one in stripes]
     finals = [at == len(stripes) - 1 for stripes in descriptors for at in range(len(stripes))]
     reports = {
-        (unit, name): [one for one in stripes if one.unit == unit and not (name == "codec" and one.raw)]
+        (unit, name): [
+            one
+            for one in stripes
+            if one.unit == unit
+            and not (name == "codec" and one.raw)
+            and not (name == "port" and _silent(one, writes))
+        ]
         for unit in range(_UNITS)
-        for name in ("port", "end", "codec")
+        for name in ("port", *(["end"] if writes else []), "codec")
     }
     result: list[dict[str, int]] = []
 
@@ -73,6 +93,9 @@ def collect(descriptors: list[list[Stripe]], seed: int) -> list[dict[str, int]]:
             ctx.set(dut.order.payload.number, here.number)
             ctx.set(dut.order.payload.raw, here.raw)
             ctx.set(dut.order.payload.final, finals[min(at, len(stripes) - 1)])
+            if shaped:
+                ctx.set(dut.order.payload.padding, here.padding)
+                ctx.set(dut.order.payload.place, here.first)
             for (unit, name), queue in reports.items():
                 if queue and source.random() < 0.4:
                     offered.add((unit, name))
@@ -93,7 +116,8 @@ def collect(descriptors: list[list[Stripe]], seed: int) -> list[dict[str, int]]:
             if ctx.get(dut.outcome.note):
                 address = ctx.get(dut.outcome.address)
             if ctx.get(dut.outcome.done):
-                found = {"resp": ctx.get(dut.outcome.resp).value, "end": ctx.get(dut.end)}
+                found = {"resp": ctx.get(dut.outcome.resp).value}
+                found |= {"end": ctx.get(dut.end)} if writes else {}
                 if address is not None:
                     found["address"] = address
                 result.append(found)
@@ -115,9 +139,12 @@ def collect(descriptors: list[list[Stripe]], seed: int) -> list[dict[str, int]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_the_first_wrong_stripe_is_the_descriptors(seed: int) -> None:
-    """Neither error, literals nor end of a later stripe count, and the next descriptor begins anew."""
+@pytest.mark.parametrize(
+    ("seed", "shaped", "writes"), [(0, False, True), (1, False, True), (2, True, True), (3, True, False)]
+)
+def test_the_first_wrong_stripe_is_the_descriptors(seed: int, shaped: bool, writes: bool) -> None:
+    """Neither error, literals nor end of a later stripe count, and the next descriptor begins anew. With shapes, the end is
+    the bytes that are written, and padding that is made has nothing of a port."""
     source = random.Random(seed)
     descriptors, number = [], 0
     for _ in range(60):
@@ -125,6 +152,9 @@ def test_the_first_wrong_stripe_is_the_descriptors(seed: int) -> None:
         stripes = []
         for _ in range(source.randint(1, 9)):
             bad = source.random() < 0.15
+            padding = shaped and source.random() < 0.3
+            end = source.randint(0, _STRIPE_BYTES)
+            first = source.randint(0, min(end, _STRIPE_BYTES - 1)) if shaped else 0
             stripes.append(
                 Stripe(
                     number,
@@ -132,14 +162,17 @@ def test_the_first_wrong_stripe_is_the_descriptors(seed: int) -> None:
                     if source.random() < 0.1
                     else Response.OKAY,
                     source.randrange(_STRIPE_BYTES),
-                    source.randint(0, _STRIPE_BYTES),
+                    end,
                     0 if raw else source.randint(0, _WORDS),
                     source.choice([error for error in Error if error is not Error.NONE])
                     if bad and not raw
                     else Error.NONE,
                     raw,
+                    end if padding and end < _STRIPE_BYTES else first,
+                    padding,
                 )
             )
             number += 1
         descriptors.append(stripes)
-    assert collect(descriptors, seed) == [expected(stripes) for stripes in descriptors]
+    got = collect(descriptors, seed, shaped=shaped, writes=writes)
+    assert got == [expected(stripes, shaped, writes) for stripes in descriptors]

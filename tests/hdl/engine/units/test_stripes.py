@@ -61,6 +61,43 @@ def test_stripes_cover_the_data_in_order(units: int, stripe: int, word: int, tai
             assert stripe_.final == (at == len(found) - 1)
 
 
+@pytest.mark.parametrize("units", [2, 6])
+def test_extents_are_walked_one_after_the_other(units: int) -> None:
+    """The rows of a shape lie where they lie, and padding goes to the next unit; the last stripe of all is final."""
+    source = random.Random(units)
+    rows = [
+        (source.random() < 0.4, 64 * source.randrange(1 << 20), 64 * source.randint(1, 20)) for _ in range(60)
+    ]
+    dut = StripeWalk(_ADDRESS_BITS, units, 256, 32, shaped=True)
+    bench = StreamBench(dut)
+    # The last address of a row is that of a command; five rows are a descriptor.
+    bench.source(
+        "command",
+        [
+            {
+                "first": 0 if padding else first,
+                "last": 0 if padding else first + size - 1,
+                "more": number % 5 != 4,
+                "padding": padding,
+            }
+            for number, (padding, first, size) in enumerate(rows)
+        ],
+    )
+    bench.source("route", [{"raw": 0, "zeros": 0, "words": size // 4} for _, _, size in rows])
+    wanted = [_expected(0 if padding else first, size, units, 256, 4) for padding, first, size in rows]
+    got = bench.collect("stripes", sum(map(len, wanted)), sometimes(units, 0.3))
+    bench.run(4000)
+    stripes, unit = (stripe for _, stripe in got), 0
+    for number, ((padding, _, _), want) in enumerate(zip(rows, wanted, strict=True)):
+        for at, (of_address, first, last, words, _) in enumerate(want):
+            stripe = next(stripes)
+            assert (stripe.padding, stripe.words) == (padding, words)
+            assert padding or (stripe.unit, stripe.first, stripe.last) == (of_address, first, last)
+            assert not (padding and number) or stripe.unit == unit, number
+            assert stripe.final == (number % 5 == 4 and at == len(want) - 1)
+            unit = (stripe.unit + 1) % units
+
+
 def test_a_stripe_per_cycle() -> None:
     dut = StripeWalk(_ADDRESS_BITS, 4, 256, 32)
     bench = StreamBench(dut)

@@ -29,7 +29,7 @@ def test_every_descriptor_costs_a_unit_at_least() -> None:
         ({"channels": 2, "registers": False}, "channels is 2 without registers; it must be 1"),
         (
             {"channels": 2, "memories_protect": "secded", "units": 2},
-            "channels is 2, and memories_protect is secded, with units 2; units must be 1",
+            "channels is 2, and memories_protect is secded, with 2 units; units must be 1",
         ),
     ],
 )

@@ -89,6 +89,14 @@ def test_a_bit_is_put_right_and_two_are_reported() -> None:
         {"clocks": "device,host,registers", "memories_protect": "parity"},
         _PAIRS,
         {"channels": 3, "msi": True, "memories_protect": "parity"},
+        {
+            "channels": 2,
+            "pipelined": True,
+            "crc": True,
+            "register_slices": "in,out",
+            "memories_protect": "parity",
+        },
+        {"channels": 2, "dimensions": 2, "pages": True, "clocks": "host,registers", "clock_gates": True},
     ],
     ids=str,
 )

@@ -137,7 +137,7 @@ async def _fails_amid(bench: EngineBench) -> None:
 @engine_test
 async def page_drops(bench: EngineBench, budget: int) -> None:
     """Lists that are given up while the memory is silent amid them; data come when a page waits for them."""
-    bench.memory["dev"].latency = 100
+    bench.memory["dev"].latency = 40
     for channel, drops in (("offload", _ends_amid), ("prefetch", _fails_amid)):
         await bench.channels[channel].enable()
         for _ in range(4):

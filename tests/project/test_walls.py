@@ -82,7 +82,7 @@ verif/engine: base hdl/spec hdl/spec/registers sim/codec sim/engine verif/simula
 # A SoC of LiteX whose CPU runs the driver.
 verif/engine/litex: base hdl/spec hdl/deliver verif/simulator
 # Linux in user mode, with the engine as its PCI device.
-verif/linux: base hdl/spec sim/codec verif/simulator verif/engine
+verif/linux: base verif/simulator verif/engine
 # The proofs hold single blocks and the Verilog of whole designs, and simulate nothing.
 verif/proofs: base hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/codec/plain hdl/codec
     hdl/lossy hdl/axi hdl/engine/channel hdl/engine/control hdl/engine/rings hdl/engine/shapes hdl/engine/pages

@@ -1,4 +1,4 @@
-"""Sends a whole tensor through the engine, to host memory and back, under Verilator."""
+"""A whole tensor: one that software outside of a simulation moves, and the way of any through the engine under Verilator."""
 
 from __future__ import annotations
 
@@ -10,15 +10,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cdma.base.errors import ParameterError
-from cdma.sim.codec.words import words_of
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.sim.codec.model import compress_words
+from cdma.sim.codec.words import word_dtype, words_of, words_to_bytes
 from cdma.verif.simulator.run import run_test
 
 from .design import EngineDesign
 
-__all__ = ["MOST_BYTES", "RoundTrip", "round_trip"]
+__all__ = ["MOST_BYTES", "RoundTrip", "round_trip", "sparse_tensor"]
 
 #: The largest tensor that the simulated memories can hold.
 MOST_BYTES = 1 << 21
+#: Bytes of the sparse tensor, and the share of its words that are not zero.
+_BYTES, _DENSITY = 12 << 10, 0.3
+
+
+def sparse_tensor(config: EngineConfig) -> tuple[bytes, bytes]:
+    """A sparse tensor, and its stream in mode zvc of an engine, by the golden model."""
+    form, rng = config.codec.format, np.random.default_rng(1)
+    dtype = word_dtype(form)
+    count = _BYTES // dtype.itemsize
+    words = rng.integers(1, 1 << min(form.word_bits, 31), count, dtype=np.uint32).astype(dtype)
+    words[rng.random(count) >= _DENSITY] = 0
+    return words_to_bytes(words), words_to_bytes(compress_words(words, form))
 
 
 @dataclass(frozen=True)

@@ -1,34 +1,13 @@
-"""The guest's first file system, which is its only one: the program of the tests, the module, and what these compare."""
+"""The guest's first file system, which is its only one, as the archive that the kernel unpacks."""
 
 from __future__ import annotations
 
 import stat
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
-from cdma.hdl.spec.engine import EngineConfig
-from cdma.sim.codec.model import compress_words
-from cdma.sim.codec.words import word_dtype, words_to_bytes
-
-__all__ = ["archive", "vectors"]
+__all__ = ["archive"]
 
 _BLOCK = 4
-#: Bytes of the tensor that the tests move, and the share of its words that are not zero.
-_BYTES, _DENSITY = 12 << 10, 0.3
-
-
-def vectors(config: EngineConfig) -> dict[str, bytes]:
-    """A sparse tensor, and its stream in mode zvc of an engine, by the golden model."""
-    form, rng = config.codec.format, np.random.default_rng(1)
-    dtype = word_dtype(form)
-    count = _BYTES // dtype.itemsize
-    words = rng.integers(1, 1 << min(form.word_bits, 31), count, dtype=np.uint32).astype(dtype)
-    words[rng.random(count) >= _DENSITY] = 0
-    return {
-        "vectors/tensor": words_to_bytes(words),
-        "vectors/stream": words_to_bytes(compress_words(words, form)),
-    }
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:

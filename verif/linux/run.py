@@ -22,10 +22,11 @@ from cdma.base.errors import ParameterError
 from cdma.base.threads import tool_threads
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.memory import SIZE
+from cdma.verif.engine.tensor import sparse_tensor
 from cdma.verif.simulator.run import run_test
 from cdma.verif.simulator.simulate import Outcome, SimulationError
 
-from .initrd import archive, vectors
+from .initrd import archive
 from .kernel import DEVICE_ID, Kernel, KernelError, build_module, device_tree, kernel
 from .mishaps import commands_in
 
@@ -237,7 +238,8 @@ def _initrd(design: EngineDesign, built: Path, folder: Path, trial: Trial) -> Pa
             _compile(sources, init, "-static", *values, *includes)
             carrier = build_module(built, own / "carrier", folder, "carrier", ".")
     modules = {file.name: file.read_bytes() for file in (module, carrier)}
-    contents = {"init": init.read_bytes(), **modules, **vectors(design.config)}
+    tensor, stream = sparse_tensor(design.config)
+    contents = {"init": init.read_bytes(), **modules, "vectors/tensor": tensor, "vectors/stream": stream}
     if trial.program:
         contents["command"] = f"{_command_of(trial.program)}\0".encode()
     for name, number in (("measure", trial.measure), ("feed", trial.feed)):

@@ -15,7 +15,7 @@ import pytest
 from cdma.sim.engine.driver import Descriptor, Driver, Mode, RingMemory, Status
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.memory import SIZE as SIZE_OF_MEMORY
-from cdma.verif.linux.initrd import vectors
+from cdma.verif.engine.tensor import sparse_tensor
 from cdma.verif.linux.run import Trial
 from cdma.verif.simulator.run import run_test
 from cdma.verif.simulator.simulate import Outcome
@@ -82,8 +82,8 @@ def _with_guest(folder: Path, trial: Trial, job: Callable[[Guest], None]) -> Out
 def test_the_engine_moves_data_between_the_guest_and_the_accelerator(tmp_path: Path, shown: bool) -> None:
     waves = tmp_path / "waves.vcd" if shown else None
     script = ["delay 400 900", f"2 error device {_BAD_BYTE} slverr", "3 unplug"]
-    made = vectors(SMALL)
-    tensor, stream = made["vectors/tensor"][:4096], made["vectors/stream"]
+    tensor, stream = sparse_tensor(SMALL)
+    tensor = tensor[:4096]
 
     def job(guest: Guest) -> None:
         guest.ask(CONFIG_WRITE, 0, 0x4C, 2, struct.pack("<H", 9))

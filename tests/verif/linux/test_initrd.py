@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import stat
 
-import numpy as np
-
-from cdma.hdl.spec.engine import EngineConfig
-from cdma.sim.codec.model import decompress_words
-from cdma.sim.codec.words import word_dtype
-from cdma.verif.engine.design import SMALL
-from cdma.verif.linux.initrd import archive, vectors
+from cdma.verif.linux.initrd import archive
 
 
 def _entries(text: bytes) -> dict[str, tuple[int, bytes, tuple[int, int]]]:
@@ -35,14 +29,3 @@ def test_the_archive_has_its_files_their_folders_and_a_console() -> None:
     folders = {name for name, (mode, _, _) in found.items() if stat.S_ISDIR(mode)}
     assert folders == {"dev", "proc", "sys", "vectors"}
     assert list(found).index("vectors") < list(found).index("vectors/x")
-
-
-def test_the_stream_is_that_of_the_tensor_in_mode_zvc() -> None:
-    for config in (SMALL, EngineConfig()):
-        form = config.codec.format
-        made = vectors(config)
-        tensor = np.frombuffer(made["vectors/tensor"], word_dtype(form))
-        stream = np.frombuffer(made["vectors/stream"], word_dtype(form))
-        assert 0.5 < np.mean(tensor == 0) < 0.9
-        assert len(made["vectors/stream"]) < len(made["vectors/tensor"])
-        assert np.array_equal(decompress_words(stream, tensor.size, form), tensor)

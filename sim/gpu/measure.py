@@ -21,7 +21,7 @@ from .rates import Timing, copy_row, row
 from .tensors import UNSIGNED
 from .where import where
 
-__all__ = ["measure", "numbers", "require_cuda", "seconds_of"]
+__all__ = ["measure", "numbers", "peer", "require_cuda", "seconds_of"]
 
 #: The algorithms of nvCOMP that are measured, and how its package names the words that they work on.
 _PEERS = {"ANS": "<f2", "Bitcomp": "<u2", "LZ4": None}
@@ -62,7 +62,7 @@ def measure(
     yield row(card, data, raw, _own(tensor, format, rounds), copy)
     for algorithm in _PEERS:
         try:
-            timing = _peer(algorithm, tensor, rounds)
+            timing = peer(algorithm, tensor, rounds)
         except ImportError:
             return
         yield row(card, data, raw, timing, copy)
@@ -108,7 +108,8 @@ def _several(tensors: Sequence[Tensor], format: Format, rounds: int) -> Iterator
         yield Timing(codec, stream, seconds_of(there, rounds), seconds_of(back, rounds))
 
 
-def _peer(algorithm: str, tensor: Tensor, rounds: int) -> Timing:
+def peer(algorithm: str, tensor: Tensor, rounds: int) -> Timing:
+    """An algorithm of nvCOMP; an ``ImportError`` where its package is not here."""
     nvcomp = import_module("nvidia.nvcomp")
     kind = _PEERS[algorithm]
     codec = nvcomp.Codec(algorithm=algorithm, **({"data_type": kind} if kind else {}))

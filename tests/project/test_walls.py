@@ -125,7 +125,7 @@ shtab: cli/commands
 tomli: base
 lz4: sim/study/compare
 torch: sim/study/training sim/study/compare sim/study/profile sim/torch sim/gpu cli
-triton: sim/gpu
+triton: sim/gpu sim/study/compare
 cocotb: verif
 cocotb_tools: verif/simulator
 cocotbext: verif

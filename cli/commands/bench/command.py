@@ -24,6 +24,7 @@ _BENCHES = (
     "cdma.study.bench.batch",
     "cdma.study.bench.saved",
     "cdma.study.bench.stream",
+    "cdma.study.bench.kernels",
     ".gpu",
 )
 

@@ -66,6 +66,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "bench software": ("", "--input activations.npy"),
     "bench lossy": ("--networks vgg", "--seeds 5 --resume trainings.jsonl"),
     "bench swap": ("", "--link 0.1 --policies vdnn_all cdma cswap --json"),
+    "bench advisor": ("", "--cuda --networks vgg16 resnet50 --json"),
     "bench batch": ("--json", "--cpu --networks small --memory 0.004"),
     "bench saved": ("--json", "--networks resnet50 --ways saved comet"),
     "bench stream": ("", "--what optimiser cache", "--layers 6 --link 0.05 --policies raw compressed --json"),

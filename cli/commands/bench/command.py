@@ -21,6 +21,7 @@ _BENCHES = (
     "cdma.study.bench.software",
     "cdma.study.bench.lossy",
     "cdma.study.bench.swap",
+    "cdma.study.bench.advisor",
     "cdma.study.bench.batch",
     "cdma.study.bench.saved",
     "cdma.study.bench.stream",

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 
-from cdma.base.errors import CdmaError, ToolError
+from cdma.base.errors import CdmaError
 from cdma.sim.gpu.where import where
 from cdma.sim.torch.offload.context import Offload
 from cdma.sim.torch.offload.door import offload
 from cdma.sim.torch.offload.policies import Cdma, Cswap, Lms, Recompute, SwapPolicy, Vdnn, VdnnPlusPlus
 
-from .digits import CLASSES, digits
-from .full_size import FULL_SIZE, FULL_SIZE_CLASSES, FULL_SIZE_SHAPE
-from .networks import BUILDERS
+from .swap_training import SwapBench, SwapTraining, ready_card
 
-__all__ = ["POLICIES", "PRECISIONS", "SwapBench", "WrongLoss", "swap_rows"]
+__all__ = ["POLICIES", "PRECISIONS", "WrongLoss", "swap_rows"]
 
 _RAW = "vdnn_all"
 #: The policies by their names; plain training is beside them.
@@ -48,45 +43,13 @@ class WrongLoss(CdmaError):
     """A policy changed what the network learns."""
 
 
-@dataclass(frozen=True)
-class SwapBench:
-    """What is measured.
-
-    ``link``
-        Bytes per second of the link in software; on a card None.
-    ``device_bytes``
-        The most bytes that are held on the device.
-    ``ahead``
-        Bytes on their way back before they are needed.
-    """
-
-    batch: int = 64
-    rounds: int = 5
-    link: float | None = 1e9
-    device_bytes: int | None = None
-    device: str = "cpu"
-    seed: int = 1
-    precision: str = "fp32"
-    ahead: int = 64 << 20
-
-    @property
-    def on_card(self) -> bool:
-        """Whether it is measured on a card."""
-        return self.device == "cuda"
-
-
 def swap_rows(network: str, policies: list[str], bench: SwapBench) -> Iterator[dict[str, Any]]:
     """A row for plain training and for each policy: medians over rounds, in each of which every policy has one step.
 
     On a card one policy has all its steps before the next one's model is made. Raises :class:`WrongLoss` if a loss differs
     in any bit from that of plain training, unless plain training on that card has not the same losses twice.
     """
-    if bench.on_card:
-        if not torch.cuda.is_available():
-            raise ToolError("there is no card here that PyTorch can use")
-        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
-        multiplied = bench.precision != "fp32"
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = multiplied
+    ready_card(bench)
     names = [_PLAIN, *policies]
     expected: list[float] = []
     ms: dict[str, float] = {}
@@ -140,20 +103,15 @@ class _Run:
 
     def __init__(self, network: str, policy: str, bench: SwapBench) -> None:
         self.network, self.policy, self._bench = network, policy, bench
-        torch.manual_seed(bench.seed)
-        with torch.device(bench.device):
-            self._model = FULL_SIZE[network]() if network in FULL_SIZE else BUILDERS[network](CLASSES)
-        self._images, self._classes = _batch(network, bench)
-        if bench.precision == "bf16":
-            self._model = self._model.to(memory_format=torch.channels_last)
-            self._images = self._images.to(memory_format=torch.channels_last)
-        self._optimiser = torch.optim.SGD(
-            self._model.parameters(), lr=0.001 if network in FULL_SIZE else 0.01
-        )
+        self.training = SwapTraining(network, bench)
         self._context = None if policy == _PLAIN else self._offload(POLICIES[policy]())
         self._before = _Totals()
         self._seconds: list[float] = []
-        self.losses: list[float] = []
+
+    @property
+    def losses(self) -> list[float]:
+        """Those of the steps until now."""
+        return self.training.losses
 
     def _offload(self, policy: SwapPolicy) -> Offload:
         # LMS needs a bound, of which it is a fraction: what plain training keeps.
@@ -161,19 +119,16 @@ class _Run:
         if bound is None and isinstance(policy, Lms):
             bound = self._raw_bytes()
         return offload(
-            self._model, policy, link=self._bench.link, device_bytes=bound, ahead=self._bench.ahead
+            self.training.model, policy, link=self._bench.link, device_bytes=bound, ahead=self._bench.ahead
         )
 
     def _raw_bytes(self) -> int:
-        state = {name: each.clone() for name, each in self._model.state_dict().items()}
-        with offload(self._model, Vdnn()) as context:
-            self._loss()
-        self._model.load_state_dict(state)
+        model = self.training.model
+        state = {name: each.clone() for name, each in model.state_dict().items()}
+        with offload(model, Vdnn()) as context:
+            self.training.loss()
+        model.load_state_dict(state)
         return context.report.raw
-
-    def _loss(self) -> Tensor:
-        with torch.autocast(self._bench.device, torch.bfloat16, enabled=self._bench.precision == "bf16"):
-            return nn.functional.cross_entropy(self._model(self._images), self._classes)
 
     def begin_counting(self) -> None:
         """From now on steps count."""
@@ -183,22 +138,8 @@ class _Run:
             torch.cuda.reset_peak_memory_stats()
 
     def step(self) -> None:
-        """Does one step of training, whose random numbers are those of its number."""
-        torch.manual_seed(self._bench.seed + len(self.losses))
-        self._synchronize()
-        began = time.perf_counter()
-        with self._context or nullcontext():
-            loss = self._loss()
-        self._optimiser.zero_grad()
-        loss.backward()
-        self._optimiser.step()
-        self._synchronize()
-        self._seconds.append(time.perf_counter() - began)
-        self.losses.append(float(loss.detach()))
-
-    def _synchronize(self) -> None:
-        if self._bench.on_card:
-            torch.cuda.synchronize()
+        """Does one step of training."""
+        self._seconds.append(self.training.step(self._context))
 
     def _totals(self) -> _Totals:
         if self._context is None:
@@ -239,16 +180,3 @@ class _Totals:
     back: int = 0
     again: int = 0
     wait: float = 0.0
-
-
-def _batch(network: str, bench: SwapBench) -> tuple[Tensor, Tensor]:
-    """Images and their classes: digits, or for a network in its own size random numbers."""
-    if network in FULL_SIZE:
-        images = torch.randn(bench.batch, *FULL_SIZE_SHAPE, device=bench.device)
-        return images, torch.randint(FULL_SIZE_CLASSES, (bench.batch,), device=bench.device)
-    everything, classes = digits()
-    kept = torch.randperm(len(everything))[: bench.batch]
-    return (
-        torch.from_numpy(everything)[kept].to(bench.device),
-        torch.from_numpy(classes)[kept].to(bench.device),
-    )

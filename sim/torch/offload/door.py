@@ -14,7 +14,7 @@ from .link import Link
 from .paced import PacedLink
 from .policies import SwapPolicy
 
-__all__ = ["offload"]
+__all__ = ["link_of", "offload"]
 
 _MOST = 1 << 60
 
@@ -41,10 +41,11 @@ def offload(
     if not isinstance(model, nn.Module):
         raise ParameterError(f"the model is {type(model).__name__}; it must be a torch.nn.Module")
     settings = Settings(host_bytes, device_bytes, ahead, debug, trace)
-    return Offload(model, policy, _link(model, link), settings)
+    return Offload(model, policy, link_of(model, link), settings)
 
 
-def _link(model: nn.Module, rates: float | tuple[float, float] | None) -> Link:
+def link_of(model: nn.Module, rates: float | tuple[float, float] | None) -> Link:
+    """The link of the device that a model is on; on the processor one of these bytes per second."""
     devices = {parameter.device for parameter in model.parameters()}
     if len(devices) > 1:
         found = ", ".join(sorted(map(str, devices)))

@@ -230,16 +230,17 @@ class Cswap(SwapPolicy):
             return Action.RAW
         if moment.number < 4 or moment.rates is None or moment.compress is None or moment.decompress is None:
             return Action.COMPRESSED
-        cost = CostModel(
-            tensor.raw,
-            tensor.density,
-            *moment.rates,
-            tensor.forward,
-            tensor.backward,
-            tensor.mask if self.mask else 0.0,
-        )
-        seconds = [each.seconds(tensor.raw, tensor.density) for each in (moment.compress, moment.decompress)]
-        return Action.COMPRESSED if cost.compressed(*seconds) < cost.plain else Action.RAW
+        shorter = self.shortens(tensor, moment.rates, (moment.compress, moment.decompress))
+        return Action.COMPRESSED if shorter else Action.RAW
+
+    def shortens(
+        self, tensor: Learnt, rates: tuple[float, float], kernels: tuple[KernelFit, KernelFit]
+    ) -> bool:
+        """Whether a tensor is exposed for less time if it is compressed, by equations 1 to 4."""
+        mask = tensor.mask if self.mask else 0.0
+        cost = CostModel(tensor.raw, tensor.density, *rates, tensor.forward, tensor.backward, mask)
+        compress, decompress = (each.seconds(tensor.raw, tensor.density) for each in kernels)
+        return cost.compressed(compress, decompress) < cost.plain
 
 
 @dataclass(frozen=True)

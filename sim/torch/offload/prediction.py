@@ -18,7 +18,7 @@ from ..coded import lossless_format
 from ..keeping import Slot
 from .policies import Learnt
 
-__all__ = ["Expected", "Predictions"]
+__all__ = ["Expected", "Predictions", "pays"]
 
 #: Passes until the format of a tensor, and whether one pays, is looked for again.
 _REFRESH = 100
@@ -50,7 +50,7 @@ class Expected:
     def was(self, length: int) -> None:
         """The stream had so many bytes."""
         self.length = length
-        if not _pays(length, self.raw):
+        if not pays(length, self.raw):
             self.format = None
 
 
@@ -80,7 +80,7 @@ class Predictions:
             assert isinstance(best.format, Format)
             learnt.density = best.density
             learnt.mask = best.compressed_bytes - raw * best.density
-            paying = _pays(best.compressed_bytes, raw)
+            paying = pays(best.compressed_bytes, raw)
             expected = Expected(best.format if paying else None, best.compressed_bytes, number, raw)
             self._expected[key] = expected
         return expected
@@ -93,5 +93,6 @@ class Predictions:
         return formats
 
 
-def _pays(length: int, raw: int) -> bool:
+def pays(length: float, raw: int) -> bool:
+    """Whether a stream of that length is short enough to be sent in place of the elements."""
     return raw - length >= raw // _LEAST_SAVED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from statistics import median
 from typing import Any
 
@@ -88,11 +89,19 @@ class Profile:
         self._marks.clear()
         self._kernels.clear()
         self._kept = self._given = None
-        if all(len(samples) >= _LEAST for samples in self._samples.values()):
-            self.compress, self.decompress = (KernelFit.of(samples) for samples in self._samples.values())
+        if (fits := self.fits()) is not None:
+            self.compress, self.decompress = fits
         if all(self._copies.values()):
             out, back = (self._rate(copies) for copies in self._copies.values())
             self.rates = out, back
+
+    def fits(self, counts: Callable[[float], bool] = lambda size: True) -> tuple[KernelFit, KernelFit] | None:
+        """Laws of both kernels, from the tensors of those sizes that count; None if these are too few."""
+        samples = [[one for one in taken if counts(one.size)] for taken in self._samples.values()]
+        if min(map(len, samples)) < _LEAST:
+            return None
+        compress, decompress = map(KernelFit.of, samples)
+        return compress, decompress
 
     def _rate(self, copies: deque[Copy]) -> float:
         ended = [copy for copy in copies if copy.finished]

@@ -35,7 +35,8 @@ def test_rows_show_what_each_policy_moves(shown: Shown) -> None:
 def test_the_command_names_what_there_is() -> None:
     from cdma.sim.study.training.full_size import FULL_SIZE
     from cdma.sim.study.training.swap_bench import POLICIES, PRECISIONS
-    from cdma.study.bench.swap import FULL_SIZE_NAMES, POLICY_NAMES, PRECISION_NAMES
+    from cdma.study.bench.swap import POLICY_NAMES
+    from cdma.study.bench.swapping import FULL_SIZE_NAMES, PRECISION_NAMES
 
     assert list(POLICIES) == list(POLICY_NAMES)
     assert list(FULL_SIZE) == list(FULL_SIZE_NAMES)
@@ -112,8 +113,9 @@ def test_nothing_is_said_of_losses_where_plain_training_has_others_each_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from cdma.sim.study.training import swap_bench
+    from cdma.sim.study.training.swap_training import SwapBench
 
-    bench = swap_bench.SwapBench(device="cuda")
+    bench = SwapBench(device="cuda")
     monkeypatch.setattr(swap_bench, "_trained", lambda *_: [({}, [2.0, 2.5])])
     assert swap_bench._are_same("cdma", "vgg", [1.0, 3.0], [1.0, 3.0], bench) is True
     assert swap_bench._are_same("cdma", "vgg", [1.0, 4.0], [1.0, 3.0], bench) is None
@@ -133,8 +135,9 @@ def test_steps_in_which_cswap_learns_do_not_count() -> None:
 def test_on_a_card_one_model_is_there_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The processor is taken for a card, whose models lie one after the other in its memory."""
     from cdma.sim.study.training import swap_bench
+    from cdma.sim.study.training.swap_training import SwapBench
 
-    class OnCard(swap_bench.SwapBench):
+    class OnCard(SwapBench):
         on_card = True
 
     models: list[weakref.ref[torch.nn.Module]] = []
@@ -143,7 +146,7 @@ def test_on_a_card_one_model_is_there_at_a_time(monkeypatch: pytest.MonkeyPatch)
         def __init__(self, *arguments: object) -> None:
             assert all(model() is None for model in models)
             super().__init__(*arguments)
-            models.append(weakref.ref(self._model))
+            models.append(weakref.ref(self.training.model))
 
     monkeypatch.setattr(swap_bench, "_Run", Noted)
     monkeypatch.setattr(swap_bench, "where", lambda card: {"card": "one", "tools": {}})

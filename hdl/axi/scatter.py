@@ -1,10 +1,11 @@
 """Puts packets into bursts that are known beforehand: the runs of a shape, or one run."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.beats import Beat, count_kept
+from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.blocks.counter import WideCounter
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.gates import popcount
 
@@ -29,8 +30,8 @@ class Scatter(wiring.Component):
 
     ``admit``, ``flush``
         Those of :class:`.Gather`.
-    ``end``
-        The bytes of the packet, with the burst that is its ``end``.
+    ``ended``, ``end``
+        A pulse and the bytes of the packet, three cycles after the burst that is its ``end``.
     """
 
     def __init__(self, shape: PortShape) -> None:
@@ -43,6 +44,7 @@ class Scatter(wiring.Component):
                 "bursts": Out(stream.Signature(Burst(shape), always_ready=True)),
                 "admit": In(1),
                 "flush": In(1),
+                "ended": Out(1),
                 "end": Out(SPAN_BITS),
                 **({"skip": Out(1)} if shape.limited else {}),
             }
@@ -133,50 +135,24 @@ class Scatter(wiring.Component):
             m.d.sync += tail.eq(room.end)
         with m.Elif(skips & cut.output.valid):
             m.d.sync += skips.eq(~room.end)
-        if shape.in_place:
-            self._sum_kept(m, keeps, finishes)
-        else:
-            self._sum(m, keeps, finishes, room)
+        self._sum(m, keeps, finishes)
         return m
 
-    def _sum_kept(self, m: Module, keeps: Value, finishes: Value) -> None:
-        """Counts the words of the packet, any of whose beats may lack some at either end: a cycle later."""
+    def _sum(self, m: Module, keeps: Value, finishes: Value) -> None:
+        """Counts the words of the packet, any of whose beats may lack some at either end."""
+        word_log2 = self.shape.word_log2
         kept = Signal(self.shape.lanes)
-        ended = Signal()
-        before = Signal(SPAN_BITS - self.shape.word_log2)
-        total = Signal.like(before)
-        m.d.comb += [
-            total.eq(before + popcount(kept)),
-            self.end.eq(total << self.shape.word_log2),
-        ]
+        number = Signal(range(self.shape.lanes + 1))
+        passed = Signal(3)
+        m.submodules.words = words = WideCounter(self.shape.lanes, SPAN_BITS - word_log2)
         m.d.sync += [
             kept.eq(Mux(keeps, self.input.payload.keep, 0)),
-            ended.eq(finishes),
-            before.eq(Mux(ended, 0, total)),
+            number.eq(popcount(kept)),
+            passed.eq(Cat(finishes, passed)),
         ]
-
-    def _sum(self, m: Module, keeps: Value, finishes: Value, room: data.View) -> None:
-        """Counts the bytes of the packet: whole beats, and the words of the last one. Where the first beat begins with a
-        later lane, both count from its lane 0 on, and what lies before is taken away."""
-        shape = self.shape
-        beats = Signal(SPAN_BITS - shape.blocks.beat_log2)
-        words = Mux(keeps, count_kept(self.input.payload.keep), 0)
-        before: Value = C(0, 1)
-        if shape.realign:
-            begun = Signal()
-            kept = Signal.like(room.lane, name="lane_of_first", reset_less=True)
-            # Lanes that are missing below change the count in the bits of their number.
-            words = words ^ Mux(keeps & ~begun, room.lane, 0)
-            before = Mux(begun, kept, Mux(keeps, room.lane, 0))
-            with m.If(finishes):
-                m.d.sync += begun.eq(0)
-            with m.Elif(keeps):
-                m.d.sync += begun.eq(1)
-            with m.If(~begun):
-                m.d.sync += kept.eq(room.lane)
-        total = Cat(C(0, shape.blocks.beat_log2), beats) + (words << shape.word_log2)
-        m.d.comb += self.end.eq(total - (before << shape.word_log2) if shape.realign else total)
-        with m.If(finishes):
-            m.d.sync += beats.eq(0)
-        with m.Elif(keeps):
-            m.d.sync += beats.eq(beats + 1)
+        m.d.comb += [
+            words.amount.eq(number),
+            words.clear.eq(self.ended),
+            self.ended.eq(passed[-1]),
+            self.end.eq(words.value << word_log2),
+        ]

@@ -106,11 +106,11 @@ class AxiWriter(wiring.Component):
         queues = self._queues()
         for name, queue in queues._asdict().items():
             m.submodules[name] = queue
-        self._gather(m, queues)
+        counted = self._gather(m, queues)
         in_flight = Signal(range(self.shape.outstanding + 1))
         ask, taken = self._begin(m, queues, in_flight)
         self._send(m, queues)
-        answer = self._retire(m, queues)
+        answer = self._retire(m, queues, counted)
         m.d.sync += in_flight.eq(in_flight + ask - answer)
         m.d.comb += [
             self.idle.eq(in_flight == 0),
@@ -134,14 +134,16 @@ class AxiWriter(wiring.Component):
             opened=Fifo(opened, in_flight),
         )
 
-    def _gather(self, m: Module, queues: _Queues) -> None:
-        """Puts beats into the store and bursts into their queue, which have a register in between."""
+    def _gather(self, m: Module, queues: _Queues) -> Value | None:
+        """Puts beats into the store and bursts into their queue, which have a register in between; whether the bytes of the
+        oldest packet are known, where they are counted."""
+        counted: Value | None = None
         gather: Gather | Scatter = Scatter(self.shape) if self.shape.rows else Gather(self.shape)
         m.submodules.gather = gather
         wiring.connect(m, wiring.flipped(self.command), gather.command)
         m.d.comb += gather.flush.eq(self.flush)
         if isinstance(gather, Scatter):
-            self._keep_end(m, gather)
+            counted = self._keep_end(m, gather)
             if self.shape.limited:
                 m.d.comb += self.skip.eq(gather.skip)
         else:
@@ -167,24 +169,20 @@ class AxiWriter(wiring.Component):
             m.d.sync += gather.admit.eq(admit)
         else:
             m.d.comb += gather.admit.eq(admit)
+        return counted
 
-    def _keep_end(self, m: Module, scatter: Scatter) -> None:
-        """Keeps the bytes of each packet until that is written."""
+    def _keep_end(self, m: Module, scatter: Scatter) -> Value:
+        """Keeps the bytes of each packet until that is written; high while it has any."""
         # Each packet in flight has a burst in one of the queues.
         most = self.shape.outstanding + 2 * _BURSTS
         m.submodules.ends = ends = Fifo(SPAN_BITS, 1 << (most - 1).bit_length(), reserved=True)
-        ended = scatter.bursts.valid & scatter.bursts.payload.end
-        if self.shape.in_place:
-            # Its bytes are known a cycle later.
-            counted = Signal()
-            m.d.sync += counted.eq(ended)
-            ended = counted
         m.d.comb += [
-            ends.input.valid.eq(ended),
+            ends.input.valid.eq(scatter.ended),
             ends.input.payload.eq(scatter.end),
             ends.output.ready.eq(self.outcome.done),
             self.end.eq(ends.output.payload),
         ]
+        return ends.output.valid
 
     def _realign(self, m: Module, gather: Gather | Scatter) -> None:
         """Moves the words to the lanes where they are written."""
@@ -317,20 +315,22 @@ class AxiWriter(wiring.Component):
         with m.If(w.valid & w.ready):
             m.d.sync += sent.eq(Mux(w.payload.last, 0, sent + 1))
 
-    def _retire(self, m: Module, queues: _Queues) -> Signal:
-        """Takes the responses, in order, and ends of packets, which need none; gives a pulse for a response."""
+    def _retire(self, m: Module, queues: _Queues, counted: Value | None) -> Signal:
+        """Takes the responses, in order, and ends of packets, which need none, once they are ``counted``; gives a pulse for
+        a response."""
         b, outcome, blocks = self._responses(m), self.outcome, self.shape.blocks
         opened = queues.opened.output
         oldest = opened.payload
+        here = opened.valid if counted is None else opened.valid & (~oldest.none | counted)
         answer = Signal()
         retire = Signal()
         well = Signal()
         failed = Signal()
         fault = Signal(Response)
         m.d.comb += [
-            b.ready.eq(opened.valid & ~oldest.none),
+            b.ready.eq(here & ~oldest.none),
             answer.eq(b.valid & b.ready),
-            retire.eq(answer | (opened.valid & oldest.none)),
+            retire.eq(answer | (here & oldest.none)),
             opened.ready.eq(retire),
             well.eq(fault == Response.OKAY),
             failed.eq(answer & well & b.payload.resp.as_value()[1]),

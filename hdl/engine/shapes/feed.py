@@ -66,7 +66,7 @@ class ShapeFeed(wiring.Component):
                 "shapes": In(stream.Signature(WalkLayout)),
                 "input": In(stream.Signature(Command(address_bits, "shaped", owner=owner_bits))),
                 "command": Out(stream.Signature(Command(address_bits, "more", owner=owner_bits))),
-                "segments": Out(stream.Signature(Segment(lane_bits))),
+                "segments": Out(stream.Signature(Segment(beat_log2, lane_bits))),
             }
         )
 

@@ -5,7 +5,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.axi.span import SPAN_BITS
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.blocks.fifo import Fifo
 from cdma.hdl.blocks.gates import thermometer
@@ -41,7 +40,7 @@ class _Current:
         self.padding = Signal(name="padding")
         self.last = Signal(name="last")
         self.frequent = Signal(name="frequent")
-        self.left = Signal(SPAN_BITS, name="left")
+        self.left = Signal(segments.payload.beats.shape(), name="left")
         self.none_left = Signal(name="none_left")
         self.lanes = lanes
         self.amid = amid
@@ -95,7 +94,9 @@ def _members(word_bits: int, lanes: int, amid: bool) -> dict[str, wiring.Member]
     """The streams of what follows."""
     beat = Beat(word_bits, lanes)
     return {
-        "segments": In(stream.Signature(Segment(exact_log2(lanes) if amid else 0))),
+        "segments": In(
+            stream.Signature(Segment(exact_log2(word_bits * lanes // 8), exact_log2(lanes) if amid else 0))
+        ),
         "input": In(stream.Signature(beat)),
         "output": Out(stream.Signature(Piece(word_bits, lanes) if amid else beat)),
     }

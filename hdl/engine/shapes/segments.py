@@ -32,7 +32,7 @@ class Mark(data.StructLayout):
 
 class Segment(data.StructLayout):
     """Beats that follow one another: of padding or not, their number less one, and whether the packet ends with them. Those
-    of a ``whole`` packet end where it ends.
+    of a ``whole`` packet end where it ends. ``beat_log2`` are the bits of an address below the beat.
 
     Where rows begin with any lane:
 
@@ -42,14 +42,14 @@ class Segment(data.StructLayout):
         Those of a :class:`.Piece`: from the lanes in which it comes to those in which it goes on.
     """
 
-    def __init__(self, lane_bits: int = 0) -> None:
+    def __init__(self, beat_log2: int, lane_bits: int = 0) -> None:
         lanes = {"first": lane_bits, "final": lane_bits, "shift": lane_bits, "wraps": 1}
         super().__init__(
             {
                 "whole": 1,
                 "padding": 1,
                 "last": 1,
-                "beats": SPAN_BITS,
+                "beats": SPAN_BITS - beat_log2,
                 "frequent": 1,
                 **(lanes if lane_bits else {}),
             }
@@ -78,7 +78,7 @@ class Segments(wiring.Component):
             {
                 "marks": In(stream.Signature(Mark(lane_bits))),
                 "frames": In(stream.Signature(Frame)),
-                "output": Out(stream.Signature(Segment(lane_bits))),
+                "output": Out(stream.Signature(Segment(beat_log2, lane_bits))),
             }
         )
 

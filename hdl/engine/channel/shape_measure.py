@@ -17,19 +17,21 @@ from .descriptor import Request
 __all__ = ["ShapeMeasure"]
 
 _TOTAL_BITS = COUNT_BITS + 1
+_HALF = SPAN_BITS // 2
 
 
 class _Picked(NamedTuple):
     """The dimension in hand.
 
-    ``reach``, ``negative``, ``far``
-        Its stride without the sign, whether it is below 0, and whether it does not fit.
+    ``reach``, ``negative``, ``carry``, ``far``
+        Its stride without the sign, whether it is below 0, also with a lower half of 0, and whether it does not fit.
     ``steps``, ``total``, ``count``
         The steps from its first entry to its last one, the entries in the stream, and those in memory.
     """
 
     reach: Signal
     negative: Signal
+    carry: Signal
     far: Signal
     steps: Signal
     total: Signal
@@ -100,7 +102,7 @@ class _Product:
 
 class ShapeMeasure(wiring.Component):
     """Hands requests on. One with a shape waits until that is measured: a cycle for each bit of the entries of a dimension,
-    two for each dimension, and seven.
+    three for each dimension, and seven.
 
     The dimensions are taken in the order that the extension names: by their strides. Where the shape is written, each must
     step over all of those before it, so that no byte is written twice.
@@ -169,10 +171,13 @@ class ShapeMeasure(wiring.Component):
         request, measured = self.input.payload, self.measured
         shape = request.extension
         place = Signal(range(max(2, self.dimensions)))
+        #: The dimension that the order names at ``place``.
+        number = Signal(2)
         seen = Signal(self.dimensions)
         picked = _Picked(
             Signal(SPAN_BITS, name="reach"),
             Signal(name="negative"),
+            Signal(name="carry"),
             Signal(name="far"),
             Signal(COUNT_BITS, name="steps"),
             Signal(_TOTAL_BITS, name="total"),
@@ -207,14 +212,22 @@ class ShapeMeasure(wiring.Component):
                     wrong.eq((shape.run == 0) | self._ragged(shape.run, shape.before_run, shape.after_run)),
                     seen.eq(0),
                     place.eq(0),
+                    number.eq(shape.order_1),
                 ]
                 span.begin(m, shape.run)
                 below.begin(m, 0)
-                raw.begin(m, shape.before_run + shape.run + shape.after_run)
+                raw.begin(m, shape.before_run + shape.after_run)
+                # The run is added with the first pick.
+                raw.load(m, shape.run)
+                m.d.sync += picked.total.eq(1)
                 moved.begin(m, shape.run)
                 m.next = "pick"
             with m.State("pick"):
-                self._pick(m, shape, place, seen, picked, wrong)
+                raw.step(m)
+                self._pick(m, shape, number, seen, picked, wrong)
+                go("prepare")
+            with m.State("prepare"):
+                self._prepare(m, picked)
                 go("load")
             with m.State("load"):
                 stray = picked.far | self._ragged(picked.reach)
@@ -227,6 +240,10 @@ class ShapeMeasure(wiring.Component):
                 ):
                     product.load(m, term)
                 m.d.sync += [raw.value.eq(0), moved.value.eq(0)]
+                with m.Switch(place):
+                    for index in range(1, self.dimensions):
+                        with m.Case(index - 1):
+                            m.d.sync += number.eq(shape[f"order_{index + 1}"])
                 go("multiply")
             with m.State("multiply"):
                 for product in products:
@@ -241,11 +258,14 @@ class ShapeMeasure(wiring.Component):
                 with m.If(leaves):
                     m.next = "idle"
             with m.State("settle"):
+                m.d.sync += Cat(low[:_HALF], borrow).eq(address[:_HALF] - below.value[:_HALF])
                 go("lower")
             with m.State("lower"):
                 with m.If(over | (raw.value != request.descriptor.length[: LENGTH_BITS + 1])):
                     m.d.sync += wrong.eq(1)
-                m.d.sync += Cat(low, borrow).eq(address[:SPAN_BITS] - below.value)
+                m.d.sync += Cat(low[_HALF:], borrow).eq(
+                    address[_HALF:SPAN_BITS] - below.value[_HALF:] - borrow
+                )
                 go("upper")
             with m.State("upper"):
                 m.d.sync += Cat(high, measured.beneath).eq(address[SPAN_BITS:] - borrow)
@@ -261,31 +281,40 @@ class ShapeMeasure(wiring.Component):
         return Cat(length[: self.align_log2] for length in lengths).any()
 
     def _pick(
-        self, m: Module, shape: Value, place: Signal, seen: Signal, picked: _Picked, wrong: Signal
+        self, m: Module, shape: Value, number: Signal, seen: Signal, picked: _Picked, wrong: Signal
     ) -> None:
-        """Takes the dimension that the order names at ``place``."""
-        number = Signal(2, name="number")
-        with m.Switch(place):
-            for index in range(self.dimensions):
-                with m.Case(index):
-                    m.d.comb += number.eq(shape[f"order_{index + 1}"])
+        """Takes the dimension with a ``number``, as the extension has it."""
         with m.Switch(number):
             for index in range(self.dimensions):
                 with m.Case(index):
                     name = index + 1
                     stride, count = shape[f"stride_{name}"], shape[f"count_{name}"]
-                    entries = Mux(count == 0, 1, count)
                     sign = stride[-1]
+                    beyond = stride[SPAN_BITS - 1 :]
                     m.d.sync += [
-                        picked.reach.eq((stride[:SPAN_BITS] ^ sign.replicate(SPAN_BITS)) + sign),
+                        # One less than it is, if it is below 0.
+                        picked.reach.eq(stride[:SPAN_BITS] ^ sign.replicate(SPAN_BITS)),
                         picked.negative.eq(sign),
-                        picked.far.eq((stride[SPAN_BITS - 1 :] ^ sign.replicate(64 - SPAN_BITS + 1)).any()),
-                        picked.steps.eq(entries - 1),
-                        picked.total.eq(shape[f"before_{name}"] + entries + shape[f"after_{name}"]),
-                        picked.count.eq(entries),
+                        picked.carry.eq(sign & ~stride[:_HALF].any()),
+                        picked.far.eq(beyond.any() & ~beyond.all()),
+                        # No entries count as one.
+                        picked.total.eq(shape[f"before_{name}"] + shape[f"after_{name}"] + (count == 0)),
+                        picked.count.eq(count),
                         seen[index].eq(1),
                     ]
                     with m.If(seen[index]):
                         m.d.sync += wrong.eq(1)
             with m.Default():
                 m.d.sync += wrong.eq(1)
+
+    @staticmethod
+    def _prepare(m: Module, picked: _Picked) -> None:
+        """Makes of what was taken what the products need."""
+        none = picked.count == 0
+        m.d.sync += [
+            picked.reach[:_HALF].eq(picked.reach[:_HALF] + picked.negative),
+            picked.reach[_HALF:].eq(picked.reach[_HALF:] + picked.carry),
+            picked.steps.eq(Mux(none, 0, picked.count - 1)),
+            picked.total.eq(picked.total + picked.count),
+            picked.count.eq(picked.count | none),
+        ]

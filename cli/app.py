@@ -139,6 +139,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _failed("out of memory", 2)
     except Exception as error:
+        # PyTorch's, which is not loaded where it is not used.
+        if type(error).__name__ == "OutOfMemoryError":
+            return _failed(f"the card has not enough memory: {error}".splitlines()[0], 2)
         if verbose:
             traceback.print_exc()
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

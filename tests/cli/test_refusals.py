@@ -373,6 +373,19 @@ def test_own_errors_have_no_traceback(monkeypatch, capsys) -> None:
     assert "Traceback" in capsys.readouterr().err
 
 
+def test_a_card_without_enough_memory_is_no_error_of_cdma(monkeypatch, refused):
+    class OutOfMemoryError(RuntimeError):
+        """As PyTorch has it."""
+
+    def full(*_):
+        raise OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB.\nA second line.")
+
+    monkeypatch.setattr("cdma.commands.formats._run", full)
+    said = refused("formats")
+    assert "the card has not enough memory: CUDA out of memory. Tried to allocate 9 GiB." in said
+    assert "second" not in said
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="needs SIGHUP, as POSIX has it")
 def test_hangup_leaves_no_part(tmp_path: Path) -> None:
     fifo = tmp_path / "a.npy"

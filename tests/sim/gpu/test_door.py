@@ -13,6 +13,7 @@ from cdma.sim.gpu import door, extras
 from tests.support.interpreted import torch
 
 from cdma import gpu  # isort: skip
+from cdma.sim.gpu import tensors  # isort: skip
 
 FORMAT = cdma.Format()
 
@@ -140,3 +141,12 @@ def test_a_triton_that_is_missing_or_too_old(monkeypatch):
         monkeypatch.setattr(extras, "version", lambda name: "3.9.0")
         with pytest.raises(gpu.MissingTriton, match=f"needs the package {package}: pip install"):
             gpu.compress(torch.ones(3))
+
+
+def test_a_card_that_is_too_old(monkeypatch):
+    monkeypatch.setattr(tensors, "_capability", lambda device: (7, 0))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "an old card")
+    with pytest.raises(
+        cdma.ParameterError, match="an old card has the architecture sm_70; the kernels need sm_75"
+    ):
+        tensors.require_card(torch.device("cuda"))

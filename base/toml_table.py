@@ -17,7 +17,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Table", "TableError", "read_json", "read_toml"]
+__all__ = ["Table", "TableError", "read_json", "read_json_rows", "read_toml"]
 
 _MISSING: Any = object()
 
@@ -186,6 +186,14 @@ def read_json(path: Path) -> Table:
     if not text.strip():
         raise TableError(f"{path} is empty; it must hold a JSON object")
     return Table(str(path), _parsed(path, text, json.loads, "a JSON file"))
+
+
+def read_json_rows(path: Path) -> list[dict[str, Any]]:
+    """Reads the objects in the list that a JSON file is."""
+    found = _parsed(path, _text(path), json.loads, "a JSON file")
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        raise TableError(f"{path} is not a list of rows")
+    return found
 
 
 def _parsed(path: Path, text: str, parse: Callable[[str], object], kind: str) -> object:

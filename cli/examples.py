@@ -79,6 +79,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "model trace": ("step.json --network vgg16 --policy cdma",),
     "model several": ("--network vgg16 --devices 1 4 --links 1 2",),
     "model decode": ("65536 --network gpt2",),
+    "model residuals": ("rows.json", "rows.json --machine mine.toml --json"),
+    "model pictures": ("pictures rows.json",),
     "model figures": ("figures",),
     "model list": ("",),
     "model assumptions": ("> mine.toml",),

@@ -44,6 +44,12 @@ def register(subparsers: Any) -> None:
         metavar="DIR",
         help="train the networks, which takes minutes, and write the records into DIR (needs the extra torch)",
     )
+    parser.add_argument(
+        "--weights",
+        action="store_const",
+        const=True,
+        help="with --train: write the trained weights, too, for cdma bench swap --weights DIR",
+    )
     parser.add_argument("--networks", nargs="+", metavar="NAME", help="train only these")
     parser.add_argument("--epochs", type=int, metavar="N", help="passes over the images (default 24)")
     parser.add_argument("--batch", type=int, metavar="N", help="images of a step (default 64)")
@@ -87,7 +93,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     if arguments.train is not None and arguments.records is not None:
         raise ParameterError("--records and --train are given; records are either read or made")
-    for option in ("networks", *_SCHEDULE, *_TASK):
+    for option in ("networks", "weights", *_SCHEDULE, *_TASK):
         if getattr(arguments, option) is not None and arguments.train is None:
             raise ParameterError(f"--{option.replace('_', '-')} is given without --train, which it is for")
     for directory in (arguments.train, arguments.figures):
@@ -117,7 +123,7 @@ def _train(arguments: argparse.Namespace) -> None:
     given = _given(arguments, _SCHEDULE) | ({} if task is None else {"images": task.training})
     schedule = Schedule(**given)
     with part_progress() as progress:
-        records = record(schedule, arguments.networks, progress, task)
+        records = record(schedule, arguments.networks, progress, task, bool(arguments.weights))
     _write(arguments.train, records)
 
 

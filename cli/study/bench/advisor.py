@@ -48,6 +48,7 @@ def register(subparsers: Any) -> None:
         "of sizes than that of the tensor. The second table has the advice by sizes, and milliseconds of all tensors.",
     )
     add_training_options(parser)
+    parser.add_argument("--batch", type=int, default=64, metavar="N", help="images of a step (default 64)")
     parser.add_argument(
         "--age",
         type=int,
@@ -67,7 +68,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     check_between("rounds", arguments.rounds, 3, 1000)
     check_between("age", arguments.age, 0, 1 << 16)
-    training = bench_of(arguments)
+    training = bench_of(arguments, [arguments.batch])
     from cdma.sim.study.training.advisor_bench import AdvisorBench, advisor_rows, by_size
 
     bench = AdvisorBench(training, arguments.age, not arguments.no_mask)

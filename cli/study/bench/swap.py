@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
+from cdma.base.errors import ParameterError
 from cdma.options import check_between
 from cdma.rows import Columns, Row, add_row_options, column, show_rows
 
@@ -22,6 +23,7 @@ _COLUMNS: Columns = {
     "ms": column("ms", ".1f"),
     "of plain": column("slower", ".2f"),
     "speedup": column("speedup", ".2f"),
+    "images/s": column("images_per_second", ",.1f"),
     "ratio": column("ratio", ".2f"),
     "moved MB": lambda row: "" if row["moved"] is None else f"{row['moved'] / 1e6:.2f}",
     "waits ms": column("wait_ms", ".1f"),
@@ -40,6 +42,20 @@ def register(subparsers: Any) -> None:
         "raw. On a processor times are those of a link in software, to see what happens, and not what a card does.",
     )
     add_training_options(parser)
+    parser.add_argument(
+        "--batch",
+        nargs="+",
+        type=_batch,
+        default=[64],
+        metavar="N",
+        help="images of a step, one number or several; max is the most with which plain training fits (default 64)",
+    )
+    parser.add_argument(
+        "--memory",
+        type=float,
+        metavar="GIB",
+        help="with --batch max: what there is of the card's memory, or on a processor for what autograd keeps",
+    )
     parser.add_argument(
         "--policies",
         nargs="+",
@@ -61,6 +77,11 @@ def register(subparsers: Any) -> None:
         metavar="BYTES",
         help="how much is on its way back before it is needed (default 64 MiB)",
     )
+    parser.add_argument(
+        "--timeline",
+        action="store_true",
+        help="with --json: what one more step of each policy did when, for cdma model pictures",
+    )
     add_row_options(parser)
     parser.set_defaults(run=_run)
 
@@ -69,14 +90,29 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
 
     check_between("rounds", arguments.rounds, 1, 1000)
-    given = bench_of(arguments)
-    from cdma.sim.study.training.swap_bench import swap_rows
+    if "max" not in arguments.batch and arguments.memory is not None:
+        raise ParameterError("memory is given without --batch max, which it bounds")
+    if "max" in arguments.batch and arguments.memory is None and not arguments.cuda:
+        raise ParameterError("batch is max, and no card is full on a processor: give --memory")
+    if arguments.memory is not None:
+        check_between("memory", arguments.memory, 2**-20, 2**20)
+    given = bench_of(arguments, [batch for batch in arguments.batch if batch != "max"])
+    from cdma.sim.study.training.swap_bench import full_batch, swap_rows
 
-    bench = replace(given, device_bytes=arguments.device_bytes, ahead=arguments.ahead)
+    given = replace(
+        given, device_bytes=arguments.device_bytes, ahead=arguments.ahead, timeline=arguments.timeline
+    )
+    memory = None if arguments.memory is None else int(arguments.memory * 2**30)
     rows: list[Row] = []
-    with step_progress("training", len(arguments.networks)) as advance:
+    with step_progress("training", len(arguments.networks) * len(arguments.batch)) as advance:
         for network in arguments.networks:
-            rows += swap_rows(network, arguments.policies, bench)
-            advance()
-    show_rows(arguments, rows, columns=_COLUMNS, texts=2, group=lambda row: row["network"])
+            for asked in arguments.batch:
+                batch = full_batch(network, given, memory) if asked == "max" else asked
+                rows += swap_rows(network, arguments.policies, replace(given, batch=batch))
+                advance()
+    show_rows(arguments, rows, columns=_COLUMNS, texts=2, group=lambda row: (row["network"], row["batch"]))
     return 0
+
+
+def _batch(text: str) -> int | str:
+    return text if text == "max" else int(text)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cdma.base.errors import ParameterError
@@ -12,10 +14,12 @@ from cdma.options import check_between
 if TYPE_CHECKING:
     from cdma.sim.study.training.swap_training import SwapBench
 
-__all__ = ["FULL_SIZE_NAMES", "PRECISION_NAMES", "add_training_options", "bench_of"]
+__all__ = ["FULL_SIZE_NAMES", "PRECISION_NAMES", "TOKEN_NAMES", "add_training_options", "bench_of"]
 
-#: The networks in their own size, and the precisions, which PyTorch need not be loaded to name.
-FULL_SIZE_NAMES = ("alexnet224", "vgg16", "resnet50", "squeezenet224", "googlenet")
+#: The networks in their own size, which PyTorch need not be loaded to name.
+FULL_SIZE_NAMES = ("alexnet224", "vgg16", "vgg19", "resnet50", "squeezenet224", "googlenet", "mobilenet")
+#: The network of tokens.
+TOKEN_NAMES = ("gpt2",)
 PRECISION_NAMES = ("fp32", "tf32", "bf16")
 
 
@@ -26,9 +30,14 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=["vgg"],
         metavar="NAME",
-        help=f"networks to train (default vgg); {', '.join(FULL_SIZE_NAMES)} need torchvision",
+        help=f"networks to train (default vgg); of {', '.join(FULL_SIZE_NAMES)} and gpt2 those from torchvision need that",
     )
-    parser.add_argument("--batch", type=int, default=64, metavar="N", help="images of a step (default 64)")
+    parser.add_argument(
+        "--weights",
+        type=Path,
+        metavar="DIR",
+        help="trained weights, which cdma characterise --train DIR --weights wrote (default: random ones)",
+    )
     parser.add_argument(
         "--precision",
         choices=PRECISION_NAMES,
@@ -43,12 +52,16 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of weights and images (default 1)")
 
 
-def bench_of(arguments: argparse.Namespace) -> SwapBench:
-    """What the options say; refuses networks that are not there, and says what is not installed."""
+def bench_of(arguments: argparse.Namespace, batches: Sequence[int]) -> SwapBench:
+    """What the options say, with the first of those batches.
+
+    Refuses batches and networks that are not there, and says what is not installed.
+    """
     from cdma.sim.study.training.versions import torch_version, versions
 
-    of_digits = [name for name in arguments.networks if name not in FULL_SIZE_NAMES]
-    check_between("batch", arguments.batch, 1, 1500 if of_digits else 1 << 16)
+    of_digits = [name for name in arguments.networks if name not in (*FULL_SIZE_NAMES, *TOKEN_NAMES)]
+    for batch in batches:
+        check_between("batch", batch, 1, 1500 if of_digits else 1 << 16)
     if not arguments.link > 0:
         raise ParameterError(f"link is {arguments.link:g} GB/s; it must be more than 0")
     if arguments.precision == "tf32" and not arguments.cuda:
@@ -64,13 +77,14 @@ def bench_of(arguments: argparse.Namespace) -> SwapBench:
 
     for network in of_digits:
         if network not in NETWORKS:
-            known = ", ".join([*NETWORKS, *FULL_SIZE_NAMES])
+            known = ", ".join([*NETWORKS, *FULL_SIZE_NAMES, *TOKEN_NAMES])
             raise ParameterError(f"network is {network!r}; it must be one of {known}")
     return SwapBench(
-        arguments.batch,
+        batches[0] if batches else 8,
         arguments.rounds,
         None if arguments.cuda else arguments.link * 1e9,
         device="cuda" if arguments.cuda else "cpu",
         seed=arguments.seed,
         precision=arguments.precision,
+        weights=arguments.weights,
     )

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from . import decode, several, step
+from . import decode, measured, several, step
 from .output import ready_output
 from .question import add_assumptions, densities_named
 
@@ -22,7 +22,7 @@ def register(subparsers: Any) -> None:
         "cdma model MODE --help. docs/study/model.md says what is measured, what is recorded and what is assumed.",
     )
     modes = parser.add_subparsers(title="modes", metavar="MODE", required=True)
-    for mode in (step, several, decode):
+    for mode in (step, several, decode, measured):
         mode.register(modes)
     figures = modes.add_parser(
         "figures",

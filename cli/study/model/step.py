@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,14 @@ def register(modes: Any) -> None:
     group = add_question(parser)
     group.add_argument("--policy", nargs="+", metavar="P", help="only these policies (default: all)")
     add_algorithms(group)
+    group.add_argument(
+        "--measured",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        default=[],
+        help="what cdma bench swap --json printed, which verdicts then cite for the machine's card",
+    )
     add_row_options(parser)
     parser.set_defaults(run=_step)
     parser = modes.add_parser(
@@ -77,6 +85,7 @@ def register(modes: Any) -> None:
 
 def _step(arguments: argparse.Namespace) -> int:
     from cdma.output import status
+    from cdma.sim.study.system.measured import cited, read_measured
     from cdma.sim.study.system.policies import COMPRESSING, POLICIES
     from cdma.sim.study.system.verdict import verdict
 
@@ -88,12 +97,15 @@ def _step(arguments: argparse.Namespace) -> int:
     ]
     rows: list[dict[str, Any]] = []
     verdicts: list[Verdict] = []
+    measured = read_measured(arguments.measured)
     models = models_of(arguments)
     with status() as say:
         for model in models:
             found = model.evaluate_all(policies, arguments.algorithm, say)
             say(f"{model.network.name} on {model.machine.name}: verdict")
-            verdicts.append(verdict(model, policies, arguments.algorithm))
+            verdicts.append(
+                replace(verdict(model, policies, arguments.algorithm), measured=cited(model, measured))
+            )
             rows += [{**asdict(row), "verdict": asdict(verdicts[-1])} for row in found]
     show_rows(arguments, rows, columns=_STEPS, texts=4, group=_network_and_machine)
     for one in verdicts if not arguments.json else ():

@@ -30,6 +30,7 @@ class Compute:
     fc_efficiency: float = field(metadata={"above": 0, "most": 1})
     dram_efficiency: float = field(metadata={"above": 0, "most": 1})
     launch_us: float = field(metadata={"least": 0})
+    times: float = field(metadata={"above": 0})
 
 
 @dataclass(frozen=True)

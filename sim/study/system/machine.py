@@ -52,6 +52,8 @@ class Gpu:
     crossbar_bytes_per_s: float | None = _read("crossbar_GBps", 1e9, None)
     #: With numbers of 16 bits, if that is given.
     half_flops: float | None = _read("half_tflops", 1e12, None)
+    #: With TF32 in products, if that is given.
+    tf32_flops: float | None = _read("tf32_tflops", 1e12, None)
 
 
 @dataclass(frozen=True)

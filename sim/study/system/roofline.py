@@ -40,7 +40,7 @@ def _cost(gpu: Gpu, rates: Compute, flops: float, efficiency: float, moved: floa
     """``efficiency`` is the part of the peak of 32-bit floating point that is reached."""
     arithmetic = flops / (gpu.flops * efficiency)
     memory = moved / (gpu.dram_bytes_per_s * rates.dram_efficiency)
-    return Cost(max(arithmetic, memory) + kernels * rates.launch_us * 1e-6, moved)
+    return Cost((max(arithmetic, memory) + kernels * rates.launch_us * 1e-6) * rates.times, moved)
 
 
 def _sizes(network: Network, layer: Layer) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The well-known networks in their own size, for images of 224 x 224, as torchvision builds them."""
+"""The well-known networks in their own size, for images of 224 x 224; most are those of torchvision."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 from torch import nn
 
 from cdma.base.errors import ToolError
+
+from .mobilenet import mobilenet
 
 __all__ = ["FULL_SIZE", "FULL_SIZE_CLASSES", "FULL_SIZE_SHAPE", "of_torchvision"]
 
@@ -35,8 +37,10 @@ def of_torchvision(name: str, **settings: Any) -> Callable[[], nn.Module]:
 FULL_SIZE: Mapping[str, Callable[[], nn.Module]] = {
     "alexnet224": of_torchvision("alexnet"),
     "vgg16": of_torchvision("vgg16"),
+    "vgg19": of_torchvision("vgg19"),
     "resnet50": of_torchvision("resnet50"),
     "squeezenet224": of_torchvision("squeezenet1_0"),
     # Without the classifiers at its sides, and with PyTorch's own random weights.
     "googlenet": of_torchvision("googlenet", aux_logits=False, init_weights=False),
+    "mobilenet": mobilenet,
 }

@@ -12,7 +12,9 @@ The package has three files in ``data/`` that :func:`record`, the command ``cdma
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +35,8 @@ from .train import Snapshot, train
 from .versions import versions
 
 if TYPE_CHECKING:
+    import torch
+
     from .task import Task
 
 __all__ = ["RECORDS", "record"]
@@ -57,8 +61,9 @@ def record(
     networks: Sequence[str] | None = None,
     progress: Callable[[str, float], None] = lambda what, part: None,
     task: Task | None = None,
+    weights: bool = False,
 ) -> dict[str, bytes]:
-    """Trains the networks and returns the contents of :data:`RECORDS` by name.
+    """Trains the networks and returns the contents of :data:`RECORDS` by name, and with ``weights`` NETWORK.pt of each.
 
     ``progress`` is called with what is done now and with the part of all work that is done, 0 to 1. ``task`` is what they
     learn, the digits by default, and without ``networks`` all of its networks are trained.
@@ -78,12 +83,15 @@ def record(
     recorded: dict[str, Any] = {}
     rows: list[Row] = []
     samples: dict[str, NDArray[np.float32]] = {}
+    stored: dict[str, bytes] = {}
     for done, network in enumerate(networks):
-        series = _Series()
-        for snapshot in train(network, schedule, task=task):
+        series, trained = _Series(), _Trained()
+        for snapshot in train(network, schedule, trained, task=task):
             progress(f"training {network}", (done + 0.8 * snapshot.step / schedule.steps) / len(networks))
             series.add(snapshot, snapshot.step / schedule.steps)
         recorded[network] = series.as_dict()
+        if weights:
+            stored[f"{network}.pt"] = trained.weights()
         for index, (layer, tensor) in enumerate(snapshot.activations.items(), 1):
             rows += compare(tensor, network=network, layer=layer, kind=_kind(snapshot, layer), names=names)
             part = 0.8 + 0.2 * index / len(snapshot.activations)
@@ -97,7 +105,7 @@ def record(
         "versions": made_with,
     }
     default = next(({"default": name} for name in ("vgg", "vgg16") if name in recorded), {})
-    return dict(
+    made = dict(
         zip(
             RECORDS,
             (
@@ -108,6 +116,23 @@ def record(
             strict=True,
         )
     )
+    return made | stored
+
+
+class _Trained:
+    """Looks on while a network is trained, and has its weights afterwards."""
+
+    def __call__(
+        self, model: torch.nn.Module, optimiser: torch.optim.Optimizer
+    ) -> AbstractContextManager[None]:
+        self._model = model
+        return nullcontext()
+
+    def weights(self) -> bytes:
+        """They, as :func:`torch.load` reads them."""
+        buffer = BytesIO()
+        require("torch", "torch").save(self._model.state_dict(), buffer)
+        return buffer.getvalue()
 
 
 def _kind(snapshot: Snapshot, layer: str) -> str:

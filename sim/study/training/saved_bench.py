@@ -19,6 +19,7 @@ from cdma.sim.torch.context import Saved
 from cdma.sim.torch.policies import Comet, Lossless, Policy
 
 from .full_size import of_torchvision
+from .gpt_blocks import gpt2, gpt2_batch
 
 __all__ = ["BENCHED", "PLAIN", "WAYS", "SavedBench", "WrongGradient", "saved_rows"]
 
@@ -66,37 +67,6 @@ class SavedBench:
     seed: int = 1
 
 
-class _Block(nn.Module):
-    """A block of a decoder as GPT-2 has it."""
-
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.queries, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.wide, self.back, self.gelu = nn.Linear(width, 4 * width), nn.Linear(4 * width, width), nn.GELU()
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        batch, length, width = tokens.shape
-        parts = self.queries(self.before(tokens)).view(batch, length, 3, self.heads, -1)
-        query, key, value = parts.permute(2, 0, 3, 1, 4)
-        seen = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-        tokens = tokens + self.out(seen.transpose(1, 2).reshape(batch, length, width))
-        return tokens + self.back(self.gelu(self.wide(self.between(tokens))))
-
-
-class _Blocks(nn.Module):
-    """Blocks, and classes of the mean over a sequence."""
-
-    def __init__(self, blocks: int, width: int, heads: int) -> None:
-        super().__init__()
-        self.blocks = nn.Sequential(*[_Block(width, heads) for _ in range(blocks)])
-        self.classes = nn.Linear(width, 10)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        return self.classes(self.blocks(tokens).mean(1))
-
-
 def _small() -> nn.Module:
     return nn.Sequential(
         nn.Conv2d(3, 8, 3, padding=1),
@@ -117,18 +87,11 @@ def _images(size: int) -> Callable[[int], tuple[Tensor, Tensor]]:
     return make
 
 
-def _sequences(length: int, width: int) -> Callable[[int], tuple[Tensor, Tensor]]:
-    def make(batch: int) -> tuple[Tensor, Tensor]:
-        return torch.randn(batch, length, width), torch.randint(10, (batch,))
-
-    return make
-
-
 #: The networks by their names.
 BENCHED: Mapping[str, _Network] = {
     "vgg16": _Network(of_torchvision("vgg16"), _images(224), 64),
     "resnet50": _Network(of_torchvision("resnet50"), _images(224), 128, bf16=True, channels_last=True),
-    "gpt2": _Network(lambda: _Blocks(12, 768, 12), _sequences(1024, 768), 8, bf16=True),
+    "gpt2": _Network(gpt2, gpt2_batch, 8, bf16=True),
     "small": _Network(_small, _images(32), 8),
 }
 

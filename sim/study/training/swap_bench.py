@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -12,13 +12,14 @@ import torch
 
 from cdma.base.errors import CdmaError
 from cdma.sim.gpu.where import where
+from cdma.sim.torch.growing import largest_batch
 from cdma.sim.torch.offload.context import Offload
 from cdma.sim.torch.offload.door import offload
 from cdma.sim.torch.offload.policies import Cdma, Cswap, Lms, Recompute, SwapPolicy, Vdnn, VdnnPlusPlus
 
 from .swap_training import SwapBench, SwapTraining, ready_card
 
-__all__ = ["POLICIES", "PRECISIONS", "WrongLoss", "swap_rows"]
+__all__ = ["POLICIES", "PRECISIONS", "WrongLoss", "full_batch", "swap_rows"]
 
 _RAW = "vdnn_all"
 #: The policies by their names; plain training is beside them.
@@ -35,8 +36,14 @@ _PLAIN = "plain"
 #: Numbers of 32 bits, multiplied as such or with TF32, or bfloat16 by autocast, with channels last.
 PRECISIONS = ("fp32", "tf32", "bf16")
 
+#: What the largest batch is a multiple of, and the images that there are for a processor.
+_MULTIPLE, _DIGITS = 8, 1496
 #: Steps that do not count: CSWAP learns in four, and memory is found.
 _WARM_UP = 5
+
+
+#: What is measured of a policy.
+_MEASURED = ("ms", "spread", "ratio", "moved", "back", "again", "wait_ms", "peak", "allocated")
 
 
 class WrongLoss(CdmaError):
@@ -46,24 +53,64 @@ class WrongLoss(CdmaError):
 def swap_rows(network: str, policies: list[str], bench: SwapBench) -> Iterator[dict[str, Any]]:
     """A row for plain training and for each policy: medians over rounds, in each of which every policy has one step.
 
-    On a card one policy has all its steps before the next one's model is made. Raises :class:`WrongLoss` if a loss differs
-    in any bit from that of plain training, unless plain training on that card has not the same losses twice.
+    On a card one policy has all its steps before the next one's model is made, and one that the card has no memory for has a
+    row without numbers. Raises :class:`WrongLoss` if a loss differs in any bit from that of plain training, or of the first
+    policy that there is memory for, unless that has not the same losses twice.
     """
     ready_card(bench)
     names = [_PLAIN, *policies]
     expected: list[float] = []
+    reference = ""
     ms: dict[str, float] = {}
     for group in [[name] for name in names] if bench.on_card else [names]:
-        found = _trained(network, group, bench)
-        ms |= {row["policy"]: row["ms"] for row, _ in found}
+        found = _fitting(network, group, bench)
+        ms |= {row["policy"]: row["ms"] for row, losses in found if losses}
         for row, losses in found:
-            expected = expected or losses
+            if losses and not expected:
+                expected, reference = losses, row["policy"]
             yield {
                 **row,
-                "slower": row["ms"] / ms[_PLAIN],
-                "speedup": ms[_RAW] / row["ms"] if _RAW in ms else None,
-                "same": _are_same(row["policy"], network, losses, expected, bench),
+                "slower": _quotient(ms, row["policy"], _PLAIN),
+                "speedup": _quotient(ms, _RAW, row["policy"]),
+                "images_per_second": bench.batch / row["ms"] * 1e3 if losses else None,
+                "same": _are_same(row["policy"], network, losses, expected, reference, bench)
+                if losses
+                else None,
             }
+
+
+def _quotient(ms: Mapping[str, float], one: str, other: str) -> float | None:
+    return ms[one] / ms[other] if one in ms and other in ms else None
+
+
+def _fitting(network: str, group: list[str], bench: SwapBench) -> list[tuple[dict[str, Any], list[float]]]:
+    """As :func:`_trained`; a policy for which the card has no memory has a row without numbers, and no losses."""
+    try:
+        return _trained(network, group, bench)
+    except torch.OutOfMemoryError:
+        # What there was hangs on the error, which is gone behind this block.
+        pass
+    _clear(bench)
+    return [(_named(network, policy, bench) | dict.fromkeys(_MEASURED), []) for policy in group]
+
+
+def _clear(bench: SwapBench) -> None:
+    """Gives memory back: hooks and what they are of refer to each other."""
+    gc.collect()
+    if bench.on_card:
+        torch.cuda.empty_cache()
+
+
+def _named(network: str, policy: str, bench: SwapBench) -> dict[str, Any]:
+    """What a row is of."""
+    return {
+        **where(bench.on_card),
+        "network": network,
+        "policy": policy,
+        "batch": bench.batch,
+        "precision": bench.precision,
+        "trained": bench.weights is not None,
+    }
 
 
 def _trained(network: str, group: list[str], bench: SwapBench) -> list[tuple[dict[str, Any], list[float]]]:
@@ -74,28 +121,59 @@ def _trained(network: str, group: list[str], bench: SwapBench) -> list[tuple[dic
             if number == _WARM_UP:
                 run.begin_counting()
             run.step()
-    found = [(run.row(), run.losses) for run in runs]
+    found = [(run.row(), list(run.losses)) for run in runs]
+    if bench.timeline:
+        for (row, _), run in zip(found, runs, strict=True):
+            row["timeline"] = run.timeline()
     del run, runs
-    # Hooks and what they are of refer to each other.
-    gc.collect()
-    if bench.on_card:
-        torch.cuda.empty_cache()
+    _clear(bench)
     return found
 
 
 def _are_same(
-    policy: str, network: str, losses: list[float], expected: list[float], bench: SwapBench
+    policy: str,
+    network: str,
+    losses: list[float],
+    expected: list[float],
+    reference: str,
+    bench: SwapBench,
 ) -> bool | None:
-    """Whether losses are those of plain training; None if that has others each time."""
+    """Whether losses are those of the policy that is compared with; None if that has others each time."""
     if losses == expected:
         return True
-    if bench.on_card and _trained(network, [_PLAIN], bench)[0][1] != expected:
+    if bench.on_card and _trained(network, [reference], bench)[0][1] != expected:
         return None
     step = next(step for step, (mine, its) in enumerate(zip(losses, expected, strict=True)) if mine != its)
     raise WrongLoss(
         f"{policy} made the loss of {network} in step {step} {losses[step]!r}; "
-        f"plain training has {expected[step]!r}"
+        f"{'plain training' if reference == _PLAIN else reference} has {expected[step]!r}"
     )
+
+
+def full_batch(network: str, bench: SwapBench, memory: int | None) -> int:
+    """The largest batch, a multiple of 8, of which plain training fits the card, or ``memory``.
+
+    On the processor that is a bound for what autograd keeps.
+    """
+    ready_card(bench)
+    most = None if bench.on_card else _DIGITS
+    batch = largest_batch(_plain_step(network, bench), memory, multiple=_MULTIPLE, most=most).batch
+    _clear(bench)
+    return batch
+
+
+def _plain_step(network: str, bench: SwapBench) -> Callable[[int], int | None]:
+    """A step of plain training of any batch; on the processor it returns the bytes that autograd keeps."""
+    training = SwapTraining(network, replace(bench, batch=_MULTIPLE))
+
+    def step(batch: int) -> int | None:
+        training.resize(batch)
+        if not bench.on_card:
+            return training.raw_bytes()
+        training.step()
+        return None
+
+    return step
 
 
 class _Run:
@@ -117,18 +195,10 @@ class _Run:
         # LMS needs a bound, of which it is a fraction: what plain training keeps.
         bound = self._bench.device_bytes
         if bound is None and isinstance(policy, Lms):
-            bound = self._raw_bytes()
+            bound = self.training.raw_bytes()
         return offload(
             self.training.model, policy, link=self._bench.link, device_bytes=bound, ahead=self._bench.ahead
         )
-
-    def _raw_bytes(self) -> int:
-        model = self.training.model
-        state = {name: each.clone() for name, each in model.state_dict().items()}
-        with offload(model, Vdnn()) as context:
-            self.training.loss()
-        model.load_state_dict(state)
-        return context.report.raw
 
     def begin_counting(self) -> None:
         """From now on steps count."""
@@ -152,12 +222,7 @@ class _Run:
         now, before = self._totals(), self._before
         passes, moved = now.passes - before.passes, now.moved - before.moved
         moves = passes > 0
-        return {
-            **where(self._bench.on_card),
-            "network": self.network,
-            "policy": self.policy,
-            "batch": self._bench.batch,
-            "precision": self._bench.precision,
+        return _named(self.network, self.policy, self._bench) | {
             "ms": median(self._seconds) * 1e3,
             "spread": [min(self._seconds) * 1e3, max(self._seconds) * 1e3],
             "ratio": (now.left - before.left) / moved if moved else None,
@@ -168,6 +233,16 @@ class _Run:
             "peak": None if self._context is None else self._context.report.peak_device,
             "allocated": torch.cuda.max_memory_allocated() if self._bench.on_card else None,
         }
+
+    def timeline(self) -> list[dict[str, Any]] | None:
+        """What one more step does when; nothing of plain training, which no context sees."""
+        if self._context is None:
+            return None
+        self._context.trace()
+        self.training.step(self._context)
+        timeline = self._context.report.timeline
+        assert timeline is not None
+        return timeline.events()
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from cdma.base.errors import ToolError
+from cdma.sim.torch.offload.door import offload
+from cdma.sim.torch.offload.policies import Vdnn
 
-from .digits import CLASSES, digits
-from .full_size import FULL_SIZE, FULL_SIZE_CLASSES, FULL_SIZE_SHAPE
 from .networks import BUILDERS
+from .swap_networks import GPT2, build, inputs, stored_weights
 
 __all__ = ["SwapBench", "SwapTraining", "ready_card"]
 
@@ -29,6 +31,11 @@ class SwapBench:
         The most bytes that are held on the device.
     ``ahead``
         Bytes on their way back before they are needed.
+    ``weights``
+        A folder with trained weights, which ``cdma characterise --train --weights`` wrote; they see the images that they
+        have learnt from. Without one weights are random.
+    ``timeline``
+        Whether each row has what one more step did when.
     """
 
     batch: int = 64
@@ -39,6 +46,8 @@ class SwapBench:
     seed: int = 1
     precision: str = "fp32"
     ahead: int = 64 << 20
+    weights: Path | None = None
+    timeline: bool = False
 
     @property
     def on_card(self) -> bool:
@@ -68,18 +77,33 @@ class SwapTraining:
         self._bench = bench
         torch.manual_seed(bench.seed)
         with torch.device(bench.device):
-            self.model = FULL_SIZE[network]() if network in FULL_SIZE else BUILDERS[network](CLASSES)
-        self._images, self._classes = _batch(network, bench)
-        if bench.precision == "bf16":
+            self.model = build(network)
+        if bench.weights is not None:
+            self.model.load_state_dict(stored_weights(network, bench.weights, bench.device))
+        if self._lasts(network):
             self.model = self.model.to(memory_format=torch.channels_last)
-            self._images = self._images.to(memory_format=torch.channels_last)
-        self._optimiser = torch.optim.SGD(self.model.parameters(), lr=0.001 if network in FULL_SIZE else 0.01)
+        self._network = network
+        self.resize(bench.batch)
+        # Random images teach nothing, and large steps would soon lead to numbers that are none.
+        rate = 0.01 if network in BUILDERS else 0.001
+        self._optimiser = torch.optim.SGD(self.model.parameters(), lr=rate)
         self.losses: list[float] = []
+
+    def resize(self, batch: int) -> None:
+        """Takes a batch of so many inputs from now on."""
+        trained = self._bench.weights is not None
+        self._inputs, self._classes = inputs(self._network, batch, self._bench.device, trained)
+        if self._lasts(self._network):
+            self._inputs = self._inputs.to(memory_format=torch.channels_last)
+
+    def _lasts(self, network: str) -> bool:
+        """Whether channels are the last dimension in memory."""
+        return self._bench.precision == "bf16" and network != GPT2
 
     def loss(self) -> Tensor:
         """That of the batch, whose gradients are not computed yet."""
         with torch.autocast(self._bench.device, torch.bfloat16, enabled=self._bench.precision == "bf16"):
-            return nn.functional.cross_entropy(self.model(self._images), self._classes)
+            return nn.functional.cross_entropy(self.model(self._inputs), self._classes)
 
     def step(self, context: AbstractContextManager[Any] | None = None) -> float:
         """Does one step of training, whose random numbers are those of its number; returns its seconds."""
@@ -96,19 +120,14 @@ class SwapTraining:
         self.losses.append(float(loss.detach()))
         return seconds
 
+    def raw_bytes(self) -> int:
+        """Bytes that autograd keeps of a step, which leaves the model as it is."""
+        state = {name: each.clone() for name, each in self.model.state_dict().items()}
+        with offload(self.model, Vdnn()) as context:
+            self.loss()
+        self.model.load_state_dict(state)
+        return context.report.raw
+
     def _synchronize(self) -> None:
         if self._bench.on_card:
             torch.cuda.synchronize()
-
-
-def _batch(network: str, bench: SwapBench) -> tuple[Tensor, Tensor]:
-    """Images and their classes: digits, or for a network in its own size random numbers."""
-    if network in FULL_SIZE:
-        images = torch.randn(bench.batch, *FULL_SIZE_SHAPE, device=bench.device)
-        return images, torch.randint(FULL_SIZE_CLASSES, (bench.batch,), device=bench.device)
-    everything, classes = digits()
-    kept = torch.randperm(len(everything))[: bench.batch]
-    return (
-        torch.from_numpy(everything)[kept].to(bench.device),
-        torch.from_numpy(classes)[kept].to(bench.device),
-    )

@@ -98,6 +98,11 @@ class Offload(Keeping):
             )
             return report
 
+    def trace(self) -> None:
+        """Notes what happens from now on, and forgets what was noted before; see :meth:`SwapReport.trace`."""
+        self._report.timeline = Timeline(self._link)
+        self._running = None
+
     @property
     def _account(self) -> SwapReport:
         return self._report

@@ -39,6 +39,7 @@ def test_other_records(tmp_path, refused):
         (["--epochs", "3"], "--epochs is given without --train, which it is for"),
         (["--learning-rate", "1e-3"], "--learning-rate is given without --train, which it is for"),
         (["--train", "x", "--learning-rate", "0"], "learning_rate is 0.0; it must be more than 0"),
+        (["--weights"], "--weights is given without --train, which it is for"),
         (["--networks", "vgg"], "--networks is given without --train, which it is for"),
         (
             ["--records", "x", "--train", "y"],
@@ -63,15 +64,15 @@ def test_options_of_the_training_arrive_and_its_records_are_read(tmp_path, capsy
     """The training itself is in tests/sim/study/training/test_train.py."""
     asked = []
 
-    def made(schedule, networks, progress, task):
+    def made(schedule, networks, progress, task, weights):
         assert task is None
-        asked.append((schedule.epochs, schedule.seed, schedule.learning_rate, networks))
+        asked.append((schedule.epochs, schedule.seed, schedule.learning_rate, networks, weights))
         return {name: (DATA / name).read_bytes() for name in RECORDS}
 
     monkeypatch.setattr(record, "record", made)
-    options = ["--networks", "alexnet", "--epochs", "1", "--seed", "3", "--learning-rate", "1e-3", "--json"]
-    assert main(["characterise", "--train", str(tmp_path), *options]) == 0
-    assert asked == [(1, 3, 1e-3, ["alexnet"])]
+    options = ["--networks", "alexnet", "--epochs", "1", "--seed", "3", "--learning-rate", "1e-3"]
+    assert main(["characterise", "--train", str(tmp_path), *options, "--weights", "--json"]) == 0
+    assert asked == [(1, 3, 1e-3, ["alexnet"], True)]
     assert len(json.loads(capsys.readouterr().out)["tensors"]) == len(load_ratios())
     assert {path.name for path in tmp_path.iterdir()} == set(RECORDS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import weakref
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -35,11 +36,13 @@ def test_rows_show_what_each_policy_moves(shown: Shown) -> None:
 def test_the_command_names_what_there_is() -> None:
     from cdma.sim.study.training.full_size import FULL_SIZE
     from cdma.sim.study.training.swap_bench import POLICIES, PRECISIONS
+    from cdma.sim.study.training.swap_networks import GPT2
     from cdma.study.bench.swap import POLICY_NAMES
-    from cdma.study.bench.swapping import FULL_SIZE_NAMES, PRECISION_NAMES
+    from cdma.study.bench.swapping import FULL_SIZE_NAMES, PRECISION_NAMES, TOKEN_NAMES
 
     assert list(POLICIES) == list(POLICY_NAMES)
     assert list(FULL_SIZE) == list(FULL_SIZE_NAMES)
+    assert list(TOKEN_NAMES) == [GPT2]
     assert list(PRECISIONS) == list(PRECISION_NAMES)
 
 
@@ -79,6 +82,66 @@ def test_without_torchvision_it_says_what_is_missing(
     assert "squeezenet1_0 is built by the package torchvision" in refused(*FULL_SIZE)
 
 
+def test_the_largest_batch_is_the_last_that_fits(printed: Printed) -> None:
+    """Two MiB of what the small VGG keeps, which is that of a batch of 16, and not of 24."""
+    command = ["bench", "swap", "--rounds", "1", "--policies", "vdnn_all", "--link", "100"]
+    rows = printed(*command, "--batch", "8", "max", "--memory", "0.009")
+    small, large = rows[1], rows[3]
+    assert (small["batch"], large["batch"] % 8) == (8, 0)
+    kept = small["moved"] / 8
+    assert large["batch"] * kept <= 0.009 * 2**30 < (large["batch"] + 16) * kept
+    for row in rows:
+        assert row["images_per_second"] == pytest.approx(row["batch"] / row["ms"] * 1e3)
+
+
+def test_weights_are_those_that_were_trained(tmp_path: Path, printed: Printed) -> None:
+    from cdma.sim.study.training.swap_bench import SwapTraining
+    from cdma.sim.study.training.swap_training import SwapBench
+
+    weights = SwapTraining("vgg", SwapBench(batch=8, seed=7)).model.state_dict()
+    torch.save(weights, tmp_path / "vgg.pt")
+    bench = SwapBench(batch=8, weights=tmp_path)
+    found = SwapTraining("vgg", bench).model.state_dict()
+    assert all(torch.equal(found[name], each) for name, each in weights.items())
+
+
+def test_what_the_card_has_no_memory_for_has_a_row_without_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cdma.sim.study.training import swap_bench
+    from cdma.sim.study.training.swap_training import SwapBench
+
+    class OnCard(SwapBench):
+        on_card = True
+
+    def trained(network: str, group: list[str], bench: SwapBench) -> object:
+        if group == ["plain"]:
+            raise torch.OutOfMemoryError
+        return [({"policy": group[0], "ms": 5.0 * len(group[0])}, [1.0])]
+
+    monkeypatch.setattr(swap_bench, "_trained", trained)
+    monkeypatch.setattr(swap_bench, "ready_card", lambda bench: None)
+    monkeypatch.setattr(swap_bench, "where", lambda card: {"card": "one", "tools": {}})
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    plain, raw, compressed = swap_bench.swap_rows("vgg", ["vdnn_all", "cdma"], OnCard(batch=4))
+    assert (plain["policy"], plain["ms"], plain["same"], plain["images_per_second"]) == (
+        "plain",
+        *3 * [None],
+    )
+    assert (raw["slower"], raw["speedup"], raw["same"]) == (None, 1, True)
+    assert (compressed["speedup"], compressed["images_per_second"]) == (2.0, 200.0)
+
+
+def test_mobilenet_is_the_one_of_the_table() -> None:
+    from cdma.sim.study.system.networks import load_network
+    from cdma.sim.study.training.mobilenet import mobilenet
+
+    with torch.device("meta"):
+        found = mobilenet()
+    convolutions = [each for each in found if isinstance(each, torch.nn.Conv2d)]
+    table = [layer for layer in load_network("mobilenet").layers if layer.kind == "conv"]
+    assert [each.out_channels for each in convolutions] == [layer.shape[0] for layer in table]
+    assert sum(each.numel() for each in found.parameters()) == 4_231_976
+
+
 def test_a_loss_that_differs_is_an_error(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
     from cdma.sim.torch.offload.packing import Packing
 
@@ -102,6 +165,14 @@ def test_a_loss_that_differs_is_an_error(monkeypatch: pytest.MonkeyPatch, refuse
         (["--link", "0"], "link is 0 GB/s"),
         (["--batch", "0"], "batch is 0"),
         (["--batch", "1501"], "batch is 1501"),
+        (["--batch", "max"], "batch is max, and no card is full on a processor: give --memory"),
+        (["--memory", "1"], "memory is given without --batch max"),
+        (["--batch", "max", "--memory", "0"], "memory is 0"),
+        (["--batch", "max", "--memory", "0.00001"], "a step with a batch of 8, the smallest, takes"),
+        (
+            ["--weights", "nowhere"],
+            "nowhere has no vgg.pt: cdma characterise --train nowhere --weights writes it",
+        ),
         (["--precision", "tf32"], "precision is tf32, which only cards have"),
     ],
 )
@@ -117,11 +188,11 @@ def test_nothing_is_said_of_losses_where_plain_training_has_others_each_time(
 
     bench = SwapBench(device="cuda")
     monkeypatch.setattr(swap_bench, "_trained", lambda *_: [({}, [2.0, 2.5])])
-    assert swap_bench._are_same("cdma", "vgg", [1.0, 3.0], [1.0, 3.0], bench) is True
-    assert swap_bench._are_same("cdma", "vgg", [1.0, 4.0], [1.0, 3.0], bench) is None
+    assert swap_bench._are_same("cdma", "vgg", [1.0, 3.0], [1.0, 3.0], "plain", bench) is True
+    assert swap_bench._are_same("cdma", "vgg", [1.0, 4.0], [1.0, 3.0], "plain", bench) is None
     monkeypatch.setattr(swap_bench, "_trained", lambda *_: [({}, [1.0, 3.0])])
     with pytest.raises(swap_bench.WrongLoss, match=r"in step 1 4\.0; plain training has 3\.0"):
-        swap_bench._are_same("cdma", "vgg", [1.0, 4.0], [1.0, 3.0], bench)
+        swap_bench._are_same("cdma", "vgg", [1.0, 4.0], [1.0, 3.0], "plain", bench)
 
 
 def test_steps_in_which_cswap_learns_do_not_count() -> None:

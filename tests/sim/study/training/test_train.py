@@ -113,9 +113,11 @@ def test_the_images_are_normalised():
 
 @pytest.mark.slow
 def test_a_record_is_what_the_readers_read(tmp_path):
+    from cdma.sim.study.training.swap_networks import build, stored_weights
+
     said = []
     schedule = Schedule(epochs=1, batch=500, probe=4, points=3)
-    records = record(schedule, ["vgg"], lambda what, part: said.append((what, part)))
+    records = record(schedule, ["vgg"], lambda what, part: said.append((what, part)), weights=True)
     for name, data in records.items():
         (tmp_path / name).write_bytes(data)
     table = load_densities(tmp_path / "densities.json")
@@ -124,6 +126,9 @@ def test_a_record_is_what_the_readers_read(tmp_path):
     assert len(rows) == 15 * len(table.networks["vgg"])
     samples = load_samples(tmp_path / "samples.npz")
     assert samples["vgg.pool1"].shape == (4, 32, 8, 8)
+    # The weights are those of a network that the benches of swapping train on.
+    stored = stored_weights("vgg", tmp_path, "cpu")
+    build("vgg").load_state_dict(stored)
     parts = [part for _, part in said]
     assert parts == sorted(parts)
     assert parts[-1] == pytest.approx(1)

@@ -91,9 +91,10 @@ class Profile:
         self._kept = self._given = None
         if (fits := self.fits()) is not None:
             self.compress, self.decompress = fits
-        if all(self._copies.values()):
-            out, back = (self._rate(copies) for copies in self._copies.values())
-            self.rates = out, back
+        out, back = self._copies.values()
+        if out:
+            # Over a slow link nothing may have left by the time it is needed: then the way back is taken to be as fast.
+            self.rates = self._rate(out), self._rate(back or out)
 
     def fits(self, counts: Callable[[float], bool] = lambda size: True) -> tuple[KernelFit, KernelFit] | None:
         """Laws of both kernels, from the tensors of those sizes that count; None if these are too few."""

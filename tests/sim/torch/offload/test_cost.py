@@ -80,7 +80,7 @@ def test_an_offload_learns_raw_then_compressed_and_then_decides():
         return context.report
 
     # Over a slow link all that is sparse pays, over a fast one nothing does.
-    slow = actions(20e6)
+    slow = actions(2e6)
     assert slow.rows["1"].actions == {"raw": 2, "compressed": 4}
     fast = actions(1e13)
     assert fast.rows["1"].actions == {"raw": 4, "compressed": 2}

@@ -42,6 +42,7 @@ def _allowed(config: EngineConfig) -> int:
         or config.crc
         or config.quantisation is not None
         or config.realign
+        or config.dimensions > 0
         or config.burst_beats < 8
         or config.format.header_words >= config.lanes
     )

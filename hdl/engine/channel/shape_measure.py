@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
-from amaranth.lib import stream, wiring
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.span import SPAN_BITS
@@ -17,14 +17,22 @@ from .descriptor import Request
 __all__ = ["ShapeMeasure"]
 
 _TOTAL_BITS = COUNT_BITS + 1
-_HALF = SPAN_BITS // 2
+#: Parts of a sum, a cycle each.
+_PARTS = 3
+_FOLLOW = data.StructLayout({"works": 1, "adds": 1, "carry": 1, "risen": 1})
+
+
+def _part(number: int, bits: int) -> slice:
+    """Where a part lies in as many bits."""
+    return slice(-(-bits * number // _PARTS), -(-bits * (number + 1) // _PARTS))
 
 
 class _Picked(NamedTuple):
     """The dimension in hand.
 
     ``reach``, ``negative``, ``carry``, ``far``
-        Its stride without the sign, whether it is below 0, also with a lower half of 0, and whether it does not fit.
+        Its stride without the sign, whether it is below 0, also with a lower half of 0, and whether it does not fit or is
+        ragged.
     ``steps``, ``total``, ``count``
         The steps from its first entry to its last one, the entries in the stream, and those in memory.
     """
@@ -39,8 +47,8 @@ class _Picked(NamedTuple):
 
 
 class _Product:
-    """A sum of multiples: in each cycle ``term`` is added if ``adds``, and then doubled. The upper halves follow a
-    cycle later.
+    """A sum of multiples: in each cycle ``term`` is added if ``adds``, and then doubled. It is done in parts, each a cycle
+    after the one below it.
 
     ``value``
         The sum.
@@ -55,31 +63,38 @@ class _Product:
         self.short = Signal(name=f"{name}_short", reset_less=True)
         self.over = self.short | (self.value > most)
         self.adds = adds
-        self.half = bits // 2
-        #: What the upper halves are still to do: to add the carry, if any, and to take the bit that comes up.
-        self.follows = Signal(name=f"{name}_follows")
-        self.added = Signal(name=f"{name}_added", reset_less=True)
-        self.carry = Signal(name=f"{name}_carry", reset_less=True)
-        self.risen = Signal(name=f"{name}_risen", reset_less=True)
-        m.d.sync += self.follows.eq(0)
-        self._follow(m)
+        #: What each part but the lowest is still to do: to add, with the carry if any, and to take the bit that comes up.
+        self.follow = [Signal(_FOLLOW, name=f"{name}_follow_{number}") for number in range(1, _PARTS)]
+        m.d.sync += [follow.works.eq(0) for follow in self.follow]
+        for number, follow in enumerate(self.follow, 1):
+            with m.If(follow.works):
+                self._part(m, number, follow.adds, follow.carry, follow.risen)
 
-    def _follow(self, m: Module) -> None:
-        """Adds and doubles the upper halves."""
-        upper, term = self.value[self.half :], self.term[self.half :]
-        total = Signal(len(upper) + 1, name=f"{self.value.name}_upper")
-        m.d.comb += total.eq(upper + term + self.carry)
-        with m.If(self.follows):
+    def _part(self, m: Module, number: int, adds: Value, carry: ValueLike, risen: ValueLike) -> None:
+        """Adds and doubles one part."""
+        value, term = (each[_part(number, len(self.value))] for each in (self.value, self.term))
+        total = Signal(len(value) + 1, name=f"{self.value.name}_{number}")
+        # The carry comes in at a place below, so that this is one sum of two.
+        m.d.comb += total.eq((Cat(1, value) + Cat(carry, term))[1:])
+        m.d.sync += term.eq(Cat(risen, term))
+        with m.If(adds):
+            m.d.sync += value.eq(total)
+        if number < _PARTS - 1:
+            following = self.follow[number]
             m.d.sync += [
-                term.eq(Cat(self.risen, term)),
-                self.lost.eq(self.lost | term[-1]),
+                following.works.eq(1),
+                following.adds.eq(adds),
+                following.carry.eq(total[-1]),
+                following.risen.eq(term[-1]),
             ]
-            with m.If(self.added):
-                m.d.sync += [upper.eq(total), self.short.eq(self.short | self.lost | total[-1])]
+            return
+        m.d.sync += self.lost.eq(self.lost | term[-1])
+        with m.If(adds):
+            m.d.sync += self.short.eq(self.short | self.lost | total[-1])
 
     def begin(self, m: Module, value: ValueLike) -> None:
-        """Takes a first value."""
-        m.d.sync += [self.value.eq(value), self.short.eq(0)]
+        """Takes a first value, whatever is still to do."""
+        m.d.sync += [self.value.eq(value), self.short.eq(0), *(follow.works.eq(0) for follow in self.follow)]
 
     def load(self, m: Module, term: Value) -> None:
         """Takes a new term."""
@@ -87,22 +102,12 @@ class _Product:
 
     def step(self, m: Module) -> None:
         """Adds and doubles."""
-        value, term = self.value[: self.half], self.term[: self.half]
-        total = Signal(self.half + 1, name=f"{self.value.name}_lower")
-        m.d.comb += total.eq(value + term)
-        m.d.sync += [
-            value.eq(Mux(self.adds, total, value)),
-            term.eq(term << 1),
-            self.follows.eq(1),
-            self.added.eq(self.adds),
-            self.carry.eq(total[-1]),
-            self.risen.eq(term[-1]),
-        ]
+        self._part(m, 0, self.adds, 0, 0)
 
 
 class ShapeMeasure(wiring.Component):
     """Hands requests on. One with a shape waits until that is measured: a cycle for each bit of the entries of a dimension,
-    three for each dimension, and seven.
+    four for each dimension, and eight.
 
     The dimensions are taken in the order that the extension names: by their strides. Where the shape is written, each must
     step over all of those before it, so that no byte is written twice.
@@ -113,7 +118,7 @@ class ShapeMeasure(wiring.Component):
     ``compressing``
         The shape is read; otherwise it is written.
     ``align_log2``
-        Bits of an address that are 0 where rows and their margins may begin.
+        Bits of an address that are 0 where rows and their margins may begin, and that nothing here is calculated with.
     ``run``, ``flush``
         Those of the checker. While it has not ``begun``, ``run`` must be high for a measurement to stay.
     ``begun``
@@ -128,6 +133,8 @@ class ShapeMeasure(wiring.Component):
         self.dimensions = options.dimensions
         self.compressing = compressing
         self.align_log2 = align_log2
+        self.bits = SPAN_BITS - align_log2
+        self.half = self.bits // 2
         super().__init__(
             {
                 "input": In(stream.Signature(Request(options))),
@@ -175,7 +182,7 @@ class ShapeMeasure(wiring.Component):
         number = Signal(2)
         seen = Signal(self.dimensions)
         picked = _Picked(
-            Signal(SPAN_BITS, name="reach"),
+            Signal(self.bits, name="reach"),
             Signal(name="negative"),
             Signal(name="carry"),
             Signal(name="far"),
@@ -183,20 +190,24 @@ class ShapeMeasure(wiring.Component):
             Signal(_TOTAL_BITS, name="total"),
             Signal(COUNT_BITS, name="count"),
         )
-        span = _Product(m, "span", SPAN_BITS, SPAN_LIMIT, picked.steps[0])
-        below = _Product(m, "below", SPAN_BITS, SPAN_LIMIT, picked.steps[0] & picked.negative)
-        raw = _Product(m, "raw", SPAN_BITS, MAX_BYTES, picked.total[0])
-        moved = _Product(m, "moved", SPAN_BITS, MAX_BYTES, picked.count[0])
+        farthest, most = SPAN_LIMIT >> self.align_log2, MAX_BYTES >> self.align_log2
+        span = _Product(m, "span", self.bits, farthest, picked.steps[0])
+        below = _Product(m, "below", self.bits, farthest, picked.steps[0] & picked.negative)
+        raw = _Product(m, "raw", self.bits, most, picked.total[0])
+        moved = _Product(m, "moved", self.bits, most, picked.count[0])
         products = (span, below, raw, moved)
         over = Cat(product.over for product in products).any()
-        low = Signal(SPAN_BITS, reset_less=True)
-        high = Signal(64 - SPAN_BITS, reset_less=True)
-        borrow = Signal(reset_less=True)
         address = request.descriptor["source" if self.compressing else "destination"]
+        reach = address[self.align_log2 : SPAN_BITS]
+        low = Signal(self.bits, reset_less=True)
+        high = Signal(64 - SPAN_BITS, reset_less=True)
+        #: The address is not below what is taken from it.
+        enough = Signal(reset_less=True)
+        run, before, after = (shape[name][self.align_log2 :] for name in ("run", "before_run", "after_run"))
         m.d.comb += [
-            measured.lowest.eq(Cat(low, high)),
-            measured.span.eq(span.value),
-            measured.moved.eq(moved.value),
+            measured.lowest.eq(Cat(address[: self.align_log2], low, high)),
+            measured.span.eq(self._bytes(span.value)),
+            measured.moved.eq(self._bytes(moved.value)),
         ]
         leaves = Signal()
         m.d.comb += leaves.eq(self.flush | (~self.run & ~self.begun) | (self.input.valid & self.input.ready))
@@ -214,13 +225,13 @@ class ShapeMeasure(wiring.Component):
                     place.eq(0),
                     number.eq(shape.order_1),
                 ]
-                span.begin(m, shape.run)
+                span.begin(m, run)
                 below.begin(m, 0)
-                raw.begin(m, shape.before_run + shape.after_run)
+                raw.begin(m, before + after)
                 # The run is added with the first pick.
-                raw.load(m, shape.run)
-                m.d.sync += picked.total.eq(1)
-                moved.begin(m, shape.run)
+                raw.load(m, run)
+                m.d.sync += [picked.total.eq(1), enough.eq(1)]
+                moved.begin(m, run)
                 m.next = "pick"
             with m.State("pick"):
                 raw.step(m)
@@ -228,9 +239,11 @@ class ShapeMeasure(wiring.Component):
                 go("prepare")
             with m.State("prepare"):
                 self._prepare(m, picked)
+                go("drain")
+            with m.State("drain"):
                 go("load")
             with m.State("load"):
-                stray = picked.far | self._ragged(picked.reach)
+                stray: Value = picked.far
                 if not self.compressing:
                     stray |= picked.reach < span.value
                 with m.If(over | ((picked.steps != 0) & stray)):
@@ -254,27 +267,30 @@ class ShapeMeasure(wiring.Component):
                     m.d.sync += place.eq(place + 1)
                     m.next = "pick"
                     with m.If(place == self.dimensions - 1):
-                        m.next = "settle"
+                        m.next = "low_0"
                 with m.If(leaves):
                     m.next = "idle"
-            with m.State("settle"):
-                m.d.sync += Cat(low[:_HALF], borrow).eq(address[:_HALF] - below.value[:_HALF])
-                go("lower")
-            with m.State("lower"):
-                with m.If(over | (raw.value != request.descriptor.length[: LENGTH_BITS + 1])):
-                    m.d.sync += wrong.eq(1)
-                m.d.sync += Cat(low[_HALF:], borrow).eq(
-                    address[_HALF:SPAN_BITS] - below.value[_HALF:] - borrow
-                )
-                go("upper")
+            # Each part when that of the product is there.
+            for index in range(_PARTS):
+                with m.State(f"low_{index}"):
+                    part = _part(index, self.bits)
+                    less = (Cat(1, reach[part]) + Cat(enough, ~below.value[part]))[1:]
+                    m.d.sync += Cat(low[part], enough).eq(less)
+                    go(f"low_{index + 1}" if index < _PARTS - 1 else "upper")
             with m.State("upper"):
-                m.d.sync += Cat(high, measured.beneath).eq(address[SPAN_BITS:] - borrow)
+                with m.If(over | (self._bytes(raw.value) != request.descriptor.length[: LENGTH_BITS + 1])):
+                    m.d.sync += wrong.eq(1)
+                m.d.sync += Cat(high, measured.beneath).eq(address[SPAN_BITS:] - ~enough)
                 go("done")
             with m.State("done"):
                 m.d.comb += done.eq(~leaves | self.input.ready)
                 with m.If(leaves):
                     m.next = "idle"
         m.d.comb += self.busy.eq(~fsm.ongoing("idle"))
+
+    def _bytes(self, value: Value) -> Value:
+        """A length, or an address, of what is calculated with."""
+        return Cat(C(0, self.align_log2), value)
 
     def _ragged(self, *lengths: Value) -> Value:
         """Whether any of these is no whole number of what rows are made of."""
@@ -291,12 +307,13 @@ class ShapeMeasure(wiring.Component):
                     stride, count = shape[f"stride_{name}"], shape[f"count_{name}"]
                     sign = stride[-1]
                     beyond = stride[SPAN_BITS - 1 :]
+                    reach = stride[self.align_log2 : SPAN_BITS]
                     m.d.sync += [
                         # One less than it is, if it is below 0.
-                        picked.reach.eq(stride[:SPAN_BITS] ^ sign.replicate(SPAN_BITS)),
+                        picked.reach.eq(reach ^ sign.replicate(self.bits)),
                         picked.negative.eq(sign),
-                        picked.carry.eq(sign & ~stride[:_HALF].any()),
-                        picked.far.eq(beyond.any() & ~beyond.all()),
+                        picked.carry.eq(sign & ~reach[: self.half].any()),
+                        picked.far.eq((beyond.any() & ~beyond.all()) | self._ragged(stride)),
                         # No entries count as one.
                         picked.total.eq(shape[f"before_{name}"] + shape[f"after_{name}"] + (count == 0)),
                         picked.count.eq(count),
@@ -307,13 +324,12 @@ class ShapeMeasure(wiring.Component):
             with m.Default():
                 m.d.sync += wrong.eq(1)
 
-    @staticmethod
-    def _prepare(m: Module, picked: _Picked) -> None:
+    def _prepare(self, m: Module, picked: _Picked) -> None:
         """Makes of what was taken what the products need."""
         none = picked.count == 0
         m.d.sync += [
-            picked.reach[:_HALF].eq(picked.reach[:_HALF] + picked.negative),
-            picked.reach[_HALF:].eq(picked.reach[_HALF:] + picked.carry),
+            picked.reach[: self.half].eq(picked.reach[: self.half] + picked.negative),
+            picked.reach[self.half :].eq(picked.reach[self.half :] + picked.carry),
             picked.steps.eq(Mux(none, 0, picked.count - 1)),
             picked.total.eq(picked.total + picked.count),
             picked.count.eq(picked.count | none),

@@ -92,6 +92,15 @@ class Segments(wiring.Component):
         row_ends = Signal()
         padded = Signal()
         length = Signal(SPAN_BITS)
+        # A row of padding is added up in the first two cycles of its shape.
+        margins = Signal(MARGIN_BITS + 1, reset_less=True)
+        row = Signal(SPAN_BITS, reset_less=True)
+        added = Signal(2)
+        m.d.sync += [
+            margins.eq(frame.before + frame.after),
+            row.eq(margins + frame.run),
+            added.eq(Mux(self.frames.valid & ~self.frames.ready, Cat(1, added), 0)),
+        ]
         m.d.comb += [
             padded.eq(~mark.whole & ~mark.inside),
             at_before.eq(mark.inside & (behind == 0) & (frame.before != 0)),
@@ -100,7 +109,7 @@ class Segments(wiring.Component):
             length.eq(
                 Mux(
                     padded,
-                    frame.before + frame.run + frame.after,
+                    row,
                     Mux(at_before, frame.before, Mux(at_run, frame.run, frame.after)),
                 )
             ),
@@ -109,7 +118,9 @@ class Segments(wiring.Component):
             segment.padding.eq(~mark.whole & ~at_run),
             segment.last.eq(mark.whole | (row_ends & mark.final)),
             *([] if self.lane_bits else [segment.beats.eq((length >> self.beat_log2) - 1)]),
-            self.output.valid.eq(self.marks.valid & (mark.whole | self.frames.valid)),
+            self.output.valid.eq(
+                self.marks.valid & (mark.whole | (self.frames.valid & (mark.inside | added[1])))
+            ),
             self.marks.ready.eq(self.output.valid & self.output.ready & row_ends),
             self.frames.ready.eq(self.marks.ready & mark.final & ~mark.whole),
         ]

@@ -204,7 +204,9 @@ COLLISIONS: dict[str, tuple[EngineConfig, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("config", "tests"), cases_of(COLLISIONS, {"streams", "registers", "fields and padding, errors"}))
+@pytest.mark.parametrize(
+    ("config", "tests"), cases_of(COLLISIONS, {"streams", "registers", "fields and padding, errors"})
+)
 def test_nothing_depends_on_block_ram_that_is_written_while_it_is_read(
     config: EngineConfig, tests: list[str]
 ) -> None:

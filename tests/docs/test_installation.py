@@ -126,6 +126,7 @@ def test_the_lint_of_the_documents_runs_as_printed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.verilator
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make, as the document says")
 def test_the_first_bench_runs_as_printed(tmp_path: Path) -> None:
@@ -139,6 +140,7 @@ def test_the_first_bench_runs_in_icarus_as_printed(tmp_path: Path) -> None:
 
 @needs_icarus
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_the_bench_in_cocotb_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Below pytest cocotb's runner does not come back from a test that fails.
     monkeypatch.delenv("PYTEST_CURRENT_TEST")

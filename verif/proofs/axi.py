@@ -246,13 +246,22 @@ def _not_pipelined(config: Config) -> bool:
     return isinstance(config, EngineConfig) and not config.realign and not config.pipelined
 
 
+def _of_rows(config: Config) -> bool:
+    """A reader of rows, or of pages."""
+    return (
+        isinstance(config, EngineConfig)
+        and _not_pipelined(config)
+        and bool(config.dimensions or config.pages)
+    )
+
+
 def _reading(config: str, *, quick: bool = True, **shape: Any) -> Proof:
     return Proof(
         name="axi_reader",
         config=config,
         claim="AXI4 rules under any legal subordinate; bursts cover exactly the bytes of the command; stream rules",
         blocks=(AxiReader,),
-        built_so=_pipelined if shape.get("pipelined") else _not_pipelined,
+        built_so=_of_rows if shape.get("rows") else _pipelined if shape.get("pipelined") else _not_pipelined,
         bench=lambda: Reading(AxiReader(_shape(**shape))),
         rules=(RULES,),
         cover=24,

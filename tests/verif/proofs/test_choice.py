@@ -142,6 +142,8 @@ def test_a_block_with_more_registers_has_the_proofs_of_that() -> None:
     plain = smaller_proofs("engine", EngineConfig())
     assert _configs(plain, "axi_reader") == {"1 lane, bursts of 2", "2 lanes, bursts of 2"}
     assert _configs(plain, "registers_port") == {"5 registers"}
+    shaped = smaller_proofs("engine", EngineConfig(dimensions=1))
+    assert _configs(shaped, "axi_reader") - _configs(plain, "axi_reader") == {"1 lane, bursts of 2, of rows"}
     pipelined = smaller_proofs("engine", EngineConfig(pipelined=True))
     assert _configs(pipelined, "axi_reader") == {"1 lane, bursts of 2, registered"}
     assert _configs(pipelined, "registers_port") == {"5 registers, fast"}

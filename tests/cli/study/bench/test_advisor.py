@@ -12,6 +12,8 @@ from cdma.sim.torch.offload.both_ways import BothWays, Swap, WrongSwap  # noqa: 
 COMMAND = ["bench", "advisor", "--batch", "8", "--rounds", "3", "--age", "1"]
 
 
+@pytest.mark.slow
+@pytest.mark.thorough
 def test_over_a_slow_link_zeros_are_worth_it_and_over_a_fast_one_they_are_not(printed):
     slow = {row["tensor"]: row for row in printed(*COMMAND, "--link", "0.002")}
     fast = {row["tensor"]: row for row in printed(*COMMAND, "--link", "1000")}

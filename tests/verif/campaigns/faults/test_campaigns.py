@@ -195,6 +195,7 @@ def test_hostile_software_of_one_pair_keeps_to_itself(fault: int, failed: bool) 
     assert tally.failed == failed, tally.failures
 
 
+@pytest.mark.thorough
 def test_with_a_crc_nothing_is_undetectable() -> None:
     (part,) = parts_of("streams", EngineDesign(), seed=3, count=100, formats=["own+crc"])
     tally = run_part(part)

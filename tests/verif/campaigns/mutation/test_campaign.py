@@ -191,9 +191,9 @@ def test_a_campaign(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     own_cache(tmp_path, monkeypatch)
     done: list[campaign.Verdict] = []
     blocks = [PACKER, PLACEMENT]
-    found = campaign.run_campaign(DESIGN, blocks, count=5, packets=20, prove=2, on_done=done.append)
-    assert [len(each) for each in found.values()] == [5, 5]
-    assert len(done) == len({each.mutant for each in done}) <= 10
+    found = campaign.run_campaign(DESIGN, blocks, count=4, packets=20, prove=2, on_done=done.append)
+    assert [len(each) for each in found.values()] == [4, 4]
+    assert len(done) == len({each.mutant for each in done}) <= 8
     assert {each.mutant.block for each in found[PLACEMENT]} == {PLACEMENT}
     verdicts = found[PACKER]
     *modules, whole = campaign.scores(verdicts, PACKER)
@@ -201,9 +201,9 @@ def test_a_campaign(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     # A block without mutants in its submodules has no row but its own.
     inside = {each.mutant.block for each in verdicts}
     assert [module.block for module in modules] == ([] if inside == {PACKER} else sorted(inside))
-    assert sum(module.mutants for module in modules or [whole]) == whole.mutants == 5
-    assert whole.killed + whole.equivalent + whole.survivors == 5
-    assert whole.killed >= 3
+    assert sum(module.mutants for module in modules or [whole]) == whole.mutants == 4
+    assert whole.killed + whole.equivalent + whole.survivors == 4
+    assert whole.killed >= 2
     killed = [each for each in verdicts if each.result == campaign.KILLED]
     assert all(
         each.by in ("lengths", "endings", "soak", "bound", "patience", "start") or each.by for each in killed
@@ -214,7 +214,7 @@ def test_a_campaign(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
         raise AssertionError("a verdict that is kept is not found again")
 
     monkeypatch.setattr(campaign, "_try_mutant", never)
-    assert campaign.run_campaign(DESIGN, [PACKER], count=5, packets=20, prove=2) == {PACKER: verdicts}
+    assert campaign.run_campaign(DESIGN, [PACKER], count=4, packets=20, prove=2) == {PACKER: verdicts}
 
 
 @pytest.mark.parametrize(("seconds", "quick"), [((1, 2, 3, 4), "123"), ((10, 50, 20, 80), "13"), ((7,), "1")])

@@ -19,9 +19,14 @@ __all__: list[str] = []
 def _near_and_far(bench: EngineBench, distance: int) -> tuple[Shape, Shape]:
     """A small shape, and the same with a stride that is longer by a ``distance``."""
     unit, rng = bench.config.align("dev"), bench.rng
-    run, number = unit * rng.randint(1, 6), rng.randrange(bench.config.dimensions)
+    number = rng.randrange(bench.config.dimensions)
+    # Of long rows, the bytes that are moved are counted with all of the lower bits.
+    long = rng.random() < 0.3
+    run = unit * rng.randint(1, -(-6144 // unit) if long else 6)
     dimensions = [
-        Dimension(rng.randint(1, 3), run * 3**place, rng.choice((0, 1)), rng.choice((0, 2)))
+        Dimension(rng.randint(1, 2), run * 3**place)
+        if long
+        else Dimension(rng.randint(1, 3), run * 3**place, rng.choice((0, 1)), rng.choice((0, 2)))
         for place in range(bench.config.dimensions)
     ]
     stride = run * 3 ** len(dimensions) + unit * rng.randint(0, 9)

@@ -22,9 +22,9 @@ _PARTS = 3
 _FOLLOW = data.StructLayout({"works": 1, "adds": 1, "carry": 1, "risen": 1})
 
 
-def _part(number: int, bits: int) -> slice:
+def _bits_of(part: int, bits: int) -> slice:
     """Where a part lies in as many bits."""
-    return slice(-(-bits * number // _PARTS), -(-bits * (number + 1) // _PARTS))
+    return slice(-(-bits * part // _PARTS), -(-bits * (part + 1) // _PARTS))
 
 
 class _Picked(NamedTuple):
@@ -72,7 +72,7 @@ class _Product:
 
     def _part(self, m: Module, number: int, adds: Value, carry: ValueLike, risen: ValueLike) -> None:
         """Adds and doubles one part."""
-        value, term = (each[_part(number, len(self.value))] for each in (self.value, self.term))
+        value, term = (each[_bits_of(number, len(self.value))] for each in (self.value, self.term))
         total = Signal(len(value) + 1, name=f"{self.value.name}_{number}")
         # The carry comes in at a place below, so that this is one sum of two.
         m.d.comb += total.eq((Cat(1, value) + Cat(carry, term))[1:])
@@ -273,7 +273,7 @@ class ShapeMeasure(wiring.Component):
             # Each part when that of the product is there.
             for index in range(_PARTS):
                 with m.State(f"low_{index}"):
-                    part = _part(index, self.bits)
+                    part = _bits_of(index, self.bits)
                     less = (Cat(1, reach[part]) + Cat(enough, ~below.value[part]))[1:]
                     m.d.sync += Cat(low[part], enough).eq(less)
                     go(f"low_{index + 1}" if index < _PARTS - 1 else "upper")

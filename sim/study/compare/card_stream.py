@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,7 +12,7 @@ from torch import Tensor
 from cdma.hdl.spec.format import Format
 from cdma.sim.gpu.tensors import UNSIGNED, require_card, words_of
 
-__all__ = ["CardStream", "room_for", "unsigned", "words_on_card"]
+__all__ = ["CardStream", "checked", "room_for", "unsigned", "words_on_card"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,20 @@ class CardStream:
     def stream(self) -> Tensor:
         """The stream: a view of ``data``. This waits for the card."""
         return self.data[: int(self.length)]
+
+
+def checked(
+    restored: Callable[[CardStream, Any, Tensor], Tensor],
+    golden: Callable[..., Any],
+    stream: CardStream,
+    format: Any,
+) -> Tensor:
+    """The words of a packet as they are ``restored``, or the error that the ``golden`` model has for its stream."""
+    fault = torch.zeros(1, dtype=torch.int32, device=stream.data.device)
+    made = restored(stream, format, fault)
+    if int(fault):
+        golden(unsigned(stream.stream, format.word_bits).cpu().numpy(), stream.words, format)
+    return made
 
 
 def words_on_card(tensor: Tensor, word_bits: int) -> Tensor:

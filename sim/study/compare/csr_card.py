@@ -11,7 +11,7 @@ from cdma.base.errors import ParameterError
 from cdma.sim.gpu.tensors import UNSIGNED, current
 
 from . import csr
-from .card_stream import CardStream, room_for, unsigned, words_on_card
+from .card_stream import CardStream, checked, room_for, unsigned, words_on_card
 from .csr import CsrFormat
 
 __all__ = ["compress", "decompress", "restored"]
@@ -160,11 +160,7 @@ def restored(stream: CardStream, format: CsrFormat, fault: Tensor) -> Tensor:
 
 def decompress(stream: CardStream, format: CsrFormat) -> Tensor:
     """The words of a packet, or the error of the golden model."""
-    fault = torch.zeros(1, dtype=torch.int32, device=stream.data.device)
-    made = restored(stream, format, fault)
-    if int(fault):
-        csr.decompress_words(unsigned(stream.stream, format.word_bits).cpu().numpy(), stream.words, format)
-    return made
+    return checked(restored, csr.decompress_words, stream, format)
 
 
 def _shape(format: CsrFormat) -> dict[str, int]:

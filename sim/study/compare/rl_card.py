@@ -14,7 +14,7 @@ from torch import Tensor
 from cdma.sim.gpu.tensors import UNSIGNED, current
 
 from . import rl
-from .card_stream import CardStream, room_for, unsigned, words_on_card
+from .card_stream import CardStream, checked, room_for, unsigned, words_on_card
 from .rl import RunFormat
 
 __all__ = ["compress", "decompress", "restored"]
@@ -148,8 +148,4 @@ def restored(stream: CardStream, format: RunFormat, fault: Tensor) -> Tensor:
 
 def decompress(stream: CardStream, format: RunFormat) -> Tensor:
     """The words of a stream, or the error of the golden model."""
-    fault = torch.zeros(1, dtype=torch.int32, device=stream.data.device)
-    made = restored(stream, format, fault)
-    if int(fault):
-        rl.decompress_words(unsigned(stream.stream, format.word_bits).cpu().numpy(), stream.words, format)
-    return made
+    return checked(restored, rl.decompress_words, stream, format)

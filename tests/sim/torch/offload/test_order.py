@@ -72,28 +72,27 @@ class Overtaking(PacedLink):
 
 
 class Hasty(PacedLink):
-    """Who waits for a copy goes on before it has arrived."""
+    """Who waits for a copy goes on before it has arrived, which it never does."""
 
     def back(self, source, after):
-        copy = super().back(source, after)
-        copy.target.fill_(0x5A)
-        copy.wait = lambda: None
+        copy = PacedCopy(torch.full_like(source, 0x5A))
+        copy.job.set_result(None)
         return copy
 
 
-@pytest.mark.parametrize("broken", [Overtaking, Hasty])
-def test_a_copy_that_overtakes_is_found(broken):
+# Everything has been computed long before it has left.
+SLOW = 1e6
+
+
+# Where there is no room on the device everything leaves, and who needs room waits for copies.
+@pytest.mark.parametrize(("broken", "room"), [(Overtaking, None), (Hasty, 1)])
+def test_a_copy_that_overtakes_is_found(broken, room):
     """Silent without the debug mode: nothing is raised, and the gradients are wrong."""
-
-    def slow_out():
-        return broken(1e7, RATE, lambda: 0.0) if broken is Overtaking else broken(RATE, 1e7)
-
-    # Where there is no room on the device everything leaves, and who needs room waits for copies.
-    room = None if broken is Overtaking else 1
+    out_rate = SLOW if broken is Overtaking else RATE
     expected = gradients(network(), passes=1)
-    model, context = make(Vdnn(), slow_out(), debug=False, device_bytes=room)
+    model, context = make(Vdnn(), broken(out_rate, RATE), debug=False, device_bytes=room)
     assert not same(expected, gradients(model, context, passes=1))
-    model, context = make(Vdnn(), slow_out(), device_bytes=room)
+    model, context = make(Vdnn(), broken(out_rate, RATE), device_bytes=room)
     with pytest.raises(WrongReturn, match=r"tensor \S+ of \d+ bytes came back with the CRC"):
         gradients(model, context, passes=1)
 
@@ -117,13 +116,12 @@ def test_a_block_that_is_used_again_too_early_is_found(monkeypatch):
 
 def test_a_stream_that_is_overwritten_before_it_has_left_is_found(monkeypatch):
     """The memory of a stream is free once the copy has ended, and not before."""
-    from cdma.sim.torch.offload.paced import PacedCopy
 
     class Eager(PacedCopy):
         finished = True
 
     monkeypatch.setattr("cdma.sim.torch.offload.paced.PacedCopy", Eager)
-    model, context = make(Cdma(), PacedLink(1e7, RATE))
+    model, context = make(Cdma(), PacedLink(SLOW, RATE))
     with pytest.raises((WrongReturn, ValueError)):
         gradients(model, context, passes=1)
 

@@ -162,7 +162,8 @@ class Filler(wiring.Component):
 class Dropper(wiring.Component):
     """Takes padding out of what is to be written: a beat per cycle.
 
-    A packet that ends early, or in padding, ends with an empty last beat or with what came of its last row.
+    A packet that ends early, or in padding, ends with an empty last beat or with what came of its last row. It has no words
+    behind the last segment.
 
     ``amid``
         Rows begin and end amid beats: they go on as pieces, of which each row in memory is one. A beat takes a cycle for
@@ -183,8 +184,6 @@ class Dropper(wiring.Component):
         passes = Signal()
         #: The packet has ended, and its segments have not.
         skips = Signal()
-        #: Nothing but the end of the packet is still to come.
-        tail = Signal()
         taken = Signal()
         ended = Signal()
         #: The packet has ended in padding, and its end is still to be given: those who take it may wait for a row that comes
@@ -220,13 +219,8 @@ class Dropper(wiring.Component):
         with m.If(ended & drops):
             m.d.sync += owes.eq(1)
         with m.If(current.over & current.last):
-            m.d.sync += [skips.eq(0), tail.eq(0)]
+            m.d.sync += skips.eq(0)
         with m.Elif(ended):
             m.d.sync += skips.eq(1)
-        # What comes behind the last row is the empty end of a stream with an error.
-        with m.Elif(taken & current.none_left & current.last & ~current.whole):
-            m.d.sync += tail.eq(1)
-        with m.If(tail):
-            m.d.comb += beat.keep.eq(0)
         current.follow(m, taken)
         return m

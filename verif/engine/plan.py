@@ -268,8 +268,14 @@ _CHANNELS = (
     ),
     TestPoint(
         "shape_refusals",
-        "every objection to a shape, and shapes on both sides of each edge of a window",
+        "every objection to a shape, and shapes beyond what addresses of the port reach",
         "nothing moves, cause and address are reported, the next descriptor runs",
+        _with_shapes,
+    ),
+    TestPoint(
+        "shape_windows",
+        "shapes with large numbers that reach to the first or the last byte of a window, and beyond it by a step or more",
+        "those outside are refused, with the address of their lowest byte; the others arrive",
         _with_shapes,
     ),
     TestPoint(

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import DESCRIPTOR
-from cdma.hdl.spec.shape import Dimension, Shape
+from cdma.hdl.spec.shape import PADDING_BITS, Dimension, Shape
 from cdma.hdl.spec.shape_record import SHAPE_RECORD, shape_values
 from cdma.sim.engine.descriptors import pack
 from cdma.sim.engine.shaped import fill_of, joined
@@ -18,10 +18,14 @@ from cdma.sim.engine.tiles import gathered
 from .memory import AROUND, GUARD
 from .transfer import Transfer
 
-__all__ = ["ShapedTransfer", "raw_of", "shaped", "some_shape"]
+__all__ = ["ShapedTransfer", "raw_of", "shaped", "some_shape", "wide_shape"]
 
 #: The most bytes from the lowest byte of a shape to the highest one: several pages.
 _MOST_SPAN = 0x6000
+#: About the most bytes and the most rows of a shape with large numbers.
+_MOST_WIDE, _MOST_ROWS = 0x6000, 2000
+#: The most entries of padding on one side.
+_MOST_PADDING = (1 << PADDING_BITS) - 1
 #: Addresses, which wrap.
 _ADDRESSES = 1 << 64
 
@@ -129,5 +133,35 @@ def some_shape(rng: random.Random, config: EngineConfig, most: int, *, reads: bo
             dimensions[0] = replace(dimensions[0], stride=unit * rng.randint(-3, 3))
         shape = Shape(run, tuple(dimensions), *margins)
         if shape.span <= _MOST_SPAN and shape.length <= 2 * max(most, 64 * beat):
+            assert not shape.objection(align=unit, dimensions=config.dimensions, writes=not reads)
+            return shape
+
+
+def wide_shape(rng: random.Random, config: EngineConfig, *, reads: bool) -> Shape:
+    """A shape of which one number or another is large: of the entries, of the bytes of a run, or of those of padding."""
+    unit = config.align("dev")
+
+    def up_to(most: int) -> int:
+        """A number of any size: half of them are about as large as can be."""
+        return rng.randint(1, rng.choice((most, max(1, most >> rng.randrange(most.bit_length())))))
+
+    most = _MOST_WIDE // unit
+    while True:
+        rows, longest, widest = rng.choice(((_MOST_ROWS, 4, 4), (4, most, 4), (2, 4, most)))
+        dimensions = []
+        for _ in range(config.dimensions):
+            count = up_to(rows)
+            before, after = (rng.choice((0, 0, 0, up_to(_MOST_PADDING))) for _ in range(2))
+            dimensions.append(Dimension(count, 0, before, after))
+            rows //= count
+        run = unit * up_to(longest)
+        margins = [unit * rng.choice((0, up_to(widest))) for _ in range(2)]
+        reach = run
+        for number in rng.sample(range(len(dimensions)), len(dimensions)):
+            stride = rng.choice((-1, 1)) * (reach + unit * rng.choice((0, 1, up_to(64))))
+            dimensions[number] = replace(dimensions[number], stride=stride)
+            reach += abs(dimensions[number].extent)
+        shape = Shape(run, tuple(dimensions), *margins)
+        if shape.length <= 2 * _MOST_WIDE and shape.span <= 4 * _MOST_WIDE:
             assert not shape.objection(align=unit, dimensions=config.dimensions, writes=not reads)
             return shape

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cdma.hdl.spec.records import Status
 from cdma.sim.engine.transfer import Outcome
 
@@ -10,6 +12,9 @@ from .promises import check_promises
 from .transfer import Transfer
 
 __all__ = ["address_offered", "changed", "expect_refusal", "some_length", "some_table"]
+
+#: Cycles for a transfer of tens of thousands of rows of a byte each.
+_LONG = 100_000
 
 
 async def address_offered(bench: EngineBench, channel: str, id: int) -> None:
@@ -54,9 +59,15 @@ def changed(made: Transfer, **fields: int) -> Transfer:
 
 
 async def expect_refusal(
-    bench: EngineBench, channel: str, made: Transfer, status: Status, address: int
+    bench: EngineBench,
+    channel: str,
+    made: Transfer,
+    status: Status,
+    address: int,
+    *,
+    behind: Sequence[Transfer] = (),
 ) -> None:
-    """Runs a descriptor that must be refused, by the specification and by the engine.
+    """Runs a descriptor that must be refused, by the specification and by the engine, ``behind`` others that are not.
 
     ``address`` -1 stands for the first byte past the capacity.
     """
@@ -65,7 +76,9 @@ async def expect_refusal(
     made.expected = Outcome(status, address=address)
     assert bench.refusal(channel, made) == made.expected, (made.descriptor, bench.refusal(channel, made))
     end = bench.channels[channel]
-    await end.submit([made.record()])
+    await end.submit([each.record() for each in (*behind, made)])
+    for each in behind:
+        bench.check(channel, each, await end.next(_LONG))
     bench.checks += made.check(await end.next())
     check_promises(bench.config, channel, made.descriptor, made.completion, made.moved)
     bench.transfers += 1

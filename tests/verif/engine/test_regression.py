@@ -121,7 +121,7 @@ SHAPES = {
     ),
     "narrow-three-bits": (CODES_OF_THREE_BITS, ["corrupt", "capacity", "hard_resets", "register_bus"]),
     "units": (UNITS, ["bus_errors", "uneven", "silent_unit", "soft_resets"]),
-    "two-units": (
+    "units-checked": (
         dataclasses.replace(TWO_UNITS, memories_protect="secded", stream_id_bits=11),
         ["bus_errors", "corrupt", "capacity", "uneven", "silent_unit", "soft_resets", "owners", "registers"],
     ),
@@ -296,16 +296,16 @@ SHAPES = {
         ["bus_errors", "crc", "hard_resets", "quiescence"],
     ),
 }
-#: Those of every run: ports wider and narrower than the codec, several units with checked memories, several pairs of
-#: channels; what has no registers, and a pipeline at any byte with stages behind channels, have a test of their own. The
-#: others are for ``make thorough``.
-ALWAYS = {"wide-slices", "two-units", "pairs"}
+#: Those of every run: ports wider and narrower than the codec, several pairs of channels; what has no registers, and a
+#: pipeline at any byte with stages behind channels, have a test of their own, and several units are with shapes. The others
+#: are for ``make thorough``.
+ALWAYS = {"wide-slices", "pairs"}
 
 
 #: Engines that take shapes, and what is run on them: the tests of shapes, and those that have shapes among their transfers.
 _WITH_SHAPES = [
     *("soak", "aborts", "early_aborts", "hard_resets"),
-    *("shape_refusals", "shape_errors", "shape_aborts", "far_rows"),
+    *("shape_refusals", "shape_windows", "shape_errors", "shape_aborts", "far_rows"),
 ]
 _OTHERS = [
     "lengths",
@@ -319,17 +319,18 @@ _OTHERS = [
     "halting",
 ]
 SHAPED = {
-    "three, and pages": (
-        dataclasses.replace(SMALL, dimensions=3, crc=True, pages=True, stream_id_bits=3, substream_id_bits=5),
+    "two units, and pages": (
+        dataclasses.replace(
+            TWO_UNITS,
+            dimensions=3,
+            pages=True,
+            stream_id_bits=11,
+            substream_id_bits=5,
+        ),
         [
-            "shape_rings",
-            "limits",
-            "pages",
-            "page_errors",
-            "page_drops",
-            "page_windows",
-            "page_stops",
-            "owners",
+            *("shape_rings", "uneven", "silent_unit", "soft_resets", "owners", "registers"),
+            *("pages", "page_errors", "page_drops", "page_windows", "page_stops"),
+            *_OTHERS,
         ],
     ),
     "three": (dataclasses.replace(SMALL, dimensions=3, crc=True), ["shape_rings", "limits"]),
@@ -431,7 +432,7 @@ def test_other_shapes(config: EngineConfig, more: list[str]) -> None:
     assert not _failures(verify(EngineDesign(config), tests=tests, seed=2, packets=15))
 
 
-@pytest.mark.parametrize(("config", "more"), cases_of(SHAPED, SHAPED.keys() - {"three, and pages"}))
+@pytest.mark.parametrize(("config", "more"), cases_of(SHAPED, SHAPED.keys() - {"two units, and pages"}))
 def test_shapes_in_device_memory(config: EngineConfig, more: list[str]) -> None:
     tests = [*_WITH_SHAPES, *more]
     assert not _failures(verify(EngineDesign(config), tests=tests, seed=6, packets=30))

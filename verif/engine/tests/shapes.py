@@ -1,4 +1,5 @@
-"""Shapes that are refused, that fail in a row, and whose extensions come late or not at all."""
+"""Shapes that are refused, that reach to the edges of a window, that fail in a row, and whose extensions come late or not at
+all."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import Any
 
 from cocotbext.axi import AxiResp
 
+from cdma.hdl.spec.pages import PAGE_BYTES
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
 from cdma.hdl.spec.shape import SPAN_LIMIT, Dimension, Shape
 from cdma.hdl.spec.shape_record import shape_values
@@ -14,8 +16,9 @@ from cdma.sim.engine.descriptors import unpack
 from cdma.sim.engine.shaped import runs
 from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.memory import AROUND, GUARD
 from cdma.verif.engine.ring import Ring, RingBench
-from cdma.verif.engine.shaped import ShapedTransfer, some_shape
+from cdma.verif.engine.shaped import ShapedTransfer, some_shape, wide_shape
 from cdma.verif.engine.steps import expect_refusal
 from cdma.verif.engine.transfer import stream_of
 
@@ -155,6 +158,49 @@ async def _outside(bench: EngineBench, channel: str, row: int) -> None:
         made.descriptor["capacity"] = made.shape.length - 1
         address = made.descriptor["destination"] + made.descriptor["capacity"]
         await expect_refusal(bench, channel, made, Status.CAPACITY, address)
+
+
+@engine_test
+async def shape_windows(bench: EngineBench, budget: int) -> None:
+    unit, page = bench.config.align("dev"), PAGE_BYTES
+    for channel in CHANNELS:
+        for _ in range(max(4, budget // 4)):
+            made = _made(bench, channel, wide_shape(bench.rng, bench.config, reads=channel == "offload"))
+            # Either the first byte of the lowest row is that of the window, or the last one of the highest row.
+            lowest, span = bench.memory["dev"].size // 2, made.shape.span
+            if bench.rng.random() < 0.5:
+                lowest += -span % page
+            low, high = lowest // page * page, -(-(lowest + span) // page) * page
+            await bench.set_window("dev", low, high - 1)
+            await bench.channels[channel].enable()
+            _put(bench, channel, made, lowest)
+            descriptor, expected = dict(made.descriptor), made.expected
+            beyond = bench.rng.randrange(0, page, unit)
+            for outside in (low - unit, high - span + unit, low - unit - beyond, high - span + unit + beyond):
+                _point(channel, made, outside)
+                await expect_refusal(bench, channel, made, Status.WINDOW, outside)
+            made.descriptor, made.expected = descriptor, expected
+            later = _some(bench, channel, 64)
+            _point(channel, later, high + beyond)
+            await expect_refusal(bench, channel, later, Status.WINDOW, high + beyond, behind=[made])
+            await bench.channels[channel].disable()
+
+
+def _put(bench: EngineBench, channel: str, made: ShapedTransfer, lowest: int) -> None:
+    """Has the lowest byte of a shape elsewhere, where nobody has anything."""
+    memory = bench.memory["dev"]
+    for allowed in (False, True):
+        if allowed:
+            _point(channel, made, lowest)
+        for offset, count in made.writable() if channel == "prefetch" else ():
+            memory.allow(made.descriptor["destination"] + offset, count, allowed)
+    memory.write(lowest - AROUND, bytes([GUARD]) * (made.shape.span + 2 * AROUND))
+    if channel == "offload":
+        memory.write(lowest, made.source)
+
+
+def _point(channel: str, made: ShapedTransfer, lowest: int) -> None:
+    made.descriptor["source" if channel == "offload" else "destination"] = lowest - made.shape.lowest
 
 
 @engine_test

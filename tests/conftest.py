@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.commands import printed, refused, shown  # noqa: F401
 from tests.support.dask_cluster import local_cluster
+from tests.support.generated import generated_once  # noqa: F401
 from tests.support.stages import Summary, in_order
 
 # Triton reads this when kernels are defined, whoever imports them first.

@@ -12,6 +12,7 @@ import pytest
 from cdma.app import parser
 from cdma.hdl.deliver.languages import LANGUAGES
 from cdma.options import codec_config_from
+from cdma.verif.engine.design import EngineDesign
 from tests.support.commands import Shown
 from tests.support.documents import blocks
 from tests.support.paths import DOCS
@@ -37,6 +38,7 @@ def test_the_settings_are_accepted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("generated_once")
 def test_the_folder_has_the_files_that_the_page_lists(tmp_path: Path, shown: Shown) -> None:
     section = (
         (DOCS / "integration.md")
@@ -46,9 +48,10 @@ def test_the_folder_has_the_files_that_the_page_lists(tmp_path: Path, shown: Sho
     )
     cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     listed = {name for cell in cells for name in re.findall(r"`(.+?)`", cell)}
-    options = ["--lanes", "2", "--dev-data-bits", "64", "--host-data-bits", "64", "--descriptors", "2"]
+    options = EngineDesign().options().split()
     written = set()
     for language in LANGUAGES:
-        asked = ["--name", "NAME", "--language", language, *options, "--json", "-o", str(tmp_path / language)]
-        written |= {Path(file).name for file in json.loads(shown("generate", "engine", *asked))["files"]}
+        asked = ["--language", language, *options, "--json", "-o", str(tmp_path / language)]
+        files = json.loads(shown("generate", "engine", *asked))["files"]
+        written |= {Path(file).name.replace("cdma_engine", "NAME") for file in files}
     assert {name for name in written if not name.endswith(".svg")} == listed

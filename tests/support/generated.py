@@ -1,12 +1,26 @@
-"""What ``cdma generate`` is asked for, where a test makes a block without the command line."""
+"""Blocks that tests generate: from arguments without the command line, and each text once for all processes."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterator
 
+import pytest
+
+from cdma.commands.generate import made
 from cdma.hdl.deliver.languages import VERILOG
 
-__all__ = ["asked_for"]
+from .verilog_designs import kept_design
+
+__all__ = ["asked_for", "generated_once"]
+
+
+@pytest.fixture(scope="module")
+def generated_once() -> Iterator[None]:
+    """Commands have the Verilog from earlier ones, where that is not what a test is about."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(made, "block_design", kept_design)
+        yield
 
 
 def asked_for(block: str, **options: object) -> Namespace:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cdma.base.cache import content_key, kept_folder
 from cdma.hdl.deliver.designs import Config, block_design
@@ -18,7 +18,7 @@ from cdma.hdl.spec.stage import StageConfig
 from cdma.hdl.verilog.emit import Verilog
 from cdma.hdl.verilog.generator_key import generator_key
 
-__all__ = ["DESIGNS", "THOROUGH", "Design", "verilog_of"]
+__all__ = ["DESIGNS", "THOROUGH", "Design", "kept_design", "verilog_of"]
 
 
 class Design(NamedTuple):
@@ -122,21 +122,20 @@ THOROUGH = {
 
 @cache
 def verilog_of(name: str) -> Verilog:
-    """The Verilog of one of ``DESIGNS``, whose top has its name. It is kept by what it is made from."""
+    """The Verilog of one of ``DESIGNS``, whose top has its name."""
+    block, config, memories, init, prefix, language = DESIGNS[name]
+    wishes = {"name": name.replace("-", "_"), "prefix": prefix, "init": init, "memories": memories}
+    return kept_design(block, config, language=language, **wishes)
+
+
+def kept_design(block: str, config: Config, *, language: str, **wishes: Any) -> Verilog:
+    """What ``block_design`` makes, kept by what it is made from. Languages that have the text in common have it once."""
+    typed = language == SYSTEM_VERILOG
 
     def make(folder: Path) -> None:
-        block, config, memories, init, prefix, language = DESIGNS[name]
-        made = block_design(
-            block,
-            config,
-            language=language,
-            name=name.replace("-", "_"),
-            prefix=prefix,
-            init=init,
-            memories=memories,
-        )
+        made = block_design(block, config, language=SYSTEM_VERILOG if typed else VERILOG, **wishes)
         (folder / "design").write_bytes(pickle.dumps(made))
 
-    folder = kept_folder("test-verilog", content_key(generator_key(), name, repr(DESIGNS[name])), make)
-    kept: Verilog = pickle.loads((folder / "design").read_bytes())
+    key = content_key(generator_key(), block, repr(config), str(typed), repr(sorted(wishes.items())))
+    kept: Verilog = pickle.loads((kept_folder("test-verilog", key, make) / "design").read_bytes())
     return kept

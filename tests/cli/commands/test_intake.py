@@ -28,6 +28,8 @@ from cdma.verif.regression import Regression
 from cdma.verif.simulator.simulate import Outcome
 from tests.support.commands import Refused
 
+pytestmark = pytest.mark.usefixtures("generated_once")
+
 _TINY = ("compressor", "--lanes", "1", "--word-bits", "8", "--window", "8")
 #: The one that other tests build too.
 _ENGINE = ("engine", *EngineDesign().options().split())
@@ -66,7 +68,7 @@ def _lines(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
     scope="module", params=[_TINY, _ENGINE, ("dequantiser", "--no-init")], ids=lambda words: words[0]
 )
 def bare(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, generated_once: None
 ) -> tuple[Path, dict[str, Any]]:
     """The intake of a block for which nothing was run: its page, and what it says."""
     folder = tmp_path_factory.mktemp(request.param[0])

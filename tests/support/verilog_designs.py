@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cdma.base.cache import content_key, kept_folder
 from cdma.hdl.deliver.designs import Config, block_design
@@ -18,7 +18,7 @@ from cdma.hdl.spec.stage import StageConfig
 from cdma.hdl.verilog.emit import Verilog
 from cdma.hdl.verilog.generator_key import generator_key
 
-__all__ = ["DESIGNS", "THOROUGH", "Design", "kept_design", "verilog_of"]
+__all__ = ["DESIGNS", "THOROUGH", "Design", "kept_circuit", "kept_design", "verilog_of"]
 
 
 class Design(NamedTuple):
@@ -100,7 +100,7 @@ DESIGNS = {
         for key, (config, init) in _CODECS.items()
     },
     "decompressor-infer": Design("decompressor", CodecConfig(pipelined=True), memories="infer"),
-    "compressor-sv": Design("compressor", CodecConfig(), language=SYSTEM_VERILOG),
+    "compressor-sv": Design("compressor", CodecConfig(), init=False, language=SYSTEM_VERILOG),
     "decompressor-sv": Design("decompressor", CodecConfig(pipelined=True), "infer", language=SYSTEM_VERILOG),
     "engine-sv": Design("engine", EngineConfig(), language=SYSTEM_VERILOG),
     "engine-sv_asic": Design(
@@ -116,6 +116,7 @@ THOROUGH = {
         for key in ("narrow", "bytes", "runtime", "wide", "pipelined", "pipelined_narrow")
     ),
     "engine-streams",
+    "engine-sv_asic",
     "engine-pipelined_wide",
 }
 
@@ -124,18 +125,50 @@ THOROUGH = {
 def verilog_of(name: str) -> Verilog:
     """The Verilog of one of ``DESIGNS``, whose top has its name."""
     block, config, memories, init, prefix, language = DESIGNS[name]
-    wishes = {"name": name.replace("-", "_"), "prefix": prefix, "init": init, "memories": memories}
-    return kept_design(block, config, language=language, **wishes)
+    return kept_design(
+        block,
+        config,
+        name=name.replace("-", "_"),
+        prefix=prefix,
+        init=init,
+        memories=memories,
+        language=language,
+    )
 
 
-def kept_design(block: str, config: Config, *, language: str, **wishes: Any) -> Verilog:
+def kept_circuit(config: EngineConfig) -> Verilog:
+    """An engine without initial values, as it is measured."""
+    return kept_design("engine", config, name="cdma_engine", init=False)
+
+
+def kept_design(
+    block: str,
+    config: Config,
+    *,
+    name: str,
+    prefix: str | None = None,
+    init: bool = True,
+    memories: str = "wrap",
+    language: str = VERILOG,
+    source_lines: bool = False,
+) -> Verilog:
     """What ``block_design`` makes, kept by what it is made from. Languages that have the text in common have it once."""
-    typed = language == SYSTEM_VERILOG
+    style = SYSTEM_VERILOG if language == SYSTEM_VERILOG else VERILOG
 
     def make(folder: Path) -> None:
-        made = block_design(block, config, language=SYSTEM_VERILOG if typed else VERILOG, **wishes)
+        made = block_design(
+            block,
+            config,
+            name=name,
+            prefix=prefix,
+            init=init,
+            memories=memories,
+            language=style,
+            source_lines=source_lines,
+        )
         (folder / "design").write_bytes(pickle.dumps(made))
 
-    key = content_key(generator_key(), block, repr(config), str(typed), repr(sorted(wishes.items())))
+    asked = (block, config, name, prefix, init, memories, style, source_lines)
+    key = content_key(generator_key(), repr(asked))
     kept: Verilog = pickle.loads((kept_folder("test-verilog", key, make) / "design").read_bytes())
     return kept

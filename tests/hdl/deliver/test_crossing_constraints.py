@@ -7,7 +7,6 @@ The crossings are mapped to a small library with their boundaries kept; all else
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -15,37 +14,22 @@ import pytest
 from cdma.base.yosys import scratch
 from cdma.hdl.deliver.constraints import sdc
 from cdma.hdl.deliver.designs import block_ports
-from cdma.hdl.spec.engine import EngineConfig
 from cdma.synth.asic.library.load import load_libraries
 from cdma.synth.asic.netlist import synthesise
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.timing import find_opensta
-from cdma.synth.circuits import circuit_of
+from cdma.synth.circuits import Circuit
+from tests.support.engines import CHECKED_CROSSINGS
 from tests.support.paths import TINY
+from tests.support.verilog_designs import kept_circuit
 
 _CLOCKS = ("dev_aclk", "host_aclk", "s_axil_aclk")
-_CONFIG = EngineConfig(
-    lanes=2,
-    dev_data_bits=64,
-    host_data_bits=64,
-    dev_address_bits=32,
-    host_address_bits=32,
-    latency=32,
-    burst_beats=8,
-    clocks="device,host,registers",
-    quiescence=True,
-    sideband_registers=True,
-    stream_id_bits=3,
-    register_slices="in,out",
-    memories_protect="parity",
-)
 _BLACK = ("cdma_engine_engine", "cdma_engine_registers")
 
 
 @pytest.fixture(scope="module")
 def netlist() -> str:
-    circuit = circuit_of("engine", _CONFIG)
-    text = circuit.verilog
+    text = kept_circuit(CHECKED_CROSSINGS).text
     for module in _BLACK:
         text = re.sub(
             rf"^module {module} \(.*?\);$.*?^endmodule$",
@@ -57,7 +41,8 @@ def netlist() -> str:
         )
     modules = re.findall(r"^module (\w+)", text, re.MULTILINE)
     options = Options(1.0, flip_flop_memories=True)
-    return synthesise(replace(circuit, verilog=text), load_libraries([TINY]), options, keep=modules).verilog
+    circuit = Circuit("engine", CHECKED_CROSSINGS.settings(), "cdma_engine", text)
+    return synthesise(circuit, load_libraries([TINY]), options, keep=modules).verilog
 
 
 def _paths(netlist: str, constraints: str) -> dict[tuple[str, str], list[str]]:
@@ -82,7 +67,7 @@ def _paths(netlist: str, constraints: str) -> dict[tuple[str, str], list[str]]:
 
 
 def _constraints() -> str:
-    return sdc("cdma_engine", block_ports("engine", _CONFIG), 1.0)
+    return sdc("cdma_engine", block_ports("engine", CHECKED_CROSSINGS), 1.0)
 
 
 #: In the place of a longest delay: a path that has one is none of those that are left.

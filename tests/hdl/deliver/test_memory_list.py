@@ -20,8 +20,9 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.emit import Verilog
 from cdma.hdl.verilog.printer.design import PlacedMemory
+from tests.support.engines import CHECKED_CROSSINGS
 from tests.support.paths import ROOT
-from tests.support.verilog_designs import DESIGNS, verilog_of
+from tests.support.verilog_designs import DESIGNS, kept_circuit, verilog_of
 
 _CODEC = CodecConfig(Format(8, 16), lanes=2, pipelined=True)
 
@@ -111,8 +112,7 @@ def test_memories_of_an_engine(name: str) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"channels": 2},
-        {"clocks": "device,host,registers"},
+        {"channels": 2, "dimensions": 2, "pages": True, "stream_id_bits": 4, "memories_protect": "parity"},
         {"units": 2, "alignment": "byte"},
     ],
     ids=str,
@@ -133,10 +133,8 @@ def test_the_readme_has_the_bits_of_the_default_engine() -> None:
 
 @pytest.mark.slow
 def test_bits_of_checks_are_listed() -> None:
-    """Of each part of a word that is written by itself: one with parity in buffers of data, those of the code elsewhere. All
-    memories of options have purposes too."""
-    config = EngineConfig(lanes=2, dev_data_bits=64, host_data_bits=64, latency=32, memories_protect="parity")
-    design = engine_design(replace(config, dimensions=2, pages=True, stream_id_bits=4))
+    """Of each part of a word that is written by itself: one with parity in buffers of data, those of the code elsewhere."""
+    design = kept_circuit(CHECKED_CROSSINGS)
     for memory in design.memories:
         assert memory.purpose, memory.path
         shape = memory.shape

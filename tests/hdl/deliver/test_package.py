@@ -27,19 +27,23 @@ from cdma.hdl.deliver.designs import block_ports
 from cdma.hdl.deliver.languages import VHDL
 from cdma.hdl.deliver.package import package_files
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stage import StageConfig
 from cdma.hdl.verilog.names import legal_name
 from cdma.synth.asic.timing import find_opensta
+from tests.support.engines import DELIVERED
 from tests.support.generated import asked_for
 from tests.support.paths import TINY
 
 _TINY = CodecConfig(Format(8, 8, 2), lanes=2, runtime_values=True)
-_ENGINE = EngineConfig(
-    Format(16), lanes=4, dev_data_bits=64, host_data_bits=64, latency=16, descriptors=2, ring_entries=16
-)
-_CONFIGS = {"compressor": _TINY, "decompressor": _TINY, "quantiser": StageConfig(lanes=2), "engine": _ENGINE}
+pytestmark = pytest.mark.usefixtures("generated_once")
+
+_CONFIGS = {
+    "compressor": _TINY,
+    "decompressor": _TINY,
+    "quantiser": StageConfig(lanes=2),
+    "engine": DELIVERED,
+}
 
 _IPXACT = "{http://www.accellera.org/XMLSchema/IPXACT/1685-2014}"
 
@@ -279,7 +283,7 @@ def test_the_model_for_uvm_is_of_these_registers() -> None:
 def test_without_peakrdl_the_model_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert missing_file(made("engine")) == ""
     monkeypatch.setitem(sys.modules, "peakrdl_uvm", None)
-    engine = replace(made("engine"), texts=software_files(_ENGINE, "mine"))
+    engine = replace(made("engine"), texts=software_files(DELIVERED, "mine"))
     assert "mine.h" in engine.texts
     assert missing_file(engine).startswith(
         "mine_uvm.sv, the register model for UVM, which PeakRDL makes: pip install"

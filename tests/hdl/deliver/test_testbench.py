@@ -27,10 +27,10 @@ from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.stage import StageConfig
 from cdma.hdl.verilog.ports import Port
-from tests.support.engines import FIELDS_TO_A_BYTE, HALF_BYTES
+from tests.support.engines import DELIVERED, FIELDS_TO_A_BYTE, HALF_BYTES
 from tests.support.icarus import needs_icarus
 from tests.support.thorough import cases_of
-from tests.support.verilog_designs import DESIGNS, THOROUGH, verilog_of
+from tests.support.verilog_designs import DESIGNS, THOROUGH, kept_design, verilog_of
 
 pytestmark = [needs_icarus]
 
@@ -125,20 +125,17 @@ def test_it_passes_on_codecs_of_all_kinds(block: str, config: CodecConfig, tmp_p
     assert ended, said
 
 
-_ENGINE = EngineConfig(
-    Format(16), lanes=4, dev_data_bits=64, host_data_bits=64, latency=16, descriptors=2, ring_entries=16
-)
 _BLOCKS: dict[str, Config] = {
     "compressor": CodecConfig(Format(8, 8), lanes=2),
     "decompressor": CodecConfig(Format(8, 8), lanes=2),
     "quantiser": StageConfig(Quantisation("bf16"), lanes=2),
-    "engine": _ENGINE,
+    "engine": DELIVERED,
 }
 
 
 @cache
 def _verilog(block: str) -> str:
-    return block_design(block, _BLOCKS[block], name="mine", init=False).text
+    return kept_design(block, _BLOCKS[block], name="mine", init=False).text
 
 
 def _faulty(block: str, faults: dict[str, str]) -> str:
@@ -240,12 +237,12 @@ def test_it_fails_on_another_vector_of_a_codec(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_it_fails_on_another_vector_of_an_engine(tmp_path: Path) -> None:
-    vectors = golden_vectors("engine", _ENGINE)
+    vectors = golden_vectors("engine", DELIVERED)
     assert isinstance(vectors, TransferVectors)
     stream = bytearray(vectors.data["stream"])
     stream[5] ^= 1
     wrong = replace(vectors, data={**vectors.data, "stream": bytes(stream)})
-    ended, said = _run(tmp_path, _verilog("engine"), _bench("engine", _ENGINE, "mine", wrong))
+    ended, said = _run(tmp_path, _verilog("engine"), _bench("engine", DELIVERED, "mine", wrong))
     assert not ended
     place = vectors.transfers[0].descriptor["destination"] + 5
     assert f"host memory, address {place:016x}: found {stream[5] ^ 1:02x}, expected {stream[5]:02x}" in said

@@ -83,9 +83,10 @@ WIDE_TO_A_BYTE = dataclasses.replace(WIDE, host_data_bits=512, alignment="word")
 #: Configurations, and what is run on them beside the tests of every one.
 SHAPES = {
     "wide": (WIDE, ["ring_errors", "soft_resets"]),
-    "wide-slices": (
+    "wide-slices-pairs": (
         dataclasses.replace(
             WIDE,
+            channels=3,
             register_slices="in,out",
             sideband_registers=True,
             register_protection="privileged",
@@ -94,16 +95,9 @@ SHAPES = {
             msi=True,
         ),
         [
-            "ring_errors",
-            "watchdog",
-            "hard_resets",
-            "soft_resets",
-            "sideband",
-            "rights",
-            "quiescence",
-            "quiescence_of_rings",
-            "quiescence_of_registers",
-            "messages",
+            *("ring_errors", "watchdog", "hard_resets", "soft_resets", "sideband", "rights", "register_bus"),
+            *("quiescence", "quiescence_of_rings", "quiescence_of_registers"),
+            *("pairs", "pair_windows", "messages"),
         ],
     ),
     "to-a-byte": (WIDE_TO_A_BYTE, ["capacity", "corrupt"]),
@@ -140,10 +134,6 @@ SHAPES = {
     "units-with-fields-to-any-byte": (
         dataclasses.replace(UNITS_WITH_FIELDS, alignment="byte"),
         ["corrupt", "padding", "uneven", "capacity"],
-    ),
-    "pairs": (
-        dataclasses.replace(SMALL, channels=3, msi=True),
-        ["pairs", "pair_windows", "watchdog", "register_bus", "messages"],
     ),
     "pairs-with-pages": (
         dataclasses.replace(
@@ -296,10 +286,10 @@ SHAPES = {
         ["bus_errors", "crc", "hard_resets", "quiescence"],
     ),
 }
-#: Those of every run: ports wider and narrower than the codec, several pairs of channels; what has no registers, and a
+#: That of every run: several pairs of channels on ports wider and narrower than the codec; what has no registers, and a
 #: pipeline at any byte with stages behind channels, have a test of their own, and several units are with shapes. The others
 #: are for ``make thorough``.
-ALWAYS = {"wide-slices", "pairs"}
+ALWAYS = {"wide-slices-pairs"}
 
 
 #: Engines that take shapes, and what is run on them: the tests of shapes, and those that have shapes among their transfers.

@@ -8,7 +8,6 @@ import re
 import pytest
 from amaranth.hdl import Module, Signal
 
-from cdma.hdl.engine.generate import engine_design
 from cdma.hdl.spec.records import Status
 from cdma.hdl.verilog.dialect import SYSTEM_VERILOG
 from cdma.hdl.verilog.emit import emit
@@ -18,6 +17,7 @@ from cdma.hdl.verilog.style import Style
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.proofs.equivalence import Whole
 from cdma.verif.proofs.result import PROVEN
+from tests.support.verilog_designs import verilog_of
 
 
 class BusReply(enum.Enum):
@@ -85,7 +85,7 @@ def test_states_are_a_type_in_system_verilog() -> None:
 
 @pytest.mark.slow
 def test_next_states_have_the_names_and_the_type_of_states() -> None:
-    text = engine_design(SMALL, style=Style(SYSTEM_VERILOG)).text
+    text = verilog_of("engine-sv").text
     assert re.search(r"\n  fsm_state_t fsm_state_otherwise\w*;\n", text)
     assert re.search(r"assign fsm_state_otherwise\w* = flush \? FSM_STATE_WAIT : FSM_STATE_GIVE;", text)
     assert "_t'(" not in text

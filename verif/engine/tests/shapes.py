@@ -165,6 +165,7 @@ async def shape_windows(bench: EngineBench, budget: int) -> None:
     unit, page = bench.config.align("dev"), PAGE_BYTES
     for channel in CHANNELS:
         for _ in range(max(4, budget // 4)):
+            later = _some(bench, channel, 64)
             made = _made(bench, channel, wide_shape(bench.rng, bench.config, reads=channel == "offload"))
             # Either the first byte of the lowest row is that of the window, or the last one of the highest row.
             lowest, span = bench.memory["dev"].size // 2, made.shape.span
@@ -180,7 +181,6 @@ async def shape_windows(bench: EngineBench, budget: int) -> None:
                 _point(channel, made, outside)
                 await expect_refusal(bench, channel, made, Status.WINDOW, outside)
             made.descriptor, made.expected = descriptor, expected
-            later = _some(bench, channel, 64)
             _point(channel, later, high + beyond)
             await expect_refusal(bench, channel, later, Status.WINDOW, high + beyond, behind=[made])
             await bench.channels[channel].disable()

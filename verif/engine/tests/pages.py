@@ -14,6 +14,7 @@ from cdma.hdl.spec.records import COMPLETION, Mode, Status
 from cdma.sim.engine.descriptors import unpack
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.memory import SIZE
 from cdma.verif.engine.pair import pairs_of
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.steps import address_offered, changed, expect_refusal
@@ -155,7 +156,8 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
 
     def no_page(page: int) -> int:
         """What is no page, or one that the port has no addresses for."""
-        return rng.choice([each for each in (page + ENTRY_BYTES, top, top + page) if each < 1 << 64])
+        strays = (page + rng.randrange(1, PAGE_BYTES), top, top + page)
+        return rng.choice([each for each in strays if each < 1 << 64])
 
     def in_page(channel: str, start: int, count: int) -> tuple[int, int]:
         """Any byte of what is moved in a page, and the address that its error is told with."""
@@ -235,12 +237,17 @@ async def _at_edges(bench: EngineBench) -> None:
     for channel in ("offload", "prefetch"):
         await bench.channels[channel].enable()
         rings = (0, 0x10000 - 1)
-        for edge in ("last page", "list", "first page", "all inside"):
+        # Where no memory is, one is anywhere: each bit of an address counts.
+        for edge in ("last page", "list", "first page", *["far page"] * 4, "all inside"):
             made, found = await _several(bench, channel, 3 * PAGE_BYTES)
+            far = bench.rng.randrange(SIZE, 1 << bits, PAGE_BYTES)
+            if edge == "far page":
+                bench.memory["host"].write(found.list_at, packed_pages([far]))
             places = {
                 "first page": found.runs[0][0] // PAGE_BYTES * PAGE_BYTES,
                 "last page": found.runs[-1][0],
                 "list": found.list_at,
+                "far page": far,
             }
             others = [found.list_at, *(address for address, _ in found.runs)]
             at = places.get(edge)
@@ -252,6 +259,8 @@ async def _at_edges(bench: EngineBench) -> None:
                 want = (Status.WINDOW, found.runs[0][0])
             elif found.list_at > limit:
                 want = (_FAILED[channel, AxiResp.DECERR], found.list_at)
+            elif edge == "far page":
+                want = (_FAILED[channel, AxiResp.DECERR], far)
             elif wrong:
                 first = next(address for address, _ in found.runs[1:] if address > limit)
                 want = (_FAILED[channel, AxiResp.DECERR], first)

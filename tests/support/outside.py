@@ -52,7 +52,14 @@ CONFIGS = {
         _SMALL, units=2, stripe_bytes=256, alignment="byte", pages=True, dimensions=2, ring_entries=8
     ),
     "shapes": dataclasses.replace(
-        _FIELDS, dimensions=3, ring_entries=8, pages=True, stream_id_bits=3, substream_id_bits=5, msi=True
+        _FIELDS,
+        dimensions=3,
+        ring_entries=8,
+        pages=True,
+        stream_id_bits=3,
+        substream_id_bits=5,
+        msi=True,
+        clocks=NO_CLOCKS,
     ),
     "shapes-of-any-byte": dataclasses.replace(
         _SMALL, dimensions=2, ring_entries=8, alignment="byte", crc=True

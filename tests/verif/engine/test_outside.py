@@ -10,8 +10,8 @@ import pytest
 from tests.support.outside import CONFIGS, run
 from tests.support.thorough import cases_of
 
-#: Shapes of fields have what software does in another way: a CRC, descriptors of two entries, owners, pages, several clocks.
-#: Several ports, queues, codes of bytes and pipelines are the same to an outsider, and the regression has them in every run.
+#: Shapes of fields have what software does in another way: a CRC, descriptors of two entries, owners, pages. Several ports,
+#: clocks, queues, codes of bytes and pipelines are the same to an outsider, and the regression has them in every run.
 FURTHER = {
     "small",
     "bytes",

@@ -32,6 +32,8 @@ _FAILED = {
 _ERRORS = ("page", "list", "data", "data before a page")
 #: IDs of reads of lists on the host port.
 _LISTS = {"offload": 1, "prefetch": 2}
+#: Cycles for a transfer of tens of pages.
+_MANY_PAGES = 100_000
 #: Cycles in which everything else of a channel has come to rest.
 _AT_REST = 300
 
@@ -170,7 +172,7 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
         end = bench.channels[channel]
         following, _ = _paged(bench, channel, 2 * PAGE_BYTES)
         await end.submit([made.record(), following.record()])
-        got = unpack(COMPLETION, await end.next())
+        got = unpack(COMPLETION, await end.next(_MANY_PAGES))
         want = (status, address, made.descriptor["tag"])
         assert (got["status"], got["address"], got["tag"]) == want, (made, got, want)
         bench.check(channel, following, await end.next())
@@ -182,8 +184,10 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
     async def job(channel: str) -> None:
         await bench.channels[channel].enable()
         for kind, response, _ in itertools.product(_ERRORS, (AxiResp.SLVERR, AxiResp.DECERR), range(2)):
-            made, found = await _several(bench, channel, 6 * PAGE_BYTES)
-            which = rng.randrange(1, len(found.runs))
+            # A list of many pages is read in several beats of a burst.
+            many = kind == "list" and rng.random() < 0.5
+            made, found = await _several(bench, channel, (24 if many else 6) * PAGE_BYTES)
+            which = len(found.runs) - 1 if many else rng.randrange(1, len(found.runs))
             at = found.list_at + ENTRY_BYTES * (which - 1)
             host.latency = rng.choice((2, 40))
             if kind in ("page", "data before a page"):

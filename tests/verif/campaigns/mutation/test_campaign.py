@@ -191,7 +191,7 @@ def test_a_campaign(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     own_cache(tmp_path, monkeypatch)
     done: list[campaign.Verdict] = []
     blocks = [PACKER, PLACEMENT]
-    found = campaign.run_campaign(DESIGN, blocks, count=4, packets=20, prove=2, on_done=done.append)
+    found = campaign.run_campaign(DESIGN, blocks, count=4, seed=3, packets=20, prove=2, on_done=done.append)
     assert [len(each) for each in found.values()] == [4, 4]
     assert len(done) == len({each.mutant for each in done}) <= 8
     assert {each.mutant.block for each in found[PLACEMENT]} == {PLACEMENT}
@@ -214,7 +214,7 @@ def test_a_campaign(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
         raise AssertionError("a verdict that is kept is not found again")
 
     monkeypatch.setattr(campaign, "_try_mutant", never)
-    assert campaign.run_campaign(DESIGN, [PACKER], count=4, packets=20, prove=2) == {PACKER: verdicts}
+    assert campaign.run_campaign(DESIGN, [PACKER], count=4, seed=3, packets=20, prove=2) == {PACKER: verdicts}
 
 
 @pytest.mark.parametrize(("seconds", "quick"), [((1, 2, 3, 4), "123"), ((10, 50, 20, 80), "13"), ((7,), "1")])

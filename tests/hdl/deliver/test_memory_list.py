@@ -148,7 +148,8 @@ def test_bits_of_checks_are_listed() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("memories", ["wrap", pytest.param("infer", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("memories", ["wrap", "infer"])
 def test_memories_below_the_smallest_are_flip_flops(memories: str) -> None:
     small = EngineConfig(
         lanes=2, dev_data_bits=64, host_data_bits=64, latency=32, burst_beats=8, registers=False

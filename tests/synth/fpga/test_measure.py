@@ -15,6 +15,7 @@ from cdma.synth.fpga.measure import measure_fpga
 from cdma.synth.fpga.routing import Routed
 from cdma.synth.fpga.targets import PIN_FILE, TARGETS
 from tests.support.small_circuits import circuit
+from tests.support.thorough import cases_of
 
 ENABLED = circuit("always @(posedge clk) if (e) q <= q ^ {d[0], d[7:1]};")
 
@@ -26,7 +27,7 @@ MEMORY = circuit(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", list(TARGETS))
+@pytest.mark.parametrize("target", cases_of({name: name for name in TARGETS}, {"nexus"}))
 def test_resources(target, tmp_path, monkeypatch):
     monkeypatch.setattr(measure_module, "place_and_route", lambda *_: [Routed(1, 100.0, "a", "b")])
     found = measure_fpga(ENABLED, TARGETS[target], cache=Cache(tmp_path))
@@ -40,7 +41,7 @@ def test_resources(target, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "target", ["ice40", "ecp5", pytest.param("nexus", marks=pytest.mark.thorough), "gowin"]
+    "target", cases_of({name: name for name in TARGETS if name != "xilinx"}, {"ice40", "nexus", "gowin"})
 )
 @pytest.mark.slow
 def test_placed_and_routed(target, tmp_path, monkeypatch):

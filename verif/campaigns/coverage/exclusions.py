@@ -84,6 +84,11 @@ def _pipelined_engine(design: Design) -> bool:
     return _engine(design) and design.config.pipelined
 
 
+def _engine_of_two_dimensions(design: Design) -> bool:
+    """The innermost one has the names below."""
+    return _engine(design) and design.config.dimensions == 2
+
+
 def _engine_of_one_unit(design: Design) -> bool:
     return _engine(design) and design.config.units == 1
 
@@ -185,9 +190,21 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
         proof="checker_decides",
     ),
     Exclusion(
-        r"engine\..*",
+        r"engine_engine_path_feed_walker|engine\.engine\.\w+\.path\.feed\.walker",
+        r"moves_1 \? index_1 «cond_else»",
+        "a step that does not set the innermost dimension of a shape back moves it on",
+        _engine_of_two_dimensions,
+    ),
+    Exclusion(
+        r"engine\.(?!.*\.(pages|measure)\b).*",
         r"\bstate == RESET_NONE\) \? \(.*«cond_else»\?|fsm_state == FSM_STATE_(RUN|WAIT|IDLE)\) \? \(.*«cond_else»\?",
         "a state machine is always in one of its states, of which these are the last to be asked for",
         _engine,
+    ),
+    Exclusion(
+        r"engine\..*\.(pages|measure)\b.*",
+        r"^: \(fsm_state == FSM_STATE_IDLE\) \? \(.*«cond_else»\? (FSM_STATE_PICK : )?fsm_state\b",
+        "the same, where other outputs ask for these states earlier",
+        _engine_of_two_dimensions,
     ),
 )

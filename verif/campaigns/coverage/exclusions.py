@@ -84,6 +84,10 @@ def _pipelined_engine(design: Design) -> bool:
     return _engine(design) and design.config.pipelined
 
 
+def _engine_of_shapes_or_pages(design: Design) -> bool:
+    return _engine(design) and bool(design.config.dimensions or design.config.pages)
+
+
 def _engine_of_two_dimensions(design: Design) -> bool:
     """The innermost one has the names below."""
     return _engine(design) and design.config.dimensions == 2
@@ -204,7 +208,7 @@ EXCLUSIONS: tuple[Exclusion, ...] = (
     Exclusion(
         r"engine\..*\.(pages|measure)\b.*",
         r"^: \(fsm_state == FSM_STATE_IDLE\) \? \(.*«cond_else»\? (FSM_STATE_PICK : )?fsm_state\b",
-        "the same, where other outputs ask for these states earlier",
-        _engine_of_two_dimensions,
+        "a state machine is always in one of its states, of which its own next state asks for this one last",
+        _engine_of_shapes_or_pages,
     ),
 )

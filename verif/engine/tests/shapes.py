@@ -187,19 +187,21 @@ async def shape_windows(bench: EngineBench, budget: int) -> None:
 
 
 def _put(bench: EngineBench, channel: str, made: ShapedTransfer, lowest: int) -> None:
-    """Has the lowest byte of a shape elsewhere, where nobody has anything."""
+    """Moves a shape in device memory so that its lowest byte is at ``lowest``."""
     memory = bench.memory["dev"]
-    for allowed in (False, True):
-        if allowed:
-            _point(channel, made, lowest)
-        for offset, count in made.writable() if channel == "prefetch" else ():
-            memory.allow(made.descriptor["destination"] + offset, count, allowed)
+    rows = made.writable() if channel == "prefetch" else []
+    for offset, count in rows:
+        memory.allow(made.descriptor["destination"] + offset, count, False)
+    _point(channel, made, lowest)
+    for offset, count in rows:
+        memory.allow(made.descriptor["destination"] + offset, count)
     memory.write(lowest - AROUND, bytes([GUARD]) * (made.shape.span + 2 * AROUND))
     if channel == "offload":
         memory.write(lowest, made.source)
 
 
 def _point(channel: str, made: ShapedTransfer, lowest: int) -> None:
+    """Has the descriptor say that the lowest byte of its shape is at ``lowest``."""
     made.descriptor["source" if channel == "offload" else "destination"] = lowest - made.shape.lowest
 
 

@@ -12,12 +12,12 @@ from cdma.sim.codec.results import Analysis
 
 from .checksum import checksum
 from .compress_kernels import FLOCK, count_kernel, pack_kernel
-from .layout import GROUPS, INDEX_COLUMNS, block_count, code_tables, constants
+from .layout import INDEX_COLUMNS, block_count
 from .packed import Packed
-from .plans import plan_for
-from .tensors import UNSIGNED, current, require_format, words_of
+from .plans import arguments
+from .tensors import current, require_format, words_of
 
-__all__ = ["analyse", "compress", "stream_of"]
+__all__ = ["analyse", "compress", "stream_of", "waiting"]
 
 
 def compress(
@@ -47,7 +47,8 @@ def compress(
         # The length, and the index at a multiple of 16 bytes.
         blocks = block_count(count, format)
         beside = torch.empty(2 + blocks * INDEX_COLUMNS, dtype=torch.int64, device=device)
-        length, index = beside[0], beside[2:].view(blocks, INDEX_COLUMNS)
+        length = beside.as_strided((), ())
+        index = beside.as_strided((blocks, INDEX_COLUMNS), (INDEX_COLUMNS, 1), 2)
         if out is None:
             if capacity is None:
                 capacity = int(_totals(words, format)[1]) * unit if count else 0
@@ -55,7 +56,8 @@ def compress(
         if not count:
             length.zero_()
         else:
-            _pack(words, format, index, length, out)
+            options, waits = arguments("pack", format, device), waiting(blocks, device)
+            pack_kernel[(blocks,)](words, index, waits, out, length, count, out.numel() // unit, **options)
         return Packed(out, length, count, format, index, checksum(words) if crc else None)
 
 
@@ -82,42 +84,13 @@ def _totals(words: Tensor, format: Format) -> Tensor:
     """The literals and the stream words of a packet."""
     totals = torch.zeros(2, dtype=torch.int64, device=words.device)
     if blocks := block_count(words.numel(), format):
-        count_kernel[(blocks,)](
-            words,
-            *code_tables(format, words.device),
-            totals,
-            words.numel(),
-            GROUPS=GROUPS,
-            **plan_for("count", format, words.device).options(format),
-            **constants(format),
-        )
+        count_kernel[(blocks,)](words, totals, words.numel(), **arguments("count", format, words.device))
     return totals
 
 
-def _pack(words: Tensor, format: Format, index: Tensor, length: Tensor, out: Tensor) -> None:
-    unit = format.stream_bits // 8
-    target = out[: out.numel() - out.numel() % unit].view(UNSIGNED[unit])
-    blocks = len(index)
-    flocks = -(-blocks // FLOCK)
-    # Programs that have begun, what flocks take, and what blocks take: all are -1 at first.
-    waits = torch.full((1 + flocks + (blocks + 1) // 2,), -1, dtype=torch.int64, device=words.device)
-    pack_kernel[(blocks,)](
-        words,
-        *code_tables(format, words.device),
-        index,
-        index.view(torch.int16),
-        waits[1 + flocks :].view(torch.int32),
-        waits[1 : 1 + flocks],
-        waits[:1],
-        target,
-        length,
-        words.numel(),
-        blocks,
-        target.numel(),
-        GROUPS=GROUPS,
-        **plan_for("pack", format, words.device).options(format),
-        **constants(format),
-    )
+def waiting(blocks: int, device: torch.device) -> Tensor:
+    """What the programs of so many blocks tell each other in: one number, one a flock, and half of one a block."""
+    return torch.full((1 + -(-blocks // FLOCK) + (blocks + 1) // 2,), -1, dtype=torch.int64, device=device)
 
 
 def _check_out(out: Tensor, capacity: int | None, words: Tensor, unit: int) -> None:

@@ -29,13 +29,13 @@ FLOCK = 64
 _FLOCK = tl.constexpr(FLOCK)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["words"])
 def count_kernel(
     source,
-    values,
-    codes,
     totals,
     words,
+    values,
+    codes,
     GROUPS: tl.constexpr,
     WORD: tl.constexpr,
     UNIT: tl.constexpr,
@@ -223,21 +223,17 @@ def _pack_block(
             tl.store(to + (at + stored + pad), 0, mask=live & (stored + pad < length_of))
 
 
-@triton.jit(do_not_specialize_on_alignment=["source"])
+@triton.jit(do_not_specialize=["words", "capacity"], do_not_specialize_on_alignment=["source"])
 def pack_kernel(
     source,
-    values,
-    codes,
     index,
-    near,
-    states,
-    flocks,
-    begun,
+    waits,
     target,
     length,
     words,
-    blocks,
     capacity,
+    values,
+    codes,
     ROWS: tl.constexpr,
     GROUPS: tl.constexpr,
     WORD: tl.constexpr,
@@ -259,21 +255,26 @@ def pack_kernel(
 ):
     """The stream to ``target``, where blocks and groups begin to ``index``, and the bytes of all to ``length``.
 
-    Blocks that end behind ``capacity`` stream words are not stored. ``near`` is the index as numbers of 16 bits.
-    ``states`` and ``flocks`` are what blocks and flocks of them take, and ``begun`` counts programs: all are -1. Of ``MANY``
-    tensors ``source`` is the table, which says the rest.
+    Blocks that end behind ``capacity`` stream words are not stored. ``waits`` are a number that counts programs, what flocks
+    take, and in half of the bits what blocks take: all are -1 at first. Of ``MANY`` tensors ``source`` is the table, which
+    says the rest.
     """
     WINDOWS: tl.constexpr = GROUPS * GROUP
     # Programs have their blocks in the order in which they begin, so that those which they wait for have begun.
-    block = tl.atomic_add(begun, 1, sem="relaxed") + 1
+    block = tl.atomic_add(waits, 1, sem="relaxed") + 1
+    blocks = tl.num_programs(0)
+    flocks = waits + 1
+    states = (flocks + (blocks + _FLOCK - 1) // _FLOCK).to(tl.pointer_type(tl.int32))
     if MANY:
         row, first, _ = row_of(source, block)
-        source, words, target, capacity, index, near, length = named_by(row, WORD, UNIT)
-        blocks = tl.load(row + 2)
+        source, words, target, capacity, index, length = named_by(row, WORD, UNIT)
+        blocks = tl.load(row + 2).to(tl.int32)
         # A tensor has flocks of its own. What a flock takes is said if it is full, so no tensor needs more than that.
         states += first
         flocks += first // _FLOCK
         block -= first
+    near = index.to(tl.pointer_type(tl.int16))
+    target = pointer(target, UNIT)
     # One word to a lane, so that what is stored lies together, or is looked up; and 16 bytes where neither is.
     wide = source + block * (WINDOWS * WINDOW)
     if CODE == 1:

@@ -13,9 +13,9 @@ from cdma.sim.codec import model
 from .chain import found_index
 from .checksum import checksum
 from .decompress_kernel import unpack_kernel
-from .layout import GROUPS, INDEX_COLUMNS, block_count, code_tables, constants, group_count
+from .layout import INDEX_COLUMNS, block_count
 from .packed import Packed
-from .plans import plan_for
+from .plans import arguments
 from .tensors import UNSIGNED, bytes_of, current, require_format
 
 __all__ = ["WrongChecksum", "check_index", "decompress", "restored"]
@@ -96,27 +96,14 @@ def _unpack(
     data: Tensor, length: Tensor, format: Format, index: Tensor | None, target: Tensor, fault: Tensor
 ) -> None:
     """Fills ``target``; ``fault`` becomes 1 unless the stream is whole and the index is its own."""
-    unit = format.stream_bits // 8
-    stream = data[: data.numel() - data.numel() % unit].view(UNSIGNED[unit])
-    words = target.numel()
+    unit, words = format.stream_bits // 8, target.numel()
     if index is None:
+        stream = data[: data.numel() - data.numel() % unit].view(UNSIGNED[unit])
         index = found_index(stream, length, words, format)
-    groups = group_count(words, format)
+    behind = index.new_empty(-(-words // format.window), dtype=torch.int16)
+    options = arguments("unpack", format, data.device)
     unpack_kernel[(len(index),)](
-        stream,
-        index,
-        index.view(torch.int16),
-        length,
-        stream.numel(),
-        code_tables(format, data.device)[0],
-        index.new_empty(-(-words // format.window), dtype=torch.int16),
-        target,
-        fault,
-        words,
-        groups,
-        GROUPS=GROUPS,
-        **plan_for("unpack", format, data.device).options(format),
-        **constants(format),
+        data, index, length, behind, target, fault, words, data.numel() // unit, **options
     )
 
 

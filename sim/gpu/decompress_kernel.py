@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .rows import named_by, row_of
+from .rows import named_by, pointer, row_of
 from .windows import (
     load_codes,
     padded,
@@ -148,19 +148,17 @@ def _unpack_block(
             tl.store(target + step * (ROWS * WINDOW) + place, made, mask=inside)
 
 
-@triton.jit(do_not_specialize_on_alignment=["target"])
+@triton.jit(do_not_specialize=["words", "capacity"], do_not_specialize_on_alignment=["target"])
 def unpack_kernel(
     stream,
     index,
-    near,
     length,
-    capacity,
-    values,
     behind,
     target,
     fault,
     words,
-    groups,
+    capacity,
+    values,
     ROWS: tl.constexpr,
     GROUPS: tl.constexpr,
     UNROLL: tl.constexpr,
@@ -180,13 +178,14 @@ def unpack_kernel(
     ZERO: tl.constexpr,
     DEFINED: tl.constexpr,
     MANY: tl.constexpr = False,
+    TOGETHER: tl.constexpr = False,
 ):
     """The words to ``target``; ``fault`` becomes 1 unless stream and index are right to the last bit.
 
-    ``near`` is the index as numbers of 16 bits, ``behind`` is memory for a number of 16 bits a window, ``length`` holds the
-    bytes of the stream and ``capacity`` is the stream words of the buffer. Every group must begin at 0 or where the one
-    before it ends, and the last one must end where the stream does: so the groups are right together, whatever the index
-    holds. Of ``MANY`` tensors ``stream`` is the table, which says the rest, and each has a ``fault``.
+    ``behind`` is memory for a number of 16 bits a window, ``length`` holds the bytes of the stream and ``capacity`` is the
+    stream words of the buffer. Every group must begin at 0 or where the one before it ends, and the last one must end where
+    the stream does: so the groups are right together, whatever the index holds.
+    Of ``MANY`` tensors ``stream`` is the table, which says the rest, and each has a ``fault``, or all have one ``TOGETHER``.
     """
     # More stream words than any block has: places in a block are numbers of 16 bits.
     FAR: tl.constexpr = 1 << 15
@@ -195,10 +194,12 @@ def unpack_kernel(
     behind += block * WINDOWS
     if MANY:
         row, first, number = row_of(stream, block)
-        stream, words, target, capacity, index, near, length = named_by(row, UNIT, WORD)
-        groups = (words + (GROUP * WINDOW - 1)) // (GROUP * WINDOW)
-        fault += number
+        stream, words, target, capacity, index, length = named_by(row, UNIT, WORD)
+        if not TOGETHER:
+            fault += number
         block -= first
+    groups = (words.to(tl.int64) + (GROUP * WINDOW - 1)) // (GROUP * WINDOW)
+    near = index.to(tl.pointer_type(tl.int16))
     octets = tl.load(length)
     size = octets // UNIT
     # Nothing fits a stream that is not whole.
@@ -213,7 +214,7 @@ def unpack_kernel(
     after = tl.where((after >= base) & (after < base + 2 * FAR), after - base, -1).to(tl.int32)
     room = tl.minimum(size - base, FAR - 1).to(tl.int32)
     left = tl.minimum(words - block * (WINDOWS * WINDOW), WINDOWS * WINDOW).to(tl.int32)
-    source = stream + base
+    source = pointer(stream, UNIT) + base
     target += block * (WINDOWS * WINDOW)
     if left == WINDOWS * WINDOW:
         _unpack_block(

@@ -21,7 +21,6 @@ __all__ = [
     "block_count",
     "code_tables",
     "constants",
-    "group_count",
     "windows_of_block",
 ]
 
@@ -32,14 +31,9 @@ GROUPS = 16
 INDEX_COLUMNS = 1 + GROUPS // 4
 
 
-def group_count(words: int, format: Format) -> int:
-    """Groups of a packet, the last of which may be partial."""
-    return -(-words * format.word_bits // (8 * _GROUP_BYTES))
-
-
 def block_count(words: int, format: Format) -> int:
     """Blocks of a packet, the last of which may be partial."""
-    return -(-group_count(words, format) // GROUPS)
+    return -(-words * format.word_bits // (8 * _GROUP_BYTES * GROUPS))
 
 
 def windows_of_block(format: Format) -> int:

@@ -11,16 +11,17 @@ from cdma.base.errors import ParameterError
 from cdma.hdl.spec.checks import check_range
 from cdma.hdl.spec.format import Format
 
-from .compress_kernels import FLOCK, count_kernel, pack_kernel
+from .compress import waiting
+from .compress_kernels import count_kernel, pack_kernel
 from .decompress import check_index, decompress
 from .decompress_kernel import unpack_kernel
-from .layout import GROUPS, INDEX_COLUMNS, block_count, code_tables, constants, windows_of_block
+from .layout import INDEX_COLUMNS, block_count, windows_of_block
 from .packed import Packed
-from .plans import plan_for
+from .plans import arguments
 from .rows import Row, table_of
 from .tensors import UNSIGNED, bytes_of, current, require_format, words_of
 
-__all__ = ["compress_many", "decompress_many"]
+__all__ = ["compress_many", "decompress_many", "packed_many", "restored_many"]
 
 #: Streams begin at multiples of it.
 _ALIGN = 16
@@ -47,24 +48,29 @@ def compress_many(
     with current(device):
         if capacities is None:
             capacities = [unit * stored for stored in _stored(words, format)]
-        blocks = [block_count(each.numel(), format) for each in words]
-        lengths = torch.zeros(len(words), dtype=torch.int64, device=device).unbind()
-        index = torch.empty((sum(blocks), INDEX_COLUMNS), dtype=torch.int64, device=device).split(blocks)
-        spaces = [-(-each // _ALIGN) * _ALIGN for each in capacities]
-        data = [
-            space[:size]
-            for space, size in zip(
-                torch.empty(sum(spaces), dtype=torch.uint8, device=device).split(spaces),
-                capacities,
-                strict=True,
-            )
-        ]
-        packed = [
-            Packed(own, length, each.numel(), format, part)
-            for own, length, each, part in zip(data, lengths, words, index, strict=True)
-        ]
-        _pack(words, packed, blocks)
-    return packed
+        return packed_many(words, format, capacities)[0]
+
+
+def packed_many(
+    words: Sequence[Tensor], format: Format, capacities: Sequence[int]
+) -> tuple[list[Packed], Tensor]:
+    """The streams of words on the current card, and the lengths of all, without waiting for it."""
+    device = words[0].device
+    blocks = [block_count(each.numel(), format) for each in words]
+    lengths = torch.zeros(len(words), dtype=torch.int64, device=device)
+    index = torch.empty((sum(blocks), INDEX_COLUMNS), dtype=torch.int64, device=device).split_with_sizes(
+        blocks
+    )
+    spaces = [-(-each // _ALIGN) * _ALIGN for each in capacities]
+    data = torch.empty(sum(spaces), dtype=torch.uint8, device=device).split_with_sizes(spaces)
+    packed = [
+        Packed(space if space.numel() == size else space[:size], length, each.numel(), format, part)
+        for space, size, length, each, part in zip(
+            data, capacities, lengths.unbind(), words, index, strict=True
+        )
+    ]
+    _pack(words, packed, blocks)
+    return packed, lengths
 
 
 def decompress_many(packed: Sequence[Packed]) -> list[Tensor]:
@@ -96,6 +102,18 @@ def decompress_many(packed: Sequence[Packed]) -> list[Tensor]:
     return made
 
 
+def restored_many(packed: Sequence[Packed], fault: Tensor) -> list[Tensor]:
+    """The words of streams of one format that fitted, on the current card, without waiting for it.
+
+    ``fault``
+        One 32-bit number there, which becomes 1 if any of the streams is no longer whole.
+    """
+    word = UNSIGNED[packed[0].format.word_bits // 8]
+    made = [torch.empty(each.words, dtype=word, device=fault.device) for each in packed]
+    _unpack(packed, [each.data for each in packed], made, fault)
+    return made
+
+
 def _check_capacities(capacities: Sequence[int], tensors: int) -> None:
     if len(capacities) != tensors:
         raise ParameterError(f"there are {len(capacities)} capacities for {tensors} tensors; each needs one")
@@ -109,16 +127,8 @@ def _stored(words: Sequence[Tensor], format: Format) -> list[int]:
     device = words[0].device
     totals = torch.zeros((len(words), 2), dtype=torch.int64, device=device)
     if blocks := sum(row.blocks for row in rows):
-        count_kernel[(blocks,)](
-            table_of(rows, device),
-            *code_tables(format, device),
-            totals,
-            0,
-            GROUPS=GROUPS,
-            MANY=True,
-            **plan_for("count", format, device).options(format),
-            **constants(format),
-        )
+        options = arguments("count", format, device)
+        count_kernel[(blocks,)](table_of(rows, device), totals, 0, MANY=True, **options)
     return [stored for _, stored in totals.tolist()]
 
 
@@ -129,31 +139,12 @@ def _pack(words: Sequence[Tensor], packed: Sequence[Packed], blocks: Sequence[in
     rows = [
         _row(each, each.data, source, own) for each, source, own in zip(packed, words, blocks, strict=True)
     ]
-    # Programs that have begun, what flocks take, and what blocks take: all are -1 at first.
-    flocks = total // FLOCK
-    waits = torch.full((1 + flocks + (total + 1) // 2,), -1, dtype=torch.int64, device=device)
-    table = table_of(rows, device)
-    pack_kernel[(total,)](
-        table,
-        *code_tables(format, device),
-        table,
-        table,
-        waits[1 + flocks :].view(torch.int32),
-        waits[1 : 1 + flocks],
-        waits[:1],
-        table,
-        table,
-        0,
-        0,
-        0,
-        GROUPS=GROUPS,
-        MANY=True,
-        **plan_for("pack", format, device).options(format),
-        **constants(format),
-    )
+    table, waits, options = table_of(rows, device), waiting(total, device), arguments("pack", format, device)
+    pack_kernel[(total,)](table, table, waits, table, table, 0, 0, MANY=True, **options)
 
 
 def _unpack(packed: Sequence[Packed], data: Sequence[Tensor], made: Sequence[Tensor], faults: Tensor) -> None:
+    """Fills what is ``made``; ``faults`` are one of each, or one of all."""
     format, device = packed[0].format, faults.device
     rows = [
         _row(each, target, source, len(each.index))
@@ -162,22 +153,11 @@ def _unpack(packed: Sequence[Packed], data: Sequence[Tensor], made: Sequence[Ten
     if not (total := sum(row.blocks for row in rows)):
         return
     table = table_of(rows, device)
+    behind = torch.empty(total * windows_of_block(format), dtype=torch.int16, device=device)
+    options = arguments("unpack", format, device)
+    together = len(faults) < len(packed)
     unpack_kernel[(total,)](
-        table,
-        table,
-        table,
-        table,
-        0,
-        code_tables(format, device)[0],
-        torch.empty(total * windows_of_block(format), dtype=torch.int16, device=device),
-        table,
-        faults,
-        0,
-        0,
-        GROUPS=GROUPS,
-        MANY=True,
-        **plan_for("unpack", format, device).options(format),
-        **constants(format),
+        table, table, table, behind, table, faults, 0, 0, MANY=True, TOGETHER=together, **options
     )
 
 

@@ -12,7 +12,7 @@ from cdma.hdl.spec.format import Format
 __all__ = ["Packed"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Packed:
     """A stream on a card, and what stands beside it.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -15,9 +16,9 @@ from cdma.base.cache import cache_folder, ready_cache, replace_text
 from cdma.base.errors import ToolError
 from cdma.hdl.spec.format import Format
 
-from .layout import constants, windows_of_block
+from .layout import GROUPS, code_tables, constants, windows_of_block
 
-__all__ = ["KERNELS", "Plan", "keep_plan", "plan_for", "tried"]
+__all__ = ["KERNELS", "Plan", "arguments", "keep_plan", "plan_for", "tried"]
 
 #: The kernels that ``cdma tune gpu`` finds plans for.
 KERNELS = ("pack", "unpack")
@@ -80,6 +81,19 @@ def plan_for(kernel: str, format: Format, device: torch.device) -> Plan:
     return kept or _DEFAULT[kernel, format.word_bits // 8, _zeros(format)]
 
 
+def arguments(kernel: str, format: Format, device: torch.device) -> Mapping[str, Any]:
+    """What a kernel is launched with that does not depend on the tensor: tables, constants, and its plan."""
+    return _arguments(kernel, format, device, _tried.get(kernel))
+
+
+@lru_cache(maxsize=1024)
+def _arguments(kernel: str, format: Format, device: torch.device, trial: Plan | None) -> Mapping[str, Any]:
+    values, codes = code_tables(format, device)
+    tables = {"values": values} if kernel == "unpack" else {"values": values, "codes": codes}
+    plan = trial or plan_for(kernel, format, device)
+    return {**tables, "GROUPS": GROUPS, **plan.options(format), **constants(format)}
+
+
 @contextmanager
 def tried(kernel: str, plan: Plan) -> Iterator[None]:
     """Has a kernel launched by this plan, for a while."""
@@ -97,6 +111,7 @@ def keep_plan(kernel: str, format: Format, device: torch.device, plan: Plan) -> 
     plans[_name(kernel, format, device)] = asdict(plan)
     replace_text(path := _file(), json.dumps(plans, indent=1) + "\n")
     _kept.cache_clear()
+    _arguments.cache_clear()
     return path
 
 

@@ -7,8 +7,8 @@ and then the rows. Kernels that are compiled for ``MANY`` get it in place of wha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,11 +18,10 @@ import triton.language as tl
 __all__ = ["Row", "named_by", "pointer", "row_of", "table_of"]
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One tensor of a launch, in the order in which the kernels read it.
 
-    ``source``, ``target``, ``index``, ``length``
+    ``source``, ``target``, ``beside``, ``length``
         Addresses of what is read and written, of its part of the index, and of the bytes that its stream has.
     ``words``, ``blocks``
         Words of the tensor, and blocks of them.
@@ -35,13 +34,13 @@ class Row:
     blocks: int
     target: int = 0
     capacity: int = 0
-    index: int = 0
+    beside: int = 0
     length: int = 0
 
 
 #: Where a row has the numbers that are not its tensor's own: the first of its blocks, and which tensor it is.
-_FIRST = tl.constexpr(len(fields(Row)))
-_NUMBER = tl.constexpr(len(fields(Row)) + 1)
+_FIRST = tl.constexpr(len(Row._fields))
+_NUMBER = tl.constexpr(len(Row._fields) + 1)
 
 
 def table_of(rows: Sequence[Row], device: torch.device) -> torch.Tensor:
@@ -52,10 +51,7 @@ def table_of(rows: Sequence[Row], device: torch.device) -> torch.Tensor:
     blocks = [row.blocks for row in rows]
     firsts = [0, *accumulate(blocks)]
     own = np.array(
-        [
-            [*astuple(row), first, number]
-            for number, (row, first) in enumerate(zip(rows, firsts, strict=False))
-        ],
+        [[*row, first, number] for number, (row, first) in enumerate(zip(rows, firsts, strict=False))],
         np.int64,
     ).reshape(len(rows), -1)
     begins = firsts[-1] + own.shape[1] * np.arange(len(rows), dtype=np.int64)
@@ -72,22 +68,20 @@ def row_of(table, block):
 
 @triton.jit
 def named_by(row, SOURCE: tl.constexpr, TARGET: tl.constexpr):
-    """What a row names: source, words, target, capacity, the index, once more as numbers of 16 bits, and the length."""
-    index = pointer(tl.load(row + 5), 8)
+    """What a row names: source, words, target, capacity, the index and the length."""
     return (
         pointer(tl.load(row), SOURCE),
         tl.load(row + 1),
         pointer(tl.load(row + 3), TARGET),
         tl.load(row + 4),
-        index,
-        index.to(tl.pointer_type(tl.int16)),
+        pointer(tl.load(row + 5), 8),
         pointer(tl.load(row + 6), 8),
     )
 
 
 @triton.jit
 def pointer(address, BYTES: tl.constexpr):
-    """An address of unsigned numbers of so many bytes, or of signed ones of 8."""
+    """An address of unsigned numbers of so many bytes, or of signed ones of 8; ``address`` may be one of other numbers."""
     if BYTES == 1:
         found = address.to(tl.pointer_type(tl.uint8))
     elif BYTES == 2:

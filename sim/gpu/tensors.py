@@ -14,7 +14,15 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stream_format import StreamFormat
 from cdma.sim.codec.words import require_byte_words
 
-__all__ = ["UNSIGNED", "bytes_of", "current", "require_card", "require_format", "words_of"]
+__all__ = [
+    "UNSIGNED",
+    "bytes_of",
+    "current",
+    "require_card",
+    "require_format",
+    "words_in",
+    "words_of",
+]
 
 #: Unsigned types by their bytes.
 UNSIGNED = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32}
@@ -76,9 +84,12 @@ def words_of(tensor: Tensor, format: Format) -> Tensor:
         flat = flat.resolve_conj().resolve_neg().contiguous().reshape(-1)
     if flat.is_complex():
         flat = torch.view_as_real(flat).reshape(-1)
-    # Kernels read 16 bytes at a time.
-    flat = flat.clone() if flat.data_ptr() % 16 else flat
-    return flat.view(UNSIGNED[word])
+    return words_in(flat, word)
+
+
+def words_in(flat: Tensor, word: int) -> Tensor:
+    """The words, of so many bytes, of elements in one dimension on a card, where kernels can read 16 bytes at a time."""
+    return (flat.clone() if flat.data_ptr() % 16 else flat).view(UNSIGNED[word])
 
 
 def bytes_of(stream: Tensor, format: Format) -> Tensor:

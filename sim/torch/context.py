@@ -13,7 +13,7 @@ from cdma.base.errors import ParameterError
 from cdma.sim.gpu.extras import kernels_in
 
 from .coded import NUMBERS, Coded, Step, coded, quantised
-from .keeping import OUTSIDE, Keeping, Kept, Slot
+from .keeping import OUTSIDE, Keeping, Kept, Slot, Stays
 from .ledger import Ledger, Report
 from .observed import CONVOLUTIONS, LAYERS, Observer
 from .policies import Policy, Readers
@@ -51,7 +51,6 @@ class Saved(Keeping):
         self._policy = policy
         self._ledger = Ledger()
         self._observer = Observer(getattr(policy, "momentum", None))
-        self._observing = False
         self._kept_on_card: Card | None = None
 
     @property
@@ -70,7 +69,7 @@ class Saved(Keeping):
 
     def _begin_pass(self) -> None:
         refresh = self._policy.refresh
-        self._observing = refresh > 0 and self.report.passes % refresh == 0
+        self._follows = refresh > 0 and self.report.passes % refresh == 0
         super()._begin_pass()
         if self._kept_on_card is not None:
             self._kept_on_card.begin_pass()
@@ -88,7 +87,7 @@ class Saved(Keeping):
     def _left(self, module: nn.Module, output: Any) -> None:
         if module is self._model and self._kept_on_card is not None:
             self._kept_on_card.settle()
-        if self._observing and isinstance(module, LAYERS) and isinstance(output, Tensor):
+        if self._follows and isinstance(module, LAYERS) and isinstance(output, Tensor):
             self._observer.watch(module, output)
 
     def _read_by(self, kept: Any, module: nn.Module) -> None:
@@ -109,16 +108,21 @@ class Saved(Keeping):
         return tensor
 
     def _leaves(self, tensor: Tensor) -> bool:
-        return tensor.device.type in CARDS and tensor.numel() * tensor.element_size() < LEAST_ON_CARD
+        return tensor.numel() * tensor.element_size() < LEAST_ON_CARD and tensor.device.type in CARDS
+
+    def _stay(self, tensor: Tensor, slot: Slot) -> Stays | None:
+        if self._kept_on_card is None or self._policy.lossy:
+            return None
+        return self._kept_on_card.stay(tensor, slot)
 
     def _hold(self, flat: Tensor, slot: Slot) -> Kept:
         """Compresses elements in one dimension, with the error that the policy allows, or without."""
-        name, raw = slot[0], flat.numel() * flat.element_size()
+        name, raw = slot[0], flat.nbytes
         there = flat.device.type in CARDS
         if raw < _LEAST_BYTES:
             return _Kept(self._ledger, name, slot, raw, flat.clone())
         here = flat if there else flat.cpu()
-        found = self._lossy(here, slot) if name != OUTSIDE else None
+        found = self._lossy(here, slot) if self._policy.lossy and name != OUTSIDE else None
         if found is None and there:
             return self._card.hold(flat, slot)
         found = coded(here) if found is None else found
@@ -137,7 +141,7 @@ class Saved(Keeping):
 
     def _lossy(self, flat: Tensor, slot: Slot) -> Coded | None:
         policy = self._policy
-        if not policy.lossy or flat.dtype not in NUMBERS:
+        if flat.dtype not in NUMBERS:
             return None
         modules = self._readers.get(slot, set())
         readers = Readers(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 __all__ = ["Departures"]
@@ -29,8 +29,11 @@ class Departures(Generic[Payload]):
         entry.payload = payload
         self._there.add(entry)
 
-    def gone(self) -> Iterator[Payload]:
+    def gone(self) -> Iterable[Payload]:
         """The payloads of things that are gone, each once."""
+        return self._payloads() if self._gone else ()
+
+    def _payloads(self) -> Iterator[Payload]:
         while self._gone:
             entry = self._gone.popleft()
             assert isinstance(entry, _Entry)

@@ -17,15 +17,12 @@ from torch import Tensor, nn
 from cdma.base.errors import ParameterError
 
 from .memory import Layout, Place, in_memory, is_plain, layout_of, place_of
-from .version import Watch, watch
+from .version import OUTSIDE, Watch, watch
 
-__all__ = ["OUTSIDE", "Counts", "Keeping", "Kept", "Slot"]
+__all__ = ["OUTSIDE", "Counts", "Keeping", "Kept", "Slot", "Stays"]
 
 #: The name of the model itself.
 _MODEL = "model"
-
-#: The name of what no module keeps.
-OUTSIDE = "outside the model"
 
 #: Which tensor of a pass it is: the module that was the first to keep it, and how many that kept before.
 Slot = tuple[str, int]
@@ -52,6 +49,17 @@ class Kept(Protocol):
         ...
 
 
+class Stays:
+    """What stands for a tensor in the account that stays what it is."""
+
+    __slots__ = ("__weakref__", "entry", "slot")
+
+    entry: Any
+
+    def __init__(self, slot: Slot) -> None:
+        self.slot = slot
+
+
 class Keeping:
     """A context in which autograd gives what it keeps to :meth:`_hold`, and asks for it in the backward pass.
 
@@ -65,7 +73,7 @@ class Keeping:
         self._calls = _Calls()
         self._handles: list[Any] = []
         # What is kept now, by its place in memory.
-        self._there: dict[Place, tuple[weakref.ref[Any], weakref.ref[Kept]]] = {}
+        self._there: dict[Place, tuple[weakref.ref[Any], weakref.ref[Kept | Stays]]] = {}
         # The model's memory, by its address, as long as it is there.
         self._own: dict[int, weakref.ref[Any]] | None = None
         # The modules that read a tensor of a pass, learnt in the passes until now.
@@ -73,6 +81,8 @@ class Keeping:
         self._counts: dict[str, int] = {}
         self._hooks: Any = None
         self._thread = 0
+        #: Whether to call :meth:`_entered` and :meth:`_left` for all modules, or :meth:`_left` for the model alone.
+        self._follows = False
 
     @property
     def _account(self) -> Counts:
@@ -82,6 +92,10 @@ class Keeping:
     def _hold(self, flat: Tensor, slot: Slot) -> Kept:
         """Takes elements in one dimension, which autograd keeps from now on."""
         raise NotImplementedError
+
+    def _stay(self, tensor: Tensor, slot: Slot) -> Stays | None:
+        """What stands for a tensor that is known to stay what it is."""
+        return None
 
     def _leaves(self, tensor: Tensor) -> bool:
         """Whether a tensor stays what it is, and is not in the account."""
@@ -98,9 +112,12 @@ class Keeping:
     def _left(self, module: nn.Module, output: Any) -> None:
         """A module of the model has made its output, on the thread of the block."""
 
-    def _read_by(self, kept: Kept, module: nn.Module) -> None:
+    def _read_by(self, kept: Kept | Stays, module: nn.Module) -> None:
         """A module needs a tensor in its backward pass."""
-        self._readers.setdefault(kept.slot, set()).add(module)
+        readers = self._readers.get(kept.slot)
+        if readers is None:
+            readers = self._readers[kept.slot] = set()
+        readers.add(module)
 
     def __enter__(self: Own) -> Own:
         if self._hooks is not None:
@@ -128,6 +145,8 @@ class Keeping:
         self._there.clear()
 
     def _entering(self, name: str, module: nn.Module) -> Any:
+        named = name or _MODEL, module
+
         def enter(_: nn.Module, inputs: Any) -> None:
             running = self._calls.running
             if not running:
@@ -135,9 +154,9 @@ class Keeping:
                     self._begin_pass()
                 self._account.elsewhere += not self._is_own_thread()
                 self._find_own()
-            running.append((name or _MODEL, module))
-            if self._is_own_thread():
-                self._entered(name or _MODEL)
+            running.append(named)
+            if self._follows and self._is_own_thread():
+                self._entered(named[0])
 
         return enter
 
@@ -148,52 +167,55 @@ class Keeping:
     def _find_own(self) -> None:
         """Finds the memory of the model; it may have moved between two calls. Forgets what is no longer kept."""
         self._own = _memory_of([*self._model.parameters(), *self._model.buffers()])
-        self._there = {place: kept for place, kept in self._there.items() if kept[1]() is not None}
+        self._there = {place: kept for place, kept in list(self._there.items()) if kept[1]() is not None}
 
     def _leaving(self, module: nn.Module) -> Any:
         def leave(_: nn.Module, inputs: Any, output: Any) -> None:
-            if self._calls.running:
-                self._calls.running.pop()
-            if self._is_own_thread():
+            running = self._calls.running
+            if not running or running[-1][1] is not module:
+                # A hook before that of this context has raised an error, so the module was not entered.
+                return
+            running.pop()
+            if (self._follows or module is self._model) and self._is_own_thread():
                 self._left(module, output)
 
         return leave
 
     def _keep(self, tensor: Tensor) -> _Packed:
-        name, module = self._calls.running[-1] if self._calls.running else (OUTSIDE, None)
-        where = OUTSIDE if module is None else f"in {name}"
+        running = self._calls.running
+        name, module = running[-1] if running else (OUTSIDE, None)
         if self._leaves(tensor) or not is_plain(tensor) or self._is_own(tensor) or self._is_cast(tensor):
-            held = watch(tensor, where, memory=True)
-            return _Packed(held.counter, None, held)
-        flat, size, stride = layout_of(elements := in_memory(tensor))
-        place, storage = place_of(elements)
-        storage_before, reference = self._there.get(place, (None, None))
-        kept = None if storage_before is None or storage_before() is None else reference()  # type: ignore[misc]
+            return _Packed(None, None, watch(tensor, name, memory=True))
+        place, storage = place_of(tensor)
+        before = self._there.get(place)
+        kept = None if before is None or before[0]() is None else before[1]()
         if kept is None:
-            number = self._counts[name] = self._counts.get(name, -1) + 1
-            kept = self._hold(flat(), (name, number))
-            self._there[place] = (storage, weakref.ref(kept))
+            slot = name, self._counts.get(name, -1) + 1
+            self._counts[name] = slot[1]
+            kept = self._stay(tensor, slot) or self._hold(layout_of(in_memory(tensor))[0](), slot)
+            self._there[place] = (weakref.ref(storage), weakref.ref(kept))
         else:
             self._account.shared += 1
         if module is not None:
             self._read_by(kept, module)
-        return _Packed(
-            kept,
-            Layout(size, stride, tensor.is_neg(), tensor.is_conj()),
-            watch(elements, where, memory=False),
-        )
+        if isinstance(kept, Stays):
+            return _Packed(kept, None, watch(tensor, name, memory=True))
+        _, size, stride = layout_of(tensor)
+        layout = Layout(size, stride, tensor.is_neg(), tensor.is_conj())
+        return _Packed(kept, layout, watch(tensor, name, memory=False))
 
     def _give_back(self, packed: _Packed) -> Tensor:
         packed.watch.check()
         if packed.layout is None:
-            assert isinstance(packed.what, Tensor)
-            return packed.what
-        assert not isinstance(packed.what, Tensor)
-        return packed.layout.tensor(packed.what.restored())
+            return packed.watch.counter
+        assert packed.kept is not None
+        assert not isinstance(packed.kept, Stays)
+        return packed.layout.tensor(packed.kept.restored())
 
     def _is_own(self, tensor: Tensor) -> bool:
         """Whether a tensor is a parameter or a buffer of the model, or a view of one."""
-        if isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter):
+        base = tensor._base
+        if type(tensor) is nn.Parameter or (base is not None and isinstance(base, nn.Parameter)):
             return True
         if self._own is None:
             self._find_own()
@@ -203,11 +225,11 @@ class Keeping:
         if own is not None and own() is not None:
             return True
         # A module that runs may have a new buffer.
-        return any(
-            buffer is not None and is_plain(buffer) and buffer.untyped_storage().data_ptr() == address
-            for _, module in self._calls.running
-            for buffer in module._buffers.values()
-        )
+        for _, module in self._calls.running:
+            for buffer in module._buffers.values():
+                if buffer is not None and is_plain(buffer) and buffer.untyped_storage().data_ptr() == address:
+                    return True
+        return False
 
     def _is_cast(self, tensor: Tensor) -> bool:
         """Whether a tensor is a parameter of the running module in another number type, as autocast makes it."""
@@ -254,10 +276,12 @@ class _Calls(threading.local):
 class _Packed:
     """What autograd has in place of a tensor.
 
-    ``what``, ``layout``
-        What is held of its elements, and how the tensor lies over them; the tensor as it is has no layout.
+    ``kept``
+        What is held for it; nothing for what is not in the account.
+    ``layout``
+        How the tensor lies over the elements that are held; one that stays what it is has none.
     """
 
-    what: Kept | Tensor
+    kept: Kept | Stays | None
     layout: Layout | None
     watch: Watch

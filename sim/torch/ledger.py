@@ -136,12 +136,14 @@ class Ledger:
         self._departures: Departures[Entry] = Departures()
         self._now_raw = self._now_held = 0
 
-    def keep(self, kept: object, name: str, raw: int, held: int) -> Entry:
-        """Enters a tensor as long as ``kept`` is there."""
+    def keep(self, kept: object, name: str, raw: int, held: int, there: int | None = None) -> Entry:
+        """Enters a tensor as long as ``kept`` is there; what is ``there`` now may be more than is held."""
         with self._lock:
             self._strike_out()
             report = self.report
-            layer = report.layers.setdefault(name, Layer())
+            layer = report.layers.get(name)
+            if layer is None:
+                layer = report.layers[name] = Layer()
             entry = Entry(layer, raw, held, 0)
             self._departures.watch(kept, entry)
             for account in (layer, report):
@@ -149,8 +151,9 @@ class Ledger:
                 account.raw += raw
                 account.held += held
             self._now_raw += raw
-            report.peak_raw = max(report.peak_raw, self._now_raw)
-            self._change(entry, held)
+            if self._now_raw > report.peak_raw:
+                report.peak_raw = self._now_raw
+            self._change(entry, held if there is None else there)
             return entry
 
     def size(self, entry: Entry, held: int) -> None:
@@ -187,7 +190,8 @@ class Ledger:
     def _change(self, entry: Entry, there: int) -> None:
         self._now_held += there - entry.there
         entry.there = there
-        self.report.peak_held = max(self.report.peak_held, self._now_held)
+        if self._now_held > self.report.peak_held:
+            self.report.peak_held = self._now_held
 
     def _strike_out(self) -> None:
         for entry in self._departures.gone():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -83,13 +82,20 @@ def in_memory(tensor: Tensor) -> Tensor:
     return torch._neg_view(tensor) if tensor.is_neg() else tensor
 
 
-def place_of(tensor: Tensor) -> tuple[Place, weakref.ref[Any]]:
-    """Where a tensor lies, and a reference that knows whether the memory is still what it was."""
+def place_of(tensor: Tensor) -> tuple[Place, Any]:
+    """Where a tensor lies, and its storage, which says whether that is still the same memory."""
     storage = tensor.untyped_storage()
-    span = tensor.numel() if (dense := _is_dense(tensor)) else _span(tensor)
-    shape = () if dense or span <= _once(tensor) else (tuple(tensor.shape), tensor.stride())
-    place = (storage._cdata, tensor.storage_offset(), span, tensor.dtype, *shape)
-    return (*place, tensor._version), weakref.ref(storage)
+    if _is_dense(tensor):
+        return (
+            storage._cdata,
+            tensor.storage_offset(),
+            tensor.numel(),
+            tensor.dtype,
+            tensor._version,
+        ), storage
+    span = _span(tensor)
+    shape = () if span <= _once(tensor) else (tuple(tensor.shape), tensor.stride())
+    return (storage._cdata, tensor.storage_offset(), span, tensor.dtype, tensor._version, *shape), storage
 
 
 def layout_of(tensor: Tensor) -> tuple[Callable[[], Tensor], torch.Size, tuple[int, ...]]:

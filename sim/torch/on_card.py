@@ -3,6 +3,9 @@
 A stream needs space before its length is known, so the length of the last pass, and a little more, is taken for it. The
 elements are there until the length has come: then they go, or the stream that did not fit is made again with its exact
 size. How much may be there twice is bounded, by waiting for the oldest where the card is far behind.
+
+Launching a kernel takes the host as long as the card has with some MiB. So tensors of one format that come soon after each
+other are a group: they become streams in one launch, and come back in one.
 """
 
 from __future__ import annotations
@@ -10,7 +13,8 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import defaultdict, deque
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -21,12 +25,14 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.gpu.compress import analyse, compress
 from cdma.sim.gpu.decompress import restored
 from cdma.sim.gpu.fit import fit
+from cdma.sim.gpu.many import packed_many, restored_many
 from cdma.sim.gpu.packed import Packed
-from cdma.sim.gpu.tensors import current
+from cdma.sim.gpu.tensors import current, words_in
 
 from .coded import lossless_format
-from .keeping import Slot
+from .keeping import Slot, Stays
 from .ledger import Entry, Ledger
+from .mail import MOST, Arriving, Mail
 
 __all__ = ["Card", "KeptOnCard", "WrongStream", "held_by", "order", "work_on"]
 
@@ -34,6 +40,8 @@ __all__ = ["Card", "KeptOnCard", "WrongStream", "held_by", "order", "work_on"]
 REFRESH = 100
 #: The part of a pass's bytes that may be there twice.
 _TWICE = 8
+#: The part of a pass's bytes that may wait for others to become streams with.
+_GATHERED = 32
 #: Space for a stream beyond its last length: a part of it.
 _MARGIN = 128
 #: Sizes of that space from one power of two to the next. A block of memory that was freed is of the size that is asked for.
@@ -60,14 +68,28 @@ class _Learnt:
 
 
 class KeptOnCard:
-    """A tensor that autograd keeps: its elements, its stream, or both for a while."""
+    """A tensor that autograd keeps: its elements, its stream, or both for a while.
+
+    ``group``
+        Those with which it becomes a stream, until it is given back.
+    ``stream``
+        The stream of work that made what is there.
+    """
+
+    __slots__ = (
+        *("__weakref__", "_card", "dtype", "elements", "entry"),
+        *("group", "learnt", "packed", "slot", "stream"),
+    )
+
+    entry: Entry
+    learnt: _Learnt
 
     def __init__(self, card: Card, slot: Slot, flat: Tensor) -> None:
         self.slot, self.dtype = slot, flat.dtype
         self.elements: Tensor | None = flat
         self.packed: Packed | None = None
+        self.group: _Group | None = None
         self.stream: Any = None
-        self.entry: Entry
         self._card = card
 
     def restored(self) -> Tensor:
@@ -76,13 +98,18 @@ class KeptOnCard:
 
 
 @dataclass(slots=True)
-class _Waiting:
-    """A stream whose length has not come to the host."""
+class _Group:
+    """Tensors that become streams together, in the order in which they were kept, and the lengths of these."""
 
-    kept: weakref.ref[KeptOnCard]
-    learnt: _Learnt
-    raw: int
-    length: _Arriving
+    format: Format
+    members: list[weakref.ref[KeptOnCard]] = field(default_factory=list)
+    raw: int = 0
+    lengths: Arriving | None = None
+
+    @property
+    def have_come(self) -> bool:
+        """Whether the host knows the lengths."""
+        return self.lengths is not None and self.lengths.there
 
 
 class Card:
@@ -97,11 +124,13 @@ class Card:
     def __init__(self, ledger: Ledger, least_bytes: int, dense: bool) -> None:
         self._ledger, self._least, self._dense = ledger, least_bytes, dense
         self._learnt: dict[tuple[Slot, int, torch.dtype], _Learnt] = {}
-        self._waiting: deque[_Waiting] = deque()
-        self._twice = self._seen = self._pass = self._in_doubt = 0
-        self._spare: defaultdict[torch.device, list[_Mail]] = defaultdict(list)
+        # Groups that are not streams yet, by format, card and stream of work, and those whose lengths have not come.
+        self._open: dict[tuple[Format, torch.device, Any], _Group] = {}
+        self._waiting: deque[_Group] = deque()
+        self._last = self._seen = self._pass = self._in_doubt = self._gathered = 0
+        self._spare: defaultdict[torch.device, list[Mail]] = defaultdict(list)
         self._faults: dict[torch.device, Tensor] = {}
-        self._verdicts: list[_Arriving] = []
+        self._verdicts: list[Arriving] = []
         self._lock = threading.RLock()
 
     def begin_pass(self) -> None:
@@ -111,34 +140,39 @@ class Card:
                 self._verdicts,
                 [self._arriving(each) for each in self._faults.values()],
             )
-            if any(verdict.wait() for verdict in verdicts):
+            if any(verdict.wait() != [0] for verdict in verdicts):
                 raise WrongStream("a stream on the card is no longer what was made there")
             self._pass += 1
-            self._twice, self._seen = self._seen // _TWICE, 0
+            self._last, self._seen = self._seen, 0
+
+    def stay(self, tensor: Tensor, slot: Slot) -> Stays | None:
+        """What stands for a tensor that is known not to pay."""
+        with self._lock:
+            learnt = self._learnt.get((slot, tensor.numel(), tensor.dtype))
+            if learnt is None or learnt.format is not None or self._pass - learnt.since >= REFRESH:
+                return None
+            kept, raw = Stays(slot), tensor.nbytes
+            self._seen += raw
+            kept.entry = self._ledger.keep(kept, slot[0], raw, raw)
+        return kept
 
     def hold(self, flat: Tensor, slot: Slot) -> KeptOnCard:
         """Takes elements in one dimension."""
-        kept, raw = KeptOnCard(self, slot, flat), flat.numel() * flat.element_size()
-        with self._lock, current(flat.device):
+        kept, raw = KeptOnCard(self, slot, flat), flat.nbytes
+        with self._lock:
             self._look()
             self._seen += raw
+            kept.entry = self._ledger.keep(kept, slot[0], raw, raw)
             learnt = self._known(flat, slot) if raw >= self._least else None
-            if learnt is None or learnt.format is None:
-                kept.entry = self._ledger.keep(kept, slot[0], raw, raw)
-                return kept
-            self._pack(kept, flat, learnt.format, _space(learnt.length + learnt.length // _MARGIN))
-            assert kept.packed is not None
-            kept.entry = self._ledger.keep(kept, slot[0], raw, held_by(kept.packed))
-            self._ledger.there(kept.entry, raw + kept.entry.held)
-            self._waiting.append(_Waiting(weakref.ref(kept), learnt, raw, self._arriving(kept.packed.length)))
-            self._in_doubt += raw
-            while self._in_doubt - raw > self._twice:
-                self._settle(self._waiting.popleft())
+            if learnt is not None and learnt.format is not None:
+                kept.learnt = learnt
+                self._join(kept, learnt.format, flat.device)
         return kept
 
     def settle(self) -> None:
-        """Waits for all lengths, so that nothing is there twice."""
+        """Has all become streams, and waits for all lengths, so that nothing is there twice."""
         with self._lock:
+            self._pack_open()
             while self._waiting:
                 self._settle(self._waiting.popleft())
 
@@ -146,16 +180,12 @@ class Card:
         """The elements of a tensor, for the current stream of work."""
         with self._lock:
             self._look()
-            packed, kept.packed = kept.packed, None
             if kept.elements is None:
-                assert packed is not None
-                device = packed.data.device
-                with current(device):
-                    order(kept.stream, packed.data, packed.index, packed.length)
-                    kept.elements = restored(packed, self.fault(device)).view(torch.uint8).view(kept.dtype)
-                    kept.stream = work_on(device)
+                self._expand(kept)
             elif kept.stream is not None:
                 order(kept.stream, kept.elements)
+            kept.group = kept.packed = None
+            assert kept.elements is not None
             self._ledger.there(kept.entry, kept.entry.raw)
             return kept.elements
 
@@ -187,78 +217,113 @@ class Card:
             least = max(least, raw * _COPIES[format.word_bits // 8] // _PRICE)
         return raw - length >= least
 
-    def _arriving(self, number: Tensor) -> _Arriving:
-        return _Arriving(number.view(()), self._spare[number.device])
+    def _arriving(self, numbers: Tensor) -> Arriving:
+        return Arriving(numbers, self._spare[numbers.device])
 
-    def _pack(self, kept: KeptOnCard, flat: Tensor, format: Format, capacity: int) -> None:
-        kept.packed = compress(flat, format, capacity=capacity)
-        kept.stream = work_on(flat.device)
-        if kept.stream is not None:
-            # The elements may be of another stream of work, and go before they are read.
-            flat.record_stream(kept.stream)
+    def _join(self, kept: KeptOnCard, format: Format, device: torch.device) -> None:
+        """Has a tensor become a stream with others, as soon as there are enough."""
+        kept.stream = work_on(device)
+        key = format, device, kept.stream
+        kept.group = self._open.get(key)
+        if kept.group is None:
+            kept.group = self._open[key] = _Group(format)
+        kept.group.members.append(weakref.ref(kept))
+        self._gathered += kept.entry.raw
+        if self._gathered > self._last // _GATHERED or len(kept.group.members) == MOST:
+            self._pack_open()
+
+    def _pack_open(self) -> None:
+        """Has all groups become streams; waits for lengths where too much is there twice."""
+        for (_, device, stream), group in self._open.items():
+            # Those that are gone, or were given back, become none.
+            those = [kept for each in group.members if (kept := each()) is not None and kept.group is group]
+            if those:
+                group.members = [weakref.ref(kept) for kept in those]
+                group.raw = sum(kept.entry.raw for kept in those)
+                with on(stream), current(device):
+                    self._pack(group, those)
+                self._waiting.append(group)
+                self._in_doubt += group.raw
+        self._open.clear()
+        self._gathered = 0
+        while self._waiting and self._in_doubt - self._waiting[-1].raw > self._last // _TWICE:
+            self._settle(self._waiting.popleft())
+
+    def _pack(self, group: _Group, those: list[KeptOnCard]) -> None:
+        word = group.format.word_bits // 8
+        words = [words_in(kept.elements, word) for kept in those if kept.elements is not None]
+        spaces = [_space(kept.learnt.length + kept.learnt.length // _MARGIN) for kept in those]
+        if len(words) == 1:
+            packed = [compress(words[0], group.format, capacity=spaces[0])]
+            lengths = packed[0].length
+        else:
+            packed, lengths = packed_many(words, group.format, spaces)
+        group.lengths = self._arriving(lengths)
+        for kept, own, each in zip(those, words, packed, strict=True):
+            kept.packed = each
+            if kept.stream is not None:
+                # The elements may be of another stream of work, and go before they are read.
+                own.record_stream(kept.stream)
+            self._ledger.there(kept.entry, kept.entry.raw + held_by(each))
 
     def _look(self) -> None:
         """Settles what has come."""
-        while self._waiting and self._waiting[0].length.there:
+        while self._waiting and self._waiting[0].have_come:
             self._settle(self._waiting.popleft())
 
-    def _settle(self, waiting: _Waiting) -> None:
-        """Frees the elements of a tensor whose stream is whole, and makes one that is not again."""
-        self._in_doubt -= waiting.raw
-        length, kept, learnt = waiting.length.wait(), waiting.kept(), waiting.learnt
+    def _settle(self, group: _Group) -> None:
+        """Frees the elements of tensors whose streams are whole, and makes those that are not again."""
+        assert group.lengths is not None
+        self._in_doubt -= group.raw
+        for member, length in zip(group.members, group.lengths.wait(), strict=True):
+            if (kept := member()) is not None:
+                self._settle_one(kept, length)
+
+    def _settle_one(self, kept: KeptOnCard, length: int) -> None:
+        learnt, raw = kept.learnt, kept.entry.raw
         learnt.length = length
-        if learnt.format is not None and not self._pays(length, waiting.raw, learnt.format):
+        if learnt.format is not None and not self._pays(length, raw, learnt.format):
             learnt.format = None
-        if kept is None or kept.packed is None:
+        if kept.packed is None:
             return
         assert kept.elements is not None
         if length > kept.packed.data.numel():
             format, kept.packed = kept.packed.format, None
             if learnt.format is None:
-                self._ledger.size(kept.entry, waiting.raw)
+                self._ledger.size(kept.entry, raw)
                 return
-            with current(kept.elements.device):
-                self._pack(kept, kept.elements, format, _space(length))
-            assert kept.packed is not None
+            device = kept.elements.device
+            with current(device):
+                order(kept.stream, kept.elements)
+                kept.packed = compress(kept.elements, format, capacity=_space(length))
+                kept.stream = work_on(device)
         kept.elements = None
         self._ledger.size(kept.entry, held_by(kept.packed))
 
-
-class _Mail:
-    """Memory of the host for a number of a card, and the event that says that it has come."""
-
-    def __init__(self, device: torch.device) -> None:
-        card = device.type == "cuda"
-        self.number = torch.empty((), dtype=torch.int64, pin_memory=card)
-        self.event = torch.cuda.Event() if card else None
-
-
-class _Arriving:
-    """A number on its way from the card. Its mail is spare once the number was read."""
-
-    def __init__(self, number: Tensor, spare: list[_Mail]) -> None:
-        self._spare = spare
-        self._mail: _Mail | None = spare.pop() if spare else _Mail(number.device)
-        self._number = 0
-        with current(number.device):
-            self._mail.number.copy_(number, non_blocking=True)
-            if self._mail.event is not None:
-                self._mail.event.record()
-
-    @property
-    def there(self) -> bool:
-        """Whether it has come."""
-        return self._mail is None or self._mail.event is None or bool(self._mail.event.query())
-
-    def wait(self) -> int:
-        """The number, once it has come."""
-        if self._mail is not None:
-            if self._mail.event is not None:
-                self._mail.event.synchronize()
-            self._number = int(self._mail.number)
-            self._spare.append(self._mail)
-            self._mail = None
-        return self._number
+    def _expand(self, kept: KeptOnCard) -> None:
+        """The elements of a tensor, and of those of its group that were kept before it, which are asked for next."""
+        assert kept.group is not None
+        packed, those = [], []
+        for member in kept.group.members:
+            each = member()
+            if each is not None and each.packed is not None and each.elements is None:
+                packed.append(each.packed)
+                those.append(each)
+            if each is kept:
+                break
+        device = packed[0].data.device
+        with current(device):
+            for each, own in zip(those, packed, strict=True):
+                order(each.stream, own.data, own.index, own.length)
+            fault = self.fault(device)
+            if len(packed) == 1:
+                words = [restored(packed[0], fault)]
+            else:
+                words = restored_many(packed, fault)
+            stream = work_on(device)
+        for each, own in zip(those, words, strict=True):
+            each.elements, each.packed, each.stream = own.view(torch.uint8).view(each.dtype), None, stream
+            self._ledger.there(each.entry, each.entry.raw)
 
 
 def _space(length: int) -> int:
@@ -275,6 +340,11 @@ def held_by(packed: Packed) -> int:
 def work_on(device: torch.device) -> Any:
     """The current stream of work, on a card."""
     return torch.cuda.current_stream(device) if device.type == "cuda" else None
+
+
+def on(stream: Any) -> AbstractContextManager[object]:
+    """Has a stream of work be the current one."""
+    return nullcontext() if stream is None else torch.cuda.stream(stream)
 
 
 def order(made: Any, *tensors: Tensor) -> None:

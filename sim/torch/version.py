@@ -8,7 +8,10 @@ from functools import cache
 import torch
 from torch import Tensor
 
-__all__ = ["Watch", "watch"]
+__all__ = ["OUTSIDE", "Watch", "watch"]
+
+#: The name of what no module keeps.
+OUTSIDE = "outside the model"
 
 
 @dataclass(slots=True)
@@ -19,35 +22,36 @@ class Watch:
         A tensor with the same count.
     ``shape``
         The tensor's; that of a nested tensor is no one list.
-    ``where``
-        What runs when the tensor is kept, for the message.
+    ``name``
+        What runs when the tensor is kept, for the message; ``OUTSIDE`` outside of it.
     """
 
     counter: Tensor
     version: int
     shape: tuple[int, ...] | None
-    where: str
+    name: str
 
     def check(self) -> None:
         """Raises the error that PyTorch raises if the tensor was written to."""
         now = self.counter._version
         if now != self.version:
             shape = "nested" if self.shape is None else list(self.shape)
+            where = OUTSIDE if self.name == OUTSIDE else f"in {self.name}"
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[{self.counter.type()} {shape}], which was kept {self.where} and is at version {now}; expected "
+                f"[{self.counter.type()} {shape}], which was kept {where} and is at version {now}; expected "
                 f"version {self.version} instead. Hint: enable anomaly detection to find the operation that failed to "
                 "compute its gradient, with torch.autograd.set_detect_anomaly(True)."
             )
 
 
-def watch(tensor: Tensor, where: str, memory: bool) -> Watch:
+def watch(tensor: Tensor, name: str, memory: bool) -> Watch:
     """Watches a tensor; without ``memory`` its elements are not held."""
     counter = tensor.detach()
     if not memory:
         # Other elements leave the count what it is.
         counter.data = _empty(tensor.dtype, tensor.device)
-    return Watch(counter, tensor._version, None if tensor.is_nested else tensor.shape, where)
+    return Watch(counter, tensor._version, None if tensor.is_nested else tensor.shape, name)
 
 
 @cache

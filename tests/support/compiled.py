@@ -25,12 +25,12 @@ FORMATS = (
 #: The types that do not depend on the format; numbers have 64 bits where a tensor is large.
 _TYPES = {
     **dict.fromkeys(("values", "octet_table", "row_powers", "powers"), "*u32"),
-    **dict.fromkeys(("totals", "length", "index", "flocks", "begun", "functions", "composed"), "*i64"),
+    **dict.fromkeys(("totals", "length", "index", "waits", "functions", "composed"), "*i64"),
     **dict.fromkeys(("entered", "entries", "begins"), "*i64"),
-    **dict.fromkeys(("near", "behind"), "*i16"),
-    **dict.fromkeys(("fault", "sum", "states"), "*i32"),
+    "behind": "*i16",
+    **dict.fromkeys(("fault", "sum"), "*i32"),
     "codes": "*u8",
-    **dict.fromkeys(("words", "capacity", "groups", "blocks", "count", "segments", "total"), "i64"),
+    **dict.fromkeys(("words", "capacity", "count", "segments", "total"), "i64"),
     "programs": "i32",
 }
 
@@ -44,19 +44,19 @@ def _kernels(format: cdma.Format) -> None:
     fixed["SEGMENT"] = 128 * fixed["ENTRIES"]
     for kernel, name, own in (
         (compress_kernels.count_kernel, "count", {"source": word}),
-        (compress_kernels.pack_kernel, "pack", {"source": word, "target": unit}),
-        (decompress_kernel.unpack_kernel, "unpack", {"stream": unit, "target": word}),
+        (compress_kernels.pack_kernel, "pack", {"source": word, "target": "*u8"}),
+        (decompress_kernel.unpack_kernel, "unpack", {"stream": "*u8", "target": word}),
         # Of many tensors a table stands in place of what is read and written.
         (compress_kernels.count_kernel, "count", {"source": "*i64", "MANY": True}),
         (
             compress_kernels.pack_kernel,
             "pack",
-            dict.fromkeys(("source", "near", "target"), "*i64") | {"MANY": True},
+            dict.fromkeys(("source", "target"), "*i64") | {"MANY": True},
         ),
         (
             decompress_kernel.unpack_kernel,
             "unpack",
-            dict.fromkeys(("stream", "near", "target"), "*i64") | {"MANY": True},
+            dict.fromkeys(("stream", "target"), "*i64") | {"MANY": True},
         ),
         (chain_kernels.segment_kernel, "", {"stream": unit}),
         (chain_kernels.compose_kernel, "", {}),
@@ -64,7 +64,7 @@ def _kernels(format: cdma.Format) -> None:
         (chain_kernels.mark_kernel, "", {"stream": unit}),
         (checksum_kernel.crc_kernel, "", {"words": word}),
     ):
-        options = fixed | {"MANY": own.pop("MANY", False)}
+        options = fixed | {"MANY": own.pop("MANY", False), "TOGETHER": False}
         warps = 4
         if name:
             options |= plans.plan_for(name, format, torch.device("meta")).options(format)

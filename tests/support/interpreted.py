@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -47,14 +46,14 @@ def _check(addresses: Any, mask: Any) -> None:
 
 def _named(table: list[int], blocks: int, kernel: str, options: dict[str, Any]) -> Iterator[tuple[int, int]]:
     """Where the tensors lie that the table of a launch of many names."""
-    for begin in range(blocks, len(table), len(fields(Row)) + 2):
-        row = Row(*table[begin : begin + len(fields(Row))])
+    for begin in range(blocks, len(table), len(Row._fields) + 2):
+        row = Row(*table[begin : begin + len(Row._fields)])
         raw, stream = row.words * options["WORD"], row.capacity * options["UNIT"]
         read, written = (stream, raw) if kernel == "unpack_kernel" else (raw, stream)
         for address, size in (
             (row.source, read),
             (row.target, written),
-            (row.index, row.blocks * INDEX_COLUMNS * 8),
+            (row.beside, row.blocks * INDEX_COLUMNS * 8),
             (row.length, 8),
         ):
             yield address, address + size

@@ -83,6 +83,7 @@ class Offload(Keeping):
         self._forwards: list[Any] = []
         self._running: tuple[str, Any] | None = None
         self._report = SwapReport(timeline=Timeline(link) if settings.trace else None)
+        self._follows = settings.trace
 
     @property
     def report(self) -> SwapReport:
@@ -101,7 +102,7 @@ class Offload(Keeping):
     def trace(self) -> None:
         """Notes what happens from now on, and forgets what was noted before; see :meth:`SwapReport.trace`."""
         self._report.timeline = Timeline(self._link)
-        self._running = None
+        self._running, self._follows = None, True
 
     @property
     def _account(self) -> SwapReport:
@@ -163,13 +164,11 @@ class Offload(Keeping):
         self._verdict = block, self._link.out([(self._fault.view(torch.uint8), block.data)])
 
     def _entered(self, name: str) -> None:
-        if self._report.timeline is not None:
-            self._computed()
-            self._running = name, self._link.mark()
+        self._computed()
+        self._running = name, self._link.mark()
 
     def _left(self, module: nn.Module, output: Any) -> None:
-        if self._report.timeline is not None:
-            self._computed()
+        self._computed()
 
     def _computed(self) -> None:
         """Notes what was computed until now."""

@@ -46,10 +46,11 @@ def test_each_has_the_stream_of_one_by_itself(name, monkeypatch):
 
 def test_flocks_of_blocks_are_of_a_tensor_each(monkeypatch):
     """Tensors of as many blocks as a flock has, one more, and one less, behind others that move their begin."""
-    from cdma.sim.gpu import compress_kernels, many
+    from cdma.sim.gpu import compress as single
+    from cdma.sim.gpu import compress_kernels
 
     monkeypatch.setattr(compress_kernels, "_FLOCK", type(compress_kernels._FLOCK)(2))
-    monkeypatch.setattr(many, "FLOCK", 2)
+    monkeypatch.setattr(single, "FLOCK", 2)
     format = cdma.Format(window=64)
     arrays = some(format, [2048 * blocks - 10 for blocks in (1, 2, 3, 1)])
     made, full = [], torch.full
@@ -58,7 +59,7 @@ def test_flocks_of_blocks_are_of_a_tensor_each(monkeypatch):
     for one, words in zip(packed, arrays, strict=True):
         assert one.stream.numpy().tobytes() == model.compress(words, format)
     # Of seven blocks two flocks are full. No other tensor has said what they take.
-    assert [int(state) >= 0 for state in made[-1][1:4]].count(True) == 2
+    assert [int(state) >= 0 for state in made[-1][1:5]].count(True) == 2
 
 
 def test_the_table_names_what_each_tensor_has_and_no_more(monkeypatch):
@@ -71,7 +72,7 @@ def test_the_table_names_what_each_tensor_has_and_no_more(monkeypatch):
     )
     for row, one in zip(rows[-1], packed, strict=True):
         assert (row.target, row.capacity) == (one.data.data_ptr(), one.data.numel() // 4)
-        assert (row.index, row.length) == (one.index.data_ptr(), one.length.data_ptr())
+        assert (row.beside, row.length) == (one.index.data_ptr(), one.length.data_ptr())
     back = decompress_many(packed[1:])
     assert (rows[-1][0].source, rows[-1][0].capacity) == (packed[1].data.data_ptr(), 75)
     assert (rows[-1][0].target, rows[-1][0].words) == (back[0].data_ptr(), 50)

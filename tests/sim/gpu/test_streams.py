@@ -19,10 +19,11 @@ from tests.support.waits import Waits
 
 from cdma.sim.gpu import chain, checksum, decompress  # isort: skip
 from cdma.sim.gpu.checksum_kernel import crc_kernel  # isort: skip
-from cdma.sim.gpu.compress import analyse, compress  # isort: skip
-from cdma.sim.gpu.compress_kernels import count_kernel, pack_kernel  # isort: skip
+from cdma.sim.gpu.compress import analyse, compress, waiting  # isort: skip
+from cdma.sim.gpu.compress_kernels import FLOCK, count_kernel, pack_kernel  # isort: skip
 from cdma.sim.gpu.decompress_kernel import unpack_kernel  # isort: skip
-from cdma.sim.gpu.layout import GROUPS, INDEX_COLUMNS, block_count, code_tables, constants  # isort: skip
+from cdma.sim.gpu.layout import INDEX_COLUMNS, block_count  # isort: skip
+from cdma.sim.gpu.plans import arguments  # isort: skip
 
 
 def covering(shapes):
@@ -198,47 +199,47 @@ def test_a_stretch_that_many_others_follow():
 def test_positions_above_two_to_the_31(monkeypatch):
     """The last program of a tensor of more words than 31 bits count, behind blocks of which every word is stored."""
     format = cdma.Format(8, window=64)
-    shape, device = constants(format), torch.device("cpu")
-    tables = code_tables(format, device)
+    device = torch.device("cpu")
     before = (1 << 31) // 8192 + 3
     words, blocks = before * 8192 + 100, before + 1
     # Memory that nobody writes to takes none.
     source = torch.zeros(words, dtype=torch.uint8)
     source[-100:] = torch.arange(100)
-    index = torch.zeros(blocks, INDEX_COLUMNS, dtype=torch.int64)
-    near, length = index.view(torch.int16), torch.zeros((), dtype=torch.int64)
+    index, length = torch.zeros(blocks, INDEX_COLUMNS, dtype=torch.int64), torch.zeros((), dtype=torch.int64)
     tail = model.compress(source[-100:].numpy(), format)
     stream = torch.empty(before * 9216 + len(tail), dtype=torch.uint8)
     back, fault = torch.empty_like(source), torch.zeros(1, dtype=torch.int32)
     # All blocks but the last have begun, and the one before it has ended.
-    states = torch.full((blocks,), 9216, dtype=torch.int32)
-    flocks = torch.full((-(-blocks // 64),), -1, dtype=torch.int64)
-    flocks[before // 64 - 1] = 2 * (before // 64 * 64 * 9216) + 1
-    options = {"GROUPS": GROUPS, "ROWS": 8, **shape}
-    waiting = (states, flocks, torch.tensor(before - 1))
+    waits = waiting(blocks, device)
+    waits[0] = before - 1
+    waits[before // FLOCK] = 2 * (before // FLOCK * FLOCK * 9216) + 1
+    waits[1 - (-blocks // FLOCK) :] = 9216 << 32 | 9216
+    builder = interpreter.InterpreterBuilder
+    build = builder.create_get_program_id
+
+    def of_many(handle, number):
+        return type(handle)(handle.data * 0 + number, handle.dtype)
+
+    monkeypatch.setattr(
+        builder, "create_get_num_programs", lambda self, axis: of_many(build(self, axis), blocks)
+    )
     pack_kernel[(1,)](
-        source, *tables, index, near, *waiting, stream, length, words, blocks, len(stream), **options
+        source, index, waits, stream, length, words, len(stream), **arguments("pack", format, device)
     )
     assert int(length) == len(stream)
     assert stream[-len(tail) :].numpy().tobytes() == tail
     behind = torch.empty(-(-words // 64), dtype=torch.int16)
-    build = interpreter.InterpreterBuilder.create_get_program_id
-
-    def program(self, axis):
-        found = build(self, axis)
-        return type(found)(found.data + before, found.dtype)
-
-    monkeypatch.setattr(interpreter.InterpreterBuilder, "create_get_program_id", program)
-    groups = before * GROUPS + 1
-    found = (stream, index, near, length, len(stream), tables[0], behind, back, fault, words, groups)
-    unpack_kernel[(1,)](*found, GROUPS=GROUPS, ROWS=8, UNROLL=1, **shape)
+    monkeypatch.setattr(
+        builder, "create_get_program_id", lambda self, axis: of_many(build(self, axis), before)
+    )
+    options = arguments("unpack", format, device)
+    unpack_kernel[(1,)](stream, index, length, behind, back, fault, words, len(stream), **options)
     assert not int(fault)
     assert back[-100:].tolist() == list(range(100))
 
 
 def test_an_address_outside_of_the_tensors_is_noticed():
     totals, words = torch.zeros(2, dtype=torch.int64), torch.zeros(10, dtype=torch.uint32)
-    tables = code_tables(cdma.Format(), torch.device("cpu"))
     with pytest.raises(Exception, match="in no tensor of the kernel") as raised:
-        count_kernel[(1,)](words, *tables, totals, 11, GROUPS=GROUPS, **constants(cdma.Format()))
+        count_kernel[(1,)](words, totals, 11, **arguments("count", cdma.Format(), torch.device("cpu")))
     assert Stray.__name__ in str(raised.value)

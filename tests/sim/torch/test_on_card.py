@@ -7,12 +7,13 @@ import pytest
 from tests.support.interpreted import torch
 
 from torch import nn  # isort: skip
-from cdma.sim.torch import context, on_card  # isort: skip
+from cdma.sim.torch import context, mail, on_card  # isort: skip
 from cdma.sim.torch.card_integers import quantised_there  # isort: skip
 from cdma.sim.torch.coded import Step, quantised  # isort: skip
 from cdma.sim.torch.context import Saved  # isort: skip
 from cdma.sim.torch.ledger import Ledger  # isort: skip
-from cdma.sim.torch.on_card import Card, WrongStream  # isort: skip
+from cdma.sim.torch.mail import Mail  # isort: skip
+from cdma.sim.torch.on_card import Card, WrongStream, held_by  # isort: skip
 from cdma.sim.torch.policies import Bound, Lossless  # isort: skip
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -53,7 +54,7 @@ def packs(monkeypatch):
 @pytest.fixture
 def nothing_comes(monkeypatch):
     """No length has come before it is waited for."""
-    monkeypatch.setattr(on_card._Arriving, "there", property(lambda _: False))
+    monkeypatch.setattr(mail.Arriving, "there", property(lambda _: False))
 
 
 def test_gradients_are_those_of_plain_training_and_shared_tensors_are_held_once(monkeypatch):
@@ -178,7 +179,7 @@ def test_few_bytes_are_there_twice(nothing_comes):
         kept.append(passes.hold(tensor.clone(), ("layer", place)))
         # An eighth of the last pass, and the tensor itself.
         assert sum(each.elements is not None for each in kept) <= 2 + 1
-    streams = sum(each.entry.held for each in kept)
+    streams = sum(held_by(each.packed) for each in kept)
     assert ledger.now == (16 * raw, streams + 3 * raw)
     passes.settle()
     assert ledger.now[1] == sum(each.entry.held for each in kept) < 6 * raw
@@ -207,10 +208,118 @@ def test_a_tensor_is_given_back_before_its_length_comes(nothing_comes):
     assert kept.restored().data_ptr() == tensor.data_ptr()
 
 
+@pytest.fixture
+def launches(monkeypatch):
+    """How many tensors each launch of many has, there and back."""
+    made = {"there": [], "back": []}
+
+    def counted(name, function):
+        return lambda these, *rest: made[name].append(len(these)) or function(these, *rest)
+
+    monkeypatch.setattr(on_card, "packed_many", counted("there", on_card.packed_many))
+    monkeypatch.setattr(on_card, "restored_many", counted("back", on_card.restored_many))
+    return made
+
+
+def kept_in_groups(passes, tensors):
+    """Tensors of a second pass, behind a large one of the first, so that all of them wait for each other."""
+    kept_in_a_pass(passes, *tensors, numbers(0.1, 1 << 17))
+    passes.begin_pass()
+    return [passes.hold(each.clone(), ("layer", place)) for place, each in enumerate(tensors)]
+
+
+def test_tensors_of_one_format_are_in_one_launch_there_and_back(packs, launches):
+    passes = card()
+    tensors = [numbers(0.3, 1 << 8) for _ in range(3)] + [
+        numbers(0.3, 1 << 9, torch.float16) for _ in range(2)
+    ]
+    kept = kept_in_groups(passes, tensors)
+    packs.clear()
+    assert all(each.elements is not None for each in kept)
+    assert passes._ledger.now[1] == sum(each.nbytes for each in tensors)
+    passes.settle()
+    assert (launches["there"], packs) == ([3, 2], [])
+    assert all(each.elements is None for each in kept)
+    for each, tensor in zip(reversed(kept), reversed(tensors), strict=True):
+        assert torch.equal(each.restored(), tensor)
+    assert launches["back"] == [2, 3]
+    passes.begin_pass()
+    passes.begin_pass()
+
+
+def test_what_is_kept_behind_a_tensor_does_not_come_back_with_it(launches):
+    tensors = [numbers(0.3, 1 << 8) for _ in range(4)]
+    passes = card()
+    kept = kept_in_groups(passes, tensors)
+    passes.settle()
+    assert torch.equal(kept[1].restored(), tensors[1])
+    assert [each.elements is None for each in kept] == [False, False, True, True]
+    for each, tensor in zip(kept, tensors, strict=True):
+        assert torch.equal(each.restored(), tensor)
+    assert launches["back"] == [2]
+
+
+def test_what_goes_or_comes_back_before_its_group_is_a_stream_becomes_none(launches):
+    tensors = [numbers(0.3, 1 << 8) for _ in range(4)]
+    passes = card()
+    kept = kept_in_groups(passes, tensors)
+    assert torch.equal(kept[0].restored(), tensors[0])
+    del kept[1]
+    passes.settle()
+    assert launches["there"] == [2]
+    assert [each.elements is None for each in kept] == [False, True, True]
+    for each, tensor in zip(kept, [tensors[0], *tensors[2:]], strict=True):
+        assert torch.equal(each.restored(), tensor)
+
+
+def test_a_stream_of_a_group_without_space_is_made_again(packs, nothing_comes):
+    tensors = [numbers(0.1, 1 << 10) for _ in range(3)]
+    passes = card()
+    kept_in_a_pass(passes, *tensors, numbers(0.1, 1 << 17))
+    packs.clear()
+    passes.begin_pass()
+    tensors[1] = numbers(0.6, 1 << 10)
+    kept = [passes.hold(each.clone(), ("layer", place)) for place, each in enumerate(tensors)]
+    passes.settle()
+    assert len(packs) == 1
+    assert all(each.elements is None for each in kept)
+    for each, tensor in zip(kept, tensors, strict=True):
+        assert torch.equal(each.restored(), tensor)
+
+
+def test_any_stream_of_a_group_that_changed_is_noticed():
+    passes = card()
+    kept = kept_in_groups(passes, [numbers(0.3, 1 << 8) for _ in range(3)])
+    passes.settle()
+    kept[0].packed.data[:8] = 255
+    kept[2].restored()
+    passes.begin_pass()
+    with pytest.raises(WrongStream):
+        passes.begin_pass()
+
+
+def test_what_is_known_to_stay_is_counted_and_costs_no_more(monkeypatch):
+    model = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Tanh())
+    monkeypatch.setattr(context, "CARDS", frozenset({"cpu"}))
+    monkeypatch.setattr(context, "LEAST_ON_CARD", 1 << 10)
+    saved, inputs = Saved(model, Lossless()), torch.randn(64, 64)
+    held, hold = [], Card.hold
+    monkeypatch.setattr(Card, "hold", lambda self, *these: held.append(0) or hold(self, *these))
+    for number in range(1, 4):
+        with saved:
+            loss = model(inputs).square().mean()
+        # Inputs, the outputs of both, the second of which the loss reads once more, outside of the model.
+        assert (saved.report.tensors, saved.report.shared) == (3 * number, number)
+        assert saved.now == (3 * inputs.nbytes, 3 * inputs.nbytes)
+        loss.backward()
+    assert len(held) == 3
+    del loss
+    assert saved.now == (0, 0)
+
+
 def test_memory_for_lengths_is_used_again(monkeypatch):
     made = []
-    mail = on_card._Mail
-    monkeypatch.setattr(on_card, "_Mail", lambda device: made.append(0) or mail(device))
+    monkeypatch.setattr(mail, "Mail", lambda device: made.append(0) or Mail(device))
     passes = card()
     for _ in range(3):
         kept_in_a_pass(passes, numbers(0.1), numbers(0.1))

@@ -27,6 +27,8 @@ __all__ = ["FLOCK", "count_kernel", "pack_kernel"]
 #: Blocks of a flock.
 FLOCK = 64
 _FLOCK = tl.constexpr(FLOCK)
+#: In a sum of what blocks take, and of what flocks take, more than all of them: one is not known, or not as it should be.
+_UNKNOWN, _WRONG = tl.constexpr(-(1 << 24)), tl.constexpr(1 << 56)
 
 
 @triton.jit(do_not_specialize=["words"])
@@ -80,21 +82,29 @@ def count_kernel(
 
 
 @triton.jit
+def _taken_before(states, member):
+    """What the blocks of a flock before a member take; less than 0 as long as one has not said it."""
+    lane = tl.arange(0, _FLOCK)
+    known = tl.load(states + lane, mask=lane < member, other=0, volatile=True)
+    return tl.sum(tl.where(known < 0, _UNKNOWN, known), axis=0)
+
+
+@triton.jit
 def _begin_of(states, flocks, block, takes):
     """Where a block begins that ``takes`` so many stream words; says so to those behind it.
 
     ``states`` has what each block takes, and ``flocks`` what each flock takes, or where it ends: twice that, and 1. All
-    are less than 0 until they are known.
+    are less than 0 until they are known. Of several warps each loads by itself, and sees another moment: so what says that
+    a sum is one must be in that sum.
     """
     tl.atomic_xchg(states + block, takes, sem="relaxed")
     flock = block // _FLOCK
     member = block % _FLOCK
     lane = tl.arange(0, _FLOCK)
     # Those of its own flock before it.
-    known = tl.load(states + flock * _FLOCK + lane, mask=lane < member, other=0, volatile=True)
-    while tl.min(known, axis=0) < 0:
-        known = tl.load(states + flock * _FLOCK + lane, mask=lane < member, other=0, volatile=True)
-    inner = tl.sum(known, axis=0)
+    inner = _taken_before(states + flock * _FLOCK, member)
+    while inner < 0:
+        inner = _taken_before(states + flock * _FLOCK, member)
     if member == _FLOCK - 1:
         tl.atomic_xchg(flocks + flock, (inner + takes).to(tl.int64) * 2, sem="relaxed")
     # Flocks before it, back to one whose end is known; before the first one everything has ended.
@@ -103,14 +113,14 @@ def _begin_of(states, flocks, block, takes):
     searching = flock > 0
     while searching:
         state = tl.load(flocks + last - lane, mask=lane <= last, other=1, volatile=True)
-        # The nearest flock whose end is known or of which nothing is known; the bit below says which.
-        found = tl.min(
-            tl.where(state < 0, 2 * lane + 1, tl.where(state & 1 != 0, 2 * lane, 2 * _FLOCK)), axis=0
-        )
-        if found & 1 == 0:
-            begin += tl.sum(tl.where(lane <= found // 2, state >> 1, 0), axis=0)
+        # The nearest flock whose end is known or of which nothing is known.
+        found = tl.min(tl.where(state & 1 != 0, lane, _FLOCK), axis=0)
+        right = (state >= 0) & ((state & 1 != 0) == (lane == found))
+        more = tl.sum(tl.where(lane <= found, tl.where(right, state >> 1, _WRONG), 0), axis=0)
+        if more < _WRONG:
+            begin += more
             last -= _FLOCK
-            searching = found == 2 * _FLOCK
+            searching = found == _FLOCK
     if member == _FLOCK - 1:
         tl.atomic_xchg(flocks + flock, (begin + takes) * 2 + 1, sem="relaxed")
     return begin

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.checks import check_choice, check_range
+from cdma.hdl.spec.checks import check_choice, check_flag, check_range
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -97,6 +97,7 @@ class Policy:
                 raise ParameterError(f"{what} is {values!r}; it must be a tuple of rising numbers")
             for value in values:
                 check_choice(what, value, allowed, f"one of {what}")
+        check_flag("keep_nonzero", self.keep_nonzero)
 
     @property
     def lossy(self) -> bool:
@@ -120,6 +121,10 @@ class Lossless(Policy):
     """
 
     dense: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_flag("dense", self.dense)
 
     @property
     def lossy(self) -> bool:
@@ -174,6 +179,8 @@ class _ByLayer(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_range("refresh", self.refresh, 1, 1 << 31, "forward passes from one observation to the next")
+        if not isinstance(self.others, Policy):
+            raise ParameterError(f"others is {self.others!r}; it must be a policy, such as Lossless()")
 
     def step(self, layer: Statistics, flat: Tensor) -> float:
         """The largest step that the layer bears."""
@@ -221,6 +228,8 @@ class Comet(_ByLayer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _check_number("part", self.part, 2.0**-64)
+        _check_number("factor", self.factor, 2.0**-64)
         if self.momentum is not None and not hasattr(self.momentum, "param_groups"):
             raise ParameterError(
                 f"momentum is {self.momentum!r}; it must be an optimiser of PyTorch, or None"
@@ -245,9 +254,18 @@ class AcGc(_ByLayer):
 
     tightness: float = 1.0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_number("tightness", self.tightness, -64)
+
     def step(self, layer: Statistics, flat: Tensor) -> float:
         below = 2 * flat.numel() * layer.outputs * layer.uses * layer.square
         return (12 * 2.0**-self.tightness * layer.weight_squares / below) ** 0.5 if below else 0.0
+
+
+def _check_number(name: str, value: object, least: float) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not least <= value <= 64:
+        raise ParameterError(f"{name} is {value!r}; it must be a number from {least:g} to 64")
 
 
 def _exponent_of(number: float) -> int:

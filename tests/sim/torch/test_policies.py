@@ -65,6 +65,24 @@ def test_a_momentum_is_that_of_an_optimiser() -> None:
         Comet(momentum=0.9)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("refused", "message"),
+    [
+        (lambda: Comet(part=-0.01), "part is -0.01; it must be a number from"),
+        (lambda: Comet(factor=float("nan")), "factor is nan"),
+        (lambda: AcGc(tightness="8"), "tightness is '8'; it must be a number from -64 to 64"),
+        (lambda: AcGc(others=3), "others is 3; it must be a policy"),
+        (lambda: Bound(relative=-3, keep_nonzero="no"), "keep_nonzero is 'no'; it must be true or false"),
+        (lambda: Lossless(dense=2), "dense is 2; it must be true or false"),
+    ],
+)
+def test_parameters_that_are_none_are_refused_when_a_policy_is_made(
+    refused: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(ParameterError, match=message):
+        refused()
+
+
 def _optimiser() -> torch.optim.Optimizer:
     return torch.optim.SGD([nn.Parameter(torch.zeros(1))], 0.1)
 

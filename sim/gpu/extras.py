@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from cdma.base.errors import CdmaError, ToolError
@@ -34,9 +33,9 @@ def kernels_in(module: str) -> Any:
     """A module of this room that has kernels."""
     torch()
     try:
-        found = version("triton")
-        import_module("triton")
-    except (ImportError, PackageNotFoundError):
+        # Some builds of PyTorch bring it in a package of another name.
+        found = import_module("triton").__version__
+    except ImportError:
         raise MissingTriton("triton") from None
     if tuple(int(part) for part in found.split(".")[:2]) < _LEAST:
         least = ".".join(map(str, _LEAST))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
-from importlib.metadata import version
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -26,7 +26,7 @@ def where(card: bool) -> dict[str, Any]:
         "tools": {
             "python": platform.python_version(),
             "torch": torch.__version__,
-            "triton": version("triton"),
+            "triton": import_module("triton").__version__,
             "driver": driver,
         },
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
 import numpy as np
 import pytest
 
@@ -126,7 +128,9 @@ def test_a_tensor_of_the_host_without_the_interpreter(monkeypatch):
 
 
 def test_a_triton_that_is_missing_or_too_old(monkeypatch):
-    monkeypatch.setattr(extras, "version", lambda name: "3.1.0")
+    import triton
+
+    monkeypatch.setattr(triton, "__version__", "3.1.0")
     with pytest.raises(
         ToolError, match=r"triton is 3.1.0; the codec on the card needs 3.6 or newer: pip install"
     ):
@@ -138,9 +142,18 @@ def test_a_triton_that_is_missing_or_too_old(monkeypatch):
                 raise ImportError(name)
 
         monkeypatch.setattr(extras, "import_module", missing)
-        monkeypatch.setattr(extras, "version", lambda name: "3.9.0")
         with pytest.raises(gpu.MissingTriton, match=f"needs the package {package}: pip install"):
             gpu.compress(torch.ones(3))
+
+
+def test_a_triton_that_comes_in_a_package_of_another_name(monkeypatch):
+    """As that of PyTorch for AMD does."""
+
+    def unknown(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", unknown)
+    assert gpu.compress(torch.ones(3)).words == 3
 
 
 def test_a_card_that_is_too_old(monkeypatch):

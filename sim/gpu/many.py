@@ -94,11 +94,12 @@ def decompress_many(packed: Sequence[Packed]) -> list[Tensor]:
         made = [torch.empty(each.words, dtype=word, device=device) for each in packed]
         faults = torch.zeros(len(packed), dtype=torch.int32, device=device)
         _unpack(packed, data, made, faults)
-        # What is refused, and what has no words, goes the way of a single one, which has the verdict of the model.
-        for number, fault in enumerate(faults.tolist()):
-            if fault or not packed[number].words:
-                one = packed[number]
-                made[number] = decompress(one.data, one.words, format, index=one.index, length=one.length)
+        # What is refused, has no words or has a checksum goes the way of a single one, which has the verdict of the model.
+        for number, (fault, one) in enumerate(zip(faults.tolist(), packed, strict=True)):
+            if fault or not one.words or one.crc is not None:
+                made[number] = decompress(
+                    one.data, one.words, format, index=one.index, length=one.length, crc=one.crc
+                )
     return made
 
 

@@ -118,6 +118,13 @@ def test_one_that_is_not_whole_has_the_verdict_of_the_model():
     assert [len(each) for each in back] == [40, 50]
 
 
+def test_the_checksum_of_each_is_compared():
+    one = compress(torch.arange(100, dtype=torch.int32), _ZVC, crc=True)
+    assert decompress_many([one])[0].tolist() == [*range(100)]
+    with pytest.raises(decompress.WrongChecksum):
+        decompress_many([one, replace(one, crc=one.crc ^ 1)])
+
+
 def test_invalid_arguments_are_refused():
     packed = compress_many([torch.zeros(5)], _ZVC)
     with pytest.raises(cdma.ParameterError, match="there are 1 capacities for 2 tensors"):

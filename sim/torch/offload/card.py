@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .link import Ordered
+from .link import NOTHING, Ordered
 
 __all__ = ["CardCopy", "CardLink"]
 
@@ -31,7 +31,7 @@ class CardCopy:
     ) -> None:
         self.target, self.nbytes = target, target.numel()
         self.begin, self.end = begin, end
-        self._coming = coming
+        self._device, self._coming = target.device, coming
 
     @property
     def finished(self) -> bool:
@@ -44,8 +44,14 @@ class CardCopy:
 
     def wait(self) -> None:
         """Has what is computed next wait for the bytes."""
-        torch.cuda.current_stream(self.target.device).wait_event(self.end)
+        torch.cuda.current_stream(self._device).wait_event(self.end)
         self._coming.discard(self)
+
+    def take(self) -> Tensor:
+        """Has what is computed next wait for the bytes, which are the caller's alone."""
+        self.wait()
+        target, self.target = self.target, NOTHING
+        return target
 
 
 class CardLink:

@@ -356,17 +356,17 @@ class Offload(Keeping):
         assert copy is not None
         self._fetch_before(swapped)
         begin = self._link.mark()
-        copy.wait()
+        arrived = copy.take()
         self._waits.append((label(swapped.slot), begin, self._link.mark()))
         if swapped.hold.staging is not None:
             self._pool.give_back(swapped.hold.staging)
             swapped.hold.staging = None
         if swapped.packing is None:
-            return copy.target.view(swapped.dtype)
-        flat = self._unpacked(swapped, copy.target)
+            return arrived.view(swapped.dtype)
+        flat = self._unpacked(swapped, arrived)
         self._take(swapped.hold, -copy.nbytes)
         if self._settings.debug:
-            copy.target.fill_(POISON)
+            arrived.fill_(POISON)
         return flat
 
     def _unpacked(self, swapped: Swapped, data: Tensor) -> Tensor:
@@ -452,7 +452,7 @@ class Offload(Keeping):
             self._device.add(-hold.on_device)
             if hold.coming is not None:
                 # Its memory is free, and is not to be written by a copy that nobody needs.
-                hold.coming.wait()
+                hold.coming.take()
             for block in (hold.block, hold.staging):
                 if block is not None:
                     self._pool.give_back(block)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
-__all__ = ["Copy", "Link", "Ordered"]
+__all__ = ["NOTHING", "Copy", "Link", "Ordered"]
+
+#: The target of a copy whose bytes are somebody's.
+NOTHING = torch.empty(0, dtype=torch.uint8)
 
 
 class Ordered(Protocol):
@@ -45,6 +49,10 @@ class Copy(Ordered, Protocol):
 
     def wait(self) -> None:
         """Has what this thread computes next wait for the bytes."""
+        ...
+
+    def take(self) -> Tensor:
+        """Waits, and hands the target over: a copy that is kept for its times keeps no memory of the device."""
         ...
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import torch
 from torch import Tensor
 
-from .link import Ordered
+from .link import NOTHING, Ordered
 
 __all__ = ["PacedCopy", "PacedLink"]
 
@@ -33,6 +33,12 @@ class PacedCopy:
 
     #: What computes is this thread.
     wait = synchronize
+
+    def take(self) -> Tensor:
+        """Returns the bytes, which have arrived and are the caller's alone."""
+        self.wait()
+        target, self.target = self.target, NOTHING
+        return target
 
 
 class PacedLink:

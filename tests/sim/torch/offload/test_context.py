@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import weakref
 from itertools import pairwise
 
 import pytest
@@ -13,6 +14,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from cdma.base.errors import ParameterError  # noqa: E402
+from cdma.sim.torch.offload.paced import PacedLink  # noqa: E402
 from cdma.torch import (  # noqa: E402
     Cdma,
     Cswap,
@@ -187,6 +189,36 @@ def test_copies_come_back_ahead_by_bytes():
     # Two of 2 MiB are 4 MiB.
     assert [one.hold.coming is not None for one in away[-4:]] == [False, True, True, False]
     loss.backward()
+
+
+@pytest.mark.parametrize("policy", [Vdnn(), Cdma(), Cswap(refresh=2)], ids=repr)
+@pytest.mark.parametrize("trace", [False, True])
+def test_what_came_back_is_gone_when_it_was_read(policy, trace, monkeypatch):
+    """Neither blocks of the host, nor what is learnt, nor a trace keeps memory of the device."""
+    came: list[weakref.ref] = []
+
+    def back(self, source, after):
+        copy = coming(self, source, after)
+        came.append(weakref.ref(copy.target.untyped_storage()))
+        return copy
+
+    coming = PacedLink.back
+    monkeypatch.setattr(PacedLink, "back", back)
+    most = 0
+
+    def count(gradient):
+        nonlocal most
+        most = max(most, sum(one() is not None for one in came))
+
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.ReLU()) for _ in range(12)))
+    for layer in model:
+        layer.register_forward_hook(lambda module, inputs, output: output.register_hook(count) and None)
+    context = offload(model, policy, device_bytes=1, ahead=0, trace=trace)
+    for _ in range(5):
+        gradients(model, torch.randn(64, 64), context)
+    assert len(came) > 40
+    assert most <= 2
+    assert not any(one() is not None for one in came)
 
 
 def test_a_graph_can_be_read_twice_and_dropped_unread():

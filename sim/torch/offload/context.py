@@ -135,7 +135,15 @@ class Offload(Keeping):
                 if fit is not None:
                     self._report.prediction[way] = fit.error
             self._settle_waits(self._link.passed)
-            self._order = {number: one for number, one in self._order.items() if one() is not None}
+            self._count_anew()
+
+    def _count_anew(self) -> None:
+        """Has numbers from 0 on for what is still kept: who looks for what was kept before meets no more than that."""
+        there = [one for reference in self._order.values() if (one := reference()) is not None]
+        for number, one in enumerate(there):
+            one.number = number
+        self._order = {one.number: weakref.ref(one) for one in there}
+        self._count = len(there)
 
     def _called(self, model: nn.Module, inputs: Any, named: Any) -> None:
         """Notes what the model is called with: its memory is the caller's, and no byte of it would be free."""

@@ -221,6 +221,24 @@ def test_what_came_back_is_gone_when_it_was_read(policy, trace, monkeypatch):
     assert not any(one() is not None for one in came)
 
 
+def test_passes_that_are_over_cost_nothing():
+    """Numbers begin anew, and those of a graph that is still there come first."""
+    model, inputs = network(), images()
+    context = offload(model, Vdnn(), link=1e9, debug=True)
+    expected = gradients(model, inputs)
+    with context:
+        torch.manual_seed(3)
+        kept = model(inputs).square().mean()
+    for _ in range(3):
+        assert same(expected, gradients(model, inputs, context))
+    there = [one for reference in context._order.values() if (one := reference()) is not None]
+    assert [one.number for one in there] == list(range(len(there)))
+    assert context._count < 3 * len(there)
+    model.zero_grad()
+    kept.backward()
+    assert same(expected, [weight.grad for weight in model.parameters()])
+
+
 def test_a_graph_can_be_read_twice_and_dropped_unread():
     model, inputs = network(), images()
     context = offload(model, Cdma(), link=1e9, debug=True)

@@ -27,7 +27,7 @@ from ..observed import CONVOLUTIONS
 from .gauge import Gauge, Leaving
 from .hostside import HostCodec, HostStream
 from .link import Copy, Link
-from .packing import Packing, pack
+from .packing import Packing, pack, room
 from .policies import Action, Learnt, Moment, Recompute, SwapPolicy
 from .pool import POISON, Block, HostPool
 from .prediction import Expected, Predictions
@@ -263,7 +263,7 @@ class Offload(Keeping):
         if action is Action.COMPRESSED:
             assert expected is not None
             assert expected.format is not None
-            self._device.make_room(flat.nbytes)
+            self._device.make_room(room(flat, expected.format))
             stream = self._timed("compress", swapped, partial(pack, flat, expected.format))
             source, swapped.packing = stream.data, stream.packing
             self._take(swapped.hold, stream.packing.nbytes)
@@ -399,7 +399,7 @@ class Offload(Keeping):
 
     def _fetch_before(self, swapped: Swapped) -> None:
         """Has those come back that were kept before it, as far ahead as is allowed."""
-        ahead = 0
+        ahead, expanded = 0, swapped.expanded
         for number in range(swapped.number - 1, -1, -1):
             reference = self._order.get(number)
             before = None if reference is None else reference()
@@ -409,8 +409,10 @@ class Offload(Keeping):
             ahead += size
             if ahead > self._settings.ahead:
                 return
+            # A stream needs its elements' memory, too, when its turn comes.
+            expanded = max(expanded, before.expanded)
             if before.hold.coming is None:
-                if self._device.is_full(size):
+                if self._device.is_full(size + expanded):
                     return
                 self._fetch(before)
 
@@ -511,6 +513,11 @@ class Swapped:
     def size(self) -> int:
         """The bytes that come back."""
         return self.learnt.raw if self.hold.block is None else self.hold.block.data.numel()
+
+    @property
+    def expanded(self) -> int:
+        """The bytes that are made of what comes back."""
+        return 0 if self.packing is None else self.learnt.raw
 
     def restored(self) -> Tensor:
         """The elements, in one dimension."""

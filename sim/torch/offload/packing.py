@@ -13,7 +13,7 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.software import compress, decompress
 from cdma.sim.gpu.extras import kernels_in
 
-__all__ = ["Packing", "Stream", "pack", "word_count"]
+__all__ = ["Packing", "Stream", "pack", "room", "word_count"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,15 @@ def pack(flat: Tensor, format: Format) -> Stream:
         return Stream(data, Packing(words, format, flat.dtype, length))
     packed = kernels_in("compress").compress(flat, format, capacity=bound)
     return Stream(data=packed.data, packing=Packing(words, format, flat.dtype, packed.length, packed.index))
+
+
+def room(flat: Tensor, format: Format) -> int:
+    """The most bytes that :func:`pack` takes where the elements are."""
+    words, beside = word_count(flat, format), 8
+    if flat.device.type != "cpu":
+        layout = kernels_in("layout")
+        beside += 8 * layout.block_count(words, format) * layout.INDEX_COLUMNS
+    return format.bound_bytes(words) + beside
 
 
 def word_count(flat: Tensor, format: Format) -> int:

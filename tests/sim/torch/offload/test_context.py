@@ -177,6 +177,19 @@ def test_the_bound_of_the_device_is_kept():
     assert peaks[2 * largest + 4096] <= 2 * largest + 4096
 
 
+def test_the_bound_of_the_device_is_kept_by_streams():
+    """A stream is made in memory that any has room in, which is more than its elements have."""
+    model = nn.Sequential(*(layer for _ in range(5) for layer in (nn.Linear(256, 256), nn.ReLU())))
+    inputs = torch.randn(256, 256)
+    # Less than two streams take, and more than one and its elements.
+    bound = (2 << 18) + (3 << 12)
+    context = offload(model, Cdma(), link=50e6, device_bytes=bound)
+    gradients(model, inputs, context)
+    assert context.report.actions["compressed"] >= 4
+    assert context.report.over == 0
+    assert context.report.peak_device <= bound
+
+
 def test_copies_come_back_ahead_by_bytes():
     model = nn.Sequential(*(nn.Sequential(nn.Linear(256, 256), nn.Tanh()) for _ in range(6)))
     inputs = torch.randn(2048, 256)

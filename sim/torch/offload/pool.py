@@ -22,6 +22,10 @@ _NUMBER = 8
 POISON = 0xA5
 
 
+class _NoMemory(RuntimeError):
+    """The host has no more memory that a link can reach."""
+
+
 class Block:
     """Bytes of the host for one tensor.
 
@@ -44,7 +48,7 @@ class HostPool:
     """Blocks of the host's memory.
 
     ``limit``
-        The most bytes of all blocks together; None for no limit.
+        The most bytes of all pieces together; None for no limit.
     ``poison``
         Whether what is given back is overwritten.
     """
@@ -60,8 +64,11 @@ class HostPool:
         self.taken = self.peak = 0
 
     def take(self, size: int) -> Block | None:
-        """A block, or None if the limit has no room for it."""
-        return self._take(size, self._limit)
+        """A block, or None if the limit, or the host, has no room for it."""
+        try:
+            return self._take(size, self._limit)
+        except _NoMemory:
+            return None
 
     def take_beyond(self, size: int) -> Block:
         """A block, whatever the limit is."""
@@ -97,7 +104,9 @@ class HostPool:
                     return None
                 place = self._place(room)
                 if place is None and not self._ending:
-                    place = self._new(room)
+                    place = self._new(room, limit)
+                    if place is None:
+                        return None
                 if place is not None:
                     self._count(room)
                     piece, begin = place
@@ -125,14 +134,27 @@ class HostPool:
             insort(self._free, (piece, begin + room, end))
         return piece, begin
 
-    def _new(self, room: int) -> tuple[int, int]:
-        """Takes bytes of a new piece.
+    def _piece_size(self, room: int, limit: int | None) -> int | None:
+        """Bytes of a new piece; None if the limit has no room for one beside the others.
 
         PyTorch pins powers of two, and what a pool leaves behind has the next one if it asks for the same sizes.
         """
         total = sum(piece.numel() for piece in self._pieces)
         size = max(1 << (room - 1).bit_length(), min(max(_floor(total), _LEAST_PIECE), _LARGEST_PIECE))
-        memory = self._link.memory(size)
+        if limit is None or total + size <= limit:
+            return size
+        left = limit - total
+        return max(room, _floor(left)) if left >= room else None
+
+    def _new(self, room: int, limit: int | None) -> tuple[int, int] | None:
+        """Takes bytes of a new piece; None if the limit has no room for it."""
+        size = self._piece_size(room, limit)
+        if size is None:
+            return None
+        try:
+            memory = self._link.memory(size)
+        except RuntimeError as error:
+            raise _NoMemory(str(error)) from error
         if self._poison:
             memory.fill_(POISON)
         self._pieces.append(memory)

@@ -8,6 +8,7 @@ import weakref
 import zlib
 from collections import deque
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -113,7 +114,12 @@ class Offload(Keeping):
         self._handles.append(self._model.register_forward_pre_hook(self._called, with_kwargs=True))
         for module in self._recomputed:
             self._forwards.append(vars(module).get("forward"))
-            module.forward = partial(checkpoint, module.forward, use_reentrant=False)
+            module.forward = partial(
+                checkpoint,
+                module.forward,
+                use_reentrant=False,
+                context_fn=lambda module=module: (nullcontext(), _Buffers(module)),
+            )
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -546,6 +552,28 @@ def _recomputed(model: nn.Module, names: tuple[str, ...]) -> list[nn.Module]:
                 f"the model has no module {name!r}; it has {', '.join(filter(None, modules))}"
             )
     return [modules[name] for name in names]
+
+
+class _Buffers:
+    """Has a module that is computed again begin with the buffers it had, and leave those it has what they are."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self._then = [
+            (one._buffers, name, buffer.clone())
+            for one in module.modules()
+            for name, buffer in one._buffers.items()
+            if buffer is not None
+        ]
+        self._now: list[tuple[dict[str, Tensor | None], str, Tensor | None]] = []
+
+    def __enter__(self) -> None:
+        self._now = [(buffers, name, buffers[name]) for buffers, name, _ in self._then]
+        for buffers, name, then in self._then:
+            buffers[name] = then.clone()
+
+    def __exit__(self, *error: Any) -> None:
+        for buffers, name, now in self._now:
+            buffers[name] = now
 
 
 def _crc(flat: Tensor) -> int:

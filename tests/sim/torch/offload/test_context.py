@@ -81,6 +81,34 @@ def same(first, second) -> bool:
     return all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
 
 
+class Fading(nn.Module):
+    """Its buffer is another one in each pass, and gradients are made of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.ones(10))
+
+    def forward(self, inputs):
+        self.scale.mul_(0.5)
+        return inputs * self.scale.clone()
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_buffers_are_those_of_plain_training(policy):
+    """What is computed again has been counted before."""
+
+    def trained(policy):
+        torch.manual_seed(1)
+        model = network().append(nn.Sequential(Fading()))
+        found = []
+        for _ in range(3):
+            found += gradients(model, inputs, policy and offload(model, policy, device_bytes=1 << 30))
+        return [*found, *(buffer.clone() for buffer in model.buffers())]
+
+    inputs = images()
+    assert same(trained(None), trained(policy))
+
+
 @pytest.mark.parametrize("device_bytes", [100_000, 1 << 30], ids=["little", "much"])
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_every_policy_gives_the_gradients_of_plain_training(policy, device_bytes):

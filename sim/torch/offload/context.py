@@ -543,15 +543,22 @@ def label(slot: Slot) -> str:
 
 
 def _recomputed(model: nn.Module, names: tuple[str, ...]) -> list[nn.Module]:
-    if not names:
-        return list(model.children())
+    """The modules of these names, or the children of the model, each once."""
     modules = dict(model.named_modules())
     for name in names:
         if name not in modules:
             raise ParameterError(
                 f"the model has no module {name!r}; it has {', '.join(filter(None, modules))}"
             )
-    return [modules[name] for name in names]
+    chosen = [modules[name] for name in names] or list(model.children())
+    return list(dict.fromkeys(each for one in chosen for each in _called(one)))
+
+
+def _called(module: nn.Module) -> list[nn.Module]:
+    """A module; what is in it if it is one that nobody calls."""
+    if not isinstance(module, (nn.ModuleList, nn.ModuleDict)):
+        return [module]
+    return [each for child in module.children() for each in _called(child)]
 
 
 class _Buffers:

@@ -248,7 +248,8 @@ class Recompute(SwapPolicy):
     """The papers' rival: what the named modules would keep is computed again, and nothing moves.
 
     ``modules``
-        Names of modules as ``model.named_modules()`` has them; without any, the children of the model.
+        Names of modules as ``model.named_modules()`` has them; without any, the children of the model. In place of an
+        ``nn.ModuleList`` these are the modules in it.
     """
 
     modules: tuple[str, ...] = ()

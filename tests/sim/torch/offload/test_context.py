@@ -379,6 +379,29 @@ def test_a_module_has_its_own_forward_again_behind_the_block():
     assert "forward" not in vars(model[4])
 
 
+def test_the_blocks_of_a_list_are_computed_again():
+    class Blocks(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks = nn.ModuleList(
+                nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64)) for _ in range(3)
+            )
+            self.blocks.append(self.blocks[0])
+
+        def forward(self, inputs):
+            for block in self.blocks:
+                inputs = block(inputs)
+            return inputs
+
+    model, inputs = Blocks(), torch.randn(64, 64)
+    expected = gradients(model, inputs)
+    for policy in (Recompute(), Recompute(("blocks",)), Recompute(("blocks.0", "blocks.1", "blocks.2"))):
+        context = offload(model, policy)
+        assert same(expected, gradients(model, inputs, context))
+        # Nothing but the inputs of blocks, and what the loss is made of.
+        assert context.report.tensors == 4
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no card")
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_on_a_card_every_policy_gives_the_gradients_of_plain_training(policy):

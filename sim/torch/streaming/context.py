@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -82,10 +83,11 @@ class Stream:
         self._homes = {weight: weight.device for weight in self._model.parameters()}
         self._report = StreamReport()
         try:
-            with self._on_device(), torch.no_grad():
+            with self._on_device():
                 self._place(self._planned())
         except BaseException:
-            self._restore()
+            with self._on_device():
+                self._restore()
             raise
         self._handles.append(self._model.register_state_dict_pre_hook(_refuse))
         for unit in self._cold:
@@ -117,8 +119,13 @@ class Stream:
         if self._ring is not None:
             self._ring.synchronize()
 
-    def _on_device(self) -> AbstractContextManager[Any]:
-        return torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext()
+    @contextmanager
+    def _on_device(self) -> Iterator[None]:
+        """Whatever mode the caller computes in, weights are ordinary tensors: others choose other kernels, and cannot be
+        trained."""
+        device = torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext()
+        with device, torch.inference_mode(False), torch.no_grad():
+            yield
 
     def _planned(self) -> Plan:
         settings = self._settings
@@ -213,10 +220,10 @@ class Stream:
 
     def _release(self, unit: Cold) -> None:
         """No call needs a unit any more."""
-        unit.hide()
-        place = self._taken.pop(unit, None)
-        if place is not None:
-            with self._on_device():
+        with self._on_device():
+            unit.hide()
+            place = self._taken.pop(unit, None)
+            if place is not None:
                 place.give_back(self._lane)
                 if not unit.is_packed:
                     self._fetch()
@@ -301,14 +308,13 @@ class Stream:
     def _restore(self) -> None:
         """Gives the weights back, where they were, and raises then what went wrong on the way."""
         damaged: list[CdmaError] = []
-        with torch.no_grad():
-            for cold in self._cold:
-                try:
-                    self._give_back(cold)
-                except CdmaError as error:
-                    damaged.append(error)
-            for weight, home in self._homes.items():
-                weight.data = weight.data.to(home)
+        for cold in self._cold:
+            try:
+                self._give_back(cold)
+            except CdmaError as error:
+                damaged.append(error)
+        for weight, home in self._homes.items():
+            weight.data = weight.data.to(home)
         for module, name, home in self._buffers:
             buffer = module._buffers.get(name)
             if buffer is not None:

@@ -46,6 +46,31 @@ def test_outputs_are_those_of_the_plain_model_and_weights_are_back_afterwards(dt
     assert (model.head.weight is model.embedding.weight) is tied
 
 
+class Turned(nn.Module):
+    """PyTorch has one kernel for these products with ordinary weights, and one with weights of an inference mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Linear(64, 64) for _ in range(6))
+
+    def forward(self, inputs):
+        for block in self.blocks:
+            inputs = block(inputs.transpose(0, 1))
+        return inputs
+
+
+@pytest.mark.parametrize("raw", [False, True], ids=["compressed", "raw"])
+def test_outputs_in_inference_mode_are_those_of_the_plain_model_and_weights_can_be_trained_behind_it(raw):
+    model, inputs = Turned(), torch.randn(2, 20, 64)
+    with torch.inference_mode():
+        expected = model(inputs)
+        with stream(model, device_bytes=total(model) * 8 // 10, raw=raw, link=LINK) as streamed:
+            assert all(torch.equal(model(inputs), expected) for _ in range(3))
+    assert streamed.report.cold > 0
+    assert not any(weight.is_inference() for weight in model.parameters())
+    model(inputs).sum().backward()
+
+
 def test_weights_with_room_stay():
     model = Blocks()
     expected = plain(model)

@@ -39,6 +39,9 @@ from .timeline import Timeline
 __all__ = ["Offload", "Settings", "WrongReturn"]
 
 
+_NOT_WHOLE = "a stream came back from the host that is not what was made on the card"
+
+
 class WrongReturn(CdmaError):
     """A tensor did not come back as it left."""
 
@@ -88,10 +91,14 @@ class Offload(Keeping):
 
     @property
     def report(self) -> SwapReport:
-        """What has moved until now."""
+        """What has moved until now; waits for the device, and raises :class:`WrongReturn` if a stream was not whole."""
         with self._lock:
             self._sweep()
             self._settle_waits(lambda mark: True)
+            # No pass may follow whose beginning would look.
+            if int(self._fault):
+                self._fault.zero_()
+                raise WrongReturn(_NOT_WHOLE)
             report = self._report
             report.peak_device, report.over, report.peak_host = (
                 self._device.peak,
@@ -168,14 +175,19 @@ class Offload(Keeping):
         """Looks at the verdict on the streams of the passes before the last one, and asks for the next."""
         if self._fault.device.type == "cpu":
             return
+        wrong = False
         if self._verdict is None:
             block = self._pool.take_beyond(self._fault.nbytes)
         else:
             block, copy = self._verdict
             copy.synchronize()
-            if int(block.data.view(torch.int32)):
-                raise WrongReturn("a stream came back from the host that is not what was made on the card")
+            wrong = bool(block.data.view(torch.int32))
+        if wrong:
+            # One error for all passes until now.
+            self._fault.zero_()
         self._verdict = block, self._link.out([(self._fault.view(torch.uint8), block.data)])
+        if wrong:
+            raise WrongReturn(_NOT_WHOLE)
 
     def _entered(self, name: str) -> None:
         self._computed()

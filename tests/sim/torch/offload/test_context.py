@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from cdma.base.errors import ParameterError  # noqa: E402
+from cdma.sim.torch.offload.context import WrongReturn  # noqa: E402
 from cdma.sim.torch.offload.paced import PacedLink  # noqa: E402
 from cdma.torch import (  # noqa: E402
     Cdma,
@@ -278,6 +279,16 @@ def test_passes_that_are_over_cost_nothing():
     model.zero_grad()
     kept.backward()
     assert same(expected, [weight.grad for weight in model.parameters()])
+
+
+def test_a_stream_of_the_last_pass_that_was_not_whole_is_an_error_once():
+    """What a card says of streams is looked at when the next pass begins, and by who reads the report."""
+    context = offload(model := network(), Cdma())
+    gradients(model, images(), context)
+    context._fault.fill_(1)
+    with pytest.raises(WrongReturn, match="not what was made on the card"):
+        context.report  # noqa: B018
+    assert context.report.passes == 1
 
 
 def test_a_graph_can_be_read_twice_and_dropped_unread():

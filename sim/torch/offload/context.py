@@ -74,6 +74,8 @@ class Offload(Keeping):
         self._departures: Departures[Hold] = Departures()
         self._order: dict[int, weakref.ref[Swapped]] = {}
         self._count = 0
+        # Of the pass, among those in which anything is kept, and whether it is one; others teach nothing.
+        self._number, self._keeps = 0, False
         self._waits: deque[tuple[str, Any, Any]] = deque()
         self._own_device = next((one.device for one in model.parameters()), torch.device("cpu"))
         # The memory of what the model was called with, which is the caller's.
@@ -143,7 +145,9 @@ class Offload(Keeping):
         with self._lock:
             self._check_verdict()
             self._profile.settle()
-            self._profile.active = self._policy.learns(self._report.passes - 1)
+            self._number += self._keeps
+            self._keeps = False
+            self._profile.active = self._policy.learns(self._number)
             for way, fit in (("compress", self._profile.compress), ("decompress", self._profile.decompress)):
                 if fit is not None:
                     self._report.prediction[way] = fit.error
@@ -206,6 +210,7 @@ class Offload(Keeping):
     def _hold(self, flat: Tensor, slot: Slot) -> Swapped:
         with self._lock, record_function(f"cdma: keep {label(slot)}"):
             begin = self._mark()
+            self._keeps = True
             self._device.staying = False
             self._sweep()
             raw = flat.numel() * flat.element_size()
@@ -239,8 +244,7 @@ class Offload(Keeping):
         """What is expected of a stream, if there may be one."""
         if not self._may_leave(flat):
             return None
-        number = max(0, self._report.passes - 1)
-        return self._predictions.of(swapped.slot, flat, number, swapped.learnt, self._profile.active)
+        return self._predictions.of(swapped.slot, flat, self._number, swapped.learnt, self._profile.active)
 
     def _may_leave(self, flat: Tensor) -> bool:
         return flat.nbytes >= self._link.least_bytes and flat.device == self._own_device
@@ -250,7 +254,7 @@ class Offload(Keeping):
         if not self._may_leave(flat):
             return Action.KEEP
         moment = Moment(
-            max(0, self._report.passes - 1),
+            self._number,
             self._device.now,
             self._settings.device_bytes,
             self._profile.tensors,

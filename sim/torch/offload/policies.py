@@ -78,7 +78,7 @@ class Moment:
     """The state of a context when a tensor is kept.
 
     ``number``
-        Of the forward pass, from 0.
+        Of the forward pass, from 0, among those in which anything is kept.
     ``on_device``, ``device_bytes``
         Bytes that are held on the device for the backward pass, and the most that may be.
     ``tensors``

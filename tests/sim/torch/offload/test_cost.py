@@ -63,7 +63,9 @@ def test_times_of_kernels_are_learnt_and_their_error_is_of_sizes_not_seen():
     assert KernelFit.of(samples[:3]).error is None
 
 
-def test_an_offload_learns_raw_then_compressed_and_then_decides():
+@pytest.mark.parametrize("validates", [False, True])
+def test_an_offload_learns_raw_then_compressed_and_then_decides(validates):
+    """A pass that keeps nothing teaches nothing, and none is counted for it."""
     torch = pytest.importorskip("torch")
     from cdma.torch import offload
 
@@ -75,6 +77,9 @@ def test_an_offload_learns_raw_then_compressed_and_then_decides():
         context = offload(model, Cswap(), link=rate)
         for _ in range(6):
             with context:
+                if validates:
+                    with torch.no_grad():
+                        model(inputs)
                 loss = model(inputs).square().mean()
             loss.backward()
         return context.report

@@ -9,8 +9,9 @@ from typing import Any
 
 from cdma.sim.gpu.where import where
 from cdma.sim.torch.offload.context import Settings
+from cdma.sim.torch.offload.cost import octave
 from cdma.sim.torch.offload.door import link_of
-from cdma.sim.torch.offload.judging import Judged, Judging, octave
+from cdma.sim.torch.offload.judging import Judged, Judging
 from cdma.sim.torch.offload.policies import Cswap
 
 from .swap_training import SwapBench, SwapTraining, ready_card

@@ -150,7 +150,7 @@ class Offload(Keeping):
             self._profile.active = self._policy.learns(self._number)
             for way, fit in (("compress", self._profile.compress), ("decompress", self._profile.decompress)):
                 if fit is not None:
-                    self._report.prediction[way] = fit.error
+                    self._report.prediction[way], self._report.noise[way] = fit.error, fit.noise
             self._settle_waits(self._link.passed)
             self._count_anew()
 

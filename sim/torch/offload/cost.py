@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import eq
+from statistics import mean
 
 import numpy as np
 
-__all__ = ["CostModel", "KernelFit", "KernelSample"]
+__all__ = ["CostModel", "KernelFit", "KernelSample", "octave"]
+
+#: Samples that a fit needs, one for each of its terms.
+_LEAST = 3
 
 
 @dataclass(frozen=True)
@@ -55,26 +60,45 @@ class KernelFit:
     """Seconds of a kernel by size and density: a start, so much a byte, and so much a byte that is not zero.
 
     ``error``
-        The mean relative error for tensors of sizes that were not learnt from; None where all have one size.
+        The mean relative error for tensors of octaves of sizes and tenths of densities that were not learnt from; None where
+        there is too little else.
+    ``noise``
+        The mean relative error for what was learnt from.
     """
 
     coefficients: tuple[float, ...]
     error: float | None
+    noise: float = 0.0
 
     @classmethod
     def of(cls, samples: Sequence[KernelSample]) -> KernelFit:
         """Learns from measured times, by least squares of the relative error."""
-        sizes = sorted({sample.size for sample in samples})
         errors: list[float] = []
-        for size in sizes if len(sizes) > 1 else ():
-            rest = _least_squares([sample for sample in samples if sample.size != size])
-            held_out = [sample for sample in samples if sample.size == size]
-            errors += [abs(_value(rest, one.size, one.density) / one.seconds - 1) for one in held_out]
-        return cls(_least_squares(samples), sum(errors) / len(errors) if errors else None)
+        for block in sorted({_block(sample) for sample in samples}):
+            rest = [one for one in samples if not any(map(eq, _block(one), block))]
+            if len(rest) >= _LEAST:
+                errors += _errors(_least_squares(rest), [one for one in samples if _block(one) == block])
+        found = _least_squares(samples)
+        return cls(found, mean(errors) if errors else None, mean(_errors(found, samples)))
 
     def seconds(self, size: float, density: float) -> float:
         """The seconds for a tensor."""
         return max(0.0, _value(self.coefficients, size, density))
+
+
+def octave(size: float) -> int:
+    """The block of sizes that a size is in: from a power of two to the next."""
+    return int(size).bit_length()
+
+
+def _block(sample: KernelSample) -> tuple[int, int]:
+    """The blocks of sizes and of densities that a sample is in."""
+    return octave(sample.size), int(10 * sample.density)
+
+
+def _errors(coefficients: Sequence[float], samples: Sequence[KernelSample]) -> list[float]:
+    """The relative error for each."""
+    return [abs(_value(coefficients, one.size, one.density) / one.seconds - 1) for one in samples]
 
 
 def _terms(size: float, density: float) -> tuple[float, ...]:

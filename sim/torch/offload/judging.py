@@ -12,11 +12,12 @@ from cdma.sim.gpu.door import analyse
 from ..coded import lossless_format
 from .both_ways import BothWays
 from .context import Offload, Settings, label
+from .cost import octave
 from .link import Link
 from .policies import Action, Cswap, Learnt
 from .prediction import pays
 
-__all__ = ["Judged", "Judging", "octave"]
+__all__ = ["Judged", "Judging"]
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,6 @@ class Judged:
     now: Learnt
     raw: list[float]
     compressed: list[float]
-
-
-def octave(size: float) -> int:
-    """The block of sizes that a size is in: from a power of two to the next."""
-    return int(size).bit_length()
 
 
 class Judging(Offload):

@@ -86,10 +86,11 @@ class Profile:
         for way, learnt, begin, end in self._kernels:
             seconds = self._link.seconds(begin, end)
             self._samples[way].append(KernelSample(learnt.raw, learnt.density, max(seconds, 1e-9)))
+        learnt_more = bool(self._kernels)
         self._marks.clear()
         self._kernels.clear()
         self._kept = self._given = None
-        if (fits := self.fits()) is not None:
+        if learnt_more and (fits := self.fits()) is not None:
             self.compress, self.decompress = fits
         out, back = self._copies.values()
         if out:

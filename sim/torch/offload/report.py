@@ -69,7 +69,10 @@ class SwapReport(Moved):
     ``seconds``
         Seconds of compressing and decompressing, as the processor saw them.
     ``prediction``
-        Mean relative error with which the times of both kernels are predicted for sizes that were not learnt from.
+        Mean relative error with which the times of both kernels are predicted for sizes and densities that were not learnt
+        from.
+    ``noise``
+        The same for those that were.
     """
 
     passes: int = 0
@@ -82,6 +85,7 @@ class SwapReport(Moved):
     peak_host: int = 0
     seconds: float = 0.0
     prediction: dict[str, float | None] = field(default_factory=dict)
+    noise: dict[str, float] = field(default_factory=dict)
     rows: dict[str, Moved] = field(default_factory=dict)
     timeline: Timeline | None = field(default=None, repr=False)
 

@@ -43,7 +43,7 @@ def test_the_mask_counts_if_it_is_to():
     assert Cswap(mask=False).action(tensor, moment(1e-5, 1e-5)) is Action.COMPRESSED
 
 
-def test_times_of_kernels_are_learnt_and_their_error_is_of_sizes_not_seen():
+def test_times_of_kernels_are_learnt_and_their_error_is_of_sizes_and_densities_not_seen():
     def seconds(size, density):
         return 1e-5 + 2e-10 * size + 3e-10 * size * density
 
@@ -60,11 +60,18 @@ def test_times_of_kernels_are_learnt_and_their_error_is_of_sizes_not_seen():
         KernelSample(one.size, one.density, one.seconds * (2 if one.size == 1e7 else 1)) for one in samples
     ]
     assert KernelFit.of(bent).error > 0.1
+    assert fit.noise == pytest.approx(0, abs=1e-6)
+    assert 0.01 < KernelFit.of(bent).noise < KernelFit.of(bent).error
+    # Nor can one that is slower for the densest alone: sizes beside it say nothing of that.
+    dense = [
+        KernelSample(one.size, one.density, one.seconds * (2 if one.density == 0.9 else 1)) for one in samples
+    ]
+    assert KernelFit.of(dense).error > 0.2
     assert KernelFit.of(samples[:3]).error is None
 
 
 @pytest.mark.parametrize("validates", [False, True])
-def test_an_offload_learns_raw_then_compressed_and_then_decides(validates):
+def test_an_offload_learns_raw_then_compressed_and_then_decides(validates, monkeypatch):
     """A pass that keeps nothing teaches nothing, and none is counted for it."""
     torch = pytest.importorskip("torch")
     from cdma.torch import offload
@@ -84,9 +91,14 @@ def test_an_offload_learns_raw_then_compressed_and_then_decides(validates):
             loss.backward()
         return context.report
 
+    # A law is fitted where there are new times alone: behind both compressed passes at most.
+    fitted = []
+    of = KernelFit.of
+    monkeypatch.setattr(KernelFit, "of", lambda samples: fitted.append(len(samples)) or of(samples))
     # Over a slow link all that is sparse pays, over a fast one nothing does.
     slow = actions(2e6)
     assert slow.rows["1"].actions == {"raw": 2, "compressed": 4}
+    assert len(fitted) == 2
     fast = actions(1e13)
     assert fast.rows["1"].actions == {"raw": 4, "compressed": 2}
-    assert set(slow.prediction) == {"compress", "decompress"}
+    assert set(slow.prediction) == set(slow.noise) == {"compress", "decompress"}

@@ -26,7 +26,7 @@ def pages(records: Mapping[str, Record]) -> dict[str, str]:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"n": number, "share": share}
+    environment.filters |= {"n": number, "share": share, "points": points}
     figures = {name: record.figures for name, record in records.items()}
     codecs = sum(figures[f"{block}-table"]["kge"] for block in ("compressor", "decompressor"))
     given = {
@@ -36,6 +36,7 @@ def pages(records: Mapping[str, Record]) -> dict[str, str]:
         "parts": {name: parts_of(figures[f"profile-{name}"]["breakdown"]) for name in ("minimal", "default")},
         "codecs_part": CODECS,
         "crossings": parts_of(figures["engine-clocks"]["breakdown"], CROSSINGS),
+        "trained": {(row["network"], row["policy"]): row for row in figures["lossy-trainings"]},
         "slack": lambda rows: min(row["bound"] - row["cycles"] for row in rows),
         "revision": {name: record.revision for name, record in records.items()},
         "command": {name: record.command for name, record in records.items()},
@@ -52,6 +53,11 @@ def number(value: float | jinja2.Undefined | None, digits: int = 0) -> str:
 
 def share(value: float, digits: int = 1) -> str:
     return f"{value:.{digits}%}"
+
+
+def points(row: Mapping[str, float]) -> str:
+    """The difference of an accuracy, with its standard error, in points."""
+    return f"{100 * row['difference']:+.2f} ± {100 * row['difference_error']:.2f}"
 
 
 def tools(records: Mapping[str, Record]) -> list[str]:

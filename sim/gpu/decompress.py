@@ -16,7 +16,7 @@ from .decompress_kernel import unpack_kernel
 from .layout import INDEX_COLUMNS, block_count
 from .packed import Packed
 from .plans import arguments
-from .tensors import UNSIGNED, bytes_of, current, require_format
+from .tensors import UNSIGNED, bytes_of, current, require_format, require_tensor
 
 __all__ = ["WrongChecksum", "check_index", "decompress", "restored"]
 
@@ -52,6 +52,12 @@ def decompress(
     data = bytes_of(stream, require_format(format))
     words = word_count(words)
     check_index(index, words, format, data)
+    if length is not None:
+        require_tensor("the length", length)
+        if length.device != data.device or length.dtype != torch.int64 or length.numel() != 1:
+            raise ParameterError(
+                f"the length must be one number of int64 on {data.device}, where the stream is"
+            )
     with current(data.device):
         if length is None:
             length = torch.full((), data.numel(), dtype=torch.int64, device=data.device)
@@ -120,6 +126,7 @@ def check_index(index: Tensor | None, words: int, format: Format, data: Tensor) 
     """Refuses an index that cannot be that of a stream of so many words."""
     if index is None:
         return
+    require_tensor("the index", index)
     if index.device != data.device:
         raise ParameterError(
             f"the index is on {index.device} and the stream on {data.device}; they must be on one device"
@@ -136,6 +143,7 @@ def _target(out: Tensor | None, words: int, format: Format, data: Tensor) -> Ten
     word = UNSIGNED[format.word_bits // 8]
     if out is None:
         return torch.empty(words, dtype=word, device=data.device)
+    require_tensor("out", out)
     if out.device != data.device:
         raise ParameterError(
             f"out is on {out.device} and the stream on {data.device}; they must be on one device"

@@ -16,10 +16,10 @@ from .compress_kernels import count_kernel, pack_kernel
 from .decompress import check_index, decompress
 from .decompress_kernel import unpack_kernel
 from .layout import INDEX_COLUMNS, block_count, windows_of_block
-from .packed import Packed
+from .packed import Packed, require_packed
 from .plans import arguments
 from .rows import Row, table_of
-from .tensors import UNSIGNED, bytes_of, current, require_format, words_of
+from .tensors import UNSIGNED, bytes_of, current, require_format, require_tensor, words_of
 
 __all__ = ["compress_many", "decompress_many", "packed_many", "restored_many"]
 
@@ -37,8 +37,11 @@ def compress_many(
         to the host at once.
     """
     require_format(format)
+    _check_sequence("tensors", tensors)
     if not tensors:
         return []
+    for each in tensors:
+        require_tensor("one of the tensors", each)
     unit, device = format.stream_bits // 8, tensors[0].device
     if other := next((each.device for each in tensors if each.device != device), None):
         raise ParameterError(f"one tensor is on {device} and another on {other}; they must be on one device")
@@ -78,8 +81,11 @@ def decompress_many(packed: Sequence[Packed]) -> list[Tensor]:
 
     Raises what :func:`.decompress` raises for the first that is not whole.
     """
+    _check_sequence("packed", packed)
     if not packed:
         return []
+    for each in packed:
+        require_packed(each)
     format, device = packed[0].format, packed[0].data.device
     for each in packed:
         if each.format != format or each.data.device != device:
@@ -113,6 +119,11 @@ def restored_many(packed: Sequence[Packed], fault: Tensor) -> list[Tensor]:
     made = [torch.empty(each.words, dtype=word, device=fault.device) for each in packed]
     _unpack(packed, [each.data for each in packed], made, fault)
     return made
+
+
+def _check_sequence(name: str, value: object) -> None:
+    if not isinstance(value, Sequence):
+        raise ParameterError(f"{name} is {type(value).__name__}; it must be a list or a tuple")
 
 
 def _check_capacities(capacities: Sequence[int], tensors: int) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 
-__all__ = ["Packed"]
+__all__ = ["Packed", "require_packed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +42,9 @@ class Packed:
         if length > self.data.numel():
             raise ParameterError(f"the stream has {length} bytes; there was space for {self.data.numel()}")
         return self.data[:length]
+
+
+def require_packed(value: object) -> None:
+    """Refuses what is not packed."""
+    if not isinstance(value, Packed):
+        raise ParameterError(f"packed is {type(value).__name__}; it must be what cdma.gpu.compress gives")

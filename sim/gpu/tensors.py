@@ -20,6 +20,7 @@ __all__ = [
     "current",
     "require_card",
     "require_format",
+    "require_tensor",
     "words_in",
     "words_of",
 ]
@@ -38,6 +39,12 @@ def require_format(format: StreamFormat) -> Format:
         )
     require_byte_words(format)
     return format
+
+
+def require_tensor(what: str, value: object) -> None:
+    """Refuses what is no tensor."""
+    if not isinstance(value, Tensor):
+        raise ParameterError(f"{what} is {type(value).__name__}; it must be a torch.Tensor on a card")
 
 
 def require_card(device: torch.device) -> None:
@@ -70,6 +77,7 @@ def current(device: torch.device) -> AbstractContextManager[object]:
 def words_of(tensor: Tensor, format: Format) -> Tensor:
     """The words of a tensor in C order, bit for bit: a view of one that is contiguous and begins at a multiple of 16
     bytes, else a copy."""
+    require_tensor("the tensor", tensor)
     require_card(tensor.device)
     word = format.word_bits // 8
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
@@ -94,6 +102,7 @@ def words_in(flat: Tensor, word: int) -> Tensor:
 
 def bytes_of(stream: Tensor, format: Format) -> Tensor:
     """A stream's bytes where its words may be read: a copy of one that begins within a word or has gaps."""
+    require_tensor("the stream", stream)
     require_card(stream.device)
     if stream.dtype != torch.uint8 or stream.dim() != 1:
         raise ParameterError("the stream must be a tensor of uint8 of one dimension")

@@ -83,6 +83,8 @@ class Keeping:
         self._thread = 0
         #: Whether to call :meth:`_entered` and :meth:`_left` for all modules, or :meth:`_left` for the model alone.
         self._follows = False
+        # Whether a pass of the block has begun, and whether the model itself is ever called.
+        self._begun = self._is_called = False
 
     @property
     def _account(self) -> Counts:
@@ -129,6 +131,8 @@ class Keeping:
             ]
         self._thread = threading.get_ident()
         self._own = None
+        # Where the model itself is never called, a block is a pass.
+        self._begun = self._is_called
         self._hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, self._give_back)
         self._hooks.__enter__()
         return self
@@ -150,7 +154,9 @@ class Keeping:
         def enter(_: nn.Module, inputs: Any) -> None:
             running = self._calls.running
             if not running:
-                if module is self._model and self._is_own_thread():
+                if self._is_own_thread() and (module is self._model or not self._begun):
+                    self._begun = True
+                    self._is_called = self._is_called or module is self._model
                     self._begin_pass()
                 self._account.elsewhere += not self._is_own_thread()
                 self._find_own()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import metadata
 
 import numpy as np
@@ -163,3 +164,36 @@ def test_a_card_that_is_too_old(monkeypatch):
         cdma.ParameterError, match="an old card has the architecture sm_70; the kernels need sm_75"
     ):
         tensors.require_card(torch.device("cuda"))
+
+
+#: Calls with what is no tensor, and what the error says of each.
+NO_TENSORS = {
+    "tensor": (lambda packed: gpu.compress(np.ones(3)), "the tensor is ndarray"),
+    "stream": (lambda packed: gpu.decompress(packed.data), "packed is Tensor"),
+    "index": (lambda packed: gpu.decompress(replace(packed, index=b"")), "the index is bytes"),
+    "length": (lambda packed: gpu.decompress(replace(packed, length=160)), "the length is int"),
+    "short length": (
+        lambda packed: gpu.decompress(replace(packed, length=packed.length.int())),
+        "the length must be one number of int64 on cpu",
+    ),
+    "space": (lambda packed: gpu.compress(torch.ones(3), out=bytearray(40)), "out is bytearray"),
+    "words": (lambda packed: gpu.decompress(packed, out=np.empty(40, "u4")), "out is ndarray"),
+    "generator": (lambda packed: gpu.compress_many(torch.ones(3) for _ in range(2)), "tensors is generator"),
+    "one tensor": (lambda packed: gpu.compress_many(torch.ones(3)), "tensors is Tensor"),
+    "one of many": (lambda packed: gpu.compress_many([torch.ones(3), 3]), "one of the tensors is int"),
+    "one packed": (lambda packed: gpu.decompress_many(packed), "packed is Packed; it must be a list"),
+    "many": (lambda packed: gpu.decompress_many([packed, packed.data]), "packed is Tensor"),
+}
+
+
+@pytest.mark.parametrize("call", NO_TENSORS)
+def test_what_is_no_tensor_is_refused_by_its_name(call):
+    make, said = NO_TENSORS[call]
+    with pytest.raises(cdma.ParameterError, match=said):
+        make(gpu.compress(torch.arange(40, dtype=torch.float32)))
+
+
+@pytest.mark.usefixtures("_on_card")
+def test_memory_of_the_host_is_no_space_for_a_stream_of_a_card():
+    with pytest.raises(cdma.ParameterError, match="out is bytearray"):
+        cdma.compress(torch.ones(3), FORMAT, out=bytearray(400))

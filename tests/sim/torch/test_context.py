@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 
 import pytest
@@ -70,6 +71,49 @@ def test_without_loss_training_is_the_same_bit_for_bit(inside):
     assert report.held < report.raw
     assert report.ratio_conv > 1
     assert context.now == (0, 0)
+
+
+def test_a_block_that_calls_parts_of_the_model_is_a_pass_unless_it_calls_the_model():
+    model = network()
+    context = saved(model)
+    for number in range(1, 4):
+        with context:
+            loss = model[1](model[0](images())).sum()
+        loss.backward()
+        assert context.report.passes == number
+        # The same tensors have the same places in every pass.
+        assert len(context._readers) == 2
+    for _ in range(3):
+        with context:
+            loss = model[0](images()).sum() + model(images()).sum()
+        loss.backward()
+    # The first of these blocks could not know that the model would be called.
+    assert context.report.passes == 6 + 1
+
+
+def test_a_hook_that_fails_before_those_of_the_context_leaves_names_what_they_are():
+    inner = nn.Sequential(nn.Linear(32, 32), nn.Tanh())
+
+    def fail(module, inputs):
+        raise ValueError
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = inner, nn.Linear(32, 32)
+
+        def forward(self, inputs):
+            with contextlib.suppress(ValueError):
+                self.first(inputs)
+            # What the module itself keeps has its own name.
+            return self.second(inputs).exp()
+
+    model = Outer()
+    failing = inner.register_forward_pre_hook(fail)
+    with saved(model) as context:
+        model(torch.randn(32, 32)).sum().backward()
+    failing.remove()
+    assert set(context.report.layers) == {"second", "model"}
 
 
 def test_the_report_counts_the_bytes_that_are_in_memory():

@@ -62,8 +62,8 @@ def plan(units: Sequence[Measured], always: int, device_bytes: int, slots: int) 
         largest = max(least.cold or units, key=lambda unit: unit.raw)
         raise ParameterError(
             f"device_bytes is {device_bytes:,}; {least.nbytes + always:,} are needed, for the largest unit that comes, "
-            f"{largest.unit.name} with {largest.raw:,} bytes, must have room twice, once while it computes and once on "
-            "its way"
+            f"{largest.unit.name} with {largest.raw:,} bytes, must have room {slots} times: once while it computes, and "
+            f"for {slots - 1} ahead on their way"
         )
     for unit in _by_preference(units):
         more = _with(units, {id(unit), *map(id, made.hot)}, slots)

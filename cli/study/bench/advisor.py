@@ -43,9 +43,10 @@ def register(subparsers: Any) -> None:
         "advisor",
         help="whether CSWAP's advice is right: every tensor swapped both ways",
         description="Train networks under CSWAP, then swap each tensor of a pass raw and compressed, and compare the time "
-        "that each exposes with what equations 1 to 4 chose. Times are medians over rounds; where the middle halves of the "
-        "rounds touch the two are even, and are not counted. Times of kernels are predicted from tensors of other octaves "
-        "of sizes than that of the tensor. The second table has the advice by sizes, and milliseconds of all tensors.",
+        "that each exposes with what equations 1 to 4 chose. Times, those that computing hides among them, are of passes "
+        "from which nothing was learnt, and medians over rounds; where the middle halves of the rounds touch the two are "
+        "even, and are not counted. The advice knows rates of the link from other tensors' copies, and times of kernels "
+        "from other octaves of sizes. The second table has the advice by sizes, and milliseconds of all tensors.",
     )
     add_training_options(parser)
     parser.add_argument("--batch", type=int, default=64, metavar="N", help="images of a step (default 64)")

@@ -8,11 +8,11 @@ from statistics import median, quantiles
 from typing import Any
 
 from cdma.sim.gpu.where import where
-from cdma.sim.torch.offload.context import Settings
+from cdma.sim.torch.offload.context import Settings, label
 from cdma.sim.torch.offload.cost import octave
 from cdma.sim.torch.offload.door import link_of
-from cdma.sim.torch.offload.judging import Judged, Judging
-from cdma.sim.torch.offload.policies import Cswap
+from cdma.sim.torch.offload.judging import Advising, Judged, Judging
+from cdma.sim.torch.offload.policies import Cswap, Learnt
 
 from .swap_training import SwapBench, SwapTraining, ready_card
 
@@ -44,13 +44,19 @@ def advisor_rows(network: str, bench: AdvisorBench) -> Iterator[dict[str, Any]]:
     training = SwapTraining(network, bench.training)
     policy = Cswap(refresh=_LEARNING + bench.age + 1, mask=bench.mask)
     settings = Settings(None, None, bench.training.ahead, False, False)
-    link = link_of(training.model, bench.training.link)
-    context = Judging(training.model, policy, link, settings, bench.training.rounds)
+    link, rounds = link_of(training.model, bench.training.link), bench.training.rounds
+    advice = Advising(training.model, policy, link, settings)
     for _ in range(_LEARNING + bench.age):
-        training.step(context)
-    context.judge()
-    training.step(context)
-    for one in context.judged:
+        training.step(advice)
+    truth = Judging(training.model, link, settings, rounds)
+    # That of the swaps, and one that finds memory.
+    for _ in range(2):
+        training.step(truth)
+    for _ in range(rounds):
+        training.step(truth)
+        truth.watched()
+    for slot, one in truth.judged.items():
+        then = advice.learnt(slot)
         yield {
             **where(bench.training.on_card),
             "network": network,
@@ -58,25 +64,32 @@ def advisor_rows(network: str, bench: AdvisorBench) -> Iterator[dict[str, Any]]:
             "precision": bench.training.precision,
             "age": bench.age,
             "mask": bench.mask,
-            **_row(one, context.compresses(one.then), context.compresses(one.now)),
+            "tensor": label(slot),
+            **_row(
+                one,
+                then,
+                advice.compresses(slot, then.density, then.mask),
+                advice.compresses(slot, one.density, one.mask),
+            ),
         }
 
 
-def _row(one: Judged, chosen: bool | None, fresh: bool | None) -> dict[str, Any]:
-    raw, compressed = median(one.raw), median(one.compressed)
-    spreads = [_middle_half(one.raw), _middle_half(one.compressed)]
+def _row(one: Judged, then: Learnt, chosen: bool | None, fresh: bool | None) -> dict[str, Any]:
+    exposed = one.exposed()
+    raw, compressed = map(median, exposed)
+    spreads = [_middle_half(each) for each in exposed]
     better = _WAYS[compressed < raw]
     even = spreads[0][0] <= spreads[1][1] and spreads[1][0] <= spreads[0][1]
     return {
-        "tensor": one.name,
-        "bytes": one.now.raw,
-        "density": one.now.density,
-        "density_then": one.then.density,
+        "bytes": one.bytes,
+        "density": one.density,
+        "density_then": then.density,
         "raw_ms": raw * 1e3,
         "compressed_ms": compressed * 1e3,
         "raw_spread": [each * 1e3 for each in spreads[0]],
         "compressed_spread": [each * 1e3 for each in spreads[1]],
-        "hidden_ms": [one.then.forward * 1e3, one.then.backward * 1e3],
+        "hidden_ms": [median(way) * 1e3 for way in zip(*one.hidden, strict=True)],
+        "hidden_ms_then": [then.forward * 1e3, then.backward * 1e3],
         "chosen": _WAYS[chosen],
         "fresh": _WAYS[fresh],
         "better": "even" if even else better,

@@ -460,7 +460,7 @@ class Offload(Keeping):
                 row.moved += copy.nbytes
             else:
                 row.back += copy.nbytes
-        self._profile.copy(way, copy)
+        self._profile.copy(way, swapped.learnt, copy)
         if self._report.timeline is not None:
             self._report.timeline.add_copy(way, label(swapped.slot), copy)
 

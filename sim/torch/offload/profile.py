@@ -39,7 +39,7 @@ class Profile:
         self._marks: list[tuple[Learnt, str, Any, Any]] = []
         self._kernels: list[tuple[str, Learnt, Any, Any]] = []
         self._samples = {way: deque[KernelSample](maxlen=_SAMPLES) for way in ("compress", "decompress")}
-        self._copies = {way: deque[Copy](maxlen=_SAMPLES) for way in ("out", "back")}
+        self._copies = {way: deque[tuple[Learnt, Copy]](maxlen=_SAMPLES) for way in ("out", "back")}
         self._kept: tuple[Learnt, Any] | None = None
         self._given: Any = None
 
@@ -74,10 +74,10 @@ class Profile:
         if self.active:
             self._kernels.append((way, learnt, begin, end))
 
-    def copy(self, way: str, copy: Copy) -> None:
-        """A copy is on its way."""
+    def copy(self, way: str, learnt: Learnt, copy: Copy) -> None:
+        """A copy of a tensor is on its way."""
         if self.active:
-            self._copies[way].append(copy)
+            self._copies[way].append((learnt, copy))
 
     def settle(self) -> None:
         """Turns the marks of the last pass into what is known."""
@@ -92,10 +92,15 @@ class Profile:
         self._kept = self._given = None
         if learnt_more and (fits := self.fits()) is not None:
             self.compress, self.decompress = fits
-        out, back = self._copies.values()
-        if out:
-            # Over a slow link nothing may have left by the time it is needed: then the way back is taken to be as fast.
-            self.rates = self._rate(out), self._rate(back or out)
+        self.rates = self.rates_without()
+
+    def rates_without(self, learnt: Learnt | None = None) -> tuple[float, float] | None:
+        """Rates of the link by copies of all tensors but this one; None if there are none."""
+        out, back = (
+            [copy for whose, copy in taken if whose is not learnt] for taken in self._copies.values()
+        )
+        # Over a slow link nothing may have left by the time it is needed: then the way back is taken to be as fast.
+        return (self._rate(out), self._rate(back or out)) if out else None
 
     def fits(self, counts: Callable[[float], bool] = lambda size: True) -> tuple[KernelFit, KernelFit] | None:
         """Laws of both kernels, from the tensors of those sizes that count; None if these are too few."""
@@ -105,7 +110,7 @@ class Profile:
         compress, decompress = map(KernelFit.of, samples)
         return compress, decompress
 
-    def _rate(self, copies: deque[Copy]) -> float:
+    def _rate(self, copies: list[Copy]) -> float:
         ended = [copy for copy in copies if copy.finished]
         found = [copy.nbytes / self._link.seconds(copy.begin, copy.end) for copy in ended]
         return median(found) if found else float("inf")

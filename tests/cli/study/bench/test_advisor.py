@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -29,6 +31,10 @@ def test_over_a_slow_link_zeros_are_worth_it_and_over_a_fast_one_they_are_not(pr
     for row in (*slow.values(), *fast.values()):
         assert (row["network"], row["batch"], row["age"], row["mask"]) == ("vgg", 8, 1, True)
         assert (row["right"] is None) == (row["better"] == "even")
+        # Hidden times are measured again for the truth.
+        assert all(
+            now != then for now, then in zip(row["hidden_ms"], row["hidden_ms_then"], strict=True) if then
+        )
 
 
 def test_tables_show_tensors_and_sizes(shown):
@@ -67,33 +73,101 @@ def test_sizes_are_counted_and_what_is_even_or_not_advised_is_not():
     assert (everything["tensors"], everything["share"]) == (4, 2 / 3)
 
 
+def _settings():
+    from cdma.sim.torch.offload.context import Settings
+
+    return Settings(None, None, 1 << 20, False, False)
+
+
 def test_advice_is_not_of_times_that_it_is_judged_by():
     """Kernels are fast for tensors of one octave alone, which is not to be known of a tensor of that octave."""
-    from cdma.sim.torch.offload.context import Settings
     from cdma.sim.torch.offload.cost import KernelSample
-    from cdma.sim.torch.offload.judging import Judging
+    from cdma.sim.torch.offload.judging import Advising
     from cdma.sim.torch.offload.paced import PacedLink
-    from cdma.sim.torch.offload.policies import Cswap, Learnt
+    from cdma.sim.torch.offload.policies import Cswap
 
-    link = PacedLink(1e6, 1e6)
-    context = Judging(
-        torch.nn.Linear(1, 1), Cswap(), link, Settings(None, None, 1 << 20, False, False), rounds=3
-    )
-    context._profile.rates = 1e6, 1e6
-    large = Learnt(1 << 20, density=0.5)
-    assert context.compresses(large) is None
+    context = Advising(torch.nn.Linear(1, 1), Cswap(), PacedLink(1e6, 1e6), _settings())
+    slot, other = ("large", 0), ("other", 0)
+    large = context._profile.of(slot, 1 << 20)
+    large.density = 0.5
+    _copied(context, other, 1.0)
+    assert context.compresses(slot, 0.5, 0.0) is None
     for samples in context._profile._samples.values():
         for size in (1 << 10, 1 << 12, 1 << 14, 1 << 20):
             samples.append(KernelSample(size, 0.5, 1e-6 if size == 1 << 20 else size / 1e5))
     everything = context._profile.fits()
     assert everything is not None
     assert Cswap().shortens(large, (1e6, 1e6), everything)
-    assert context.compresses(large) is False
+    assert context.compresses(slot, 0.5, 0.0) is False
     for samples in context._profile._samples.values():
         samples.extend(KernelSample(size, 0.5, size / 1e9) for size in (*[1 << 10] * 20, *[1 << 12] * 20))
-    assert context.compresses(large) is True
+    assert context.compresses(slot, 0.5, 0.0) is True
+    # Its own copies are much faster, which is not to be known either.
+    for _ in range(3):
+        _copied(context, slot, 1e-9)
+    assert context.compresses(slot, 0.5, 0.0) is True
+    assert context._profile.rates_without() != context._profile.rates_without(large)
     # What becomes no smaller goes as it is, whatever the equations say.
-    assert context.compresses(Learnt(1 << 20, density=1.0, mask=1 << 15)) is False
+    assert context.compresses(slot, 1.0, 1 << 15) is False
+
+
+def _copied(context, slot, seconds):
+    """A mebibyte of a tensor goes out in so many seconds."""
+    from cdma.sim.torch.offload.paced import PacedCopy
+
+    copy = PacedCopy(torch.empty(1 << 20, dtype=torch.uint8))
+    copy.end = seconds
+    copy.job.set_result(None)
+    context._profile.active = True
+    context._profile.copy("out", context._profile.of(slot, 1 << 20), copy)
+
+
+def test_the_truth_is_of_passes_that_no_advice_is_of():
+    """Computing takes longer when the truth is timed, and each swap exposes so much less: the advice does not know."""
+    from cdma.sim.torch.offload.judging import Advising, Judging
+    from cdma.sim.torch.offload.paced import PacedLink
+    from cdma.sim.torch.offload.policies import Cswap
+
+    class Sleeping(torch.nn.Module):
+        seconds = 0.0
+
+        def forward(self, inputs):
+            time.sleep(self.seconds)
+            return inputs
+
+    sleeping, link = Sleeping(), PacedLink(1e8, 1e8)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(8, 512), torch.nn.ReLU(), sleeping, torch.nn.Linear(512, 8), torch.nn.ReLU()
+    )
+    inputs = torch.randn(256, 8)
+
+    def step(context):
+        with context:
+            loss = model(inputs).square().mean()
+        loss.backward()
+
+    advice = Advising(model, Cswap(), link, _settings())
+    truth = Judging(model, link, _settings(), rounds=3)
+    for _ in range(4):
+        step(advice)
+    sleeping.seconds = 0.05
+    for _ in range(2):
+        step(truth)
+    for _ in range(3):
+        step(truth)
+        truth.watched()
+    slot = next(slot for slot, one in truth.judged.items() if one.bytes == 256 * 512 * 4)
+    judged = truth.judged[slot]
+    assert len(judged.swaps) == len(judged.hidden) == 3
+    assert all(forward > 0.05 for forward, _ in judged.hidden)
+    assert advice.learnt(slot).forward < 0.05
+    # The copy of 5 ms is hidden, and the way back is not.
+    raw, compressed = judged.exposed()
+    for seconds, (swap, _), (_, backward) in zip(raw, judged.swaps, judged.hidden, strict=True):
+        assert seconds == max(swap.back - backward, 0.0)
+        assert swap.out > 0.005
+    assert all(swap.decompress > 0 for _, swap in judged.swaps)
+    assert len(compressed) == 3
 
 
 def test_a_tensor_that_does_not_come_back_as_it_left_is_an_error(monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
@@ -21,10 +21,18 @@ from .rates import Timing, copy_row, row
 from .tensors import UNSIGNED
 from .where import where
 
-__all__ = ["measure", "numbers", "peer", "require_cuda", "seconds_of"]
+__all__ = ["measure", "numbers", "peers", "require_cuda", "seconds_of"]
 
-#: The algorithms of nvCOMP that are measured, and how its package names the words that they work on.
-_PEERS = {"ANS": "<f2", "Bitcomp": "<u2", "LZ4": None}
+#: The words of a tensor by their bytes, as nvCOMP's package names them.
+_OWN = {1: "|u1", 2: "<u2", 4: "<u4"}
+#: The algorithms of nvCOMP that are measured, and the words that they work on; None stands for bytes.
+_PEERS: dict[str, str | dict[int, str] | None] = {
+    "ANS": "<f2",
+    "Bitcomp": _OWN,
+    "Cascaded": _OWN,
+    "LZ4": None,
+    "Zstd": None,
+}
 _WARM_UP = 3
 
 
@@ -39,11 +47,19 @@ def require_cuda() -> None:
 
 
 def measure(
-    name: str, format: Format, density: float, size: int, tensors: int, rounds: int, seed: int
+    name: str,
+    format: Format,
+    density: float,
+    size: int,
+    tensors: int,
+    rounds: int,
+    seed: int,
+    left_out: Callable[[str], object],
 ) -> Iterator[dict[str, Any]]:
     """Rows for ``tensors`` of ``size`` bytes of numbers of which a ``density`` is not zero.
 
-    They are the copy of all together, the codec, and of one tensor nvCOMP if it is here.
+    They are the copy of all together, the codec, and of one tensor what nvCOMP has; ``left_out`` gets a sentence for what
+    it lacks.
     """
     require_cuda()
     card, data = torch.cuda.get_device_name(), f"{name}, density {density:g}"
@@ -60,12 +76,7 @@ def measure(
         )
         return
     yield row(card, data, raw, _own(tensor, format, rounds), copy)
-    for algorithm in _PEERS:
-        try:
-            timing = peer(algorithm, tensor, rounds)
-        except ImportError:
-            return
-        yield row(card, data, raw, timing, copy)
+    yield from (row(card, data, raw, each, copy) for each in peers(tensor, rounds, left_out))
 
 
 def _own(tensor: Tensor, format: Format, rounds: int) -> Timing:
@@ -108,17 +119,35 @@ def _several(tensors: Sequence[Tensor], format: Format, rounds: int) -> Iterator
         yield Timing(codec, stream, seconds_of(there, rounds), seconds_of(back, rounds))
 
 
-def peer(algorithm: str, tensor: Tensor, rounds: int) -> Timing:
-    """An algorithm of nvCOMP; an ``ImportError`` where its package is not here."""
-    nvcomp = import_module("nvidia.nvcomp")
+def peers(
+    tensor: Tensor, rounds: int, left_out: Callable[[str], object], algorithms: Iterable[str] = tuple(_PEERS)
+) -> Iterator[Timing]:
+    """The algorithms of nvCOMP; ``left_out`` gets a sentence for each that is not here or does not work."""
+    try:
+        nvcomp = import_module("nvidia.nvcomp")
+    except ImportError:
+        left_out("nvCOMP is left out: its package nvidia.nvcomp is not installed")
+        return
+    for algorithm in algorithms:
+        try:
+            yield _peer(nvcomp, algorithm, tensor, rounds)
+        except Exception as error:  # the package documents no type of its errors
+            left_out(
+                f"nvCOMP's {algorithm} is left out: {str(error) or type(error).__name__}".splitlines()[0]
+            )
+
+
+def _peer(nvcomp: Any, algorithm: str, tensor: Tensor, rounds: int) -> Timing:
     kind = _PEERS[algorithm]
+    if isinstance(kind, dict):
+        kind = kind[tensor.element_size()]
     codec = nvcomp.Codec(algorithm=algorithm, **({"data_type": kind} if kind else {}))
     source = nvcomp.as_array(_bytes(tensor))
     encoded = codec.encode(source)
     if not torch.equal(
         torch.as_tensor(codec.decode(encoded), device=tensor.device).view(torch.uint8), _bytes(tensor)
     ):
-        raise WrongRoundTrip(f"nvCOMP's {algorithm} did not give back what it was given")
+        raise WrongRoundTrip("it did not give back what it was given")
     there = seconds_of(lambda: codec.encode(source), rounds)
     return Timing(
         f"nvCOMP {algorithm}", encoded.buffer_size, there, seconds_of(lambda: codec.decode(encoded), rounds)

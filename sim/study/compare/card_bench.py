@@ -12,7 +12,7 @@ from torch import Tensor
 from cdma.hdl.spec.format import Format
 from cdma.sim.gpu.compress import compress
 from cdma.sim.gpu.decompress import restored
-from cdma.sim.gpu.measure import peer, require_cuda, seconds_of
+from cdma.sim.gpu.measure import peers, require_cuda, seconds_of
 from cdma.sim.gpu.where import where
 
 from . import csr_card, rl_card
@@ -44,19 +44,17 @@ def coders(count: int) -> dict[str, Coder]:
     }
 
 
-def card_rows(density: float, bench: KernelBench) -> Iterator[dict[str, Any]]:
-    """Rows of the codecs on a card; LZ4 is nvCOMP's, if its package is here."""
+def card_rows(
+    density: float, bench: KernelBench, left_out: Callable[[str], object]
+) -> Iterator[dict[str, Any]]:
+    """Rows of the codecs on a card; LZ4 is nvCOMP's, or ``left_out`` gets a sentence."""
     require_cuda()
     words = torch.from_numpy(drawn(bench.size // 4, density, bench.seed)).cuda()
     rounds, raw = bench.rounds, words.nbytes
     ways = [Way("raw", raw, 0.0, 0.0, *_copies(raw, rounds))]
     for name, coder in coders(words.numel()).items():
         ways.append(_timed(name, coder, words, rounds))
-    try:
-        lz4 = peer("LZ4", words, rounds)
-    except ImportError:
-        pass
-    else:
+    for lz4 in peers(words, rounds, left_out, ["LZ4"]):
         compressing, decompressing = median(lz4.compress), median(lz4.decompress)
         ways.append(Way("lz4", lz4.stream, compressing, decompressing, *_copies(lz4.stream, rounds)))
     for row in rows_of(torch.cuda.get_device_name(), density, raw, ways):

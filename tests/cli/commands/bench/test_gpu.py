@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from cdma.app import main
 from cdma.sim.gpu import extras
 from cdma.sim.gpu.rates import Timing, copy_row, row
 
@@ -18,7 +19,8 @@ class _Measured:
     def require_cuda(self):
         pass
 
-    def measure(self, data, format, density, size, tensors, rounds, seed):
+    def measure(self, data, format, density, size, tensors, rounds, seed, left_out):
+        left_out("nvCOMP's Zstd is left out: it has none")
         yield copy_row("a card", f"{data}, {density}", size, [0.001])
         yield row("a card", f"{data}, {density}", size, Timing("cDMA", size // 2, [0.002], [0.001]), [0.001])
 
@@ -37,6 +39,12 @@ def test_rows_as_documented(shown):
         f"bf16, {size} MiB, {density}" for size in (1, 2) for density in (1.0, 0.5)
     ]
     assert "| cDMA | 2.00 | 1 | 1 | 0.38, 0.75 |" in shown("bench", "gpu", *options[:-1], "--markdown")
+
+
+@pytest.mark.usefixtures("_with_a_card")
+def test_what_is_left_out_is_said_once(capsys):
+    assert main(["bench", "gpu", "--formats", "bf16", "--sizes", "1", "2", "--json"]) == 0
+    assert capsys.readouterr().err == "cdma: warning: nvCOMP's Zstd is left out: it has none\n"
 
 
 @pytest.mark.usefixtures("_with_a_card")

@@ -71,7 +71,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "bench saved": ("--json", "--networks resnet50 --ways saved comet"),
     "bench stream": ("", "--what optimiser cache", "--layers 6 --link 0.05 --policies raw compressed --json"),
     "bench kernels": ("", "--cuda --size 256 --json"),
-    "bench gpu": ("", "--formats bf16 --densities 1 --json"),
+    "bench gpu": ("", "--formats bf16 --densities 1 --json", "--hostile 1000"),
     "profile": ("activations/", "activations.npz --link 25 --units 2 --html report.html"),
     "characterise": ("", "--figures figures"),
     "model step": ("", "--network vgg16 --policy cdma", "--link pcie3 nvlink2 --json"),

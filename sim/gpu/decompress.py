@@ -116,7 +116,7 @@ def _unpack(
 def _by_model(data: Tensor, length: Tensor, words: int, format: Format) -> Tensor:
     """What the golden model makes of a stream that the kernels did not take: most likely an error."""
     size = int(length)
-    if size > data.numel():
+    if not 0 <= size <= data.numel():
         raise ParameterError(f"the stream has {size} bytes; there was space for {data.numel()}")
     made = model.decompress(data[:size].cpu().numpy().tobytes(), words, format)
     return torch.from_numpy(made.copy()).to(data.device)

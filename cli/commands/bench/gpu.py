@@ -24,6 +24,13 @@ _COLUMNS: Columns = {
     "decompress GB/s": lambda row: f"{row['decompress'] / 1e9:.0f}",
     "share": lambda row: f"{row['share']['compress']:.2f}, {row['share']['decompress']:.2f}",
 }
+_HOSTILE_COLUMNS: Columns = {
+    "card": column("card"),
+    "verdicts": lambda row: ", ".join(f"{count} {name}" for name, count in row["verdicts"].items()),
+    "streams": column("streams"),
+    "same": column("same"),
+    "differing": lambda row: str(len(row["differing"])),
+}
 
 
 def register(subparsers: Any) -> None:
@@ -64,11 +71,21 @@ def register(subparsers: Any) -> None:
     )
     parser.add_argument("--rounds", type=int, default=9, metavar="N", help="rounds to time (default 9)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the data (default 1)")
+    parser.add_argument(
+        "--hostile",
+        type=int,
+        metavar="N",
+        help="time nothing; send so many drawn streams with damage to the card, and compare its verdicts with those of the "
+        "golden model: for compute-sanitizer, or for a CPU with TRITON_INTERPRET=1",
+    )
     add_row_options(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if arguments.hostile is not None:
+        return _hostile(arguments)
+
     from cdma.output import step_progress, warn
     from cdma.sim.gpu.extras import kernels_in
 
@@ -104,3 +121,15 @@ def _run(arguments: argparse.Namespace) -> int:
             advance()
     show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["data"])
     return 0
+
+
+def _hostile(arguments: argparse.Namespace) -> int:
+    from cdma.output import step_progress
+    from cdma.sim.gpu.extras import kernels_in
+
+    check_between("hostile", arguments.hostile, 1, 1 << 20)
+    check_between("seed", arguments.seed, 0, (1 << 64) - 1)
+    with step_progress("comparing", arguments.hostile) as advance:
+        row = kernels_in("hostile").hostile(arguments.hostile, arguments.seed, advance)
+    show_rows(arguments, [row], columns=_HOSTILE_COLUMNS, texts=2, group=lambda row: row["card"])
+    return 1 if row["differing"] else 0

@@ -18,10 +18,10 @@ from cdma.sim import decode_packet, encode_packet
 from cdma.sim.codec import frames, walk
 from cdma.sim.codec import model as codec
 from cdma.sim.codec.headers import lengths_at, unpack, window_lengths
+from cdma.sim.codec.hostile import SHAPES as BYTE_SHAPES
 from cdma.sim.codec.words import word_dtype
 from tests.outside.codec import Form
 from tests.support import reference
-from tests.support.native_fuzz import SHAPES as BYTE_SHAPES
 
 QUICK = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 import cdma
 from cdma.hdl.spec.presets import PRESETS
 from cdma.sim.codec import model, native
+from cdma.sim.codec.hostile import SHAPES, draw, draw_words
 from cdma.sim.codec.native import Kernels
 from tests.support.native_build import SOURCE, build, compiler, load
-from tests.support.native_fuzz import SHAPES, check, check_all, draw, draw_words
+from tests.support.native_fuzz import check, check_all
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import cdma
 from cdma.sim.codec import model
+from cdma.sim.codec.hostile import damaged, draw
 from tests.support.interpreted import torch
-from tests.support.native_fuzz import damaged, draw
 
-from cdma.sim.gpu import chain, decompress  # isort: skip
+from cdma.sim.gpu import chain, decompress, hostile  # isort: skip
 from cdma.sim.gpu.compress import compress  # isort: skip
 from cdma.sim.gpu.layout import INDEX_COLUMNS, block_count  # isort: skip
 
@@ -92,6 +92,27 @@ def test_the_kernel_itself_refuses(format, words, stream, kind, monkeypatch):
     # Without the model the kernel alone must have said so.
     monkeypatch.setattr(decompress, "_by_model", lambda *_: "refused")
     assert decompress.decompress(as_tensor(data), words, format) == "refused"
+
+
+@pytest.mark.slow
+def test_hostile_streams_of_every_kind_have_the_verdicts_of_the_model():
+    row = hostile.hostile(50, 1, lambda: None)
+    assert row["differing"] == []
+    assert set(row["verdicts"]) == {"code", "no space", "padding", "trailing", "truncated", "whole"}
+    assert row["same"] == 100
+
+
+def test_a_verdict_that_differs_is_seen(monkeypatch):
+    monkeypatch.setattr(decompress, "_by_model", lambda *_: torch.zeros(1, dtype=torch.uint8))
+    row = hostile.hostile(10, 1, lambda: None)
+    assert row["differing"]
+    assert row["same"] == 20 - len(row["differing"])
+
+
+@pytest.mark.parametrize("length", [-1, 65])
+def test_a_length_that_no_stream_has_there_is_refused(length):
+    with pytest.raises(cdma.ParameterError, match=f"the stream has {length} bytes; there was space for 64"):
+        decompress.decompress(torch.zeros(64, dtype=torch.uint8), 9, _ZVC, length=torch.tensor(length))
 
 
 def test_a_good_stream_with_a_bad_index_comes_back(monkeypatch):

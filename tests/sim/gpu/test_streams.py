@@ -11,10 +11,10 @@ import cdma
 from cdma.hdl.spec.presets import PRESETS
 from cdma.sim.codec import model
 from cdma.sim.codec.crc import crc32c
+from cdma.sim.codec.hostile import SHAPES as ALL_SHAPES
+from cdma.sim.codec.hostile import draw, draw_words
 from cdma.sim.codec.words import word_dtype
 from tests.support.interpreted import Stray, interpreter, torch
-from tests.support.native_fuzz import SHAPES as ALL_SHAPES
-from tests.support.native_fuzz import draw, draw_words
 from tests.support.waits import Waits
 
 from cdma.sim.gpu import chain, checksum, decompress  # isort: skip

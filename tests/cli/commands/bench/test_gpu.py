@@ -24,6 +24,12 @@ class _Measured:
         yield copy_row("a card", f"{data}, {density}", size, [0.001])
         yield row("a card", f"{data}, {density}", size, Timing("cDMA", size // 2, [0.002], [0.001]), [0.001])
 
+    def hostile(self, streams, seed, advance):
+        advance()
+        differing = ["a stream: other words"] * (seed == 2)
+        row = {"card": "a card", "seed": seed, "streams": streams, "verdicts": {"code": 3, "whole": 5}}
+        return {**row, "same": 8 - len(differing), "differing": differing}
+
 
 @pytest.fixture
 def _with_a_card(monkeypatch):
@@ -53,9 +59,19 @@ def test_tensors_of_a_size_are_named(shown):
     assert json.loads(shown("bench", "gpu", *options))[0]["data"] == "bf16, 64 of 0.0625 MiB, 1.0"
 
 
+@pytest.mark.usefixtures("_with_a_card")
+def test_hostile_streams_time_nothing_and_a_verdict_that_differs_is_status_1(capsys):
+    assert main(["bench", "gpu", "--hostile", "4", "--markdown"]) == 0
+    assert "| a card | 3 code, 5 whole | 4 | 8 | 0 |" in capsys.readouterr().out
+    assert main(["bench", "gpu", "--hostile", "4", "--seed", "2", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)[0]["differing"] == ["a stream: other words"]
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
+        (["--hostile", "0"], "hostile is 0"),
+        (["--hostile", "1", "--seed", "-1"], "seed is -1"),
         (["--densities", "2"], "densities has 2"),
         (["--rounds", "0"], "rounds is 0"),
         (["--sizes", "0"], "sizes is 0"),

@@ -259,11 +259,11 @@ class Card:
         else:
             packed, lengths = packed_many(words, group.format, spaces)
         group.lengths = self._arriving(lengths)
-        for kept, own, each in zip(those, words, packed, strict=True):
+        for kept, each in zip(those, packed, strict=True):
             kept.packed = each
-            if kept.stream is not None:
+            if kept.stream is not None and kept.elements is not None:
                 # The elements may be of another stream of work, and go before they are read.
-                own.record_stream(kept.stream)
+                kept.elements.record_stream(kept.stream)
             self._ledger.there(kept.entry, kept.entry.raw + held_by(each))
 
     def _look(self) -> None:

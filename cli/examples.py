@@ -87,7 +87,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "model measure": ("engine cycles.json",),
     "tune hardware": ("--network vgg16 --area 400 -o engine.toml", "--compare --sampler tpe"),
     "tune software": ("--size 64 --density 0.3", "--sampler grid -o best.toml", "--compare"),
-    "tune gpu": ("--kernel unpack --keep", "--format bf16 --density 1 --sampler random --trials 30"),
+    "tune gpu": (
+        "--kernel both --keep",
+        "--format bf16 --density 1 --sampler random --trials 30",
+        "--kernel both --compare --network vgg16 --json",
+    ),
     "completion": ("bash > ~/.local/share/bash-completion/completions/cdma", "zsh > ~/.zfunc/_cdma"),
 }  # fmt: skip
 

@@ -18,7 +18,7 @@ from cdma.hdl.spec.format import Format
 
 from .layout import GROUPS, code_tables, constants, windows_of_block
 
-__all__ = ["KERNELS", "Plan", "arguments", "keep_plan", "plan_for", "tried"]
+__all__ = ["KERNELS", "Plan", "arguments", "default_plan", "keep_plan", "plan_for", "tried"]
 
 #: The kernels that ``cdma tune gpu`` finds plans for.
 KERNELS = ("pack", "unpack")
@@ -78,7 +78,12 @@ def plan_for(kernel: str, format: Format, device: torch.device) -> Plan:
     if device.type == "cpu" and kernel in KERNELS:
         return _INTERPRETED
     kept = _kept().get(_name(kernel, format, device)) if device.type == "cuda" and _kept() else None
-    return kept or _DEFAULT[kernel, format.word_bits // 8, _zeros(format)]
+    return kept or default_plan(kernel, format)
+
+
+def default_plan(kernel: str, format: Format) -> Plan:
+    """The plan of the table, whatever was found."""
+    return _DEFAULT[kernel, format.word_bits // 8, _zeros(format)]
 
 
 def arguments(kernel: str, format: Format, device: torch.device) -> Mapping[str, Any]:

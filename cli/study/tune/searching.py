@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from cdma.sim.study.tuner.evaluations import Kept
     from cdma.sim.study.tuner.search import Space
 
-__all__ = ["Compared", "Plan", "add_search_options", "as_json", "explore", "plan", "say_compared"]
+__all__ = ["SEEDS", "Compared", "Plan", "add_search_options", "as_json", "explore", "plan", "say_compared"]
 
-_SEEDS = 10
+#: Searches of a sampler that are compared.
+SEEDS = 10
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def add_search_options(parser: argparse.ArgumentParser, what: str, trials: int, 
         "--compare",
         action="store_true",
         help=f"evaluate all {what}, and say after how many TPE, random search and the sampler are within "
-        f"{100 * within:g} %% of the best, with {_SEEDS} seeds",
+        f"{100 * within:g} %% of the best, with {SEEDS} seeds",
     )
     parser.set_defaults(default_trials=trials)
 
@@ -144,7 +145,7 @@ def _compared(
     result = []
     for sampler in dict.fromkeys(("tpe", "random", asked.sampler)):
         counts = []
-        for seed in range(1, _SEEDS + 1):
+        for seed in range(1, SEEDS + 1):
             say(f"{sampler}, seed {seed}")
             costs = search(kept, space, cost, sampler, asked.trials, seed)
             counts.append(until_within(costs, least, within))
@@ -152,9 +153,9 @@ def _compared(
     return result
 
 
-def as_json(rows: list[dict[str, Any]], compared: Sequence[Compared]) -> str:
-    """Returns the rows, below ``rows`` and beside ``compared`` if samplers were compared."""
-    whole = {"compared": [asdict(one) for one in compared], "rows": rows}
+def as_json(rows: list[dict[str, Any]], compared: Sequence[Compared], **more: list[dict[str, Any]]) -> str:
+    """Returns the rows, below ``rows`` and beside ``compared`` and what there is ``more`` if samplers were compared."""
+    whole = {"compared": [asdict(one) for one in compared], **more, "rows": rows}
     return json.dumps(whole if compared else rows, indent=1)
 
 

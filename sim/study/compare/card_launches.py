@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from statistics import median
 
 import torch
+import triton
 
 from cdma.base.errors import CdmaError
 from cdma.hdl.spec.format import Format
@@ -13,7 +15,7 @@ from cdma.sim.gpu.compress import compress
 from cdma.sim.gpu.decompress import restored
 from cdma.sim.gpu.fit import fit
 from cdma.sim.gpu.measure import numbers, require_cuda, seconds_of
-from cdma.sim.gpu.plans import Plan, keep_plan, tried
+from cdma.sim.gpu.plans import Plan, default_plan, keep_plan, tried
 from cdma.sim.study.tuner.search import Space
 
 __all__ = ["Timed", "Workload", "plan_space"]
@@ -24,9 +26,10 @@ _MOST_WORDS = 32
 
 @dataclass(frozen=True)
 class Timed:
-    """Seconds of a call."""
+    """Seconds of a call, None if the card has no room for the plan; and those that compiling and timing it took."""
 
-    seconds: float
+    seconds: float | None
+    took: float
 
 
 def plan_space(kernel: str) -> Space[Plan]:
@@ -59,22 +62,31 @@ class Workload:
         #: What is timed and where. Times of another card are no answers to it.
         self.question = f"{kernel} of {mebibytes:g} MiB at density {density:g}, {format}, on {card}"
 
-    def timed(self, plan: Plan) -> Timed | None:
-        """Times a plan; None if the card has no room for it."""
-        with tried(self._kernel, plan):
+    @property
+    def expert(self) -> Plan:
+        """The plan of who knows the kernel: that of the table."""
+        return default_plan(self._kernel, self._format)
+
+    def timed(self, plan: Plan) -> Timed:
+        """Compiles a plan, whether an earlier program did or not, and times it."""
+        began = time.perf_counter()
+        with triton.knobs.compilation.scope(), tried(self._kernel, plan):
+            triton.knobs.compilation.always_compile = True
             try:
-                times = seconds_of(self._call, 5)
+                seconds = median(seconds_of(self._call, 5))
             except torch.OutOfMemoryError:
                 raise
             except RuntimeError:
-                return None
+                return Timed(None, time.perf_counter() - began)
+            if not self._is_right():
+                raise CdmaError("the codec on the card did not give back what it was given")
+        return Timed(seconds, time.perf_counter() - began)
+
+    def _is_right(self) -> bool:
         if self._kernel == "pack":
-            right = torch.equal(self._out[: self._stream.numel()], self._stream)
-        else:
-            right = torch.equal(restored(self._packed, self._fault), self._tensor) and not int(self._fault)
-        if not right:
-            raise CdmaError("the codec on the card did not give back what it was given")
-        return Timed(median(times))
+            self._out.zero_()
+            return torch.equal(compress(self._tensor, self._format, out=self._out).stream, self._stream)
+        return torch.equal(restored(self._packed, self._fault), self._tensor) and not int(self._fault)
 
     def _call(self) -> object:
         if self._kernel == "pack":

@@ -14,6 +14,8 @@ from cdma import app
 from cdma.base.errors import CdmaError
 from cdma.base.yosys import find_yosys, scratch
 from cdma.sim.study.recorded import DATA
+from cdma.sim.study.system.assumptions import load_assumptions
+from cdma.sim.study.system.ranges import load_ranges
 from docs.results import files
 from docs.results.__main__ import measure
 from docs.results.page import DOCS, pages
@@ -53,6 +55,19 @@ def checkout(tmp_path: Path) -> Path:
     for name, text in (("axi_dma.v", _HEADER), ("axi_dma_rd.v", ""), ("axi_dma_wr.v", "")):
         (tmp_path / "rtl" / name).write_text(text)
     return tmp_path
+
+
+def test_the_rates_of_the_model_s_host_are_those_of_records() -> None:
+    def rates(record: str, codec: str) -> list[float]:
+        (bench,) = RECORDS[record].figures["benches"]
+        (row,) = [row for row in bench["rows"] if row["codec"] == codec]
+        ways = ("compress_bytes_per_second", "decompress_bytes_per_second")
+        return [round(row[way] / 1e9, 1) for way in ways]
+
+    cpu, ends = load_assumptions().cpu, [one for one in load_ranges() if one.section == "cpu"]
+    assert [cpu.compress_GBps, cpu.decompress_GBps] == rates("software-host", "cDMA avx2")
+    assert [one.least for one in ends] == rates("software-host", "cDMA scalar")
+    assert [one.most for one in ends] == rates("software-zvc32", "cDMA avx512")
 
 
 def test_the_pages_are_those_of_the_records() -> None:

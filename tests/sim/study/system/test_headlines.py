@@ -25,7 +25,10 @@ def test_a_range_holds_what_is_assumed_and_rates_of_the_host_vary_together() -> 
         assert one.least < one.most
         assert len(one.reason) > 10
     (host,) = [one for one in variations(BASE, load_ranges()) if one.section == "cpu"]
-    assert [(end.cpu.compress_GBps, end.cpu.decompress_GBps) for end in host.ends] == [(2, 4), (16, 32)]
+    assert [(end.cpu.compress_GBps, end.cpu.decompress_GBps) for end in host.ends] == [
+        (5.1, 5.9),
+        (18.9, 26.2),
+    ]
     assert all(replace(end, cpu=BASE.cpu) == BASE for end in host.ends)
 
 
@@ -41,7 +44,10 @@ def test_all_assumptions_are_drawn_evenly_and_independently() -> None:
         orders.add(tuple(parts))
     # The two rates of the host keep together, and nothing else does.
     assert len(orders) == len(load_ranges()) - 1
-    assert all(each.cpu.decompress_GBps == pytest.approx(2 * each.cpu.compress_GBps) for each in drawn)
+    there, back = (one for one in load_ranges() if one.section == "cpu")
+    for each in drawn:
+        place = math.log(each.cpu.compress_GBps / there.least, there.most / there.least)
+        assert each.cpu.decompress_GBps == pytest.approx(back.at(place))
 
 
 def test_own_ranges(tmp_path: Path) -> None:
@@ -79,8 +85,8 @@ def test_each_band_comes_from_what_moves_it(monkeypatch: pytest.MonkeyPatch) -> 
     speedup, host = found["speedup_average"], found["cswap_over_vdnnpp"]
     assert [span.name for span in speedup.widest if not span.activations] == ["compute: conv_efficiency"]
     assert speedup.least < speedup.value < speedup.most
-    assert host.widest[0].name == "cpu: host rate"
-    assert host.most > 1.5 * host.value
+    assert next(span for span in host.widest if not span.activations).name == "cpu: host rate"
+    assert host.most > 1.4 * host.value
     # The bars of the figures by network: the host's rates move vDNN++ alone.
     for policy in CSWAP_POLICIES:
         names = [span.name for span in found[f"step/{policy}/vgg19"].widest if not span.activations]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cdma.sim.study.system.assumptions import Cpu
 from cdma.sim.study.system.compression import Compression
 from cdma.sim.study.system.cswap import KernelTimes
 from cdma.sim.study.system.density_table import DensityTable, LayerRecord
@@ -106,7 +107,7 @@ def test_engine_is_slowed_by_its_read_bandwidth_and_its_buffer() -> None:
 
 
 def test_transfers_by_hand() -> None:
-    here = situation(CHAIN)
+    here = situation(CHAIN, cpu=Cpu(4.0, 8.0))
     item = here.planner.offloadable[0]
     raw, link, latency = here.planner.bytes_of(item), 16e9 * 0.8, 10e-6
     fraction = here.compression.fraction(item, 0.5)

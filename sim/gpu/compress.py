@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
@@ -12,12 +14,32 @@ from cdma.sim.codec.results import Analysis
 
 from .checksum import checksum
 from .compress_kernels import FLOCK, count_kernel, pack_kernel
+from .integers import FOUND
 from .layout import INDEX_COLUMNS, block_count
 from .packed import Packed
 from .plans import arguments
-from .tensors import current, require_format, require_tensor, words_of
+from .tensors import aligned, current, require_format, require_tensor, words_of
 
-__all__ = ["analyse", "compress", "stream_of", "waiting"]
+__all__ = ["PackedIntegers", "analyse", "compress", "compress_numbers", "stream_of", "waiting"]
+
+#: Words before the index, so that this begins at a multiple of 16 bytes: the length, and what is found of numbers.
+_HEAD = 2 + FOUND
+#: Numbers of so many steps are too large for 8 bits.
+_BEYOND = 127.5
+
+
+@dataclass(frozen=True, slots=True)
+class PackedIntegers:
+    """The stream of the integers of numbers.
+
+    ``error``, ``squares``, ``numbers``
+        The largest error, and the sums of the squares of errors and numbers.
+    """
+
+    packed: Packed
+    error: float
+    squares: float
+    numbers: float
 
 
 def compress(
@@ -59,6 +81,34 @@ def compress(
             options, waits = arguments("pack", format, device), waiting(blocks, device)
             pack_kernel[(blocks,)](words, index, waits, out, length, count, out.numel() // unit, **options)
         return Packed(out, length, count, format, index, checksum(words) if crc else None)
+
+
+def compress_numbers(
+    numbers: Tensor, format: Format, exponent: int, keep_nonzero: bool
+) -> PackedIntegers | None:
+    """The stream of the integers of 8 bits of numbers in one dimension, in steps of ``2**exponent``, made in one pass.
+
+    This waits for the card once. It is None if a number is NaN, infinite or too large.
+    """
+    count, device, unit = numbers.numel(), numbers.device, format.stream_bits // 8
+    with current(device):
+        blocks = block_count(count, format)
+        beside = torch.zeros(_HEAD + blocks * INDEX_COLUMNS, dtype=torch.int64, device=device)
+        length, index = beside[0], beside[_HEAD:].view(blocks, INDEX_COLUMNS)
+        out = torch.empty(format.bound_bytes(count), dtype=torch.uint8, device=device)
+        options, waits = arguments("pack", format, device), waiting(blocks, device)
+        pack_kernel[(blocks,)](
+            aligned(numbers), index, waits, out, length, count, out.numel() // unit,
+            scale=2.0**-exponent, found=beside[2:_HEAD], KEEP=keep_nonzero, **options,
+        )  # fmt: skip
+        head = beside[:_HEAD].cpu()
+        largest, error = head.view(torch.float32)[4:8:2].tolist()
+        # Not true of NaN either.
+        if not largest < _BEYOND:
+            return None
+        packed = Packed(out[: int(head[0])].clone(), length, count, format, index)
+    squares, total = (each * 4.0**exponent for each in head.view(torch.float64)[4:].tolist())
+    return PackedIntegers(packed, error * 2.0**exponent, squares, total)
 
 
 def stream_of(tensor: Tensor, format: Format, out: Tensor | None = None) -> Tensor:

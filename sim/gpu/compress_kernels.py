@@ -10,6 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .integers import integers_of, said
 from .rows import named_by, pointer, row_of
 from .windows import (
     code_of,
@@ -142,6 +143,9 @@ def _pack_block(
     left,
     last,
     capacity,
+    scale,
+    found,
+    KEEP: tl.constexpr,
     FULL: tl.constexpr,
     ROWS: tl.constexpr,
     GROUPS: tl.constexpr,
@@ -170,13 +174,25 @@ def _pack_block(
     place = row[:, None, None] * WINDOW + place_in_window(CHUNKS, LANES)
     total = tl.zeros([ROWS, CHUNKS, LANES], tl.int32)
     takes = tl.zeros([ROWS], tl.int32)
+    if found is not None:
+        largest = tl.zeros([ROWS, CHUNKS, LANES], tl.int32)
+        error = tl.zeros([ROWS, CHUNKS, LANES], tl.float32)
+        squares = tl.zeros([ROWS, CHUNKS, LANES], tl.float32)
+        numbers = tl.zeros([ROWS, CHUNKS, LANES], tl.float32)
     for step in tl.range(0, WINDOWS // ROWS):
         within = left - step * (ROWS * WINDOW)
         inside = place < within
         if FULL:
-            word = tl.load(wide + step * (ROWS * WINDOW) + place).to(tl.uint32)
+            word = tl.load(wide + step * (ROWS * WINDOW) + place)
         else:
-            word = tl.load(wide + step * (ROWS * WINDOW) + place, mask=inside, other=0).to(tl.uint32)
+            word = tl.load(wide + step * (ROWS * WINDOW) + place, mask=inside, other=0)
+        if found is not None:
+            word, scaled, missed = integers_of(word, scale, KEEP)
+            largest = tl.maximum(largest, scaled.to(tl.int32, bitcast=True) & 0x7FFFFFFF)
+            error = tl.maximum(error, tl.abs(missed))
+            squares += missed * missed
+            numbers += scaled * scaled
+        word = word.to(tl.uint32)
         code = code_of(word, values, codes, CODE, FIELD, KEY, LOW, WORD, ROTATE, ZERO, DEFINED)
         if not FULL:
             code = tl.where(inside, code, 0)
@@ -190,6 +206,8 @@ def _pack_block(
             takes += padded(header + tl.sum(tl.sum(size, axis=2), axis=1), ALIGN)
     if ALIGN == 1:
         takes += tl.sum(tl.sum(total, axis=2), axis=1)
+    if found is not None:
+        said(found, largest, error, squares, numbers)
     taken = tl.sum(takes, axis=0)
     begin = _begin_of(states, flocks, block, taken)
     tl.store(index + block * (1 + GROUPS // 4), begin)
@@ -203,9 +221,12 @@ def _pack_block(
         within = left - step * (ROWS * WINDOW)
         inside = place < within
         if FULL:
-            word = tl.load(source + step * (ROWS * WINDOW) + place).to(tl.uint32)
+            word = tl.load(source + step * (ROWS * WINDOW) + place)
         else:
-            word = tl.load(source + step * (ROWS * WINDOW) + place, mask=inside, other=0).to(tl.uint32)
+            word = tl.load(source + step * (ROWS * WINDOW) + place, mask=inside, other=0)
+        if found is not None:
+            word, _, _ = integers_of(word, scale, KEEP)
+        word = word.to(tl.uint32)
         code = code_of(word, values, codes, CODE, FIELD, KEY, LOW, WORD, ROTATE, ZERO, DEFINED)
         if not FULL:
             code = tl.where(inside, code, 0)
@@ -262,12 +283,15 @@ def pack_kernel(
     ZERO: tl.constexpr,
     DEFINED: tl.constexpr,
     MANY: tl.constexpr = False,
+    scale=None,
+    found=None,
+    KEEP: tl.constexpr = False,
 ):
     """The stream to ``target``, where blocks and groups begin to ``index``, and the bytes of all to ``length``.
 
     Blocks that end behind ``capacity`` stream words are not stored. ``waits`` are a number that counts programs, what flocks
     take, and in half of the bits what blocks take: all are -1 at first. Of ``MANY`` tensors ``source`` is the table, which
-    says the rest.
+    says the rest. Where something is to be ``found``, ``source`` has numbers, and words are the integers of their steps.
     """
     WINDOWS: tl.constexpr = GROUPS * GROUP
     # Programs have their blocks in the order in which they begin, so that those which they wait for have begun.
@@ -294,13 +318,13 @@ def pack_kernel(
     last = block == blocks - 1
     if left == WINDOWS * WINDOW:
         _pack_block(
-            source, wide, values, codes, index, near, states, flocks, target, length, block, left, last, capacity, True,
-            ROWS, GROUPS, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
+            source, wide, values, codes, index, near, states, flocks, target, length, block, left, last, capacity,
+            scale, found, KEEP, True, ROWS, GROUPS, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
             FIELD, KEY, LOW, ROTATE, ZERO, DEFINED,
         )  # fmt: skip
     else:
         _pack_block(
-            source, wide, values, codes, index, near, states, flocks, target, length, block, left, last, capacity, False,
-            ROWS, GROUPS, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
+            source, wide, values, codes, index, near, states, flocks, target, length, block, left, last, capacity,
+            scale, found, KEEP, False, ROWS, GROUPS, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
             FIELD, KEY, LOW, ROTATE, ZERO, DEFINED,
         )  # fmt: skip

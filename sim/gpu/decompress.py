@@ -18,7 +18,7 @@ from .packed import Packed
 from .plans import arguments
 from .tensors import UNSIGNED, bytes_of, current, require_format, require_tensor
 
-__all__ = ["WrongChecksum", "check_index", "decompress", "restored"]
+__all__ = ["WrongChecksum", "check_index", "decompress", "restored", "restored_numbers"]
 
 
 class WrongChecksum(CdmaError, ValueError):
@@ -91,6 +91,14 @@ def restored(packed: Packed, fault: Tensor, *, out: Tensor | None = None) -> Ten
     return target
 
 
+def restored_numbers(packed: Packed, exponent: int, dtype: torch.dtype, fault: Tensor) -> Tensor:
+    """The numbers of a stream of integers of 8 bits, ``2**exponent`` times these; see :func:`restored`."""
+    with current(packed.data.device):
+        target = torch.empty(packed.words, dtype=dtype, device=packed.data.device)
+        _unpack(packed.data, packed.length, packed.format, packed.index, target, fault, 2.0**exponent)
+    return target
+
+
 def _unpacked(data: Tensor, length: Tensor, format: Format, index: Tensor | None, target: Tensor) -> bool:
     """Fills ``target``; returns whether the stream is whole and the index is its own."""
     fault = torch.zeros(1, dtype=torch.int32, device=data.device)
@@ -99,9 +107,18 @@ def _unpacked(data: Tensor, length: Tensor, format: Format, index: Tensor | None
 
 
 def _unpack(
-    data: Tensor, length: Tensor, format: Format, index: Tensor | None, target: Tensor, fault: Tensor
+    data: Tensor,
+    length: Tensor,
+    format: Format,
+    index: Tensor | None,
+    target: Tensor,
+    fault: Tensor,
+    scale: float | None = None,
 ) -> None:
-    """Fills ``target``; ``fault`` becomes 1 unless the stream is whole and the index is its own."""
+    """Fills ``target``; ``fault`` becomes 1 unless the stream is whole and the index is its own.
+
+    With a ``scale`` the words are integers, and ``target`` is for numbers.
+    """
     unit, words = format.stream_bits // 8, target.numel()
     if index is None:
         stream = data[: data.numel() - data.numel() % unit].view(UNSIGNED[unit])
@@ -109,7 +126,7 @@ def _unpack(
     behind = index.new_empty(-(-words // format.window), dtype=torch.int16)
     options = arguments("unpack", format, data.device)
     unpack_kernel[(len(index),)](
-        data, index, length, behind, target, fault, words, data.numel() // unit, **options
+        data, index, length, behind, target, fault, words, data.numel() // unit, scale=scale, **options
     )
 
 

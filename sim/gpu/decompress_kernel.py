@@ -5,6 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .integers import numbers_of
 from .rows import named_by, pointer, row_of
 from .windows import (
     load_codes,
@@ -46,6 +47,7 @@ def _unpack_block(
     target,
     fault,
     left,
+    scale,
     FULL: tl.constexpr,
     ROWS: tl.constexpr,
     GROUPS: tl.constexpr,
@@ -141,7 +143,8 @@ def _unpack_block(
             word = rotated_left(turned, (8 * WORD - ROTATE) % (8 * WORD), WORD)
             if ZERO:
                 word = tl.where(code == 0, 0, word)
-        made = word.to(target.dtype.element_ty)
+        made = word if scale is None else numbers_of(word, scale)
+        made = made.to(target.dtype.element_ty)
         if FULL:
             tl.store(target + step * (ROWS * WINDOW) + place, made)
         else:
@@ -179,6 +182,7 @@ def unpack_kernel(
     DEFINED: tl.constexpr,
     MANY: tl.constexpr = False,
     TOGETHER: tl.constexpr = False,
+    scale=None,
 ):
     """The words to ``target``; ``fault`` becomes 1 unless stream and index are right to the last bit.
 
@@ -186,6 +190,7 @@ def unpack_kernel(
     stream words of the buffer. Every group must begin at 0 or where the one before it ends, and the last one must end where
     the stream does: so the groups are right together, whatever the index holds.
     Of ``MANY`` tensors ``stream`` is the table, which says the rest, and each has a ``fault``, or all have one ``TOGETHER``.
+    With a ``scale`` words are integers, and ``target`` has numbers that are so many times as much.
     """
     # More stream words than any block has: places in a block are numbers of 16 bits.
     FAR: tl.constexpr = 1 << 15
@@ -218,13 +223,13 @@ def unpack_kernel(
     target += block * (WINDOWS * WINDOW)
     if left == WINDOWS * WINDOW:
         _unpack_block(
-            source, begin, after, room, right, values, behind, target, fault, left, True,
+            source, begin, after, room, right, values, behind, target, fault, left, scale, True,
             ROWS, GROUPS, UNROLL, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
             FIELD, KEY, LOW, ROTATE, ZERO, DEFINED,
         )  # fmt: skip
     else:
         _unpack_block(
-            source, begin, after, room, right, values, behind, target, fault, left, False,
+            source, begin, after, room, right, values, behind, target, fault, left, scale, False,
             ROWS, GROUPS, UNROLL, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
             FIELD, KEY, LOW, ROTATE, ZERO, DEFINED,
         )  # fmt: skip

@@ -16,6 +16,7 @@ from cdma.sim.codec.words import require_byte_words
 
 __all__ = [
     "UNSIGNED",
+    "aligned",
     "bytes_of",
     "current",
     "require_card",
@@ -97,7 +98,12 @@ def words_of(tensor: Tensor, format: Format) -> Tensor:
 
 def words_in(flat: Tensor, word: int) -> Tensor:
     """The words, of so many bytes, of elements in one dimension on a card, where kernels can read 16 bytes at a time."""
-    return (flat.clone() if flat.data_ptr() % 16 else flat).view(UNSIGNED[word])
+    return aligned(flat).view(UNSIGNED[word])
+
+
+def aligned(flat: Tensor) -> Tensor:
+    """Elements where kernels can read 16 bytes at a time: a copy of those that begin elsewhere."""
+    return flat.clone() if flat.data_ptr() % 16 else flat
 
 
 def bytes_of(stream: Tensor, format: Format) -> Tensor:

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cdma.sim.gpu.compress import compress
-from cdma.sim.gpu.decompress import restored
+from cdma.sim.gpu.compress import compress_numbers
+from cdma.sim.gpu.decompress import restored_numbers
 from cdma.sim.gpu.packed import Packed
 
-from .coded import Coded, Step, as_coded, as_numbers, integer_format, integers_of, sampling
+from .coded import Coded, Step, as_coded, integer_format, integers_of
 from .on_card import held_by, order, work_on
 
 __all__ = ["quantised_there"]
@@ -21,20 +21,23 @@ __all__ = ["quantised_there"]
 _BITS = 8
 
 
-def quantised_there(flat: Tensor, step: Step, fault: Tensor) -> Coded | None:
-    """Compresses the integers of numbers on their card; waits for the card. None where 8 bits do not hold them.
+def quantised_there(flat: Tensor, sample: Tensor, step: Step, fault: Tensor) -> Coded | None:
+    """Compresses the integers of numbers on their card; waits for the card once. None where 8 bits do not hold them.
 
+    ``sample``
+        Those of the numbers, on the host, that decide the format: the same as :func:`.quantised` takes.
     ``fault``
         Becomes 1 when a stream that is given back is no longer whole.
     """
-    if _BITS not in step.bits or (found := integers_of(flat, replace(step, bits=(_BITS,)))) is None:
+    if _BITS not in step.bits or (some := integers_of(sample, replace(step, bits=(_BITS,)))) is None:
         return None
-    words = found.whole.view(torch.uint8)
-    sample = words[:: sampling(len(words))].cpu().numpy()
-    format = integer_format(sample, len(words), _BITS, step.code_bits)
-    packed = compress(words, format)
-    back = _IntegersThere(packed, found.exponent, flat.dtype, work_on(flat.device), fault)
-    return as_coded(held_by(packed), format, back, found)
+    format = integer_format(some.whole.view(torch.uint8).numpy(), flat.numel(), _BITS, step.code_bits)
+    made = compress_numbers(flat, format, some.exponent, step.keep_nonzero)
+    if made is None:
+        return None
+    found = replace(some, error=made.error, squares=made.squares, numbers=made.numbers)
+    back = _IntegersThere(made.packed, some.exponent, flat.dtype, work_on(flat.device), fault)
+    return as_coded(held_by(made.packed), format, back, found)
 
 
 @dataclass(frozen=True)
@@ -49,4 +52,4 @@ class _IntegersThere:
 
     def __call__(self) -> Tensor:
         order(self.made, self.packed.data, self.packed.index, self.packed.length)
-        return as_numbers(restored(self.packed, self.fault).view(torch.int8), self.exponent, self.dtype)
+        return restored_numbers(self.packed, self.exponent, self.dtype, self.fault)

@@ -1,7 +1,6 @@
 """The bits of one saved tensor: a stream of the codec, of the numbers themselves or of the integers that they became.
 
-Streams here are on the CPU; integers are where the numbers are. What torch rounds here is what the quantiser of the hardware
-makes, bit for bit.
+All of it is on the CPU. What torch rounds here is what the quantiser of the hardware makes, bit for bit.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ __all__ = [
     "Integers",
     "Step",
     "as_coded",
-    "as_numbers",
     "coded",
     "integer_format",
     "integers_of",
@@ -103,7 +101,7 @@ def coded(flat: Tensor) -> Coded:
 
 
 def integers_of(flat: Tensor, step: Step) -> Integers | None:
-    """The integers of numbers, where these are; None if one is NaN, infinite or too large, which the hardware reports."""
+    """The integers of numbers; None if one is NaN, infinite or too large, which the hardware reports."""
     dtype = flat.dtype
     for bits in step.bits:
         if bits >= 8 * dtype.itemsize:
@@ -155,11 +153,6 @@ def as_coded(stream: int, format: Format, restored: Callable[[], Tensor], found:
     return Coded(size, restored, found.bits, found.error, found.squares, found.numbers)
 
 
-def as_numbers(integers: Tensor, exponent: int, dtype: torch.dtype) -> Tensor:
-    """The numbers of integers."""
-    return (integers.float() * 2.0**exponent).to(dtype)
-
-
 @dataclass(frozen=True)
 class _Elements:
     """A stream of the elements themselves, in words."""
@@ -191,7 +184,7 @@ class _Integers:
             signed = (words << np.uint8(4)).view(np.int8) >> np.int8(4)
         else:
             signed = decompress(self.stream, self.count, self.format).view(f"i{self.bits // 8}")
-        return as_numbers(torch.from_numpy(signed), self.exponent, self.dtype)
+        return (torch.from_numpy(signed).float() * 2.0**self.exponent).to(self.dtype)
 
 
 def sampling(count: int) -> int:

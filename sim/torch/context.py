@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from cdma.base.errors import ParameterError
 from cdma.sim.gpu.extras import kernels_in
 
-from .coded import NUMBERS, Coded, Step, coded, quantised
+from .coded import NUMBERS, Coded, Step, coded, quantised, sampling
 from .keeping import OUTSIDE, Keeping, Kept, Slot, Stays
 from .ledger import Ledger, Report
 from .observed import CONVOLUTIONS, LAYERS, Observer
@@ -149,7 +149,9 @@ class Saved(Keeping):
             any(isinstance(module, _SIGNS) for module in modules),
             any(not isinstance(module, (*LAYERS, *_SIGNS)) for module in modules),
         )
-        peak = max(abs(float(end)) for end in torch.aminmax(flat))
+        # The ends and a sample of a card's numbers come together, for each waits.
+        seen = torch.hstack((*torch.aminmax(flat), flat[:: sampling(flat.numel())])).cpu()
+        peak = max(abs(end) for end in seen[:2].tolist())
         if not 0 < peak < math.inf:
             self.report.out_of_range += peak != 0
             return None
@@ -160,15 +162,16 @@ class Saved(Keeping):
             modules and all(isinstance(one, _SMOOTH) for one in modules)
         )
         step = Step(exponent, policy.bits, policy.code_bits, keep_nonzero)
-        found = self._integers_there(flat, step) if flat.device.type in CARDS else quantised(flat, step)
+        there = flat.device.type in CARDS
+        found = self._integers_there(flat, seen[2:], step) if there else quantised(flat, step)
         self.report.out_of_range += found is None
         return found
 
-    def _integers_there(self, flat: Tensor, step: Step) -> Coded | None:
+    def _integers_there(self, flat: Tensor, sample: Tensor, step: Step) -> Coded | None:
         fault = self._card.fault(flat.device)
         from .card_integers import quantised_there
 
-        return quantised_there(flat, step, fault)
+        return quantised_there(flat, sample, step, fault)
 
 
 class _Kept:

@@ -6,6 +6,8 @@ The interpreter takes more than the compiler does. Run as a program, for a proce
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from triton import compile as compiled
@@ -21,6 +23,9 @@ FORMATS = (
     cdma.Format.preset("bf16"),
     # Codes that lie in two stream words, and padding.
     cdma.Format(16, window=64, code_bits=3, values=(0, 1, 2), align=8),
+    # Integers of numbers.
+    cdma.Format(8),
+    cdma.Format(8, code_bits=2, values=(0, 1, 255)),
 )
 #: The types that do not depend on the format; numbers have 64 bits where a tensor is large.
 _TYPES = {
@@ -33,6 +38,14 @@ _TYPES = {
     **dict.fromkeys(("words", "capacity", "count", "segments", "total"), "i64"),
     "programs": "i32",
 }
+
+
+def _of_numbers() -> Iterator[tuple[Any, str, dict[str, Any]]]:
+    for number in ("*fp32", "*bf16", "*fp16"):
+        for keep in (False, True):
+            own = {"source": number, "target": "*u8", "found": "*i64", "KEEP": keep}
+            yield compress_kernels.pack_kernel, "pack", own | {"scale": "fp32"}
+        yield decompress_kernel.unpack_kernel, "unpack", {"stream": "*u8", "target": number, "scale": "fp32"}
 
 
 def _kernels(format: cdma.Format) -> None:
@@ -63,8 +76,10 @@ def _kernels(format: cdma.Format) -> None:
         (chain_kernels.enter_kernel, "", {}),
         (chain_kernels.mark_kernel, "", {"stream": unit}),
         (checksum_kernel.crc_kernel, "", {"words": word}),
+        *(_of_numbers() if word == "*u8" else ()),
     ):
-        options = fixed | {"MANY": own.pop("MANY", False), "TOGETHER": False}
+        options = fixed | {"TOGETHER": False, "scale": None, "found": None}
+        options |= {name: own.pop(name, False) for name in ("MANY", "KEEP")}
         warps = 4
         if name:
             options |= plans.plan_for(name, format, torch.device("meta")).options(format)

@@ -21,6 +21,8 @@ __all__ = ["torch"]
         pytest.param(0, id="zvc32"),
         pytest.param(1, id="bf16", marks=pytest.mark.thorough),
         pytest.param(2, id="codes in two words", marks=pytest.mark.thorough),
+        pytest.param(3, id="integers"),
+        pytest.param(4, id="codes of integers", marks=pytest.mark.thorough),
     ],
 )
 def test_every_kernel_compiles_for_an_h100(number, tmp_path):
@@ -33,4 +35,5 @@ def test_every_kernel_compiles_for_an_h100(number, tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert len(done.stdout.split()) == 11
+    # Of three types of numbers, with and without KEEP.
+    assert len(done.stdout.split()) == 11 + (9 if number > 2 else 0)

@@ -8,8 +8,6 @@ from tests.support.interpreted import torch
 
 from torch import nn  # isort: skip
 from cdma.sim.torch import context, mail, on_card  # isort: skip
-from cdma.sim.torch.card_integers import quantised_there  # isort: skip
-from cdma.sim.torch.coded import Step, quantised  # isort: skip
 from cdma.sim.torch.context import Saved  # isort: skip
 from cdma.sim.torch.ledger import Ledger  # isort: skip
 from cdma.sim.torch.mail import Mail  # isort: skip
@@ -379,23 +377,6 @@ def test_sizes_are_few_and_hardly_too_large():
     assert len({on_card._space(length) for length in range(1 << 20, 1 << 21, 1000)}) <= 17
 
 
-@pytest.mark.parametrize("code_bits", [(1,), (2,)])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_integers_and_their_stream_are_those_of_the_host(dtype, code_bits):
-    flat = numbers(0.6, dtype=dtype)
-    step = Step(-4, (8,), code_bits)
-    fault = torch.zeros(1, dtype=torch.int32)
-    host, there = quantised(flat, step), quantised_there(flat, step, fault)
-    assert there.restored.packed.format == host.restored.format
-    assert there.restored.packed.stream.numpy().tobytes() == host.restored.stream
-    assert torch.equal(there.restored(), host.restored())
-    assert (there.bits, there.error, there.squares) == (8, host.error, host.squares)
-    assert not fault
-    # What is not in 8 bits has no integers.
-    assert quantised_there(1000 * flat, step, fault) is None
-    assert quantised_there(flat, Step(-4, (4,), code_bits), fault) is None
-
-
 def test_a_policy_with_an_error_makes_the_gradients_of_the_host(monkeypatch):
     model, images = (
         nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3)),
@@ -416,4 +397,5 @@ def test_a_policy_with_an_error_makes_the_gradients_of_the_host(monkeypatch):
     card, found = gradients()
     assert all(map(torch.equal, found, expected))
     assert card.error == host.error > 0
+    assert card.relative_error == pytest.approx(host.relative_error)
     assert card.ratio > 2

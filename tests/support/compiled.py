@@ -48,14 +48,9 @@ def _of_numbers() -> Iterator[tuple[Any, str, dict[str, Any]]]:
         yield decompress_kernel.unpack_kernel, "unpack", {"stream": "*u8", "target": number, "scale": "fp32"}
 
 
-def _kernels(format: cdma.Format) -> None:
-    shape = constants(format)
+def _of_words(shape: dict[str, Any]) -> list[tuple[Any, str, dict[str, Any]]]:
     word, unit = f"*u{8 * shape['WORD']}", f"*u{8 * shape['UNIT']}"
-    longest = format.bound(format.window)
-    fixed = shape | {"GROUPS": GROUPS, "LONGEST": longest, "FAN": 64}
-    fixed["ENTRIES"] = 1 << (longest - 1).bit_length()
-    fixed["SEGMENT"] = 128 * fixed["ENTRIES"]
-    for kernel, name, own in (
+    return [
         (compress_kernels.count_kernel, "count", {"source": word}),
         (compress_kernels.pack_kernel, "pack", {"source": word, "target": "*u8"}),
         (decompress_kernel.unpack_kernel, "unpack", {"stream": "*u8", "target": word}),
@@ -76,8 +71,16 @@ def _kernels(format: cdma.Format) -> None:
         (chain_kernels.enter_kernel, "", {}),
         (chain_kernels.mark_kernel, "", {"stream": unit}),
         (checksum_kernel.crc_kernel, "", {"words": word}),
-        *(_of_numbers() if word == "*u8" else ()),
-    ):
+    ]
+
+
+def _kernels(format: cdma.Format) -> None:
+    shape = constants(format)
+    longest = format.bound(format.window)
+    fixed = shape | {"GROUPS": GROUPS, "LONGEST": longest, "FAN": 64}
+    fixed["ENTRIES"] = 1 << (longest - 1).bit_length()
+    fixed["SEGMENT"] = 128 * fixed["ENTRIES"]
+    for kernel, name, own in _of_numbers() if shape["WORD"] == 1 else _of_words(shape):
         options = fixed | {"TOGETHER": False, "scale": None, "found": None}
         options |= {name: own.pop(name, False) for name in ("MANY", "KEEP")}
         warps = 4

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests.support.commands import printed, refused, shown  # noqa: F401
@@ -17,6 +18,12 @@ from tests.support.stages import Summary, in_order
 os.environ.setdefault("TRITON_INTERPRET", "1")
 # As many tests run at once as there are cores: further threads of PyTorch would only spin until they have one.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# How long an example takes says only what else the machine does.
+hypothesis.settings.register_profile(
+    "suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("suite")
 
 _SUMMARY = Summary()
 

@@ -91,6 +91,19 @@ def test_a_block_that_calls_parts_of_the_model_is_a_pass_unless_it_calls_the_mod
     assert context.report.passes == 6 + 1
 
 
+def test_another_thread_may_keep_while_what_is_gone_is_forgotten():
+    context = saved(network())
+
+    def kept():
+        # As it were at that moment, by another thread.
+        context._there["another"] = (None, lambda: None)
+        return None
+
+    context._there["first"] = (None, kept)
+    context._find_own()
+    assert not context._there
+
+
 def test_a_hook_that_fails_before_those_of_the_context_leaves_names_what_they_are():
     inner = nn.Sequential(nn.Linear(32, 32), nn.Tanh())
 

@@ -110,6 +110,9 @@ class PageFeed(wiring.Component):
             m.d.comb += pages.owner.eq(self.input.payload.owner)
         given, outcome, fault = self.given, self.outcome, faults.output.payload
         counts = Signal()
+        #: The packet in hand is written before its fault is known: that does not count, because its data have ended.
+        early = Signal()
+        m.d.sync += early.eq((given.done | early) & ~faults.output.valid)
         m.d.comb += [
             walk.fault.eq(pages.fault),
             walk.skip.eq(self.skip),
@@ -124,6 +127,6 @@ class PageFeed(wiring.Component):
             ),
             outcome.done.eq(given.done),
             outcome.resp.eq(Mux(counts, fault.resp, given.resp)),
-            faults.output.ready.eq(given.done),
+            faults.output.ready.eq(given.done | early),
         ]
         return m

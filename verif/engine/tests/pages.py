@@ -58,6 +58,26 @@ async def _several(bench: EngineBench, channel: str, most: int) -> tuple[Transfe
         await bench.run(channel, [made])
 
 
+async def _leaves_pages(bench: EngineBench) -> None:
+    """Runs an offload whose data end in their first pages: its list has more, which must not be written.
+
+    The memory answers at once, and the data come late: they are written before the pages that are left are passed over.
+    """
+    host, dev = bench.memory["host"], bench.memory["dev"]
+    before = host.latency, dev.latency
+    host.latency, dev.latency = 0, 60
+    bench.pauses(0)
+    made, found = _paged(bench, "offload", bench.rng.choice((1, PAGE_BYTES)), Mode.RAW)
+    moved, end = made.descriptor["capacity"], bench.channels["offload"]
+    more = bench.rng.choice((2, 3, 10))
+    at = found.list_at + ENTRY_BYTES * (len(found.runs) - 1)
+    host.write(at, packed_pages([found.list_at] * more))
+    await end.submit([changed(made, capacity=moved + more * PAGE_BYTES).record()])
+    bench.check("offload", changed(made, capacity=moved), await end.next())
+    host.latency, dev.latency = before
+    bench.pauses(0.2)
+
+
 @engine_test
 async def pages(bench: EngineBench, budget: int) -> None:
     beat = bench.config.host_data_bits // 8
@@ -189,7 +209,9 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
             made, found = await _several(bench, channel, (24 if many else 6) * PAGE_BYTES)
             which = len(found.runs) - 1 if many else rng.randrange(1, len(found.runs))
             at = found.list_at + ENTRY_BYTES * (which - 1)
-            host.latency = rng.choice((2, 40))
+            host.latency = rng.choice((0, 2, 40))
+            if channel == "offload" and rng.random() < 0.5:
+                await _leaves_pages(bench)
             if kind in ("page", "data before a page"):
                 page = no_page(found.runs[which][0])
                 host.write(at, page.to_bytes(ENTRY_BYTES, "little"))

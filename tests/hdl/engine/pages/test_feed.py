@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
+from cdma.hdl.axi.ports import Response
 from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.spec.pages import LEAST_PAGED_BITS, MOST_PAGED, PAGE_BYTES, packed_pages
 from tests.support.axi_bench import AxiMemory
@@ -53,3 +55,50 @@ def test_pages_that_are_not_needed_hold_nobody_up() -> None:
 
     simulate(dut, give, follow, background=memory.answer)
     assert memory.rules.idle
+
+
+def test_a_fault_is_of_its_own_packet_whenever_that_is_written() -> None:
+    """The data of some packets end in their first page, and may be written before the rest of the pages is passed over;
+    those of others need a page that is none."""
+    rng = random.Random(5)
+    dut = PageFeed(128, LEAST_PAGED_BITS, 4)
+    memory = AxiMemory(read=dut.port)
+    none = 0x4008
+    for page, second in ((1, 0x4000), (2, none)):
+        memory.write(page * PAGE_BYTES, packed_pages([0x3000, second]))
+    #: Whether a packet needs the page that is none, and the cycles from the end of its data to its last response.
+    packets = [(rng.random() < 0.5, rng.randrange(24)) for _ in range(60)]
+    ended: list[bool] = []
+
+    async def give(ctx: Any) -> None:
+        ctx.set(dut.window.limit, (1 << 32) - 1)
+        for needs, _ in packets:
+            await send(ctx, dut.input, {"first": 0, "last": 3 * PAGE_BYTES - 1, "pages": 1 + needs})
+
+    async def follow(ctx: Any) -> None:
+        for needs, _ in packets:
+            more = (await take(ctx, dut.command)).more
+            if not needs:
+                ended.append(needs)
+                # As a writer does, which has bursts on their way that have been cut.
+                await ctx.tick().repeat(rng.randint(1, 12))
+            while more:
+                ctx.set(dut.skip, not needs)
+                more = (await take(ctx, dut.command)).more
+                ctx.set(dut.skip, 0)
+            if needs:
+                ended.append(needs)
+
+    async def respond(ctx: Any) -> None:
+        for number, (needs, wait) in enumerate(packets):
+            while len(ended) <= number:
+                await ctx.tick()
+            await ctx.tick().repeat(4 + wait)
+            ctx.set(dut.given.done, 1)
+            ctx.set(dut.lost, needs)
+            found = ctx.get(dut.outcome.resp), ctx.get(dut.outcome.address)
+            assert found == ((Response.DECERR, none) if needs else (Response.OKAY, 0)), number
+            await ctx.tick()
+            ctx.set(dut.given.done, 0)
+
+    simulate(dut, give, follow, respond, background=memory.answer)

@@ -11,6 +11,7 @@ from sphinx.application import Sphinx
 from cdma import __version__
 
 from .layout import HOME
+from .search import embed_texts
 from .sources import write_sources
 
 __all__ = ["build", "render", "strangers"]
@@ -45,6 +46,7 @@ def build(output: Path) -> None:
         sources.mkdir()
         write_sources(sources)
         render(sources, output, Path(scratch) / "doctrees")
+    embed_texts(output)
 
 
 def render(sources: Path, output: Path, scratch: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from docs.site.layout import documents
 from docs.site.reference.parameters import meanings
+from tests.support.browser import browser
 from tests.support.paths import DOCS, ROOT
 
 sphinx = pytest.importorskip("sphinx")
@@ -60,6 +61,23 @@ def test_the_pages(site: Path) -> None:
     assert "theme-toggle" in index
     titles = re.findall(r'<span class="caption-text">([^<]+)</span>', index)
     assert titles == ["Start here", "Tutorial", "How to", "Reference", "Explanation", "Measured", "Study"]
+
+
+@pytest.mark.slow
+def test_the_search_shows_texts_of_pages_that_are_files(site: Path) -> None:
+    with browser() as running:
+        page = running.new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(f"{(site / 'search.html').as_uri()}?q=secded")
+        page.wait_for_selector("#search-results .context")
+        page.wait_for_function("document.querySelector('.search-summary').innerText.includes('finished')")
+        results = page.locator("#search-results li")
+        excerpts = [result.inner_text().lower() for result in results.all()]
+    assert excerpts
+    # Titles of the pages found do not have the word; the texts below them do.
+    assert all("secded" in excerpt for excerpt in excerpts)
+    assert errors == []
 
 
 def test_every_document_is_a_page() -> None:

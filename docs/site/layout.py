@@ -36,6 +36,9 @@ MADE: dict[str, Callable[[], str]] = {
     "api.rst": api_page,
 }
 
+#: The pages of options of the engine.
+OPTIONS = ("alignment", "pages", "units", "pairs", "owners", "messages", "crc", "clocks", "power", "ports")
+
 #: The pages of documents of the repository's root.
 OF_THE_ROOT = {"CHANGELOG.md": "changes", "SECURITY.md": "reporting"}
 
@@ -45,7 +48,8 @@ SECTIONS = (
     Section(
         "Reference",
         (
-            *("commands", "parameters", "registers", "api", "engine", "format", "lossy", "tiles", "gpu"),
+            *("commands", "parameters", "registers", "api", "engine", "format", "lossy", "tiles", "gpu", "glossary"),
+            *(f"options/{name}" for name in OPTIONS),
             *("security", "reporting", "changes"),
         ),
     ),

@@ -44,7 +44,7 @@ PURPOSES = {
     r"(offload|prefetch)_fetcher\.addresses": "addresses of the fetched descriptors",
     r"(offload|prefetch)_fetcher\.faults": "errors of the fetches",
     r"(offload|prefetch)_completions\.pending\.memory": "completions whose write is in flight",
-    r"(offload|prefetch)_done\.memory": "completions of a pair of channels, until its rings take them",
+    r"(offload|prefetch)_done\.memory": "completions of a queue pair, until its rings take them",
     r"(offload|prefetch)_dispatch\.order\.memory": "the pairs whose descriptors are in flight",
     r"(offload|prefetch)_dispatch\.flight\.entries": "descriptors in flight, until their completion is delivered",
     r"rings\.asking(\.memory)?": "fetches in flight",

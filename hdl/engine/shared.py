@@ -1,4 +1,4 @@
-"""The engine with several pairs of channels: each has registers and rings of its own, and all share the data path."""
+"""The engine with several queue pairs: each has registers and rings of its own, and all share the data path."""
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring

@@ -100,7 +100,7 @@ class EngineConfig:
         What AxPROT of an access to registers must say: ``"privileged"``, ``"secure"``, or ``"none"`` for anything. See
         docs/security.md.
     ``open_windows``
-        True for windows that are open after a reset; otherwise the engine reaches nothing until software opens them.
+        True for address windows that are open after a reset; otherwise the engine reaches nothing until software opens them.
     ``windows``
         Whether addresses are checked against windows; without them descriptors reach all of both memories. Off only without
         registers.
@@ -115,10 +115,10 @@ class EngineConfig:
         True for a Q-channel, by which a clock or power controller asks whether the engine is at rest.
     ``clock_gates``
         True for clocks of the channels, their codecs and the rest that stop while these have nothing to do, by cells in a
-        module of their own, which ``scan_enable`` opens. See docs/engine.md.
+        module of their own, which ``scan_enable`` opens. See docs/options/power.md.
     ``clocks``
         Which of ``"device"`` (the device ports and all that works on data), ``"host"`` and ``"registers"`` have a clock and
-        a reset of their own; the others have ``aclk``. See docs/engine.md.
+        a reset of their own; the others have ``aclk``. See docs/options/clocks.md.
     ``memories_protect``
         Checks beside the words of memories: ``"secded"`` puts one wrong bit of a word right, and finds two; ``"parity"``
         does so for all memories but the buffers of data, in whose words it finds one. Or ``"none"``. See docs/security.md.
@@ -128,14 +128,14 @@ class EngineConfig:
     ``dimensions``
         The most dimensions of a tile in device memory, above its contiguous rows. See docs/tiles.md.
     ``pages``
-        True for descriptors whose host memory may be a list of pages. See docs/engine.md.
+        True for descriptors whose host memory may be a list of pages. See docs/options/pages.md.
     ``stream_id_bits``, ``substream_id_bits``
-        Bits of the IDs by which addresses say whose a transfer is; 0 for none. See docs/engine.md.
+        Bits of the IDs by which addresses say whose a transfer is; 0 for none. See docs/options/owners.md.
     ``channels``
-        Pairs of an offload and a prefetch channel, each with registers, rings, windows and an interrupt of its own. They
-        share the data path. See docs/engine.md.
+        Queue pairs: an offload and a prefetch channel with registers, rings, address windows and an interrupt of their
+        own. They share the data path. See docs/options/pairs.md.
     ``msi``
-        True for interrupts that are written to an address as well, one for each channel. See docs/engine.md.
+        True for interrupts that are written to an address as well, one for each channel. See docs/options/messages.md.
     """
 
     format: StreamFormat = Format()
@@ -215,11 +215,11 @@ class EngineConfig:
         metavar="RIGHT",
     )
     open_windows: bool = setting(
-        False, "the engine may touch all addresses after a reset, until software closes its windows"
+        False, "the engine may touch all addresses after a reset, until software closes its address windows"
     )
     windows: bool = setting(
         True,
-        "addresses of descriptors are checked against windows (the default); without registers it may be off",
+        "addresses of descriptors are checked against address windows (the default); without registers it may be off",
     )
     times: bool = setting(
         True,
@@ -281,7 +281,7 @@ class EngineConfig:
     )
     channels: int = setting(
         1,
-        "pairs of an offload and a prefetch channel, each with registers, rings, windows and an interrupt of its own",
+        "queue pairs: two channels each, with registers, rings, address windows and an interrupt of their own",
         allowed=range(1, MOST_PAIRS + 1),
         why="the registers of shares have room for so many",
     )
@@ -362,7 +362,7 @@ class EngineConfig:
 
         if self.open_windows and not self.registers:
             raise ParameterError(
-                "open_windows is on without registers; it must be off, because the windows are ports that logic drives"
+                "open_windows is on without registers; it must be off, because address windows are ports that logic drives"
             )
 
         if self.msi and not self.registers:

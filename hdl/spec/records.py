@@ -150,7 +150,7 @@ class RecordOptions:
     """The options of an engine that have fields of their own: a ``crc``, a ``lossy`` stage, the ``dimensions`` of shapes,
     ``pages`` of host memory, an owner with so many bits of IDs. Without an option its fields are reserved. Numbers of bytes
     have ``length_bits``; completions that are not ``timed`` have no cycles, but 0. ``pair_bits`` say of which of several
-    pairs of channels a descriptor is, where its addresses must tell that."""
+    queue pairs a descriptor is, where its addresses must tell that."""
 
     crc: bool = False
     lossy: bool = False

@@ -1,4 +1,4 @@
-"""How pairs of channels share the data path: units of what they move, and the bits of their registers."""
+"""How queue pairs share the data path: units of what they move, and the bits of their registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine with several pairs of channels as software sees it: to each pair's software an engine of its own."""
+"""An engine with several queue pairs as software sees it: to each pair's software an engine of its own."""
 
 from __future__ import annotations
 

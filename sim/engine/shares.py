@@ -1,4 +1,4 @@
-"""Whose turn it is, of several pairs of channels: the specification of what hardware chooses."""
+"""Whose turn it is, of several queue pairs: the specification of what hardware chooses."""
 
 from __future__ import annotations
 

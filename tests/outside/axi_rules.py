@@ -24,7 +24,7 @@ class PortRules:
     ``data_limit``, ``ring_limits``
         The transactions in flight of ID 0, in each direction; and of the other IDs together, reads and writes.
     ``pairs``, ``messages``
-        The pairs of channels, and whether there are messages.
+        The queue pairs, and whether there are messages.
     ``most``
         The most that were in flight: of ID 0 and of the others, as ``reads``, ``ring_reads``, ``writes``, ``ring_writes``.
     ``beside``, ``asks``

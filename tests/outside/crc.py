@@ -1,4 +1,4 @@
-"""CRC-32C, as ``docs/engine.md`` names it: bit by bit, from its polynomial."""
+"""CRC-32C, as ``docs/options/crc.md`` names it: bit by bit, from its polynomial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A driver of the engine, as ``docs/engine.md`` and the register document make one write it."""
+"""A driver of the engine, as ``docs/engine.md``, ``docs/options/`` and the register document make one write it."""
 
 from __future__ import annotations
 

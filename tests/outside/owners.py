@@ -1,4 +1,4 @@
-"""Whose addresses are, as ``docs/engine.md`` says it."""
+"""Whose addresses are, as ``docs/options/owners.md`` says it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Host memory in pages, as ``docs/engine.md`` says them."""
+"""Host memory in pages, as ``docs/options/pages.md`` says them."""
 
 from __future__ import annotations
 

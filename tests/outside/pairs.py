@@ -1,4 +1,4 @@
-"""A pair of channels as its software sees it, which has a page of registers and memory of its own."""
+"""A queue pair as its software sees it, which has a page of registers and memory of its own."""
 
 from __future__ import annotations
 

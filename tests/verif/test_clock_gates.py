@@ -32,7 +32,7 @@ DESIGNS: dict[str, Design] = {
     "engine of units, with checked memories": EngineDesign(
         dataclasses.replace(_ENGINE, units=2, stripe_bytes=256, memories_protect="secded")
     ),
-    "engine with pairs of channels": EngineDesign(
+    "engine with queue pairs": EngineDesign(
         dataclasses.replace(_ENGINE, channels=3, msi=True, pages=True, quiescence=True)
     ),
     "engine with shapes, pages and a stage": EngineDesign(

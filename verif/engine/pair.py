@@ -1,4 +1,4 @@
-"""One of several pairs of channels, on the bench of the engine."""
+"""One of several queue pairs, on the bench of the engine."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _quiescent_host(design: Design) -> bool:
 
 
 def _with_pairs(design: Design) -> bool:
-    """with several pairs of channels"""
+    """with several queue pairs"""
     return bool(design.config.channels > 1)
 
 

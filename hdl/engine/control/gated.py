@@ -7,7 +7,7 @@ from .registers import RegisterBlock
 
 __all__ = ["CONTROL", "accessed", "settling_cycles"]
 
-#: The clock domain of registers, rings and windows, and in an engine with one pair of channels of the arbiters.
+#: The clock domain of registers, rings and windows, and in an engine with one queue pair of the arbiters.
 CONTROL = "control"
 
 #: Registers, rings and arbiters have done within so many cycles what follows from the last that they were given.

@@ -1,1 +1,1 @@
-"""Several pairs of channels on one data path: whose descriptor goes next, and where its completion goes."""
+"""Several queue pairs on one data path: whose descriptor goes next, and where its completion goes."""

@@ -166,7 +166,7 @@ def _capabilities(config: EngineConfig, *, every: bool) -> tuple[Register, ...]:
                         29,
                         3,
                         config.channels - 1,
-                        "Further pairs of channels, whose registers are in the pages of 4 KiB after this one's.",
+                        "Further queue pairs, whose registers are in the pages of 4 KiB after this one's.",
                     ),
                 )
                 if config.channels > 1 or every

@@ -1,4 +1,4 @@
-"""The block ``shares``, once for each direction: how pairs of channels share the data path."""
+"""The block ``shares``, once for each direction: how queue pairs share the data path."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def shares_block(pairs: int) -> Block:
     """The block of an engine with so many ``pairs``."""
     return Block(
         "shares",
-        "How pairs of channels share the data path of a direction: a register for each pair, in the first one's page alone. "
+        "How queue pairs share the data path of a direction: a register for each pair, in the first one's page alone. "
         f"What a descriptor moves counts in units of {_UNIT} raw bytes, at least one, whatever becomes of it.",
         (
             register(

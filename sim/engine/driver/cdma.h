@@ -52,7 +52,7 @@
 extern "C" {
 #endif
 
-/* Bytes from the registers of a pair of channels to those of the next one. */
+/* Bytes from the registers of a queue pair to those of the next one. */
 #define CDMA_PAIR_SPAN 0x1000u
 
 /* What functions return. */
@@ -209,7 +209,7 @@ struct cdma {
     struct cdma_io io;
     struct cdma_geometry geometry;
     struct cdma_channel offload, prefetch;
-    uint32_t page; /* Where the registers of its pair of channels are. */
+    uint32_t page; /* Where the registers of its queue pair are. */
 };
 
 /* Field of a register: CDMA_GET(CDMA_CHANNEL_STATUS_BUSY, value). */
@@ -502,7 +502,7 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
 }
 
 /*
- * Like cdma_open, for pair number of several pairs of channels, which is an
+ * Like cdma_open, for pair number of several queue pairs, which is an
  * engine of its own to its software. A process that reaches the registers of its
  * pair alone opens them with cdma_open.
  */

@@ -1150,7 +1150,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_MESSAGE_STATUS_FAILED_MASK 0x00000100u
 #define CDMA_MESSAGE_STATUS_FAILED_SHIFT 8u
 
-/* shares: How pairs of channels share the data path of a direction: a register for each pair, in the first one's page alone. What a descriptor moves counts in units of 256 raw bytes, at least one, whatever becomes of it. */
+/* shares: How queue pairs share the data path of a direction: a register for each pair, in the first one's page alone. What a descriptor moves counts in units of 256 raw bytes, at least one, whatever becomes of it. */
 #define CDMA_OFFLOAD_SHARES_BASE 0x600u
 #define CDMA_PREFETCH_SHARES_BASE 0x680u
 

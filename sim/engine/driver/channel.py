@@ -269,7 +269,7 @@ class Channel:
         return failed
 
     def set_share(self, pair: int, *, weight: int = 1, priority: int = 0) -> None:
-        """Gives a pair of channels turns of ``weight`` times 4 KiB in this direction, among the pairs of its priority; those
+        """Gives a queue pair turns of ``weight`` times 4 KiB in this direction, among the pairs of its priority; those
         of a higher one go first."""
         for name, value, least, bits in (
             ("weight", weight, 1, WEIGHT_BITS),
@@ -299,7 +299,7 @@ class Channel:
     def _check_pair(self, pair: int) -> None:
         pairs = self.driver.geometry.pairs
         if pairs == 1 or self._registers.base:
-            raise DriverError("shares are set with the first of several pairs of channels (channels)")
+            raise DriverError("shares are set with the first of several queue pairs (channels)")
         if not 0 <= pair < pairs:
             raise DriverError(f"pair is {pair}; the engine has {pairs}, counted from 0")
 

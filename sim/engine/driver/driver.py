@@ -32,7 +32,7 @@ class Driver:
     ``idle``
         Called between two looks at memory or registers while waiting: advances a simulation, or sleeps.
     ``channel``
-        Which of several pairs of channels: to its software each is an engine of its own. With a ``backend`` that reaches
+        Which of several queue pairs: to its software each is an engine of its own. With a ``backend`` that reaches
         the registers of one pair alone it is 0.
     ``wait_irq``
         Blocks until the interrupt line is high or so many seconds have passed; waiting by interrupt needs it.

@@ -24,7 +24,7 @@ class Backend(Protocol):
 
 
 class Registers:
-    """Reads and writes registers and their fields by name: those of a pair of channels, whose page is at ``base``."""
+    """Reads and writes registers and their fields by name: those of a queue pair, whose page is at ``base``."""
 
     def __init__(self, backend: Backend, base: int = 0) -> None:
         self._backend = backend

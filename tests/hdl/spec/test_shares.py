@@ -1,4 +1,4 @@
-"""Several pairs of channels in a configuration: what they make of it, and what they do not go with."""
+"""Several queue pairs in a configuration: what they make of it, and what they do not go with."""
 
 from __future__ import annotations
 

@@ -313,7 +313,7 @@ SHAPES = {
         ["bus_errors", "crc", "hard_resets", "quiescence"],
     ),
 }
-#: That of every run: several pairs of channels and clocks on ports wider and narrower than the codec; what has no registers,
+#: That of every run: several queue pairs and clocks on ports wider and narrower than the codec; what has no registers,
 #: and a pipeline at any byte with stages behind channels, have a test of their own, and several units are with shapes. The
 #: others are for ``make thorough``.
 ALWAYS = {"pairs"}

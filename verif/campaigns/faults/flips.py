@@ -2,7 +2,7 @@
 
 A word with one wrong bit is put right, and every byte and completion is as without it. A lost word ends what may depend on
 it with ``MEMORY``, and the channel goes on after ``resume``, or at the latest after a soft reset and new windows. With
-several pairs of channels a second one transfers beside the first, and each is judged; a lost word of one ends nothing of
+several queue pairs a second one transfers beside the first, and each is judged; a lost word of one ends nothing of
 the other.
 """
 

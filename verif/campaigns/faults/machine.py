@@ -145,7 +145,7 @@ class Machine:
         return 1 if self.config.clocks == NO_CLOCKS else 8
 
     def of_pair(self, number: int) -> Machine:
-        """The same simulation with the registers of one of several pairs of channels."""
+        """The same simulation with the registers of one of several queue pairs."""
         found = copy.copy(self)
         found.registers = register_map(self.config.of_pair(number))
         found.page = number << PAIR_SPAN_LOG2

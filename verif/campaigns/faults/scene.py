@@ -60,7 +60,7 @@ class _Ports:
 
 class Scene:
     """The transfers of one channel, in one mode, handed over in one way, with memories of one pace. All of it lies ``at``
-    an address and after it, beside what another pair of channels has.
+    an address and after it, beside what another queue pair has.
 
     ``transfers``
         Those that the faults meet.

@@ -1,4 +1,4 @@
-"""Several pairs of channels: none disturbs another one, and all share the data path as they are told."""
+"""Several queue pairs: none disturbs another one, and all share the data path as they are told."""
 
 from __future__ import annotations
 

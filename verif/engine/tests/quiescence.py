@@ -15,7 +15,7 @@ from cdma.verif.engine.rule_book import REGISTERS
 
 __all__: list[str] = []
 
-#: Cycles for which all is at rest before the engine takes nothing, and as many until it accepts (docs/engine.md).
+#: Cycles for which all is at rest before the engine takes nothing, and as many until it accepts (docs/options/power.md).
 _SETTLING = 32
 #: Cycles of the synchronizer and of the states beside those that settle.
 _STATES = 8

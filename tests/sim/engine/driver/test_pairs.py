@@ -1,4 +1,4 @@
-"""Both drivers on an engine with several pairs of channels, each of which is an engine of its own to its software."""
+"""Both drivers on an engine with several queue pairs, each of which is an engine of its own to its software."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 #   make demo       generates both codecs, simulates a tensor through them and says where everything is
 #   make check      what one runs while working, under three minutes on two cores: lint, and the tests that are quick
 #   make test       lint and the tests, simulations included, in the stages of tests/support/stages.py
-#   make thorough   the same, and shapes of codecs and engines that others nearly cover
+#   make thorough   the same, and shapes of codecs and engines that others nearly cover; fails if a measurement is stale
 #   make lint       ruff and mypy alone
 #   make same BASE=REVISION   says whether this tree makes the same Verilog, streams and reports as that revision
 #   make weight BASE=REVISION   counts lines, rooms, arrows and files that name an option, beside those of that revision
@@ -51,6 +51,7 @@ test: $(STAMP) $(if $(TORCH),torch) style
 
 thorough: $(STAMP) $(if $(TORCH),torch) style
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	$(BIN)/python -m docs.results stale
 
 style: $(STAMP)
 	$(BIN)/ruff check .
@@ -69,6 +70,7 @@ docs: $(STAMP)
 	$(BIN)/python -m docs.site -o build/site
 
 release: $(STAMP)
+	$(BIN)/python -m docs.results stale
 	$(BIN)/python -m docs.release -o dist
 
 commands: $(STAMP)

@@ -15,6 +15,8 @@ __all__ = ["DOCS", "pages"]
 DOCS = Path(__file__).resolve().parents[1]
 _PAGES = ("results.md", "options.md")
 _MISSING = "-"
+#: After the revision of a record that is of another circuit, source or recipe.
+_STALE = "†"
 
 
 def pages(records: Mapping[str, Record]) -> dict[str, str]:
@@ -38,7 +40,7 @@ def pages(records: Mapping[str, Record]) -> dict[str, str]:
         "crossings": parts_of(figures["engine-clocks"]["breakdown"], CROSSINGS),
         "trained": {(row["network"], row["policy"]): row for row in figures["lossy-trainings"]},
         "slack": lambda rows: min(row["bound"] - row["cycles"] for row in rows),
-        "revision": {name: record.revision for name, record in records.items()},
+        "revision": {name: record.revision + _STALE * record.stale for name, record in records.items()},
         "command": {name: record.command for name, record in records.items()},
         "versions": {name: record.versions for name, record in records.items()},
         "tools": tools(records),

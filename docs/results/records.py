@@ -109,6 +109,10 @@ class Record:
         Is its day; of those that were measured before days were kept, that of the revision.
     ``versions``
         Are those of the tools.
+    ``digests``
+        Are those of what was measured and of the recipe (:mod:`.digests`); none where they are not known.
+    ``stale``
+        Says whether they were others when the pages were written last.
     ``figures``
         Is what is kept of what the command printed; None before the first measurement.
     """
@@ -117,6 +121,8 @@ class Record:
     revision: str = ""
     date: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
+    stale: bool = False
     figures: Any = None
 
 
@@ -177,7 +183,8 @@ def measured(record: Record, sources: Sources) -> Record:
 def printed_elsewhere(record: Record, printed: Any) -> Record:
     """The record with what its command printed, on a machine that has what it needs, of the files that are here."""
     today = datetime.now(timezone.utc).strftime("%Y-%m-%d")
-    return Record(record.command, revision(), today, _versions(record.command, printed), kept(printed))
+    versions = _versions(record.command, printed)
+    return Record(record.command, revision(), today, versions, figures=kept(printed))
 
 
 def kept(value: Any) -> Any:

@@ -318,7 +318,17 @@ def memories(subject: Subject) -> Line:
 
 
 def power(subject: Subject) -> Line:
-    """Of which no measurement is on record; what gated clocks save is the nearest."""
+    """What is on record of it; otherwise what gated clocks save is the nearest."""
+    measured = [each for each in subject.stored if each.kind == "power"]
+    if measured:
+        rows = [row for each in measured for row in _power_rows(each)]
+        data = [{"command": each.command, **each.figures} for each in measured]
+        note = Paragraph(
+            "Gates with the loads of the library's tables, before placement; memories are left out."
+        )
+        energies = [float(row[3]) for row in rows]
+        answer = f"At work {min(energies):.3f} to {max(energies):.3f} pJ per byte."
+        return _of_record(measured, "power", "Power", answer, note, Table(_POWER, rows), data=data)
     stored = [each for each in subject.stored if each.kind == "area" and each.figures.get("clock_gated")]
     said: list[Part] = [
         Paragraph(
@@ -330,3 +340,15 @@ def power(subject: Subject) -> Line:
     command = subject.command("area", "--clock-gating --no-breakdown")
     answer = "No measurement is on record; of codecs and engines, `cdma power` makes one on your library."
     return Line("power", "Power", [command], answer, said, nearest=True)
+
+
+_POWER = ("move", "density", "mW", "pJ per byte", "clocks", "date", "revision")
+
+
+def _power_rows(stored: Stored) -> Iterator[tuple[str, ...]]:
+    """The rows of moves, without those at rest."""
+    for row in stored.figures["rows"]:
+        if "pj_per_byte" in row:
+            clocks = "gated by synthesis" if row["gated"] else "as generated"
+            mw, energy = f"{row['total_mw']:.2f}", f"{row['pj_per_byte']:.3f}"
+            yield row["move"], f"{row['density']:g}", mw, energy, clocks, stored.date, stored.revision

@@ -46,7 +46,7 @@ def _found(block: str, config: Config) -> Iterator[Stored]:
         program, *words = shlex.split(record["command"])
         if (
             program != "cdma"
-            or words[0] not in ("area", "fpga", "bench")
+            or words[0] not in ("area", "fpga", "power", "bench")
             or {"--sweep", "--compare"} & {*words}
         ):
             continue

@@ -1,4 +1,5 @@
-"""The area and the clock of an engine, interpolated from the measured tables of the documents (``data/areas.json``).
+"""The area and the clock of an engine, interpolated from measurements: codecs by lanes, and by queue, are those of the
+records of the documents (``docs/results/records.json``); all else is in ``data/areas.json``.
 
 Nothing is synthesised here, so that a search can ask thousands of times. Measured are codecs by lanes and bits of a word,
 what a smaller queue saves and another window or code costs on 256 bits, and engines of 1 to 8 units with ports of 256 bits.
@@ -10,9 +11,11 @@ of a macro being cells).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
 
 from cdma.base.toml_table import Table, read_json
@@ -54,8 +57,8 @@ def size_of(lanes: int, format: Format, units: int, queue: int, read_beats: int)
         kind = measured.formats[block, format.window, format.code_bits]
         plain = measured.formats[block, window, code_bits]
         queues = measured.queues[block, queue] / measured.queues[block, _QUEUE]
-        both += codec.number("kge") * queues * kind.number("kge") / plain.number("kge")
-        periods.append(codec.number("period_ns") * kind.number("period_ns") / plain.number("period_ns"))
+        both += codec["kge"] * queues * kind.number("kge") / plain.number("kge")
+        periods.append(codec["period_ns"] * kind.number("period_ns") / plain.number("period_ns"))
     buffers = 2 * units * (read_beats - _READ_BEATS) * lanes * word_bits / 1000
     memory = max(engine.number("memory_kbit") * width + buffers, 0.0)
     return Size(engine.number("beside_kge") * width + units * both, memory, max(periods))
@@ -77,7 +80,7 @@ def formats_measured() -> list[tuple[int, int]]:
 
 
 class _Measured(NamedTuple):
-    codecs: Mapping[tuple[str, int, int], Table]
+    codecs: Mapping[tuple[str, int, int], Mapping[str, float]]
     queues: Mapping[tuple[str, int], float]
     formats: Mapping[tuple[str, int, int], Table]
     engines: Mapping[int, Table]
@@ -86,12 +89,22 @@ class _Measured(NamedTuple):
 @cache
 def _measured() -> _Measured:
     table = read_json(DATA / "areas.json")
+    text = (files("cdma") / "documents/docs/results/records.json").read_text(encoding="utf-8")
+    figures = {name: record["figures"] for name, record in json.loads(text).items()}
+    queues = {
+        (row["block"], row["queue"]): row["kge"]
+        for row in figures["queue"]
+        if row["lanes"] == _PORT_BITS // 32
+    }
+    # Decompressors with 0 and 1 are the same.
+    queues["decompressor", 1] = queues["decompressor", 0]
     return _Measured(
         {
-            (row.text("block"), row.whole("lanes"), row.whole("word_bits")): row
-            for row in table.rows("codecs")
+            (block, row["axes"]["lanes"], row["axes"]["word_bits"]): row
+            for block in _BLOCKS
+            for row in figures[f"{block}-lanes"]
         },
-        {(row.text("block"), row.whole("queue", least=0)): row.number("kge") for row in table.rows("queues")},
+        queues,
         {
             (row.text("block"), row.whole("window"), row.whole("code_bits")): row
             for row in table.rows("formats")

@@ -9,16 +9,19 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from cdma import app
 from cdma.app import main
-from cdma.commands.intake import runs
+from cdma.commands.intake import cost_lines, runs
 from cdma.commands.intake.documents import quoted
 from cdma.commands.intake.parts import PARTS
-from cdma.commands.intake.subject import Ran
+from cdma.commands.intake.stored import stored_of
+from cdma.commands.intake.subject import Ran, Subject
+from cdma.hdl.spec.codec import CodecConfig
 from cdma.synth.structure import Structure
 from cdma.verif import regression
 from cdma.verif.campaigns.faults.verdict import Tally, Verdict
@@ -347,3 +350,20 @@ def test_an_intake_without_a_simulator(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "cdma_compressor_intake.html").is_file()
+
+
+def test_power_on_record_is_shown() -> None:
+    stored = stored_of("compressor", CodecConfig())
+    line = cost_lines.power(cast(Subject, SimpleNamespace(stored=stored)))
+    measured = next(each for each in stored if each.kind == "power")
+    assert line.date == measured.date
+    assert not line.nearest
+    assert "pJ per byte" in line.answer
+
+
+def test_the_use_of_ports_is_that_of_the_largest_tensors() -> None:
+    row = {"direction": "offload", "mode": "zvc", "density": 1.0, "cycles": 1, "bytes_per_cycle": 1}
+    uses = ((64, 0.5), (4096, 0.95), (4096, 0.9))
+    rows = [row | {"concurrent": False, "bytes": size, "utilisation": use} for size, use in uses]
+    assert cost_lines._engine_rates(rows)[0].startswith("With tensors of 4,096 bytes")
+    assert " 90.0% " in cost_lines._engine_rates(rows)[0]

@@ -6,6 +6,10 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "native_avx512.h"
 #include "native_format.h"
 #include "native_nibbles.h"
@@ -85,6 +89,62 @@ static PyObject *native_levels(PyObject *self, PyObject *none)
     for (int index = 0; names && index < level_count; index++)
         PyTuple_SetItem(names, index, PyUnicode_FromString(levels[index].name));
     return names;
+}
+
+/* From 4 MB on memory is asked for in huge pages, as numpy does: small ones take longer to come than the codec works. */
+#define LARGE ((Py_ssize_t)1 << 22)
+#define HUGE_PAGE ((Py_ssize_t)1 << 21)
+#define SMALL_PAGE ((Py_ssize_t)1 << 12)
+
+/* At least `size`. With the headers of the object and of malloc it is whole huge pages: Linux lets mappings of those begin with
+   one. */
+static Py_ssize_t with_room(Py_ssize_t size)
+{
+    return size < LARGE ? size : (size + SMALL_PAGE + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE - SMALL_PAGE;
+}
+
+/* The header of an object has made its first page a small one, so that the pages after it would be small, too. Where the system
+   does not do what is asked for, results take longer. */
+static void ask_for_huge_pages(const char *begin, Py_ssize_t size)
+{
+#if defined(MADV_HUGEPAGE)
+    uintptr_t first = (uintptr_t)begin / SMALL_PAGE * SMALL_PAGE;
+    if (size < LARGE)
+        return;
+    madvise((void *)first, (uintptr_t)begin + (uintptr_t)size - first, MADV_HUGEPAGE);
+#if defined(MADV_COLLAPSE)
+    madvise((void *)first, HUGE_PAGE, MADV_COLLAPSE);
+#endif
+#else
+    (void)begin, (void)size;
+#endif
+}
+
+/* A documented function that the headers keep from extensions for all versions, though all versions have it. */
+PyAPI_FUNC(int) _PyBytes_Resize(PyObject **, Py_ssize_t);
+
+/* filled(bound, fill) -> bytes, those that fill(address) has written; it returns how many, at most the bound. */
+static PyObject *native_filled(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Py_ssize_t bound;
+    PyObject *fill, *made;
+    if (!PyArg_ParseTuple(arguments, "nO", &bound, &fill))
+        return NULL;
+    if (!(made = PyBytes_FromStringAndSize(NULL, with_room(bound))))
+        return NULL;
+    char *begin = PyBytes_AsString(made);
+    ask_for_huge_pages(begin, with_room(bound));
+    PyObject *count = PyObject_CallFunction(fill, "K", (unsigned long long)(uintptr_t)begin);
+    Py_ssize_t size = count ? PyLong_AsSsize_t(count) : -1;
+    Py_XDECREF(count);
+    if (!PyErr_Occurred() && (size < 0 || size > bound))
+        PyErr_SetString(PyExc_ValueError, "more bytes were written than there is space for");
+    if (PyErr_Occurred())
+        Py_CLEAR(made);
+    else
+        _PyBytes_Resize(&made, size);
+    return made;
 }
 
 /* compress(level, format, source, words, target) -> bytes; the target has as many bytes as the format's bound. */
@@ -263,6 +323,7 @@ static PyMethodDef methods[] = {
     {"levels", native_levels, METH_NOARGS, "The names of the kernels that this machine can run, the plain one first."},
     {"compress", native_compress, METH_VARARGS, "Compresses words; returns the bytes of the stream."},
     {"decompress", native_decompress, METH_VARARGS, "Decompresses words; returns the bytes that they took, or -1."},
+    {"filled", native_filled, METH_VARARGS, "Makes bytes by a function that writes them to an address."},
     {"compress_nibbles", native_compress_nibbles, METH_VARARGS, "Compresses words of 4 bits; returns the bytes."},
     {"decompress_nibbles", native_decompress_nibbles, METH_VARARGS, "Decompresses words of 4 bits; returns whether it could."},
     {"walk", native_walk, METH_VARARGS, "Finds where windows begin."},

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import memmove
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -49,25 +49,34 @@ class Kernels:
 
         A thread works on ``chunk_bytes`` of raw data at once.
         """
+        return self._compress(words, format, threads, chunk_bytes, target.ctypes.data)
+
+    def stream(self, words: Words, format: Format, threads: int = 1, chunk_bytes: int = CHUNK_BYTES) -> bytes:
+        """The stream of words, written where it stays."""
+        fill = partial(self._compress, words, format, threads, chunk_bytes)
+        made: bytes = self._module.filled(format.bound_bytes(len(words)), fill)
+        return made
+
+    def _compress(self, words: Words, format: Format, threads: int, chunk_bytes: int, target: int) -> int:
+        """The same to an address."""
         parameters, share = _parameters(format), _share(format, chunk_bytes)
         if threads == 1 or len(words) <= share:
-            address = target.ctypes.data
-            return int(self._module.compress(self._level, parameters, words.ctypes.data, len(words), address))
+            return int(self._module.compress(self._level, parameters, words.ctypes.data, len(words), target))
         begins = range(0, len(words), share)
-        places = [target.ctypes.data + format.bound_bytes(begin) for begin in begins]
+        places = [target + format.bound_bytes(begin) for begin in begins]
 
         def compress(index: int) -> int:
             part = words[begins[index] : begins[index] + share]
             made = self._module.compress(self._level, parameters, part.ctypes.data, len(part), places[index])
             return int(made)
 
-        end = target.ctypes.data
+        end = target
         with ThreadPoolExecutor(threads) as pool:
             # A part is moved up to the one before it while later ones are being compressed.
             for place, size in zip(places, pool.map(compress, range(len(begins))), strict=True):
                 memmove(end, place, size)
                 end += size
-        return end - target.ctypes.data
+        return end - target
 
     def decompress(
         self,

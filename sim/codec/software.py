@@ -17,6 +17,7 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stream_format import StreamFormat
 
 from . import model
+from .huge_pages import new_array
 from .model import ZVC
 from .native import CHUNK_BYTES, Kernels, installed, is_supported
 from .words import Words, require_byte_words, word_dtype, words_of
@@ -100,9 +101,9 @@ def compress(
         target[: len(stream)] = np.frombuffer(stream, np.uint8)
         return target[: len(stream)].data
     assert isinstance(format, Format)
-    made = np.empty(bound, np.uint8) if target is None else target
-    size = kernels.compress(source, format, made, threads, chunk_bytes)
-    return made[:size].tobytes() if target is None else made[:size].data
+    if target is None:
+        return kernels.stream(source, format, threads, chunk_bytes)
+    return target[: kernels.compress(source, format, target, threads, chunk_bytes)].data
 
 
 def decompress(
@@ -141,7 +142,7 @@ def decompress(
     windows = -(-words // format.window)
     if kernels is not None and windows * format.header_words * format.stream_bits <= 8 * len(stream):
         assert isinstance(format, Format)
-        result = np.empty(words, word) if target is None else target
+        result = new_array(words, word, written_by=threads) if target is None else target
         if kernels.decompress(stream, result, format, threads, chunk_bytes) == len(stream):
             return result
     # The golden model is what there is, or it says what is wrong with the stream.
@@ -168,8 +169,16 @@ def _writable(out: Any, size: int, what: str) -> NDArray[np.uint8]:
         array = np.frombuffer(out, np.uint8)
     except (TypeError, ValueError, BufferError):
         raise ParameterError("out must be a contiguous buffer, such as an array or a bytearray") from None
+    if _holds_objects(out):
+        raise ParameterError("out holds Python objects; it must hold bytes or numbers")
     if not array.flags.writeable:
         raise ParameterError("out can only be read; it must be a buffer that can be written")
     if len(array) < size:
         raise ParameterError(f"out has {len(array)} bytes; {what} {size}")
     return array
+
+
+def _holds_objects(out: Any) -> bool:
+    if isinstance(out, np.ndarray):
+        return bool(out.dtype.hasobject)
+    return "O" in memoryview(out).format

@@ -2,8 +2,9 @@
 
 All run on one thread, from one buffer in memory to another, and every result is compared with the input.
 Rates are by the processor time of this process, which is the time on the clock where nothing else wants
-the processor. Each round lets every codec have its turn, and the best round of each counts. Kernels and memcpy write
-to the same two buffers, which are there before; the others make what they return.
+the processor. Each round lets every codec have its turn, and the best round of each counts. Kernels, memcpy and
+``cdma.compress(out=)`` write to the same two buffers, which are there before; the others make what they return, as
+``cdma.compress`` and ``array.copy`` do.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from cdma.base.errors import CdmaError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.sim.codec import software
 from cdma.sim.codec.model import analyse, compress, decompress
 from cdma.sim.codec.native import Kernels, installed, is_supported
 from cdma.sim.codec.words import words_of
@@ -62,6 +64,16 @@ def codecs(tensor: NDArray[Any], format: StreamFormat) -> tuple[list[Codec], lis
     if isinstance(format, Format) and is_supported(format):
         found += [_kernels(kernels, format, there, back) for kernels in installed().values()]
     found += [
+        Codec(
+            "cdma.compress",
+            partial(software.compress, format=format),
+            partial(software.decompress, words=words, format=format),
+        ),
+        Codec(
+            "cdma.compress(out=)",
+            partial(software.compress, format=format, out=there),
+            partial(software.decompress, words=words, format=format, out=back),
+        ),
         Codec("zlib 1", partial(zlib.compress, level=1), zlib.decompress),
     ]
     missing = []
@@ -70,7 +82,7 @@ def codecs(tensor: NDArray[Any], format: StreamFormat) -> tuple[list[Codec], lis
             found.append(make(tensor))
         except ImportError:
             missing.append(package)
-    return [*found, _memcpy(tensor, there, back)], missing
+    return [*found, Codec("array.copy", _copied, np.copy), _memcpy(tensor, there, back)], missing
 
 
 def _kernels(kernels: Kernels, format: Format, there: NDArray[np.uint8], back: NDArray[Any]) -> Codec:
@@ -95,6 +107,12 @@ def _memcpy(tensor: NDArray[Any], there: NDArray[np.uint8], back: NDArray[Any]) 
         return target
 
     return Codec("memcpy", partial(copied, first), partial(copied, back))
+
+
+def _copied(tensor: NDArray[Any]) -> NDArray[Any]:
+    """Copies to new memory and gives it back: two copies at once may be more than the machine has at hand."""
+    tensor.copy()
+    return tensor
 
 
 def _lz4(tensor: NDArray[Any]) -> Codec:

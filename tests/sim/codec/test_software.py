@@ -74,6 +74,15 @@ _SMALL = np.zeros(100, np.uint8)
         (lambda: cdma.compress(WORDS, out=bytes(5000)), "out can only be read; it must be a buffer that can"),
         (lambda: cdma.compress(WORDS, out=[0]), "out must be a contiguous buffer, such as an array"),
         (lambda: cdma.compress(WORDS, out=np.zeros((99, 99), np.uint8).T), "out must be a contiguous buffer"),
+        (lambda: cdma.compress(WORDS, out=np.empty(999, object)), "out holds Python objects; it must hold"),
+        (
+            lambda: cdma.decompress(STREAM, 1000, out=memoryview(np.empty(999, object))),
+            "out holds Python objects",
+        ),
+        (
+            lambda: cdma.decompress(STREAM, 1000, out=np.empty(999, [("a", "O"), ("b", "M8[s]")])),
+            "out holds Python objects",
+        ),
         (lambda: cdma.compress(WORDS[:10], out=WORDS), "out is a part of the array"),
         (lambda: cdma.decompress(_SMALL, 10, out=_SMALL), "out is a part of the data"),
         (lambda: cdma.decompress(bytes(9), 26, out=_SMALL), "out has 100 bytes; 26 words have 104"),

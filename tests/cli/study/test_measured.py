@@ -118,10 +118,15 @@ def test_a_verdict_cites_what_was_measured(rows: str, tmp_path: Path, shown: Sho
     assert "Measured" not in shown(*asked, "--machine", "titan_xp", "--measured", rows)
 
 
-def test_rows_of_the_bench_become_four_pictures(tmp_path: Path, printed: Printed) -> None:
-    """The small VGG, over a link in software."""
+def test_rows_of_the_bench_become_four_pictures(
+    tmp_path: Path, printed: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The small VGG, over a link whose copies all arrive: what has not left when it is needed does not come back."""
     pytest.importorskip("sklearn")
     pytest.importorskip("torch")
+    from tests.support.clockwork_link import ClockworkLink
+
+    monkeypatch.setattr("cdma.sim.torch.offload.door.PacedLink", ClockworkLink)
     measured = printed(
         *("bench", "swap", "--batch", "2", "--rounds", "1", "--policies", "vdnn_all", "cdma"),
         *("--link", "0.05", "--timeline"),

@@ -74,14 +74,17 @@ def test_times_of_kernels_are_learnt_and_their_error_is_of_sizes_and_densities_n
 def test_an_offload_learns_raw_then_compressed_and_then_decides(validates, monkeypatch):
     """A pass that keeps nothing teaches nothing, and none is counted for it."""
     torch = pytest.importorskip("torch")
-    from cdma.torch import offload
+    from cdma.sim.torch.offload.context import Offload, Settings
+    from tests.support.clockwork_link import ClockworkLink
 
     torch.manual_seed(0)
     layers = [layer for _ in range(3) for layer in (torch.nn.Conv2d(4, 4, 3, padding=1), torch.nn.ReLU())]
     model, inputs = torch.nn.Sequential(*layers), torch.randn(16, 4, 32, 32)
 
     def actions(rate):
-        context = offload(model, Cswap(), link=rate)
+        context = Offload(
+            model, Cswap(), ClockworkLink(rate, rate), Settings(None, None, 64 << 20, False, False)
+        )
         for _ in range(6):
             with context:
                 if validates:

@@ -34,6 +34,9 @@ wire with within wor xnor xor
 #: Reserved words of IEEE 1364-2005 and IEEE 1800-2017.
 RESERVED_WORDS = frozenset(_WORDS.split())
 
+#: Legal words that Verilator takes for words of C++, with a warning (SYMRSVDWORD), where they name a net.
+_WORDS_OF_C = frozenset(("abort", "interrupt"))
+
 _VHDL = """
 abs access after alias all and architecture array assert assume assume_guarantee attribute begin block body buffer
 bus case component configuration constant context cover default disconnect downto else elsif end entity exit
@@ -95,7 +98,7 @@ def legal_name(wanted: str, used: Container[str]) -> str:
     name = re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9_]", "_", wanted)).strip("_") or "unnamed"
     if not name[0].isalpha():
         name = f"n{name}"
-    candidate = f"{name}_" if name in RESERVED_WORDS else name
+    candidate = f"{name}_" if name in RESERVED_WORDS or name in _WORDS_OF_C else name
     serial = 1
     while candidate in used:
         serial += 1

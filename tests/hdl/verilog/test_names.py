@@ -48,6 +48,7 @@ def test_a_prefix_may_be_a_reserved_word() -> None:
         ("$", (), "unnamed"),
         ("x", ("x", "x_2"), "x_3"),
         ("always", ("always_",), "always_2"),
+        ("abort", (), "abort_"),
     ],
 )
 def test_legal_name(wanted: str, used: tuple[str, ...], name: str) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import jinja2
+
+from cdma.synth.asic.scaling import RULES, scaled
 
 from .engine_parts import CODECS, CROSSINGS, parts_of
 from .records import Record
@@ -43,9 +46,15 @@ def pages(records: Mapping[str, Record]) -> dict[str, str]:
         "revision": {name: record.revision + _STALE * record.stale for name, record in records.items()},
         "command": {name: record.command for name, record in records.items()},
         "versions": {name: record.versions for name, record in records.items()},
+        "whole": whole(figures["engine-units-6"]),
         "tools": tools(records),
     }
     return {name: environment.get_template(f"{name}.jinja").render(given) for name in _PAGES}
+
+
+def whole(engine: Mapping[str, Any]) -> list[dict[str, float]]:
+    """The mm² of an engine with its memories at the paper's feature size, by each rule of scaling."""
+    return [{"mm2": scaled(rule, engine["area_um2"], 45, engine["memory_bits"])} for rule in RULES]
 
 
 def number(value: float | jinja2.Undefined | None, digits: int = 0) -> str:

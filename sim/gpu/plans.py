@@ -42,7 +42,8 @@ class Plan:
         return {"num_warps": self.warps} | {name: value for name, value in named.items() if value}
 
 
-#: By the kernel, the bytes of a word, and whether codes say only what is zero. They suit an H100.
+#: By the kernel, the bytes of a word, and whether codes say only what is zero. They were chosen on an H100; no record says
+#: how well they suit it.
 _DEFAULT = {
     ("count", 1, True): Plan(8),
     ("count", 1, False): Plan(8),

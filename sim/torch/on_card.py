@@ -46,7 +46,8 @@ _GATHERED = 32
 _MARGIN = 128
 #: Sizes of that space from one power of two to the next. A block of memory that was freed is of the size that is asked for.
 _SIZES, _LEAST_STEP = 16, 512
-#: How many copies of a tensor a card makes in the time in which one becomes a stream and comes back, by bytes of a word.
+#: For how many copies of a tensor it counts that one becomes a stream and comes back, by bytes of a word: chosen, not
+#: measured on record.
 _COPIES = {1: 10, 2: 5, 4: 2}
 #: The part of a tensor's bytes that a stream must save for the time of each copy.
 _PRICE = 20

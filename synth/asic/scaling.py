@@ -21,7 +21,17 @@ from dataclasses import dataclass
 
 from cdma.synth.errors import MeasureError
 
-__all__ = ["PAPER_MM2", "PEERS", "Peer", "Rule", "ScaledArea", "check_feature_size", "scale_to_paper"]
+__all__ = [
+    "PAPER_MM2",
+    "PEERS",
+    "RULES",
+    "Peer",
+    "Rule",
+    "ScaledArea",
+    "check_feature_size",
+    "scale_to_paper",
+    "scaled",
+]
 
 PAPER_MM2 = 1.5
 PAPER_NM = 28.0
@@ -75,14 +85,20 @@ def check_feature_size(feature_nm: float) -> None:
         raise MeasureError(f"the library's feature size is {feature_nm!r} nm; it must be from 3 to 1000")
 
 
+def scaled(rule: Rule, logic_um2: float, feature_nm: float, memory_bits: int) -> float:
+    """The mm² at the paper's feature size of logic that takes ``logic_um2`` at ``feature_nm``, and of bits of memory."""
+    logic = logic_um2 * (PAPER_NM / feature_nm) ** rule.exponent / rule.row_use
+    return (logic + memory_bits * _SRAM_BIT_UM2 / rule.buffer_use) / 1e6
+
+
 def scale_to_paper(unit_um2: float, feature_nm: float) -> list[ScaledArea]:
     """Scales a compressor with its decompressor, which take ``unit_um2`` at ``feature_nm``, by each rule."""
     check_feature_size(feature_nm)
     return [
         ScaledArea(
             rule,
-            UNITS * unit_um2 * (PAPER_NM / feature_nm) ** rule.exponent / rule.row_use / 1e6,
-            8 * BUFFER_BYTES * _SRAM_BIT_UM2 / rule.buffer_use / 1e6,
+            scaled(rule, UNITS * unit_um2, feature_nm, 0),
+            scaled(rule, 0.0, feature_nm, 8 * BUFFER_BYTES),
         )
         for rule in RULES
     ]

@@ -42,9 +42,10 @@ __all__ = ["changed", "digests", "needs_card"]
 _CODECS = ("compressor", "decompressor")
 _Block = tuple[str, Any]
 _ASIC = (
-    "synth/asic/[mrst]*.py",
-    "synth/asic/clock_gates.py",
-    "synth/asic/floor.py",
+    *(
+        f"synth/asic/{name}.py"
+        for name in ("clock_gates", "floor", "measure", "recipe", "scripts", "stage", "timing")
+    ),
     "synth/asic/library/*.py",
 )
 _ENGINE = ("verif/engine/*.py", "verif/engine/*.h", "verif/engine/*.cpp")

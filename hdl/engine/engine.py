@@ -117,8 +117,12 @@ def _lite_ports(name: str, address_bits: int) -> tuple[Port, ...]:
 
 
 def _control_ports(config: EngineConfig) -> tuple[Port, ...]:
-    """What controls an engine with registers: the bus of the registers, and the interrupt."""
-    return (Port("irq", "output", config.channels), *_lite_ports("s_axil", config.register_address_bits))
+    """What controls an engine with registers: the bus of the registers, the interrupt and with coded memories the alert."""
+    levels = ("irq", "alert") if config.coded_memories else ("irq",)
+    return (
+        *(Port(name, "output", config.channels) for name in levels),
+        *_lite_ports("s_axil", config.register_address_bits),
+    )
 
 
 def _quiescence_ports(config: EngineConfig) -> tuple[Port, ...]:
@@ -468,7 +472,7 @@ class _AxiShell(Shell):
 
 
 class Engine(_AxiShell):
-    """The engine with registers, rings and ``irq``."""
+    """The engine with registers, rings, ``irq`` and, with coded memories, ``alert``."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -487,13 +491,15 @@ class Engine(_AxiShell):
             wiring.connect(m, registers.control, engine.control)
         m.submodules.engine = engine if coding is None else elaborated(engine, coding)
         self._connect_memories(m, engine)
-        bus, irq, domain = registers.bus, registers.irq, self._core
+        bus, domain = registers.bus, self._core
+        levels: Sequence[Value] = _levels(self.config, registers)
         if self.config.domains.registers_cross:
-            bus, irq, domain = self._cross_registers(m, registers)
-        if self.slices_out:
-            m.d[domain.name] += self.irq.eq(irq)
-        else:
-            m.d.comb += self.irq.eq(irq & domain.runs.replicate(len(self.irq)))
+            bus, levels, domain = self._cross_registers(m, registers.bus, levels)
+        for pin, level in zip(_levels(self.config, self), levels, strict=True):
+            if self.slices_out:
+                m.d[domain.name] += pin.eq(level)
+            else:
+                m.d.comb += pin.eq(level & domain.runs.replicate(len(pin)))
         takes: dict[str, Value] = dict.fromkeys(_LITE_REQUESTS, domain.runs)
         if self.config.quiescence:
             inputs = {channel: f"s_axil_{channel}" for channel in _LITE_REQUESTS}
@@ -532,9 +538,9 @@ class Engine(_AxiShell):
         return (0, OFFLOAD_RING_ID, PREFETCH_RING_ID, *lists, *messages)
 
     def _cross_registers(
-        self, m: Module, registers: RegisterBlock | SharedEngine
-    ) -> tuple[wiring.PureInterface, Value, _Domain]:
-        """Takes the bus of the registers and the interrupt to another clock; gives both there, and their domain."""
+        self, m: Module, bus: wiring.PureInterface, levels: Sequence[Value]
+    ) -> tuple[wiring.PureInterface, Sequence[Value], _Domain]:
+        """Takes the bus of the registers, and levels, to another clock; gives them there, and their domain."""
         clock = self.config.domains.registers
         if clock == self.config.domains.host and self.config.domains.host_crosses:
             domain = _Domain("host", self.port(reset_of(clock)))
@@ -543,11 +549,13 @@ class Engine(_AxiShell):
         crossing = LiteCrossing(self.config.register_address_bits, bus=domain.name)
         m.submodules.register_crossing = self._of_few_words(crossing)
         self._links.append(crossing.linked)
-        wiring.connect(m, crossing.registers, registers.bus)
-        irq = Synchroniser(len(self.irq))
-        m.submodules.irq_synchroniser = DomainRenamer(domain.name)(irq)
-        m.d.comb += irq.input.eq(registers.irq)
-        return crossing.bus_port, irq.output, domain
+        wiring.connect(m, crossing.registers, bus)
+        count = len(Cat(levels))
+        cell = Synchroniser(count)
+        m.submodules.irq_synchroniser = DomainRenamer(domain.name)(cell)
+        m.d.comb += cell.input.eq(Cat(levels))
+        each = count // len(levels)
+        return crossing.bus_port, [cell.output[at : at + each] for at in range(0, count, each)], domain
 
     def _accesses(self, m: Module, domain: _Domain) -> dict[str, Signal]:
         """The requests of accesses to registers that are not answered at the port."""
@@ -740,6 +748,11 @@ class BareEngine(_AxiShell):
 def _layout(signals: Mapping[str, Value], fields: Sequence[str]) -> data.StructLayout:
     """The fields of a channel side by side."""
     return data.StructLayout({name: signals[name].shape() for name in fields})
+
+
+def _levels(config: EngineConfig, of: Engine | RegisterBlock | SharedEngine) -> list[Signal]:
+    """The interrupt and, with coded memories, the alert."""
+    return [of.irq, of.alert] if config.coded_memories else [of.irq]
 
 
 def _signals(port: stream.Interface, fields: Sequence[str]) -> dict[str, Value]:

@@ -36,8 +36,8 @@ class SharedEngine(wiring.Component):
 
     ``bus``
         The registers: a page for each pair.
-    ``irq``
-        One bit for each pair.
+    ``irq``, ``alert``
+        One bit for each pair; the alert in an engine with coded memories.
     ``working``, ``pending``, ``dev_read``, ``dev_write``, ``host_read``, ``host_write``
         As those of :class:`.ManagedEngine`; the rings of pair k have the IDs 2k + 1 and 2k + 2.
     ``ring_owners``
@@ -57,6 +57,7 @@ class SharedEngine(wiring.Component):
             {
                 "bus": In(AxiLiteSignature(config.register_address_bits)),
                 "irq": Out(config.channels),
+                **({"alert": Out(config.channels)} if config.coded_memories else {}),
                 **({"working": Out(1), "pending": Out(1)} if config.quiescence else {}),
                 **memory_members(config, host_id_bits(config)),
                 **({"ring_owners": Out(data.ArrayLayout(owner, 2 * config.channels))} if owner.size else {}),
@@ -119,7 +120,8 @@ class SharedEngine(wiring.Component):
             m.d.comb += channel.lost.eq(lost)
             m.d.sync += lost.eq(memories.groups[name].loses() & channel.status.busy)
         found = memories.found()
-        for pair in pairs:
+        for number, pair in enumerate(pairs):
+            m.d.comb += self.alert[number].eq(pair.alert)
             m.d.comb += [pair.word_corrected.eq(found.corrected), pair.word_lost.eq(found.lost)]
 
     def _connect_channel(

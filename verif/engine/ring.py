@@ -200,7 +200,8 @@ class RingBench(EngineBench):
     def connect(self) -> None:
         clock = self.config.domains.registers
         self.bus = RegisterBus(self.edges, self.dut, "s_axil", clock, self.rng)
-        self.edges.keep_low(self.dut.irq, clock, falls=bool(self.slices))
+        for pin in (self.dut.irq, *([self.dut.alert] if self.config.coded_memories else [])):
+            self.edges.keep_low(pin, clock, falls=bool(self.slices))
 
     def deliver(self) -> None:
         self.bus.deliver()

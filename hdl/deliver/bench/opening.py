@@ -75,6 +75,6 @@ def watch(ports: Sequence[Port], limit: int) -> str:
     """The reset, a look at the outputs before anything goes in, at cycle 12, and the end of all patience after ``limit``
     cycles. It stands behind the declarations of the nets that have the names of the ports."""
     outputs = [port.name for port in ports if port.direction == "output"]
-    offers = [port for port in outputs if port.endswith("valid") or port == "irq"]
+    offers = [port for port in outputs if port.endswith("valid") or port in ("irq", "alert")]
     ready = [port for port in outputs if port.endswith("ready")]
     return _WATCH.format(limit=limit, offers=", ".join(offers), known=", ".join([*offers, *ready]))

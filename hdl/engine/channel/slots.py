@@ -257,7 +257,8 @@ class Slots(wiring.Component):
     ``empty``
         High while no slot is in use, and low from the push on.
     ``lost``
-        With ``coded_memories``: a word of a command is lost, which is given to no stage.
+        With ``coded_memories``: a word of a command is lost, which is given to no stage, or one of the oldest ticket. Words
+        of slots that are not in use do not matter: they are written before they are.
     """
 
     def __init__(
@@ -317,11 +318,21 @@ class Slots(wiring.Component):
         m = Module()
         checked = self.input
         self._coding = platform if isinstance(platform, MemoryCoding) else None
+        #: A word of a command that a stage waits for is lost.
+        self.lost_command = Signal(name="lost_command")
         counts = self._count(m)
         write = self._give_commands(m, checked, counts)
         self._keep_checked(m, checked, counts)
         self._keep_outcomes(m, counts, write)
         self._keep_results(m, counts)
+        if self._coding is not None:
+            front, oldest = counts.front, counts.oldest
+            m.d.comb += [
+                front.lost.eq(front.valid & Cat(front.lines).any()),
+                # What the stages note of a ticket is there once it is reported.
+                oldest.lost.eq(self.reported & Cat(oldest.lines).any()),
+                self.lost.eq(self.lost_command | front.lost | oldest.lost),
+            ]
         return m
 
     def _count(self, m: Module) -> _Counts:
@@ -455,7 +466,7 @@ class Slots(wiring.Component):
         m.d.comb += self.ahead.eq(ahead & early[0] & ~unknown[0] if coded else ahead & early[0])
         if coded:
             m.d.comb += [walk.lost.eq(Cat(walk.lines).any()) for walk in walks]
-            m.d.comb += self.lost.eq(Cat(walk.valid & walk.lost for walk in walks).any())
+            m.d.comb += self.lost_command.eq(Cat(walk.valid & walk.lost for walk in walks).any())
         return write
 
     def _keep_checked(self, m: Module, checked: wiring.PureInterface, counts: _Counts) -> None:
@@ -477,13 +488,13 @@ class Slots(wiring.Component):
         if self.options.timed:
             numbers["start"] = self.now, checked.begin.replicate(CYCLES_BYTES)
         values, enables = zip(*numbers.values(), strict=True)
-        stored = self._keep(m, "numbers", head, read_at, Cat(values), Cat(enables))
+        stored = self._keep(m, "numbers", head, read_at, Cat(values), Cat(enables), counts.front.lines)
         for name, value in numbers.items():
             m.d.comb += ticket[name].eq(stored[: len(value[0])])
             stored = stored[len(value[0]) :]
         fields = Cat(checked.fields, checked.starts)
         m.d.comb += Cat(ticket.fields, ticket.started).eq(
-            self._keep(m, "fields", head, read_at, fields, checked.push)
+            self._keep(m, "fields", head, read_at, fields, checked.push, counts.front.lines)
         )
 
     def _keep_outcomes(self, m: Module, counts: _Counts, write: _Walk) -> None:
@@ -502,13 +513,16 @@ class Slots(wiring.Component):
         read_resp = read_outcome.resp.as_value()
         write_resp = Cat(write_outcome.resp, self.overflow)
         ended, ends = (write_done, write_outcome.done) if self.end_when_done else (write.position, write.step)
+        lines = counts.oldest.lines
         m.d.comb += [
-            ticket.read_resp.eq(self._keep(m, "read_resps", read_done, oldest, read_resp, read_outcome.done)),
+            ticket.read_resp.eq(
+                self._keep(m, "read_resps", read_done, oldest, read_resp, read_outcome.done, lines)
+            ),
             Cat(ticket.write_resp, ticket.overflow).eq(
-                self._keep(m, "write_resps", write_done, oldest, write_resp, write_outcome.done)
+                self._keep(m, "write_resps", write_done, oldest, write_resp, write_outcome.done, lines)
             ),
             ticket.write_end.eq(
-                self._keep(m, "ends", ended, oldest, self.end[: self.options.length_bits + 1], ends)
+                self._keep(m, "ends", ended, oldest, self.end[: self.options.length_bits + 1], ends, lines)
             ),
         ]
 
@@ -518,7 +532,7 @@ class Slots(wiring.Component):
         value, enable = self.result.replicate(len(self.result_place)), self.result_place
         if self.options.timed:
             value, enable = Cat(value, self.now), Cat(enable, self.stamp.replicate(CYCLES_BYTES))
-        results = self._keep(m, "results", front.position, front.next, value, enable)
+        results = self._keep(m, "results", front.position, front.next, value, enable, front.lines)
         m.d.comb += ticket.written.eq(results)
         if self.options.timed:
             after = results[8 * length_bytes(self.options) :]

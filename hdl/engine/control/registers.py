@@ -42,6 +42,8 @@ class RegisterBlock(wiring.Component):
         The engine.
     ``irq``
         The interrupt: a level, out of a flip-flop.
+    ``alert``
+        With coded memories: a word is lost, and `flips.lost` counts it. High until `clear_flips`.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -52,6 +54,7 @@ class RegisterBlock(wiring.Component):
                 "bus": In(AxiLiteSignature(self.registers.address_bits)),
                 "control": Out(ControlSignature(config)),
                 "irq": Out(1),
+                **({"alert": Out(1)} if config.coded_memories else {}),
             }
         )
 
@@ -84,6 +87,7 @@ class RegisterBlock(wiring.Component):
         found = coding.found()
         m.d.comb += self.control.register_lost.eq(coding.loses(lasting=True))
         shown = file.engine.flips
+        m.d.sync += self.alert.eq(shown.lost != 0)
         for count, here, there in (
             (shown.corrected, found.corrected, self.control.word_corrected),
             (shown.lost, found.lost, self.control.word_lost),

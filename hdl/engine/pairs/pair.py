@@ -37,8 +37,8 @@ class Pair(wiring.Component):
     so that no pair waits for the software of another one. A soft reset ends what has started as an abort does, and forgets
     the completions.
 
-    ``bus``, ``irq``
-        The registers, and the interrupt.
+    ``bus``, ``irq``, ``alert``
+        The registers, the interrupt and, in an engine with coded memories, the alert.
     ``shares``, ``watchdog_cycles``
         Of the first pair: what its registers say of all.
     ``watchdog_tick``, ``stuck``
@@ -79,7 +79,11 @@ class Pair(wiring.Component):
                 **shared,
                 "watchdog_tick": In(1),
                 "stuck": In(2),
-                **({"word_corrected": In(1), "word_lost": In(1)} if config.coded_memories else {}),
+                **(
+                    {"word_corrected": In(1), "word_lost": In(1), "alert": Out(1)}
+                    if config.coded_memories
+                    else {}
+                ),
                 "fetch": Out(ReadPort(*host, id_bits=1)),
                 "complete": Out(WritePort(*host, config.moved_bits, id_bits=1)),
                 **({"messages": Out(WritePort(*host, config.moved_bits, id_bits=1))} if config.msi else {}),
@@ -152,6 +156,7 @@ class Pair(wiring.Component):
         if memories.coding is not None:
             found = memories.found()
             m.d.comb += [
+                self.alert.eq(registers.alert),
                 rings.register_lost.eq(control.register_lost),
                 control.word_corrected.eq(found.corrected | self.word_corrected),
                 control.word_lost.eq(found.lost | self.word_lost),

@@ -8,6 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cdma.hdl.blocks.coded_memory import MemoryCoding
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.register_ports import ChangeLayout
 from cdma.hdl.spec.engine import EngineConfig
@@ -53,7 +54,8 @@ class Coalescer(wiring.Component):
     """Counts the events of both channels, and how long they have waited.
 
     The time is counted a byte per cycle, with one adder and one comparison, in memories. A new ``count``
-    takes effect a cycle later.
+    takes effect a cycle later. No transfer depends on its memories, so a word that is lost in them ends none: an interrupt
+    comes early.
 
     ``changes``
         All that is written into the memory of registers. A new time takes effect with the next look at it.
@@ -67,6 +69,7 @@ class Coalescer(wiring.Component):
         #: The limit of a channel's time, when it was looked at last, was one.
         self.timed = Signal(len(CHANNELS))
         self.waited = Memory(shape=8, depth=_ROUND, init=[])
+        self.cycles = Memory(shape=REGISTER_BITS, depth=len(CHANNELS), init=[])
         super().__init__(
             {
                 "changes": In(ChangeLayout(len(self.registers.kept))),
@@ -80,7 +83,10 @@ class Coalescer(wiring.Component):
         m.submodules.waited = self.waited
         waited = self.waited.read_port(domain="sync")
         into = self.waited.write_port()
-        cycles = self._copy_limits(m)
+        cycles, limits = self._copy_limits(m)
+        if isinstance(platform, MemoryCoding):
+            platform.watch(self.waited)
+            limits = Mux(platform.watch(self.cycles), 1, limits)
         # The byte that is looked at, and the one that is read for the next cycle. The limit is read as a whole.
         step = Signal(range(_ROUND))
         following = Signal(range(_ROUND))
@@ -103,21 +109,21 @@ class Coalescer(wiring.Component):
         # ``running``: the time in the memory counts from the first event that waits. It begins with a look that finds
         # an event, and no time running.
         running = Signal(len(CHANNELS))
-        total, over, over_number = self._add(m, look, running, waited.data, cycles.data)
+        total, over, over_number = self._add(m, look, running, waited.data, limits)
         m.d.comb += [into.addr.eq(step), into.data.eq(total[:8]), into.en.eq(1)]
         self._interrupt(m, look, running, over, over_number)
         return m
 
-    def _copy_limits(self, m: Module) -> wiring.PureInterface:
-        """The limits of both channels in a memory of their own; gives the port that reads them."""
-        m.submodules.cycles = memory = Memory(shape=REGISTER_BITS, depth=len(CHANNELS), init=[])
+    def _copy_limits(self, m: Module) -> tuple[wiring.PureInterface, Value]:
+        """The limits of both channels in a memory of their own; gives the port that reads them, and what it reads."""
+        m.submodules.cycles = memory = self.cycles
         change, cycles = memory.write_port(granularity=8), memory.read_port(domain="sync")
         m.d.comb += change.data.eq(self.changes.data)
         with m.Switch(self.changes.index):
             for number, name in enumerate(CHANNELS):
                 with m.Case(self.registers.word(f"{name}.coalesce_cycles")):
                     m.d.comb += [change.addr.eq(number), change.en.eq(self.changes.enable)]
-        return cycles
+        return cycles, cycles.data
 
     def _add(
         self, m: Module, look: _Look, running: Signal, waited: Value, limits: Value

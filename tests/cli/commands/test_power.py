@@ -45,7 +45,7 @@ def test_gated_clocks_take_less_and_dense_data_more(printed):
 @pytest.mark.verilator
 @pytest.mark.slow
 @pytest.mark.thorough
-def test_an_engine_out_and_back(shown):
+def test_an_engine_out_and_back(printed):
     small = [
         "--lanes",
         "2",
@@ -58,10 +58,21 @@ def test_an_engine_out_and_back(shown):
         "--burst-beats",
         "4",
     ]
-    said = shown("power", "engine", *small, "--liberty", str(TINY), "--densities", "0.5", "--bytes", "1024")
-    assert "offload" in said
-    assert "prefetch" in said
-    assert "rest" in said
+    options = ["--liberty", str(TINY), "--densities", "0.25", "1", "--bytes", "1024"]
+    found = printed("power", "engine", *small, *options)
+    rows = {(row["move"], row["density"]): row for row in found["rows"]}
+    rest = rows.pop(("rest", None))
+    assert list(rows) == [(move, density) for density in (0.25, 1.0) for move in ("offload", "prefetch")]
+    for (_, density), row in rows.items():
+        assert row["raw_bytes"] == 1024
+        # Each window of 128 bytes has a header of 4.
+        assert row["compressed_bytes"] == pytest.approx(1024 * density + 32, abs=40)
+        assert row["logic_mw"] > rest["logic_mw"]
+        energy = row["total_mw"] * row["cycles"] * found["period_ns"]
+        assert row["pj_per_byte"] == pytest.approx(energy / 1024, rel=1e-3)
+    for move in ("offload", "prefetch"):
+        assert rows[move, 0.25]["compressed_bytes"] < rows[move, 1.0]["compressed_bytes"]
+    assert rest["pj_per_byte"] is None
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 A word with one wrong bit is put right, and every byte and completion is as without it. A lost word ends what may depend on
 it with ``MEMORY``, and the channel goes on after ``resume``, or at the latest after a soft reset and new windows. With
 several queue pairs a second one transfers beside the first, and each is judged; a lost word of one ends nothing of
-the other.
+the other. The pin ``alert`` is high where a lost word is counted, and nowhere else.
 """
 
 from __future__ import annotations
@@ -96,7 +96,18 @@ def _run(scenes: list[Scene], place: int, array: Array, wrong: int, cycle: int, 
         if not lost or not _NOT_WRITTEN.fullmatch(str(error)):
             raise
         scene.quiet()
+    _tells(scenes)
     return "detected" if corrected or lost else "harmless"
+
+
+def _tells(scenes: list[Scene]) -> None:
+    """The pin says of each queue pair whether a lost word is counted."""
+    counted = sum(bool(_lost(each)) << number for number, each in enumerate(scenes))
+    # With other clocks it comes later.
+    scenes[0].machine.run(10 * scenes[0].machine.pace)
+    alert = scenes[0].look().alert & ((1 << len(scenes)) - 1)
+    if alert != counted:
+        raise Wrong(f"alert is {alert:#b}, and words are lost of {counted:#b}")
 
 
 def _ended(scene: Scene) -> int:

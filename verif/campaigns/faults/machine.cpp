@@ -435,7 +435,7 @@ int main(int argc, char **argv) {
             case 14: {  // the state
                 uint64_t open = 0, data = 0;
                 for (Port &port : ports) open += port.open(false), data += port.open(true);
-                for (uint64_t value : {now, outside, first_outside, open, data, (uint64_t)deaf}) say(value);
+                for (uint64_t value : {now, outside, first_outside, open, data, (uint64_t)deaf, (uint64_t)ALERT}) say(value);
                 for (Port &port : ports) say(port.broken), port.broken = 0;
                 outside = first_outside = 0;
                 break;

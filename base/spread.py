@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -44,8 +46,11 @@ def spread(
     jobs: int = 2,
     scheduler: str | None = None,
     patience: float = _PATIENCE,
+    seconds: float | None = None,
 ) -> Iterator[tuple[int, Any]]:
     """Yields the index of each item and the result of ``function``, or :class:`Lost`, in the order in which they end.
+
+    After so many ``seconds`` the jobs that still run are given up, and yield nothing.
 
     Items are taken as workers get free, so that there need be no end of them.
 
@@ -54,14 +59,20 @@ def spread(
     dies is repeated by another worker. A job whose workers died several times is repeated alone at the end, because
     another job on the same workers may have killed them. If its workers die again, the job is lost.
     """
+    end = math.inf if seconds is None else time.monotonic() + seconds
     if scheduler is not None:
-        yield from _on_cluster(function, items, scheduler, patience)
+        yield from _on_cluster(function, items, scheduler, patience, end)
     else:
-        yield from _in_threads(function, items, jobs)
+        with suppress(_TimeIsOver):
+            yield from _in_threads(function, items, jobs, end)
+
+
+class _TimeIsOver(Exception):
+    """Leaves a pool of threads such that their processes end."""
 
 
 def _in_threads(
-    function: Callable[[Item], Any], items: Iterable[Item], jobs: int
+    function: Callable[[Item], Any], items: Iterable[Item], jobs: int, end: float
 ) -> Iterator[tuple[int, Any]]:
     waiting = enumerate(items)
     futures: dict[Future[Any], int] = {}
@@ -72,7 +83,11 @@ def _in_threads(
             }
             if not futures:
                 return
-            for future in wait(futures, return_when=FIRST_COMPLETED).done:
+            left = None if end == math.inf else max(0.0, end - time.monotonic())
+            done = wait(futures, left, FIRST_COMPLETED).done
+            if not done:
+                raise _TimeIsOver
+            for future in done:
                 index = futures.pop(future)
                 try:
                     yield index, future.result()
@@ -81,7 +96,7 @@ def _in_threads(
 
 
 def _on_cluster(
-    function: Callable[[Item], Any], items: Iterable[Item], scheduler: str, patience: float
+    function: Callable[[Item], Any], items: Iterable[Item], scheduler: str, patience: float, end: float
 ) -> Iterator[tuple[int, Any]]:
     try:
         from distributed import Client
@@ -93,21 +108,25 @@ def _on_cluster(
         raise ToolError(f"there is no Dask scheduler at {scheduler}: {error}") from None
     with client:
         suspects = []
-        for index, item, outcome in _gather(client, function, enumerate(items), patience):
+        for index, item, outcome in _gather(client, function, enumerate(items), patience, end):
             if outcome == _KILLED:
                 suspects.append((index, item))
             else:
                 yield index, outcome
         for index, item in suspects:
             for _ in range(_ATTEMPTS_ALONE):
-                ((_, _, outcome),) = _gather(client, function, iter([(index, item)]), patience)
+                ((_, _, outcome),) = _gather(client, function, iter([(index, item)]), patience, math.inf)
                 if outcome != _KILLED:
                     break
             yield index, outcome
 
 
 def _gather(
-    client: Any, function: Callable[[Item], Any], items: Iterator[tuple[int, Item]], patience: float
+    client: Any,
+    function: Callable[[Item], Any],
+    items: Iterator[tuple[int, Item]],
+    patience: float,
+    end: float,
 ) -> Iterator[tuple[int, Item, Any]]:
     """Submits ``items`` as threads of the cluster get free, and yields each key and item with its result as it ends."""
     from distributed.scheduler import KilledWorker
@@ -126,7 +145,7 @@ def _gather(
         room = 2 * max(1, sum(worker["nthreads"] for worker in workers.values())) - len(futures)
         for index, item in islice(items, max(0, room)):
             futures[client.submit(function, item, pure=False)] = index, item
-        if not futures:
+        if not futures or time.monotonic() > end:
             return
         done = [future for future in futures if future.done()]
         if not done:

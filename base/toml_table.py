@@ -21,6 +21,9 @@ __all__ = ["Table", "TableError", "read_json", "read_json_rows", "read_toml"]
 
 _MISSING: Any = object()
 
+#: Bytes of the longest table: some files, such as /dev/zero, have no end.
+_MOST = 64 << 20
+
 _T = TypeVar("_T")
 
 
@@ -207,7 +210,11 @@ def _parsed(path: Path, text: str, parse: Callable[[str], object], kind: str) ->
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            content = file.read(_MOST + 1)
+        if len(content) > _MOST:
+            raise TableError(f"{path} has more than {_MOST >> 20} MiB; no table of a user is as long")
+        return content.decode("utf-8")
     except OSError as error:
         raise TableError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:

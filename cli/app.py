@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import os
 import sys
 import traceback
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from cdma.base.errors import CdmaError
+from cdma.base.install import extra_of, install_command
 
 from ._version import __version__
 from .escaped import plain
@@ -62,11 +64,23 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, like every other error of the command."""
+    """A parser whose errors are one line, like every other error of the command, and name the command that they are of.
+
+    An option is its whole name: ``--lane`` for ``--lanes`` would become an error on the day that a ``--lane-order`` comes.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **{"formatter_class": _Help, **options})
+        super().__init__(*arguments, **{"formatter_class": _Help, "allow_abbrev": False, **options})
         self.register("type", Path, _path)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        # What a command does not know would otherwise be an error of the parser above it.
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            near = difflib.get_close_matches(unknown[0], self._option_string_actions, 1, 0.8)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {plain(message)} (try {self.prog} --help)\n")
@@ -83,6 +97,8 @@ def _path(text: str) -> Path:
     if not text:
         # For pathlib this is the current directory.
         raise argparse.ArgumentTypeError("'' is no name of a file or a directory")
+    if text == "-":
+        raise argparse.ArgumentTypeError("'-' is no standard stream here; a file of this name is ./-")
     return Path(text)
 
 
@@ -131,6 +147,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed("interrupted", 130)
     except CdmaError as error:
         return _failed(str(error), 2)
+    except ModuleNotFoundError as error:
+        if (extra := extra_of(error.name or "")) is None:
+            return _unforeseen(error, verbose)
+        return _failed(f"{error.name} is not installed; it comes with: {install_command(extra)}", 2)
     except OSError as error:
         # What no command foresaw: a full disk, above all that of the output.
         _close_output()
@@ -142,11 +162,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         # PyTorch's, which is not loaded where it is not used.
         if type(error).__name__ == "OutOfMemoryError":
             return _failed(f"the card has not enough memory: {error}".splitlines()[0], 2)
-        if verbose:
-            traceback.print_exc()
-        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        hint = "" if verbose else "; the option -v shows where"
-        return _failed(f"an error of cdma itself, please report it{hint}: {said}", 3)
+        return _unforeseen(error, verbose)
+
+
+def _unforeseen(error: Exception, verbose: bool) -> int:
+    if verbose:
+        traceback.print_exception(error)
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    hint = "" if verbose else "; the option -v shows where"
+    return _failed(f"an error of cdma itself, please report it{hint}: {said}", 3)
 
 
 def _failed(message: str, status: int) -> int:

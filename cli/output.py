@@ -5,10 +5,14 @@ Progress appears on a terminal only and is gone when the work ends. A pipe or a 
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .escaped import plain
@@ -25,6 +29,7 @@ __all__ = [
     "new_table",
     "output",
     "part_progress",
+    "program_name",
     "status",
     "step_progress",
     "warn",
@@ -138,6 +143,14 @@ def cell(name: str) -> str:
     return escape(plain(name))
 
 
+def program_name() -> str:
+    """How a shell calls this very program from here: by its name where PATH has it, else by its path."""
+    program, found = Path(sys.argv[0]), shutil.which("cdma")
+    if program.name != "cdma" or (found is not None and program.exists() and program.samefile(found)):
+        return "cdma"
+    return shlex.quote(os.path.relpath(program))
+
+
 def new_table(*titles: str, texts: int = 1) -> Table:
     """A table without lines. Its first ``texts`` columns are words, and all others are numbers."""
     from rich.table import Table
@@ -159,6 +172,8 @@ def _bar(*columns: object) -> Progress:
         *columns,  # type: ignore[arg-type]
         console=console,
         transient=True,
+        # Rows that come meanwhile are of standard output, which need not be where the bar is.
+        redirect_stdout=sys.stdout.isatty(),
         disable=console.quiet or not console.is_terminal,
     )
 

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
-__all__ = ["Columns", "Row", "Table", "add_row_options", "column", "named", "show_rows", "tell"]
+__all__ = [
+    "Columns",
+    "Growing",
+    "Row",
+    "Table",
+    "add_row_options",
+    "column",
+    "named",
+    "show_rows",
+    "tell",
+    "telling_at_the_end",
+]
 
 Row = dict[str, Any]
 #: What a table shows of a row, by the title of the column.
@@ -40,6 +53,56 @@ class Table:
         rule = "|" + "---|" * self.texts + "---:|" * (len(self.titles) - self.texts)
         titles, *rows = (f"| {' | '.join(row)} |" for row in (self.titles, *self.rows))
         return "\n".join([titles, rule, *rows])
+
+
+class Growing:
+    """A table whose rows are printed as they come, from any thread, also into a pipe; none where ``shown`` is false.
+
+    ``head``
+        A line above it.
+    ``widths``
+        Of the first columns, which are words; all others are numbers, of ten characters or as many as their title.
+    """
+
+    def __init__(
+        self, titles: Sequence[str], widths: Sequence[int], *, head: str = "", shown: bool = True
+    ) -> None:
+        self._titles, self._widths, self._head, self._shown = titles, widths, head, shown
+        self._lock = Lock()
+        self._begun = False
+
+    def add(self, row: Sequence[str]) -> None:
+        """Prints a row; the titles before the first one."""
+        if not self._shown:
+            return
+        with self._lock:
+            if not self._begun:
+                if self._head:
+                    print(self._head)
+                self._print(self._titles)
+                self._begun = True
+            self._print(row)
+
+    def _print(self, row: Sequence[str]) -> None:
+        words = len(self._widths)
+        cells = [f"{cell:{width}}" for cell, width in zip(row, self._widths, strict=False)]
+        for title, cell in zip(self._titles[words:], row[words:], strict=True):
+            cells.append(f"{cell:>{max(len(title), 10)}}")
+        print("  ".join(cells).rstrip(), flush=True)
+
+
+@contextmanager
+def telling_at_the_end(arguments: argparse.Namespace, tell_so_far: Callable[[], None]) -> Iterator[None]:
+    """Where the block is ended from outside, says what was found so far.
+
+    A script, which asks for JSON or Markdown, wants all or nothing.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        if not (arguments.json or getattr(arguments, "markdown", False)):
+            tell_so_far()
+        raise
 
 
 def column(key: str, form: str = "") -> Callable[[Row], str]:

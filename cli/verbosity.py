@@ -18,29 +18,43 @@ _ASKED_FOR = ("json", "markdown", "list")
 
 
 def add_talk_options(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--quiet`` and ``--verbose`` to every command of a parser."""
-    for command in commands_of(parser):
-        group = command.add_argument_group("messages").add_mutually_exclusive_group()
+    """Adds ``--quiet`` and ``--verbose`` to a parser and to its commands, so that they may stand before a command, too."""
+    parser.set_defaults(quiet=False, verbose=False)
+    for each in _parsers_of(parser):
+        group = each.add_argument_group("messages").add_mutually_exclusive_group()
+        # Without a default of its own, no command takes back what stands before it.
         group.add_argument(
-            "-q", "--quiet", action="store_true", help="print errors alone, and what --json or --list ask for"
+            "-q",
+            "--quiet",
+            action="store_true",
+            default=argparse.SUPPRESS,
+            help="print errors alone, and what --json or --list ask for",
         )
         group.add_argument(
             "-v",
             "--verbose",
             action="store_true",
+            default=argparse.SUPPRESS,
             help="say which tools run and what comes from the cache; of an error of the program, say where",
         )
 
 
 def commands_of(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     """The parsers that do something: this one, or those of all of its commands."""
-    inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    if not inner:
-        yield parser
-    for action in inner:
-        # A command of several names has one parser.
-        for command in dict.fromkeys(action.choices.values()):
-            yield from commands_of(command)
+    return (each for each in _parsers_of(parser) if not _inner(each))
+
+
+def _parsers_of(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """The parser and those of all of its commands."""
+    yield parser
+    for each in _inner(parser):
+        yield from _parsers_of(each)
+
+
+def _inner(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """The parsers of its commands; a command of several names has one."""
+    actions = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return list(dict.fromkeys(each for action in actions for each in action.choices.values()))
 
 
 @contextmanager

@@ -124,6 +124,8 @@ _STEPS = (_codec("compressor"), _codec("decompressor"), _engine)
 
 
 def _show(report: dict[str, Any]) -> None:
+    from cdma.output import program_name
+
     tensor, steps = report["tensor"], report["steps"]
     shape = " x ".join(map(str, tensor["shape"]))
     ratio = steps[0]["ratio"]
@@ -144,4 +146,6 @@ def _show(report: dict[str, Any]) -> None:
         print(f"  {step['verilog']}")
         for path in step["waveform"]:
             print(f"    {path}")
-    print(f"\n{report['seconds']:.0f} seconds. Next: cdma generate --help, cdma verify --help, README.md")
+    print(f"\n{report['seconds']:.0f} seconds. Next:")
+    program = program_name()
+    print(f"  {program} generate engine -o rtl\n  {program} verify compressor")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.base.errors import ParameterError
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_jobs_option, add_spread_options, check_one_or_more
-from cdma.rows import Table, tell
+from cdma.rows import Growing, Table, tell, telling_at_the_end
 
 from .designs import design_from, with_rings
 
@@ -21,6 +21,8 @@ __all__ = ["register"]
 
 #: What a row has besides its names.
 _COLUMNS = ("cases", "detected", "harmless", "undetectable", "wrong", "silent", "hung", "outside")
+#: Their titles.
+_COUNTED = (*_COLUMNS[:-1], "bytes outside")
 #: Those of them that must be 0.
 _BAD = _COLUMNS[-4:]
 
@@ -94,6 +96,7 @@ def _run(arguments: argparse.Namespace) -> int:
         run_parts,
     )
     from cdma.verif.campaigns.faults.verdict import Tally
+    from cdma.verif.simulator.toolchain import find_verilator
 
     check_one_or_more(arguments, "count", "every", "jobs")
     design = _design(arguments.config)
@@ -104,6 +107,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.case is not None and len(campaigns) != 1:
         raise ParameterError("case needs the one campaign that it belongs to")
     junit = junit_file(arguments)
+    # Before the engine is generated, which takes most of a minute.
+    find_verilator()
     formats = arguments.formats or (FORMATS if arguments.config is None else (OWN,))
     parts = [
         part
@@ -119,38 +124,50 @@ def _run(arguments: argparse.Namespace) -> int:
         )
     ]
     tallies = {campaign: Tally() for campaign in campaigns}
-    with step_progress("building", len(parts)) as advance:
+
+    def table_of() -> Table:
+        return Table(
+            ("campaign", "fault", *_COUNTED),
+            [
+                (campaign, kind, *(f"{counts[name]:,}" for name in _COLUMNS))
+                for campaign, tally in tallies.items()
+                for kind, counts in tally.counts.items()
+            ],
+            texts=2,
+        )
+
+    def show() -> None:
+        print(f"\n{design}, seed {arguments.seed}")
+        table_of().show()
+        _show_failures(tallies)
+
+    def so_far() -> None:
+        print(f"\n{done} of {len(parts)} parts have run, the others were not waited for")
+        show()
+
+    widths = [max(len(getattr(part, name)) for part in parts) for name in ("campaign", "name")]
+    rows = Growing(("campaign", "part", *_COUNTED), widths, shown=not (arguments.json or arguments.markdown))
+    done = 0
+    with telling_at_the_end(arguments, so_far), step_progress("building", len(parts)) as advance:
         for part, tally in run_parts(
             parts,
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,
         ):
             advance(what=str(part))
+            done += 1
+            sums = (sum(counts[name] for counts in tally.counts.values()) for name in _COLUMNS)
+            rows.add([part.campaign, part.name, *(f"{count:,}" for count in sums)])
             for failure in tally.failures:
                 failure["replay"] = _replay(arguments, part.campaign, f"{part.name}: {failure['case']}")
             tallies[part.campaign].merge(tally)
-    table = Table(
-        ("campaign", "fault", *_COLUMNS[:-1], "bytes outside"),
-        [
-            (campaign, kind, *(f"{counts[name]:,}" for name in _COLUMNS))
-            for campaign, tally in tallies.items()
-            for kind, counts in tally.counts.items()
-        ],
-        texts=2,
-    )
-
-    def show() -> None:
-        print(f"{design}, seed {arguments.seed}")
-        table.show()
-        _show_failures(tallies)
-
     write_junit(junit, [Suite(f"cdma faults {name}", _cases(name, tally)) for name, tally in tallies.items()])
     status = tell(
         arguments,
         not any(tally.failed for tally in tallies.values()),
         json_of=lambda: {name: vars(tally) for name, tally in tallies.items()},
         show=show,
-        markdown=table.markdown,
+        markdown=table_of().markdown,
     )
     if arguments.case is not None and not any(tally.counts for tally in tallies.values()):
         raise ParameterError(f"case is {arguments.case!r}, which {campaigns[0]} has not")

@@ -31,7 +31,6 @@ def register(subparsers: Any) -> None:
     group.add_argument(
         "--run",
         nargs=argparse.REMAINDER,
-        default=[],
         dest="program",
         metavar="PROGRAM",
         help="run this program with the rest of the line as its arguments in place of the tests; it comes last",
@@ -99,9 +98,17 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ParameterError("--measure and --feed are measured one at a time, on kernels of their own")
     if arguments.json and not (arguments.measure or arguments.feed):
         raise ParameterError("--json is for what --measure or --feed has found")
+    if arguments.program == []:
+        raise ParameterError(
+            "--run is given without a program; the rest of the line is the program and its arguments"
+        )
     if arguments.control is not None and arguments.control.exists():
         raise ParameterError(
             f"--control is {arguments.control}, which is there already; it must be a new pipe"
+        )
+    if arguments.control is not None and not arguments.control.parent.is_dir():
+        raise ParameterError(
+            f"--control is {arguments.control}; there is no directory {arguments.control.parent}"
         )
     script = []
     if arguments.script is not None:
@@ -109,7 +116,7 @@ def _run(arguments: argparse.Namespace) -> int:
             script = file.read().decode(errors="replace").splitlines()
     if arguments.waves is not None:
         ready_file(arguments.waves, (".vcd",))
-    program = arguments.program
+    program = arguments.program or []
     if arguments.torch:
         if importlib.util.find_spec("torch") is None:
             raise ToolError(f"--torch needs the package torch: {install_command('torch')}")

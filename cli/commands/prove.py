@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import check_one_or_more
-from cdma.rows import Table, tell
+from cdma.rows import Growing, Table, tell, telling_at_the_end
 
 if TYPE_CHECKING:
     from cdma.verif.proofs.proof import Claim
@@ -33,7 +34,9 @@ def register(subparsers: Any) -> None:
         "names", nargs="*", metavar="NAME", help="only these proofs, or all whose names begin so"
     )
     parser.add_argument("--list", action="store_true", help="list the proofs and what each claims, and stop")
-    parser.add_argument("--quick", action="store_true", help="only those that take seconds")
+    parser.add_argument(
+        "--quick", action="store_true", help="leave out what takes long: minutes in all, not an hour"
+    )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="proofs at once (default 1)")
     parser.add_argument(
         "--timeout", type=float, default=900, metavar="S", help="seconds for each proof (default 900)"
@@ -66,7 +69,15 @@ def _run(arguments: argparse.Namespace) -> int:
         _list(proofs, arguments.json)
         return 0
     junit = junit_file(arguments)
-    with step_progress("proving", len(proofs)) as advance, tool_threads(arguments.jobs) as pool:
+    shown = not (arguments.json or arguments.markdown)
+    widths = [max(len(getattr(proof, name)) for proof in proofs) for name in ("name", "config", "method")]
+    table = Growing(_TITLES, widths, shown=shown)
+    done: list[Result] = []
+    with (
+        telling_at_the_end(arguments, lambda: _conclude(done, len(proofs))),
+        step_progress("proving", len(proofs)) as advance,
+        tool_threads(arguments.jobs) as pool,
+    ):
 
         def prove(proof: Claim) -> Result:
             result = run_proof(
@@ -76,6 +87,8 @@ def _run(arguments: argparse.Namespace) -> int:
                 use_cache=not arguments.no_cache,
             )
             advance(what=f"{proof.name} ({proof.config}) {result.status}")
+            table.add(_row(result))
+            done.append(result)
             return result
 
         results = list(pool.map(prove, proofs))
@@ -84,7 +97,7 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments,
         all(result.status in HOLDS for result in results),
         json_of=lambda: [asdict(result) for result in results],
-        show=lambda: _show(results),
+        show=lambda: _conclude(results, len(proofs)),
         markdown=lambda: _markdown(results),
     )
 
@@ -107,37 +120,36 @@ def _list(proofs: Sequence[Claim], as_json: bool) -> None:
 _TITLES = ("property", "config", "method", "depth", "status", "seconds")
 
 
+def _row(result: Result) -> list[str]:
+    depth = str(result.depth or "")
+    return [result.property, result.config, result.method, depth, result.status, f"{result.seconds:.1f}"]
+
+
 def _markdown(results: Sequence[Result]) -> str:
-    rows = [
-        [
-            *(f"`{result.property}`", result.config, result.method, str(result.depth or "")),
-            *(result.status, f"{result.seconds:.0f}"),
-        ]
-        for result in results
-    ]
+    rows = [[f"`{result.property}`", *_row(result)[1:-1], f"{result.seconds:.0f}"] for result in results]
     return Table(_TITLES, rows, texts=3).markdown()
 
 
-def _show(results: Sequence[Result]) -> None:
-    from cdma.verif.proofs.result import FAILED, HOLDS
+def _conclude(results: Sequence[Result], wanted: int) -> None:
+    """The verdict on those that ran of so many, and what does not hold or was not shown."""
+    from cdma.verif.proofs.result import BOUNDED, HOLDS
 
-    rows = []
-    for result in results:
-        colour = "green" if result.status in HOLDS else "red" if result.status == FAILED else "yellow"
-        rows.append(
-            [
-                *(result.property, result.config, result.method, str(result.depth or "")),
-                *(f"[{colour}]{result.status}[/]", f"{result.seconds:.1f}"),
-            ]
-        )
-    Table(_TITLES, rows, texts=3).show()
-    for result in results:
-        if result.status not in HOLDS:
-            print(f"\n{result.property} ({result.config}) {result.status}: {result.claim}")
-            if result.detail:
-                print(f"  {result.detail}")
-            if result.trace is not None:
-                print(f"  waveform: {result.trace}")
+    wrong = [result for result in results if result.status not in HOLDS]
+    for result in wrong:
+        print(f"\n{result.property} ({result.config}) {result.status}: {result.claim}")
+        if result.detail:
+            print(f"  {result.detail}")
+        if result.trace is not None:
+            print(f"  waveform: {result.trace}")
+    counts = Counter(result.status for result in wrong)
+    bounded = sum(result.status == BOUNDED for result in results)
+    ran = (
+        f"{len(results)} of {wanted} proofs have run, the others were not waited for"
+        if len(results) < wanted
+        else f"{wanted} proofs"
+    )
+    verdict = ", ".join(f"{count} {status}" for status, count in counts.items()) or "all hold"
+    print(f"\n{ran}: {verdict}" + (f", {bounded} of them to their depth" if bounded and not wrong else ""))
 
 
 def _case(result: Result) -> Case:

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.rows import Table
+from cdma.rows import Growing
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.coverage.goals import Reached
     from cdma.verif.regression import Regression
+    from cdma.verif.simulator.design import Design
     from cdma.verif.simulator.simulate import Outcome
 
-__all__ = ["Failure", "RegressionReport", "keep_logs", "replay"]
+__all__ = ["Failure", "RegressionReport", "keep_logs", "outcome_row", "outcome_rows", "replay"]
+
+_PASSED, _FAILED = "passed", "failed"
 
 
 @dataclass(frozen=True)
@@ -37,35 +40,22 @@ class RegressionReport:
     result: Regression
     reached: Sequence[Reached] | None
     failures: Sequence[Failure]
+    #: How many tests there are, where only some were asked for: these cannot reach every goal.
+    planned: int | None = None
 
-    def table(self) -> Table:
-        """A row for each test, and one for all of them, with the markup of rich."""
-        titles, *rows = self._cells("[green]passed[/]", "[red]failed[/]", "[red]{} failed[/]")
-        return Table(titles, rows, texts=2, lines=(len(rows) - 1,))
-
-    def _cells(self, passed: str, failed: str, some_failed: str) -> list[list[str]]:
-        """The titles, the rows of the tests, and that of all of them."""
-        from cdma.verif.blocks import plan_of
+    def total_row(self) -> list[str]:
+        """The row of all tests."""
         from cdma.verif.regression import COUNTS
 
-        result = self.result
-        rows = [["test", "result", plan_of(result.design).unit, *COUNTS[1:], "seconds", "cycles/s"]]
-        for outcome in result.outcomes:
-            counts = (f"{getattr(outcome, name):,}" for name in COUNTS)
-            speed = _speed(outcome.cycles, outcome.seconds)
-            rows.append(
-                [
-                    outcome.test,
-                    failed if outcome.failure else passed,
-                    *counts,
-                    f"{outcome.seconds:.1f}",
-                    speed,
-                ]
-            )
-        totals = (f"{result.total(name):,}" for name in COUNTS)
-        verdict = some_failed.format(len(self.failures)) if self.failures else passed
-        speed = _speed(result.total("cycles"), self.seconds)
-        return [*rows, ["all", verdict, *totals, f"{self.seconds:.1f}", speed]]
+        verdict = f"{len(self.failures)} failed" if self.failures else _PASSED
+        totals = (f"{self.result.total(name):,}" for name in COUNTS)
+        return [
+            "all",
+            verdict,
+            *totals,
+            f"{self.seconds:.1f}",
+            _speed(self.result.total("cycles"), self.seconds),
+        ]
 
     @property
     def seconds(self) -> float:
@@ -84,6 +74,11 @@ class RegressionReport:
         if self.reached is None:
             return [*said, "functional coverage: not counted on other machines"]
         bins, hit = sum(len(each.counts) for each in self.reached), sum(each.hit for each in self.reached)
+        if self.planned is not None:
+            return [
+                *said,
+                f"functional coverage: {hit:,} of {bins:,} situations, by {tests} of {self.planned} tests",
+            ]
         whole = [each for each in self.reached if not each.holes]
         said.append(
             f"functional coverage: {hit:,} of {bins:,} situations, {len(whole)} of {len(self.reached)} goals in full"
@@ -91,19 +86,22 @@ class RegressionReport:
         return said
 
     def short(self) -> list[str]:
-        """The goals that are not reached in full, each with how much of it is missing."""
+        """The goals that are not reached in full, each with what is reached; none of tests that were chosen."""
+        if self.planned is not None:
+            return []
         missed = [each for each in self.reached or () if each.holes]
         return [f"{each.goal.name}: {each.hit} of {len(each.counts)}" for each in missed]
 
-    def show(self, logs: bool) -> None:
-        """Prints it, with the logs themselves if they are wanted."""
-        result = self.result
-        print(f"{result.design}, seed {result.seed}")
-        self.table().show()
+    def conclude(self, *, logs: bool) -> None:
+        """Prints what follows the rows, with the logs themselves if they are wanted."""
         for sentence in self.sentences():
             print(sentence)
         if missed := self.short():
             print(f"not reached in full: {'; '.join(missed)}")
+        self.show_failures(logs=logs)
+
+    def show_failures(self, *, logs: bool) -> None:
+        """Prints what failed, where its log is, and how to run it again."""
         for each in self.failures:
             print(f"\n{each.outcome.test} failed: {each.outcome.failure}")
             print(f"  log: {each.log}")
@@ -142,7 +140,8 @@ class RegressionReport:
         from cdma.hdl.deliver.document import Table as PageTable
 
         result = self.result
-        titles, *rows = self._cells("passed", "failed", "{} failed")
+        titles = outcome_titles(result.design)
+        rows = [*map(outcome_row, result.outcomes), self.total_row()]
         parts: list[Part] = [
             Heading(f"Regression of the {result.design.block}", 1),
             Paragraph(f"{result.design}. cdma {version}."),
@@ -172,6 +171,29 @@ class RegressionReport:
                 PageTable(("goal", "reached", "what it is about", "missing"), goals),
             ]
         return as_html(parts)
+
+
+def outcome_titles(design: Design) -> list[str]:
+    """The titles of the rows of outcomes."""
+    from cdma.verif.blocks import plan_of
+    from cdma.verif.regression import COUNTS
+
+    return ["test", "result", plan_of(design).unit, *COUNTS[1:], "seconds", "cycles/s"]
+
+
+def outcome_rows(design: Design, tests: Sequence[str], *, head: str, shown: bool) -> Growing:
+    """The table that takes :func:`outcome_row` of each test as it ends."""
+    widths = [max(map(len, tests)), len("99 failed")]
+    return Growing(outcome_titles(design), widths, head=head, shown=shown)
+
+
+def outcome_row(outcome: Outcome) -> list[str]:
+    """What became of a test."""
+    from cdma.verif.regression import COUNTS
+
+    counts = (f"{getattr(outcome, name):,}" for name in COUNTS)
+    verdict = _FAILED if outcome.failure else _PASSED
+    return [outcome.test, verdict, *counts, f"{outcome.seconds:.1f}", _speed(outcome.cycles, outcome.seconds)]
 
 
 def _rate(cycles: int, seconds: float) -> int | None:

@@ -32,7 +32,7 @@ def register(subparsers: Any) -> None:
         type=float,
         default=10.0,
         metavar="M",
-        help="of new cases; the last one ends (default 10)",
+        help="of cases; one that still runs then is given up, and not counted (default 10)",
     )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of all cases (default 1)")
     parser.add_argument(
@@ -103,6 +103,10 @@ def _run(arguments: argparse.Namespace) -> int:
             say(f"case {result.case.number + 1}; {cases} have run, {len(failures)} failed")
     if log is not None:
         log.close()
+    if not cases:
+        raise ParameterError(
+            f"minutes is {arguments.minutes:g}, in which no case has ended; one takes half a minute to three"
+        )
     found = [failure.as_json() for failure in failures]
     told = {
         "seed": arguments.seed,

@@ -6,7 +6,6 @@ import argparse
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +21,9 @@ from cdma.options import (
     add_spread_options,
     check_one_or_more,
 )
-from cdma.rows import tell
+from cdma.rows import tell, telling_at_the_end
 
-from .regression_report import RegressionReport, keep_logs, replay
+from .regression_report import RegressionReport, keep_logs, outcome_row, outcome_rows, replay
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.coverage.goals import Reached
@@ -133,6 +132,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
     from cdma.synth.gates import gate_netlist
     from cdma.verif.blocks import plan_of
+    from cdma.verif.regression import Regression
 
     from .designs import design_from
 
@@ -152,10 +152,29 @@ def _run(arguments: argparse.Namespace) -> int:
         ready_directory(arguments.waves)
     if arguments.html is not None:
         ready_file(arguments.html)
-    with step_progress("building and running", len(points)) as advance:
+    done: list[Outcome] = []
+    head = f"{design}, seed {arguments.seed}"
+    rows = outcome_rows(design, [point.name for point in points], head=head, shown=not arguments.json)
+
+    def so_far() -> None:
+        """What is known when it is ended from outside."""
+        result = Regression(design, arguments.seed, arguments.packets or plan_of(design).budget, done)
+        found = RegressionReport(result, None, keep_logs(result, arguments))
+        failed = len(found.failures) or "none"
+        print(
+            f"\n{len(done)} of {len(points)} tests have run, the others were not waited for: {failed} failed"
+        )
+        found.show_failures(logs=arguments.log)
+
+    with (
+        telling_at_the_end(arguments, so_far),
+        step_progress("building and running", len(points)) as advance,
+    ):
 
         def report(outcome: Outcome) -> None:
             advance(what=f"{outcome.test} {'failed' if outcome.failure else 'passed'}")
+            done.append(outcome)
+            rows.add(outcome_row(outcome))
 
         given: dict[str, Any] = {
             "tests": arguments.tests,
@@ -166,11 +185,16 @@ def _run(arguments: argparse.Namespace) -> int:
             "report": report,
         }
         result, reached = _simulate(design, arguments, given)
-    found = RegressionReport(result, reached, keep_logs(result, arguments))
+    planned = len(plan_of(design).choose(design)) if arguments.tests else None
+    found = RegressionReport(result, reached, keep_logs(result, arguments), planned)
     write_junit(junit, [_suite(found, arguments)])
     if arguments.html is not None:
         write_text(arguments.html.parent, arguments.html.name, found.page(__version__))
-    show = partial(found.show, arguments.log)
+
+    def show() -> None:
+        rows.add(found.total_row())
+        found.conclude(logs=arguments.log)
+
     return tell(arguments, result.passed, json_of=found.to_dict, show=show)
 
 

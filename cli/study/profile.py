@@ -92,6 +92,7 @@ def register(subparsers: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_file, replacing
+    from cdma.output import warn
     from cdma.sim.study.profile.files import find_tensors
     from cdma.sim.study.profile.page import page
     from cdma.sim.study.profile.report import Report
@@ -100,7 +101,7 @@ def _run(arguments: argparse.Namespace) -> int:
     settings = _settings(arguments)
     if arguments.html is not None:
         ready_file(arguments.html)
-    report = Report(tuple(_profiles(find_tensors(arguments.path))), settings)
+    report = Report(tuple(_profiles(find_tensors(arguments.path, warn))), settings)
     if arguments.html is not None:
         with replacing(arguments.html) as file:
             file.write(page(report, arguments.path.resolve().name).encode())

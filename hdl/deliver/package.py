@@ -10,6 +10,7 @@ from .constraints import sdc, xdc
 from .datasheet import datasheet
 from .document import Drawing, as_html, as_markdown
 from .fusesoc import fusesoc_core
+from .grown import may_grow, signed
 from .instance import instance_template
 from .ipxact import ipxact_component
 from .languages import SYSTEM_VERILOG, VHDL, ending
@@ -47,6 +48,7 @@ def package_files(block: Block) -> dict[str, str]:
     files |= {part.file: part.svg for part in sheet if isinstance(part, Drawing)}
     files[f"{name}_datasheet.md"] = as_markdown(sheet, rule=" --- ")
     files[f"{name}_datasheet.html"] = as_html(sheet)
+    files |= {file: signed(file, text) for file, text in files.items() if may_grow(file)}
     return {
         **files,
         f"{name}.core": fusesoc_core(block, files),

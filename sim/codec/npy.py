@@ -68,7 +68,9 @@ def read_npy(file: BinaryIO, most_bytes: int | None = None) -> NDArray[Any]:
     described = read_npy_header(file)
     begin = file.tell()
     available = file.seek(0, os.SEEK_END) - begin
-    if not 0 < described.nbytes <= available:
+    if not described.nbytes:
+        raise NotATensor(f"its shape is {described.shape}, which has no element")
+    if described.nbytes > available:
         raise NotATensor(
             f"it has {available:,} bytes of data, and its shape {described.shape} takes {described.nbytes:,}"
         )

@@ -2,11 +2,15 @@
 
 import os
 import signal
+import subprocess
+import time
+from itertools import count
 
 import pytest
 
 from cdma.base.errors import ToolError
 from cdma.base.spread import Lost, spread
+from cdma.base.threads import ending_with_thread
 
 
 def test_a_point_that_fails_costs_only_itself():
@@ -21,6 +25,18 @@ def test_a_point_that_fails_costs_only_itself():
 def test_a_mistake_of_ours_is_not_a_lost_point():
     with pytest.raises(ZeroDivisionError):
         list(spread(lambda number: 1 // number, [0], jobs=1))
+
+
+def test_what_still_runs_when_the_time_is_over_is_given_up():
+    def work(number):
+        if number:
+            with subprocess.Popen(["sleep", "60"]) as process, ending_with_thread(process.kill):
+                process.wait()
+        return number
+
+    began = time.monotonic()
+    assert dict(spread(work, count(), jobs=2, seconds=1.0)) == {0: 0}
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.slow

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import site
 import subprocess
 import sys
-import sysconfig
 import venv
 import zipfile
 from pathlib import Path
@@ -16,38 +14,16 @@ import pytest
 
 from tests.support.native_build import compiler
 from tests.support.paths import PACKAGES, ROOT
+from tests.support.wheel import SOURCES
 
 pytestmark = pytest.mark.slow
 
-_SOURCES = (*PACKAGES, "docs", "pyproject.toml", "setup.py", "LICENSE", "README.md", "SECURITY.md")
 #: What ``cdma intake`` quotes.
 _DOCUMENTS = (
     "README.md",
     "SECURITY.md",
     *("docs/engine.md", "docs/integration.md", "docs/verification.md", "docs/results/records.json"),
 )
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("wheel")
-    source = place / "source"
-    source.mkdir()
-    for name in _SOURCES:
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, source / name)
-    # As a build of an older revision would have left it.
-    for folder in ("lib", f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"):
-        stale = source / "build" / folder / "cdma" / "stale.py"
-        stale.parent.mkdir(parents=True)
-        stale.touch()
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", place, source],
-        check=True,
-        capture_output=True,
-    )
-    (built,) = place.glob("*.whl")
-    return built
 
 
 def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
@@ -70,7 +46,7 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
 def test_a_build_leaves_the_checkout_as_it_was(wheel: Path) -> None:
     """No ``build/`` but the one from before, and no ``*.egg-info``."""
     source = wheel.parent / "source"
-    assert {path.name for path in source.iterdir()} == {*_SOURCES, "build"}
+    assert {path.name for path in source.iterdir()} == {*SOURCES, "build"}
     left = [path.name for path in source.rglob("*") if path.is_file() and "build" in path.parts]
     assert set(left) == {"stale.py"}
 

@@ -53,15 +53,20 @@ class Campaign(Generic[Part]):
     prepare: Callable[[Sequence[Part]], None] | None = None
 
     def results(
-        self, parts: Iterable[Part], *, jobs: int = 1, scheduler: str | None = None
+        self,
+        parts: Iterable[Part],
+        *,
+        jobs: int = 1,
+        scheduler: str | None = None,
+        seconds: float | None = None,
     ) -> Iterator[tuple[Part, Any]]:
         """Each part with what became of it: those that are kept first, the others as they end.
 
         ``jobs`` of them run at once, or the workers of a Dask ``scheduler`` share them. Where nothing is kept, there may be
-        no end of parts, which are taken as workers get free.
+        no end of parts, which are taken as workers get free; after so many ``seconds`` those that still run are given up.
         """
         if self.key is None:
-            yield from self._run(parts, jobs, scheduler)
+            yield from self._run(parts, jobs, scheduler, seconds)
             return
         kept = Cache(cache_folder() / self.name)
         keys: dict[Part, str] = {}
@@ -78,7 +83,9 @@ class Campaign(Generic[Part]):
             kept.store(keys[part], found)
             yield part, found
 
-    def _run(self, parts: Iterable[Part], jobs: int, scheduler: str | None) -> Iterator[tuple[Part, Any]]:
+    def _run(
+        self, parts: Iterable[Part], jobs: int, scheduler: str | None, seconds: float | None = None
+    ) -> Iterator[tuple[Part, Any]]:
         taken: list[Part] = []
 
         def take() -> Iterator[Part]:
@@ -86,7 +93,7 @@ class Campaign(Generic[Part]):
                 taken.append(part)
                 yield part
 
-        for index, found in spread(self.run, take(), jobs=jobs, scheduler=scheduler):
+        for index, found in spread(self.run, take(), jobs=jobs, scheduler=scheduler, seconds=seconds):
             part = taken[index]
             yield part, self.lost(part, found.reason) if isinstance(found, Lost) else found
 

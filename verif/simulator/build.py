@@ -22,6 +22,7 @@ from pathlib import Path
 
 from cdma.base.cache import content_key, kept_folder
 from cdma.base.errors import CdmaError
+from cdma.base.threads import ending_with_thread
 
 from . import toolchain
 
@@ -215,9 +216,20 @@ def run_tool(
 ) -> None:
     """Runs a tool in a folder; raises :class:`BuildError` with what it says where it fails."""
     _log.info("%s: %s", what, shlex.join(map(str, command)))
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace"
-    )
-    if done.returncode:
-        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:20])
-        raise BuildError(f"{what} failed with status {done.returncode}:\n{said}")
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    ) as process:
+        try:
+            with ending_with_thread(process.kill):
+                output, errors = process.communicate()
+        finally:
+            process.kill()
+    if process.returncode:
+        said = "\n".join((errors or output).strip().splitlines()[:20])
+        raise BuildError(f"{what} failed with status {process.returncode}:\n{said}")

@@ -61,7 +61,7 @@ def draw(
     design: Design, scene: Scene, directory: Path, kinds: Sequence[str] = KINDS, *, verilog: str | None = None
 ) -> list[Path]:
     """Simulates a scene and writes those ``kinds`` of ``NAME.vcd``, ``.fst``, ``.gtkw``, ``.sucl``, ``.svg`` and ``.html``;
-    the paths.
+    the paths, and that of the folder ``NAME.names`` that the save file for GTKWave reads.
 
     ``verilog`` is the design's text, for those who have it already.
     """
@@ -87,11 +87,13 @@ def draw(
             made["html"].write_text(page(f"{scene.name}: {design}", trace, view))
         for kind in set(ALL_KINDS) - set(kinds):
             made[kind].unlink(missing_ok=True)
+        names = made["gtkw"].with_suffix(".names")
+        folders = [directory / names.name] if names.is_dir() else []
         for file in [path for path in Path(temporary).rglob("*") if path.is_file()]:
             target = directory / file.relative_to(temporary)
             target.parent.mkdir(exist_ok=True)
             os.replace(file, target)
-    return [directory / made[kind].name for kind in kinds]
+    return [*(directory / made[kind].name for kind in kinds), *folders]
 
 
 def levels(values: Sequence[object]) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from cdma.base.errors import ParameterError
+from cdma.files import FileError
+from cdma.hdl.deliver.grown import is_edited, may_grow
 from cdma.hdl.deliver.languages import LANGUAGES, VERILOG
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
@@ -107,6 +110,11 @@ def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
         metavar="DIR",
         help="directory to write to, created if need be (default: the current one)",
     )
+    group.add_argument(
+        "--force",
+        action="store_true",
+        help="overwrite first benches (_tb.v, _cocotb.py) that have been edited",
+    )
     group.add_argument("--json", action="store_true", help="print what was written as JSON")
 
 
@@ -139,6 +147,8 @@ def _run(arguments: argparse.Namespace) -> int:
         say(f"generating {arguments.name}")
         made = make(arguments, config)
         files = package_files(made.block)
+    if not arguments.force:
+        _check_unedited(arguments.output, files)
     sources = [file for file in files if kind_of(file).group == "rtl"]
     paths = write_folder(arguments.output, {**files, **manifest(arguments.output, sources)})
     summary = summary_of(made, paths)
@@ -147,6 +157,17 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         show(made, summary)
     return 0
+
+
+def _check_unedited(folder: Path, files: Iterable[str]) -> None:
+    """Refuses to overwrite what somebody has grown from a first bench."""
+    there = [folder / file for file in files if may_grow(file) and (folder / file).is_file()]
+    edited = [path for path in there if is_edited(path.name, path.read_text("utf-8", "replace"))]
+    if edited:
+        raise FileError(
+            f"{' and '.join(map(str, edited))} would be overwritten, and somebody has edited it since it was generated; "
+            "--force overwrites it, and -o names another folder"
+        )
 
 
 def _config(arguments: argparse.Namespace) -> CodecConfig | StageConfig | EngineConfig:

@@ -10,7 +10,7 @@ from cdma.base.install import install_command
 from cdma.hdl.deliver.block import Block
 from cdma.hdl.deliver.memory_list import memory_groups, memory_row
 from cdma.hdl.deliver.uvm import uvm_file
-from cdma.output import new_table, output
+from cdma.output import cell, new_table, output
 
 from .made import Made
 
@@ -55,7 +55,7 @@ def show(made: Made, summary: dict[str, Any]) -> None:
     table.show_header = False
     for label, row in rows.items():
         if row:
-            table.add_row(f"  {label}", row)
+            table.add_row(f"  {label}", cell(row))
     output().print(table)
     _show_memories(block)
 

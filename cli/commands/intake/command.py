@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from .subject import Subject
 
 __all__ = ["register"]
+
+#: Options of what is run, which the command that makes the page again repeats where they are not usual.
+_OF_RUNS = ("tests", "seed", "packets", "seconds", "mutants", "liberty", "certificate")
 
 
 def register(subparsers: Any) -> None:
@@ -122,7 +126,7 @@ def _run(arguments: argparse.Namespace) -> int:
     check_parts(parts, subject, arguments)
     run_parts(parts, subject, arguments)
     sections = sections_of(subject, lines)
-    told = _told(subject, sections)
+    told = _told(subject, sections, _again(subject, arguments))
     title = f"Intake of {name}: {subject.made.block.title}"
     facts = {"made": told["made"], "revision": told["revision"], "again": told["again"]}
     files = {
@@ -192,7 +196,19 @@ def _lines_about(subject: Subject, earlier: Sequence[Mapping[str, Any]]) -> list
     return [line for told in earlier for section in told["sections"] for line in section["lines"]]
 
 
-def _told(subject: Subject, sections: Sequence[Section]) -> dict[str, Any]:
+def _again(subject: Subject, arguments: argparse.Namespace) -> str:
+    """The command line of this intake, but for the folder that it writes to."""
+    usual = {"seed": 1, "seconds": 120, "mutants": 100}
+    named = {"run": arguments.parts, **{name: getattr(arguments, name) for name in _OF_RUNS}}
+    words = []
+    for name, value in named.items():
+        if value and value != usual.get(name):
+            values = map(str, value if isinstance(value, list) else [value])
+            words += [f"--{name}", *map(shlex.quote, values)]
+    return subject.command("intake", *words)
+
+
+def _told(subject: Subject, sections: Sequence[Section], again: str) -> dict[str, Any]:
     """Everything, for a script."""
     from .line import FAILS
     from .origin import tool_versions
@@ -209,7 +225,7 @@ def _told(subject: Subject, sections: Sequence[Section]) -> dict[str, Any]:
         "sha256": subject.sha256,
         "made": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "revision": subject.revision,
-        "again": subject.command("intake"),
+        "again": again,
         "tools": tool_versions(),
         "sections": [
             {"title": section.title, "lines": [line.as_json() for line in section.lines]}

@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
+from pathlib import Path
 
 from cdma.base.errors import CdmaError
 from cdma.hdl.deliver.document import Bullets, Paragraph, Part, Table
 
 __all__ = ["cited", "document", "quoted"]
 
+_CHECKOUT = Path(__file__).resolve().parents[3]
+
 
 def document(path: str) -> str:
     """The text of a document, or of a file of measurements, by its path in the repository."""
-    return (files("cdma") / "documents" / path).read_text(encoding="utf-8")
+    packaged = files("cdma") / "documents" / path
+    # An editable installation need not have what is no module; its sources are a checkout.
+    return (packaged if packaged.is_file() else _CHECKOUT / path).read_text(encoding="utf-8")
 
 
 def cited(path: str, heading: str, *starts: str) -> list[Part]:

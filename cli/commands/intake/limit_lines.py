@@ -46,5 +46,9 @@ def verdict(subject: Subject, own: Sequence[Line], others: Sequence[Line]) -> Li
     commands, title = [subject.command("intake", "--run all")], "Verdict"
     if not fails and all(line.status == NOT_SHOWN for line in own):
         return Line("verdict", title, commands, "Nothing was tried.", parts)
-    answer = "Something does not hold." if fails else "Everything that was tried holds."
+    shown = sum(line.status != NOT_SHOWN for line in own)
+    holds = "Everything that was tried holds"
+    if shown < len(own):
+        holds += f": {shown} of {len(own)} lines of the certificate; {len(own) - shown} were not tried"
+    answer = "Something does not hold." if fails else f"{holds}."
     return subject.shown("verdict", title, commands, answer, *parts, fails=fails)

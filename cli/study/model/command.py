@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from . import decode, measured, several, step
-from .output import ready_output
 from .question import add_assumptions, densities_named
 
 __all__ = ["register"]
@@ -103,10 +102,10 @@ def _assumptions(arguments: argparse.Namespace) -> int:
 
 
 def _measure(arguments: argparse.Namespace) -> int:
-    from cdma.files import write_text
+    from cdma.files import ready_file, write_text
     from cdma.output import status
 
-    ready_output(arguments.file)
+    ready_file(arguments.file)
     with status() as say:
         if arguments.what == "transformer":
             from cdma.sim.study.training.transformer_record import transformer_record

@@ -9,10 +9,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from cdma.files import write_text
+from cdma.files import ready_file, write_text
 from cdma.rows import Columns, add_row_options, column, named, show_rows
 
-from .output import ready_output
 from .question import add_algorithms, add_question, models_of
 
 __all__ = ["register"]
@@ -67,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.sim.study.system.several import several
 
     if arguments.plot is not None:
-        ready_output(arguments.plot, (".svg",))
+        ready_file(arguments.plot, (".svg",))
     rows: list[dict[str, Any]] = []
     models = models_of(arguments)
     with status() as say:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.rows import Columns, add_row_options, column, named, show_rows
 
-from .output import ready_output
 from .question import add_algorithms, add_question, models_of
 
 if TYPE_CHECKING:
@@ -133,10 +132,10 @@ def _network_and_machine(row: dict[str, Any]) -> tuple[str, str]:
 
 
 def _trace(arguments: argparse.Namespace) -> int:
-    from cdma.files import write_text
+    from cdma.files import ready_file, write_text
     from cdma.sim.study.system.trace import trace_events
 
-    ready_output(arguments.file)
+    ready_file(arguments.file)
     (model,) = models_of(arguments)
     step = model.step(arguments.policy, arguments.algorithm, 0.5)
     write_text(arguments.file.parent, arguments.file.name, json.dumps(trace_events(step)))

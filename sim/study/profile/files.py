@@ -41,17 +41,24 @@ class StoredTensor:
     read: Callable[[], NDArray[Any]]
 
 
-def find_tensors(path: Path) -> list[StoredTensor]:
-    """Finds the tensors in a file, or in all files below a directory, in the order of the files' names."""
+def find_tensors(path: Path, left_out: Callable[[str], None] = lambda reason: None) -> list[StoredTensor]:
+    """Finds the tensors in a file, or in all files below a directory, in the order of the files' names.
+
+    A file of a directory that no tensors can be read from is ``left_out``, unless all are so.
+    """
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
         if not files:
             raise BadTensorFile(f"{path} has no file that ends in {', '.join(_SUFFIXES)}")
-        return [
-            tensor
-            for file in files
-            for tensor in _in_file(file, file.relative_to(path).with_suffix("").as_posix())
-        ]
+        found: list[StoredTensor] = []
+        for file in files:
+            try:
+                found += _in_file(file, file.relative_to(path).with_suffix("").as_posix())
+            except BadTensorFile as error:
+                if file is files[-1] and not found:
+                    raise
+                left_out(str(error))
+        return found
     return list(_in_file(path, path.stem))
 
 

@@ -41,10 +41,12 @@ class Advice:
             f"with {memory['value']:.4g} GiB free for them: {_STAY}",
         ]
         if hidden:
-            parts.append(f"if computation hides {hidden['value']:.4g} ms of each or more: {hidden['action']}")
+            parts.append(
+                f"if computation hides at least {hidden['value']:.4g} ms of each transfer: {hidden['action']}"
+            )
         if link:
             parts.append(
-                f"with a link of {link['value']:.4g} GB/s: {link['action'] or 'it depends on what computation hides'}"
+                f"with a link of {link['value']:.4g} GB/s: {link['action'] or 'it depends on the hidden times'}"
             )
         else:
             parts.append(f"no link from 1/{REACH} to {REACH} times as fast changes it")
@@ -82,18 +84,18 @@ def _reason(report: Report, action: str | None) -> str:
     if action is None:
         sooner = sum(_saves_until(transfer) > 0 for transfer in report.transfers)
         return (
-            f"{sooner} {of} get over the link sooner, which is worth it where computation does not hide the transfer, and "
-            "what it hides is not given (--hidden-forward and --hidden-backward, or --hidden)"
+            f"{sooner} {of} transfer faster compressed; whether that shortens a step depends on how much of each transfer "
+            "computation hides (give --hidden-forward and --hidden-backward, or --hidden)"
         )
     if not any(map(_saves_until, report.transfers)):
-        return "no tensor gets over the link sooner"
+        return "no tensor transfers faster compressed"
     plain, chosen = report.waits
     if plain == 0:
-        return "computation hides all transfers as they are"
+        return "computation hides all uncompressed transfers"
     if action == _PLAIN:
-        return "computation hides what compression would save"
+        return "computation hides the time that compression would save"
     worth = sum(transfer.ours is not None and transfer.ours.worth for transfer in report.transfers)
-    return f"{worth} {of} are worth it, and computation waits {1e3 * chosen:.4g} ms in the place of {1e3 * plain:.4g}"
+    return f"{worth} {of} are worth compressing; computation waits {1e3 * chosen:.4g} ms instead of {1e3 * plain:.4g} ms"
 
 
 def _basis(report: Report) -> str:
@@ -101,12 +103,12 @@ def _basis(report: Report) -> str:
     out, back = settings.rates
     link = f"{out / 1e9:g} GB/s" if out == back else f"{out / 1e9:g} GB/s to the host and {back / 1e9:g} back"
     if settings.hidden_by_name:
-        hidden = "what the file says that computation hides"
+        hidden = "the hidden times of the file"
     elif settings.hidden is not None:
         forward, backward = 1e3 * settings.hidden.forward, 1e3 * settings.hidden.backward
-        hidden = f"computation that hides {forward:g} ms of each offload and {backward:g} of each prefetch"
+        hidden = f"{forward:g} ms of each offload and {backward:g} ms of each prefetch hidden by computation"
     else:
-        hidden = "nothing about what computation hides"
+        hidden = "unknown hidden times"
     return (
         f"one engine for all tensors, {report.engine}, ratio {report.ratio:.2f}, {settings.units} unit(s) of "
         f"{settings.unit_rate / 1e9:g} GB/s, a link of {link}, and {hidden}"

@@ -28,6 +28,19 @@ def test_a_silent_fault_fails_and_can_be_run_again(found, capsys):
     assert "again: cdma faults streams --seed 4 --formats zvc8 --case 'zvc8: 7'" in said
 
 
+def test_what_was_found_is_shown_where_it_is_interrupted(monkeypatch, capsys):
+    def run(parts, *, jobs, scheduler):
+        yield parts[0], Tally.of([Verdict("flips", "7", "silent", 0, "OK")])
+        assert capsys.readouterr().out.splitlines()[1].split()[:4] == ["streams", "zvc8", "1", "0"]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(campaigns, "run_parts", run)
+    assert main(["faults", "streams", "--count", "5", "--formats", "zvc8", "own"]) == 130
+    said = capsys.readouterr().out
+    assert "1 of 2 parts have run, the others were not waited for" in said
+    assert "flips: silent: OK\n  again: cdma faults streams" in said
+
+
 @pytest.mark.parametrize("settings", ['clocks = "device,host,registers"', "channels = 2"])
 def test_all_campaigns_that_an_engine_may_have(found, capsys, tmp_path, settings):
     (tmp_path / "engine.toml").write_text(settings)

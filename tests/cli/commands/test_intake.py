@@ -16,7 +16,7 @@ import pytest
 
 from cdma import app
 from cdma.app import main
-from cdma.commands.intake import cost_lines, runs
+from cdma.commands.intake import cost_lines, documents, runs
 from cdma.commands.intake.documents import quoted
 from cdma.commands.intake.parts import PARTS
 from cdma.commands.intake.stored import stored_of
@@ -30,6 +30,7 @@ from cdma.verif.engine.design import EngineDesign
 from cdma.verif.regression import Regression
 from cdma.verif.simulator.simulate import Outcome
 from tests.support.commands import Refused
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.usefixtures("generated_once")
 
@@ -171,11 +172,14 @@ def test_a_regression_that_passes_shows_what_it_is_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _fake_regression(monkeypatch, None)
-    lines = _lines(_intake(tmp_path, *_TINY, "--run", "tests"))
+    told = _intake(tmp_path, *_TINY, "--run", "tests")
+    lines = _lines(told)
     for key in ("tests", "resets", "protocol", "ordering", "errors", "security", "verdict"):
         assert lines[key]["status"] == "shown"
     assert lines["gates"]["status"] == "not shown"
-    assert lines["verdict"]["answer"] == "Everything that was tried holds."
+    said = lines["verdict"]["answer"]
+    assert said == "Everything that was tried holds: 1 of 8 lines of the certificate; 7 were not tried."
+    assert told["again"] == "cdma intake compressor --lanes 1 --word-bits 8 --window 8 --run tests"
 
 
 @pytest.mark.verilator
@@ -337,6 +341,14 @@ def test_a_datasheet_refuses_an_intake_without_latency(tmp_path: Path, refused: 
 def test_every_part_has_its_place_and_its_run() -> None:
     assert list(PARTS) == list(runs._RUNS)
     assert {name.replace("-", "_") for name in PARTS} == set(Ran.__dataclass_fields__)
+
+
+def test_documents_are_those_of_the_checkout_where_none_are_packaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in an editable installation that is not strict."""
+    monkeypatch.setattr(documents, "files", lambda package: tmp_path)
+    assert documents.document("README.md") == (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_only_words_of_a_document_are_quoted() -> None:

@@ -14,6 +14,8 @@ from tests.support.commands import Refused
     ("options", "sentence"),
     [
         (["--run", "no_such_program"], "the program is no_such_program, which is not there"),
+        (["--run"], "--run is given without a program"),
+        (["--control", "/nonexist/pipe"], "--control is /nonexist/pipe; there is no directory /nonexist"),
         (["--script", "missing"], "cannot read missing"),
         (["--script", "script"], "the command is 'explode'"),
         (["--control", "script"], "--control is script, which is there already"),

@@ -1,6 +1,7 @@
 """``cdma soak``: what it counts, logs and refuses."""
 
 import json
+import time
 
 import pytest
 
@@ -30,8 +31,14 @@ def test_the_first_failure_ends_it(failing_at_two, tmp_path, capsys):
     assert [(row["case"], row["passed"]) for row in rows] == [(1, True), (2, False)]
 
 
+def test_no_case_in_the_time_is_no_result(monkeypatch, refused):
+    monkeypatch.setattr(soaks, "run_case", lambda case, jobs: time.sleep(0.3))
+    assert "minutes is 0.001, in which no case has ended" in refused("soak", "--minutes", "0.001")
+
+
 def test_json(failing_at_two, capsys, printed):
-    assert printed("soak", "--minutes", "1e-9")["last"] == 1
-    assert main(["soak", "--minutes", "1e-9", "--first", "5", "--keep-going", "--json"]) == 1
+    assert main(["soak", "--minutes", "1", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["last"] == 2
+    assert main(["soak", "--minutes", "1", "--first", "5", "--json"]) == 1
     (failure,) = json.loads(capsys.readouterr().out)["failures"]
     assert (failure["case"], failure["failure"]) == (5, "a word is missing")

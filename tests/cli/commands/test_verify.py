@@ -102,6 +102,41 @@ def test_it_ends_with_speed_and_coverage(asked: dict[str, Any], shown: Shown, pr
     assert told["failures"] == []
 
 
+def test_chosen_tests_are_not_held_to_the_goals_of_all(asked: dict[str, Any], shown: Shown) -> None:
+    text = shown("verify", "compressor", "--tests", "soak", "bound")
+    assert re.search(r"functional coverage: 0 of \d+ situations, by 2 of 1\d tests\n", text)
+    assert "goals" not in text
+    assert "not reached in full" not in text
+
+
+def test_what_has_run_is_shown_where_it_is_interrupted(
+    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(design: Design, **options: Any) -> Regression:
+        options["report"](Outcome("soak", None, 3, 30, 300, 4000, 2.0))
+        assert re.search(r"\nsoak +passed +3 ", capsys.readouterr().out), "before the next test ends"
+        options["report"](Outcome("bound", "one cycle too many", 3, 30, 300, 4000, 2.0, log="said"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(regression, "verify", interrupted)
+    assert main(["verify", "compressor", "--seed", "7"]) == 130
+    printed = capsys.readouterr().out
+    assert re.search(r"\n2 of \d+ tests have run, the others were not waited for: 1 failed\n", printed)
+    assert "again, with waves: cdma verify compressor --tests bound --seed 7" in printed
+
+
+def test_a_script_that_is_interrupted_gets_nothing(
+    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(design: Design, **options: Any) -> Regression:
+        options["report"](Outcome("soak", None, 3, 30, 300, 4000, 2.0))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(regression, "verify", interrupted)
+    assert main(["verify", "compressor", "--json"]) == 130
+    assert capsys.readouterr().out == ""
+
+
 def test_observations_of_benches_are_counted(asked: dict[str, Any], printed: Printed) -> None:
     sample = {"words": 1, "literals": 0, "error": 0, "held": [], "after": None, "gap": None, "table": []}
     asked["samples_left"] = [sample]

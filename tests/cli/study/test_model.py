@@ -64,9 +64,15 @@ def test_own_files(
 
 
 def test_trace_file(quick: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "trace.json"
+    path = tmp_path / "trace.json"
     assert main(["model", "trace", str(path), *quick, "--policy", "cdma"]) == 0
     assert json.loads(path.read_text())["traceEvents"]
+
+
+def test_a_trace_in_no_folder_is_refused(quick: list[str], tmp_path: Path, refused: Refused) -> None:
+    said = refused("model", "trace", tmp_path / "deep" / "trace.json", *quick, "--policy", "cdma")
+    assert f"there is no directory {tmp_path / 'deep'}" in said
+    assert not (tmp_path / "deep").exists()
 
 
 def test_names_and_assumptions_are_shown(shown: Shown) -> None:

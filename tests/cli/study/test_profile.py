@@ -21,11 +21,21 @@ class TestCommand:
         assert "relu0" in out
         assert " fp32 " in out
         assert "One engine for all tensors, fp32, c=2, with a table for each:" in out
-        assert "Verdict: none yet: 2 of 2 tensors get over the link sooner" in out
+        assert "Verdict: none yet: 2 of 2 tensors transfer faster compressed; whether" in out
         assert "-0.0" not in out
         out = " ".join(shown("profile", str(path), "--hidden-backward", "0").split())
-        assert "Verdict: offload, compress in the engine: 2 of 2 tensors are worth it" in out
-        assert "hides 0 ms of each offload and 0 of each prefetch." in out
+        assert "Verdict: offload, compress in the engine: 2 of 2 tensors are worth compressing" in out
+        assert "0 ms of each offload and 0 ms of each prefetch hidden by computation." in out
+
+    def test_what_is_no_tensor_is_left_out_of_a_folder(self, path, capsys):
+        (path / "broken.npy").write_text("x")
+        assert main(["profile", str(path)]) == 0
+        captured = capsys.readouterr()
+        assert "relu1" in captured.out
+        assert f"cdma: warning: cannot read {path / 'broken.npy'}" in captured.err
+        for tensor_file in path.glob("relu*"):
+            tensor_file.unlink()
+        assert main(["profile", str(path)]) == 2
 
     def test_json(self, path, printed):
         report = printed("profile", str(path), "--link", "25", "--link-back", "20", "--units", "2")

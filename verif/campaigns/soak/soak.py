@@ -18,6 +18,7 @@ from cdma.verif.campaigns.campaign import Campaign
 from cdma.verif.regression import replay_command, verify
 from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.simulate import Outcome
+from cdma.verif.simulator.toolchain import find_verilator
 
 from .designs import any_design, with_settings
 
@@ -106,8 +107,8 @@ def soak(
     scheduler: str | None = None,
     done: Container[int] = (),
 ) -> Iterator[Result]:
-    """Runs case ``first`` and those after it, but for those that are ``done``, until the time is over; a case that has begun
-    is finished.
+    """Runs case ``first`` and those after it, but for those that are ``done``, until the time is over; what still
+    runs then is given up.
 
     On this machine there is one case at a time, of ``jobs`` simulations. The workers of a Dask ``scheduler`` share
     the cases, which then come in the order in which they end.
@@ -116,7 +117,7 @@ def soak(
 
     def cases() -> Iterator[Case]:
         number = first
-        while number == first or clock() < end:
+        while clock() < end:
             if number not in done:
                 yield case_of(seed, number)
             number += 1
@@ -126,7 +127,10 @@ def soak(
         run_case if scheduler is not None else partial(run_case, jobs=jobs),
         lost=lambda case, reason: Result(case, "", f"the case was lost: {reason}", 0, 0.0),
     )
-    for _, result in campaign.results(cases(), scheduler=scheduler):
+    if scheduler is None:
+        # Else every case would fail.
+        find_verilator()
+    for _, result in campaign.results(cases(), scheduler=scheduler, seconds=60 * minutes):
         yield result
 
 

@@ -36,10 +36,10 @@ def test_the_verdict_is_of_one_engine_and_says_what_it_rests_on() -> None:
     report = Report(unlike_tensors(), Settings(hidden=NOTHING))
     found = advise(report)
     plain, chosen = report.waits
-    assert f"waits {1e3 * chosen:.4g} ms in the place of {1e3 * plain:.4g}" in found.reason
+    assert f"waits {1e3 * chosen:.4g} ms instead of {1e3 * plain:.4g}" in found.reason
     assert chosen > plain * report.apart / report.raw, "what only a format for each tensor would reach"
     assert f"one engine for all tensors, {report.engine}, ratio {report.ratio:.2f}" in found.rests_on
-    assert "hides 0 ms of each offload" in found.rests_on
+    assert "0 ms of each offload and 0 ms of each prefetch hidden" in found.rests_on
     assert found.rests_on in str(found)
 
 
@@ -68,7 +68,7 @@ def test_hidden_transfers_are_compressed_only_on_a_slower_link() -> None:
     seconds = SPARSE.raw / 12.8e9
     report = Report((SPARSE,), Settings(hidden=Hidden(2 * seconds, 2 * seconds)))
     found = advise(report)
-    assert (found.action, found.reason) == (PLAIN, "computation hides all transfers as they are")
+    assert (found.action, found.reason) == (PLAIN, "computation hides all uncompressed transfers")
     link = found.changes_at["link_GBps"]
     assert link is not None
     assert link["value"] == pytest.approx(6.4, rel=2e-3)

@@ -15,6 +15,8 @@ class Dialect:
         The keywords of their declarations.
     ``clocked``
         That of a process at a clock, whose variables no other process writes.
+    ``combinational``
+        That of a process without a clock, which gives a net its value.
     ``latched``
         That of a process that holds a value while a condition is not met.
     ``constant``
@@ -28,6 +30,7 @@ class Dialect:
     net: str
     register: str
     clocked: str
+    combinational: str
     latched: str
     constant: str
     declares_values: bool
@@ -39,8 +42,15 @@ class Dialect:
 
 
 VERILOG_2005 = Dialect(
-    "wire", "reg", "always", "always @*", "localparam", declares_values=False, has_types=False
+    "wire", "reg", "always", "always @*", "always @*", "localparam", declares_values=False, has_types=False
 )
 SYSTEM_VERILOG = Dialect(
-    "logic", "logic", "always_ff", "always_latch", "localparam logic", declares_values=True, has_types=True
+    "logic",
+    "logic",
+    "always_ff",
+    "always_comb",
+    "always_latch",
+    "localparam logic",
+    declares_values=True,
+    has_types=True,
 )

@@ -7,7 +7,7 @@ from collections.abc import Container
 
 from cdma.base.errors import ParameterError
 
-__all__ = ["RESERVED_WORDS", "check_identifier", "check_prefix", "legal_name"]
+__all__ = ["RESERVED_WORDS", "check_identifier", "check_prefix", "legal_name", "natural"]
 
 _WORDS = """
 accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin
@@ -104,3 +104,8 @@ def legal_name(wanted: str, used: Container[str]) -> str:
         serial += 1
         candidate = f"{name}_{serial}"
     return candidate
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """A key to sort names by, in which ``row_2`` comes before ``row_10``."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -267,16 +267,32 @@ class Modules:
         return sum(map(int, re.findall(r"Of those cells (\d+) are proven", log)))
 
     def _opened(self, text: str) -> str:
-        """Makes ports of all that is inside the modules of a text. A module is named after its path, so that parents sort
-        before what is in them."""
+        """Makes ports of all that is inside the modules of a text."""
         return "\n".join(
-            f"expose -evert -sep . {name}/t:{self.top}_* {name}/t:$mem_v2" for name in sorted(_modules(text))
+            f"expose -evert -sep . {name}/t:{self.top}_* {name}/t:$mem_v2" for name in _parents_first(text)
         )
 
 
 def _modules(text: str) -> list[str]:
     """The modules of a netlist or of Verilog."""
     return re.findall(r"^module \\?([^\s(]+)", text, re.MULTILINE)
+
+
+def _parents_first(text: str) -> list[str]:
+    """The modules of a text, each before what is in it."""
+    bodies = dict(zip(_modules(text), re.split(r"^module ", text, flags=re.MULTILINE)[1:], strict=True))
+    order: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        if name not in order:
+            for inner in re.findall(r"^ +(?:cell \\\\)?(\w+) \S+(?: \()?$", bodies[name], re.MULTILINE):
+                if inner in bodies:
+                    visit(inner)
+            order[name] = None
+
+    for name in sorted(bodies):
+        visit(name)
+    return [*reversed(order)]
 
 
 def _ports(text: str) -> dict[str, set[str]]:

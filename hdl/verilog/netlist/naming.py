@@ -21,14 +21,18 @@ __all__ = ["module_names", "names_within"]
 def module_names(paths: Mapping[str, Sequence[str]], top: str, prefix: str) -> dict[str, str]:
     """The name of each module: ``top`` keeps its own, the names of the others start with ``prefix``.
 
-    ``paths`` has the hierarchical names of each module's instances. The common part of these becomes its name.
+    ``paths`` has the hierarchical names of each module's instances. The common part of these becomes its name. A word that
+    the prefix ends with does not begin the rest as well.
     """
     names = {top: top[1:]}
     # A prefix may end in underscores, and the top may be called like a submodule.
     used = {top[1 + len(prefix) :]} if top[1:].startswith(prefix) else set()
 
+    last = prefix.rstrip("_").rpartition("_")[2]
+
     def give(module: str, wanted: str) -> None:
-        path = legal_name(wanted, used)
+        first, _, rest = wanted.replace(".", "_").partition("_")
+        path = legal_name((rest or "core") if first == last else wanted, used)
         used.add(path)
         names[module] = f"{prefix}{path}"
 
@@ -42,7 +46,8 @@ def module_names(paths: Mapping[str, Sequence[str]], top: str, prefix: str) -> d
     for module, places in shared.items():
         common = reduce(_common, (re.findall(r"[^._]+", place) for place in places))
         name = "_".join(common)
-        give(module, name if name and legal_name(name, used) == name else places[0])
+        own = name.removeprefix(f"{last}_")
+        give(module, name if name and legal_name(own, used) == own else places[0])
     return names
 
 

@@ -19,6 +19,7 @@ from .memories import REGISTERS, Memory, Shape, wrapper
 from .module import print_module
 from .narrow import narrow
 from .nets import prepare
+from .selections import find_selections
 from .unused import drop_unused
 
 __all__ = ["PlacedMemory", "Printed", "print_design"]
@@ -90,6 +91,7 @@ def print_design(
     for name, module in modules.items():
         narrow(module, modules)
         inherit_values(module, modules)
+        find_selections(module, modules)
         folded[name] = fold(module, modules)
         folded[name].memories[:] = [_of_registers(memory, smallest) for memory in folded[name].memories]
     wrappers: dict[Shape, tuple[str, Memory]] = {}

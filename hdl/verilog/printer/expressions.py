@@ -7,7 +7,7 @@ expression can replace any net of its width. Every function here asserts the wid
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "equal_zero",
     "leaf",
     "select",
+    "selection",
     "signed",
     "unary",
 ]
@@ -40,7 +41,8 @@ class Node(NamedTuple):
 
     ``kind``
         ``leaf``, ``constant``, ``concat``, ``replicate``, ``signed``, ``cast``, ``select``, ``?:``, or an operator; with one
-        operand ``|``, ``&`` and ``^`` are reductions.
+        operand ``|``, ``&`` and ``^`` are reductions. A ``case`` is no expression, but all that a net is given: its parts
+        are what selects, a value and a result for each item, and the result of any other value.
     ``text``
         The text of a leaf, the bits of a constant, most significant first, the count of a replication, the type of a cast.
     ``size``
@@ -74,7 +76,7 @@ class Node(NamedTuple):
         return max(entry.size() for entry in self._entries())
 
     def _entries(self) -> Iterator[Node]:
-        if self.kind == "concat":
+        if self.kind in ("concat", "case"):
             yield from self.parts
         elif self.kind == "?:" or (self.kind in ASSOCIATIVE and len(self.parts) == 2):
             for part in self.parts:
@@ -127,6 +129,13 @@ def select(net: Node, index: Node, width: int) -> Node:
     """``width`` bits of a net from bit ``index`` on; no index that occurs is out of range."""
     assert net.kind == "leaf", net
     return Node("select", width, (net, index))
+
+
+def selection(by: Node, items: Mapping[str, Node], other: Node) -> Node:
+    """The result of ``items`` that belongs to the value of ``by``, or the ``other`` one."""
+    assert all(result.width == other.width for result in items.values()), (items, other)
+    pairs = (part for value, result in items.items() for part in (constant(value), result))
+    return Node("case", other.width, (by, *pairs, other))
 
 
 def unary(operator: str, part: Node) -> Node:

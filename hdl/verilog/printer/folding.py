@@ -1,15 +1,17 @@
 """Decides which results become nets and which are folded into their reader.
 
 A nameless result is folded if it has one reader, which takes all its bits, and the expression stays short. A complement
-of a net and a comparison with one are always folded. Every other result becomes a net.
+of a net and a comparison with one are always folded. So is an AND or OR of two
+bits that the source has no variable for. A selection is folded into the statement of a net that it alone is
+given to. Every other result becomes a net.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, width_of
+from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, variable_of, width_of
 
 from .expressions import Node, concat, constant, leaf
 from .memories import Memory, memory_of
@@ -141,15 +143,42 @@ def _count_uses(folded: Folded, operators: Iterable[Cell], modules: Mapping[str,
                     note(signal, cell.name, port)
 
 
+def _is_pair(node: Node) -> bool:
+    """Whether it is an AND or OR of two bits or their complements, which reads better than any name of it."""
+    return (
+        node.kind in ("&", "|")
+        and node.width == 1
+        and len(node.parts) == 2
+        and node.size() == 2
+        and all(
+            part.kind == "leaf" or (part.kind == "~" and part.parts[0].kind == "leaf") for part in node.parts
+        )
+    )
+
+
+def _given_whole(folded: Folded) -> Iterator[Signal]:
+    """The wires that a register, or a whole net, is given as they are."""
+    module = folded.module
+    pairs = [([register.target], register.value) for group in folded.groups for register in group.registers]
+    for left, right in (*pairs, *module.connects):
+        if module.whole_wire(left) and module.whole_wire(right):
+            yield right
+
+
 def _choose(folded: Folded, operators: list[Cell]) -> None:
     """Makes nets of all results that cannot be folded, then of the largest parts of expressions that are too long."""
     hidden: dict[str, Node] = {}
     done: set[str] = set()
+    statements = {signal[0].wire for signal in _given_whole(folded)}
 
     def is_net(wire: str, node: Node) -> bool:
         uses = folded.uses.get(wire, [])
         if not all(use.whole for use in uses):
             return True
+        if node.kind == "case":
+            return len(uses) != 1 or wire not in statements
+        if _is_pair(node) and not variable_of(wire):
+            return False
         if any(use.target.startswith("\\") and use.role.startswith("\\") for use in uses):
             return node.size() > _LARGEST_AT_PORT or len(uses) > 1
         if node.kind in ("~", "==", "!=") and all(part.kind in ("leaf", "constant") for part in node.parts):

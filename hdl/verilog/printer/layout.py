@@ -6,7 +6,7 @@ import textwrap
 
 from .expressions import ASSOCIATIVE, Node
 
-__all__ = ["LINE", "assignment", "condition", "constant_text", "flat", "noted", "wrapped"]
+__all__ = ["LINE", "assignment", "condition", "constant_text", "flat", "noted", "selection", "wrapped"]
 
 #: The longest line, as most style guides for Verilog have it.
 LINE = 100
@@ -17,6 +17,8 @@ _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 def constant_text(bits: str) -> str:
     """A constant with its width: binary for one bit, decimal where it is one digit, otherwise hexadecimal."""
     width = len(bits)
+    if width > 1 and set(bits) == {"x"}:
+        return f"{{{width}{{1'bx}}}}"
     if "x" in bits:
         return f"{width}'b{bits}"
     if width == 1:
@@ -185,6 +187,21 @@ def assignment(before: str, node: Node, indent: int) -> list[str]:
         lines[0] = f"{pad}{before} {lines[0]}"
     lines[-1] += ";"
     return lines
+
+
+def selection(before: str, node: Node, indent: int) -> list[str]:
+    """The lines of a ``case`` that gives ``before``, such as ``count <=``; values with the same result share an item."""
+    by, *parts, other = node.parts
+    results: dict[Node, list[str]] = {}
+    for value, result in zip(parts[::2], parts[1::2], strict=True):
+        results.setdefault(result, []).append(flat(value))
+    pad = " " * indent
+    lines = [f"{pad}case ({flat(by)})"]
+    for result, values in results.items():
+        *labels, last = textwrap.wrap(", ".join(values) + ":", LINE // 2)
+        lines += [f"{pad}  {label}" for label in labels]
+        lines += assignment(f"{last} {before}", result, indent + 2)
+    return [*lines, *assignment(f"default: {before}", other, indent + 2), f"{pad}endcase"]
 
 
 def condition(before: str, node: Node, indent: int) -> list[str]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from cdma.hdl.verilog.dialect import Dialect
+from cdma.hdl.verilog.names import natural
 from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, cut
 from cdma.hdl.verilog.sources import Note
 
 from .expressions import Node, constant, unary
 from .folding import Folded
-from .layout import LINE, assignment, condition, constant_text, flat, noted, wrapped
+from .layout import LINE, assignment, condition, constant_text, flat, noted, selection, wrapped
 from .memories import Memory, infer
 from .net_names import net_names
 from .nets import LATCH, is_named, is_operator, result_ports
@@ -60,6 +61,7 @@ class _Printer:
         self.latches = [cell for cell in folded.module.cells if cell.kind == LATCH]
         latched = {piece.wire for cell in self.latches for piece in cell.ports["\\Q"]}
         self.registers = {target.wire for target in targets} | latched
+        self.variables = {target[0].wire for target, value in self._given() if value.kind == "case"}
         self.values = Values(folded.module.wires, self.names)
         if dialect.has_types:
             self.values.add_types((target.wire for target in targets), folded.nets)
@@ -89,7 +91,7 @@ class _Printer:
         """The nets and registers that are no ports."""
         wires = sorted(
             (name for name in self._nets() if self.module.wires[name].direction is None),
-            key=lambda name: self.names[name],
+            key=lambda name: natural(self.names[name]),
         )
         for name in wires:
             yield from self._declaration(name, ";")
@@ -125,7 +127,8 @@ class _Printer:
 
     def _declaration(self, name: str, end: str) -> list[str]:
         wire, note = self.module.wires[name], self._note(name)
-        kind = self.dialect.register if name in self.registers else self.dialect.net
+        is_variable = name in self.registers or name in self.variables
+        kind = self.dialect.register if is_variable else self.dialect.net
         direction = f"{wire.direction:6} " if wire.direction else ""
         span = f"[{wire.width - 1}:0] " if wire.width > 1 else ""
         kind_of_state = self.values.type_of(name)
@@ -156,6 +159,14 @@ class _Printer:
             return constant_text(bits)
         return flat(self.values.named(constant(bits), [Slice(name, 0, len(bits))]))
 
+    def _given(self) -> Iterator[tuple[Signal, Node]]:
+        """The nets that are no registers, each with what it is given."""
+        for wire, cell in self.folded.drivers.items():
+            if is_named(wire) or wire in self.folded.nets:
+                yield cell.ports["\\Y"], self.folded.result(cell, self.names)
+        for left, right in self.module.connects:
+            yield left, self.folded.node(right, self.names)
+
     def _assignments(self) -> Iterator[str]:
         for cell in self.module.cells:
             if is_operator(cell, self.modules):
@@ -176,7 +187,17 @@ class _Printer:
 
     def _give(self, target: Signal, before: str, value: Node, indent: int) -> list[str]:
         """The lines of an assignment to ``target``, which has the places of the statements that say so beside it."""
-        return noted(assignment(before, value, indent), self._note(target[0].wire).given)
+        if value.kind != "case":
+            lines = assignment(before, value, indent)
+        elif before.startswith("assign "):
+            lines = [
+                f"  {self.dialect.combinational} begin",
+                *selection(before.removeprefix("assign "), value, 4),
+                "  end",
+            ]
+        else:
+            lines = selection(before, value, indent)
+        return noted(lines, self._note(target[0].wire).given)
 
     def _needed(self, signal: Signal) -> Iterator[str]:
         """The outstanding assignments of the nameless nets in a signal."""

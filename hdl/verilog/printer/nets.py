@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping
 
 from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, Wire, cut, joined, width_of
 
-__all__ = ["LATCH", "REGISTERS", "is_named", "is_operator", "prepare", "result_ports"]
+__all__ = ["LATCH", "REGISTERS", "SELECTION", "is_named", "is_operator", "prepare", "result_ports"]
 
 #: The registers that ``opt_dff`` leaves.
 REGISTERS = frozenset({"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"})
 #: What a clock gate has.
 LATCH = "$dlatch"
+#: A selection by the value of its port S: of the part of B that belongs to one of its values, or of A for any other.
+SELECTION = "$selection"
 
 
 def is_named(wire: str) -> bool:

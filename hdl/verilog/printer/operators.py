@@ -11,7 +11,8 @@ from functools import reduce
 from cdma.hdl.verilog.netlist.model import Cell, Signal, cut, width_of
 from cdma.hdl.verilog.netlist.model import constant as bits
 
-from .expressions import Node, binary, choose, concat, constant, equal_zero, select, signed, unary
+from .expressions import Node, binary, choose, concat, constant, equal_zero, select, selection, signed, unary
+from .nets import SELECTION
 
 __all__ = ["Operand", "expression", "selects_from_net"]
 
@@ -89,6 +90,13 @@ def expression(cell: Cell, operand: Operand) -> Node:
             condition = operand(cut(cell.ports["\\S"], index, 1))
             node = choose(condition, operand(cut(cell.ports["\\B"], index * width, width)), node)
         return node
+    if kind == SELECTION:
+        results = (
+            operand(cut(cell.ports["\\B"], low, width))
+            for low in range(0, width_of(cell.ports["\\B"]), width)
+        )
+        items = dict(zip(cell.parameters["\\VALUES"].split(), results, strict=True))
+        return selection(operand(cell.ports["\\S"]), items, operand(cell.ports["\\A"]))
     if kind == "$shl":
         return binary("<<", sized("\\A", width), operand(cell.ports["\\B"]))
     assert kind in _SHIFTS_RIGHT, f"no Verilog for {kind}"

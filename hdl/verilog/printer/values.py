@@ -74,6 +74,12 @@ class Values:
 
     def named(self, node: Node, target: Signal | None = None) -> Node:
         """The expression with names for values, also those that a ``target`` is given."""
+        if node.kind == "case":
+            by, *parts, other = node.parts
+            named = [self.named(part, target) for part in parts[1::2]]
+            values = [self._constant(value, by.text) for value in parts[::2]]
+            pairs = (part for pair in zip(values, named, strict=True) for part in pair)
+            return node._replace(parts=(self._compared(by), *pairs, self.named(other, target)))
         if target is not None and len(target) == 1:
             net = self._names.get(target[0].wire, "")
             node = self._given(node, net)

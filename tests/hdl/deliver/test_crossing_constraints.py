@@ -24,7 +24,7 @@ from tests.support.paths import TINY
 from tests.support.verilog_designs import kept_circuit
 
 _CLOCKS = ("dev_aclk", "host_aclk", "s_axil_aclk")
-_BLACK = ("cdma_engine_engine", "cdma_engine_registers")
+_BLACK = ("cdma_engine_core", "cdma_engine_registers")
 
 
 @pytest.fixture(scope="module")

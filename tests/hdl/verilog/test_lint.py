@@ -31,6 +31,7 @@ _VERIBLE_WITHOUT = {
 }
 _VERIBLE_VERILOG_WITHOUT = {
     "unpacked-dimensions-range-ordering": "reg x [N] is SystemVerilog; Verilog 2005 has reg x [0:N-1] alone",
+    "always-comb": "always_comb is SystemVerilog",
     "explicit-parameter-storage-type": "localparam logic is SystemVerilog",
 }
 _VERIBLE_SV_WITHOUT = {"dff-name-style": "a register has the name of its source, which has no _q"}

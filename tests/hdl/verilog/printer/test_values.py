@@ -63,11 +63,13 @@ def test_constants_are_local_parameters_of_that_name() -> None:
     ]
     text = "\n".join(lines)
     assert "told = reply == BUS_REPLY_LATE;" in text
-    assert "(turn_state == TURN_STATE_WAIT)" in text
+    assert "case (turn_state)\nTURN_STATE_IDLE: turn_state <= " in text
+    assert "TURN_STATE_WAIT: turn_state <= TURN_STATE_ANSWER;\n" in text
+    assert "default: turn_state <= turn_state;\nendcase\n" in text
     assert "turn_state_is" not in text, "a comparison stands where it is used, however often"
     assert "turn_state = TURN_STATE_IDLE;" in text, "the initial value"
     assert "reply <= BUS_REPLY_WRONG;" in text, "the value at reset"
-    assert text.count("2'd") == 6, "every other constant has its name"
+    assert text.count("2'd") == 7, "every constant but the value that is no state has its name"
 
 
 def test_states_are_a_type_in_system_verilog() -> None:

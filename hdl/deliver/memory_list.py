@@ -13,7 +13,7 @@ __all__ = ["MemoryGroup", "memory_groups", "memory_ports", "memory_row"]
 
 
 def memory_row(memory: PlacedMemory) -> dict[str, Any]:
-    """A memory as plain values.
+    """A memory as plain values, of which the first says what it is for.
 
     ``read_latency`` is 1 for a word in the cycle after its address, and 0 for one in the same cycle, as register files and
     look-up tables read; ``write_granularity`` is the number of bits for each write enable. Of the ``bits`` of
@@ -21,6 +21,7 @@ def memory_row(memory: PlacedMemory) -> dict[str, Any]:
     """
     shape = memory.shape
     return {
+        "purpose": memory.purpose,
         "path": memory.path,
         "module": memory.module or None,
         "depth": shape.depth,
@@ -31,7 +32,6 @@ def memory_row(memory: PlacedMemory) -> dict[str, Any]:
         "write_granularity": shape.granule,
         "bits": memory.bits,
         **({"check_bits": memory.check_bits} if memory.checks else {}),
-        "purpose": memory.purpose,
     }
 
 

@@ -74,9 +74,9 @@ def _show_memories(block: Block) -> None:
     if not memories:
         return
     print(f"  {len(memories)} memories, {sum(memory.bits for memory in memories):,} bits:")
-    table = new_table("  module", "number", "words", "bits", "in all", "for")
+    table = new_table("  memories", "number", "words", "bits", "in all", "module")
     table.columns[-1].justify = "left"
     for group in memory_groups(memories):
         sizes = (len(group.memories), group.shape.depth, group.shape.width, group.bits)
-        table.add_row(f"  {group.module}", *(f"{size:,}" for size in sizes), group.purpose)
+        table.add_row(f"  {group.purpose}", *(f"{size:,}" for size in sizes), group.module)
     output().print(table)

@@ -1,10 +1,10 @@
 """Names of nameless nets.
 
-A net has the name of its variable in the source. Any other with a short expression is named after that: ``state_is_3``,
-``valid_and_ready``, ``any_error``. The rest is named after its use: ``count_next`` is the next value of a register,
-``count_otherwise`` what it is given unless a later condition holds, ``count_enable`` its enable; ``queue_write_data`` goes
-to a port of an instance, ``output_fields`` is divided among several nets, and ``count_term`` is a part of the driver of
-``count``.
+A net has the name of its variable in the source. Any other whose expression is one operator of nets is named after that:
+``state_is_3``, ``any_error``. The rest is named after its use: ``count_next`` is the next value of a register,
+``count_otherwise`` what it is given unless a later condition holds, ``count_enable`` its enable, ``reset`` resets registers;
+``queue_write_data`` goes to a port of an instance, ``output_fields`` is divided among several nets, and ``count_term`` is a
+part of the driver of ``count``.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from cdma.hdl.verilog.names import legal_name
 from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, variable_of, width_of
 
 from .folding import Folded, Use
-from .nets import is_named, result_ports
+from .nets import SELECTION, is_named, result_ports
 from .values import value_name
 
 __all__ = ["net_names"]
 
 #: The longest name that says what a net is.
-_LONGEST = 48
+_LONGEST = 32
+
+#: What a name ends with for a use; no name has two of them.
+_USES = re.compile(r"(_next|_otherwise|_term)+$")
 
 _BETWEEN = {
     "$eq": "is",
@@ -93,14 +96,16 @@ def net_names(folded: Folded, modules: Mapping[str, Module]) -> dict[str, str]:
             return "unused"
         if fields := _common_start([names[use.target] for use in uses if use.target in names]):
             return f"{fields}fields"
+        if "reset" not in used and all(use.role == "reset" for use in uses):
+            return "reset"
         use = min(uses, key=lambda use: (_RANK.get(use.role, 3), not is_named(use.target)))
         target = target_name(use)
-        is_choice = wire in folded.drivers and folded.drivers[wire].kind in ("$mux", "$pmux")
+        is_choice = wire in folded.drivers and folded.drivers[wire].kind in ("$mux", "$pmux", SELECTION)
         if is_choice and (use.role == "operand" or f"{target}_next" in used):
             # A later condition may override it.
-            return f"{re.sub('(_next|_otherwise)*$', '', target)}_otherwise"
+            return f"{_USES.sub('', target)}_otherwise"
         if use.role == "operand":
-            return target if target.endswith("_term") else f"{target}_term"
+            return f"{_USES.sub('', target)}_term"
         return f"{target}_{use.role.removeprefix(chr(92))}"
 
     def target_name(use: Use) -> str:
@@ -136,12 +141,9 @@ def _described(folded: Folded, wire: str, names: Mapping[str, str]) -> str | Non
     return name if name is not None and len(name) <= _LONGEST else None
 
 
-def _description(folded: Folded, wire: str, names: Mapping[str, str], around: str = "") -> str | None:
-    """What is calculated, in words; ``around`` is the kind of the operator that reads it."""
+def _description(folded: Folded, wire: str, names: Mapping[str, str]) -> str | None:
+    """What is calculated, in words, of nets that have names."""
     cell = folded.drivers[wire]
-    if around and cell.kind in ("$and", "$or", "$xor", "$mux") and cell.kind != around:
-        # It would be read in another order.
-        return None
     operands = [_operand(folded, cell, port, names) for port in ("\\A", "\\B", "\\S") if port in cell.ports]
     words = [operand for operand in operands if operand is not None]
     if len(words) < len(operands):
@@ -187,13 +189,13 @@ def _operand(folded: Folded, cell: Cell, port: str, names: Mapping[str, str]) ->
         # Leading zeros only make it as wide as the other operand.
         signal = signal[:-1]
     if len(signal) > 1 and cell.kind in _JOINED:
-        words = [_piece(folded, cell, piece, names) for piece in reversed(signal)]
+        words = [_piece(folded, piece, names) for piece in reversed(signal)]
         return None if None in words else _JOINED[cell.kind].join(filter(None, words))
     # A bit that is repeated has the name of the bit.
-    return _piece(folded, cell, signal[0], names) if len({*signal}) == 1 else None
+    return _piece(folded, signal[0], names) if len({*signal}) == 1 else None
 
 
-def _piece(folded: Folded, cell: Cell, piece: Slice, names: Mapping[str, str]) -> str | None:
+def _piece(folded: Folded, piece: Slice, names: Mapping[str, str]) -> str | None:
     if piece.bits is not None:
         return str(int(piece.bits, 2)) if set(piece.bits) <= {"0", "1"} else None
     if piece.wire in names:
@@ -201,6 +203,4 @@ def _piece(folded: Folded, cell: Cell, piece: Slice, names: Mapping[str, str]) -
         if piece.width == folded.module.wires[piece.wire].width:
             return name
         return f"{name}_{high}" if piece.width == 1 else f"{name}_{high}_{piece.low}"
-    if piece.wire in folded.drivers and piece.wire not in folded.nets:
-        return _description(folded, piece.wire, names, cell.kind)
     return None

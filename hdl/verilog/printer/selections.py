@@ -56,11 +56,11 @@ def find_selections(module: Module, modules: Mapping[str, Module]) -> None:
             each = next_choice(other)
         if select is not None and (listed := _listed(select, items, other)):
             found.append((cell, select, *listed))
-    for cell, select, items, other in found:
+    for cell, by, results, default in found:
         cell.kind = SELECTION
-        cell.parameters = {"\\VALUES": " ".join(items)}
-        results = [piece for result in items.values() for piece in result]
-        cell.ports = {"\\S": select, "\\B": results, "\\A": other, "\\Y": cell.ports["\\Y"]}
+        cell.parameters = {"\\VALUES": " ".join(results)}
+        parts = [piece for result in results.values() for piece in result]
+        cell.ports = {"\\S": by, "\\B": parts, "\\A": default, "\\Y": cell.ports["\\Y"]}
     _drop_unread(module, modules)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from cdma.hdl.verilog.names import natural
 from tests.designer_time import lines_of
 from tests.support.verilog_designs import verilog_of
 
@@ -55,6 +56,21 @@ def test_names_of_the_default_engine_say_what_they_are() -> None:
     assert len(parts) <= _PARTS, parts
     assert len(serial) <= _SERIAL, serial
     assert not nameless
+    named = {name for _, widths in _declared(verilog_of("engine-default").text) for name in widths}
+    stacked = re.compile(r"_(and|or)_.*_(and|or)_|not_\w+_(and|or)_|(_next|_otherwise|_term){2}")
+    assert [name for name in named if stacked.search(name)] == ["valid_2_and_valid_1_and_valid_0"]
+
+
+@pytest.mark.slow
+def test_declarations_are_in_natural_order() -> None:
+    text = verilog_of("engine-pipelined_wide").text
+    found = [
+        re.findall(r"^  (?:wire|reg) +(?:\[\d+:0\] )?(\w+);", body, re.MULTILINE)
+        for _, body in _MODULE.findall(text)
+    ]
+    assert all(names == sorted(names, key=natural) for names in found)
+    assert any(names != sorted(names) for names in found)
+    assert sorted(["row_10", "row", "row_2"], key=natural) == ["row", "row_2", "row_10"]
 
 
 @pytest.mark.slow

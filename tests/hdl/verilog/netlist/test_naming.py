@@ -31,6 +31,12 @@ def test_a_submodule_does_not_take_the_name_of_the_top() -> None:
     assert names == {"\\my_a": "my_a", "\\my_a.a": "my_a_2"}
 
 
+def test_a_word_that_the_prefix_ends_with_is_not_said_again() -> None:
+    paths = ["\\e", "\\e.engine", "\\e.engine.rings", "\\e.engine.engine"]
+    names = module_names({path: [path] for path in paths}, "\\e", "my_engine_")
+    assert [*names.values()] == ["e", "my_engine_core", "my_engine_rings", "my_engine_engine"]
+
+
 @pytest.mark.parametrize(
     ("paths", "name"),
     [

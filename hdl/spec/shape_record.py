@@ -16,7 +16,7 @@ from .shape import (
     Shape,
 )
 
-__all__ = ["ORDER_BITS", "SHAPE_RECORD", "shape_from", "shape_values"]
+__all__ = ["ORDER_BITS", "SHAPE_RECORD", "missing_fields", "shape_from", "shape_values"]
 
 #: Bits of a dimension's number.
 ORDER_BITS = 2
@@ -51,8 +51,9 @@ def _fields() -> tuple[RecordField, ...]:
             (
                 f"order_{n}",
                 ORDER_BITS,
-                f"The number, less one, of the dimension with the {n}. smallest stride. Each must be named once, and in a "
-                "shape that is written each must step over all of those before it.",
+                f"The number, less one, of the dimension with the {n}. smallest stride. The first fields, as many as the "
+                "engine has dimensions, must name each of these once; the others are ignored. In a shape that is written "
+                "each must step over all of those before it.",
             )
             for n in _NUMBERS
         ),
@@ -71,8 +72,14 @@ def _fields() -> tuple[RecordField, ...]:
     return tuple(found)
 
 
-#: The fields of the extension, in the order in which they lie. Those of dimensions that an engine does not have must be 0.
+#: The fields of the extension, in the order in which they lie.
 SHAPE_RECORD = _fields()
+
+
+def missing_fields(dimensions: int) -> list[str]:
+    """The fields of the dimensions that an engine with so many does not have. They must be 0."""
+    missing = range(dimensions + 1, MAX_DIMENSIONS + 1)
+    return [f"{name}_{number}" for number in missing for name in ("stride", "count", "before", "after")]
 
 
 def shape_values(shape: Shape) -> dict[str, int]:
@@ -91,10 +98,11 @@ def shape_values(shape: Shape) -> dict[str, int]:
 
 
 def shape_from(values: Mapping[str, int], dimensions: int) -> Shape | None:
-    """The shape that fields say to an engine of so many dimensions; None if they say none: no row, or an order in which
-    not each dimension is named once."""
+    """The shape that fields say to an engine of so many dimensions; None if they say none: no row, an order in which not
+    each dimension is named once, or a dimension that the engine does not have."""
     order = [values[f"order_{place}"] for place in range(1, dimensions + 1)]
-    if not values["run"] or sorted(order) != list(range(dimensions)):
+    missing = any(values[name] for name in missing_fields(dimensions))
+    if not values["run"] or missing or sorted(order) != list(range(dimensions)):
         return None
     half = 1 << (STRIDE_BITS - 1)
     return Shape(

@@ -22,7 +22,8 @@ def page_runs(port: Port, address: int, count: int, pages: int) -> Iterator[tupl
     ``pages``.
 
     An entry is read when its turn comes. A list or a page that the window does not have, or an address that is none of a
-    page, is what nothing answers at: a :class:`BusError` says so, with as many bits of the address as the port has.
+    page, is what nothing answers at: a :class:`BusError` says so. Of an address beyond those of the port it has the bits
+    that the port has, with bit 0 set: so it is no address of a page.
     """
     first = min(count, PAGE_BYTES - address % PAGE_BYTES)
     yield address, first
@@ -32,5 +33,5 @@ def page_runs(port: Port, address: int, count: int, pages: int) -> Iterator[tupl
         entry = port.read(pages + ENTRY_BYTES * number, ENTRY_BYTES)
         page = int.from_bytes(entry, "little")
         if page % PAGE_BYTES or not port.space.allows(page, PAGE_BYTES):
-            raise BusError("DECERR", page % (1 << port.address_bits))
+            raise BusError("DECERR", page % (1 << port.address_bits) | (page >> port.address_bits > 0))
         yield page, min(count - done, PAGE_BYTES)

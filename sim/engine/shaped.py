@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import Mode
-from cdma.hdl.spec.shape import MAX_DIMENSIONS, Shape
+from cdma.hdl.spec.shape import Shape
 from cdma.hdl.spec.shape_record import SHAPE_RECORD
 
 __all__ = ["fill_of", "joined", "runs", "uses_reserved"]
@@ -15,16 +15,14 @@ __all__ = ["fill_of", "joined", "runs", "uses_reserved"]
 _LAST = 1 << 64
 
 
-def uses_reserved(extension: Mapping[str, int], dimensions: int) -> bool:
-    """Whether an extension has anything where an engine of so many dimensions has no field."""
-    missing = range(dimensions + 1, MAX_DIMENSIONS + 1)
-    names = [f"{field}_{n}" for n in missing for field in ("stride", "count", "before", "after")]
-    names += [field.name for field in SHAPE_RECORD if field.reserved]
-    return any(extension[name] for name in names)
+def uses_reserved(extension: Mapping[str, int]) -> bool:
+    """Whether a reserved field of an extension is not 0."""
+    return any(extension[field.name] for field in SHAPE_RECORD if field.reserved)
 
 
 def fill_of(config: EngineConfig, descriptor: Mapping[str, int], table: tuple[int, ...]) -> bytes:
-    """What padding is filled with: the most frequent value where words have a table of their own, otherwise zeros."""
+    """What padding is filled with: the most frequent value where words have a table of their own, otherwise zeros. With a
+    step padding is numbers, and the table has integers: so it is the number 0."""
     form = config.format
     whole = isinstance(form, Format) and not form.field_bits and not form.zero
     value = table[0] if descriptor["mode"] == Mode.FVC and whole and table and not descriptor["step"] else 0

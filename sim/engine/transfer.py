@@ -119,7 +119,7 @@ class TransferRules:
         length, capacity = descriptor["length"], descriptor["capacity"]
         if self._uses_reserved(descriptor):
             return Outcome(Status.RESERVED)
-        if extension is not None and uses_reserved(extension, self.config.dimensions):
+        if extension is not None and uses_reserved(extension):
             return Outcome(Status.RESERVED)
         if descriptor["mode"] > max(Mode):
             return Outcome(Status.RESERVED)

@@ -325,6 +325,7 @@ class Channel(wiring.Component):
             walk.frequent.eq(~checker.slot.route.raw & ~checker.slot.route.zeros),
         ]
         if self.config.records.lossy:
+            # With a step the padding is numbers, before they are integers; the table has integers.
             m.d.comb += walk.frequent.eq(
                 ~checker.slot.route.raw & ~checker.slot.route.zeros & ~checker.slot.fields.lossy
             )

@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.axi.span import SPAN_BITS
 from cdma.hdl.engine.shapes.layout import Measured
 from cdma.hdl.spec.records import LENGTH_BITS, MAX_BYTES, RecordOptions, Status
-from cdma.hdl.spec.shape import COUNT_BITS, MAX_DIMENSIONS, SPAN_LIMIT
-from cdma.hdl.spec.shape_record import SHAPE_RECORD
+from cdma.hdl.spec.shape import COUNT_BITS, SPAN_LIMIT
+from cdma.hdl.spec.shape_record import SHAPE_RECORD, missing_fields
 
 from .descriptor import Request
 
@@ -161,17 +161,10 @@ class ShapeMeasure(wiring.Component):
             self.input.ready.eq(self.output.ready),
             measured.shaped.eq(shaped),
             measured.wrong.eq(wrong),
-            measured.reserved.eq(Cat(shape[name] for name in self._reserved()).any()),
+            measured.reserved.eq(Cat(shape[field.name] for field in SHAPE_RECORD if field.reserved).any()),
         ]
         self._measure(m, shaped, done, wrong)
         return m
-
-    def _reserved(self) -> list[str]:
-        """The fields that must be 0: those without a meaning, and those of dimensions that this engine does not have."""
-        missing = range(self.dimensions + 1, MAX_DIMENSIONS + 1)
-        return [field.name for field in SHAPE_RECORD if field.reserved] + [
-            f"{name}_{number}" for number in missing for name in ("stride", "count", "before", "after")
-        ]
 
     def _measure(self, m: Module, shaped: Value, done: Signal, wrong: Signal) -> None:
         """Goes through the dimensions, one after the other."""
@@ -220,7 +213,11 @@ class ShapeMeasure(wiring.Component):
 
             with m.State("idle"), m.If(self.input.valid & shaped & self.run & ~self.flush):
                 m.d.sync += [
-                    wrong.eq((shape.run == 0) | self._ragged(shape.run, shape.before_run, shape.after_run)),
+                    wrong.eq(
+                        (shape.run == 0)
+                        | self._ragged(shape.run, shape.before_run, shape.after_run)
+                        | Cat(shape[name] for name in missing_fields(self.dimensions)).any()
+                    ),
                     seen.eq(0),
                     place.eq(0),
                     number.eq(shape.order_1),

@@ -141,7 +141,8 @@ class PageWalk(wiring.Component):
                     with m.If(of_list):
                         m.next = "request"
                     with m.If(outside):
-                        ends(Response.DECERR, page)
+                        # An address beyond those of the port is cut: bit 0 tells that it is none of a page.
+                        ends(Response.DECERR, Cat(page[0] | page[self.address_bits :].any(), page[1:]))
                 with m.If(self.skip & ~of_list):
                     m.d.sync += step.eq(0)
                     m.next = "final"

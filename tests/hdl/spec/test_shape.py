@@ -87,6 +87,18 @@ def test_the_record_says_the_shape() -> None:
     assert shape_from(names | shape_values(shape) | {"order_1": 1, "order_2": 1}, 4) is None
 
 
+def test_an_engine_takes_the_dimensions_that_it_has_and_ignores_the_order_of_others() -> None:
+    said = {field.name: 0 for field in SHAPE_RECORD} | shape_values(Shape(32, (Dimension(2, 64),)))
+    assert said["order_4"] == 3
+    for order in ({}, {"order_2": 0, "order_3": 0, "order_4": 0}):
+        found = shape_from(said | order, 1)
+        assert found is not None
+        assert found.length == 64
+    for name in ("stride_2", "count_4", "before_3", "after_2"):
+        assert shape_from(said | {name: 1}, 1) is None
+        assert shape_from(said | {name: 1}, 4) is not None
+
+
 @pytest.mark.parametrize(
     ("shape", "says"),
     [

@@ -10,6 +10,9 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.pages import ENTRY_BYTES, PAGE_BYTES
 from cdma.sim.codec.model import compress
 from cdma.sim.engine.driver import Descriptor, DriverError, Mode, RingMemory, Status, list_pages
+from cdma.sim.engine.memory import BusError, Memory
+from cdma.sim.engine.paged import page_runs
+from cdma.sim.engine.port import Port
 from tests.support.c_driver_library import BAD_ARGUMENT, c_list_pages
 from tests.support.model_bench import BACK, DEV, GUARD, HOST, ModelBench, tensor
 
@@ -83,6 +86,21 @@ def test_a_page_that_is_not_needed_is_not_looked_at_and_one_that_is_ends_the_tra
     assert bench.dev_bytes == bytes([GUARD]) * len(bench.dev_bytes)
     bench.host.faults[LIST + 1] = "SLVERR"
     assert offload(two) == (Status.WRITE_SLVERR, LIST, RUNS[0][1])
+
+
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [(0x1_0000_4000, 0x4001), (0x8000_0000_0000_4008, 0x4009), (0x4008, 0x4008), (0x4000, 0x4000)],
+)
+def test_an_entry_beyond_the_addresses_of_the_port_is_told_with_an_address_that_is_none_of_a_page(
+    page: int, told: int
+) -> None:
+    memory = Memory(bytearray(0x4000), 0)
+    memory.write(0x1000, page.to_bytes(8, "little"))
+    port = Port(memory, 64, 32, lambda: (0, 0x3FFF))
+    with pytest.raises(BusError) as found:
+        list(page_runs(port, 0x2000, 0x1800, 0x1000))
+    assert found.value.address == told
 
 
 def test_a_lack_of_room_is_reported_where_the_data_would_have_gone() -> None:

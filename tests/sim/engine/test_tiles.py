@@ -12,6 +12,7 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.shape import Dimension, Shape
 from cdma.sim.codec.model import compress
+from cdma.sim.codec.quantise import quantise
 from cdma.sim.engine.driver import Descriptor, DriverError, Mode, Status
 from cdma.sim.engine.tiles import Tile, gathered, tile_of
 from tests.support.c_driver_library import BAD_ARGUMENT, FULL
@@ -169,11 +170,38 @@ def test_the_model_moves_tiles_of_any_byte_and_back(mode: Mode, driver: str) -> 
         bench.dev_bytes[: pixels.nbytes] = pixels.tobytes()
 
 
+@pytest.mark.parametrize("mode", [Mode.ZVC, Mode.FVC])
+def test_padding_of_numbers_is_the_number_0_whatever_the_table_has(mode: Mode) -> None:
+    """The table is of integers. Where it has the integer 0 the padding costs no literal."""
+    config = EngineConfig(
+        format=Format(8, 32, 2, (7, 9, 0)), dev_data_bits=64, host_data_bits=64, lossy="fp32", dimensions=1
+    )
+    values = np.linspace(-1, 1, 40, dtype=np.float32)
+    shape = Shape(160, (), 64, 96)
+    form = config.quantisation
+    assert form is not None
+    step = form.step(-6)
+    for table in ((7, 9, 0), (7, 9, 5)):
+        bench = ModelBench(replace(config, ring_entries=16))
+        bench.driver.offload.set_table(table)
+        bench.start()
+        bench.dev_bytes[:160] = values.tobytes()
+        job = Descriptor(DEV, OUT, shape.length, 4096, mode, shape=shape, step=step)
+        done = bench.driver.offload.transfer(job)
+        numbers = np.pad(values, (16, 24)).view(np.uint32)
+        integers = quantise(numbers, step - form.number_type.bias, form).integers
+        assert not integers[:16].any()
+        coded = config.format.with_table(table if mode is Mode.FVC else (0,) * 3)
+        stream = compress(integers.view(np.uint8), coded)
+        assert (done.status, bench.peek(bench.host, OUT, done.bytes_written)) == (Status.OK, stream)
+
+
 @pytest.mark.parametrize(
     ("name", "shape", "status"),
     [
         ("prefetch", Shape(8, (Dimension(4, 8), Dimension(2, 16))), Status.SHAPE),
         ("offload", Shape(12, (Dimension(4, 8),)), Status.SHAPE),
+        ("offload", Shape(8, (Dimension(2, 64),) * (CONFIG.dimensions + 1)), Status.SHAPE),
         ("offload", Shape(8, (Dimension(2, 1 << 32), Dimension(2, -(1 << 32)))), Status.SHAPE),
         ("offload", Shape(8, (Dimension(2, 1 << 30),)), Status.WINDOW),
         ("offload", Shape(8, (Dimension(2, -(1 << 29)),)), Status.WINDOW),

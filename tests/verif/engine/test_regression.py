@@ -394,7 +394,7 @@ SHAPED = {
     ),
     "of-half-bytes": (
         dataclasses.replace(HALF_BYTES, alignment="word", dimensions=2),
-        ["shape_rings", *_OTHERS],
+        ["shape_rings", "lossy", *_OTHERS],
     ),
     "narrow": (
         dataclasses.replace(NARROW, dimensions=2),

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from cdma.hdl.spec.records import Mode, Status
+from cdma.hdl.spec.shape import Shape
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.transfer import Transfer, random_numbers, random_step
@@ -22,11 +23,21 @@ def _beyond(bench: EngineBench, channel: str, mode: Mode, **options: Any) -> Tra
     return bench.transfer(channel, count, mode=mode, raw=raw, step=step, **options)
 
 
+def _with_margins(bench: EngineBench, channel: str) -> Transfer:
+    """A row between margins, which are the number 0 in mode fvc too, whatever the first value of the table is."""
+    beat = max(bench.config.align("dev"), bench.config.dev_data_bits // 8)
+    shape = Shape(4 * beat, before=beat, after=2 * beat)
+    return bench.transfer(channel, 0, mode=Mode.FVC, shape=shape, step=random_step(bench.rng, bench.config))
+
+
 @engine_test
 async def lossy(bench: EngineBench, budget: int) -> None:
     found: Counter[Status] = Counter()
 
     async def job(channel: str) -> None:
+        config = bench.config
+        if config.dimensions:
+            await bench.set_table(channel, [1] * config.codec.table_size)
         await bench.channels[channel].enable()
         for _ in range(max(6, budget // 12)):
             bench.pauses(bench.rng.choice((0.0, 0.3)))
@@ -35,6 +46,8 @@ async def lossy(bench: EngineBench, budget: int) -> None:
             if channel == "offload":
                 # What does not fit counts before what is not within the bound.
                 made.append(_beyond(bench, channel, Mode.RAW, capacity=bench.rng.randint(1, 40)))
+            if config.dimensions:
+                made.append(_with_margins(bench, channel))
             await bench.run(channel, [*made, bench.transfer(channel, 20)])
             found.update(each.expected.status for each in made if channel == "offload")
         await bench.channels[channel].disable()

@@ -216,7 +216,7 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
                 page = no_page(found.runs[which][0])
                 host.write(at, page.to_bytes(ENTRY_BYTES, "little"))
             if kind == "page":
-                await fails(channel, made, _FAILED[channel, AxiResp.DECERR], page % top)
+                await fails(channel, made, _FAILED[channel, AxiResp.DECERR], page % top | (page >= top))
             else:
                 address = at // beat * beat
                 if kind != "list":

@@ -58,10 +58,18 @@ async def shape_refusals(bench: EngineBench, budget: int) -> None:
             bench.check_memory(channel, made)
             await bench.run(channel, [bench.any_transfer(channel, 9)])
 
+        async def take(**said: int) -> None:
+            made = _made(bench, channel, plain, mode=Mode.RAW)
+            made.extension = shape_values(plain) | said
+            await bench.run(channel, [made])
+
         await refuse(Status.SHAPE, run=0)
         await refuse(Status.SHAPE, order_1=3)
         if dimensions > 1:
             await refuse(Status.SHAPE, order_1=1)
+        else:
+            # Of an order that is none: this engine has one dimension.
+            await take(order_2=0, order_3=0, order_4=0)
         await refuse(Status.SHAPE, count_1=4)
         await refuse(Status.SHAPE, after_1=1)
         await refuse(Status.SHAPE, before_run=unit)
@@ -70,7 +78,7 @@ async def shape_refusals(bench: EngineBench, budget: int) -> None:
         for number in range(dimensions + 1, 5):
             for name in ("stride", "count", "before", "after"):
                 more: dict[str, Any] = {f"{name}_{number}": 1}
-                await refuse(Status.RESERVED, **more)
+                await refuse(Status.SHAPE, **more)
         half = unit // 2
         ragged = (
             replace(plain, run=row + half, before=half),

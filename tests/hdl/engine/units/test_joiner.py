@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from amaranth.hdl import Module
@@ -12,6 +13,7 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.blocks.beats import Beat
 from cdma.hdl.engine.units.joiner import Joiner, JoinOrder
 from tests.support.pauses import sometimes
+from tests.support.simulate import simulate
 from tests.support.stream_bench import StreamBench, beats_of
 
 _BITS, _LANES = 8, 4
@@ -89,6 +91,36 @@ def test_empty_pieces_add_nothing() -> None:
     packets: list[list[_Piece]] = [[(0, [1, 2, 3]), (1, []), (0, [4, 5])], [(1, [])], [(0, [6]), (1, [])]]
     got, _ = _join(packets, 2, 0.2)
     assert got == [[1, 2, 3, 4, 5], [], [6]]
+
+
+def test_it_waits_for_the_unit_whose_turn_it_is_and_for_no_other() -> None:
+    """It waits for nobody while there is no order, and not while the output holds the words back."""
+    joiner = Joiner(_BITS, _LANES, 2)
+    beat = {"data": [1] * _LANES, "keep": (1 << _LANES) - 1, "last": 1}
+
+    async def drive(ctx: Any) -> None:
+        for piece in joiner.pieces:
+            ctx.set(piece.payload, beat)
+        for order, turn, first, second, waits in (
+            (0, 0, 0, 0, 0),
+            (0, 0, 0, 1, 0),
+            (1, 0, 0, 0, 1),
+            (1, 0, 0, 1, 1),
+            (1, 0, 1, 0, 0),
+            (1, 1, 1, 0, 1),
+            (1, 1, 0, 1, 0),
+        ):
+            ctx.set(joiner.order.valid, order)
+            ctx.set(joiner.order.payload, {"unit": turn, "final": 1})
+            ctx.set(joiner.pieces[0].valid, first)
+            ctx.set(joiner.pieces[1].valid, second)
+            assert ctx.get(joiner.waits) == waits, (order, turn, first, second)
+        # The last one goes in until nothing more has room.
+        await ctx.tick().repeat(9)
+        assert not ctx.get(joiner.pieces[1].ready)
+        assert not ctx.get(joiner.waits)
+
+    simulate(joiner, drive)
 
 
 def test_a_beat_per_cycle() -> None:

@@ -9,7 +9,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pytest
 
 from cdma.app import main
 from tests.support.paths import TINY
+from tests.support.patience import PATIENCE, awaited
 from tests.support.tensors import safetensors, tensor
 
 
@@ -398,12 +398,9 @@ def test_hangup_leaves_no_part(tmp_path: Path) -> None:
     with fifo.open("wb") as file, contextlib.suppress(BrokenPipeError):
         file.write(_npy((1 << 20,)))
         file.flush()
-        deadline = time.monotonic() + 30
-        while not list(tmp_path.glob(".*.partial")) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert list(tmp_path.glob(".*.partial"))
+        awaited(lambda: list(tmp_path.glob(".*.partial")))
         process.send_signal(signal.SIGHUP)
-        assert process.wait(30) == 128 + signal.SIGHUP
+        assert process.wait(PATIENCE) == 128 + signal.SIGHUP
     assert list(tmp_path.iterdir()) == [fifo]
 
 

@@ -5,10 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from tests.support.patience import PATIENCE, awaited
 
 #: Commands whose tools take long, with what is in the command line of the first one that a thread waits for.
 COMMANDS = {
@@ -31,12 +32,21 @@ def _tools(pid: int, name: str) -> list[int]:
     return found
 
 
-def _runs(pid: int) -> bool:
-    """Whether a process is there, and has not ended; one that nobody has asked for its status yet still has a name."""
+def _state(place: str) -> str:
+    """The state of a process or a thread in a letter; Z if it has ended and nobody has asked for its status yet, or has."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+        return Path(f"{place}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z"
+
+
+def _runs(pid: int) -> bool:
+    return _state(f"/proc/{pid}") != "Z"
+
+
+def _waits(pid: int) -> bool:
+    """Whether no thread of a process has anything to do: Python may miss a signal just before it begins to wait."""
+    return all(_state(str(task)) == "S" for task in Path(f"/proc/{pid}/task").iterdir())
 
 
 @pytest.mark.slow
@@ -51,7 +61,7 @@ def _runs(pid: int) -> bool:
     ],
 )
 def test_tools_end_with_the_command(name: str, number: signal.Signals) -> None:
-    """At once, although the tool says nothing by itself and could go on for minutes."""
+    """Although the tool stands still: who waited for it to end by itself would never end."""
     pytest.importorskip("pyosys")
     arguments, tool = COMMANDS[name]
     process = subprocess.Popen(
@@ -60,21 +70,22 @@ def test_tools_end_with_the_command(name: str, number: signal.Signals) -> None:
         stderr=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    # Tools that no one has used yet are first compiled for this machine, here perhaps beside other tests that do the same.
-    deadline = time.monotonic() + 300
     tools: list[int] = []
+
+    def started() -> list[int]:
+        found = _tools(process.pid, tool)
+        assert found or process.poll() is None
+        return found
+
     try:
-        while not tools and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
-            tools = _tools(process.pid, tool)
-        assert tools
-        time.sleep(0.5)
+        tools = awaited(started)
+        for each in tools:
+            os.kill(each, signal.SIGSTOP)
+        awaited(lambda: _waits(process.pid))
         process.send_signal(number)
         # As a shell says it: 128 and the number of the signal.
-        assert process.wait(5) == 128 + number
-        while any(map(_runs, tools)) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not any(map(_runs, tools))
+        assert process.wait(PATIENCE) == 128 + number
+        awaited(lambda: not any(map(_runs, tools)))
     finally:
         # Nothing goes on for minutes because the test has failed.
         for left in filter(_runs, tools):

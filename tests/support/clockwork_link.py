@@ -1,8 +1,8 @@
-"""A link whose time is counted: copies arrive at once, and marks are a tick apart, whatever else the machine does."""
+"""Links whose time is counted: marks are a tick apart, and copies arrive at once or when they are awaited."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -10,14 +10,14 @@ from torch import Tensor
 from cdma.sim.torch.offload.link import Ordered
 from cdma.sim.torch.offload.paced import PacedCopy
 
-__all__ = ["ClockworkLink"]
+__all__ = ["ClockworkLink", "HeldCopy", "HeldLink"]
 
 #: Seconds between two marks.
 _TICK = 1e-6
 
 
 class ClockworkLink:
-    """Takes the place of a :class:`PacedLink` of the same rates."""
+    """Takes the place of a :class:`PacedLink` of the same rates; copies arrive at once."""
 
     least_bytes = 1024
 
@@ -40,6 +40,10 @@ class ClockworkLink:
         self._now += _TICK
         return self._now
 
+    def passes(self, seconds: float) -> None:
+        """So much time passes."""
+        self._now += seconds
+
     def passed(self, mark: float) -> bool:
         return True
 
@@ -48,9 +52,33 @@ class ClockworkLink:
 
     def _copy(self, pairs: Sequence[tuple[Tensor, Tensor]], rate: float) -> PacedCopy:
         copy = PacedCopy(pairs[0][1])
+        self._arrive(copy, pairs, rate)
+        return copy
+
+    def _arrive(self, copy: PacedCopy, pairs: Sequence[tuple[Tensor, Tensor]], rate: float) -> None:
         for source, target in pairs:
             target.copy_(source)
         copy.begin = self.mark()
         copy.end = copy.begin + max(copy.nbytes / rate, 1e-12)
         copy.job.set_result(None)
-        return copy
+
+
+class HeldCopy(PacedCopy):
+    """A copy that is made when it is awaited, and not before."""
+
+    def __init__(self, target: Tensor, arrive: Callable[[PacedCopy], None]) -> None:
+        super().__init__(target)
+        self._arrive = arrive
+
+    def synchronize(self) -> None:
+        if not self.job.done():
+            self._arrive(self)
+
+    wait = synchronize
+
+
+class HeldLink(ClockworkLink):
+    """Copies to the host arrive when they are awaited."""
+
+    def out(self, pairs: Sequence[tuple[Tensor, Tensor]]) -> PacedCopy:
+        return HeldCopy(pairs[0][1], lambda copy: self._arrive(copy, pairs, self._out))

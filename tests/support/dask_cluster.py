@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.patience import PATIENCE
+
 __all__ = ["local_cluster"]
 
 
@@ -16,7 +18,13 @@ def local_cluster() -> Iterator[Any]:
     """A scheduler and two worker processes; a job is lost when it has killed two workers."""
     distributed = pytest.importorskip("distributed")
     dask = pytest.importorskip("dask")
-    settings = {"distributed.scheduler.allowed-failures": 1, "distributed.worker.memory.terminate": False}
+    settings = {
+        "distributed.scheduler.allowed-failures": 1,
+        "distributed.worker.memory.terminate": False,
+        # A worker that has died comes back, however long that takes.
+        "distributed.comm.timeouts.connect": PATIENCE,
+        "distributed.comm.timeouts.tcp": PATIENCE,
+    }
     with (
         dask.config.set(settings),
         distributed.LocalCluster(

@@ -10,7 +10,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from unittest.mock import ANY
 from zlib import crc32
@@ -22,6 +21,7 @@ import cdma
 from cdma.app import main
 from cdma.sim.codec import container
 from cdma.sim.codec.npy import Tensor
+from tests.support.patience import PATIENCE, awaited
 from tests.support.tensors import noise, safetensors, tensor
 
 TENSORS = {
@@ -312,12 +312,9 @@ def test_an_interrupted_run_leaves_nothing(number, tmp_path):
         )
         writer.write(bytes(container.CHUNK_BYTES))
         writer.flush()
-        deadline = time.monotonic() + 30
-        while not list(tmp_path.glob(".x.cdma.*")) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert list(tmp_path.glob(".x.cdma.*"))
+        awaited(lambda: list(tmp_path.glob(".x.cdma.*")))
         process.send_signal(number)
-        assert process.wait(30) == (128 + number)
+        assert process.wait(PATIENCE) == (128 + number)
     assert os.listdir(tmp_path) == ["in.npy"]
 
 

@@ -61,7 +61,6 @@ def _with_guest(folder: Path, trial: Trial, job: Callable[[Guest], None]) -> Out
             "cdma.verif.linux.device_tests",
             "serve",
             short=True,
-            timeout=120,
             socket=str(path),
             memory=str(memory),
             waves=trial.waves,

@@ -74,7 +74,7 @@ pytestmark = pytest.mark.slow
 def outcome(bench, tmp_path, **more):
     """What becomes of a bench."""
     proof = Proof(name="broken", config="on purpose", claim="", bench=bench, **more)
-    return run_proof(proof, timeout=60, traces=tmp_path, use_cache=False)
+    return run_proof(proof, traces=tmp_path, use_cache=False)
 
 
 def refuted(bench, tmp_path, file, **more):

@@ -36,7 +36,7 @@ def _ports(expressions: dict[str, str], state: str, depth: int) -> Result:
         rules=(STREAM_RULES,),
         verilog=lambda: broken,
     )
-    return run_proof(proof, timeout=60, use_cache=False)
+    return run_proof(proof, use_cache=False)
 
 
 def test_a_valid_that_falls() -> None:
@@ -56,7 +56,7 @@ def test_an_answer_that_comes_late() -> None:
         bench=lambda: LitePort(RegisterFile(_MAP, pipelined=True), 1),
         rules=(LITE_RULES,),
     )
-    result = run_proof(proof, timeout=60, use_cache=False)
+    result = run_proof(proof, use_cache=False)
     assert result.status == FAILED
     assert "axi_lite_subordinate.sv" in result.detail
 
@@ -66,4 +66,4 @@ def test_another_logic() -> None:
     bits = sum(port.width for port in codec_ports(SMALL, length=False) if port.direction == "output")
     broken = text.replace(" & ", " | ", 1)
     assert broken != text
-    assert Whole(codec_shell("compressor", SMALL), broken, TOP).compare(60)[:2] == (FAILED, bits)
+    assert Whole(codec_shell("compressor", SMALL), broken, TOP).compare(600)[:2] == (FAILED, bits)

@@ -10,6 +10,6 @@ from cdma.verif.proofs.runner import run_proof
 @pytest.mark.slow
 @pytest.mark.parametrize("proof", choose([], quick=True), ids=lambda proof: proof.label)
 def test_holds(proof):
-    result = run_proof(proof, timeout=120, use_cache=False)
+    result = run_proof(proof, use_cache=False)
     assert result.status in HOLDS, result
     assert result.covers

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -16,7 +14,10 @@ COMMAND = ["bench", "advisor", "--batch", "8", "--rounds", "3", "--age", "1"]
 
 @pytest.mark.slow
 @pytest.mark.thorough
-def test_over_a_slow_link_zeros_are_worth_it_and_over_a_fast_one_they_are_not(printed):
+def test_over_a_slow_link_zeros_are_worth_it_and_over_a_fast_one_they_are_not(printed, monkeypatch):
+    from tests.support.clockwork_link import ClockworkLink
+
+    monkeypatch.setattr("cdma.sim.torch.offload.door.PacedLink", ClockworkLink)
     slow = {row["tensor"]: row for row in printed(*COMMAND, "--link", "0.002")}
     fast = {row["tensor"]: row for row in printed(*COMMAND, "--link", "1000")}
     assert slow.keys() == fast.keys()
@@ -125,19 +126,21 @@ def _copied(context, slot, seconds):
 def test_the_truth_is_of_passes_that_no_advice_is_of():
     """Computing takes longer when the truth is timed, and each swap exposes so much less: the advice does not know."""
     from cdma.sim.torch.offload.judging import Advising, Judging
-    from cdma.sim.torch.offload.paced import PacedLink
     from cdma.sim.torch.offload.policies import Cswap
+    from tests.support.clockwork_link import ClockworkLink
 
-    class Sleeping(torch.nn.Module):
+    link = ClockworkLink(1e8, 1e8)
+
+    class Computing(torch.nn.Module):
         seconds = 0.0
 
         def forward(self, inputs):
-            time.sleep(self.seconds)
+            link.passes(self.seconds)
             return inputs
 
-    sleeping, link = Sleeping(), PacedLink(1e8, 1e8)
+    computing = Computing()
     model = torch.nn.Sequential(
-        torch.nn.Linear(8, 512), torch.nn.ReLU(), sleeping, torch.nn.Linear(512, 8), torch.nn.ReLU()
+        torch.nn.Linear(8, 512), torch.nn.ReLU(), computing, torch.nn.Linear(512, 8), torch.nn.ReLU()
     )
     inputs = torch.randn(256, 8)
 
@@ -150,7 +153,7 @@ def test_the_truth_is_of_passes_that_no_advice_is_of():
     truth = Judging(model, link, _settings(), rounds=3)
     for _ in range(4):
         step(advice)
-    sleeping.seconds = 0.05
+    computing.seconds = 0.05
     for _ in range(2):
         step(truth)
     for _ in range(3):

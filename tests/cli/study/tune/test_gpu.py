@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import count
+from types import SimpleNamespace
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -12,7 +15,7 @@ from cdma.sim.gpu.plans import KERNELS, Plan  # noqa: E402
 from cdma.sim.study.compare import card_launches  # noqa: E402
 from cdma.sim.study.compare.card_launches import Timed, plan_space  # noqa: E402
 from cdma.sim.study.training import swap_training, tuned_training  # noqa: E402
-from cdma.sim.study.tuner import search  # noqa: E402
+from cdma.sim.study.tuner import course, search  # noqa: E402
 from cdma.study.tune import plans_compared  # noqa: E402
 
 
@@ -87,6 +90,8 @@ def test_samplers_stand_beside_the_expert_and_all_plans(monkeypatch, printed, sh
     monkeypatch.setattr(plans_compared, "SEEDS", 2)
     monkeypatch.setattr(search, "find_spec", lambda name: None)
     monkeypatch.setattr(tuned_training, "TunedTraining", _Training)
+    # Choosing takes a tick.
+    monkeypatch.setattr(course, "time", SimpleNamespace(perf_counter=count(0, 1e-6).__next__))
     words = ["tune", "gpu", "--kernel", "both", "--compare", "--trials", "6"]
     words += ["--network", "mobilenet", "--batch", "8", "--rounds", "3"]
     found = printed(*words)

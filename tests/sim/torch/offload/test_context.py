@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import weakref
 from itertools import pairwise
 
@@ -14,8 +13,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from cdma.base.errors import ParameterError  # noqa: E402
-from cdma.sim.torch.offload.context import WrongReturn  # noqa: E402
-from cdma.sim.torch.offload.paced import PacedLink  # noqa: E402
+from cdma.sim.torch.offload.context import Offload, Settings, WrongReturn  # noqa: E402
 from cdma.torch import (  # noqa: E402
     Cdma,
     Cswap,
@@ -25,6 +23,7 @@ from cdma.torch import (  # noqa: E402
     VdnnPlusPlus,
     offload,
 )
+from tests.support.clockwork_link import ClockworkLink, HeldLink  # noqa: E402
 
 POLICIES = [
     Cdma(),
@@ -73,9 +72,17 @@ def gradients(model, inputs, context=None):
     return [weight.grad.clone() for weight in model.parameters()]
 
 
-def settled(context) -> bool:
+def over(link, model, policy, *, device_bytes=None, ahead=64 << 20, debug=False, trace=False) -> Offload:
+    """An offload over a link whose copies end when the test has them end."""
+    return Offload(model, policy, link(1e9, 1e9), Settings(None, device_bytes, ahead, debug, trace))
+
+
+def settle(context) -> None:
     """Waits for what is on its way from the device."""
-    return any(context.report and (context._device.now == 0 or time.sleep(0.01)) for _ in range(500))
+    while context._device._leaving:
+        for leaving in list(context._device._leaving):
+            leaving.copy.synchronize()
+        context.report  # noqa: B018
 
 
 def same(first, second) -> bool:
@@ -122,7 +129,7 @@ def test_every_policy_gives_the_gradients_of_plain_training(policy, device_bytes
     assert report.passes == 4
     assert report.full == report.elsewhere == 0
     # What tensors had is returned when they go, and when a copy that nobody needs any more has ended.
-    assert settled(context)
+    settle(context)
     assert (context._device.now, context._pool.taken) == (0, 0)
 
 
@@ -193,12 +200,12 @@ def test_a_full_host_keeps_tensors_on_the_device_and_counts_them():
 
 
 def test_the_bound_of_the_device_is_kept():
-    """The link is slow; without a bound everything waits on the device, with one the forward pass waits."""
+    """Copies end when they are awaited: without a bound everything waits on the device, with one the forward pass waits."""
     model, inputs = network(), images()
     largest = 8 * 16 * 16 * 16 * 4
     peaks = {}
     for bound in (None, 2 * largest + 4096):
-        context = offload(model, Vdnn(), link=50e6, device_bytes=bound)
+        context = over(HeldLink, model, Vdnn(), device_bytes=bound)
         gradients(model, inputs, context)
         peaks[bound] = context.report.peak_device
         assert context.report.over == 0
@@ -212,7 +219,7 @@ def test_the_bound_of_the_device_is_kept_by_streams():
     inputs = torch.randn(256, 256)
     # Less than two streams take, and more than one and its elements.
     bound = (2 << 18) + (3 << 12)
-    context = offload(model, Cdma(), link=50e6, device_bytes=bound)
+    context = over(HeldLink, model, Cdma(), device_bytes=bound)
     gradients(model, inputs, context)
     assert context.report.actions["compressed"] >= 4
     assert context.report.over == 0
@@ -222,7 +229,7 @@ def test_the_bound_of_the_device_is_kept_by_streams():
 def test_copies_come_back_ahead_by_bytes():
     model = nn.Sequential(*(nn.Sequential(nn.Linear(256, 256), nn.Tanh()) for _ in range(6)))
     inputs = torch.randn(2048, 256)
-    context = offload(model, Vdnn(), link=1e9, ahead=4 << 20)
+    context = over(ClockworkLink, model, Vdnn(), ahead=4 << 20)
     with context:
         loss = model(inputs).square().mean()
     references = [one() for one in context._order.values()]
@@ -244,8 +251,8 @@ def test_what_came_back_is_gone_when_it_was_read(policy, trace, monkeypatch):
         came.append(weakref.ref(copy.target.untyped_storage()))
         return copy
 
-    coming = PacedLink.back
-    monkeypatch.setattr(PacedLink, "back", back)
+    coming = ClockworkLink.back
+    monkeypatch.setattr(ClockworkLink, "back", back)
     most = 0
 
     def count(gradient):
@@ -255,7 +262,7 @@ def test_what_came_back_is_gone_when_it_was_read(policy, trace, monkeypatch):
     model = nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.ReLU()) for _ in range(12)))
     for layer in model:
         layer.register_forward_hook(lambda module, inputs, output: output.register_hook(count) and None)
-    context = offload(model, policy, device_bytes=1, ahead=0, trace=trace)
+    context = over(ClockworkLink, model, policy, device_bytes=1, ahead=0, trace=trace)
     for _ in range(5):
         gradients(model, torch.randn(64, 64), context)
     assert len(came) > 40
@@ -293,7 +300,7 @@ def test_a_stream_of_the_last_pass_that_was_not_whole_is_an_error_once():
 
 def test_a_graph_can_be_read_twice_and_dropped_unread():
     model, inputs = network(), images()
-    context = offload(model, Cdma(), link=1e9, debug=True)
+    context = over(ClockworkLink, model, Cdma(), debug=True)
     with context:
         loss = model(inputs).square().mean()
         dropped = model(inputs).square().mean()
@@ -324,10 +331,7 @@ def test_the_trace_has_lanes_and_the_report_a_table(tmp_path):
     with context:
         loss = model(inputs).square().mean()
     # What has not left when it is read does not come back.
-    moved = -1
-    while context.report.moved != moved or not moved:
-        moved = context.report.moved
-        time.sleep(0.3)
+    settle(context)
     loss.backward()
     report = context.report
     report.trace(tmp_path / "x.json")

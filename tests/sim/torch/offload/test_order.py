@@ -14,6 +14,7 @@ from cdma.sim.torch.offload.context import Offload, Settings, WrongReturn  # noq
 from cdma.sim.torch.offload.paced import PacedCopy, PacedLink  # noqa: E402
 from cdma.sim.torch.offload.pool import HostPool  # noqa: E402
 from cdma.torch import Cdma, SwapPolicy, Vdnn, VdnnPlusPlus  # noqa: E402
+from tests.support.clockwork_link import HeldCopy, HeldLink  # noqa: E402
 
 RATE = 4e9
 
@@ -59,13 +60,21 @@ def test_delays_at_random_change_no_bit(policy, seed):
     assert same(expected, gradients(model, context))
 
 
-class Overtaking(PacedLink):
-    """Copies out seem to have ended at once, and copies back do not wait for the copy with which the tensor left."""
+class Seeming(HeldCopy):
+    finished = True
+
+
+class Early(HeldLink):
+    """Copies out seem to have ended at once."""
 
     def out(self, pairs):
         copy = super().out(pairs)
-        copy.__class__ = type("Seeming", (PacedCopy,), {"finished": True})
+        copy.__class__ = Seeming
         return copy
+
+
+class Overtaking(Early):
+    """Copies back do not wait for the copy with which the tensor left, besides."""
 
     def back(self, source, after):
         return super().back(source, None)
@@ -80,19 +89,14 @@ class Hasty(PacedLink):
         return copy
 
 
-# Everything has been computed long before it has left.
-SLOW = 1e6
-
-
 # Where there is no room on the device everything leaves, and who needs room waits for copies.
 @pytest.mark.parametrize(("broken", "room"), [(Overtaking, None), (Hasty, 1)])
 def test_a_copy_that_overtakes_is_found(broken, room):
     """Silent without the debug mode: nothing is raised, and the gradients are wrong."""
-    out_rate = SLOW if broken is Overtaking else RATE
     expected = gradients(network(), passes=1)
-    model, context = make(Vdnn(), broken(out_rate, RATE), debug=False, device_bytes=room)
+    model, context = make(Vdnn(), broken(RATE, RATE), debug=False, device_bytes=room)
     assert not same(expected, gradients(model, context, passes=1))
-    model, context = make(Vdnn(), broken(out_rate, RATE), device_bytes=room)
+    model, context = make(Vdnn(), broken(RATE, RATE), device_bytes=room)
     with pytest.raises(WrongReturn, match=r"tensor \S+ of \d+ bytes came back with the CRC"):
         gradients(model, context, passes=1)
 
@@ -114,14 +118,9 @@ def test_a_block_that_is_used_again_too_early_is_found(monkeypatch):
         gradients(model, context, passes=1)
 
 
-def test_a_stream_that_is_overwritten_before_it_has_left_is_found(monkeypatch):
+def test_a_stream_that_is_overwritten_before_it_has_left_is_found():
     """The memory of a stream is free once the copy has ended, and not before."""
-
-    class Eager(PacedCopy):
-        finished = True
-
-    monkeypatch.setattr("cdma.sim.torch.offload.paced.PacedCopy", Eager)
-    model, context = make(Cdma(), PacedLink(SLOW, RATE))
+    model, context = make(Cdma(), Early(RATE, RATE))
     with pytest.raises((WrongReturn, ValueError)):
         gradients(model, context, passes=1)
 

@@ -80,6 +80,8 @@ class EngineBench(PortsBench):
         self.tag = 0
         self._submitted: dict[int, Mapping[str, Any]] = {}
         self._told: list[dict[str, Any]] = []
+        #: The transfer of each channel that has completed last.
+        self._before: dict[str, dict[str, Any]] = {}
 
     def new_tag(self) -> int:
         """A tag that no other descriptor has. Each of its bits is often 1 and often 0."""
@@ -353,8 +355,7 @@ class EngineBench(PortsBench):
         got = unpack(COMPLETION, completion)
         descriptor = dict(self._submitted.get(got["tag"], {}))
         mode = descriptor.pop("mode", None)
-        self.tell(
-            what="transfer",
+        found = dict(
             channel=channel,
             way=way,
             status=Status(got["status"]).name if got["status"] in list(Status) else None,
@@ -363,6 +364,8 @@ class EngineBench(PortsBench):
             bytes_written=got["bytes_written"],
             **descriptor,
         )
+        self.tell(what="transfer", before=self._before.get(channel), **found)
+        self._before[channel] = found
 
     def samples(self) -> list[dict[str, Any]]:
         """What the bench noted, and what was seen at the ports."""

@@ -1,23 +1,28 @@
-"""The walk of the pages of host memory: each page of the list once, in its order, none outside of the window."""
+"""The walk of the pages of host memory: each page of the list once, in its order, none outside of the window; and what is
+told of a list that is outside."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Assert, Assume, C, Cat, Cover, Module, Mux, Signal, Value
 
-from cdma.hdl.engine.pages.page_walk import PageWalk
+from cdma.hdl.axi.ports import Response
+from cdma.hdl.engine.pages.feed import PageFeed
+from cdma.hdl.engine.pages.page_walk import PageWalk, PageWindow
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.pages import LEAST_PAGED_BITS, PAGE_LOG2
 
-from .bench import Bench, fixed, free, hold
+from .bench import Bench, fixed, free, hold, last_cycle
 from .design import Config
 from .proof import Proof
 
-__all__ = ["PROOFS", "PageWalking"]
+__all__ = ["PROOFS", "PageTelling", "PageWalking"]
 
 #: The most pages after the first one, and bits of an address.
 _MOST, _BITS = 2, LEAST_PAGED_BITS + 1
+#: Descriptors whose outcomes are followed.
+_FOLLOWED = 2
 
 
 class PageWalking(Bench):
@@ -92,15 +97,9 @@ class PageWalking(Bench):
 
     def _window(self, m: Module) -> Callable[[Value], Value]:
         """Any window, in halves; gives what says whether a page is none, or outside."""
-        window = self.walk.window
         base, limit = (fixed(m, f"any_{edge}", 64) for edge in ("base", "limit"))
-        asked, before = Signal(), Signal()
-        m.d.sync += [asked.eq(window.high), before.eq(asked)]
-        m.d.comb += [
-            Assume((base[:PAGE_LOG2] == 0) & limit[:PAGE_LOG2].all()),
-            window.base.eq(base.word_select(asked, 32)),
-            window.limit.eq(limit.word_select(before, 32)),
-        ]
+        m.d.comb += Assume((base[:PAGE_LOG2] == 0) & limit[:PAGE_LOG2].all())
+        _give_window(m, self.walk.window, base, limit)
         return lambda page: Value.cast(
             page[:PAGE_LOG2].any() | (page >> _BITS).any() | (page < base) | (page > limit)
         )
@@ -122,6 +121,89 @@ class PageWalking(Bench):
         return values
 
 
+class PageTelling(Bench):
+    """A few descriptors before a writer: without a list, with a list inside of the window, and with one outside. Memory has
+    good pages in all lists, and answers at any time; the data of a descriptor may end in any page.
+
+    Ghost state: the last commands and the outcomes that there were, and whether the data had ended before.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.feed = PageFeed(64, _BITS, 2)
+
+    def describe(self, m: Module) -> None:
+        m.submodules.dut = dut = self.feed
+        _give_window(m, dut.window, C(0, 64), C((2 << PAGE_LOG2) - 1, 64))
+        listed = Array(fixed(m, f"list_{k}", 2) for k in range(_FOLLOWED + 1))
+        offered, ended, told = (
+            Signal(range(_FOLLOWED + 2), name=name) for name in ("offered", "ended", "told")
+        )
+        given, command, done = dut.input, dut.command, dut.given.done
+        resp, seen = (each.resp.as_value() for each in (dut.given, dut.outcome))
+        m.d.comb += [
+            given.valid.eq(offered < _FOLLOWED),
+            given.payload.first.eq(3 << PAGE_LOG2),
+            given.payload.last.eq((4 + _MOST << PAGE_LOG2) - 1),
+            given.payload.pages.eq(listed[offered]),
+        ]
+        hold(m, command, "command")
+        for name in ("skip", "lost"):
+            free(m, name, getattr(dut, name))
+        free(m, "done", done)
+        free(m, "resp", resp)
+        self._answer(m)
+        skips, skipped, begun = Signal(), Signal(_FOLLOWED + 1), Signal()
+        taken = command.valid & command.ready
+        last = taken & ~command.payload.more
+        m.d.comb += skips.eq(dut.skip & ~command.valid)
+        m.d.sync += [
+            offered.eq(offered + (given.valid & given.ready)),
+            ended.eq(ended + last),
+            told.eq(told + done),
+            begun.eq(Mux(taken, command.payload.more, begun)),
+        ]
+        with m.If(skips):
+            m.d.sync += skipped.bit_select(ended, 1).eq(1)
+        written = last_cycle(m, ended, "ended_before")
+        short = skipped.bit_select(told, 1)
+        outside = listed[told] >= 2
+        counts = dut.lost & outside & (resp == 0)
+        m.d.comb += [
+            Assume(~dut.skip | (begun & ~command.valid)),
+            # Data take a cycle more to be written than a fault to be told. Where they had ended before, none were lost.
+            Assume(~done | (told < written) | ((told == ended) & short & (told < _FOLLOWED))),
+            Assume(~(dut.lost & short)),
+            Assert(~done | (seen == Mux(counts, Response.DECERR, resp))),
+            Assert(~(done & counts) | (dut.outcome.address == listed[told] << PAGE_LOG2)),
+            Cover(done & short & (told == ended)),
+            Cover(done & counts & skipped.any()),
+        ]
+
+    def _answer(self, m: Module) -> None:
+        """Gives each beat of lists the address of a page."""
+        ar, r = self.feed.port.ar, self.feed.port.r
+        owed = Signal(4)
+        free(m, "list_asked", ar.ready)
+        free(m, "list_comes", r.valid)
+        m.d.sync += owed.eq(owed + Mux(ar.valid & ar.ready, ar.payload.len + 1, 0) - (r.valid & r.ready))
+        m.d.comb += [
+            Assume(~r.valid | (owed != 0)),
+            r.payload.data.eq(1 << PAGE_LOG2),
+            r.payload.last.eq(owed == 1),
+        ]
+
+
+def _give_window(m: Module, port: PageWindow, base: Value, limit: Value) -> None:
+    """Answers to who reads a window, in halves, with these edges."""
+    asked, before = Signal(), Signal()
+    m.d.sync += [asked.eq(port.high), before.eq(asked)]
+    m.d.comb += [
+        port.base.eq(base.word_select(asked, 32)),
+        port.limit.eq(limit.word_select(before, 32)),
+    ]
+
+
 def _paged(config: Config) -> bool:
     return isinstance(config, EngineConfig) and config.pages
 
@@ -138,5 +220,18 @@ PROOFS = [
         method="bmc",
         depth=26,
         cover=26,
-    )
+    ),
+    Proof(
+        name="page_faults",
+        config=f"{_FOLLOWED} descriptors, lists inside and outside of the window",
+        claim="a list outside of the window ends its own descriptor, and no other, also where the data of one before it had "
+        "ended before its pages",
+        blocks=(PageFeed,),
+        built_so=_paged,
+        bench=PageTelling,
+        method="bmc",
+        depth=32,
+        cover=32,
+        quick=False,
+    ),
 ]

@@ -70,14 +70,21 @@ def _end(sample: Sample, design: Design) -> Iterator[str]:
         return
     channel, status, (start, count) = sample["channel"], sample["status"], _room(sample)
     further = (start % PAGE_BYTES + count - 1) // PAGE_BYTES
-    used = (start % PAGE_BYTES + sample["bytes_written"] - 1) // PAGE_BYTES
     if status == "OK":
-        ends_before = channel == "offload" and used < further
-        yield f"{channel}, {'before' if ends_before else 'with'} the last page"
+        yield f"{channel}, {'before' if _leaves_pages(sample) else 'with'} the last page"
     if channel == "offload" and status == "CAPACITY" and sample["bytes_written"]:
         yield f"{channel}, no room in its pages"
     if channel == "prefetch" and further:
         yield f"{channel}, {status}"
+
+
+def _leaves_pages(sample: Sample) -> bool:
+    """Whether an offload without an error has pages that its stream did not need."""
+    if sample["channel"] != "offload" or sample["status"] != "OK" or not _list(sample):
+        return False
+    inside = sample["destination"] % PAGE_BYTES
+    last, used = ((inside + sample[name] - 1) // PAGE_BYTES for name in ("capacity", "bytes_written"))
+    return bool(used < last)
 
 
 def _faults(design: Design) -> list[str]:
@@ -92,6 +99,16 @@ def _fault(sample: Sample, design: Design) -> Iterator[str]:
         return
     of_list = sample["address"] // PAGE_BYTES == _list(sample) // PAGE_BYTES
     yield f"{sample['channel']}, {sample['status']}, {'list' if of_list else 'page'}"
+
+
+def _faults_after(design: Design) -> list[str]:
+    return cross(("offload",), ("WRITE_SLVERR", "WRITE_DECERR"), ("list", "page"))
+
+
+def _fault_after(sample: Sample, design: Design) -> Iterator[str]:
+    before = sample.get("before")
+    if before and _leaves_pages(before):
+        yield from _fault(sample, design)
 
 
 PAGE_GOALS = (
@@ -114,6 +131,14 @@ PAGE_GOALS = (
         "transfers with a list of pages: errors of the list, and of pages that it names",
         _faults,
         _fault,
+        _with_pages,
+    ),
+    Goal(
+        "fault of pages after pages left over",
+        "offloads with a list of pages directly after one whose stream left pages over: errors of the list, and "
+        "of pages that it names",
+        _faults_after,
+        _fault_after,
         _with_pages,
     ),
 )

@@ -203,14 +203,14 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
 
     async def job(channel: str) -> None:
         await bench.channels[channel].enable()
-        for kind, response, _ in itertools.product(_ERRORS, (AxiResp.SLVERR, AxiResp.DECERR), range(2)):
+        for kind, response, leaves in itertools.product(_ERRORS, (AxiResp.SLVERR, AxiResp.DECERR), (0, 1)):
             # A list of many pages is read in several beats of a burst.
             many = kind == "list" and rng.random() < 0.5
             made, found = await _several(bench, channel, (24 if many else 6) * PAGE_BYTES)
             which = len(found.runs) - 1 if many else rng.randrange(1, len(found.runs))
             at = found.list_at + ENTRY_BYTES * (which - 1)
             host.latency = rng.choice((0, 2, 40))
-            if channel == "offload" and rng.random() < 0.5:
+            if channel == "offload" and leaves:
                 await _leaves_pages(bench)
             if kind in ("page", "data before a page"):
                 page = no_page(found.runs[which][0])

@@ -117,6 +117,29 @@ def test_ends_of_pages() -> None:
     assert _ends("prefetch", "STREAM_TRUNCATED", compressed_length=_PAGE + 2) == {"STREAM_TRUNCATED"}
 
 
+def test_faults_after_pages_left_over() -> None:
+    goal, fault = "fault of pages after pages left over", {"status": "WRITE_DECERR", "address": 0x5000}
+    plain = {
+        "channel": "offload",
+        "status": "OK",
+        "destination": 0,
+        "capacity": 2 * _PAGE,
+        "bytes_written": 64,
+    }
+    listed = plain | {"pages_low": _LIST}
+    for before, met in (
+        (None, set()),
+        (plain, set()),
+        (listed, {"WRITE_DECERR, page"}),
+        (listed | {"capacity": _PAGE}, set()),
+        (listed | {"bytes_written": _PAGE + 8}, set()),
+        (listed | {"status": "WRITE_SLVERR"}, set()),
+        (listed | {"channel": "prefetch"}, set()),
+    ):
+        assert _met(goal, before=before, pages_low=_LIST, **fault) == met
+        assert _met(goal, before=before, **fault) == set()
+
+
 def test_faults_of_pages() -> None:
     for status, address, met in (
         ("WRITE_DECERR", _LIST + 8, {"WRITE_DECERR, list"}),

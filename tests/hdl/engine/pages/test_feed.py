@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
+
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.spec.pages import LEAST_PAGED_BITS, MOST_PAGED, PAGE_BYTES, packed_pages
@@ -13,15 +15,16 @@ from tests.support.handshake import send, take
 from tests.support.simulate import simulate
 
 _LATENCY = 20
-#: Entries of a read of a list.
-_READ = 8
+#: Beats of a read of a list.
+_READ = 4
 #: Of so many pages each packet has data; the others are passed over.
 _MOVED = [1, 2, 7, 30, *range(8, 26), 1]
 
 
-def test_pages_that_are_not_needed_hold_nobody_up() -> None:
+@pytest.mark.parametrize("bits", [64, 128, 256])
+def test_pages_that_are_not_needed_hold_nobody_up(bits: int) -> None:
     """The next packet's pages come after what is in flight of the list before, and their own list."""
-    dut = PageFeed(128, LEAST_PAGED_BITS, 32)
+    dut, entries = PageFeed(bits, LEAST_PAGED_BITS, 32), _READ * bits // 64
     memory = AxiMemory(read=dut.port, latency=_LATENCY, longest=4, outstanding=2)
     pages = list(range(PAGE_BYTES, MOST_PAGED, PAGE_BYTES))
     lists = [pages, pages[::-1]]
@@ -50,7 +53,7 @@ def test_pages_that_are_not_needed_hold_nobody_up() -> None:
             assert memory.cycle - begun < 2 * _LATENCY + 25 + 10 * moved
             begun = memory.cycle
             await pass_over(ctx)
-            assert len(memory.asked) - asked <= moved // _READ + 3
+            assert len(memory.asked) - asked <= moved // entries + 3
             asked = len(memory.asked)
 
     simulate(dut, give, follow, background=memory.answer)
@@ -102,3 +105,6 @@ def test_a_fault_is_of_its_own_packet_whenever_that_is_written() -> None:
             ctx.set(dut.given.done, 0)
 
     simulate(dut, give, follow, respond, background=memory.answer)
+    # The two entries that are needed are a beat, and no more is read.
+    assert memory.asked
+    assert all(beats == 1 for _, beats in memory.asked)

@@ -22,20 +22,17 @@ __all__ = ["PICTURE", "draw"]
 
 PICTURE = DOCS / "wave-page.png"
 
-#: Words of the tensor that the tutorial sends.
-_WORDS = 1024
+#: Words of the tutorial's tensor, and how many of them it sends.
+_TOTAL, _WORDS = 64 * 28 * 28, 1024
 
 #: The stage whose signals are shown beside the boxes, and the window that is clicked.
 _STAGE, _WINDOW = "offload: writer", 9
 
-#: Opens the stage, shows the offload from its descriptor to its completion, and clicks on the window as it passes.
+#: Opens the stage, and clicks on the window as it passes.
 _SCENE = """
 ([stage, number]) => {
   run.groups.find(({title}) => title === stage).closed = false;
   layOut();
-  const marks = Object.fromEntries(run.markers);
-  seen.scale = (width - gutter) / (1.1 * (marks.completion - marks.descriptor));
-  seen.from = marks.descriptor - 8;
   const index = rows.findIndex(({boxes, within}) => boxes?.title === "windows" && within.title.startsWith("offload"));
   const box = rows[index].boxes.boxes[number];
   moveCursor(box.first);
@@ -48,9 +45,9 @@ _SCENE = """
 def draw(picture: Path) -> None:
     """Runs the engine and takes the picture."""
     rng = np.random.default_rng(0)
-    words = np.maximum(rng.standard_normal(_WORDS, np.float32), 0).view(np.uint32)
+    words = np.maximum(rng.standard_normal(_TOTAL, np.float32), 0).view(np.uint32)[:_WORDS]
     with tempfile.TemporaryDirectory(prefix="cdma-") as folder, browser() as running:
-        (page,) = engine_wave(EngineDesign(EngineConfig()), Path(folder), ("html",), words=words)
+        (page,) = engine_wave(EngineDesign(EngineConfig()), Path(folder), ("html",), None, words, _TOTAL)
         with shown(running, page, height=760, color_scheme="light") as tab:
             tab.evaluate(_SCENE, [_STAGE, _WINDOW])
             tab.evaluate("new Promise(requestAnimationFrame)")

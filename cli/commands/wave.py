@@ -122,18 +122,20 @@ def _run(arguments: argparse.Namespace) -> int:
     from .designs import design_from, with_rings
 
     takes_words = arguments.block in (*BLOCKS, ENGINE)
-    design, words = _with_words(arguments) if takes_words else (design_from(arguments), None)
+    design, words, total = _with_words(arguments) if takes_words else (design_from(arguments), None, None)
     added = [kind for kind in ("fst", "html") if getattr(arguments, kind)]
     kinds = arguments.only or [*KINDS, *added]
     ready_directory(arguments.output)
     with making_directory(arguments.output), status() as say:
         say(f"building and simulating the {arguments.block}")
         if isinstance(design, CodecDesign):
-            paths = wave(design, arguments.output, kinds, words=words)
+            paths = wave(design, arguments.output, kinds, words=words, total=total)
         elif isinstance(design, StageDesign):
             paths = stage_wave(design, arguments.output, kinds)
         else:
-            paths = engine_wave(with_rings(design), arguments.output, kinds, arguments.scenarios, words)
+            paths = engine_wave(
+                with_rings(design), arguments.output, kinds, arguments.scenarios, words, total
+            )
     if arguments.json:
         # A codec has one run, and the kind of a file says which it is.
         names = {path.suffix[1:]: str(path) for path in paths}
@@ -162,10 +164,10 @@ def _opening(paths: list[Path]) -> list[str]:
     return lines
 
 
-def _with_words(arguments: argparse.Namespace) -> tuple[Design, Words | None]:
-    """The block, whose words are as long as the elements of the user's tensor, and the first words of that."""
+def _with_words(arguments: argparse.Namespace) -> tuple[Design, Words | None, int | None]:
+    """The block, whose words are as long as the elements of the user's tensor, the first words of that, and their number."""
     from cdma.files import opened
-    from cdma.sim.codec.npy import NotATensor, read_npy
+    from cdma.sim.codec.npy import NotATensor, read_npy, read_npy_header
     from cdma.sim.codec.words import words_of
     from cdma.verif.engine.design import EngineDesign
     from cdma.verif.stream.codec.design import CodecDesign
@@ -177,7 +179,7 @@ def _with_words(arguments: argparse.Namespace) -> tuple[Design, Words | None]:
     if arguments.input is None:
         if arguments.words is not None:
             raise ParameterError("words is given without input; it says how much of a tensor is shown")
-        return design_from(arguments), None
+        return design_from(arguments), None, None
     if arguments.block == ENGINE and arguments.scenarios is not None:
         raise ParameterError("scenarios is given with input; a tensor is a run of its own")
     with opened(arguments.input) as file:
@@ -185,6 +187,8 @@ def _with_words(arguments: argparse.Namespace) -> tuple[Design, Words | None]:
             data = read_npy(file, 4 * (arguments.words or _FIRST))
         except NotATensor as error:
             raise NotATensor(f"cannot show {arguments.input}: {error}") from None
+        file.seek(0)
+        size = read_npy_header(file).nbytes
     bits = word_bits_for(data.dtype.itemsize)
     design: EngineDesign | CodecDesign
     if arguments.block == ENGINE:
@@ -193,4 +197,4 @@ def _with_words(arguments: argparse.Namespace) -> tuple[Design, Words | None]:
         design = CodecDesign(arguments.block, codec_config_from(arguments, word_bits=bits))
     form = design.config.format
     words = words_of(data, form)[: arguments.words or _WINDOWS * form.window]
-    return design, words
+    return design, words, 8 * size // form.word_bits

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cdma.app import main
+from tests.support.browser import browser, shown
 from tests.support.commands import Refused
 from tests.support.documents import blocks
 from tests.support.paths import DOCS
@@ -40,6 +41,21 @@ def test_the_waveform_is_of_the_tensor(tensor: Path, capsys: pytest.CaptureFixtu
     beats = [each for each in cycles if each["s_axis_tvalid"] and each["s_axis_tready"]]
     went_in = b"".join(beat["s_axis_tdata"].to_bytes(32, "little") for beat in beats)
     assert went_in == np.load(tensor).tobytes()[:160]
+    # Three cycles after the fourth beat the first one of the stream leaves, with a header and seven words.
+    came = next(number for number, each in enumerate(cycles) if each["m_axis_tvalid"])
+    assert came - cycles.index(beats[3]) == 3
+    words = np.load(tensor).view("<u4").ravel()[:32]
+    header = int(np.packbits(words != 0, bitorder="little").view("<u4")[0])
+    stored = [header, *words[words != 0][:7].tolist()]
+    assert cycles[came]["m_axis_tdata"] == int.from_bytes(np.array(stored, "<u4").tobytes(), "little")
+
+
+@pytest.mark.verilator
+def test_the_page_says_what_it_prints(tensor: Path) -> None:
+    with browser() as running:
+        assert main(["wave", "compressor", "--input", tensor.name, "--only", "html", "-o", "waves"]) == 0
+        with shown(running, Path("waves/compressor.html")) as page:
+            assert f"`{page.inner_text('#flight')}`" in TUTORIAL.read_text()
 
 
 @pytest.mark.parametrize(

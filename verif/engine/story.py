@@ -63,7 +63,7 @@ class Job:
         if fields["mode"] == Mode.RAW:
             taken = self._taken(fields["length"], bits)
             given = _passage(self.writes, fields["destination"], fields["length"], bits)
-            return copied_tensor(title, places, taken, given.cycles.tolist(), bits)
+            return copied_tensor(title, places, taken, given.cycles.tolist(), (bits, bits))
         raw, stream = self._sides(config)
         return compressed_tensor(
             title, places, raw, stream, rules.format(Mode.ZVC, ()), compresses=rules.compressing

@@ -163,7 +163,8 @@ def _bursts(bursts: Iterable[Burst], *, write: bool) -> Row:
                 for piece in burst.pieces
             ),
         ]
-        boxes.append(Box(burst.first, burst.last, text, "\n".join(details), burst.resp > 1))
+        beats = [piece.cycle for piece in burst.pieces]
+        boxes.append(Box(burst.first, burst.last, text, "\n".join(details), burst.resp > 1, beats))
     return Row("writes" if write else "reads", boxes)
 
 
@@ -195,7 +196,9 @@ def _events(
 ) -> list[Event]:
     """What happened, and why what went wrong did."""
     writes = {
-        access: Event(access.last, f"{names.get(access.address, '?')} = {access.data:#x}")
+        access: Event(
+            access.last, f"{names.get(access.address, '?')} = {access.data:#x}", kind="register writes"
+        )
         for access in accesses
         if access.write
     }

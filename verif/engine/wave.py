@@ -38,16 +38,18 @@ def engine_wave(
     kinds: Sequence[str] = KINDS,
     scenarios: Sequence[str] | None = None,
     words: Words | None = None,
+    total: int | None = None,
 ) -> list[Path]:
     """Simulates each scenario, checked like the regression; writes ``engine_SCENARIO.vcd``, ``.gtkw``, ``.svg``.
 
-    ``scenarios`` are by default all that an engine of this kind has. ``words`` are a tensor that is moved instead of them.
+    ``scenarios`` are by default all that an engine of this kind has. ``words`` are a tensor that is moved instead of
+    them, or the first words of one that has ``total``.
     """
     if words is not None:
         with tempfile.TemporaryDirectory(prefix="cdma-") as folder:
             path = Path(folder) / "words.npy"
             np.save(path, words)
-            return draw(design, _scene(design, "tensor", words=str(path)), directory, kinds)
+            return draw(design, _scene(design, "tensor", total, words=str(path)), directory, kinds)
     written = []
     units = design.config.units
     possible = SCENARIOS + (SCENARIOS_OF_UNITS if units > 1 else ())
@@ -62,7 +64,7 @@ def engine_wave(
     return written
 
 
-def _scene(design: EngineDesign, scenario: str, **settings: str) -> Scene:
+def _scene(design: EngineDesign, scenario: str, total: int | None = None, **settings: str) -> Scene:
     pieces, units, ports = scenario in SCENARIOS_OF_UNITS, design.config.units, _ports(design)
     return Scene(
         name=f"engine_{scenario}",
@@ -72,6 +74,7 @@ def _scene(design: EngineDesign, scenario: str, **settings: str) -> Scene:
         diagram=partial(_pieces, units) if pieces else partial(_diagram, scenario, ports),
         inside=_inside(units) if pieces else (),
         settings=settings,
+        total=total,
     )
 
 

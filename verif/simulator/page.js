@@ -84,11 +84,11 @@ function prepare() {
 function lanes(row) {
   const ends = [];
   row.lanes = [];
-  row.boxes = row.boxes.map(([first, last, text, details, error]) => {
+  row.boxes = row.boxes.map(([first, last, text, details, error, beats]) => {
     let lane = ends.findIndex((end) => end < first);
     if (lane < 0) lane = ends.length;
     ends[lane] = last;
-    const box = { first, last, text, details, error };
+    const box = { first, last, text, details, error, beats };
     (row.lanes[lane] ??= []).push(box);
     return box;
   });
@@ -142,6 +142,24 @@ function zoom(factor, x = xOf(seen.cursor + 0.5)) {
 }
 
 function fit() { seen.scale = 0; keepInside(); }
+
+// The cycles in which the first word of a tensor enters and the last one leaves; null if none does.
+function flightOf(tensor) {
+  const cycles = [...tensor.entered, ...tensor.left].filter((cycle) => cycle >= 0);
+  return cycles.length ? [cycles.reduce((a, b) => Math.min(a, b)), cycles.reduce((a, b) => Math.max(a, b))] : null;
+}
+
+// A run opens in the middle of its first tensor's flight, and shows no more than that; what sets it up is to the left.
+function open() {
+  const markers = run.markers.map(([, cycle]) => cycle);
+  const flight = (run.tensors.length && flightOf(run.tensors[0])) || (markers.length && [markers[0], Math.max(...markers)]);
+  if (!flight) return fit();
+  const [first, last] = flight, cycles = 1.1 * (last - first + 1);
+  seen.scale = (width - gutter) / cycles;
+  keepInside();
+  seen.from = (first + last + 1 - cycles) / 2;
+  moveCursor((first + last) / 2);
+}
 
 function moveCursor(cycle, centre = false) {
   seen.cursor = whole(cycle);
@@ -251,8 +269,18 @@ function drawBoxes(row, y) {
         context.strokeRect(x + 0.5, top + 0.5, room - 1, LANE - 4);
         text(box.text, x + 4, top + LANE / 2 - 1, room - 6, box.error ? colors.error : colors.ink, MONO);
       }
+      if (seen.scale >= 1.5) drawBeats(box.beats, top + LANE - 3, color);
     }
   });
+}
+
+// A tick at the foot of a box for each beat; where they would touch there are none.
+function drawBeats(beats, foot, color) {
+  const end = seen.from + span();
+  let low = 0, high = beats.length;
+  while (low < high) { const middle = (low + high) >> 1; if (beats[middle] < seen.from - 1) low = middle + 1; else high = middle; }
+  context.fillStyle = color;
+  for (let i = low; i < beats.length && beats[i] <= end; i++) context.fillRect(Math.round(xOf(beats[i] + 0.5)), foot - 4, 1, 4);
 }
 
 // Walks over what is in the window: segments that are wider than a pixel one by one, and the others together.
@@ -407,11 +435,11 @@ function tell() {
   if (shown) $("details").textContent = shown();
   let current = null;
   run.events.forEach(([cycle], index) => { if (cycle <= seen.cursor) current = index; });
-  for (const button of $("events").querySelectorAll("[aria-current]")) button.removeAttribute("aria-current");
+  for (const item of $("events").querySelectorAll("[aria-current]")) item.removeAttribute("aria-current");
   if (current === null) return;
-  const item = $("events").children[current], part = $("events-part");
-  item.firstChild.setAttribute("aria-current", "true");
-  part.scrollTop = item.offsetTop - part.offsetTop - part.clientHeight / 2;
+  const item = foldOf(current)?.querySelector("summary") ?? buttons[current], part = $("events-part");
+  item.setAttribute("aria-current", "true");
+  part.scrollTop += item.getBoundingClientRect().top - part.getBoundingClientRect().top - part.clientHeight / 2;
 }
 
 // What the details say, where it follows the cursor.
@@ -452,23 +480,52 @@ function toEvent(index) {
 }
 
 function nextEvent(step, only = () => true) {
-  const cycles = run.events.map((event, index) => [event[0], index]).filter(([, index]) => only(run.events[index]));
+  // Of events that are folded the first one stands for all.
+  const folded = (index) => foldOf(index) && foldOf(index) === foldOf(index - 1);
+  const cycles = run.events.map((event, index) => [event[0], index]).filter(([, index]) => only(run.events[index]) && !folded(index));
   const ahead = cycles.filter(([cycle]) => step > 0 ? cycle > seen.cursor : cycle < seen.cursor);
   const wanted = ahead.length ? ahead.at(step > 0 ? 0 : -1) : cycles[0];
   if (wanted) toEvent(wanted[1]);
 }
 
+const buttons = [];
+
+// The fold that hides an event.
+const foldOf = (index) => buttons[index]?.closest("details:not([open])") ?? null;
+
 function listEvents() {
   $("events-part").hidden = !run.events.length;
-  run.events.forEach(([cycle, what, error], index) => {
-    const item = document.createElement("li"), button = document.createElement("button"), number = document.createElement("b");
-    number.textContent = cycle;
-    button.append(number, what);
-    if (error) button.className = "error";
-    button.onclick = () => toEvent(index);
-    item.append(button);
-    $("events").append(item);
+  let fold = null;
+  run.events.forEach(([cycle, what, error, , kind], index) => {
+    const item = document.createElement("li");
+    buttons[index] = document.createElement("button");
+    entry(buttons[index], cycle, what);
+    if (error) buttons[index].className = "error";
+    buttons[index].onclick = () => toEvent(index);
+    item.append(buttons[index]);
+    if (fold?.kind !== kind) fold = foldFrom(index);
+    (fold?.list ?? $("events")).append(item);
   });
+}
+
+function entry(element, cycle, what) {
+  const number = document.createElement("b");
+  number.textContent = cycle;
+  element.append(number, what);
+}
+
+// A fold of the events of one kind in a row that begin at an index; null for a single one and for those without a kind.
+function foldFrom(index) {
+  const [cycle, , , , kind] = run.events[index], end = run.events.findIndex((event, at) => at > index && event[4] !== kind);
+  const count = (end < 0 ? run.events.length : end) - index;
+  if (!kind || count < 2) return null;
+  const item = document.createElement("li"), part = document.createElement("details"), list = document.createElement("ol");
+  const summary = document.createElement("summary");
+  entry(summary, cycle, `${count} ${kind}`);
+  part.append(summary, list);
+  item.append(part);
+  $("events").append(item);
+  return { kind, list };
 }
 
 // --- the tensor ----------------------------------------------------------------------------------------------------
@@ -478,7 +535,18 @@ const cells = $("cells"), grid = { tensor: null, each: 1, size: 8, across: 1, wo
 function chooseTensor(index) {
   grid.tensor = run.tensors[index];
   grid.word = null;
+  $("flight").textContent = summary(grid.tensor);
+  $("pale").hidden = grid.tensor.stored.every(Boolean);
   drawTensor();
+}
+
+// Bytes in and out, cycles from the first word in to the last one out, and which words of what they are.
+function summary({ sizes: [into, out], entered, ...tensor }) {
+  const number = (value) => value.toLocaleString("en"), flight = flightOf({ entered, ...tensor });
+  const parts = [`${number(into)} → ${number(out)} bytes`];
+  if (flight) parts.push(`${number(flight[1] - flight[0] + 1)} cycles`);
+  parts.push(run.total ? `words 0 to ${number(entered.length - 1)} of ${number(run.total)}` : `${number(entered.length)} words`);
+  return parts.join(", ");
 }
 
 const placeOf = (tensor, word) =>
@@ -754,9 +822,8 @@ async function start() {
   new ResizeObserver(measure).observe(canvas);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", measure);
   measure();
-  fit();
+  open();
   if (run.tensors.length) chooseTensor(0);
-  if (run.markers.length) moveCursor(run.markers[0][1]);
   document.body.dataset.ready = "yes";
 }
 

@@ -28,13 +28,13 @@ _MANY = 40
 _HERE = Path(__file__).parent
 
 
-def page(title: str, trace: Trace, view: View) -> str:
-    """The text of the page."""
+def page(title: str, trace: Trace, view: View, total: int | None = None) -> str:
+    """The text of the page. ``total`` are the words of the tensor of which the run has the first ones."""
     parts = {
         "title": escape(title),
         "style": (_HERE / "page.css").read_text(),
         "script": (_HERE / "page.js").read_text(),
-        "data": base64.b64encode(_data(title, trace, view)).decode(),
+        "data": base64.b64encode(_data(title, trace, view, total)).decode(),
     }
     text = (_HERE / "page.html").read_text()
     for name, part in parts.items():
@@ -42,7 +42,7 @@ def page(title: str, trace: Trace, view: View) -> str:
     return text
 
 
-def _data(title: str, trace: Trace, view: View) -> bytes:
+def _data(title: str, trace: Trace, view: View, total: int | None) -> bytes:
     """Everything that the page shows. Every number has 32 bits, and a value as many bytes as its bits need."""
     kept = _Kept(trace)
     events = sorted(view.events, key=lambda event: event.cycle)
@@ -54,6 +54,7 @@ def _data(title: str, trace: Trace, view: View) -> bytes:
         "events": [_event(event, events) for event in events],
         "markers": list(view.markers.items()),
         "tensors": [_tensor(tensor) for tensor in view.tensors],
+        "total": total,
         "signals": kept.signals(view),
     }
     described |= {
@@ -106,7 +107,7 @@ class _Kept:
                 {
                     "title": row.title,
                     "boxes": [
-                        [box.first, box.last, box.text, box.details, int(box.error)]
+                        [box.first, box.last, box.text, box.details, int(box.error), _whole(box.beats)]
                         for box in sorted(row.boxes, key=lambda box: (box.first, box.last))
                     ],
                 }
@@ -147,7 +148,7 @@ def _tidy(changes: Changes) -> Changes:
 
 def _event(event: Event, events: Sequence[Event]) -> list[Any]:
     cause = events.index(event.cause) if event.cause else -1
-    return [event.cycle, event.text, int(event.error), cause]
+    return [event.cycle, event.text, int(event.error), cause, event.kind]
 
 
 def _tensor(tensor: Tensor) -> dict[str, Any]:
@@ -158,6 +159,7 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
         "entered": _whole(tensor.entered),
         "left": _whole(tensor.left),
         "stored": _whole(tensor.stored),
+        "sizes": tensor.sizes,
     }
 
 

@@ -29,6 +29,10 @@ class Passage:
     words: Words
     cycles: NDArray[np.int64]
 
+    def size(self, bits: int) -> int:
+        """Its bytes, where a word has so many bits."""
+        return -(-len(self.words) * bits // 8)
+
 
 def corruption(stream: Words, words: int, format: StreamFormat) -> CorruptStream | None:
     """What is wrong with a stream that stands for so many words."""
@@ -114,6 +118,7 @@ def compressed_tensor(
     at = places_of(raw.words, stream.words, format)
     moved = np.where(at >= 0, stream.cycles[at] if len(stream.cycles) else -1, -1)
     entered, left = (raw.cycles, moved) if compresses else (moved, raw.cycles)
+    plain, coded = raw.size(format.word_bits), stream.size(format.stream_bits)
     return Tensor(
         title,
         places,
@@ -121,12 +126,14 @@ def compressed_tensor(
         entered.tolist(),
         left.tolist(),
         model_of(format).stored(raw.words, format).tolist(),
+        (plain, coded) if compresses else (coded, plain),
     )
 
 
 def copied_tensor(
-    title: str, places: tuple[str, str, str], taken: Passage, given: Sequence[int], bits: int
+    title: str, places: tuple[str, str, str], taken: Passage, given: Sequence[int], bits: tuple[int, int]
 ) -> Tensor:
-    """A tensor whose words each go out in some cycle as they came in, or as another number."""
-    spelt = [_hex(word, bits) for word in taken.words]
-    return Tensor(title, places, spelt, taken.cycles.tolist(), list(given), [True] * len(spelt))
+    """A tensor whose words each go out in some cycle as they came in, or as another number, of so many ``bits`` each."""
+    spelt = [_hex(word, bits[0]) for word in taken.words]
+    sizes = taken.size(bits[0]), taken.size(bits[1])
+    return Tensor(title, places, spelt, taken.cycles.tolist(), list(given), [True] * len(spelt), sizes)

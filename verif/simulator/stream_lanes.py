@@ -27,8 +27,9 @@ __all__ = [
 #: The values of all ports in one clock cycle.
 Cycle = dict[str, int]
 
-#: What signals are called that say how full something is, and how much may still be sent.
-_LEVELS, _CREDITS = ("level", "count", "held", "free", "in_flight"), ("credit",)
+#: What signals are called that say how full something is, and how much may still be sent. What a packer has placed and not
+#: put out is ``placed_remaining``.
+_LEVELS, _CREDITS = ("level", "held", "free", "in_flight", "placed_remaining"), ("credit",)
 
 
 def busy_cycles(trace: Trace, sources: Sequence[str], sinks: Sequence[str]) -> list[Cycle]:
@@ -148,7 +149,12 @@ def packet_row(packets: Sequence[Sequence[Beat]], title: str = "packets") -> Row
     return Row(
         title,
         [
-            Box(packet[0].first, packet[-1].cycle, f"packet {number}: {len(packet)} beats")
+            Box(
+                packet[0].first,
+                packet[-1].cycle,
+                f"packet {number}: {len(packet)} beats",
+                beats=[beat.cycle for beat in packet],
+            )
             for number, packet in enumerate(packets, 1)
         ],
     )

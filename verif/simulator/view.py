@@ -56,13 +56,14 @@ class Line:
 @dataclass(frozen=True)
 class Box:
     """Something that lasts from one cycle to another, both of them with it: a burst, a packet, a window. ``details`` are
-    lines of text."""
+    lines of text, and ``beats`` the cycles in which its beats pass."""
 
     first: int
     last: int
     text: str
     details: str = ""
     error: bool = False
+    beats: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -85,12 +86,14 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """Something that happened. An error may have another event as its cause."""
+    """Something that happened. An error may have another event as its cause; events in a row of one ``kind``, which is
+    said in the plural, are folded."""
 
     cycle: int
     text: str
     error: bool = False
     cause: Event | None = None
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,8 @@ class Tensor:
         stored, leaves; -1 for never.
     ``stored``
         Says which words travel as literals, where the tensor is compressed.
+    ``sizes``
+        Are its bytes where it enters, and where it leaves.
     """
 
     title: str
@@ -112,6 +117,7 @@ class Tensor:
     entered: Sequence[int]
     left: Sequence[int]
     stored: Sequence[bool]
+    sizes: tuple[int, int]
 
 
 @dataclass(frozen=True)

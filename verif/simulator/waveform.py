@@ -42,6 +42,8 @@ class Scene:
         Names signals inside whose values it gets too.
     ``settings``
         Are handed to the test.
+    ``total``
+        Are the words of the tensor of which the run has the first ones, where there is one.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Scene:
     diagram: Callable[[Trace], Mapping[str, object]]
     inside: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    total: int | None = None
 
 
 #: A coloured box in a WaveDrom wave.
@@ -84,7 +87,7 @@ def draw(
         if "svg" in kinds:
             made["svg"].write_text(timing_diagram(scene.diagram(trace)))
         if "html" in kinds:
-            made["html"].write_text(page(f"{scene.name}: {design}", trace, view))
+            made["html"].write_text(page(f"{scene.name}: {design}", trace, view, scene.total))
         for kind in set(ALL_KINDS) - set(kinds):
             made[kind].unlink(missing_ok=True)
         names = made["gtkw"].with_suffix(".names")

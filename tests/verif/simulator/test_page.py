@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.words import words_from_bytes
 from cdma.verif.simulator.page import page as page_of
-from cdma.verif.simulator.stream_lanes import packets_of
+from cdma.verif.simulator.stream_lanes import level_lines, packets_of
 from cdma.verif.simulator.vcd_trace import Changes, Scope, Trace, read_trace
 from cdma.verif.simulator.view import Box, Event, Group, Names, Row, Tensor, View, lines_of
 from cdma.verif.stream.codec.design import CodecDesign
@@ -58,7 +60,7 @@ def small_view(trace: Trace) -> View:
                 Row(
                     "bursts",
                     [
-                        Box(20, 60, "burst 0", "sixty"),
+                        Box(20, 60, "burst 0", "sixty", beats=range(30, 60, 10)),
                         Box(50, 90, "burst 1", "ninety"),
                         Box(150, 159, "bad", "", True),
                     ],
@@ -74,8 +76,15 @@ def small_view(trace: Trace) -> View:
         list(range(10, 20)),
         [*range(30, 39), -1],
         [n % 2 == 0 for n in range(10)],
+        (40, 2020),
     )
-    events = [Event(20, "burst 0 begins"), cause, Event(159, "it is broken", True, cause)]
+    events = [
+        *(Event(cycle, f"r{cycle} = 0", kind="register writes") for cycle in (5, 7, 9)),
+        Event(20, "burst 0 begins"),
+        cause,
+        Event(159, "it is broken", True, cause),
+        Event(180, "r180 = 0", kind="register writes"),
+    ]
     return View(groups, events, {"begin": 20}, [tensor])
 
 
@@ -83,8 +92,16 @@ def small_view(trace: Trace) -> View:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     trace = small_trace()
     path = tmp_path_factory.mktemp("page") / "small.html"
-    path.write_text(page_of("a <small> run", trace, small_view(trace)))
+    path.write_text(page_of("a <small> run", trace, small_view(trace), total=50_176))
     return path
+
+
+@contextmanager
+def whole(running: Any, file: Path, **options: Any) -> Iterator[Any]:
+    """The page with the whole run, and the cursor at cycle 20."""
+    with shown(running, file, **options) as page:
+        page.evaluate("fit(); moveCursor(20)")
+        yield page
 
 
 def readout(page: Any) -> str:
@@ -112,8 +129,74 @@ def place_of(page: Any, title: str, cycle: float, lane: int = 0) -> tuple[float,
     return at[0], at[1]
 
 
-def test_the_cursor_reads_every_signal_by_keys(running: Any, small: Path) -> None:
+def test_it_opens_in_the_middle_of_the_first_flight(running: Any, small: Path) -> None:
+    """Not in the reset: words are on their way, and what is seen is from the first one's entry to the last one's end."""
     with shown(running, small) as page:
+        assert readout(page).startswith("cycle 24 ")
+        assert page.inner_text("#flight") == "40 → 2,020 bytes, 29 cycles, words 0 to 9 of 50,176"
+        assert "on its way: 10" in page.inner_text("#places")
+        first, last = page.evaluate("[seen.from, seen.from + span()]")
+        assert 8 < first < 10
+        assert 39 < last < 41
+
+
+def test_a_run_without_a_tensor_opens_between_its_markers(running: Any, tmp_path: Path) -> None:
+    trace = small_trace()
+    for markers, cycle in (({"begin": 20, "end": 60}, 40), ({}, 0)):
+        path = tmp_path / "markers.html"
+        path.write_text(page_of("x", trace, View([Group("", lines_of(trace, ["bit"]))], markers=markers)))
+        with shown(running, path) as page:
+            assert readout(page).startswith(f"cycle {cycle} ")
+
+
+def test_pale_words_are_in_the_legend(running: Any, small: Path, tmp_path: Path) -> None:
+    with shown(running, small) as page:
+        assert page.inner_text("#pale") == "pale: not stored, only a code in the header of its window"
+    trace, view = small_trace(), small_view(small_trace())
+    (tensor,) = view.tensors
+    stored = replace(view, tensors=[replace(tensor, stored=[True] * 10)])
+    (tmp_path / "stored.html").write_text(page_of("x", trace, stored))
+    with shown(running, tmp_path / "stored.html") as page:
+        assert not page.is_visible("#pale")
+        assert page.inner_text("#flight").endswith(", 29 cycles, 10 words")
+
+
+def test_beats_are_ticks_at_the_foot_of_their_box(running: Any, small: Path) -> None:
+    with whole(running, small) as page:
+        page.evaluate("seen.scale = 12; seen.from = 15; keepInside()")
+        readout(page)
+        tick, between, *others = page.evaluate(
+            """() => [30, 35, 40, 50].map((cycle) => {
+              const row = rows.find(({boxes}) => boxes?.title === "bursts"), y = row.y + HEAD - seen.top + 2 + LANE - 5;
+              return [...context.getImageData(Math.round(xOf(cycle + 0.5)), y, 1, 1).data].join();
+            })"""
+        )
+        assert others == [tick, tick]
+        assert between != tick
+
+
+def test_events_of_a_kind_are_folded(running: Any, small: Path) -> None:
+    with whole(running, small) as page:
+        seen = "[...document.querySelectorAll('#events button, #events summary')].filter((one) => one.checkVisibility())"
+        texts = f"{seen}.map((one) => one.textContent)"
+        # A single one needs no fold.
+        after = ["20burst 0 begins", "140what broke it", "159it is broken", "180r180 = 0"]
+        assert page.evaluate(texts) == ["53 register writes", *after]
+        # Keys stop at the fold once, and it is marked while the cursor is in it.
+        page.focus("#canvas")
+        assert press(page, "Home", "n").startswith("cycle 5 ")
+        page.evaluate("moveCursor(8)")
+        readout(page)
+        assert page.inner_text("#events [aria-current]").startswith("5")
+        assert press(page, "n").startswith("cycle 20 ")
+        page.click("#events summary")
+        assert page.evaluate(texts) == ["53 register writes", "5r5 = 0", "7r7 = 0", "9r9 = 0", *after]
+        page.focus("#canvas")
+        assert press(page, "Home", "n", "n").startswith("cycle 7 ")
+
+
+def test_the_cursor_reads_every_signal_by_keys(running: Any, small: Path) -> None:
+    with whole(running, small) as page:
         assert readout(page).startswith("cycle 20 ")
         assert press(page, "ArrowRight") == "cycle 21 · bit = 0"
         assert press(page, "Shift+ArrowRight") == "cycle 30 · bit = 1"
@@ -125,28 +208,28 @@ def test_the_cursor_reads_every_signal_by_keys(running: Any, small: Path) -> Non
 
 
 def test_the_marker_counts_the_cycles_to_the_cursor(running: Any, small: Path) -> None:
-    with shown(running, small) as page:
+    with whole(running, small) as page:
         assert press(page, "m", "ArrowRight", "ArrowRight") == "cycle 22 · marker 20 · Δ 2 cycles · bit = 0"
         assert press(page, "Home").startswith("cycle 0 · marker 20 · Δ -20 cycles")
         assert "marker" not in press(page, "m", "m")
 
 
 def test_keys_zoom_and_pan(running: Any, small: Path) -> None:
-    with shown(running, small) as page:
-        whole = page.evaluate("span()")
-        assert whole > _CYCLES
+    with whole(running, small) as page:
+        cycles = page.evaluate("span()")
+        assert cycles > _CYCLES
         press(page, "+", "+")
-        assert page.evaluate("span()") == pytest.approx(whole / 2.25)
+        assert page.evaluate("span()") == pytest.approx(cycles / 2.25)
         before = page.evaluate("seen.from")
         press(page, "PageDown")
         assert page.evaluate("seen.from") > before
         press(page, "0")
-        assert page.evaluate("span()") == pytest.approx(whole)
+        assert page.evaluate("span()") == pytest.approx(cycles)
         assert page.evaluate("xOf(0) >= gutter && xOf(run.cycles) <= width")
 
 
 def test_search_shows_a_signal_that_no_group_has(running: Any, small: Path) -> None:
-    with shown(running, small) as page:
+    with whole(running, small) as page:
         page.keyboard.press("/")
         page.keyboard.type("part state")
         assert page.locator("#found li").all_inner_texts() == ["core.part.fsm_state"]
@@ -158,7 +241,7 @@ def test_search_shows_a_signal_that_no_group_has(running: Any, small: Path) -> N
 
 
 def test_groups_close_by_key_and_by_mouse(running: Any, small: Path) -> None:
-    with shown(running, small) as page:
+    with whole(running, small) as page:
         count = page.evaluate("rows.length")
         press(page, "ArrowDown", "Enter")
         assert page.evaluate("rows.length") == count - 1
@@ -169,7 +252,7 @@ def test_groups_close_by_key_and_by_mouse(running: Any, small: Path) -> None:
 
 
 def test_a_click_on_a_box_shows_what_is_in_it(running: Any, small: Path) -> None:
-    with shown(running, small) as page:
+    with whole(running, small) as page:
         page.mouse.click(*place_of(page, "bursts", 55, lane=0))
         assert page.inner_text("#details") == "burst 0\ncycles 20 to 60 (41)\nsixty"
         assert readout(page).startswith("cycle 55 ")
@@ -181,7 +264,7 @@ def test_a_click_on_a_box_shows_what_is_in_it(running: Any, small: Path) -> None
 
 
 def test_an_error_is_red_and_leads_to_its_cause(running: Any, small: Path) -> None:
-    with shown(running, small) as page:
+    with whole(running, small) as page:
         assert page.locator("#events button.error").count() == 2
         page.click("#events button:has-text('it is broken')")
         assert readout(page).startswith("cycle 159 ")
@@ -210,15 +293,15 @@ def test_an_error_is_red_and_leads_to_its_cause(running: Any, small: Path) -> No
 
 
 def test_the_mouse_zooms_at_its_place_and_drags(running: Any, small: Path) -> None:
-    with shown(running, small) as page:
+    with whole(running, small) as page:
         # Events of the wheel have whole pixels.
         x, y = map(round, place_of(page, "bursts", 55))
         page.mouse.move(x, y)
         under = page.evaluate("(x) => cycleAt(x - canvas.getBoundingClientRect().left)", x)
-        whole = page.evaluate("span()")
+        cycles = page.evaluate("span()")
         page.mouse.wheel(0, -400)
         readout(page)
-        assert page.evaluate("span()") < whole / 2
+        assert page.evaluate("span()") < cycles / 2
         assert page.evaluate("(x) => cycleAt(x - canvas.getBoundingClientRect().left)", x) == pytest.approx(
             under
         )
@@ -233,9 +316,9 @@ def test_the_mouse_zooms_at_its_place_and_drags(running: Any, small: Path) -> No
 
 
 def test_two_fingers_zoom(running: Any, small: Path) -> None:
-    with shown(running, small, width=390, height=780, has_touch=True) as page:
+    with whole(running, small, width=390, height=780, has_touch=True) as page:
         x, y = place_of(page, "bursts", 100)
-        whole = page.evaluate("span()")
+        cycles = page.evaluate("span()")
         touch = page.context.new_cdp_session(page)
         for kind, apart in (("touchStart", 20), ("touchMove", 40), ("touchMove", 60), ("touchEnd", None)):
             points = (
@@ -244,14 +327,14 @@ def test_two_fingers_zoom(running: Any, small: Path) -> None:
                 else [{"x": x - apart, "y": y, "id": 0}, {"x": x + apart, "y": y, "id": 1}]
             )
             touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-        assert page.evaluate("span()") == pytest.approx(whole / 3, rel=0.05)
+        assert page.evaluate("span()") == pytest.approx(cycles / 3, rel=0.05)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_both_widths_and_both_themes(running: Any, small: Path, width: int, scheme: str) -> None:
-    with shown(running, small, width=width, color_scheme=scheme) as page:
+    with whole(running, small, width=width, color_scheme=scheme) as page:
         assert page.evaluate("document.documentElement.scrollWidth") == width
         # A third of the screen at least is waveform, and no name covers it.
         assert page.evaluate("width - gutter") > 0.5 * page.evaluate("width")
@@ -268,7 +351,7 @@ def test_both_widths_and_both_themes(running: Any, small: Path, width: int, sche
 
 
 def test_the_tensor_is_where_it_is_at_the_cursor(running: Any, small: Path) -> None:
-    with shown(running, small) as page:
+    with whole(running, small) as page:
         for cycle, numbers in (
             (0, (10, 0, 0)),
             (10, (10, 0, 0)),
@@ -361,6 +444,11 @@ def test_a_window_of_a_run_shows_its_header_and_its_words(running: Any, tmp_path
     wave(design, tmp_path, ("vcd", "html"))
     trace = read_trace(tmp_path / "compressor.vcd", design.top, design.port_names)
     first, _ = packets_of(trace.cycles, "s_axis")
+    # What is in the packer is nothing until words come.
+    (packed,) = level_lines(trace, "core")
+    filled = trace.signals[packed.path]
+    assert (packed.base, filled.values[0]) == ("analog", 0)
+    assert filled.cycles[1] > first[0].cycle
     raw = b"".join(beat.data.to_bytes(32, "little")[: beat.keep.bit_length()] for beat in first)
     words = words_from_bytes(raw, design.config.format)
     stream = compress_words(words, design.config.format)

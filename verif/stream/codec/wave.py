@@ -43,11 +43,12 @@ def wave(
     *,
     verilog: str | None = None,
     words: Words | None = None,
+    total: int | None = None,
 ) -> list[Path]:
     """Simulates the scenario, checked by the golden model, and writes ``BLOCK.vcd``, ``.gtkw`` and ``.svg``.
 
     ``verilog`` is the design's text, for those who have it already. ``words`` take the place of those of the scenario,
-    as one packet.
+    as one packet; they are the first of ``total`` words.
     """
     with tempfile.TemporaryDirectory(prefix="cdma-") as folder:
         test, settings = "scenario", {}
@@ -62,6 +63,7 @@ def wave(
             view=partial(_view, design),
             diagram=partial(_diagram, design),
             settings=settings,
+            total=total,
         )
         return draw(design, scene, directory, kinds, verilog=verilog)
 

@@ -6,10 +6,11 @@ import random
 from typing import Any
 
 import pytest
+from cocotbext.axi import AxiResp
 
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.engine.pages.feed import PageFeed
-from cdma.hdl.spec.pages import LEAST_PAGED_BITS, MOST_PAGED, PAGE_BYTES, packed_pages
+from cdma.hdl.spec.pages import ENTRY_BYTES, LEAST_PAGED_BITS, MOST_PAGED, PAGE_BYTES, packed_pages
 from tests.support.axi_bench import AxiMemory
 from tests.support.handshake import send, take
 from tests.support.simulate import simulate
@@ -108,3 +109,39 @@ def test_a_fault_is_of_its_own_packet_whenever_that_is_written() -> None:
     # The two entries that are needed are a beat, and no more is read.
     assert memory.asked
     assert all(beats == 1 for _, beats in memory.asked)
+
+
+@pytest.mark.parametrize("response", [AxiResp.SLVERR, AxiResp.DECERR])
+def test_pages_end_with_the_first_entry_that_cannot_be_read(response: AxiResp) -> None:
+    """Also where entries after it are in the buffer before it is looked at, of the same read and of the next."""
+    dut = PageFeed(64, LEAST_PAGED_BITS, 4)
+    memory = AxiMemory(read=dut.port)
+    pages = [0x2000 + PAGE_BYTES * number for number in range(6)]
+    memory.write(PAGE_BYTES, packed_pages(pages))
+
+    places = [PAGE_BYTES + ENTRY_BYTES * number for number in range(len(pages))]
+
+    async def give(ctx: Any) -> None:
+        ctx.set(dut.window.limit, (1 << 32) - 1)
+        for at in places:
+            memory.spoil({at: response})
+            await send(ctx, dut.input, {"first": 0, "last": 7 * PAGE_BYTES - 1, "pages": 1})
+            memory.mend(at)
+
+    async def follow(ctx: Any) -> None:
+        ctx.set(dut.lost, 1)
+        for bad, at in enumerate(places):
+            found, more = [], 1
+            while more:
+                await ctx.tick().repeat(30)
+                command = await take(ctx, dut.command)
+                found.append(command.first)
+                more = command.more
+            assert found == [0, *pages[:bad]]
+            await ctx.tick().repeat(4)
+            ctx.set(dut.given.done, 1)
+            assert (int(ctx.get(dut.outcome.resp).value), ctx.get(dut.outcome.address)) == (response, at)
+            await ctx.tick()
+            ctx.set(dut.given.done, 0)
+
+    simulate(dut, give, follow, background=memory.answer)

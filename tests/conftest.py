@@ -12,6 +12,7 @@ import pytest
 from tests.support.commands import printed, refused, shown  # noqa: F401
 from tests.support.dask_cluster import local_cluster
 from tests.support.generated import generated_once  # noqa: F401
+from tests.support.revision import TURNS, turn_of
 from tests.support.stages import Summary, in_order
 
 # Triton reads this when kernels are defined, whoever imports them first.
@@ -34,6 +35,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = in_order(
         items, lambda item: item.nodeid, lambda item: item.get_closest_marker("slow") is not None, workers
     )
+
+
+def pytest_report_header() -> str:
+    return f"shapes of engines: turn {turn_of()} of 0 to {TURNS - 1}, by the count of revisions"
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -102,6 +102,7 @@ def verify(
     samples: Path | None = None,
     plusargs: Sequence[str] = (),
     timeout: float = 1800,
+    short: bool = False,
     report: Callable[[Outcome], None] | None = None,
 ) -> Regression:
     """Runs the tests of the plan, or those named in ``tests``, on one design.
@@ -109,7 +110,8 @@ def verify(
     ``packets`` is the budget of the longest test; ``jobs`` is how many simulations may run at once, each for ``timeout``
     seconds; ``waves`` is a directory that takes a VCD of every test; ``four_state`` takes Icarus Verilog instead of
     Verilator; ``coverage`` is a directory that takes what each simulation covered, for :mod:`cdma.verif.campaigns.coverage`,
-    and ``samples`` one that takes of that only what the benches observe; ``report`` is called with each outcome. ``verilog``
+    and ``samples`` one that takes of that only what the benches observe; ``report`` is called with each outcome; a ``short``
+    regression takes a build that is there sooner and runs slower. ``verilog``
     replaces the design's own text and ``plusargs`` reach the simulation, which is how the bench itself is tested.
     """
     plan = plan_of(design)
@@ -120,7 +122,12 @@ def verify(
         executable = build_four_state(text, design.top, design.ports, trace=waves is not None)
     else:
         executable = build(
-            text, design.top, design.port_names, trace=waves is not None, coverage=coverage is not None
+            text,
+            design.top,
+            design.port_names,
+            trace=waves is not None,
+            coverage=coverage is not None,
+            short=short,
         )
     settings = {"design": design.to_json(), "packets": budget, "seed": seed}
 

@@ -18,6 +18,7 @@ from cdma.verif.engine.measure import cases, measure_engine
 from cdma.verif.engine.tensor import round_trip
 from cdma.verif.regression import Regression, verify
 from tests.support.engines import FIELDS, FIELDS_TO_A_BYTE, HALF_BYTES, STREAMING, TO_A_BYTE, TO_A_WORD
+from tests.support.revision import TURNS, this_turn, turn_of
 from tests.support.samples import load_samples
 from tests.support.thorough import cases_of
 
@@ -313,10 +314,8 @@ SHAPES = {
         ["bus_errors", "crc", "hard_resets", "quiescence"],
     ),
 }
-#: That of every run: several queue pairs and clocks on ports wider and narrower than the codec; what has no registers,
-#: and a pipeline at any byte with stages behind channels, have a test of their own, and several units are with shapes. The
-#: others are for ``make thorough``.
-ALWAYS = {"pairs"}
+#: Those of this run: others with every revision, so that ten in a row take all. ``make thorough`` runs all at once.
+NOW = this_turn(list(SHAPES), turn_of())
 
 
 #: Engines that take shapes, and what is run on them: the tests of shapes, and those that have shapes among their transfers.
@@ -443,12 +442,18 @@ def test_without_windows_and_times() -> None:
     assert not _failures(verify(EngineDesign(small), tests=tests, seed=1, packets=10))
 
 
-@pytest.mark.parametrize(("config", "more"), cases_of(SHAPES, SHAPES.keys() - ALWAYS))
+@pytest.mark.parametrize(("config", "more"), cases_of(SHAPES, SHAPES.keys() - NOW))
 def test_other_shapes(config: EngineConfig, more: list[str]) -> None:
     tests = ["soak", "lengths", "windows", "aborts", *more]
     # Several pairs share one data path, whose limits those in a pipeline show.
     tests += ["limits"] if config.channels == 1 else []
-    assert not _failures(verify(EngineDesign(config), tests=tests, seed=2, packets=15))
+    assert not _failures(verify(EngineDesign(config), tests=tests, seed=2, packets=15, short=True))
+
+
+def test_ten_revisions_in_a_row_take_all_shapes() -> None:
+    turns = [this_turn(list(SHAPES), turn) for turn in range(TURNS)]
+    assert set.union(*turns) == set(SHAPES)
+    assert max(map(len, turns)) == 3
 
 
 @pytest.mark.parametrize(("config", "more"), cases_of(SHAPED, SHAPED.keys() - {"two units, and pages"}))

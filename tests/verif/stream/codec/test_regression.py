@@ -14,7 +14,8 @@ from cdma.hdl.spec.codecs import BLOCKS
 from cdma.verif.blocks import plan_of
 from cdma.verif.regression import replay_command, verify
 from cdma.verif.stream.codec.design import CodecDesign
-from tests.support.random_shapes import random_codecs, revision
+from tests.support.random_shapes import random_codecs
+from tests.support.revision import revision
 from tests.support.thorough import cases_of
 
 #: A covering array: every value of every parameter, and with initial values or without. ``make thorough`` runs the rest.

@@ -15,7 +15,8 @@
 #   make machine    says what this machine lacks; every installation asks it first
 #   make clean
 # PYTHON names the interpreter to start from and JOBS the number of tests that run at once. TORCH=1 also installs
-# PyTorch, where there is a small wheel for it, for the tests that train networks.
+# PyTorch, where there is a small wheel for it, for the tests that train networks. WINGS names the folders of extras/ whose
+# tests run, by default all; with WINGS= the tests of the core run alone.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -26,13 +27,15 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-
 unexport PYTHONDONTWRITEBYTECODE
 TORCH  ?=
 JOBS   ?= auto
+WINGS  ?= linux pytorch study
+LEAVE  := $(addprefix --ignore=tests/extras/,$(filter-out $(WINGS),linux pytorch study))
 BASE   ?= HEAD
 # A stamp for each extra of pyproject.toml that is installed here. With everything installed, the demo has what it needs.
 STAMP  := $(VENV)/.installed-dev
 DEMO   := $(VENV)/.installed-verif
 # The files of the package. It is installed as a tree of links below build/, which type checkers and editors follow, and
 # is installed anew when a file is added or taken away: the stamp lists the files that the tree was made for.
-FILES  := $(sort $(shell find base cli hdl sim verif synth -type f -name '[!.]*[!~]' -not -path '*/__pycache__/*'))
+FILES  := $(sort $(shell find base cli hdl sim verif synth extras -path extras/linux/build -prune -o -type f -name '[!.]*[!~]' -not -path '*/__pycache__/*' -print))
 listed  = $(if $(wildcard build/__editable__*),$(shell cat $(1) 2>/dev/null))
 
 .DELETE_ON_ERROR:
@@ -44,13 +47,13 @@ demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO))
 
 # The types are a test, so that they are checked beside the others.
 check: $(STAMP) style
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not verilator and not slow and not thorough"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not verilator and not slow and not thorough" $(LEAVE)
 
 test: $(STAMP) $(if $(TORCH),torch) style
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not thorough"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not thorough" $(LEAVE)
 
 thorough: $(STAMP) $(if $(TORCH),torch) style
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(LEAVE)
 	$(BIN)/python -m docs.results stale
 
 style: $(STAMP)
@@ -95,8 +98,8 @@ litex: $(STAMP)
 # The kernel is built of Debian's sources and kept in the user's cache.
 linux: $(STAMP)
 	@sh .ci/linux
-	@$(BIN)/python -m cdma.verif.linux
-	@$(BIN)/python -m cdma.verif.linux --pages
+	@$(BIN)/python -m cdma_linux.trial
+	@$(BIN)/python -m cdma_linux.trial --pages
 
 # What a machine must have, before anything else is tried; each thing that is missing is one sentence.
 machine:
@@ -105,7 +108,7 @@ machine:
 $(STAMP) $(DEMO): $(VENV)/.installed-%: pyproject.toml setup.py
 	@PYTHON='$(PYTHON)' sh .ci/machine $*
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) -e '.[$*]' --config-settings editable_mode=strict
+	$(PIP) -e '.[$*]' $(if $(filter dev,$*),-e extras/linux) --config-settings editable_mode=strict
 	@echo '$(FILES)' > $@
 
 # The wheel of this version for Python 3.11 is for the CPU; other wheels bring gigabytes for graphics cards. Triton runs
@@ -120,5 +123,5 @@ torch: $(STAMP)
 	fi
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis sim_build
+	rm -rf $(VENV) build extras/linux/build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis sim_build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

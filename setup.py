@@ -1,4 +1,4 @@
-"""The packages of ``cdma``: every folder of Python below the six that pyproject.toml maps into it; its kernels in C; and the
+"""The packages of ``cdma``: every folder of Python below those that pyproject.toml maps into it; its kernels in C; and the
 documents that ``cdma intake`` quotes.
 
 Everything else about the package stands in pyproject.toml, where such a list cannot be computed.
@@ -34,8 +34,18 @@ class BuildWithDocuments(build_py):
 
 
 parts = ["cdma", *(f"cdma.{name}" for name in find_packages("cli"))]
-for part in ("base", "hdl", "sim", "verif", "synth"):
-    parts += [f"cdma.{part}", *(f"cdma.{part}.{name}" for name in find_packages(part))]
+for part in (
+    "base",
+    "hdl",
+    "sim",
+    "verif",
+    "synth",
+    "extras/pytorch/torch",
+    "extras/pytorch/gpu",
+    "extras/study",
+):
+    package = f"cdma.{part.rpartition('/')[2]}"
+    parts += [package, *(f"{package}.{name}" for name in find_packages(part))]
 
 # Without a compiler the package is complete too: numpy does the work then. One file serves every Python from 3.10 on.
 native = Extension(

@@ -9,13 +9,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cdma._version import __version__
     from cdma.base.errors import CdmaError, ParameterError
+    from cdma.door import analyse, compress, decompress, fit
     from cdma.hdl.spec.codec import CodecConfig
     from cdma.hdl.spec.format import Format
     from cdma.sim.codec.results import Analysis, CorruptStream
     from cdma.sim.codec.software import backend
     from cdma.sim.engine.descriptors import Completion, Descriptor
     from cdma.sim.engine.driver.driver import Driver
-    from cdma.sim.gpu.door import analyse, compress, decompress, fit
 
 
 _HOME = {
@@ -29,11 +29,11 @@ _HOME = {
     "Format": ".hdl.spec.format",
     "ParameterError": ".base.errors",
     "__version__": "._version",
-    "analyse": ".sim.gpu.door",
+    "analyse": ".door",
     "backend": ".sim.codec.software",
-    "compress": ".sim.gpu.door",
-    "decompress": ".sim.gpu.door",
-    "fit": ".sim.gpu.door",
+    "compress": ".door",
+    "decompress": ".door",
+    "fit": ".door",
 }
 
 __all__ = [

@@ -23,12 +23,13 @@ from .examples import add_examples
 from .streams import ready_streams
 from .termination import terminating_cleanly
 from .verbosity import add_talk_options, talking
+from .wings import modules
 
 __all__ = ["main", "parser"]
 
-#: Modules of ``commands/`` and ``study/``, in the order that ``--help`` shows. Each has ``register(subparsers)``, which adds
-#: its parser and sets ``run`` to a function from the parsed arguments to an exit status. Registering must be
-#: quick: what is heavy to import is imported by ``run``.
+#: Modules of ``commands/``, in the order that ``--help`` shows; those of the wings come behind them. Each has
+#: ``register(subparsers)``, which adds its parser and sets ``run`` to a function from the parsed arguments to an exit
+#: status. Registering must be quick: what is heavy to import is imported by ``run``.
 _COMMANDS = (
     "commands.demo",
     "commands.generate.command",
@@ -40,7 +41,6 @@ _COMMANDS = (
     "commands.faults",
     "commands.soak",
     "commands.wave",
-    "commands.linux",
     "commands.area.command",
     "commands.power",
     "commands.fpga",
@@ -48,10 +48,6 @@ _COMMANDS = (
     "commands.decompress",
     "commands.formats",
     "commands.bench.command",
-    "study.profile",
-    "study.characterise",
-    "study.model",
-    "study.tune",
     "commands.completion",
 )
 
@@ -112,8 +108,9 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--version", action="version", version=f"cdma {__version__}")
     whole.set_defaults(run=None)
     subparsers = whole.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
-    for module in _COMMANDS:
-        import_module(f".{module}", __package__).register(subparsers)
+    own = (import_module(f".{module}", __package__) for module in _COMMANDS)
+    for module in (*own, *modules("COMMANDS")):
+        module.register(subparsers)
     add_talk_options(whole)
     add_examples(whole)
     return whole

@@ -25,13 +25,13 @@ _BOX, _GAP, _HEAD, _MARGIN = 40, 30, 56, 16
 
 #: The rooms, each with what is in it.
 ROOMS = {
-    "cli/study": "models, tuners, training",
-    "sim/study": "networks, papers, profiles",
+    "extras/study": "networks, papers, profiles",
+    "extras/pytorch": "PyTorch, kernels of GPUs",
+    "extras/linux": "driver, kernel in user mode",
     "cli/commands": "one file per command",
     "cli": "application, options, output",
     "verif/campaigns": "coverage, mutants, faults, soaks",
     "verif": "the regression",
-    "verif/linux": "driver on Linux",
     "verif/proofs": "blocks and whole files",
     "verif/stream": "codec and stage bench",
     "verif/engine": "engine bench",
@@ -41,8 +41,6 @@ ROOMS = {
     "synth": "circuits, paths",
     "sim": "public names",
     "sim/engine": "model, drivers",
-    "sim/torch": "saved tensors",
-    "sim/gpu": "kernels",
     "sim/codec": "golden model",
     "hdl": "public names",
     "hdl/deliver": "package, LiteX core",
@@ -68,12 +66,12 @@ class Floor:
 
 
 FLOORS = {
-    "the study": Floor("models of networks", (0, 1, 2), 16, 214),
-    "cli": Floor("command, public names", (0,), 246, 738),
-    "verif": Floor("benches, proofs", (1,), 246, 480),
+    "extras": Floor("the wings", (0, 1, 2), 16, 236),
+    "cli": Floor("command, public names", (0,), 268, 716),
+    "verif": Floor("benches, proofs", (1,), 268, 458),
     "synth": Floor("area, clock", (1,), 742, 242),
-    "sim": Floor("software of the same bits", (2,), 246, 300),
-    "hdl": Floor("the hardware", (2,), 562, 422),
+    "sim": Floor("software of the same bits", (2,), 268, 260),
+    "hdl": Floor("the hardware", (2,), 544, 440),
     "hdl/spec": Floor("plain data", (3,), 16, 968),
     "base": Floor("what runs work", (4,), 16, 968),
 }
@@ -114,9 +112,7 @@ def arrows() -> frozenset[tuple[str, str]]:
 
 def floor_of(room: str) -> str:
     """Returns the floor that a room lies on."""
-    if room in FLOORS:
-        return room
-    return "the study" if room.endswith("/study") else room.partition("/")[0]
+    return room if room in FLOORS else room.partition("/")[0]
 
 
 def direct(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -245,8 +241,7 @@ def _floor(name: str, box: Box) -> Iterator[str]:
 def _room(room: str, box: Box) -> Iterator[str]:
     yield _rectangle(box, "#fffdf2", 4)
     middle = f'x="{box.middle:.1f}" text-anchor="middle"'
-    name = room if floor_of(room) == "the study" else room.rpartition("/")[2]
-    yield f'<text {middle} y="{box.top + 17:g}" font-weight="bold">{name}</text>'
+    yield f'<text {middle} y="{box.top + 17:g}" font-weight="bold">{room.rpartition("/")[2]}</text>'
     yield f'<text {middle} y="{box.top + 32:g}" font-size="11">{escape(ROOMS[room])}</text>'
 
 

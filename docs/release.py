@@ -2,7 +2,8 @@
 
     python -m docs.release [-o dist]
 
-Builds the wheel and the source distribution, installs each into a fresh environment and tries it there, generates a
+Builds the wheel and the source distribution, installs each into a fresh environment and tries it there, does so with those
+of the driver for Linux, which are a distribution of their own, generates a
 folder of every block with its default parameters, builds the documentation site, and takes the notes from CHANGELOG.md.
 Packages come from the index that pip is configured for.
 """
@@ -84,6 +85,25 @@ def _tried(distribution: Path, place: Path) -> Path:
     return cdma
 
 
+def _add_driver(wheel: Path, place: Path) -> None:
+    """Installs the driver's wheel beside the other one; it is of the same version, and adds its command."""
+    python, cdma = place / "bin" / "python", place / "bin" / "cdma"
+    if wheel.name.split("-")[1] != __version__:
+        raise SystemExit(f"{wheel.name} is not of version {__version__}")
+    _run(
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        wheel.resolve(),
+        folder=place,
+    )
+    if "usage: cdma linux" not in _run(cdma, "linux", "--help", folder=place):
+        raise SystemExit(f"cdma linux --help of {wheel.name} says nothing")
+
+
 def main() -> int:
     """Runs the command line."""
     parser = argparse.ArgumentParser(
@@ -103,15 +123,22 @@ def main() -> int:
         (source,) = (place / "built").glob("*.tar.gz")
         cdma = _tried(wheel, place / "of-wheel")
         _tried(source, place / "of-source")
+        print("building the driver for Linux", flush=True)
+        _run(
+            sys.executable, "-m", "build", "--quiet", "--outdir", place / "driver", ROOT / "extras" / "linux"
+        )
+        driver = sorted((place / "driver").iterdir())
+        _add_driver(next(path for path in driver if path.suffix == ".whl"), place / "of-wheel")
         for block in BLOCKS:
             print(f"generating {block}", flush=True)
             _run(cdma, "generate", block, "-o", place / "blocks" / block, folder=place)
         print("building the documentation site", flush=True)
         _run(sys.executable, "-m", "docs.site", "-o", place / "site")
-        made = [wheel, source, place / f"{NAME}-blocks.zip", place / f"{NAME}-site.zip", place / "NOTES.md"]
-        pack(place / "blocks", made[2])
-        pack(place / "site", made[3])
-        made[4].write_text(said, encoding="utf-8")
+        zips = [place / f"{NAME}-{name}.zip" for name in ("blocks", "site")]
+        made = [wheel, source, *driver, *zips, place / "NOTES.md"]
+        for name, archive in zip(("blocks", "site"), zips, strict=True):
+            pack(place / name, archive)
+        made[-1].write_text(said, encoding="utf-8")
         sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in made]
         for path in made:
             (output / path.name).write_bytes(path.read_bytes())

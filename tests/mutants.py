@@ -28,7 +28,7 @@ from tests.same_output import link_package
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_suffix(".json")
-PARTS = ("hdl", "sim", "cli")
+PARTS = ("hdl", "sim", "cli", "extras")
 
 #: The tests of whole designs, by the beginning of the path that they look at.
 FURTHER = {

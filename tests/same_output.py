@@ -81,14 +81,14 @@ for bits, window, code in itertools.product((8, 16, 32), (32, 64), (1, 2, 4)):
 #: is to be measured on a card.
 _STUDY = """
 import itertools
-from cdma.sim.study.system.assumptions import load_assumptions
-from cdma.sim.study.system.decoding import DECODING_POLICIES, decoding
-from cdma.sim.study.system.density_table import load_densities, with_transformer
-from cdma.sim.study.system.machine import load_machine
-from cdma.sim.study.system.model import Model
-from cdma.sim.study.system.networks import load_network, network_names
-from cdma.sim.study.system.several import several
-from cdma.sim.study.system.verdict import verdict
+from cdma.study.system.assumptions import load_assumptions
+from cdma.study.system.decoding import DECODING_POLICIES, decoding
+from cdma.study.system.density_table import load_densities, with_transformer
+from cdma.study.system.machine import load_machine
+from cdma.study.system.model import Model
+from cdma.study.system.networks import load_network, network_names
+from cdma.study.system.several import several
+from cdma.study.system.verdict import verdict
 densities = with_transformer(load_densities())
 policies = ("none", "vdnn_all", "vdnn_conv", "lms", "vdnn++", "cdma", "cdma_conv", "cdma_select", "oracle")
 for name in network_names():
@@ -114,7 +114,7 @@ np.save("tensor.npy", array)
 #: Command lines after ``cdma``, run one after the other in an empty folder.
 _COMMANDS = {
     "container": ["compress tensor.npy tensor.cdma", "decompress tensor.cdma back.npy"],
-    "profile": ["profile tensor.npy --json"],
+    "profile": ["study profile tensor.npy --json"],
     "lists": ["verify compressor --list --json", "verify decompressor --list --json --pipelined"],
 }
 
@@ -173,9 +173,19 @@ def link_package(root: Path, folder: Path) -> Path:
     """Lays out the package of the checkout ``root`` in ``folder``, without installing it."""
     package = folder / "cdma"
     package.mkdir()
-    rooms = [root / name for name in ("base", "hdl", "sim", "verif", "synth")]
-    for part in [*(root / "cli").iterdir(), *(room for room in rooms if room.is_dir())]:
+    rooms = (
+        "base",
+        "hdl",
+        "sim",
+        "verif",
+        "synth",
+        "extras/pytorch/torch",
+        "extras/pytorch/gpu",
+        "extras/study",
+    )
+    for part in [*(root / "cli").iterdir(), *(root / room for room in rooms if (root / room).is_dir())]:
         (package / part.name).symlink_to(part)
+    (folder / "cdma_linux").symlink_to(root / "extras" / "linux" / "cdma_linux")
     return folder
 
 

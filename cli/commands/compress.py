@@ -36,7 +36,7 @@ def register(subparsers: Any) -> None:
     add_format_options(parser)
     parser.add_argument("--fit", action="store_true", help="learn the frequent values from each tensor")
     parser.add_argument(
-        "--best", action="store_true", help="take for each tensor the format that cdma profile names"
+        "--best", action="store_true", help="take for each tensor the format that cdma study profile names"
     )
     parser.add_argument("--json", action="store_true", help="print what was done as JSON")
     parser.set_defaults(run=_run)

@@ -50,25 +50,28 @@ _ASIC = (
 )
 _ENGINE = ("verif/engine/*.py", "verif/engine/*.h", "verif/engine/*.cpp")
 _SOFTWARE = ("sim/codec/*.py", "sim/codec/*.c", "sim/codec/*.h")
-_TORCH = ("sim/torch/**/*.py", "sim/codec/quantise.py", "sim/codec/integers.py")
+_TORCH = ("extras/pytorch/torch/**/*.py", "sim/codec/quantise.py", "sim/codec/integers.py")
 #: By how commands begin, the first that fits: the files of the recipe, and those of what is measured if it is no circuit.
 _FILES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     r"cdma area": (_ASIC, ()),
     r"cdma fpga": (("synth/fpga/*.py",), ()),
     r"cdma power": (("synth/asic/power/*.py", *_ASIC), ()),
-    r"cdma bench queue": (("sim/study/compare/queue_rates.py", *_ASIC), ()),
-    r"cdma bench codec": (("verif/measure_cycles.py", "verif/stream/*.py", "verif/stream/codec/*.py"), ()),
+    r"cdma study bench queue": (("extras/study/compare/queue_rates.py", *_ASIC), ()),
+    r"cdma bench codec": (("verif/stream/*.py", "verif/stream/codec/*.py"), ()),
     r"cdma bench (engine|units)": (_ENGINE, ()),
     r"cdma verify": ((*_ENGINE, "verif/engine/tests/**/*.py"), ()),
     r"cdma faults": (("verif/campaigns/faults/*.py", "verif/campaigns/faults/*.cpp"), ()),
     r"cdma mutate": (("verif/campaigns/mutation/*.py", *_ENGINE, "verif/engine/tests/**/*.py"), ()),
-    r"cdma bench software": (("sim/study/compare/software_bench.py",), _SOFTWARE),
-    r"cdma bench bounded": (
-        ("sim/study/compare/bounded_bench.py", "sim/study/compare/predictive.py"),
+    r"cdma bench software": (("sim/codec/software_bench.py",), _SOFTWARE),
+    r"cdma study bench bounded": (
+        ("extras/study/compare/bounded_bench.py", "extras/study/compare/predictive.py"),
         _SOFTWARE,
     ),
-    r"cdma bench lossy": (("sim/study/training/lossy.py", "sim/study/training/train.py"), _TORCH),
-    r"cdma bench saved": (("sim/study/training/saved_bench.py",), ("sim/gpu/*.py", *_TORCH)),
+    r"cdma study bench lossy": (("extras/study/training/lossy.py", "extras/study/training/train.py"), _TORCH),
+    r"cdma bench saved": (
+        ("extras/pytorch/torch/bench/saved_bench.py",),
+        ("extras/pytorch/gpu/*.py", *_TORCH),
+    ),
     r"python -m docs\.results\.files": (("docs/results/files.py",), _SOFTWARE),
     r"python -m docs\.results\.memory_checks": (("docs/results/memory_checks.py", *_ASIC), ()),
     r"python -m docs\.results\.peer": (("docs/results/peer*.py", "synth/fpga/*.py", *_ASIC), ()),
@@ -135,7 +138,7 @@ def _circuits(command: str) -> Iterator[_Block]:
         if words[1] == "docs.results.memory_checks":
             yield from (("engine", EngineConfig(memories_protect=code)) for code in MEMORY_CODES[1:])
         return
-    if words[:2] == ["bench", "queue"]:
+    if words[:3] == ["study", "bench", "queue"]:
         for bits, queue in ((bits, queue) for bits in (8, 16, 32) for queue in (0, 1, 2)):
             for block in _CODECS:
                 yield block, CodecConfig(Format(bits), 256 // bits, queue=queue)

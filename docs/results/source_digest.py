@@ -1,4 +1,4 @@
-"""A digest of sources in Python and in C: of what they do, and of no comment, docstring, blank line or line break."""
+"""A digest of sources in Python and C: of what they do, and of no comment, docstring, import, blank line or line break."""
 
 from __future__ import annotations
 
@@ -35,11 +35,14 @@ def _python(text: str) -> str:
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            node.body = [each for each in node.body if not _says_only(each)]
+            node.body = [each for each in node.body if not _does_nothing(each)]
     return ast.dump(tree)
 
 
-def _says_only(statement: ast.stmt) -> bool:
+def _does_nothing(statement: ast.stmt) -> bool:
+    """Whether it is a docstring, or an import, which changes when something moves; what is imported is used elsewhere."""
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return True
     return (
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Constant)

@@ -85,7 +85,7 @@ def compress(
     ``threads``
         How many threads compress at once, where there are kernels in C.
     ``chunk_bytes``
-        How many bytes of raw data each of several threads takes at once; ``cdma tune software`` times what is best.
+        How many bytes of raw data each of several threads takes at once; ``cdma study tune software`` times what is best.
     """
     source = words_of(array, format)
     _check_sharing(threads, chunk_bytes)

@@ -63,7 +63,7 @@ def test_no_text_names_the_distribution_of_others() -> None:
     """``cdma`` on PyPI is another project: nothing may tell a user to install it."""
     found = [
         f"{path.relative_to(ROOT)}: {line.strip()}"
-        for folder in ("cli", "hdl", "sim", "verif", "synth", "docs", "README.md", "pyproject.toml")
+        for folder in ("cli", "hdl", "sim", "verif", "synth", "extras", "docs", "README.md", "pyproject.toml")
         for path in ([ROOT / folder] if (ROOT / folder).is_file() else (ROOT / folder).rglob("*"))
         if path.suffix in (".py", ".md", ".toml")
         for line in path.read_text(encoding="utf-8").splitlines()

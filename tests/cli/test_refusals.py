@@ -45,8 +45,8 @@ def unwritable(request, tmp_path: Path) -> Path:
         "wave engine -o",
         "verify decompressor --waves",
         "area compressor --sweep lanes=2,4 -o",
-        "model figures",
-        "characterise --figures",
+        "study model figures",
+        "study characterise --figures",
     ],
 )
 def test_unwritable_folders(command: str, unwritable: Path, monkeypatch, refused) -> None:
@@ -90,10 +90,10 @@ def test_unwritable_cache_of_the_tools(tmp_path: Path, monkeypatch, refused) -> 
     [
         "formats",
         "formats --json",
-        "model list",
+        "study model list",
         "verify compressor --list",
         "prove --list",
-        "profile {} --json",
+        "study profile {} --json",
     ],
 )
 @pytest.mark.parametrize("buffered", [True, False])
@@ -120,7 +120,7 @@ def test_full_disk(command: str, buffered: bool, tmp_path: Path, monkeypatch, ca
     ],
 )
 @pytest.mark.parametrize(
-    "command", ["compress {} {}.cdma", "profile {}", "bench software --rounds 1 --input {}"]
+    "command", ["compress {} {}.cdma", "study profile {}", "bench software --rounds 1 --input {}"]
 )
 def test_npy(data: bytes, message: str, command: str, tmp_path: Path, refused) -> None:
     path = tmp_path / "a.npy"
@@ -144,7 +144,7 @@ def test_npz(member: bytes | None, compression: int, tmp_path: Path, refused) ->
     if member is None or len(member) > 200:
         data[60:90] = bytes(30)
     path.write_bytes(data)
-    assert f"{path}, a" in refused("profile", path)
+    assert f"{path}, a" in refused("study", "profile", path)
 
 
 def test_many_dimensions(tmp_path: Path, printed) -> None:
@@ -152,12 +152,13 @@ def test_many_dimensions(tmp_path: Path, printed) -> None:
     path.write_bytes(
         safetensors({"a": {"dtype": "F32", "shape": [1] * 80, "data_offsets": [0, 4]}}, b"\1\0\0\0")
     )
-    assert printed("profile", str(path))["tensors"][0]["density"] == 1
+    assert printed("study", "profile", str(path))["tensors"][0]["density"] == 1
 
 
 @pytest.mark.parametrize("text", ["a = " + "[" * 5000 + "]" * 5000, "a = " + "{a=" * 5000 + "1" + "}" * 5000])
 @pytest.mark.parametrize(
-    "command", ["generate compressor --config {}", "model step --network {}", "model step --assumptions {}"]
+    "command",
+    ["generate compressor --config {}", "study model step --network {}", "study model step --assumptions {}"],
 )
 def test_nested_toml(text: str, command: str, tmp_path: Path, refused) -> None:
     path = tmp_path / "deep.toml"
@@ -293,13 +294,15 @@ def test_densities(tmp_path: Path, refused) -> None:
         ({"networks": {"vgg": {"layers": [layer | {"shpae": [1]}]}}}, "shpae"),
     ):
         path.write_text(json.dumps(table))
-        assert f"unknown key '{key}'" in refused("model", "step", "--network", "vgg16", "--densities", path)
+        assert f"unknown key '{key}'" in refused(
+            "study", "model", "step", "--network", "vgg16", "--densities", path
+        )
     network = tmp_path / "n.toml"
     network.write_text(
         'name = "n"\ninput = [3, 8, 8]\nbatch = 1\ndensities = "vgq"\n'
         'layers = [{name = "a", kind = "conv", filters = 4, kernel = 3, relu = true}]\n'
     )
-    said = refused("model", "step", "--network", network)
+    said = refused("study", "model", "step", "--network", network)
     assert "densities = 'vgq'; it must be one of transformer, alexnet, vgg, squeezenet, resnet" in said
 
 
@@ -355,10 +358,10 @@ def test_escapes_in_names(tmp_path: Path, shown, refused) -> None:
     path = tmp_path / "a.safetensors"
     name = "a\x1b[31mred\x07\x9b[bold]"
     path.write_bytes(safetensors({name: {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}, bytes(16)))
-    out = shown("profile", str(path))
+    out = shown("study", "profile", str(path))
     assert "\\x1b[31mred\\x07\\x9b[bold]" in out
     assert not {"\x1b", "\x07", "\x9b"} & set(out)
-    said = refused("profile", tmp_path / "\x1b[31m.npy")
+    said = refused("study", "profile", tmp_path / "\x1b[31m.npy")
     assert "\\x1b[31m.npy" in said
 
 

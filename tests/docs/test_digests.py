@@ -88,7 +88,13 @@ def test_comments_leave_the_digest_of_sources_and_expressions_change_it(
 
 
 def test_a_command_has_a_recipe_and_what_it_measures() -> None:
-    quick = ("cdma bench software", "cdma bench saved", "cdma bench lossy", "cdma bench bounded", "python")
+    quick = (
+        "cdma bench software",
+        "cdma bench saved",
+        "cdma study bench lossy",
+        "cdma study bench bounded",
+        "python",
+    )
     for record in load().values():
         if record.command.startswith(quick):
             assert "recipe" in digests(record.command)

@@ -15,7 +15,7 @@ from cdma.options import config_from
 from tests.support.paths import DOCS, ROOT
 
 DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-FOLDERS = ("base", "hdl", "sim", "verif", "cli", "tests", "synth", "docs")
+FOLDERS = ("base", "hdl", "sim", "verif", "cli", "extras", "tests", "synth", "docs")
 
 by_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
@@ -82,7 +82,7 @@ def test_links_lead_somewhere(document: Path) -> None:
 @by_document
 def test_names_of_the_package_exist(document: Path) -> None:
     for dotted in re.findall(r"\bcdma(?:\.[A-Za-z_]\w*)+", document.read_text(encoding="utf-8")):
-        if re.fullmatch(r"cdma\.(h|v|vlt|ko)", dotted):
+        if re.fullmatch(r"cdma\.(h|v|vlt|ko|tensors)", dotted):
             continue
         module, names = "cdma", dotted.split(".")[1:]
         found = importlib.import_module(module)
@@ -110,7 +110,7 @@ def test_broken_references_are_found() -> None:
         ["wave", "engine", "-o", "x"],
         ["demo"],
     ]
-    assert list(paths_in("in `hdl/nowhere.py` and `cdma model figures docs/figures`")) == [
+    assert list(paths_in("in `hdl/nowhere.py` and `cdma study model figures docs/figures`")) == [
         "hdl/nowhere.py",
         "docs/figures",
     ]

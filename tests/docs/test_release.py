@@ -31,6 +31,11 @@ def test_this_version_has_notes() -> None:
     assert notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), __version__)
 
 
+def test_the_driver_for_linux_has_the_version_of_all() -> None:
+    project = (ROOT / "extras" / "linux" / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'\nversion = "{__version__}"\n' in project
+
+
 def test_every_block_is_in_it() -> None:
     names = {command.prog.split()[-1] for command in commands_of(parser()) if " generate " in command.prog}
     assert names == set(BLOCKS)

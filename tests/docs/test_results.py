@@ -13,9 +13,9 @@ import pytest
 from cdma import app
 from cdma.base.errors import CdmaError
 from cdma.base.yosys import find_yosys, scratch
-from cdma.sim.study.recorded import DATA
-from cdma.sim.study.system.assumptions import load_assumptions
-from cdma.sim.study.system.ranges import load_ranges
+from cdma.study.recorded import DATA
+from cdma.study.system.assumptions import load_assumptions
+from cdma.study.system.ranges import load_ranges
 from docs.results import files
 from docs.results.__main__ import measure
 from docs.results.page import DOCS, pages

@@ -18,7 +18,7 @@ def test_the_picture_is_current() -> None:
 def test_every_file_lies_in_a_room_of_the_picture() -> None:
     files = modules_in(ROOT, PACKAGES).values()
     assert [file for file in files if room_of(file, ROOMS) is None] == []
-    assert [room for room in ROOMS if not any((ROOT / room).glob("*.py"))] == []
+    assert [room for room in ROOMS if not any((ROOT / room).rglob("*.py"))] == []
 
 
 def test_no_arrow_crosses_a_third_room() -> None:

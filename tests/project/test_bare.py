@@ -33,16 +33,16 @@ ARGUMENTS = {
     **{f"power {block}": "--liberty tiny.lib" for block in ("compressor", "decompressor", "engine")},
     "compress": "x.npy x.cdma",
     "decompress": "x.cdma y.npy",
-    "profile": "x.npy",
-    "model step": "--network alexnet",
-    "model tensors": "--network alexnet",
-    "model trace": "step.json --network alexnet --policy cdma",
-    "model several": "--network alexnet",
-    "model decode": "1024 --network gpt2",
-    "model residuals": "rows.json",
-    "model pictures": "pictures rows.json",
-    "model figures": "figures",
-    "model measure": "engine cycles.json",
+    "study profile": "x.npy",
+    "study model step": "--network alexnet",
+    "study model tensors": "--network alexnet",
+    "study model trace": "step.json --network alexnet --policy cdma",
+    "study model several": "--network alexnet",
+    "study model decode": "1024 --network gpt2",
+    "study model residuals": "rows.json",
+    "study model pictures": "pictures rows.json",
+    "study model figures": "figures",
+    "study model measure": "engine cycles.json",
     "completion": "bash",
 }
 #: Seconds after which a command that still works has all that it needs.
@@ -140,7 +140,11 @@ def test_every_command_works_or_names_its_extra(bare: Path, tmp_path: Path) -> N
 
 
 #: What is refused for another reason.
-_REFUSED = ("linux --run /nowhere", "model residuals rows.json", "model pictures pictures rows.json")
+_REFUSED = (
+    "linux --run /nowhere",
+    "study model residuals rows.json",
+    "study model pictures pictures rows.json",
+)
 
 
 def test_extras_bring_what_is_imported_of_them() -> None:

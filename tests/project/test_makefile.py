@@ -84,8 +84,9 @@ def project(tmp_path: Path) -> Path:
         "sim/one.py",
         "verif/one.py",
         "synth/one.py",
+        "extras/one/one.py",
     ):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     return tmp_path
 

@@ -16,7 +16,8 @@ _PACKAGES = {
     "cdma.hdl": "hdl",
     "cdma.sim": "sim",
     "cdma.sim.engine.driver": "sim/engine/driver",
-    "cdma.study": "cli/study",
+    "cdma.study": "extras/study",
+    "cdma_linux": "extras/linux/cdma_linux",
 }
 
 

@@ -24,7 +24,7 @@ SOURCES = [
 #: As in ``cdma.hdl.spec.format.Format``, or with a colon before what is loaded by its name.
 _NAME = re.compile(r"(?<![\w/.])cdma(?:\.[A-Za-z_]\w*)+(?::[A-Za-z_]\w*)?")
 _FILE = re.compile(
-    r"(?<![\w/.-])(?:cli|hdl|sim|verif|synth|tests|docs)/[\w/]+\.(?:py|md|toml|svg|json|npz|vlt|h|c)\b"
+    r"(?<![\w/.-])(?:cli|hdl|sim|verif|synth|extras|tests|docs)/[\w/]+\.(?:py|md|toml|svg|json|npz|vlt|h|c)\b"
 )
 
 
@@ -63,8 +63,8 @@ def exists(name: str) -> bool:
 def broken(text: str) -> Iterator[str]:
     """Yields the names and files in ``text`` that do not exist."""
     for name in _NAME.findall(text):
-        # Files that the generators write.
-        if not re.fullmatch(r"cdma\.(h|v|vlt|core|ko)", name) and not exists(name):
+        # Files that the generators write, and a group of entry points.
+        if not re.fullmatch(r"cdma\.(h|v|vlt|core|ko|tensors)", name) and not exists(name):
             yield name
     for path in _FILE.findall(text):
         if not (ROOT / path).exists():

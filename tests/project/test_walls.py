@@ -1,11 +1,12 @@
 """The walls of the house: which room may import from which, and what is not loaded before it is needed.
 
-A room is a folder. A file belongs to the innermost folder that ``ARROWS`` names, and may import freely within its
-room. Every other import of the package follows an arrow.
+A room is a folder, at most two deep, as in the picture of docs/architecture.md. A file belongs to the innermost folder that
+``ARROWS`` names, and may import freely within its room. Every other import of the package follows an arrow.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -30,110 +31,67 @@ ARROWS = _table("""
 base:
 # Parameters, records, registers: plain data, on which everything else stands.
 hdl/spec: base
-hdl/spec/registers: base hdl/spec
-# What any design could use, and what turns designs into Verilog.
+# What any design could use, what turns designs into Verilog, and the ports of AXI4.
 hdl/blocks:
 hdl/verilog: base
-# The codec: its two kinds of parts never import one another.
-hdl/codec/parts: hdl/spec hdl/blocks
-hdl/codec/plain: hdl/spec hdl/blocks hdl/codec/parts
-hdl/codec/pipelined: hdl/spec hdl/blocks hdl/codec/parts
-hdl/codec: hdl/spec hdl/blocks hdl/verilog hdl/codec/parts hdl/codec/plain hdl/codec/pipelined
-# The stage in front of the codec that bounds an error.
-hdl/lossy: hdl/spec hdl/blocks hdl/verilog
-# The engine: rings on control on channels, channels on the paths of their data, and these on the AXI ports and on what
-# codecs are connected by. The codec itself is loaded by the name in its description.
 hdl/axi: hdl/spec hdl/blocks
-hdl/engine/shapes: hdl/spec hdl/blocks hdl/axi
-hdl/engine/pages: hdl/spec hdl/spec/registers hdl/blocks hdl/axi
-hdl/engine/path: hdl/spec hdl/blocks hdl/codec/parts hdl/lossy hdl/axi hdl/engine/shapes hdl/engine/pages
-hdl/engine/units: hdl/spec hdl/blocks hdl/codec/parts hdl/axi hdl/engine/pages hdl/engine/path hdl/engine/shapes
-hdl/engine/channel: hdl/spec hdl/spec/registers hdl/blocks hdl/codec/parts hdl/lossy hdl/axi hdl/engine/path
-    hdl/engine/shapes hdl/engine/units
-hdl/engine/control: hdl/spec hdl/spec/registers hdl/blocks hdl/axi hdl/engine/channel
-hdl/engine/rings: hdl/spec hdl/spec/registers hdl/blocks hdl/axi hdl/engine/channel hdl/engine/control
-hdl/engine/pairs: hdl/spec hdl/blocks hdl/axi hdl/engine/channel hdl/engine/control hdl/engine/rings
-hdl/engine: hdl/spec hdl/blocks hdl/verilog hdl/codec/parts hdl/axi hdl/engine/channel
-    hdl/engine/control hdl/engine/rings hdl/engine/pairs
+# The codec, the stage in front of it that bounds an error, and the engine. The engine loads the codec by the name in its
+# description.
+hdl/codec: hdl/spec hdl/blocks hdl/verilog
+hdl/lossy: hdl/spec hdl/blocks hdl/verilog
+hdl/engine: hdl/spec hdl/blocks hdl/verilog hdl/axi hdl/codec hdl/lossy
 # What a user gets: the Verilog of any block by its name, texts of its registers, its package, the core of LiteX.
-hdl/deliver: base hdl/spec hdl/spec/registers hdl/verilog hdl/codec/parts hdl/codec hdl/lossy hdl/engine
+hdl/deliver: base hdl/spec hdl/verilog hdl/codec hdl/lossy hdl/engine
 # The public names of cdma.hdl. They are imported by name on first use, and no room imports through them.
-hdl: base hdl/spec hdl/blocks hdl/codec/parts hdl/codec hdl/engine
-# The software of the same bits: codec, error bounds, the engine's model with its drivers, and what autograd keeps.
+hdl: base hdl/spec hdl/blocks hdl/codec hdl/engine
+# The software of the same bits: the codec, and the engine's model with its drivers.
 sim/codec: base hdl/spec
-sim/engine: base hdl/spec hdl/spec/registers sim/codec
-sim/engine/driver: base hdl/spec hdl/spec/registers sim/engine
-sim/torch: base hdl/spec sim/codec sim/engine/driver sim/gpu
-# The same codec in Triton, for tensors on a card.
-sim/gpu: base hdl/spec sim/codec
-sim: base sim/codec sim/engine sim/engine/driver
-# The study: models of networks and of papers. Nothing but its door in front imports it.
-sim/study: base
-sim/study/tuner: base
-sim/study/compare: base hdl/spec sim/codec sim/gpu sim/study sim/study/tuner
-sim/study/system: base hdl/spec sim/torch sim/study sim/study/tuner
-sim/study/training: base hdl/spec sim/codec sim/gpu sim/torch sim/study sim/study/compare sim/study/system
-sim/study/profile: base hdl/spec sim/codec sim/torch sim/study sim/study/system
+sim/engine: base hdl/spec sim/codec
+sim: base sim/codec sim/engine
 # The benches: that of streams and that of engines stand beside each other, on the simulator and the monitors.
-verif/simulator/monitors: hdl/verilog
-verif/simulator: base hdl/spec hdl/verilog hdl/deliver sim/codec verif/simulator/monitors
-verif/stream: hdl/spec sim/codec verif/simulator/monitors verif/simulator
-verif/engine: base hdl/spec hdl/spec/registers sim/codec sim/engine verif/simulator/monitors verif/simulator
-# A SoC of LiteX whose CPU runs the driver.
-verif/engine/litex: base hdl/spec hdl/deliver verif/simulator
-# Linux in user mode, with the engine as its PCI device.
-verif/linux: base verif/simulator verif/engine
+verif/simulator: base hdl/spec hdl/verilog hdl/deliver sim/codec
+verif/stream: hdl/spec sim/codec verif/simulator
+verif/engine: base hdl/spec hdl/deliver sim/codec sim/engine verif/simulator
 # The proofs hold single blocks and the Verilog of whole designs, and simulate nothing.
-verif/proofs: base hdl/spec hdl/spec/registers hdl/blocks hdl/verilog hdl/codec/parts hdl/codec/plain hdl/codec
-    hdl/lossy hdl/axi hdl/engine/channel hdl/engine/control hdl/engine/rings hdl/engine/shapes hdl/engine/pages
-    hdl/engine/pairs hdl/engine
+verif/proofs: base hdl/spec hdl/blocks hdl/verilog hdl/axi hdl/codec hdl/lossy hdl/engine
 verif: base hdl/spec verif/simulator verif/stream verif/engine
-# Campaigns, in one frame: what the regression reaches, random designs, faults put into designs, faults at the ports of
-# an engine, and what they find out about one design.
-verif/campaigns: base verif/simulator verif
-verif/campaigns/coverage: base hdl/spec sim/codec verif/simulator verif/stream verif/engine verif
-verif/campaigns/soak: base hdl/spec verif/simulator verif verif/campaigns
-verif/campaigns/mutation: base hdl/spec hdl/verilog verif/simulator/monitors verif/simulator verif/proofs verif
-    verif/campaigns
-verif/campaigns/faults: base hdl/spec hdl/spec/registers sim/codec sim/engine verif/simulator verif/engine verif/campaigns
-verif/campaigns/certificate: verif/simulator verif/proofs verif verif/campaigns/coverage verif/campaigns/mutation
+# Campaigns: what the regression reaches, random designs, faults put into designs and at the ports of an engine.
+verif/campaigns: base hdl/spec hdl/verilog sim/codec sim/engine verif/simulator verif/stream verif/engine
+    verif/proofs verif
 # Area and clock.
 synth: base hdl/deliver
-synth/asic/library: synth
-synth/asic: base hdl/spec synth synth/asic/library
-synth/asic/power: synth synth/asic/library synth/asic
-synth/asic/sweep: base hdl/spec synth synth/asic/library synth/asic
+synth/asic: base hdl/spec synth
 synth/fpga: base synth
 # The command and the public names of cdma.
-cli: base hdl/spec hdl/deliver sim/codec sim/engine sim/engine/driver sim/torch sim/gpu
-cli/commands: base hdl/spec hdl/spec/registers hdl/deliver sim/codec sim/engine sim/engine/driver
-    sim/gpu verif/simulator verif/stream verif/engine verif/linux verif/proofs verif verif/campaigns verif/campaigns/coverage
-    verif/campaigns/soak verif/campaigns/mutation verif/campaigns/faults verif/campaigns/certificate synth
-    synth/asic/library synth/asic synth/asic/power synth/asic/sweep synth/fpga cli
-cli/study: base hdl/spec sim/codec sim/gpu sim/study sim/study/tuner sim/study/compare sim/study/system sim/study/training
-    sim/study/profile verif synth/asic/library synth/asic cli
+cli: base hdl/spec hdl/deliver sim/codec sim/engine
+cli/commands: base hdl/spec hdl/deliver sim/codec sim/engine verif/simulator verif/stream verif/engine verif/proofs
+    verif verif/campaigns synth synth/asic synth/fpga cli
+# The wings. Nothing above imports one.
+extras/linux: base hdl/spec verif/simulator verif/engine cli
+extras/pytorch: base hdl/spec sim/codec cli cli/commands extras/linux
+extras/study: base hdl/spec sim/codec verif/stream verif/engine synth/asic cli extras/pytorch
 """)
 
 #: The libraries that the package imports, each with the rooms that may import it, including the rooms inside those.
 LIBRARIES = _table("""
 amaranth: hdl/blocks hdl/verilog hdl/codec hdl/lossy hdl/axi hdl/engine verif/proofs cli/commands
-numpy: sim verif synth cli/commands cli/study
-litex: hdl/deliver verif/engine/litex
+numpy: sim verif synth cli/commands extras
+litex: hdl/deliver verif/engine
 migen: hdl/deliver
-rich: cli
+rich: cli extras
 shtab: cli/commands
 tomli: base
-lz4: sim/study/compare
-torch: sim/study/training sim/study/compare sim/study/profile sim/torch sim/gpu cli
-triton: sim/gpu sim/study/compare
-cocotb: verif
+lz4: sim/codec extras
+torch: extras
+triton: extras/pytorch extras/study
+cocotb: verif extras/linux
 cocotb_tools: verif/simulator
-cocotbext: verif
+cocotbext: verif extras/linux
 find_libpython: verif/simulator
 vcd: verif
 pylibfst: verif/simulator
 wavedrom: verif
-matplotlib: synth cli/commands cli/study
+matplotlib: synth cli/commands extras/study
 peakrdl_uvm: hdl/deliver
 systemrdl: hdl/deliver
 distributed: base
@@ -177,18 +135,32 @@ def test_every_import_follows_an_arrow(imports: list[Import]) -> None:
     assert broken_walls(imports, ARROWS) == []
 
 
-def test_the_generator_imports_nothing_of_the_study(imports: list[Import]) -> None:
-    """What no table may grow an arrow for: hardware, its benches and flows, and the software of the same bits."""
-    software = ("sim/codec/", "sim/gpu/", "sim/engine/", "sim/torch/")
-    generator = ("base/", "hdl/", "verif/", "synth/", *software)
-    study = ("sim/study/", "cli/study/")
-    own = [item for item in imports if item.file.startswith(generator)]
-    assert {f"{item.file.split('/')[0]}/" for item in own} >= {"base/", "hdl/", "verif/", "synth/", "sim/"}
-    assert [str(item) for item in own if item.target.startswith(study)] == []
+def test_the_core_knows_no_wing(imports: list[Import]) -> None:
+    """It imports nothing of a wing, and no text of it names a module of one, as an import by name would."""
+    core = [folder for folder in PACKAGES if not folder.startswith("extras/")]
+    own = [item for item in imports if not item.file.startswith("extras/")]
+    assert {item.file.partition("/")[0] for item in own} == {*core}
+    assert [str(item) for item in own if item.target.startswith("extras/")] == []
+    wings = "|".join(
+        re.escape(package) for folder, package in PACKAGES.items() if folder.startswith("extras/")
+    )
+    named = re.compile(rf"(?<![\w.])({wings}|extras/\w+)(?!\w)")
+    files = [
+        path
+        for folder in core
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".js", ".html")
+    ]
+    found = [
+        f"{path}: {each.group()}"
+        for path in files
+        for each in named.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
 
 
 def test_every_room_of_the_table_stands() -> None:
-    assert [room for room in ARROWS if not any((ROOT / room).glob("*.py"))] == []
+    assert [room for room in ARROWS if not any((ROOT / room).rglob("*.py"))] == []
 
 
 def test_every_library_stays_in_its_rooms(imports: list[Import]) -> None:
@@ -204,6 +176,12 @@ def test_tests_share_only_what_lies_in_support() -> None:
     """No test imports from another one, but from commands that have tests, and the codec and rules of the outsider."""
     shared = (
         "tests/support/",
+        *(
+            f"tests/extras/pytorch/{name}.py"
+            for name in ("clockwork_link", "compiled", "compiled_codecs", "interpreted")
+        ),
+        "tests/extras/study/small_networks.py",
+        "tests/extras/linux/linux_file.py",
         "tests/outside/axi_rules.py",
         "tests/outside/codec.py",
         "tests/same_output.py",
@@ -233,8 +211,9 @@ def test_the_outsider_knows_the_documents_alone() -> None:
 
 def test_tests_have_the_rooms_of_what_they_test() -> None:
     folders = {path.parent.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")}
-    own = {Path("docs"), Path("project")}
-    assert [folder for folder in sorted(folders - own) if not any((ROOT / folder).glob("*.py"))] == []
+    tested = {str(folder) for folder in folders} - {"docs", "project"}
+    sources = {folder: folder.replace("extras/linux", "extras/linux/cdma_linux") for folder in tested}
+    assert [folder for folder in sorted(tested) if not any((ROOT / sources[folder]).rglob("*.py"))] == []
 
 
 def test_every_kind_of_broken_wall_is_found() -> None:
@@ -320,14 +299,7 @@ def test_loads_neither_amaranth_nor_numpy(code: str) -> None:
     assert _loads(code, "amaranth", "numpy") == []
 
 
-#: Modules of models that are of use with torch alone, and import it.
-_WITH_TORCH = (".networks", ".transformer_model", ".swap_bench")
-
-
 @pytest.mark.slow
 def test_the_models_do_not_load_amaranth() -> None:
-    names = [name for name in modules_in(ROOT, {"sim": "cdma.sim"}) if not name.endswith(_WITH_TORCH)]
-    names = [name for name in names if not name.startswith("cdma.sim.torch.")]
-    # The kernels of a card need Triton; their door does not.
-    names = [name for name in names if not name.startswith("cdma.sim.gpu.") or name.endswith(".door")]
+    names = modules_in(ROOT, {"sim": "cdma.sim"})
     assert _loads("import " + ", ".join(names), "amaranth", "numpy", "cocotb") == ["numpy"]

@@ -11,9 +11,15 @@ PACKAGES = {
     "sim": "cdma.sim",
     "verif": "cdma.verif",
     "synth": "cdma.synth",
+    "extras/pytorch/torch": "cdma.torch",
+    "extras/pytorch/gpu": "cdma.gpu",
+    "extras/study": "cdma.study",
+    "extras/linux/cdma_linux": "cdma_linux",
 }
 DOCS = ROOT / "docs"
-DATA = ROOT / "sim" / "study" / "data"
+#: The sources of the driver for Linux.
+MODULE = ROOT / "extras" / "linux" / "cdma_linux" / "module"
+DATA = ROOT / "extras" / "study" / "data"
 SUPPORT = Path(__file__).parent
 
 #: A cell library of a few gates.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.interpreted import torch
+from tests.extras.pytorch.interpreted import torch
 
 from torch.utils._python_dispatch import TorchDispatchMode  # isort: skip
 

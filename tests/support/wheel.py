@@ -13,7 +13,15 @@ from tests.support.paths import PACKAGES, ROOT
 __all__ = ["SOURCES", "built_wheel"]
 
 #: What the wheel is built of.
-SOURCES = (*PACKAGES, "docs", "pyproject.toml", "setup.py", "LICENSE", "README.md", "SECURITY.md")
+SOURCES = (
+    *sorted({folder.partition("/")[0] for folder in PACKAGES}),
+    "docs",
+    "pyproject.toml",
+    "setup.py",
+    "LICENSE",
+    "README.md",
+    "SECURITY.md",
+)
 
 
 def built_wheel(place: Path) -> Path:
@@ -21,8 +29,10 @@ def built_wheel(place: Path) -> Path:
     source = place / "source"
     source.mkdir()
     for name in SOURCES:
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, source / name)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("build", "__pycache__"))
+        else:
+            shutil.copy(ROOT / name, source / name)
     # As a build of an older revision would have left it.
     for folder in ("lib", f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"):
         stale = source / "build" / folder / "cdma" / "stale.py"

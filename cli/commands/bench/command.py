@@ -5,29 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from cdma.wings import modules
+
 __all__ = ["register"]
 
-#: Modules of the benches, those of the study among them, in the order that ``--help`` shows. Each has
+#: Modules of the benches, in the order that ``--help`` shows; those of the wings come behind them. Each has
 #: ``register(subparsers)``.
-_BENCHES = (
-    ".codec",
-    ".stage",
-    "cdma.study.bench.queue",
-    ".engine",
-    ".units",
-    "cdma.study.bench.formats",
-    "cdma.study.bench.words",
-    "cdma.study.bench.bounded",
-    "cdma.study.bench.software",
-    "cdma.study.bench.lossy",
-    "cdma.study.bench.swap",
-    "cdma.study.bench.advisor",
-    "cdma.study.bench.batch",
-    "cdma.study.bench.saved",
-    "cdma.study.bench.stream",
-    "cdma.study.bench.kernels",
-    ".gpu",
-)
+_BENCHES = (".codec", ".stage", ".engine", ".units", ".software")
 
 
 def register(subparsers: Any) -> None:
@@ -38,5 +22,6 @@ def register(subparsers: Any) -> None:
         description="Measure. Each bench explains itself: cdma bench BENCH --help.",
     )
     benches = parser.add_subparsers(title="benches", metavar="BENCH", required=True)
-    for module in _BENCHES:
-        import_module(module, __package__).register(benches)
+    own = (import_module(module, __package__) for module in _BENCHES)
+    for module in (*own, *modules("BENCHES")):
+        module.register(benches)

@@ -80,7 +80,7 @@ def register(subparsers: Any) -> None:
         "--rows",
         type=Path,
         metavar="FILE",
-        help="measure nothing, and show the rows that 'cdma model measure units' wrote to FILE",
+        help="measure nothing, and show the rows that 'cdma study model measure units' wrote to FILE",
     )
     add_row_options(parser)
     add_plot_option(parser, "over density the utilisation of the link, and what crosses the crossbar")

@@ -10,7 +10,17 @@ from .markdown import from_docstring, table
 __all__ = ["files_page"]
 
 _ROOT = Path(__file__).resolve().parents[3]
-_FOLDERS = ("base", "hdl", "sim", "verif", "synth", "cli")
+_FOLDERS = (
+    "base",
+    "hdl",
+    "sim",
+    "verif",
+    "synth",
+    "cli",
+    "extras/pytorch",
+    "extras/study",
+    "extras/linux/cdma_linux",
+)
 
 
 def files_page() -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cdma.sim.study.recorded import DATA
+from cdma.study.recorded import DATA
 from cdma.verif.engine import measure
 from cdma.verif.engine.design import EngineDesign
 from tests.support.commands import Printed, Shown

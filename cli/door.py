@@ -1,0 +1,107 @@
+"""The door: a tensor goes to the library that takes it, such as the kernels on a card; all else to the codec of the host.
+
+Distributions name such libraries by an entry point of the group ``cdma.tensors``. Its name is the package whose tensors it
+is about, without which it is not loaded; its value is a module with :func:`compress`, :func:`decompress`, :func:`analyse`
+and :func:`fit` of the arguments here but those of the host, and ``takes(array)``, which says whether it takes an array.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.sim.codec import model, software
+from cdma.sim.codec.fit import fit as fit_on_host
+from cdma.sim.codec.model import ZVC
+from cdma.sim.codec.native import CHUNK_BYTES
+from cdma.sim.codec.results import Analysis
+
+__all__ = ["analyse", "compress", "decompress", "fit"]
+
+
+def compress(
+    array: Any,
+    format: StreamFormat = ZVC,
+    *,
+    out: Any = None,
+    threads: int = 1,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> Any:
+    """The compressed stream of a tensor of any shape, by bit pattern; see :func:`decompress`.
+
+    ``array``
+        An array or any buffer of numbers, those of ``ml_dtypes`` and of PyTorch among them. What is contiguous and
+        little-endian is not copied. The stream of a tensor on a card is a tensor of bytes there, and else ``bytes``.
+    ``out``
+        A buffer for the stream, for a tensor on a card a tensor of bytes there, with at least
+        ``format.bound_bytes(words)`` bytes, none of ``array``; the part of it that the stream takes is returned.
+    ``threads``, ``chunk_bytes``
+        How many threads of the host compress at once, where there are kernels in C, and how many bytes of raw data each of
+        them takes at once; ``cdma study tune software`` times what is best.
+    """
+    if library := _library_of(array):
+        return library.compress(array, format, out=out)
+    return software.compress(array, format, out=out, threads=threads, chunk_bytes=chunk_bytes)
+
+
+def decompress(
+    data: Any,
+    words: int,
+    format: StreamFormat = ZVC,
+    *,
+    out: Any = None,
+    threads: int = 1,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> Any:
+    """The ``words`` unsigned words that ``data`` stands for; ``.view(dtype).reshape(shape)`` undoes the rest.
+
+    Those of a stream on a card are a tensor there. Raises :class:`.CorruptStream` for every stream whose length or codes
+    show that it is not whole.
+
+    ``out``
+        A buffer for the words, for a stream on a card a tensor there, none of ``data``; the result is a view of it. After
+        an error it holds anything.
+    ``threads``, ``chunk_bytes``
+        How many threads of the host decompress at once, and how many bytes of words each of them makes at once.
+    """
+    if library := _library_of(data):
+        return library.decompress(data, words, format, out=out)
+    return software.decompress(data, words, format, out=out, threads=threads, chunk_bytes=chunk_bytes)
+
+
+def analyse(array: Any, format: StreamFormat = ZVC) -> Analysis:
+    """Counts what :func:`compress` would store, of a tensor on a card there."""
+    analysis: Analysis = (_library_of(array) or model).analyse(array, format)
+    return analysis
+
+
+def fit(array: Any, format: Format, *, whole: bool = False) -> Format:
+    """The format with the table that makes the stream of a tensor shortest.
+
+    Of a tensor of more than a million words evenly spaced runs of words decide, a million in all, or with ``whole`` all
+    of them. Where there is nothing to learn from, the table stays as it is. Words of a tensor on a card are counted there.
+    """
+    if library := _library_of(array):
+        fitted: Format = library.fit(array, format, whole=whole)
+        return fitted
+    return fit_on_host(array, format, whole=whole)
+
+
+def _library_of(array: Any) -> Any:
+    """The library that takes an array; None if the host does."""
+    loaded = (_loaded(entry) for entry in _entries() if entry.name in sys.modules)
+    return next((library for library in loaded if library.takes(array)), None)
+
+
+@cache
+def _entries() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group="cdma.tensors"))
+
+
+@cache
+def _loaded(entry: EntryPoint) -> Any:
+    return entry.load()

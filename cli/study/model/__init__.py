@@ -1,5 +1,0 @@
-"""``cdma model``: what compression buys a network on a machine, and the papers' figures."""
-
-from .command import register
-
-__all__ = ["register"]

@@ -1,5 +1,0 @@
-"""``cdma tune``: searches over the generator's parameters, and over how the compiled codec is called."""
-
-from .command import register
-
-__all__ = ["register"]

@@ -1,0 +1,1 @@
+../../../../sim/engine/driver/cdma_regs.h

@@ -1,0 +1,231 @@
+"""The cocotb side of :mod:`cdma_linux.trial.run`: the engine between the guest's memory and that of an accelerator."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import mmap
+import os
+import random
+import socket
+from pathlib import Path
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge
+from cocotbext.axi import AxiResp
+
+from cdma.verif.engine.bench import CHANNELS
+from cdma.verif.engine.context import engine_test
+from cdma.verif.engine.design import EngineDesign
+from cdma.verif.engine.memory import Memory
+from cdma.verif.engine.ring import RingBench
+from cdma.verif.simulator.build import WAVES_HELD
+from cdma.verif.simulator.result import bench_settings
+
+from .function import COMMANDS, INTERRUPTS, Function
+from .guest import Queue
+from .mishaps import Mishaps
+from .vhost_user import Gone, VhostUser
+
+__all__: list[str] = []
+
+#: Cycles between two looks for the guest, who waits 40 ms for an answer; and after which nothing more is expected of an
+#: engine at rest.
+_STEP, _QUIET = 32, 256
+#: Cycles of latency of both memories, and the share of cycles in which each channel rests.
+_LATENCY, _PAUSES = 20, 0.1
+#: What root's processes are that go before others.
+_PRIORITY = -10
+#: Seconds within which the guest must boot.
+_PATIENCE = 60
+
+
+class LinuxBench(RingBench):
+    """The bench whose memories are those of the guest and of the accelerator; its waveform may begin later."""
+
+    def __init__(self, dut: Any, design: EngineDesign, rng: random.Random) -> None:
+        if bench_settings()["waves_held"]:
+            os.environ[WAVES_HELD] = "1"
+        super().__init__(dut, design, rng)
+
+    def make_memory(self) -> Memory:
+        memory = super().make_memory()
+        memory.latency = _LATENCY
+        return memory
+
+
+class _Registers:
+    """The bench's register port.
+
+    ``submitted``
+        Descriptors that the guest has put into its rings, since it began.
+    """
+
+    def __init__(self, bench: LinuxBench) -> None:
+        self._bench = bench
+        self.submitted = 0
+        registers, self._mask = bench.registers, 2 * bench.config.ring_entries - 1
+        # The tail of each ring, by the register that it is written to; the one that starts a ring anew.
+        self._tails = {registers[f"{name}.ring_tail"].address: 0 for name in CHANNELS}
+        self._bases = {
+            registers[f"{name}.ring_base_low"].address: registers[f"{name}.ring_tail"].address
+            for name in CHANNELS
+        }
+
+    async def read(self, offset: int) -> bytes:
+        response = await self._bench.bus.read(offset)
+        return response.data if response.resp == AxiResp.OKAY else b"\xff" * 4
+
+    async def write(self, offset: int, data: bytes) -> None:
+        self._count(offset, int.from_bytes(data, "little"))
+        await self._bench.bus.write(offset, data)
+
+    def _count(self, offset: int, value: int) -> None:
+        if offset in self._bases:
+            self._tails[self._bases[offset]] = 0
+        elif offset in self._tails:
+            self.submitted += value - self._tails[offset] & self._mask
+            self._tails[offset] = value
+
+
+class _Device:
+    """The engine on a socket. Simulated time passes while the engine is busy, and stands still otherwise.
+
+    It is what happens to by commands of :class:`.Mishaps`.
+    """
+
+    def __init__(self, bench: LinuxBench, connection: socket.socket) -> None:
+        self._bench = bench
+        accelerator = bench.memory["dev"]
+        with open(bench_settings()["memory"], "r+b") as file:
+            accelerator.hold(mmap.mmap(file.fileno(), 0))
+        accelerator.allow(0, accelerator.size)
+        self._registers = _Registers(bench)
+        self._function = Function(self._registers, accelerator.bytes)
+        self._guest = VhostUser(connection)
+        self._until = 0
+        self._silent = 0
+        # Interrupts that wait.
+        self._late = 0
+        settings = bench_settings()
+        pipe = settings.get("control")
+        self._mishaps = Mishaps(
+            settings["script"], Path(pipe) if pipe else None, settings["seed"], bench.dut._log.warning
+        )
+
+    async def run(self) -> None:
+        """Serves the guest until it is gone."""
+        cocotb.start_soon(self._bench.blame(self._watch_interrupt()))
+        with contextlib.suppress(Gone):
+            while True:
+                works = await self._works()
+                for queue, count in self._guest.wait(0 if works else None, self._mishaps.files):
+                    await self._serve(queue, count)
+                self._share()
+                self._mishaps.happen(self._registers.submitted, self)
+                if works:
+                    await self._bench.after(_STEP)
+        # What is open at the end is answered.
+        for port in self._bench.memory:
+            self.freeze(port, False)
+
+    async def _works(self) -> bool:
+        if self._bench.cycles >= self._until:
+            busy = [await self._bench.peek(f"{name}.status", "busy") for name in self._bench.rings]
+            self._until = self._bench.cycles + _QUIET if any(busy) or self._late else 0
+        return self._until > 0
+
+    def _share(self) -> None:
+        """Gives the engine the guest's memory at once: for this the guest waits longer than for a register."""
+        memory, host = self._guest.memory, self._bench.memory["host"]
+        if memory is not None and host.bytes is not memory.bytes:
+            host.hold(memory.bytes)
+            host.allow(memory.first, memory.end - memory.first)
+
+    async def _serve(self, queue: Queue, count: int) -> None:
+        memory = self._guest.memory
+        if memory is None:
+            raise ValueError("the guest uses a queue before it has handed over its memory")
+        if queue is self._guest.queues[COMMANDS]:
+            await self._function.serve(queue, memory, count)
+            self._until = self._bench.cycles + _QUIET
+        self._freeze(self._function.config.silent)
+        self._send()
+        self._bench.checks = self._function.accesses
+
+    def _freeze(self, silent: int) -> None:
+        for bit, port in enumerate(("dev", "host")):
+            if (silent ^ self._silent) >> bit & 1:
+                self._bench.memory[port].frozen = bool(silent >> bit & 1)
+        self._silent = silent
+
+    async def _watch_interrupt(self) -> None:
+        rises = RisingEdge(self._bench.dut.irq)
+        while True:
+            await rises
+            if cycles := self._mishaps.delay():
+                self._late += 1
+                cocotb.start_soon(self._bench.blame(self._interrupt_after(cycles)))
+            else:
+                self._interrupt()
+
+    async def _interrupt_after(self, cycles: int) -> None:
+        await self._bench.after(cycles)
+        self._late -= 1
+        self._interrupt()
+
+    def _interrupt(self) -> None:
+        self._function.interrupt()
+        self._send()
+        self._bench.transfers = self._function.interrupts
+
+    def _send(self) -> None:
+        if self._guest.memory is not None and INTERRUPTS in self._guest.queues:
+            self._function.send(self._guest.queues[INTERRUPTS], self._guest.memory)
+
+    def spoil(self, port: str, address: int, response: int) -> None:
+        """A byte of a memory is answered with an error from now on."""
+        self._bench.memory[port].spoil({address: response})
+
+    def mend(self, port: str, address: int) -> None:
+        """It is answered as others are."""
+        self._bench.memory[port].mend(address)
+
+    def freeze(self, port: str, frozen: bool) -> None:
+        """A memory gives no answers while it is frozen."""
+        self._bench.memory[port].frozen = frozen
+
+    def slow(self, port: str, cycles: int) -> None:
+        """A memory has another latency."""
+        self._bench.memory[port].latency = cycles
+
+    def unplug(self) -> None:
+        """The function is not there any more: what is read is all ones, and nothing is written or moves."""
+        self._function.present = False
+        for memory in self._bench.memory.values():
+            memory.frozen = True
+
+    def show(self) -> None:
+        """The waveform begins."""
+        os.environ.pop(WAVES_HELD, None)
+
+
+@functools.partial(engine_test, kind=LinuxBench)
+async def serve(bench: Any, budget: int) -> None:
+    """Serves one guest, from its boot to its halt."""
+    # The guest waits for each access, and not for long: the device goes first, where it may.
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
+    bench.pauses(_PAUSES)
+    # To look through all that is here by now takes longer than anything else between two answers.
+    gc.freeze()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.settimeout(_PATIENCE)
+        listener.bind(bench_settings()["socket"])
+        listener.listen(1)
+        connection, _ = listener.accept()
+    connection.setblocking(True)
+    with connection:
+        await _Device(bench, connection).run()

@@ -1,0 +1,195 @@
+"""The kernel: built once of Debian's sources as a program of user mode, and kept with what modules are built with."""
+
+from __future__ import annotations
+
+import enum
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+from cdma.base.cache import cache_folder, content_key, kept_folder
+from cdma.base.errors import ToolError
+
+__all__ = [
+    "DEVICE_ID",
+    "Kernel",
+    "KernelError",
+    "build_module",
+    "device_tree",
+    "is_kept",
+    "kernel",
+    "missing",
+]
+
+#: The number of the virtio device that the kernel takes for a PCI function; none is assigned.
+DEVICE_ID = 1234
+
+#: What the kernel has beside what it cannot do without: PCI in user mode, modules, a first file system in memory; what the
+#: driver has to do with: buffers of other drivers, rings of system calls, sleep, device trees; and what looks for faults of
+#: a driver: proofs of locking, lists, leaks, allocations that fail.
+_OPTIONS = (
+    *("64BIT", "MODULES", "MODULE_UNLOAD", "BLK_DEV_INITRD", "BINFMT_ELF", "DEVTMPFS", "PROC_FS", "SYSFS"),
+    *("STDERR_CONSOLE", "NULL_CHAN", "VIRTIO_UML", "UML_PCI_OVER_VIRTIO", "PCI", "PCI_MSI"),
+    *(
+        "SHMEM",
+        "TMPFS",
+        "MEMFD_CREATE",
+        "UDMABUF",
+        "DMABUF_HEAPS",
+        "DMABUF_HEAPS_SYSTEM",
+        "IO_URING",
+        "EVENTFD",
+        "HOSTFS",
+    ),
+    *("SUSPEND", "PM", "PM_SLEEP", "PM_DEBUG", "PM_SLEEP_DEBUG", "OF"),
+    *("DEBUG_KERNEL", "DEBUG_FS", "PROVE_LOCKING", "DEBUG_LIST", "DEBUG_KMEMLEAK"),
+    *("FAULT_INJECTION", "FAILSLAB", "FAULT_INJECTION_DEBUG_FS", "FTRACE", "ENABLE_DEFAULT_TRACERS"),
+)
+#: Those of them that take time where nothing is wrong.
+_CHECKS = (
+    *("DEBUG_KERNEL", "PROVE_LOCKING", "DEBUG_LIST", "DEBUG_KMEMLEAK"),
+    *("FAULT_INJECTION", "FAILSLAB", "FAULT_INJECTION_DEBUG_FS"),
+)
+#: What finds each access to memory that is not the driver's, in a kernel of its own.
+_SANITIZER = ("KASAN", "KASAN_VMALLOC")
+
+
+class Kernel(enum.Enum):
+    """What a kernel looks for: faults of locking, lists and leaks; accesses to memory that is nobody's, too, which takes as
+    long again to build; nothing, as where time is measured."""
+
+    CHECKED = _OPTIONS
+    SANITIZED = _OPTIONS + _SANITIZER
+    BARE = tuple(name for name in _OPTIONS if name not in _CHECKS)
+
+
+def _configuration(kind: Kernel) -> str:
+    lines = [f"CONFIG_{name}=y" for name in kind.value]
+    return "\n".join([*lines, f"CONFIG_UML_PCI_OVER_VIRTIO_DEVICE_ID={DEVICE_ID}", ""])
+
+
+#: What modules are built with, and the kernel itself.
+_KEPT = ("Makefile", "scripts", "include", "arch/um", "arch/x86", "Module.symvers", ".config", "linux")
+
+_SOURCES = Path("/usr/src")
+#: The commands that a kernel is built with, and Debian's packages that have them.
+_TOOLS = {"make": "make", "gcc": "gcc", "flex": "flex", "bison": "bison", "bc": "bc", "xz": "xz-utils"}
+#: Lines of a tool that failed that are shown.
+_LINES = 30
+
+
+class KernelError(ToolError):
+    """The kernel or its module could not be built."""
+
+
+def missing() -> list[str]:
+    """The packages of Debian that this machine lacks; empty if the kernel can be built."""
+    found = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
+    return found if _sources() else [*found, "linux-source"]
+
+
+def _sources() -> Path | None:
+    """The newest sources that Debian has installed here."""
+    return max(_SOURCES.glob("linux-source-*.tar.xz"), default=None)
+
+
+def _key(sources: Path, configuration: str) -> str:
+    compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True).stdout
+    # Debian's revision and the time of it are in the size and the time of the archive, which is large.
+    status = sources.stat()
+    return content_key(sources.name, f"{status.st_size} {status.st_mtime_ns}", compiler, configuration)
+
+
+def is_kept(kind: Kernel = Kernel.CHECKED) -> bool:
+    """Whether a kernel has been built here before, so that it is there at once."""
+    sources = _sources()
+    if missing() or sources is None:
+        return False
+    return (cache_folder() / "linux" / _key(sources, _configuration(kind))[:32]).is_dir()
+
+
+def kernel(jobs: int = 1, kind: Kernel = Kernel.CHECKED) -> Path:
+    """The folder with a kernel, the program ``linux``, and with what modules are built with."""
+    if lacking := missing():
+        raise KernelError(
+            f"the kernel is built with what this machine lacks: on Debian apt install {' '.join(lacking)}"
+        )
+    if platform.machine() != "x86_64":
+        raise KernelError(f"Linux in user mode is for x86_64, and this machine is {platform.machine()}")
+    sources = _sources()
+    assert sources is not None
+    configuration = _configuration(kind)
+
+    def make(folder: Path) -> None:
+        _call(["tar", "xf", sources, "--strip-components=1"], folder, "unpacking the kernel")
+        (folder / "options").write_text(configuration)
+        build = ["make", "ARCH=um", f"-j{jobs}"]
+        _call([*build, "KCONFIG_ALLCONFIG=options", "allnoconfig"], folder, "configuring the kernel")
+        _check_options(folder / ".config", configuration)
+        _call([*build, "linux", "modules_prepare"], folder, "building the kernel")
+        shutil.copy(folder / "vmlinux.symvers", folder / "Module.symvers")
+        _prune(folder)
+
+    return kept_folder("linux", _key(sources, configuration), make)
+
+
+def _check_options(config: Path, configuration: str) -> None:
+    """Objects to what the kernel did not take: then its sources ask for something more."""
+    got = set(config.read_text().splitlines())
+    if lost := [line for line in configuration.splitlines() if line not in got]:
+        raise KernelError(f"these sources of the kernel do not take {', '.join(lost)}")
+
+
+def _prune(folder: Path) -> None:
+    """Leaves what is kept, a tenth of what was built."""
+    kept = {folder / name for name in _KEPT}
+    above = {parent for path in kept for parent in path.parents}
+    for directory in sorted(above & {folder, *folder.rglob("*")}):
+        for path in directory.iterdir():
+            if path not in kept and path not in above:
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    for path in (folder / "arch").rglob("*.[oa]"):
+        path.unlink()
+
+
+def build_module(built: Path, sources: Path, folder: Path, name: str) -> Path:
+    """Builds the module ``name`` of the folder ``sources`` for the kernel in ``built``, in ``folder``."""
+    copy = folder / name
+    shutil.copytree(sources, copy)
+    said = _call(
+        ["make", "-C", built, "ARCH=um", f"M={copy}", "W=1", "modules"],
+        folder,
+        "building the module",
+    )
+    if "warning:" in said:
+        raise KernelError(f"the module has warnings:\n{said}")
+    return copy / f"{name}.ko"
+
+
+def device_tree(built: Path, binding: Path, folder: Path) -> Path:
+    """The tree of the first example of a binding, below a node that makes no devices of it."""
+    _, _, example = binding.read_text().partition("examples:\n  - |\n")
+    tree, blob = folder / "tree.dts", folder / "tree.dtb"
+    cells = "#address-cells = <1>; #size-cells = <1>;"
+    tree.write_text(f"/dts-v1/;\n/ {{ {cells} examples {{ {cells} ranges;\n{example} }}; }};\n")
+    _call([built / "scripts" / "dtc" / "dtc", "-q", "-o", blob, tree], folder, "compiling the device tree")
+    return blob
+
+
+def _call(command: list[str | Path], folder: Path, what: str) -> str:
+    """Runs a tool of the kernel's; returns what it says."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "LC_ALL": "C"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    if done.returncode:
+        said = "\n".join(done.stdout.splitlines()[-_LINES:])
+        raise KernelError(f"{what} failed with status {done.returncode}:\n{said}")
+    return done.stdout

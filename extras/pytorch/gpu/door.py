@@ -1,0 +1,42 @@
+"""Tensors on a card, for :mod:`cdma.door`: they go to the kernels there. Nothing is loaded before a tensor needs it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.sim.codec.results import Analysis
+
+from .extras import kernels_in
+
+__all__ = ["analyse", "compress", "decompress", "fit", "takes"]
+
+
+def takes(array: Any) -> bool:
+    """Whether something is a tensor of PyTorch on a card, which is any device but its CPU."""
+    return isinstance(array, torch.Tensor) and array.device.type != "cpu"
+
+
+def compress(array: Any, format: StreamFormat, *, out: Any = None) -> Any:
+    """The compressed stream of a tensor, a tensor of bytes there."""
+    return kernels_in("encoder").stream_of(array, format, out)
+
+
+def decompress(data: Any, words: int, format: StreamFormat, *, out: Any = None) -> Any:
+    """The unsigned words of a stream, a tensor there."""
+    return kernels_in("decoder").decompress(data, words, format, out=out)
+
+
+def analyse(array: Any, format: StreamFormat) -> Analysis:
+    """Counts what :func:`compress` would store."""
+    counted: Analysis = kernels_in("encoder").analyse(array, format)
+    return counted
+
+
+def fit(array: Any, format: Format, *, whole: bool = False) -> Format:
+    """The format with the table that makes the stream of a tensor shortest."""
+    fitted: Format = kernels_in("fit").fit(array, format, whole=whole)
+    return fitted

@@ -1,0 +1,87 @@
+"""``cdma bench kernels``: what a tensor takes to leave a device and come back, by codec and density."""
+
+from __future__ import annotations
+
+import argparse
+from functools import cache, partial
+from typing import Any
+
+from cdma.base.errors import ParameterError
+from cdma.options import check_between
+from cdma.rows import Columns, Row, add_row_options, column, show_rows
+
+__all__ = ["register"]
+
+_COLUMNS: Columns = {
+    "card": column("card"),
+    "density": column("density", "g"),
+    "codec": column("codec"),
+    "ratio": column("ratio", ".2f"),
+    "compress ms": column("compress_ms", ".3f"),
+    "decompress ms": column("decompress_ms", ".3f"),
+    "out ms": column("out_ms", ".3f"),
+    "back ms": column("back_ms", ".3f"),
+    "swap ms": column("swap_ms", ".3f"),
+    "speedup": column("speedup", ".2f"),
+}
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "kernels",
+        help="what a tensor takes to leave a device and come back, by codec and density",
+        description="Compress a tensor of 32-bit numbers, move its stream to the host and back, and decompress it: by "
+        "zero-value compression, run lengths, compressed sparse rows and LZ4, beside the raw tensor, as CSWAP compares "
+        "kernels. On the processor codecs are those of the comparison and copies take what the link's rate says; with "
+        "--cuda the first three are kernels on the card, LZ4 is nvCOMP's, where its package is installed, and copies are "
+        "those of the card's link. Times are medians.",
+    )
+    parser.add_argument(
+        "--densities",
+        type=float,
+        nargs="+",
+        default=[0.1, 0.3, 0.5, 0.7, 0.9],
+        metavar="D",
+        help="shares of numbers that are not zero (default 0.1 0.3 0.5 0.7 0.9)",
+    )
+    parser.add_argument("--size", type=float, default=4, metavar="MIB", help="raw data (default 4)")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds to time (default 5)")
+    parser.add_argument(
+        "--link",
+        type=float,
+        default=16,
+        metavar="GBPS",
+        help="the link of the processor, in GB/s (default 16)",
+    )
+    parser.add_argument("--cuda", action="store_true", help="measure kernels on a card, and its own link")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the data (default 1)")
+    add_row_options(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.gpu.peers.kernel_bench import KernelBench, kernel_rows
+
+    for density in arguments.densities:
+        check_between("densities", density, 0, 1)
+    check_between("size", arguments.size, 1 / 64, 1 << 14)
+    check_between("rounds", arguments.rounds, 1, 1000)
+    if not arguments.link > 0:
+        raise ParameterError(f"link is {arguments.link:g} GB/s; it must be more than 0")
+    measured = kernel_rows
+    if arguments.cuda:
+        from cdma.gpu.extras import kernels_in
+
+        # Says what is missing, before anything imports it.
+        kernels_in("measure").require_cuda()
+        from cdma.gpu.peers.card_bench import card_rows
+        from cdma.output import warn
+
+        measured = partial(card_rows, left_out=cache(warn))
+    bench = KernelBench(
+        int(arguments.size * 2**18) * 4, arguments.rounds, arguments.link * 1e9, arguments.seed
+    )
+    rows: list[Row] = [row for density in arguments.densities for row in measured(density, bench)]
+    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["density"])
+    return 0

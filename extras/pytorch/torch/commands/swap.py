@@ -1,0 +1,118 @@
+"""``cdma bench swap``: steps of training with what autograd keeps on the other side of a link, by policy."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+from cdma.base.errors import ParameterError
+from cdma.options import check_between
+from cdma.rows import Columns, Row, add_row_options, column, show_rows
+
+from .swapping import add_training_options, bench_of
+
+__all__ = ["POLICY_NAMES", "register"]
+
+#: The policies of the bench, which PyTorch need not be loaded to name.
+POLICY_NAMES = ("vdnn_all", "vdnn_conv", "vdnn++", "lms", "cdma", "cswap", "recompute")
+_COLUMNS: Columns = {
+    "network": column("network"),
+    "policy": column("policy"),
+    "batch": column("batch"),
+    "ms": column("ms", ".1f"),
+    "of plain": column("slower", ".2f"),
+    "speedup": column("speedup", ".2f"),
+    "images/s": column("images_per_second", ",.1f"),
+    "ratio": column("ratio", ".2f"),
+    "moved MB": lambda row: "" if row["moved"] is None else f"{row['moved'] / 1e6:.2f}",
+    "waits ms": column("wait_ms", ".1f"),
+    "on device MB": lambda row: "" if row["peak"] is None else f"{row['peak'] / 1e6:.2f}",
+}
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "swap",
+        help="steps of training that move what autograd keeps, by the papers' policies",
+        description="Train small networks on handwritten digits, or well-known ones in their own size on random images, "
+        "with what autograd keeps on the other side of a link, by policy, beside plain training. Each loss must be that of "
+        "plain training, bit for bit. Times are medians over rounds; speedups are those over vdnn_all, which moves it all "
+        "raw. On a processor times are those of a link in software, to see what happens, and not what a card does.",
+    )
+    add_training_options(parser)
+    parser.add_argument(
+        "--batch",
+        nargs="+",
+        type=_batch,
+        default=[64],
+        metavar="N",
+        help="images of a step, one number or several; max is the most with which plain training fits (default 64)",
+    )
+    parser.add_argument(
+        "--memory",
+        type=float,
+        metavar="GIB",
+        help="with --batch max: what there is of the card's memory, or on a processor for what autograd keeps",
+    )
+    parser.add_argument(
+        "--policies",
+        nargs="+",
+        choices=POLICY_NAMES,
+        default=list(POLICY_NAMES),
+        metavar="NAME",
+        help=f"some of {', '.join(POLICY_NAMES)} (default all)",
+    )
+    parser.add_argument(
+        "--device-bytes",
+        type=int,
+        metavar="BYTES",
+        help="the most that is held on the device (default: no limit)",
+    )
+    parser.add_argument(
+        "--ahead",
+        type=int,
+        default=64 << 20,
+        metavar="BYTES",
+        help="how much is on its way back before it is needed (default 64 MiB)",
+    )
+    parser.add_argument(
+        "--timeline",
+        action="store_true",
+        help="with --json: what one more step of each policy did when, for cdma study model pictures",
+    )
+    add_row_options(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.output import step_progress
+
+    check_between("rounds", arguments.rounds, 1, 1000)
+    if "max" not in arguments.batch and arguments.memory is not None:
+        raise ParameterError("memory is given without --batch max, which it bounds")
+    if "max" in arguments.batch and arguments.memory is None and not arguments.cuda:
+        raise ParameterError("batch is max, and no card is full on a processor: give --memory")
+    if arguments.memory is not None:
+        check_between("memory", arguments.memory, 2**-20, 2**20)
+    given = bench_of(arguments, [batch for batch in arguments.batch if batch != "max"])
+    from cdma.torch.bench.swap_bench import full_batch, swap_rows
+
+    given = replace(
+        given, device_bytes=arguments.device_bytes, ahead=arguments.ahead, timeline=arguments.timeline
+    )
+    memory = None if arguments.memory is None else int(arguments.memory * 2**30)
+    rows: list[Row] = []
+    with step_progress("training", len(arguments.networks) * len(arguments.batch)) as advance:
+        for network in arguments.networks:
+            for asked in arguments.batch:
+                batch = full_batch(network, given, memory) if asked == "max" else asked
+                rows += swap_rows(network, arguments.policies, replace(given, batch=batch))
+                advance()
+    show_rows(arguments, rows, columns=_COLUMNS, texts=2, group=lambda row: (row["network"], row["batch"]))
+    return 0
+
+
+def _batch(text: str) -> int | str:
+    return text if text == "max" else int(text)

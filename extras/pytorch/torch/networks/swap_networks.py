@@ -1,0 +1,71 @@
+"""The networks of the benches of swapping: what builds one, what it reads, and weights that it had learnt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cdma.base.errors import CdmaError
+
+from .digits import CLASSES
+from .fractals import Fractals
+from .full_size import FULL_SIZE, FULL_SIZE_CLASSES, FULL_SIZE_SHAPE
+from .gpt_blocks import gpt2, gpt2_batch
+from .networks import BUILDERS
+from .task import digits_task, fractals_task
+
+__all__ = ["GPT2", "NoWeights", "build", "inputs", "stored_weights"]
+
+#: The network that reads tokens.
+GPT2 = "gpt2"
+
+
+class NoWeights(CdmaError):
+    """A folder has no weights of a network, or not those of this one."""
+
+
+def build(network: str) -> nn.Module:
+    """A network with random weights."""
+    if network == GPT2:
+        return gpt2()
+    return FULL_SIZE[network]() if network in FULL_SIZE else BUILDERS[network](CLASSES)
+
+
+def stored_weights(network: str, folder: Path, device: str) -> dict[str, Any]:
+    """The weights of a network in a folder."""
+    file = folder / f"{network}.pt"
+    if not file.is_file():
+        raise NoWeights(
+            f"{folder} has no {file.name}: cdma study characterise --train {folder} --weights writes it"
+        )
+    found: dict[str, Any] = torch.load(file, map_location=device, weights_only=True)
+    return found
+
+
+def inputs(network: str, batch: int, device: str, trained: bool) -> tuple[Tensor, Tensor]:
+    """A batch and its classes.
+
+    The small networks see digits, and those in their own size fractals, if their weights are ``trained``, or else
+    random numbers.
+    """
+    if network in BUILDERS:
+        task = digits_task()
+        kept = torch.randperm(len(task.images))[:batch]
+        return task.inputs(kept).to(device), task.classes[kept].to(device)
+    if network != GPT2 and trained:
+        return _fractals(batch, device)
+    with torch.device(device):
+        if network == GPT2:
+            return gpt2_batch(batch)
+        return torch.randn(batch, *FULL_SIZE_SHAPE), torch.randint(FULL_SIZE_CLASSES, (batch,))
+
+
+def _fractals(batch: int, device: str) -> tuple[Tensor, Tensor]:
+    """Fractals of the kinds that ``cdma study characterise --images fractals224`` has by default."""
+    kinds = Fractals.categories
+    fractals = Fractals(images=max(2, -(-batch // kinds)), side=FULL_SIZE_SHAPE[-1], device=device)
+    task = fractals_task(fractals)
+    return task.inputs(slice(batch)).contiguous(), task.classes[:batch]

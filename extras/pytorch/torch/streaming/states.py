@@ -1,0 +1,258 @@
+"""An optimiser's states on the host: those of a parameter come before its step, and leave behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from cdma.base.errors import CdmaError, ParameterError
+from cdma.torch.memory import is_plain
+
+from .depot import Depot, Held
+from .report import Streamed, StreamReport
+
+__all__ = ["States"]
+
+
+@dataclass(eq=False)
+class _Unit:
+    """The states of one parameter.
+
+    ``planned``
+        Whether it is known where they are between steps.
+    ``held``
+        What they are on the host; None where they are on the device.
+    ``tensors``
+        Those that go and come.
+    """
+
+    name: str
+    group: int
+    parameter: nn.Parameter
+    planned: bool = False
+    held: Held | None = None
+    tensors: list[Tensor] = field(default_factory=list)
+
+    @property
+    def steps(self) -> bool:
+        """Whether the next step is about it."""
+        return self.parameter.grad is not None
+
+    @property
+    def stays(self) -> bool:
+        """Whether its states are on the device, and known to stay there."""
+        return self.planned and self.held is None
+
+    @property
+    def raw(self) -> int:
+        """Bytes of the states."""
+        return self.held.bundle.raw if self.held else sum(tensor.nbytes for tensor in self.tensors)
+
+
+class States:
+    """The context that :func:`cdma.torch.stream` gives for an optimiser; :attr:`report` is its account."""
+
+    def __init__(
+        self, optimizer: Optimizer, depot: Depot, device_bytes: int, ahead: int, least_bytes: int
+    ) -> None:
+        self._optimizer, self._depot = optimizer, depot
+        self._device_bytes, self._ahead, self._least = device_bytes, ahead, least_bytes
+        self._units: dict[nn.Parameter, _Unit] = {}
+        self._handles: list[Any] = []
+        self._report = StreamReport()
+
+    @property
+    def report(self) -> StreamReport:
+        """What stays and what has moved until now."""
+        self._depot.count(self._report)
+        return self._report
+
+    def __enter__(self) -> States:
+        if self._handles:
+            raise ParameterError("the context is entered twice; it is for one block at a time")
+        self._report = StreamReport()
+        self._find()
+        self._plan([unit for unit in self._units.values() if self._optimizer.state.get(unit.parameter)])
+        optimizer = self._optimizer
+        self._handles = [
+            optimizer.register_step_pre_hook(self._before),
+            optimizer.register_step_post_hook(self._behind),
+            optimizer.register_state_dict_pre_hook(_refuse),
+            optimizer.register_load_state_dict_pre_hook(_refuse),
+        ]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        damaged: list[CdmaError] = []
+        cold = self._cold()
+        brought = [unit.held for unit in cold if unit.held]
+        for unit in cold:
+            try:
+                self._keep(unit)
+            except CdmaError as broken:
+                damaged.append(broken)
+        self._units.clear()
+        self._depot.settle(brought)
+        if damaged:
+            raise damaged[0]
+
+    def synchronize(self) -> None:
+        """Returns when nothing is on its way."""
+        self._depot.synchronize()
+
+    def _before(self, _: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Makes the step of each parameter whose states do not stay; leaves the optimiser those of the others."""
+        if any(each is not None for each in (*args[1:], *kwargs.values())):
+            raise ParameterError("step has a closure; an optimiser whose states are on the host takes none")
+        self._report.passes += 1
+        self._find()
+        apart = [unit for unit in self._units.values() if unit.steps and not unit.stays]
+        for place, unit in enumerate(apart):
+            before = unit.held
+            self._bring(unit)
+            self._fetch(apart[place + 1 : place + 1 + self._ahead])
+            _step(self._part([unit]))
+            self._send(unit, before)
+        staying = self._part([unit for unit in self._units.values() if unit.stays])
+        return (staying, *args[1:]), kwargs
+
+    def _behind(self, *_: Any) -> None:
+        """Behind a step: plans what there is to plan, and has what the next one begins with come."""
+        for name, seconds in self._depot.settle([unit.held for unit in self._cold() if unit.held]):
+            self._report.rows[name].wait += seconds
+            self._report.wait += seconds
+        if any(unit.steps and not unit.planned for unit in self._units.values()):
+            self._plan([unit for unit in self._units.values() if unit.planned or unit.steps])
+        self._count()
+        self._fetch(self._cold()[: self._ahead])
+
+    def _find(self) -> None:
+        """Makes units of parameters that have none."""
+        for number, group in enumerate(self._optimizer.param_groups):
+            names = group.get("param_names", ())
+            for place, parameter in enumerate(group["params"]):
+                name = names[place] if place < len(names) else f"{number}.{place}"
+                self._units.setdefault(parameter, _Unit(name, number, parameter))
+
+    def _plan(self, known: Sequence[_Unit]) -> None:
+        """Has states stay for which there is room: the largest if there is none to bring them, and then in the order of the
+        parameters."""
+        for unit in known:
+            if unit.held is None:
+                unit.tensors = self._large(unit)
+        by_size = sorted(known, key=lambda unit: -unit.raw)
+        needed = [
+            sum(unit.raw for unit in by_size[:count]) + self._passage(by_size[count:])
+            for count in range(len(by_size) + 1)
+        ]
+        if min(needed) > self._device_bytes:
+            raise ParameterError(
+                f"device_bytes is {self._device_bytes:,}; {min(needed):,} are needed, for states of "
+                f"{2 * self._ahead + 2} parameters must have room at a time, on their way and while one is stepped"
+            )
+        count = next(count for count, each in enumerate(needed) if each <= self._device_bytes)
+        room = self._device_bytes - needed[count]
+        staying = set(map(id, by_size[:count]))
+        for unit in known:
+            if id(unit) not in staying and unit.raw <= room:
+                room -= unit.raw
+                staying.add(id(unit))
+            if id(unit) in staying:
+                self._keep(unit)
+            elif unit.held is None:
+                self._send(unit, None)
+            unit.planned = True
+        self._count()
+
+    def _passage(self, units: Iterable[_Unit]) -> int:
+        """Bytes of the device through which states come and go: ``ahead`` of the largest each way, those that have arrived
+        or are about to leave, and their elements."""
+        return (2 * self._ahead + 2) * max((unit.raw for unit in units), default=0)
+
+    def _large(self, unit: _Unit) -> list[Tensor]:
+        """The states of a parameter that are worth a copy."""
+        return [
+            state
+            for state in self._optimizer.state.get(unit.parameter, {}).values()
+            if isinstance(state, Tensor)
+            and state.device == self._depot.device
+            and is_plain(state)
+            and state.nbytes >= self._least
+        ]
+
+    def _cold(self) -> list[_Unit]:
+        return [unit for unit in self._units.values() if unit.held is not None]
+
+    def _fetch(self, units: Sequence[_Unit]) -> None:
+        for unit in units:
+            if unit.held is not None:
+                self._depot.fetch(unit.held)
+
+    def _bring(self, unit: _Unit) -> None:
+        """Lets states have their elements; from now on those of the device are the true ones."""
+        if unit.held is not None:
+            for state, tensor in zip(unit.tensors, self._depot.get(unit.held, unit.name), strict=True):
+                state.data = tensor
+            unit.held = None
+
+    def _keep(self, unit: _Unit) -> None:
+        """Lets states have their elements, in memory of their own."""
+        if unit.held is not None:
+            self._bring(unit)
+            for state in unit.tensors:
+                state.data = state.data.clone()
+
+    def _send(self, unit: _Unit, before: Held | None) -> None:
+        """Has states leave, if they have elements; ``before`` is what they were on the host."""
+        unit.tensors = self._large(unit)
+        if unit.tensors:
+            unit.held = self._depot.put(unit.tensors, before)
+            for state in unit.tensors:
+                state.data = state.data.new_empty(0)
+
+    def _part(self, units: Sequence[_Unit]) -> Optimizer:
+        """The optimiser as if it had these parameters alone: with the same states and settings."""
+        part = object.__new__(type(self._optimizer))
+        part.__dict__ = {
+            **self._optimizer.__dict__,
+            "param_groups": [
+                {**group, "params": [unit.parameter for unit in units if unit.group == number]}
+                for number, group in enumerate(self._optimizer.param_groups)
+            ],
+        }
+        return part
+
+    def _count(self) -> None:
+        """Brings the report up to date."""
+        report, units = self._report, self._units.values()
+        cold = self._cold()
+        report.raw = sum(unit.raw for unit in units)
+        report.cold = sum(unit.raw for unit in cold)
+        report.hot = report.raw - report.cold
+        report.held = sum(unit.held.bundle.held for unit in cold if unit.held)
+        report.device = report.hot + self._passage(cold)
+        for unit in units:
+            row = report.rows.setdefault(unit.name, Streamed(0, 0, True))
+            row.raw, row.hot = unit.raw, unit.held is None
+            row.held = unit.held.bundle.held if unit.held else unit.raw
+
+
+def _step(part: Optimizer) -> None:
+    """A step of a part of an optimiser, without the hooks of the whole."""
+    type(part).step.__wrapped__(part)
+
+
+def _refuse(*_: Any) -> None:
+    raise ParameterError(
+        "states are away while they are streamed; read or load the state of the optimiser outside of the block"
+    )

@@ -1,0 +1,603 @@
+"""The executor: what autograd keeps goes to the host while the forward pass computes, and comes back ahead of its use."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+import zlib
+from collections import deque
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.profiler import record_function
+from torch.utils._pytree import tree_leaves
+from torch.utils.checkpoint import checkpoint
+
+from cdma.base.errors import CdmaError, ParameterError
+from cdma.torch.departures import Departures
+from cdma.torch.keeping import Keeping, Slot
+from cdma.torch.memory import is_plain
+from cdma.torch.observed import CONVOLUTIONS
+
+from .gauge import Gauge, Leaving
+from .hostside import HostCodec, HostStream
+from .link import Copy, Link
+from .packing import Packing, pack, room
+from .policies import Action, Learnt, Moment, Recompute, SwapPolicy
+from .pool import POISON, Block, HostPool
+from .prediction import Expected, Predictions
+from .profile import Profile
+from .report import Moved, SwapReport
+from .timeline import Timeline
+
+__all__ = ["Offload", "Settings", "WrongReturn"]
+
+
+_NOT_WHOLE = "a stream came back from the host that is not what was made on the card"
+
+
+class WrongReturn(CdmaError):
+    """A tensor did not come back as it left."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an offload runs; see :func:`cdma.torch.offload`."""
+
+    host_bytes: int | None
+    device_bytes: int | None
+    ahead: int
+    debug: bool
+    trace: bool
+
+
+class Offload(Keeping):
+    """The context that :func:`cdma.torch.offload` gives; :attr:`report` is its account."""
+
+    def __init__(self, model: nn.Module, policy: SwapPolicy, link: Link, settings: Settings) -> None:
+        super().__init__(model)
+        if not isinstance(policy, SwapPolicy):
+            raise ParameterError(f"the policy is {policy!r}; it must be one of cdma.torch, such as Cdma()")
+        policy.check(settings.device_bytes)
+        self._policy, self._link, self._settings = policy, link, settings
+        self._pool = HostPool(link, settings.host_bytes, settings.debug)
+        self._host = HostCodec()
+        self._profile = Profile(link)
+        self._predictions = Predictions(policy.dense)
+        self._device = Gauge(settings.device_bytes)
+        self._departures: Departures[Hold] = Departures()
+        self._order: dict[int, weakref.ref[Swapped]] = {}
+        self._count = 0
+        # Of the pass, among those in which anything is kept, and whether it is one; others teach nothing.
+        self._number, self._keeps = 0, False
+        self._waits: deque[tuple[str, Any, Any]] = deque()
+        self._own_device = next((one.device for one in model.parameters()), torch.device("cpu"))
+        # The memory of what the model was called with, which is the caller's.
+        self._given: dict[int, weakref.ref[Any]] = {}
+        # Streams that came back and were not whole, and what the host has heard of it.
+        self._fault = torch.zeros(1, dtype=torch.int32, device=self._own_device)
+        self._verdict: tuple[Block, Copy] | None = None
+        self._lock = threading.RLock()
+        self._recomputed = _recomputed(model, policy.modules) if isinstance(policy, Recompute) else []
+        # The forward methods that these had of their own, while others stand in their place.
+        self._forwards: list[Any] = []
+        self._running: tuple[str, Any] | None = None
+        self._report = SwapReport(timeline=Timeline(link) if settings.trace else None)
+        self._follows = settings.trace
+
+    @property
+    def report(self) -> SwapReport:
+        """What has moved until now; waits for the device, and raises :class:`WrongReturn` if a stream was not whole."""
+        with self._lock:
+            self._sweep()
+            self._settle_waits(lambda mark: True)
+            # No pass may follow whose beginning would look.
+            if int(self._fault):
+                self._fault.zero_()
+                raise WrongReturn(_NOT_WHOLE)
+            report = self._report
+            report.peak_device, report.over, report.peak_host = (
+                self._device.peak,
+                self._device.over,
+                self._pool.peak,
+            )
+            return report
+
+    def trace(self) -> None:
+        """Notes what happens from now on, and forgets what was noted before; see :meth:`SwapReport.trace`."""
+        self._report.timeline = Timeline(self._link)
+        self._running, self._follows = None, True
+
+    @property
+    def _account(self) -> SwapReport:
+        return self._report
+
+    def __enter__(self) -> Offload:
+        super().__enter__()
+        self._handles.append(self._model.register_forward_pre_hook(self._called, with_kwargs=True))
+        for module in self._recomputed:
+            self._forwards.append(vars(module).get("forward"))
+            module.forward = partial(
+                checkpoint,
+                module.forward,
+                use_reentrant=False,
+                context_fn=lambda module=module: (nullcontext(), _Buffers(module)),
+            )
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        for module, own in zip(self._recomputed, self._forwards, strict=True):
+            # Behind it is the method of the class.
+            del module.forward
+            if own is not None:
+                module.forward = own
+        self._forwards.clear()
+        super().__exit__(*error)
+
+    def _begin_pass(self) -> None:
+        super()._begin_pass()
+        with self._lock:
+            self._check_verdict()
+            self._profile.settle()
+            self._number += self._keeps
+            self._keeps = False
+            self._profile.active = self._policy.learns(self._number)
+            for way, fit in (("compress", self._profile.compress), ("decompress", self._profile.decompress)):
+                if fit is not None:
+                    self._report.prediction[way], self._report.noise[way] = fit.error, fit.noise
+            self._settle_waits(self._link.passed)
+            self._count_anew()
+
+    def _count_anew(self) -> None:
+        """Has numbers from 0 on for what is still kept: who looks for what was kept before meets no more than that."""
+        there = [one for reference in self._order.values() if (one := reference()) is not None]
+        for number, one in enumerate(there):
+            one.number = number
+        self._order = {one.number: weakref.ref(one) for one in there}
+        self._count = len(there)
+
+    def _called(self, model: nn.Module, inputs: Any, named: Any) -> None:
+        """Notes what the model is called with: its memory is the caller's, and no byte of it would be free."""
+        storages = [
+            each.untyped_storage()
+            for each in tree_leaves((inputs, named))
+            if isinstance(each, Tensor) and is_plain(each)
+        ]
+        self._given = {storage.data_ptr(): weakref.ref(storage) for storage in storages}
+
+    def _leaves(self, tensor: Tensor) -> bool:
+        given = self._given.get(tensor.untyped_storage().data_ptr())
+        return given is not None and given() is not None
+
+    def _check_verdict(self) -> None:
+        """Looks at the verdict on the streams of the passes before the last one, and asks for the next."""
+        if self._fault.device.type == "cpu":
+            return
+        wrong = False
+        if self._verdict is None:
+            block = self._pool.take_beyond(self._fault.nbytes)
+        else:
+            block, copy = self._verdict
+            copy.synchronize()
+            wrong = bool(block.data.view(torch.int32))
+        if wrong:
+            # One error for all passes until now.
+            self._fault.zero_()
+        self._verdict = block, self._link.out([(self._fault.view(torch.uint8), block.data)])
+        if wrong:
+            raise WrongReturn(_NOT_WHOLE)
+
+    def _entered(self, name: str) -> None:
+        self._computed()
+        self._running = name, self._link.mark()
+
+    def _left(self, module: nn.Module, output: Any) -> None:
+        self._computed()
+
+    def _computed(self) -> None:
+        """Notes what was computed until now."""
+        if self._running is not None and self._report.timeline is not None:
+            name, begin = self._running
+            self._report.timeline.add("compute", name, begin, self._link.mark())
+        self._running = None
+
+    def _hold(self, flat: Tensor, slot: Slot) -> Swapped:
+        with self._lock, record_function(f"cdma: keep {label(slot)}"):
+            begin = self._mark()
+            self._keeps = True
+            self._device.staying = False
+            self._sweep()
+            raw = flat.numel() * flat.element_size()
+            learnt = self._profile.of(slot, raw)
+            running = self._calls.running[-1][1] if self._calls.running else None
+            readers = self._readers.get(slot, set()) | {running}
+            learnt.convolution = any(isinstance(module, CONVOLUTIONS) for module in readers)
+            self._profile.keeping(begin)
+            swapped = Swapped(self, slot, self._count, flat.dtype, learnt)
+            if self._settings.debug:
+                swapped.crc = _crc(flat)
+            expected = self._expected(flat, swapped) if self._policy.compresses else None
+            action = self._leave(swapped, flat, self._action(flat, learnt), expected)
+            if action is Action.KEEP:
+                swapped.elements = flat
+                self._device.make_room(raw)
+                self._take(swapped.hold, raw)
+            for row in (self._row(slot), self._report):
+                row.kept(raw, action)
+            self._departures.watch(swapped, swapped.hold)
+            self._order[self._count] = weakref.ref(swapped)
+            self._count += 1
+            self._profile.kept(learnt, self._mark())
+            return swapped
+
+    def _mark(self) -> Any:
+        """A mark of now, where times are asked for."""
+        return self._link.mark() if self._profile.active or self._report.timeline is not None else None
+
+    def _expected(self, flat: Tensor, swapped: Swapped) -> Expected | None:
+        """What is expected of a stream, if there may be one."""
+        if not self._may_leave(flat):
+            return None
+        return self._predictions.of(swapped.slot, flat, self._number, swapped.learnt, self._profile.active)
+
+    def _may_leave(self, flat: Tensor) -> bool:
+        return flat.nbytes >= self._link.least_bytes and flat.device == self._own_device
+
+    def _action(self, flat: Tensor, learnt: Learnt) -> Action:
+        """What the policy says, and what room there is."""
+        if not self._may_leave(flat):
+            return Action.KEEP
+        moment = Moment(
+            self._number,
+            self._device.now,
+            self._settings.device_bytes,
+            self._profile.tensors,
+            self._profile.rates,
+            self._profile.compress,
+            self._profile.decompress,
+        )
+        action = self._policy.action(learnt, moment)
+        # The largest one must have room to come back beside what stays.
+        largest = max(one.raw for one in self._profile.tensors.values())
+        full = action is Action.KEEP and self._device.is_full(learnt.raw + largest)
+        return Action.RAW if full else action
+
+    def _leave(self, swapped: Swapped, flat: Tensor, action: Action, expected: Expected | None) -> Action:
+        """Sends elements on their way; returns what was done in the end."""
+        if action is Action.KEEP:
+            return action
+        if action is Action.COMPRESSED and (expected is None or expected.format is None):
+            action = Action.RAW
+        source, size = flat.view(torch.uint8), flat.nbytes
+        if action is Action.COMPRESSED:
+            assert expected is not None
+            size = expected.space
+        block = self._pool.take(size)
+        if block is None:
+            self._report.full += 1
+            return Action.KEEP
+        if action is Action.COMPRESSED:
+            assert expected is not None
+            assert expected.format is not None
+            self._device.make_room(room(flat, expected.format))
+            stream = self._timed("compress", swapped, partial(pack, flat, expected.format))
+            source, swapped.packing = stream.data, stream.packing
+            self._take(swapped.hold, stream.packing.nbytes)
+        else:
+            self._device.make_room(flat.nbytes)
+        self._send(swapped, source, block, expected)
+        if action is Action.HOST:
+            swapped.hold.host = self._host.compress(self._pool, block, swapped.dtype)
+        else:
+            swapped.hold.block = block
+        return action
+
+    def _send(self, swapped: Swapped, source: Tensor, block: Block, expected: Expected | None) -> None:
+        """Copies what a block has room for, and beside it the length of a stream."""
+        pairs = [(source[: block.data.numel()], block.data)]
+        if swapped.packing is not None:
+            pairs.append((swapped.packing.length.view(()), block.number.view(())))
+        copy = block.last = self._link.out(pairs)
+        reference = weakref.ref(swapped)
+        swapped.leaving = Leaving(
+            copy,
+            source,
+            source.numel(),
+            partial(_is_wanted, reference),
+            partial(self._has_left, reference, source, block, expected),
+        )
+        self._device.leaving(swapped.leaving)
+        self._noted("out", swapped, copy)
+
+    def _has_left(
+        self, reference: weakref.ref[Swapped], source: Tensor, block: Block, expected: Expected | None
+    ) -> None:
+        """A tensor is on the host, unless its stream was longer than expected: then all of it goes there again."""
+        swapped = reference()
+        if swapped is None:
+            return
+        swapped.leaving = None
+        if swapped.packing is None:
+            return
+        assert expected is not None
+        length = int(block.number)
+        expected.was(length)
+        if length > block.data.numel() and swapped.elements is None:
+            self._report.again += 1
+            self._pool.give_back(block)
+            swapped.hold.block = self._pool.take(length)
+            if swapped.hold.block is not None:
+                self._send(swapped, source, swapped.hold.block, expected)
+                return
+            self._report.full += 1
+            swapped.elements = swapped.packing.unpack(source, self._fault)
+            self._take(swapped.hold, swapped.learnt.raw)
+        if self._settings.debug:
+            source.fill_(POISON)
+
+    def _restored(self, swapped: Swapped) -> Tensor:
+        with self._lock, record_function(f"cdma: give back {label(swapped.slot)}"):
+            begin = self._mark()
+            self._device.staying = True
+            self._sweep()
+            self._profile.giving(swapped.learnt, begin)
+            self._computed()
+            flat = swapped.elements
+            if flat is None:
+                flat = self._arrived(swapped) if swapped.leaving is None else self._held(swapped)
+                swapped.elements = flat
+                if swapped.crc is not None and (found := _crc(flat)) != swapped.crc:
+                    raise WrongReturn(
+                        f"tensor {label(swapped.slot)} of {swapped.learnt.raw} bytes came back with the CRC "
+                        f"{found:#010x}; it left with {swapped.crc:#010x}"
+                    )
+            end = self._mark()
+            self._profile.given(end)
+            self._running = (f"backward behind {label(swapped.slot)}", end)
+            return flat
+
+    def _held(self, swapped: Swapped) -> Tensor:
+        """The elements of a tensor that is leaving, and still there."""
+        self._fetch_before(swapped)
+        if swapped.packing is not None:
+            self._device.make_room(swapped.learnt.raw)
+        leaving = swapped.leaving
+        if leaving is None:
+            # What needed room had it go.
+            return self._arrived(swapped)
+        if swapped.packing is not None:
+            return self._unpacked(swapped, leaving.source)
+        swapped.hold.on_device += leaving.size
+        leaving.size = 0
+        return leaving.source.view(swapped.dtype)
+
+    def _arrived(self, swapped: Swapped) -> Tensor:
+        """The elements of a tensor that is away; those before it are on their way behind it."""
+        if swapped.hold.coming is None:
+            self._device.make_room(swapped.size)
+            self._fetch(swapped)
+        copy, swapped.hold.coming = swapped.hold.coming, None
+        assert copy is not None
+        self._fetch_before(swapped)
+        begin = self._link.mark()
+        arrived = copy.take()
+        self._waits.append((label(swapped.slot), begin, self._link.mark()))
+        if swapped.hold.staging is not None:
+            self._pool.give_back(swapped.hold.staging)
+            swapped.hold.staging = None
+        if swapped.packing is None:
+            return arrived.view(swapped.dtype)
+        flat = self._unpacked(swapped, arrived)
+        self._take(swapped.hold, -copy.nbytes)
+        if self._settings.debug:
+            arrived.fill_(POISON)
+        return flat
+
+    def _unpacked(self, swapped: Swapped, data: Tensor) -> Tensor:
+        assert swapped.packing is not None
+        self._device.make_room(swapped.learnt.raw)
+        self._take(swapped.hold, swapped.learnt.raw)
+        flat: Tensor = self._timed("decompress", swapped, partial(swapped.packing.unpack, data, self._fault))
+        return flat
+
+    def _fetch(self, swapped: Swapped) -> None:
+        """Has a tensor come back, behind the copy with which it left."""
+        hold = swapped.hold
+        block, after = hold.block, None
+        if hold.host is not None:
+            block = hold.staging = self._pool.take_beyond(swapped.learnt.raw)
+            after = self._host.expand(hold.host, block)
+        assert block is not None
+        copy = self._link.back(block.data, after or block.last)
+        block.last = hold.coming = copy
+        self._take(hold, copy.nbytes)
+        self._noted("back", swapped, copy)
+
+    def _fetch_before(self, swapped: Swapped) -> None:
+        """Has those come back that were kept before it, as far ahead as is allowed."""
+        ahead, expanded = 0, swapped.expanded
+        for number in range(swapped.number - 1, -1, -1):
+            reference = self._order.get(number)
+            before = None if reference is None else reference()
+            if before is None or not before.is_away:
+                continue
+            size = before.size
+            ahead += size
+            if ahead > self._settings.ahead:
+                return
+            # A stream needs its elements' memory, too, when its turn comes.
+            expanded = max(expanded, before.expanded)
+            if before.hold.coming is None:
+                if self._device.is_full(size + expanded):
+                    return
+                self._fetch(before)
+
+    def _take(self, hold: Hold, size: int) -> None:
+        hold.on_device += size
+        self._device.add(size)
+
+    def _timed(self, way: str, swapped: Swapped, work: Callable[[], Any]) -> Any:
+        """Runs a kernel, and notes how long that took."""
+        began, begin = time.perf_counter(), self._mark()
+        result = work()
+        end = self._mark()
+        self._report.seconds += time.perf_counter() - began
+        self._profile.kernel(way, swapped.learnt, begin, end)
+        if self._report.timeline is not None:
+            self._report.timeline.add("codec", f"{way} {label(swapped.slot)}", begin, end, swapped.learnt.raw)
+        return result
+
+    def _noted(self, way: str, swapped: Swapped, copy: Copy) -> None:
+        """Enters a copy in the accounts."""
+        for row in (self._row(swapped.slot), self._report):
+            if way == "out":
+                row.moved += copy.nbytes
+            else:
+                row.back += copy.nbytes
+        self._profile.copy(way, swapped.learnt, copy)
+        if self._report.timeline is not None:
+            self._report.timeline.add_copy(way, label(swapped.slot), copy)
+
+    def _row(self, slot: Slot) -> Moved:
+        return self._report.rows.setdefault(label(slot), Moved())
+
+    def _settle_waits(self, passed: Callable[[Any], bool]) -> None:
+        """Enters the waits whose ends are passed in the accounts."""
+        while self._waits and passed(self._waits[0][2]):
+            name, begin, end = self._waits.popleft()
+            seconds = self._link.seconds(begin, end)
+            for row in (self._report.rows[name], self._report):
+                row.wait += seconds
+            if self._report.timeline is not None:
+                self._report.timeline.add("wait", name, begin, end)
+
+    def _sweep(self) -> None:
+        """Returns what tensors had that are gone, and what has left the device."""
+        self._device.sweep()
+        for hold in self._departures.gone():
+            self._device.add(-hold.on_device)
+            if hold.coming is not None:
+                # Its memory is free, and is not to be written by a copy that nobody needs.
+                hold.coming.take()
+            for block in (hold.block, hold.staging):
+                if block is not None:
+                    self._pool.give_back(block)
+            if hold.host is not None:
+                hold.host.give_back()
+
+
+@dataclass
+class Hold:
+    """What a tensor has of the device's and the host's memory, and must return.
+
+    ``coming``
+        The copy with which it comes back.
+    """
+
+    on_device: int = 0
+    block: Block | None = None
+    coming: Copy | None = None
+    host: HostStream | None = None
+    staging: Block | None = None
+
+
+class Swapped:
+    """A tensor that autograd keeps, wherever its elements are.
+
+    ``elements``
+        Those of a tensor that stays, or has come back: autograd lets go of this when it needs them no more.
+    ``leaving``
+        Its bytes, or those of its stream, as long as they are on the device.
+    ``packing``
+        How its stream is read, if it is compressed.
+    """
+
+    def __init__(self, context: Offload, slot: Slot, number: int, dtype: torch.dtype, learnt: Learnt) -> None:
+        self._context, self.slot, self.number, self.dtype, self.learnt = context, slot, number, dtype, learnt
+        self.hold = Hold()
+        self.elements: Tensor | None = None
+        self.packing: Packing | None = None
+        self.leaving: Leaving | None = None
+        self.crc: int | None = None
+
+    @property
+    def is_away(self) -> bool:
+        """Whether its elements must come back before they are read."""
+        return self.elements is None and self.leaving is None
+
+    @property
+    def size(self) -> int:
+        """The bytes that come back."""
+        return self.learnt.raw if self.hold.block is None else self.hold.block.data.numel()
+
+    @property
+    def expanded(self) -> int:
+        """The bytes that are made of what comes back."""
+        return 0 if self.packing is None else self.learnt.raw
+
+    def restored(self) -> Tensor:
+        """The elements, in one dimension."""
+        return self._context._restored(self)
+
+
+def _is_wanted(reference: weakref.ref[Swapped]) -> bool:
+    """Whether a tensor is there, and was not given back yet."""
+    swapped = reference()
+    return swapped is not None and swapped.elements is None
+
+
+def label(slot: Slot) -> str:
+    """The name of a tensor of a pass: that of the module, and its number there, if it is not the first."""
+    name, number = slot
+    return f"{name}[{number}]" if number else name
+
+
+def _recomputed(model: nn.Module, names: tuple[str, ...]) -> list[nn.Module]:
+    """The modules of these names, or the children of the model, each once."""
+    modules = dict(model.named_modules())
+    for name in names:
+        if name not in modules:
+            raise ParameterError(
+                f"the model has no module {name!r}; it has {', '.join(filter(None, modules))}"
+            )
+    chosen = [modules[name] for name in names] or list(model.children())
+    return list(dict.fromkeys(each for one in chosen for each in _called(one)))
+
+
+def _called(module: nn.Module) -> list[nn.Module]:
+    """A module; what is in it if it is one that nobody calls."""
+    if not isinstance(module, (nn.ModuleList, nn.ModuleDict)):
+        return [module]
+    return [each for child in module.children() for each in _called(child)]
+
+
+class _Buffers:
+    """Has a module that is computed again begin with the buffers it had, and leave those it has what they are."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self._then = [
+            (one._buffers, name, buffer.clone())
+            for one in module.modules()
+            for name, buffer in one._buffers.items()
+            if buffer is not None
+        ]
+        self._now: list[tuple[dict[str, Tensor | None], str, Tensor | None]] = []
+
+    def __enter__(self) -> None:
+        self._now = [(buffers, name, buffers[name]) for buffers, name, _ in self._then]
+        for buffers, name, then in self._then:
+            buffers[name] = then.clone()
+
+    def __exit__(self, *error: Any) -> None:
+        for buffers, name, now in self._now:
+            buffers[name] = now
+
+
+def _crc(flat: Tensor) -> int:
+    return zlib.crc32(flat.cpu().view(torch.uint8).numpy())

@@ -1,0 +1,122 @@
+"""CSWAP's advice, and what is true of it: times of other passes, in one of which every tensor is swapped both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from torch import Tensor, nn
+
+from cdma.door import analyse
+from cdma.torch.coded import lossless_format
+from cdma.torch.keeping import Slot
+
+from .both_ways import BothWays, Swap
+from .context import Offload, Settings
+from .cost import octave
+from .link import Link
+from .policies import Action, Cswap, Learnt, Moment, SwapPolicy
+from .prediction import pays
+
+__all__ = ["Advising", "Judged", "Judging"]
+
+
+class Advising(Offload):
+    """An offload under :class:`Cswap`, which is asked for its advice."""
+
+    def __init__(self, model: nn.Module, policy: Cswap, link: Link, settings: Settings) -> None:
+        super().__init__(model, policy, link, settings)
+        self._advisor = policy
+
+    def learnt(self, slot: Slot) -> Learnt:
+        """What was learnt of a tensor when zeros were last counted."""
+        self._profile.settle()
+        return self._profile.tensors[slot]
+
+    def compresses(self, slot: Slot, density: float, mask: float) -> bool | None:
+        """Whether the policy compresses a tensor if it has so many zeros; None if nothing is learnt from others.
+
+        The link is that of other tensors' copies, and kernels are those for other octaves of sizes.
+        """
+        learnt = self.learnt(slot)
+        rates = self._profile.rates_without(learnt)
+        kernels = self._profile.fits(lambda size: octave(size) != octave(learnt.raw))
+        if kernels is None or rates is None:
+            return None
+        with_zeros = replace(learnt, density=density, mask=mask)
+        shorter = pays(learnt.raw * density + mask, learnt.raw)
+        return shorter and self._advisor.shortens(with_zeros, rates, kernels)
+
+
+@dataclass
+class Judged:
+    """A tensor that was swapped both ways, by turns.
+
+    ``density``, ``mask``
+        Its zeros then, as :class:`Learnt` has them.
+    ``swaps``
+        Raw and compressed, by rounds.
+    ``hidden``
+        Seconds that hid its copies in the passes after that, by rounds: in the forward pass, and in the backward pass.
+    """
+
+    bytes: int
+    density: float
+    mask: float
+    swaps: Sequence[tuple[Swap, Swap]]
+    hidden: list[tuple[float, float]] = field(default_factory=list)
+
+    def exposed(self) -> tuple[list[float], list[float]]:
+        """Seconds that swaps expose raw, and compressed, by rounds."""
+        rounds = list(zip(self.swaps, self.hidden, strict=True))
+        raw, compressed = ([swap[way].exposed(*hidden) for swap, hidden in rounds] for way in (0, 1))
+        return raw, compressed
+
+
+@dataclass(frozen=True)
+class _Watched(SwapPolicy):
+    """Everything moves, and every pass shows how much time hides each copy."""
+
+    refresh = 1
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        return Action.RAW
+
+
+class Judging(Offload):
+    """Passes in which the truth is timed, and of which no advice has heard.
+
+    In the first one nothing moves but what is swapped both ways. In the others everything moves.
+
+    ``judged``
+        The tensors of the first pass.
+    """
+
+    def __init__(self, model: nn.Module, link: Link, settings: Settings, rounds: int) -> None:
+        super().__init__(model, _Watched(), link, settings)
+        self._rounds = rounds
+        self.judged: dict[Slot, Judged] = {}
+
+    def watched(self) -> None:
+        """Notes the hidden times of the last pass."""
+        self._profile.settle()
+        for slot, one in self.judged.items():
+            learnt = self._profile.tensors[slot]
+            one.hidden.append((learnt.forward, learnt.backward))
+
+    def _action(self, flat: Tensor, learnt: Learnt) -> Action:
+        if self._number > 0:
+            return super()._action(flat, learnt)
+        if self._may_leave(flat):
+            slot = next(slot for slot, one in self._profile.tensors.items() if one is learnt)
+            self.judged[slot] = self._both(flat)
+        return Action.KEEP
+
+    def _both(self, flat: Tensor) -> Judged:
+        """Swaps a tensor both ways by turns; the first round finds memory, and compiles."""
+        format = lossless_format(flat.dtype)
+        ways = BothWays(flat, self._link, format)
+        swaps = [(ways.raw(), ways.compressed()) for _ in range(self._rounds + 1)][1:]
+        found = analyse(flat, format)
+        mask = found.compressed_bytes - flat.nbytes * found.density
+        return Judged(flat.nbytes, found.density, mask, swaps)

@@ -1,0 +1,258 @@
+"""What becomes of each tensor that autograd keeps: one class for each paper's policy.
+
+A policy sees a tensor as it is kept, with what was learnt of it in earlier passes, and says what is done with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from cdma.base.errors import ParameterError
+from cdma.hdl.spec.checks import check_choice, check_range
+
+from .cost import CostModel, KernelFit
+
+if TYPE_CHECKING:
+    from cdma.torch.keeping import Slot
+
+__all__ = [
+    "Action",
+    "Cdma",
+    "Cswap",
+    "Learnt",
+    "Lms",
+    "Moment",
+    "Recompute",
+    "SwapPolicy",
+    "Vdnn",
+    "VdnnPlusPlus",
+]
+
+#: The second pass that is raw, and the second one that is compressed.
+_LEARNING = (1, 3)
+
+
+class Action(Enum):
+    """What is done with a tensor."""
+
+    #: It stays on the device.
+    KEEP = "keep"
+    #: It goes to the host as it is.
+    RAW = "raw"
+    #: It goes to the host compressed.
+    COMPRESSED = "compressed"
+    #: It goes to the host as it is, and is compressed there.
+    HOST = "host"
+
+
+@dataclass
+class Learnt:
+    """What earlier passes say about a tensor of a pass.
+
+    ``raw``
+        Its bytes.
+    ``convolution``
+        Whether a convolution reads it in the backward pass.
+    ``density``
+        The part of its words that a stream stores, when it was last counted: with zero-value compression those that are
+        not zero.
+    ``mask``
+        Bytes that the stream has beside these.
+    ``forward``, ``backward``
+        Seconds of computing that follow when it is kept, and that come before it is needed.
+    """
+
+    raw: int
+    convolution: bool = False
+    density: float = 1.0
+    mask: float = 0.0
+    forward: float = 0.0
+    backward: float = 0.0
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The state of a context when a tensor is kept.
+
+    ``number``
+        Of the forward pass, from 0, among those in which anything is kept.
+    ``on_device``, ``device_bytes``
+        Bytes that are held on the device for the backward pass, and the most that may be.
+    ``tensors``
+        What was learnt of the tensors of a pass.
+    ``rates``
+        Bytes per second of the link out and back, once they are known.
+    ``compress``, ``decompress``
+        Times of the kernels, once they are known.
+    """
+
+    number: int
+    on_device: int
+    device_bytes: int | None
+    tensors: Mapping[Slot, Learnt]
+    rates: tuple[float, float] | None = None
+    compress: KernelFit | None = None
+    decompress: KernelFit | None = None
+
+
+@dataclass(frozen=True)
+class SwapPolicy:
+    """What all policies have in common."""
+
+    #: Passes from one whose times and densities the policy wants to know to the next; 0 for none.
+    refresh = 0
+    #: Whether anything is compressed on the device.
+    compresses = False
+    #: Whether streams may be those of exponents, where these are shorter than the codes of zeros.
+    dense = False
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        """What becomes of a tensor that is kept now."""
+        raise NotImplementedError
+
+    def learns(self, number: int) -> bool:
+        """Whether times and densities of the pass of that number are to be known."""
+        return self.refresh > 0 and (number in _LEARNING or (number > 0 and number % self.refresh == 0))
+
+    def check(self, device_bytes: int | None) -> None:
+        """Refuses a context that lacks what the policy needs."""
+
+
+@dataclass(frozen=True)
+class Vdnn(SwapPolicy):
+    """vDNN: ``"all"`` moves everything, ``"conv"`` what convolutions read, ``"dynamic"`` the least that fits.
+
+    What fits is known after the first pass, in which everything moves: with ``"dynamic"`` nothing moves if all of a pass
+    has room in ``device_bytes``, else what convolutions read, if the rest has, and else everything.
+    """
+
+    moves: str = "all"
+
+    def __post_init__(self) -> None:
+        check_choice("moves", self.moves, ("all", "conv", "dynamic"), "what vDNN moves")
+
+    def check(self, device_bytes: int | None) -> None:
+        if self.moves == "dynamic" and device_bytes is None:
+            raise ParameterError('Vdnn("dynamic") moves what device_bytes has no room for: give device_bytes')
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        moves = self._chosen(moment) if self.moves == "dynamic" else self.moves
+        if moves == "all" or (moves == "conv" and tensor.convolution):
+            return Action.RAW
+        return Action.KEEP
+
+    @staticmethod
+    def _chosen(moment: Moment) -> str:
+        if moment.number == 0:
+            return "all"
+        assert moment.device_bytes is not None
+        if sum(one.raw for one in moment.tensors.values()) <= moment.device_bytes:
+            return "none"
+        rest = sum(one.raw for one in moment.tensors.values() if not one.convolution)
+        return "conv" if rest <= moment.device_bytes else "all"
+
+
+@dataclass(frozen=True)
+class VdnnPlusPlus(SwapPolicy):
+    """vDNN++: everything moves as it is, and the host compresses it."""
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        return Action.HOST
+
+
+@dataclass(frozen=True)
+class Lms(SwapPolicy):
+    """IBM's large model support: tensors of at least ``kbytes`` move, once a ``fraction`` of ``device_bytes`` is in use."""
+
+    kbytes: int = 1024
+    fraction: float = 0.7
+
+    def __post_init__(self) -> None:
+        check_range("kbytes", self.kbytes, 0, 1 << 40, "the least tensor that moves, in KiB")
+        if not 0 <= self.fraction <= 1:
+            raise ParameterError(f"fraction is {self.fraction:g}; it must be from 0 to 1")
+
+    def check(self, device_bytes: int | None) -> None:
+        if device_bytes is None:
+            raise ParameterError(
+                "Lms moves tensors once a fraction of device_bytes is in use: give device_bytes"
+            )
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        assert moment.device_bytes is not None
+        full = moment.on_device + tensor.raw > self.fraction * moment.device_bytes
+        return Action.RAW if full and tensor.raw >= self.kbytes << 10 else Action.KEEP
+
+
+@dataclass(frozen=True)
+class Cdma(SwapPolicy):
+    """cDMA: everything moves, and all of it compressed.
+
+    ``dense``
+        Whether numbers become streams of their exponents where these are shorter. The paper has zero-value compression.
+    """
+
+    dense: bool = False
+    compresses = True
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        return Action.COMPRESSED
+
+
+@dataclass(frozen=True)
+class Cswap(SwapPolicy):
+    """CSWAP: everything moves, compressed where that exposes less time.
+
+    Two passes are raw, and the second one shows how much time hides each copy; two are compressed, and the second one of
+    them shows what the kernels take. The first ones find memory, and compile. From then on equations 1 to 4 decide.
+
+    ``refresh``
+        Passes from one count of the zeros to the next, the paper's epoch.
+    ``mask``
+        Whether the stream counts as long as it is. The paper's equations leave its masks out.
+    ``dense``
+        As for :class:`Cdma`.
+    """
+
+    refresh: int = 50
+    mask: bool = True
+    dense: bool = False
+    compresses = True
+
+    def __post_init__(self) -> None:
+        check_range("refresh", self.refresh, 1, 1 << 31, "passes from one count of the zeros to the next")
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        if moment.number < 2:
+            return Action.RAW
+        if moment.number < 4 or moment.rates is None or moment.compress is None or moment.decompress is None:
+            return Action.COMPRESSED
+        shorter = self.shortens(tensor, moment.rates, (moment.compress, moment.decompress))
+        return Action.COMPRESSED if shorter else Action.RAW
+
+    def shortens(
+        self, tensor: Learnt, rates: tuple[float, float], kernels: tuple[KernelFit, KernelFit]
+    ) -> bool:
+        """Whether a tensor is exposed for less time if it is compressed, by equations 1 to 4."""
+        mask = tensor.mask if self.mask else 0.0
+        cost = CostModel(tensor.raw, tensor.density, *rates, tensor.forward, tensor.backward, mask)
+        compress, decompress = (each.seconds(tensor.raw, tensor.density) for each in kernels)
+        return cost.compressed(compress, decompress) < cost.plain
+
+
+@dataclass(frozen=True)
+class Recompute(SwapPolicy):
+    """The papers' rival: what the named modules would keep is computed again, and nothing moves.
+
+    ``modules``
+        Names of modules as ``model.named_modules()`` has them; without any, the children of the model. In place of an
+        ``nn.ModuleList`` these are the modules in it.
+    """
+
+    modules: tuple[str, ...] = ()
+
+    def action(self, tensor: Learnt, moment: Moment) -> Action:
+        return Action.KEEP

@@ -1,0 +1,256 @@
+"""``cdma study characterise``: densities of the activations of real networks, and the ratio of each codec on them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.base.errors import ParameterError
+
+if TYPE_CHECKING:
+    from cdma.study.compare.comparison import Row, Summary
+    from cdma.study.system.density_table import DensityTable
+    from cdma.study.training.figures import Training
+    from cdma.study.training.observations import Finding
+    from cdma.torch.networks.task import Task
+
+__all__ = ["register"]
+
+#: Options that say how to train.
+_SCHEDULE = ("epochs", "batch", "probe", "points", "seed", "learning_rate")
+#: Those that say what with; ``--images`` is digits without them.
+_TASK = ("images", "kinds", "of_each", "device")
+#: What images there are, and the pixels of a side of fractals.
+_SIDES = {"digits": 0, "fractals": 32, "fractals224": 224}
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "characterise",
+        help="densities of activations of trained networks, and codecs on them",
+        description="Show densities of activations while small networks train, and the ratio of each codec on "
+        "them, from the records that come with cdma or from networks that are trained now.",
+    )
+    parser.add_argument(
+        "--records", type=Path, metavar="DIR", help="read the records in DIR, which --train wrote"
+    )
+    parser.add_argument(
+        "--train",
+        type=Path,
+        metavar="DIR",
+        help="train the networks, which takes minutes, and write the records into DIR (needs the extra torch)",
+    )
+    parser.add_argument(
+        "--weights",
+        action="store_const",
+        const=True,
+        help="with --train: write the trained weights, too, for cdma bench swap --weights DIR",
+    )
+    parser.add_argument("--networks", nargs="+", metavar="NAME", help="train only these")
+    parser.add_argument("--epochs", type=int, metavar="N", help="passes over the images (default 24)")
+    parser.add_argument("--batch", type=int, metavar="N", help="images of a step (default 64)")
+    parser.add_argument(
+        "--probe", type=int, metavar="N", help="images whose activations are shown (default 32)"
+    )
+    parser.add_argument("--points", type=int, metavar="N", help="how often they are shown (default 21)")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the training (default 1)")
+    parser.add_argument(
+        "--learning-rate", type=float, metavar="R", help="step size of AdamW at the beginning (default 0.002)"
+    )
+    parser.add_argument(
+        "--images",
+        choices=_SIDES,
+        metavar="NAME",
+        help="what is learnt: digits (the default), fractals of 32 pixels a side, which are drawn now, or fractals224, for "
+        "the networks in their own size (these need torchvision, and a card)",
+    )
+    parser.add_argument("--kinds", type=int, metavar="N", help="kinds of fractals (default 100)")
+    parser.add_argument("--of-each", type=int, metavar="N", help="fractals of each kind (default 100)")
+    parser.add_argument(
+        "--device", metavar="NAME", help="where it is drawn and learnt, such as cuda (default cpu)"
+    )
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="draw the figures into DIR, as SVG")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--json", action="store_true", help="print everything as JSON, with a row for each tensor"
+    )
+    group.add_argument("--markdown", action="store_true", help="print the tables in Markdown")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.files import ready_directory
+    from cdma.study.compare.comparison import summarise
+    from cdma.study.system.density_table import load_densities
+    from cdma.study.training.figures import figures, over_training
+    from cdma.study.training.observations import findings
+    from cdma.study.training.ratios import load_ratios
+    from cdma.study.training.record import RECORDS
+
+    if arguments.train is not None and arguments.records is not None:
+        raise ParameterError("--records and --train are given; records are either read or made")
+    for option in ("networks", "weights", *_SCHEDULE, *_TASK):
+        if getattr(arguments, option) is not None and arguments.train is None:
+            raise ParameterError(f"--{option.replace('_', '-')} is given without --train, which it is for")
+    for directory in (arguments.train, arguments.figures):
+        if directory is not None:
+            ready_directory(directory)
+    if arguments.train is not None:
+        _train(arguments)
+    directory = arguments.train or arguments.records
+    densities, ratios = (directory and directory / name for name in RECORDS[:2])
+    table, rows = load_densities(densities), load_ratios(ratios)
+    if arguments.figures is not None:
+        _write(arguments.figures, {name: svg.encode() for name, svg in figures(table, rows).items()})
+    found, training, summaries = findings(table), over_training(table), summarise(rows)
+    if arguments.json:
+        print(json.dumps(_as_json(table, found, training, summaries, rows), indent=1))
+    else:
+        _print(_tables(found, training, summaries), arguments.markdown)
+    return 0
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    from cdma.output import part_progress
+    from cdma.study.training.record import record
+    from cdma.study.training.schedule import Schedule
+
+    task = _task(arguments)
+    given = _given(arguments, _SCHEDULE) | ({} if task is None else {"images": task.training})
+    schedule = Schedule(**given)
+    with part_progress() as progress:
+        records = record(schedule, arguments.networks, progress, task, bool(arguments.weights))
+    _write(arguments.train, records)
+
+
+def _given(arguments: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
+
+
+def _task(arguments: argparse.Namespace) -> Task | None:
+    """What is learnt, or None for the digits."""
+    from cdma.torch.networks.versions import torch_version
+
+    side = _SIDES[arguments.images or "digits"]
+    given = _given(arguments, _TASK[1:])
+    if not side:
+        if given:
+            raise ParameterError(
+                f"--{next(iter(given)).replace('_', '-')} is given without fractals, which it is for"
+            )
+        return None
+    # Says what is missing, before anything imports it.
+    torch_version()
+    import torch
+
+    from cdma.torch.networks.fractals import Fractals
+    from cdma.torch.networks.task import fractals_task
+
+    device = given.pop("device", "cpu")
+    if device.partition(":")[0] not in ("cpu", "cuda") or (device != "cpu" and not torch.cuda.is_available()):
+        raise ParameterError(
+            f"device is {device!r}; it must be cpu, or cuda where there is a card that PyTorch can use"
+        )
+    drawn = {"categories": given.get("kinds", 100), "images": given.get("of_each", 100)}
+    seed = 1 if arguments.seed is None else arguments.seed
+    return fractals_task(Fractals(**drawn, side=side, seed=seed, device=device))
+
+
+def _write(directory: Path, files: Mapping[str, bytes]) -> None:
+    from cdma.files import making_directory, replacing
+
+    with making_directory(directory):
+        for name, data in files.items():
+            with replacing(directory / name) as file:
+                file.write(data)
+
+
+#: A title, the columns' names and the rows.
+_Table = tuple[str, list[str], list[list[str]]]
+
+
+def _tables(
+    found: Sequence[Finding],
+    training: Mapping[str, Mapping[str, Training]],
+    summaries: Sequence[Summary],
+) -> list[_Table]:
+    observations = [
+        [f"{one.observation}. {one.claim}", one.network, "yes" if one.holds else "no", one.evidence]
+        for one in found
+    ]
+    over_time = [
+        [network, *(f"{one.average:.2f}, {one.maximum:.1f}" for one in by_codec.values())]
+        for network, by_codec in training.items()
+    ]
+    return [
+        ("Observations", ["observation", "network", "holds", "numbers"], observations),
+        (
+            "Ratio over training, average and maximum, float32 NCHW",
+            ["network", *next(iter(training.values()))],
+            over_time,
+        ),
+        _by_type("Average ratio after training", summaries, [one.average for one in summaries], ".2f"),
+        _by_type("Maximum ratio after training", summaries, [one.maximum for one in summaries], ".1f"),
+        _by_type("Entropy bounds of the average", summaries, [one.bound for one in summaries], ".2f"),
+    ]
+
+
+def _by_type(
+    title: str, summaries: Sequence[Summary], values: Sequence[Mapping[str, float]], form: str
+) -> _Table:
+    """One row for each number type and layout, with what ``values`` has for it."""
+    rows = [
+        [one.number_type, one.layout, *(format(number, form) for number in row.values())]
+        for one, row in zip(summaries, values, strict=True)
+    ]
+    return title, ["type", "layout", *values[0]], rows
+
+
+def _print(tables: Sequence[_Table], markdown: bool) -> None:
+    if markdown:
+        for title, names, rows in tables:
+            print(f"**{title}**\n")
+            print("| " + " | ".join(names) + " |")
+            print("|" + "---|" * len(names))
+            for row in rows:
+                print("| " + " | ".join(row) + " |")
+            print()
+        return
+    from rich.table import Table
+
+    from cdma.output import output
+
+    console = output()
+    for title, names, rows in tables:
+        table = Table(title=title, title_justify="left")
+        for name in names:
+            table.add_column(name)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+
+
+def _as_json(
+    table: DensityTable,
+    found: Sequence[Finding],
+    training: Mapping[str, Mapping[str, Training]],
+    summaries: Sequence[Summary],
+    rows: Sequence[Row],
+) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "source": table.source,
+        "observations": [asdict(one) for one in found],
+        "over_training": [
+            {"network": network, "codec": codec, "average": one.average, "maximum": one.maximum}
+            for network, by_codec in training.items()
+            for codec, one in by_codec.items()
+        ],
+        "after_training": [asdict(one) for one in summaries],
+        "tensors": [asdict(row) for row in rows],
+    }

@@ -1,0 +1,5 @@
+"""``cdma study model``: what compression buys a network on a machine, and the papers' figures."""
+
+from .command import register
+
+__all__ = ["register"]

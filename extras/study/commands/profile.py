@@ -1,0 +1,202 @@
+"""``cdma study profile``: what compression buys on the user's own tensors."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .numbers import count, positive, time
+
+if TYPE_CHECKING:
+    from cdma.sim.codec.tensor_profile import TensorProfile
+    from cdma.study.profile.files import StoredTensor
+    from cdma.study.profile.link import Hidden, Settings
+    from cdma.study.profile.report import Report
+
+__all__ = ["register"]
+
+
+def register(subparsers: Any) -> None:
+    """Adds the command's parser."""
+    parser = subparsers.add_parser(
+        "profile",
+        help="what compression buys on your own tensors",
+        description="Profile activations: density, ratio, time on the link, whether compressing each tensor "
+        "is worth it, the format that suits it, and how many units the link needs. In a PyTorch program "
+        "cdma.study.record(model) gives the same report.",
+    )
+    parser.add_argument(
+        "path", type=Path, help=".npy, .npz or .safetensors file, or a directory of such files"
+    )
+    group = parser.add_argument_group("link and engine")
+    group.add_argument(
+        "--link",
+        type=positive,
+        default=12.8,
+        metavar="GB/S",
+        help="effective rate of the link to the host (default 12.8, PCIe 3 x16)",
+    )
+    group.add_argument(
+        "--link-back", type=positive, metavar="GB/S", help="rate from the host back (default: the same)"
+    )
+    group.add_argument(
+        "--unit-rate",
+        type=positive,
+        default=32.0,
+        metavar="GB/S",
+        help="raw data per second of one unit (default 32: 8 words of 32 bits at 1 GHz)",
+    )
+    group.add_argument("--units", type=count, default=1, metavar="N", help="units of the engine (default 1)")
+    group = parser.add_argument_group("computation beside the transfers")
+    group.add_argument(
+        "--hidden-forward",
+        type=time,
+        metavar="MS",
+        help="time of each tensor's offload that computation hides; there is no verdict without it",
+    )
+    group.add_argument(
+        "--hidden-backward",
+        type=time,
+        metavar="MS",
+        help="time of each tensor's prefetch that computation hides; there is no verdict without it",
+    )
+    group.add_argument(
+        "--hidden",
+        type=Path,
+        metavar="FILE",
+        help="TOML file with a table for each tensor that has its own: forward and backward, in ms",
+    )
+    group.add_argument(
+        "--kernel-rate",
+        type=positive,
+        metavar="GB/S",
+        help="one rate of CSWAP's kernels, in the place of the measured times",
+    )
+    group.add_argument(
+        "--memory",
+        type=positive,
+        default=547.7,
+        metavar="GB/S",
+        help="bandwidth of the device's memory, whose copies the measured times of CSWAP's kernels are told in "
+        "(default 547.7, a Titan Xp)",
+    )
+    group = parser.add_argument_group("report")
+    group.add_argument("--json", action="store_true", help="print the report as JSON")
+    group.add_argument("--html", type=Path, metavar="FILE", help="write the report as one HTML page")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.files import ready_file, replacing
+    from cdma.output import warn
+    from cdma.study.profile.files import find_tensors
+    from cdma.study.profile.page import page
+    from cdma.study.profile.report import Report
+    from cdma.study.profile.verdict import advise
+
+    settings = _settings(arguments)
+    if arguments.html is not None:
+        ready_file(arguments.html)
+    report = Report(tuple(_profiles(find_tensors(arguments.path, warn))), settings)
+    if arguments.html is not None:
+        with replacing(arguments.html) as file:
+            file.write(page(report, arguments.path.resolve().name).encode())
+    if arguments.json:
+        print(json.dumps({**report.as_dict(), "verdict": asdict(advise(report))}, indent=1))
+    else:
+        _print(report, str(advise(report)))
+    return 0
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    from cdma.study.profile.link import Hidden, Settings
+
+    giga = {
+        name: getattr(arguments, name) for name in ("link", "link_back", "unit_rate", "memory", "kernel_rate")
+    }
+    given = [arguments.hidden_forward, arguments.hidden_backward]
+    return Settings(
+        **{name: rate and rate * 1e9 for name, rate in giga.items()},
+        units=arguments.units,
+        hidden=None if given == [None, None] else Hidden(*(1e-3 * (time or 0) for time in given)),
+        hidden_by_name=_hidden(arguments.hidden) if arguments.hidden is not None else {},
+    )
+
+
+def _hidden(path: Path) -> dict[str, Hidden]:
+    from cdma.base.toml_table import read_toml
+    from cdma.study.profile.link import Hidden
+
+    table = read_toml(path)
+    return {name: table.table(name).read(Hidden) for name in table.names()}
+
+
+def _profiles(stored: Iterable[StoredTensor]) -> list[TensorProfile]:
+    from cdma.output import byte_progress
+    from cdma.sim.codec.tensor_profile import profile
+
+    stored = list(stored)
+    profiles = []
+    with byte_progress("profiling", sum(tensor.bytes for tensor in stored)) as progress:
+        for tensor in stored:
+            profiles.append(profile(tensor.name, tensor.read(), tensor.dtype, progress))
+    return profiles
+
+
+def _print(report: Report, verdict: str) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from cdma.output import cell, output
+    from cdma.study.profile.report import worth
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("tensor", overflow="fold")
+    for name in ("MB", "density", "ratio", "us saved", "worth", "CSWAP", "units", "alone"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("suits", no_wrap=True)
+    for transfer in report.transfers:
+        tensor = transfer.tensor
+        table.add_row(
+            cell(tensor.name),
+            f"{tensor.raw / 1e6:,.3f}",
+            f"{tensor.density:.3f}",
+            f"{transfer.ratio:.2f}",
+            f"{(sum(transfer.plain) - sum(transfer.compressed())) * 1e6:,.1f}",
+            worth(transfer.ours),
+            worth(transfer.cswap),
+            str(transfer.units),
+            f"{tensor.ratio:.2f}",
+            str(tensor.best),
+        )
+    console = output()
+    console.print(table)
+    for answer in [*_answers(report), verdict]:
+        console.print(answer, highlight=False, markup=False)
+
+
+def _answers(report: Report) -> list[str]:
+    settings = report.settings
+    plain, compressed = (report.link_seconds(compressed=which) * 1e3 for which in (False, True))
+    answers = [
+        f"One engine for all tensors, {report.engine}, with a table for each: {report.raw / 1e6:,.3f} MB become "
+        f"{report.compressed / 1e6:,.3f} MB, ratio {report.ratio:.2f}.",
+        f"On the link, both ways: {plain:.4g} ms without compression, {compressed:.4g} ms compressed with "
+        f"{settings.units} unit(s): {report.speedup:.2f} times as fast.",
+        f"Units for this link: {report.units_enough} are enough in all, {report.units_at_peak} so that no "
+        "tensor is limited by them.",
+        f"If each tensor had the format that suits it (alone, suits), which no one engine has: ratio "
+        f"{report.raw / report.apart:.2f}.",
+    ]
+    if report.speedup_selected is not None:
+        answers.insert(
+            2, f"Compressing only what is worth it, waits are {report.speedup_selected:.2f} times shorter."
+        )
+    minus = sum(tensor.minus_zeros for tensor in report.tensors)
+    if minus:
+        answers.append(f"{minus:,} elements are -0.0: not zero to the codec, because it is lossless.")
+    return answers

@@ -1,0 +1,5 @@
+"""``cdma study tune``: searches over the generator's parameters, and over how the compiled codec is called."""
+
+from .command import register
+
+__all__ = ["register"]

@@ -1,0 +1,172 @@
+"""``cdma study tune gpu``: a search over how kernels of the codec are launched on this card."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from cdma.base.errors import ParameterError
+from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.presets import PRESETS
+from cdma.options import check_between
+from cdma.rows import Row
+from cdma.torch.commands.swapping import bench_of
+
+from .plans_compared import Subject, compared_searches, cost, searches, show_searches
+from .searching import add_search_options, as_json, explore, plan, say_compared
+
+if TYPE_CHECKING:
+    from cdma.gpu.plans import Plan
+    from cdma.study.training.tuned_training import TunedTraining
+
+__all__ = ["register"]
+
+#: A timing is not repeated to better than a few per cent.
+_WITHIN = 0.03
+_SHOWN = 5
+_KERNELS = ("pack", "unpack")
+#: The format of what the networks keep.
+_TRAINED = "zvc32"
+
+
+def register(kinds: Any) -> None:
+    """Adds the command's parser."""
+    parser = kinds.add_parser(
+        "gpu",
+        help="how kernels of the codec are launched on this card",
+        description="Search warps, windows of a step, steps side by side and registers of a kernel of the codec for the "
+        "shortest time on this card (CSWAP's Algorithm 1). With --kernel both it is the sum of both; each is searched by "
+        "itself, for it has a plan of its own. Each plan that is tried must give the right bytes. With --keep programs use "
+        "the best from then on. With --compare the searches of each sampler stand beside the plan of an expert, which is "
+        "that of this program's table, and a search through all plans (CSWAP's Figure 13): evaluations and seconds until "
+        "the best was found, compiling included, and a step of training with it. Needs the extras gpu and, but for "
+        "--sampler random or grid, tune.",
+    )
+    parser.add_argument(
+        "--kernel",
+        choices=(*_KERNELS, "both"),
+        default="pack",
+        help="compress or decompress, or both (default pack)",
+    )
+    parser.add_argument(
+        "--format", choices=PRESETS, default="zvc32", metavar="NAME", help="the format (default zvc32)"
+    )
+    parser.add_argument("--size", type=float, default=256, metavar="MIB", help="of the tensor (default 256)")
+    parser.add_argument("--density", type=float, default=0.5, metavar="D", help="of the tensor (default 0.5)")
+    add_search_options(parser, "plans", 25, _WITHIN)
+    parser.add_argument("--keep", action="store_true", help="have programs use the best plan")
+    parser.add_argument(
+        "--network",
+        dest="networks",
+        nargs=1,
+        default=["vgg"],
+        metavar="NAME",
+        help="with --compare, what is trained: a network of cdma bench swap (default vgg)",
+    )
+    parser.add_argument("--batch", type=int, default=64, metavar="N", help="images of a step (default 64)")
+    parser.add_argument("--rounds", type=int, default=10, metavar="N", help="steps to time (default 10)")
+    parser.add_argument("--json", action="store_true", help="print the plans that were timed as JSON")
+    parser.set_defaults(run=_run, cuda=True, link=1.0, precision="fp32", weights=None)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.files import ready_file
+
+    check_between("size", arguments.size, 1 / 64, 1 << 16)
+    check_between("rounds", arguments.rounds, 1, 1000)
+    if not 0 <= arguments.density <= 1:
+        raise ParameterError(f"density is {arguments.density:g}; it must be 0 to 1")
+    if arguments.cache is not None:
+        ready_file(arguments.cache, (".jsonl",))
+    kernels = _KERNELS if arguments.kernel == "both" else (arguments.kernel,)
+    subjects = {kernel: _subject(kernel, arguments) for kernel in kernels}
+    rows = _compared(arguments, subjects) if arguments.compare else []
+    if not rows:
+        for one in subjects.values():
+            explore(one.kept, one.space, cost, plan(arguments, one.space), _WITHIN)
+    times = {
+        kernel: sorted((cost(found), each) for each, found in one.kept.known.items())
+        for kernel, one in subjects.items()
+    }
+    if any(several[0][0] == math.inf for several in times.values()):
+        raise ParameterError(
+            "none of the plans that were tried runs on this card; more --trials may find one"
+        )
+    files = [one.workload.keep(times[kernel][0][1]) for kernel, one in subjects.items() if arguments.keep]
+    if arguments.json:
+        print(_json(times, rows))
+        return 0
+    if rows:
+        say_compared(compared_searches(rows, _WITHIN))
+        show_searches(rows)
+        if arguments.format != _TRAINED:
+            print(f"no training was timed: what it keeps are streams of {_TRAINED}")
+    sampler = "grid" if rows else plan(arguments, subjects[kernels[0]].space).sampler
+    _show(times, {kernel: one.workload.question for kernel, one in subjects.items()}, sampler)
+    for file in dict.fromkeys(files):
+        print(f"kept in {file}")
+    return 0
+
+
+def _subject(kernel: str, arguments: argparse.Namespace) -> Subject:
+    from cdma.gpu.extras import kernels_in
+    from cdma.study.tuner.evaluations import Kept
+
+    plan_type = kernels_in("plans").Plan
+    from cdma.study.compare.card_launches import Timed, Workload, plan_space
+
+    space = plan_space(kernel)
+    plan(arguments, space)
+    workload = Workload(kernel, Format.preset(arguments.format), arguments.size, arguments.density)
+    kept = Kept((plan_type, Timed), workload.question, workload.timed, arguments.cache)
+    return Subject(workload, space, kept)
+
+
+def _compared(arguments: argparse.Namespace, subjects: Mapping[str, Subject]) -> list[Row]:
+    """The rows of searches; a network that cannot be trained is refused before there are any."""
+    from cdma.study.tuner.search import sampler_named
+
+    training: TunedTraining | None = None
+    if arguments.format == _TRAINED:
+        bench = bench_of(arguments, [arguments.batch])
+        from cdma.study.training.tuned_training import TunedTraining
+
+        training = TunedTraining(arguments.networks[0], bench)
+    named = [sampler_named(name) for name in ("auto", "tpe", "random", arguments.sampler)]
+    samplers = [name for name in dict.fromkeys(named) if name != "grid"]
+    trials = arguments.default_trials if arguments.trials is None else arguments.trials
+    return searches(subjects, samplers, trials, training)
+
+
+def _json(times: Mapping[str, Sequence[tuple[float, Plan]]], searched: list[Row]) -> str:
+    rows: list[dict[str, Any]] = [
+        {
+            "kernel": kernel,
+            **asdict(each),
+            "seconds": None if seconds == math.inf else seconds,
+            "chosen": each == several[0][1],
+        }
+        for kernel, several in times.items()
+        for seconds, each in several
+    ]
+    compared = compared_searches(searched, _WITHIN) if searched else []
+    return as_json(rows, compared, searches=searched)
+
+
+def _show(
+    times: Mapping[str, Sequence[tuple[float, Plan]]], questions: Mapping[str, str], sampler: str
+) -> None:
+    from cdma.output import new_table, output
+
+    table = new_table("kernel", "warps", "chunks", "unroll", "registers", "ms", texts=1)
+    for kernel, several in times.items():
+        for seconds, each in several[:_SHOWN]:
+            table.add_row(kernel, *map(str, asdict(each).values()), f"{1e3 * seconds:.3f}")
+    output().print(table)
+    for kernel, several in times.items():
+        print(f"sampler {sampler}: the best of {len(several)} plans of {questions[kernel]}")
+    if len(times) > 1:
+        print(f"both take {1e3 * sum(several[0][0] for several in times.values()):.3f} ms")

@@ -1,0 +1,172 @@
+"""``cdma study tune hardware``: a search over the generator's parameters for a network."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.base.errors import CdmaError, ParameterError
+from cdma.options import add_spread_options, check_one_or_more
+
+from .searching import Compared, Plan, add_search_options, as_json, explore, plan, say_compared
+
+if TYPE_CHECKING:
+    from cdma.study.system.designs import Design, Evaluation
+    from cdma.study.tuner.evaluations import Kept
+
+__all__ = ["register"]
+
+#: A design within this part of the best is as good as it.
+_WITHIN = 0.01
+
+
+def register(kinds: Any) -> None:
+    """Adds the command's parser."""
+    parser = kinds.add_parser(
+        "hardware",
+        help="lanes, words, windows, codes, units, queue, outstanding bursts and buffers of the engine for a network",
+        description="Search the designs of an engine for the shortest step of a network within an area and a clock. Areas "
+        "and clocks are interpolated from measured tables; cdma area engine --config measures the chosen design. Needs the "
+        "extra tune, but for --sampler random or grid.",
+    )
+    parser.add_argument(
+        "--network", default="squeezenet", metavar="NET", help="as of cdma study model (default squeezenet)"
+    )
+    parser.add_argument(
+        "--machine", default="titan_xp", metavar="M", help="as of cdma study model (default titan_xp)"
+    )
+    parser.add_argument("--link", metavar="LINK", help="a link in the place of the machine's")
+    parser.add_argument(
+        "--area",
+        type=float,
+        default=600.0,
+        metavar="KGE",
+        help="the most area, memories included (default 600)",
+    )
+    parser.add_argument(
+        "--clock", type=float, default=0.8, metavar="GHZ", help="the slowest clock (default 0.8)"
+    )
+    add_search_options(parser, "designs", 60, _WITHIN)
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw area and step of the front (.svg)")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write the design for generate --config (.toml)"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="designs at once, which the sampler chooses without knowing what becomes of the others of them (default 1)",
+    )
+    add_spread_options(parser)
+    parser.add_argument("--json", action="store_true", help="print the front as JSON")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from cdma.files import ready_file, replacing
+    from cdma.study.system.designs import Design, Evaluation, Limits, design_space
+    from cdma.study.system.named import NamedTrainer
+    from cdma.study.system.objective import best, objective, pareto_front
+    from cdma.study.tuner.evaluations import Kept
+
+    check_one_or_more(arguments, "jobs")
+    for name in ("area", "clock"):
+        if getattr(arguments, name) <= 0:
+            raise ParameterError(f"{name} is {getattr(arguments, name)}; it must be more than 0")
+    for path, ending in ((arguments.cache, ".jsonl"), (arguments.plot, ".svg"), (arguments.output, ".toml")):
+        if path is not None:
+            ready_file(path, (ending,))
+    evaluate = NamedTrainer(arguments.network, arguments.machine, arguments.link)
+    model = evaluate.model()
+    space, limits = design_space(model), Limits(arguments.area, arguments.clock)
+    asked = plan(arguments, space)
+    question = f"{arguments.network} on {model.machine.name}, batch {model.network.batch}"
+    kept = Kept((Design, Evaluation), question, evaluate, arguments.cache, share=partial(_share, arguments))
+    compared = explore(kept, space, lambda found: objective(found, limits), asked, _WITHIN, arguments.jobs)
+    chosen, pairs = best(kept.known, limits), pareto_front(kept.known, limits)
+    if chosen is None:
+        raise ParameterError(
+            f"none of {len(kept.known)} designs has at most {arguments.area:g} kGE and at least {arguments.clock:g} GHz"
+        )
+    _show(arguments, pairs, chosen, asked, compared)
+    if arguments.plot is not None:
+        with replacing(arguments.plot) as file:
+            file.write(_picture(kept, pairs, question).encode())
+    if arguments.output is not None:
+        with replacing(arguments.output) as file:
+            file.write(_toml(question, chosen, kept.known[chosen], asked).encode())
+    return 0
+
+
+def _share(
+    arguments: argparse.Namespace,
+    make: Callable[[Design], Evaluation | None],
+    designs: Sequence[Design],
+) -> Iterator[tuple[int, Evaluation | None]]:
+    """Evaluates designs here or on a Dask cluster; refuses to go on without one that was lost."""
+    from cdma.base.spread import Lost, spread
+
+    shared = spread(make, designs, jobs=arguments.jobs, scheduler=arguments.scheduler)
+    for index, found in shared:
+        if isinstance(found, Lost):
+            raise CdmaError(f"the evaluation of {designs[index]} was lost: {found.reason}")
+        yield index, found
+
+
+def _show(
+    arguments: argparse.Namespace,
+    pairs: list[tuple[Design, Evaluation]],
+    chosen: Design,
+    asked: Plan,
+    compared: Sequence[Compared],
+) -> None:
+    from cdma.output import new_table, output
+
+    if arguments.json:
+        rows = [
+            {**asdict(design), **asdict(found), "sampler": asked.chosen_by, "chosen": design == chosen}
+            for design, found in pairs
+        ]
+        print(as_json(rows, compared))
+        return
+    say_compared(compared)
+    table = new_table(
+        *("lanes", "word bits", "window", "code bits", "units", "queue", "outstanding", "read buffer"),
+        *("kGE with memories", "GHz", "ms/step", "chosen"),
+        texts=0,
+    )
+    for design, found in pairs:
+        table.add_row(
+            *map(str, asdict(design).values()),
+            *(f"{found.area_kge:.0f}", f"{found.clock_ghz:.2f}", f"{1e3 * found.step_s:.1f}"),
+            "yes" if design == chosen else "",
+        )
+    output().print(table)
+    print(f"sampler {asked.chosen_by}")
+
+
+def _picture(kept: Kept[Design, Evaluation], pairs: list[tuple[Design, Evaluation]], question: str) -> str:
+    from cdma.study.svg import Line, line_chart
+
+    return line_chart(
+        f"{question}: step by area, {len(kept.known)} designs evaluated",
+        [Line("front", [found.area_kge for _, found in pairs], [1e3 * found.step_s for _, found in pairs])],
+        x_label="kGE, memories included",
+        y_label="ms a step",
+    )
+
+
+def _toml(question: str, design: Design, found: Evaluation | None, asked: Plan) -> str:
+    assert found is not None
+    lines = [
+        f"# cdma study tune hardware: {question}; sampler {asked.chosen_by}.",
+        f"# By interpolation {found.area_kge:.0f} kGE with memories and {found.clock_ghz:.2f} GHz.",
+        f"# A step takes {1e3 * found.step_s:.1f} ms.",
+        *(f"{name} = {value}" for name, value in design.settings().items()),
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,126 @@
+"""The ratio of every preset, beside general compressors and bounds, on recorded tensors of networks.
+
+The tensors are those of a small transformer, rounded to bfloat16, and the activations of the ReLU networks: each of
+them as bfloat16, and all of them together as bfloat16, as float32 and quantised to 8 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdma.base.errors import CdmaError
+from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.presets import PRESETS
+from cdma.sim.codec.fit import field_variants, fit
+from cdma.sim.codec.model import analyse
+from cdma.sim.codec.number_types import convert
+from cdma.sim.codec.words import words_of
+from cdma.study.recorded import DATA, recorded_samples
+
+from .entropy import entropy_bits, field_counts, huffman_bits
+
+__all__ = ["BadSamples", "Data", "Row", "load_data", "rows"]
+
+
+class BadSamples(CdmaError, ValueError):
+    """A file does not hold the samples of a transformer."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """A tensor, or several together, in one number type; bfloat16 numbers by their bits."""
+
+    name: str
+    number_type: str
+    numbers: NDArray[Any]
+
+    @property
+    def density(self) -> float:
+        """Part of the numbers that have any bit set."""
+        return float(np.count_nonzero(self.numbers.view(f"u{self.numbers.itemsize}"))) / len(self.numbers)
+
+
+@dataclass(frozen=True)
+class Row:
+    """The ratio of one codec: raw bytes per byte of the stream, and of the table where it was fitted."""
+
+    data: str
+    number_type: str
+    density: float
+    codec: str
+    ratio: float
+
+
+def load_data(transformer: Path | None = None) -> list[Data]:
+    """Loads the recorded tensors, or other samples of a transformer that ``cdma study bench formats --train`` wrote."""
+    path = transformer or DATA / "transformer.npz"
+    found = [Data(name, "bfloat16", numbers) for name, numbers in _archive(path).items()]
+    if any(
+        data.numbers.dtype != np.uint16 or data.numbers.ndim != 1 or not data.numbers.size for data in found
+    ):
+        raise BadSamples(f"{path} does not hold bfloat16 numbers as uint16, in one dimension")
+    relu = recorded_samples()
+    found += [
+        Data(f"relu.{name}", "bfloat16", convert(tensor, "bfloat16").ravel()) for name, tensor in relu.items()
+    ]
+    for number_type in ("bfloat16", "float32", "int8"):
+        parts = [convert(tensor, number_type).ravel() for tensor in relu.values()]
+        found.append(Data("relu, all", number_type, np.concatenate(parts)))
+    return found
+
+
+def _archive(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise BadSamples(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, AttributeError):
+        raise BadSamples(f"{path} is not a .npz file of numbers") from None
+
+
+def rows(data: Data) -> Iterator[Row]:
+    """Yields a row for each preset that fits the numbers, then for other codecs, then for bounds."""
+    for codec, ratio in _ratios(data.numbers).items():
+        yield Row(data.name, data.number_type, data.density, codec, ratio)
+
+
+def _ratios(numbers: NDArray[Any]) -> Mapping[str, float]:
+    found: dict[str, float] = {}
+    bits = 8 * numbers.itemsize
+    for name in PRESETS:
+        format = Format.preset(name)
+        if bits % format.word_bits:
+            continue
+        found[name] = _ratio(numbers, format)
+        if format.field_bits:
+            found[f"{name} fitted"] = _fitted_ratio(numbers, format)
+            found[f"{name} best"] = max(_fitted_ratio(numbers, kind) for kind in field_variants(format))
+    raw = numbers.tobytes()
+    found["LZ4"] = len(raw) / len(import_module("lz4.block").compress(raw, store_size=False))
+    found["zstd 1"] = len(raw) / len(import_module("zstandard").ZstdCompressor(level=1).compress(raw))
+    if bits in (16, 32):
+        format = Format.preset("bf16" if bits == 16 else "fp32")
+        counts = field_counts(words_of(numbers, format), format)
+        rest = bits - format.field_bits
+        found["Huffman"] = bits / (huffman_bits(counts) + rest)
+        found["entropy"] = bits / (entropy_bits(counts) + rest)
+    return found
+
+
+def _fitted_ratio(numbers: NDArray[Any], format: Format) -> float:
+    """The ratio with the table that suits the numbers best, which travels beside them."""
+    fitted = fit(numbers, format, whole=True)
+    table = len(fitted.values) * format.field_bits // 8
+    return numbers.nbytes / (analyse(numbers, fitted).compressed_bytes + table)
+
+
+def _ratio(numbers: NDArray[Any], format: Format) -> float:
+    return numbers.nbytes / analyse(numbers, format).compressed_bytes

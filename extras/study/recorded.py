@@ -1,0 +1,46 @@
+"""The recorded figures and descriptions that come with the package."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdma.base.toml_table import Table, TableError, read_toml
+
+__all__ = ["DATA", "record_text", "recorded_samples", "table_named", "table_names"]
+
+#: The folder ``extras/study/data`` of the repository.
+DATA = Path(__file__).parent / "data"
+
+
+def table_names(kind: str) -> tuple[str, ...]:
+    """Returns the names of the TOML files of a kind that come with the package."""
+    return tuple(sorted(path.stem for path in (DATA / f"{kind}s").glob("*.toml")))
+
+
+def table_named(kind: str, name: str) -> Table:
+    """Returns the table of that name that comes with the package, or the one in that TOML file."""
+    if name in table_names(kind):
+        return read_toml(DATA / f"{kind}s" / f"{name}.toml")
+    path = Path(name)
+    if path.suffix == ".toml" or path.exists():
+        return read_toml(path)
+    raise TableError(f"{kind} is {name!r}; it must be a TOML file or one of {', '.join(table_names(kind))}")
+
+
+def recorded_samples() -> dict[str, NDArray[np.float32]]:
+    """Returns the activations of ReLU networks in ``samples.npz``, by name."""
+    with np.load(DATA / "samples.npz", allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def record_text(record: Mapping[str, Any]) -> str:
+    """Returns JSON with a line for each list of numbers, so that two records can be compared."""
+    text = json.dumps(record, indent=1, allow_nan=False)
+    return re.sub(r"\[[^][{}]*\]", lambda match: re.sub(r"\s*\n\s*", " ", match.group()), text) + "\n"

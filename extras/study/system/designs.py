@@ -1,0 +1,130 @@
+"""One design of the engine, what it costs, and how long a network trains with it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from cdma.base.errors import CdmaError
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
+from cdma.study.tuner.search import Space
+
+from .area_table import formats_measured, lanes_measured, size_of, units_measured
+from .layers import NUMBER_BYTES
+from .machine import Engine
+from .model import Model
+
+__all__ = ["Design", "Evaluation", "Limits", "Trainer", "design_space"]
+
+_BURST_BEATS = EngineConfig.burst_beats
+
+
+@dataclass(frozen=True)
+class Design:
+    """The parameters that are searched."""
+
+    lanes: int
+    word_bits: int
+    window: int
+    code_bits: int
+    units: int
+    queue: int
+    outstanding: int
+    read_buffer_beats: int
+
+    def settings(self) -> dict[str, Any]:
+        """Returns what ``cdma generate engine --config`` takes."""
+        width = self.lanes * self.word_bits
+        return {**asdict(self), "dev_data_bits": width, "host_data_bits": width}
+
+    def config(self) -> EngineConfig:
+        """Returns the configuration; raises :class:`CdmaError` if there is no such engine."""
+        return EngineConfig.from_settings(self.settings())
+
+    @property
+    def format(self) -> Format:
+        """The format of its codecs."""
+        return Format(self.word_bits, self.window, self.code_bits)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a design must keep."""
+
+    area_kge: float
+    clock_ghz: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What became of a design; ``step_s`` is that of the policy ``cdma``, averaged over the training."""
+
+    area_kge: float
+    clock_ghz: float
+    step_s: float
+
+    def keeps(self, limits: Limits) -> bool:
+        """Whether it is within the limits."""
+        return self.area_kge <= limits.area_kge and self.clock_ghz >= limits.clock_ghz
+
+
+def design_space(model: Model) -> Space[Design]:
+    """Returns the space for a network: what tables of areas have, with words as wide as its numbers or parts of them."""
+    bits = 8 * min(NUMBER_BYTES[layer.number_type] for layer in model.network.layers)
+    windows, codes = (tuple(sorted(set(values))) for values in zip(*formats_measured(), strict=True))
+    values = {
+        "lanes": tuple(lanes_measured(bits)),
+        "word_bits": tuple(word for word in (8, 16, 32) if word <= bits),
+        "window": windows,
+        "code_bits": codes,
+        "units": tuple(units_measured()),
+        "queue": (0, 1, 2),
+        "outstanding": (2, 4, 8, 16, 32),
+        "read_buffer_beats": (64, 128, 256, 512, 1024),
+    }
+    return Space(Design, values, _possible)
+
+
+def _possible(design: Design) -> bool:
+    try:
+        design.config()
+    except CdmaError:
+        return False
+    return True
+
+
+class Trainer:
+    """Trains one network with designs. Designs whose engines are equally fast differ in area alone, and train once."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._steps: dict[Engine, float] = {}
+
+    def __call__(self, design: Design) -> Evaluation | None:
+        """Returns what becomes of the network with a design; None if there is no such engine.
+
+        The engine runs at the clock that timing allows. It reads no faster than its ports, and than what is in flight, the
+        least of the read buffer and the outstanding bursts, allows behind the latency of the machine's memory.
+        """
+        if not _possible(design):
+            return None
+        size = size_of(design.lanes, design.format, design.units, design.queue, design.read_buffer_beats)
+        clock = 1e9 / size.period_ns
+        port = design.lanes * design.word_bits / 8
+        in_flight = min(design.read_buffer_beats, design.outstanding * _BURST_BEATS) * port * design.units
+        machine = self._model.machine
+        engine = replace(
+            machine.engine,
+            units=design.units,
+            codec=CodecConfig(design.format, design.lanes),
+            clock_hz=clock,
+            read_bytes_per_s=min(machine.engine.read_bytes_per_s, design.units * port * clock),
+            buffer_bytes=in_flight,
+            port_bytes_per_s=port * clock,
+        )
+        if engine not in self._steps:
+            model = self._model.on(replace(machine, engine=engine)).in_words(design.format)
+            self._steps[engine] = model.evaluate("cdma").step_s
+        return Evaluation(size.area_kge, clock / 1e9, self._steps[engine])

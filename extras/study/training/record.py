@@ -1,0 +1,174 @@
+"""Records what activations are like while networks train.
+
+The package has three files in ``data/`` that :func:`record`, the command ``cdma study characterise --train``, made:
+
+``densities.json``  density and ratios of every ReLU and pooling layer over the training, which
+                    :mod:`cdma.study.system.density_table` reads
+``ratios.json``     every codec on every layer after the training, in every number type and layout, which
+                    :mod:`cdma.study.training.ratios` reads
+``samples.npz``     a few activation tensors after the training, float32 bit for bit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, replace
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdma.base.errors import ParameterError
+from cdma.gpu.peers import codecs
+from cdma.sim.codec.model import ZVC
+from cdma.sim.codec.words import words_of
+from cdma.study.compare.comparison import Row, compare
+from cdma.study.recorded import record_text
+from cdma.torch.extras import require
+from cdma.torch.networks.versions import versions
+
+from .archive import archive
+from .ratios import ratio_table, short
+from .schedule import Schedule
+from .train import Snapshot, train
+
+if TYPE_CHECKING:
+    import torch
+
+    from cdma.torch.networks.task import Task
+
+__all__ = ["RECORDS", "record"]
+
+#: The files that :func:`record` makes.
+RECORDS = ("densities.json", "ratios.json", "samples.npz")
+
+#: Codecs whose ratio is recorded over the training; the others are compared after it only.
+_OVER_TIME = ("zv", "rl", "zl")
+
+#: The tensors of ``samples.npz`` and how many images of each: early and late layers of every network.
+_SAMPLES = {
+    "vgg": {"relu0": 1, "relu3": 2, "pool1": 4, "relu5": 2, "head.relu0": 32},
+    "alexnet": {"relu1": 1, "relu4": 4},
+    "squeezenet": {"fire2.relu_squeeze": 8, "pool2": 2},
+    "resnet": {"stage1block0.relu1": 4},
+}
+
+
+def record(
+    schedule: Schedule,
+    networks: Sequence[str] | None = None,
+    progress: Callable[[str, float], None] = lambda what, part: None,
+    task: Task | None = None,
+    weights: bool = False,
+) -> dict[str, bytes]:
+    """Trains the networks and returns the contents of :data:`RECORDS` by name, and with ``weights`` NETWORK.pt of each.
+
+    ``progress`` is called with what is done now and with the part of all work that is done, 0 to 1. ``task`` is what they
+    learn, the digits by default, and without ``networks`` all of its networks are trained.
+    """
+    require("torch", "torch")
+    from cdma.torch.networks.task import digits_task
+
+    task = task or digits_task()
+    networks = tuple(task.networks) if networks is None else networks
+    if unknown := [name for name in networks if name not in task.networks]:
+        raise ParameterError(f"network is {unknown[0]!r}; it must be one of {', '.join(task.networks)}")
+    if not networks:
+        raise ParameterError("no network is given; there must be at least one to train")
+    schedule = replace(schedule, images=task.training)
+    names = codecs.available()
+    made_with = versions()
+    recorded: dict[str, Any] = {}
+    rows: list[Row] = []
+    samples: dict[str, NDArray[np.float32]] = {}
+    stored: dict[str, bytes] = {}
+    for done, network in enumerate(networks):
+        series, trained = _Series(), _Trained()
+        for snapshot in train(network, schedule, trained, task=task):
+            progress(f"training {network}", (done + 0.8 * snapshot.step / schedule.steps) / len(networks))
+            series.add(snapshot, snapshot.step / schedule.steps)
+        recorded[network] = series.as_dict()
+        if weights:
+            stored[f"{network}.pt"] = trained.weights()
+        for index, (layer, tensor) in enumerate(snapshot.activations.items(), 1):
+            rows += compare(tensor, network=network, layer=layer, kind=_kind(snapshot, layer), names=names)
+            part = 0.8 + 0.2 * index / len(snapshot.activations)
+            progress(f"comparing codecs on {network}", (done + part) / len(networks))
+        for layer, images in _SAMPLES.get(network, {}).items():
+            samples[f"{network}.{layer}"] = snapshot.activations[layer][:images]
+    provenance = {
+        "source": "cdma study characterise --train",
+        "data": task.about,
+        "schedule": asdict(schedule),
+        "versions": made_with,
+    }
+    default = next(({"default": name} for name in ("vgg", "vgg16") if name in recorded), {})
+    made = dict(
+        zip(
+            RECORDS,
+            (
+                record_text({**provenance, **default, "networks": recorded}).encode(),
+                record_text({**provenance, **ratio_table(rows, names)}).encode(),
+                archive(samples),
+            ),
+            strict=True,
+        )
+    )
+    return made | stored
+
+
+class _Trained:
+    """Looks on while a network is trained, and has its weights afterwards."""
+
+    def __call__(
+        self, model: torch.nn.Module, optimiser: torch.optim.Optimizer
+    ) -> AbstractContextManager[None]:
+        self._model = model
+        return nullcontext()
+
+    def weights(self) -> bytes:
+        """They, as :func:`torch.load` reads them."""
+        buffer = BytesIO()
+        require("torch", "torch").save(self._model.state_dict(), buffer)
+        return buffer.getvalue()
+
+
+def _kind(snapshot: Snapshot, layer: str) -> str:
+    """Returns the kind of a layer, as :mod:`cdma.study.system.density_table` names it."""
+    kind = snapshot.kinds[layer]
+    return "fc" if kind == "relu" and snapshot.activations[layer].ndim == 2 else kind
+
+
+class _Series:
+    """The layers of a network, snapshot after snapshot."""
+
+    def __init__(self) -> None:
+        self._layers: dict[str, dict[str, Any]] = {}
+        self._accuracy: float | None = None
+
+    def add(self, snapshot: Snapshot, part: float) -> None:
+        """Adds the activations after ``part`` of the training."""
+        self._accuracy = snapshot.accuracy
+        for name, tensor in snapshot.activations.items():
+            layer = self._layers.setdefault(
+                name,
+                {
+                    "name": name,
+                    "kind": _kind(snapshot, name),
+                    "shape": list(tensor.shape[1:]),
+                    "progress": [],
+                    "density": [],
+                    "ratio": {codec: [] for codec in _OVER_TIME},
+                },
+            )
+            layer["progress"].append(short(part))
+            layer["density"].append(short(np.count_nonzero(tensor) / tensor.size))
+            words = words_of(tensor, ZVC)
+            for codec, ratios in layer["ratio"].items():
+                ratios.append(short(words.nbytes / codecs.make(codec, ZVC.word_bits, words).size(words)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record of one network."""
+        return {"accuracy": self._accuracy and short(self._accuracy), "layers": list(self._layers.values())}

@@ -1,1 +1,0 @@
-"""Headers that stand for those of a C library in the kernel."""

@@ -1,0 +1,107 @@
+"""Compiles the kernels of the card for an H100, which takes no card, and prints the name of each.
+
+The interpreter takes more than the compiler does. Run as a program, for a process knows only one of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from triton import compile as compiled
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+import cdma
+from cdma.gpu import chain_kernels, checksum_kernel, compress_kernels, decompress_kernel, plans
+from cdma.gpu.layout import GROUPS, constants
+
+FORMATS = (
+    cdma.Format(),
+    cdma.Format.preset("bf16"),
+    # Codes that lie in two stream words, and padding.
+    cdma.Format(16, window=64, code_bits=3, values=(0, 1, 2), align=8),
+    # Integers of numbers.
+    cdma.Format(8),
+    cdma.Format(8, code_bits=2, values=(0, 1, 255)),
+)
+#: The types that do not depend on the format; numbers have 64 bits where a tensor is large.
+_TYPES = {
+    **dict.fromkeys(("values", "octet_table", "row_powers", "powers"), "*u32"),
+    **dict.fromkeys(("totals", "length", "index", "waits", "functions", "composed"), "*i64"),
+    **dict.fromkeys(("entered", "entries", "begins"), "*i64"),
+    "behind": "*i16",
+    **dict.fromkeys(("fault", "sum"), "*i32"),
+    "codes": "*u8",
+    **dict.fromkeys(("words", "capacity", "count", "segments", "total"), "i64"),
+    "programs": "i32",
+}
+
+
+def _of_numbers() -> Iterator[tuple[Any, str, dict[str, Any]]]:
+    for number in ("*fp32", "*bf16", "*fp16"):
+        for keep in (False, True):
+            own = {"source": number, "target": "*u8", "found": "*i64", "KEEP": keep}
+            yield compress_kernels.pack_kernel, "pack", own | {"scale": "fp32"}
+        yield decompress_kernel.unpack_kernel, "unpack", {"stream": "*u8", "target": number, "scale": "fp32"}
+
+
+def _of_words(shape: dict[str, Any]) -> list[tuple[Any, str, dict[str, Any]]]:
+    word, unit = f"*u{8 * shape['WORD']}", f"*u{8 * shape['UNIT']}"
+    return [
+        (compress_kernels.count_kernel, "count", {"source": word}),
+        (compress_kernels.pack_kernel, "pack", {"source": word, "target": "*u8"}),
+        (decompress_kernel.unpack_kernel, "unpack", {"stream": "*u8", "target": word}),
+        # Of many tensors a table stands in place of what is read and written.
+        (compress_kernels.count_kernel, "count", {"source": "*i64", "MANY": True}),
+        (
+            compress_kernels.pack_kernel,
+            "pack",
+            dict.fromkeys(("source", "target"), "*i64") | {"MANY": True},
+        ),
+        (
+            decompress_kernel.unpack_kernel,
+            "unpack",
+            dict.fromkeys(("stream", "target"), "*i64") | {"MANY": True},
+        ),
+        (chain_kernels.segment_kernel, "", {"stream": unit}),
+        (chain_kernels.compose_kernel, "", {}),
+        (chain_kernels.enter_kernel, "", {}),
+        (chain_kernels.mark_kernel, "", {"stream": unit}),
+        (checksum_kernel.crc_kernel, "", {"words": word}),
+    ]
+
+
+def _kernels(format: cdma.Format) -> None:
+    shape = constants(format)
+    longest = format.bound(format.window)
+    fixed = shape | {"GROUPS": GROUPS, "LONGEST": longest, "FAN": 64}
+    fixed["ENTRIES"] = 1 << (longest - 1).bit_length()
+    fixed["SEGMENT"] = 128 * fixed["ENTRIES"]
+    for kernel, name, own in _of_numbers() if shape["WORD"] == 1 else _of_words(shape):
+        options = fixed | {"TOGETHER": False, "scale": None, "found": None}
+        options |= {name: own.pop(name, False) for name in ("MANY", "KEEP")}
+        warps = 4
+        if name:
+            options |= plans.plan_for(name, format, torch.device("meta")).options(format)
+            warps = options.pop("num_warps")
+        elif kernel is chain_kernels.mark_kernel:
+            options["LANES"] = 32
+        else:
+            options |= {"ROW": 128, "ROWS": 128}
+        types = _TYPES | own
+        names = kernel.arg_names
+        source = ASTSource(
+            fn=kernel,
+            signature={each: types.get(each, "constexpr") for each in names},
+            constexprs={(place,): options[each] for place, each in enumerate(names) if each not in types},
+        )
+        compiled(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
+        print(kernel.__name__)
+
+
+if __name__ == "__main__":
+    for number in map(int, sys.argv[1:]):
+        _kernels(FORMATS[number])

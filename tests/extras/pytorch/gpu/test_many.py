@@ -1,0 +1,149 @@
+"""Many tensors in one launch: each has the stream that it has by itself, and comes back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import cdma
+from cdma.gpu import decoder as decompress
+from cdma.gpu.encoder import compress
+from cdma.gpu.many import compress_many, decompress_many
+from cdma.sim.codec import model
+from cdma.sim.codec.words import word_dtype
+from tests.extras.pytorch.interpreted import torch
+from tests.support.waits import Waits
+
+_ZVC = cdma.Format()
+
+
+def some(format, sizes, seed=1):
+    """Arrays of so many words, of which some are zero."""
+    rng = np.random.default_rng(seed)
+    made = [rng.integers(0, 1 << format.word_bits, size).astype(word_dtype(format)) for size in sizes]
+    for words in made:
+        words[rng.random(len(words)) < 0.5] = 0
+    return made
+
+
+@pytest.mark.parametrize("name", ["zvc32", "bf16"])
+def test_each_has_the_stream_of_one_by_itself(name, monkeypatch):
+    monkeypatch.setattr(decompress, "_by_model", lambda *_: pytest.fail("the kernels refuse a good stream"))
+    format = cdma.Format.preset(name)
+    arrays = some(format, [0, 5, 8192 // (format.word_bits // 8), 1, 5000, 0])
+    packed = compress_many([torch.from_numpy(each) for each in arrays], format)
+    for one, words in zip(packed, arrays, strict=True):
+        alone = compress(torch.from_numpy(words), format)
+        assert one.stream.numpy().tobytes() == model.compress(words, format)
+        assert torch.equal(one.index, alone.index)
+    monkeypatch.undo()
+    for back, words in zip(decompress_many(packed), arrays, strict=True):
+        assert np.array_equal(back.numpy(), words)
+
+
+def test_flocks_of_blocks_are_of_a_tensor_each(monkeypatch):
+    """Tensors of as many blocks as a flock has, one more, and one less, behind others that move their begin."""
+    from cdma.gpu import compress_kernels
+    from cdma.gpu import encoder as single
+
+    monkeypatch.setattr(compress_kernels, "_FLOCK", type(compress_kernels._FLOCK)(2))
+    monkeypatch.setattr(single, "FLOCK", 2)
+    format = cdma.Format(window=64)
+    arrays = some(format, [2048 * blocks - 10 for blocks in (1, 2, 3, 1)])
+    made, full = [], torch.full
+    monkeypatch.setattr(torch, "full", lambda *how, **more: made.append(full(*how, **more)) or made[-1])
+    packed = compress_many([torch.from_numpy(each) for each in arrays], format)
+    for one, words in zip(packed, arrays, strict=True):
+        assert one.stream.numpy().tobytes() == model.compress(words, format)
+    # Of seven blocks two flocks are full. No other tensor has said what they take.
+    assert [int(state) >= 0 for state in made[-1][1:5]].count(True) == 2
+
+
+def test_the_table_names_what_each_tensor_has_and_no_more(monkeypatch):
+    from cdma.gpu import many
+
+    rows, table_of = [], many.table_of
+    monkeypatch.setattr(many, "table_of", lambda own, device: rows.append(own) or table_of(own, device))
+    packed = compress_many(
+        [torch.from_numpy(each) for each in some(_ZVC, [40, 50])], _ZVC, capacities=[70, 300]
+    )
+    for row, one in zip(rows[-1], packed, strict=True):
+        assert (row.target, row.capacity) == (one.data.data_ptr(), one.data.numel() // 4)
+        assert (row.beside, row.length) == (one.index.data_ptr(), one.length.data_ptr())
+    back = decompress_many(packed[1:])
+    assert (rows[-1][0].source, rows[-1][0].capacity) == (packed[1].data.data_ptr(), 75)
+    assert (rows[-1][0].target, rows[-1][0].words) == (back[0].data_ptr(), 50)
+
+
+def test_tensors_of_several_types_and_strides():
+    tensors = [torch.arange(240.0).reshape(8, 30)[::2, ::3], torch.arange(9), torch.tensor(2.5)]
+    packed = compress_many(tensors, _ZVC)
+    assert [one.stream.numpy().tobytes() for one in packed] == [
+        model.compress(each.numpy(), _ZVC) for each in tensors
+    ]
+
+
+def test_space_that_the_caller_gives_and_what_waits():
+    arrays = some(_ZVC, [40, 300, 7])
+    tensors = [torch.from_numpy(each) for each in arrays]
+    with Waits() as seen:
+        packed = compress_many(tensors, _ZVC, capacities=[500, 64, 33])
+    assert seen.count == 0
+    assert [one.data.numel() for one in packed] == [500, 64, 33]
+    assert [int(one.length) for one in packed] == [len(model.compress(each, _ZVC)) for each in arrays]
+    assert packed[0].stream.numpy().tobytes() == model.compress(arrays[0], _ZVC)
+    # The second has no room, and the others are as if it had.
+    with pytest.raises(cdma.ParameterError, match="there was space for 64"):
+        decompress_many(packed)
+    assert [each.tolist() for each in decompress_many([packed[0], packed[2]])] == [
+        arrays[0].tolist(),
+        arrays[2].tolist(),
+    ]
+
+
+def test_one_that_is_not_whole_has_the_verdict_of_the_model():
+    packed = compress_many([torch.from_numpy(each) for each in some(_ZVC, [40, 50])], _ZVC)
+    damaged = packed[1].data.clone()
+    damaged[0] ^= 1
+    with pytest.raises(cdma.CorruptStream) as raised:
+        decompress_many([packed[0], replace(packed[1], data=damaged)])
+    with pytest.raises(cdma.CorruptStream) as by_model:
+        model.decompress(damaged.numpy().tobytes(), 50, _ZVC)
+    assert str(raised.value) == str(by_model.value)
+    # A wrong index costs time and nothing else.
+    back = decompress_many([packed[0], replace(packed[1], index=packed[1].index + 1)])
+    assert [len(each) for each in back] == [40, 50]
+
+
+def test_the_checksum_of_each_is_compared():
+    one = compress(torch.arange(100, dtype=torch.int32), _ZVC, crc=True)
+    assert decompress_many([one])[0].tolist() == [*range(100)]
+    with pytest.raises(decompress.WrongChecksum):
+        decompress_many([one, replace(one, crc=one.crc ^ 1)])
+
+
+def test_invalid_arguments_are_refused():
+    packed = compress_many([torch.zeros(5)], _ZVC)
+    with pytest.raises(cdma.ParameterError, match="there are 1 capacities for 2 tensors"):
+        compress_many([torch.zeros(5)] * 2, _ZVC, capacities=[40])
+    with pytest.raises(cdma.ParameterError, match="capacity is -1"):
+        compress_many([torch.zeros(5)], _ZVC, capacities=[-1])
+    with pytest.raises(cdma.ParameterError, match="one tensor is on cpu and another on meta"):
+        compress_many([torch.zeros(5), torch.zeros(5, device="meta")], _ZVC)
+    with pytest.raises(cdma.ParameterError, match="all must have the same"):
+        decompress_many([*packed, *compress_many([torch.zeros(5)], cdma.Format(window=64))])
+    with pytest.raises(cdma.ParameterError, match="the index is no contiguous tensor"):
+        decompress_many([replace(packed[0], words=6000)])
+    assert compress_many([], _ZVC) == decompress_many([]) == []
+
+
+def test_the_bench_compares_the_same_streams(monkeypatch):
+    from cdma.gpu import measure
+
+    monkeypatch.setattr(measure, "seconds_of", lambda work, rounds: [work() is None] * rounds)
+    tensors = torch.from_numpy(some(_ZVC, [96])[0]).chunk(3)
+    alone, together = measure._several(tensors, _ZVC, 2)
+    assert alone.stream == together.stream == sum(len(model.compress(each.numpy(), _ZVC)) for each in tensors)
+    assert (alone.codec, together.codec) == ("cDMA, a launch for each", "cDMA, a launch for all")

@@ -1,0 +1,186 @@
+"""Optimisers within ``cdma.torch.stream``: parameters and states bit for bit, and what comes and goes when."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from cdma.base.errors import ParameterError  # noqa: E402
+from cdma.sim.codec.results import CorruptStream  # noqa: E402
+from cdma.torch import stream  # noqa: E402
+from cdma.torch.streaming.codecs import HostCodec  # noqa: E402
+from cdma.torch.streaming.depot import Depot  # noqa: E402
+from cdma.torch.streaming.states import States  # noqa: E402
+from cdma.torch.swapping.paced import PacedLink  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+INPUTS = torch.linspace(-1, 1, 4 * 96).view(4, 96)
+RATE = 1e10
+#: Room for the states of Adam of some of the layers, whose largest have 72 KiB, beside those that come and go.
+ROOM = 6 * 73_728 + 80_000
+
+OPTIMIZERS = [
+    torch.optim.Adam,
+    partial(torch.optim.AdamW, foreach=True, amsgrad=True),
+    partial(torch.optim.SGD, lr=0.1, momentum=0.9),
+]
+NAMES = ["adam", "amsgrad, all at once", "sgd"]
+
+
+class Training:
+    """A few layers and their optimiser; the last layer is not always trained."""
+
+    def __init__(self, made=torch.optim.Adam) -> None:
+        torch.manual_seed(0)
+        self.model = nn.Sequential(*[nn.Linear(96, 96) for _ in range(5)])
+        self.optimizer = made(self.model.parameters())
+
+    def steps(self, count: int) -> None:
+        for step in range(count):
+            self.optimizer.zero_grad()
+            layers = self.model if step % 2 else self.model[:-1]
+            torch.relu(layers(INPUTS)).square().mean().backward()
+            self.optimizer.step()
+
+    def all(self) -> list[torch.Tensor]:
+        states = self.optimizer.state_dict()["state"].values()
+        found = [state for each in states for state in each.values() if isinstance(state, torch.Tensor)]
+        return [*self.model.parameters(), *found]
+
+
+def are_equal(one: Training, other: Training) -> bool:
+    return len(one.all()) == len(other.all()) and all(map(torch.equal, one.all(), other.all()))
+
+
+def trained(made, *steps: int) -> Training:
+    """After so many steps, and then so many; each time the first leaves the last layer out."""
+    training = Training(made)
+    for count in steps:
+        training.steps(count)
+    return training
+
+
+@pytest.mark.parametrize("made", OPTIMIZERS, ids=NAMES)
+@pytest.mark.parametrize("raw", [False, True], ids=["compressed", "raw"])
+@pytest.mark.parametrize("before", [0, 2], ids=["new", "resumed"])
+def test_parameters_and_states_are_those_of_plain_training(made, raw, before):
+    training = trained(made, before)
+    kinds = {0: 2, 1: 3, 2: 1}[OPTIMIZERS.index(made)]
+    with stream(training.optimizer, device_bytes=ROOM * kinds // 2, raw=raw, link=RATE) as states:
+        training.steps(20)
+    report = states.report
+    assert are_equal(training, trained(made, before, 20))
+    assert report.passes == 20
+    assert 0 < report.cold < report.raw
+    assert report.left >= 10 * report.held
+    assert (report.ratio > 1.1) is not raw
+
+
+def test_what_has_room_stays_from_the_second_step_on():
+    training = Training()
+    with stream(training.optimizer, device_bytes=1 << 30, link=RATE) as states:
+        training.steps(2)
+        moved = states.report.moved
+        training.steps(4)
+    assert (states.report.cold, states.report.moved) == (0, moved)
+
+
+def test_too_little_room_is_one_error_that_says_how_much_is_needed():
+    training = trained(torch.optim.Adam, 2)
+    with pytest.raises(ParameterError, match="device_bytes is 1,000; ") as error:
+        stream(training.optimizer, device_bytes=1000, link=RATE).__enter__()
+    needed = int(str(error.value).split("; ")[1].split()[0].replace(",", ""))
+    with stream(training.optimizer, device_bytes=needed, link=RATE) as states:
+        training.steps(3)
+    assert states.report.device <= needed
+    assert are_equal(training, trained(torch.optim.Adam, 2, 3))
+
+
+def test_states_come_ahead_of_their_step():
+    training = trained(torch.optim.Adam, 2)
+    with stream(training.optimizer, device_bytes=ROOM, link=RATE) as states:
+        training.steps(2)
+        late = states.report.late
+        training.steps(4)
+        assert states.report.late == late
+
+
+def test_hooks_and_schedules_see_one_step_of_the_whole_optimiser():
+    training, seen = Training(), []
+    schedule = torch.optim.lr_scheduler.StepLR(training.optimizer, 1)
+    training.optimizer.register_step_post_hook(
+        lambda optimizer, *_: seen.append([len(group["params"]) for group in optimizer.param_groups])
+    )
+    with stream(training.optimizer, device_bytes=ROOM, link=RATE):
+        for _ in range(3):
+            training.steps(1)
+            schedule.step()
+    assert seen == [[10]] * 3
+    assert training.optimizer.param_groups[0]["lr"] == pytest.approx(1e-6)
+
+
+def test_what_needs_all_states_at_once_is_refused():
+    training = Training()
+    state = training.optimizer.state_dict()
+    with stream(training.optimizer, device_bytes=ROOM, link=RATE):
+        training.steps(1)
+        with pytest.raises(ParameterError, match="step has a closure"):
+            training.optimizer.step(lambda: 0.0)
+        with pytest.raises(ParameterError, match="outside of the block"):
+            training.optimizer.state_dict()
+        with pytest.raises(ParameterError, match="outside of the block"):
+            training.optimizer.load_state_dict(state)
+    with pytest.raises(ParameterError, match="the device is given"):
+        stream(training.optimizer, device_bytes=ROOM, device="cpu")
+    with pytest.raises(ParameterError, match=r"must be a torch\.nn\.Module or a torch\.optim\.Optimizer"):
+        stream(3, device_bytes=ROOM)
+
+
+def streamed(training: Training, link: PacedLink, *, raw: bool = True, leaving: int = 2) -> States:
+    depot = Depot(torch.device("cpu"), link, HostCodec(), leaving, None, raw=raw)
+    return States(training.optimizer, depot, ROOM, 2, link.least_bytes)
+
+
+@pytest.mark.parametrize("raw", [False, True], ids=["compressed", "raw"])
+def test_delays_at_random_change_no_bit(raw):
+    training, source = Training(), random.Random(1)
+    link = PacedLink(RATE, RATE, lambda: source.choice((0, 0, 1e-3, 4e-3)))
+    with streamed(training, link, raw=raw):
+        training.steps(6)
+    assert are_equal(training, trained(torch.optim.Adam, 6))
+
+
+class Overtaking(PacedLink):
+    """What comes does not wait for what left before it, which is slow."""
+
+    def back(self, source, after):
+        return super().back(source, None)
+
+
+def test_states_that_come_before_they_have_left_are_seen():
+    training = Training()
+    with streamed(training, Overtaking(1e7, RATE), leaving=100):
+        training.steps(6)
+    assert not are_equal(training, trained(torch.optim.Adam, 6))
+
+
+def test_a_damaged_stream_is_an_error_and_the_others_come_back():
+    training = Training()
+    states = streamed(training, PacedLink(RATE, RATE), raw=False)
+    states.__enter__()
+    training.steps(3)
+    states.synchronize()
+    unit = next(unit for unit in states._units.values() if unit.held and unit.held.bundle.is_packed)
+    states._depot.get(unit.held, unit.name)
+    unit.held.block[:64] ^= 0x55
+    with pytest.raises(CorruptStream):
+        states.__exit__(None, None, None)
+    empty = [state for state in training.all() if not state.numel()]
+    assert len(empty) == len(unit.tensors)

@@ -1,0 +1,91 @@
+"""``cdma study profile``: tables, JSON, pages and refusals."""
+
+import numpy as np
+import pytest
+
+from cdma.app import main
+from tests.support.tensors import tensor
+
+
+class TestCommand:
+    @pytest.fixture
+    def path(self, tmp_path):
+        folder = tmp_path / "acts"
+        folder.mkdir()
+        np.save(folder / "relu0.npy", tensor(0.5))
+        np.save(folder / "relu1.npy", tensor(0.1))
+        return folder
+
+    def test_report(self, path, shown):
+        out = " ".join(shown("study", "profile", str(path)).split())
+        assert "relu0" in out
+        assert " fp32 " in out
+        assert "One engine for all tensors, fp32, c=2, with a table for each:" in out
+        assert "Verdict: none yet: 2 of 2 tensors transfer faster compressed; whether" in out
+        assert "-0.0" not in out
+        out = " ".join(shown("study", "profile", str(path), "--hidden-backward", "0").split())
+        assert "Verdict: offload, compress in the engine: 2 of 2 tensors are worth compressing" in out
+        assert "0 ms of each offload and 0 ms of each prefetch hidden by computation." in out
+
+    def test_what_is_no_tensor_is_left_out_of_a_folder(self, path, capsys):
+        (path / "broken.npy").write_text("x")
+        assert main(["study", "profile", str(path)]) == 0
+        captured = capsys.readouterr()
+        assert "relu1" in captured.out
+        assert f"cdma: warning: cannot read {path / 'broken.npy'}" in captured.err
+        for tensor_file in path.glob("relu*"):
+            tensor_file.unlink()
+        assert main(["study", "profile", str(path)]) == 2
+
+    def test_json(self, path, printed):
+        report = printed("study", "profile", str(path), "--link", "25", "--link-back", "20", "--units", "2")
+        assert report["settings"]["link"] == 25e9
+        assert report["settings"]["link_back"] == 20e9
+        assert [row["name"] for row in report["tensors"]] == ["relu0", "relu1"]
+        assert report["link_s"] == pytest.approx(2 * 16384 * (1 / 25e9 + 1 / 20e9))
+
+    def test_html(self, path, tmp_path, capsys):
+        target = tmp_path / "report.html"
+        assert main(["study", "profile", str(path), "--html", str(target)]) == 0
+        assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+        assert main(["study", "profile", str(path / "none.npy"), "--html", str(tmp_path / "other.html")]) == 2
+        assert not (tmp_path / "other.html").exists()
+        assert "cannot read" in capsys.readouterr().err
+
+    def test_hidden_times(self, path, tmp_path, printed, refused):
+        times = tmp_path / "hidden.toml"
+        times.write_text("[relu0]\nforward = 1000\nbackward = 1000\n", encoding="utf-8")
+        rows = printed("study", "profile", str(path), "--hidden", str(times), "--hidden-forward", "0")[
+            "tensors"
+        ]
+        assert [row["worth"] for row in rows] == [False, True]
+        for text, message in (
+            ("[relu0]\nforwards = 1\n", "has the unknown key 'forwards'; it may have backward, forward"),
+            ("[relu0]\nforward = -1\n", "has forward = -1; it must be a finite number and at least 0"),
+            ("[relu0]\nforward = nan\n", "has forward = nan"),
+            ("[relu0]\nforward = 1\n", "but not for 'relu1' and not for all"),
+            ("[relu7]\nforward = 1\n", "hidden times are given for 'relu7'"),
+            ("relu0 = 1\n", "relu0 is 1; it must be a table"),
+            ("", "is empty"),
+        ):
+            times.write_text(text, encoding="utf-8")
+            assert message in refused("study", "profile", str(path), "--hidden", str(times))
+
+    def test_minus_zeros_are_told(self, path, shown):
+        np.save(path / "relu2.npy", np.full(100, -0.0, np.float32))
+        assert "100 elements are -0.0" in shown("study", "profile", str(path))
+
+    @pytest.mark.parametrize(
+        "options", [["--link", "0"], ["--link", "nan"], ["--units", "1.5"], ["--hidden-forward", "-1"]]
+    )
+    def test_refusals(self, path, options, capsys):
+        with pytest.raises(SystemExit) as stopped:
+            main(["study", "profile", str(path), *options])
+        assert stopped.value.code == 2
+        assert f"{options[1]!r} is not a" in capsys.readouterr().err
+
+    def test_empty_tensor(self, path, refused):
+        np.save(path / "none.npy", np.zeros((0, 4), np.float32))
+        assert "tensor 'none' has the shape (0, 4), and so no elements" in refused(
+            "study", "profile", str(path)
+        )

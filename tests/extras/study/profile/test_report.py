@@ -1,0 +1,114 @@
+"""Reports of all tensors of a network, and their page."""
+
+from __future__ import annotations
+
+import json
+import math
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdma import ParameterError
+from cdma.sim.codec.tensor_profile import NothingToProfile, profile
+from cdma.study.profile.link import Hidden, Settings
+from cdma.study.profile.page import page
+from cdma.study.profile.report import Report
+from tests.support.tensors import noise, tensor, unlike_tensors
+
+TENSORS = (profile("sparse", noise(0.05, 65536)), profile("dense", noise(1.0, 32768)))
+NOTHING = Hidden()
+
+
+def test_all_figures_are_those_of_one_engine() -> None:
+    report = Report(unlike_tensors(), Settings(units=8))
+    formats = report.formats()
+    assert {fit.format.word_bits for fit in formats} == {8}
+    assert report.engine == min(formats, key=lambda fit: fit.compressed)
+    assert {transfer.fit.kind for transfer in report.transfers} == {report.engine.kind}
+    assert report.compressed == sum(transfer.fit.compressed for transfer in report.transfers)
+    assert report.speedup == pytest.approx(report.ratio) == pytest.approx(report.raw / report.compressed)
+    assert report.apart < report.compressed
+    row = report.as_dict()
+    assert (row["compressed_bytes"], row["apart_bytes"]) == (report.compressed, report.apart)
+    assert row["tensors"][0]["apart_ratio"] > row["tensors"][0]["ratio"]
+    assert f"in one engine, {report.engine}" in str(report)
+
+
+def test_speedup_of_everything_and_of_what_is_worth_it() -> None:
+    report = Report(TENSORS, Settings(units=8, hidden=NOTHING))
+    plain = sum(one.raw for one in TENSORS)
+    assert report.speedup == pytest.approx(plain / report.compressed)
+    better = report.transfers[0].fit.compressed + TENSORS[1].raw
+    assert report.speedup_selected == pytest.approx(plain / better)
+    assert Report(TENSORS, Settings(hidden=Hidden(1, 1))).speedup_selected == 1
+    assert Report(TENSORS, Settings()).speedup_selected is None
+
+
+@given(
+    rate=st.floats(1e6, 1e12),
+    densities=st.lists(st.sampled_from([0.0, 0.02, 0.3, 1.0]), min_size=1, max_size=4),
+)
+def test_units_enough_is_the_least(rate: float, densities: list[float]) -> None:
+    known = {density: profile("t", tensor(density, 1024)) for density in set(densities)}
+    report = Report(tuple(known[density] for density in densities), Settings(unit_rate=rate))
+    limit = 1.01 * report.link_seconds(compressed=True, units=math.inf)
+    enough = report.units_enough
+    assert 1 <= enough <= report.units_at_peak
+    assert report.link_seconds(compressed=True, units=enough) <= limit * (1 + 1e-9)
+    assert enough == 1 or report.link_seconds(compressed=True, units=enough - 1) > limit
+
+
+def test_json() -> None:
+    report = Report(TENSORS, Settings(hidden=NOTHING)).as_dict()
+    assert json.loads(json.dumps(report, allow_nan=False)) == report
+    row = report["tensors"][0]
+    assert row["saved_s"] == pytest.approx(row["link_s"] - row["compressed_link_s"])
+    assert [row["worth"] for row in report["tensors"]] == [True, False]
+    unknown = Report(TENSORS, Settings()).as_dict()
+    assert [row["worth"] for row in unknown["tensors"]] == [None, None]
+    assert json.loads(json.dumps(unknown, allow_nan=False)) == unknown
+
+
+def test_refusals() -> None:
+    with pytest.raises(NothingToProfile, match="there is no tensor to profile"):
+        Report((), Settings())
+    with pytest.raises(ParameterError, match="are given for 'relu9', but no tensor has that name"):
+        Report(TENSORS, Settings(hidden_by_name={"relu9": Hidden()}))
+    with pytest.raises(ParameterError, match="but not for 'dense' and not for all"):
+        Report(TENSORS, Settings(hidden_by_name={"sparse": Hidden()}))
+
+
+class Page(HTMLParser):
+    """Collects what a page would load, and its tags."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loads: list[str | None] = []
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in ("meta", "path", "rect", "polyline"):
+            self.open.append(tag)
+        self.loads += [value for name, value in attributes if name in ("src", "href", "xlink:href")]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.open:
+            assert self.open.pop() == tag
+
+
+def test_a_page_needs_nothing_else() -> None:
+    tensors = (profile("<b>x", tensor(0.1)), profile("b", tensor(0.9)))
+    text = page(Report(tensors, Settings()), "my <network>")
+    parsed = Page(text)
+    assert parsed.loads == parsed.open == []
+    assert "script" not in parsed.tags
+    assert "url(" not in text
+    assert (parsed.tags.count("svg"), parsed.tags.count("tr")) == (3, 3)
+    assert "my &lt;network&gt;" in text
+    assert "my <network>" not in text
+    assert "<b>x" not in text

@@ -1,0 +1,135 @@
+"""Training small networks; skipped where torch is not installed."""
+
+import math
+
+import numpy as np
+import pytest
+
+from cdma import ParameterError
+from cdma.study.system.density_table import load_densities
+from cdma.study.training.ratios import load_ratios
+from cdma.study.training.record import record
+from cdma.study.training.schedule import Schedule
+from cdma.study.training.train import train
+from cdma.torch.networks import NETWORKS
+from cdma.torch.networks.digits import digits
+from tests.support.samples import load_samples
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("sklearn")
+
+QUICK = Schedule(epochs=1, batch=500, probe=4, points=3)
+
+
+@pytest.fixture
+def several_threads():
+    """More threads than the one that training takes, which is what tests have otherwise."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield 2
+    torch.set_num_threads(before)
+
+
+# One with poolings and one with sums; the test of records has vgg.
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "network",
+    [
+        name if name in ("alexnet", "resnet") else pytest.param(name, marks=pytest.mark.thorough)
+        for name in NETWORKS
+    ],
+)
+def test_every_network_shows_its_layers(network):
+    snapshots = list(train(network, QUICK))
+    assert [snapshot.step for snapshot in snapshots] == [0, 1, 3]
+    assert math.isnan(snapshots[0].loss)
+    assert all(math.isfinite(snapshot.loss) for snapshot in snapshots[1:])
+    assert [snapshot.accuracy is None for snapshot in snapshots] == [True, True, False]
+    recorded = load_densities().networks[network]
+    assert [layer.name for layer in recorded] == list(snapshots[0].activations)
+    for layer in recorded:
+        tensor = snapshots[0].activations[layer.name]
+        assert tensor.shape == (4, *layer.shape)
+        assert tensor.dtype == np.float32
+        assert (tensor >= 0).all()
+
+
+@pytest.mark.slow
+def test_is_the_same_again_whatever_the_caller_does_and_leaves_torch_as_it_was(several_threads):
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    first = [snapshot.activations for snapshot in train("alexnet", QUICK)]
+    assert torch.equal(torch.rand(3), expected)
+    assert torch.get_num_threads() == several_threads
+    assert not torch.are_deterministic_algorithms_enabled()
+    second = []
+    for snapshot in train("alexnet", QUICK):
+        second.append(snapshot.activations)
+        torch.manual_seed(99)
+        torch.rand(5)
+    for one, other in zip(first, second, strict=True):
+        for name in one:
+            assert one[name].tobytes() == other[name].tobytes()
+
+
+def test_seed():
+    one, other = (next(train("vgg", Schedule(seed=seed, probe=2))).activations for seed in (1, 2))
+    assert (one["relu0"] != other["relu0"]).any()
+
+
+@pytest.mark.slow
+def test_density_falls_in_training():
+    snapshots = list(train("alexnet", Schedule(epochs=2, probe=16, points=2)))
+    first, last = (np.count_nonzero(shot.activations["relu1"]) for shot in (snapshots[0], snapshots[-1]))
+    assert last < 0.7 * first
+
+
+def test_unknown_network():
+    with pytest.raises(ParameterError, match="network is 'lenet'; it must be one of alexnet, vgg"):
+        next(train("lenet"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": 0}, "epochs is 0; it must be a whole number, 1 or more"),
+        ({"points": 1}, "points is 1; it must be a whole number, 2 or more"),
+        ({"batch": 1501}, "batch is 1501; there are 1500 training images"),
+        ({"learning_rate": math.nan}, "learning_rate is nan; it must be more than 0"),
+    ],
+)
+def test_schedules_that_are_refused(settings, message):
+    with pytest.raises(ParameterError, match=message):
+        Schedule(**settings)
+
+
+def test_the_images_are_normalised():
+    images, classes = digits()
+    assert images.shape == (1797, 1, 32, 32)
+    assert images[:1500].mean() == pytest.approx(0, abs=1e-5)
+    assert images[:1500].std() == pytest.approx(1, abs=1e-5)
+    assert set(classes.tolist()) == set(range(10))
+
+
+@pytest.mark.slow
+def test_a_record_is_what_the_readers_read(tmp_path):
+    from cdma.torch.networks.swap_networks import build, stored_weights
+
+    said = []
+    schedule = Schedule(epochs=1, batch=500, probe=4, points=3)
+    records = record(schedule, ["vgg"], lambda what, part: said.append((what, part)), weights=True)
+    for name, data in records.items():
+        (tmp_path / name).write_bytes(data)
+    table = load_densities(tmp_path / "densities.json")
+    assert list(table.networks) == ["vgg"]
+    rows = load_ratios(tmp_path / "ratios.json")
+    assert len(rows) == 15 * len(table.networks["vgg"])
+    samples = load_samples(tmp_path / "samples.npz")
+    assert samples["vgg.pool1"].shape == (4, 32, 8, 8)
+    # The weights are those of a network that the benches of swapping train on.
+    stored = stored_weights("vgg", tmp_path, "cpu")
+    build("vgg").load_state_dict(stored)
+    parts = [part for _, part in said]
+    assert parts == sorted(parts)
+    assert parts[-1] == pytest.approx(1)

@@ -35,7 +35,7 @@ STAMP  := $(VENV)/.installed-dev
 DEMO   := $(VENV)/.installed-verif
 # The files of the package. It is installed as a tree of links below build/, which type checkers and editors follow, and
 # is installed anew when a file is added or taken away: the stamp lists the files that the tree was made for.
-FILES  := $(sort $(shell find base cli hdl sim verif synth extras -path extras/linux/build -prune -o -type f -name '[!.]*[!~]' -not -path '*/__pycache__/*' -print))
+FILES  := $(sort $(shell find base cli hdl sim verif synth extras -path extras/linux/build -prune -o -type f -name '[!.]*[!~]' -not -path '*/__pycache__/*' -not -path '*.egg-info/*' -print))
 listed  = $(if $(wildcard build/__editable__*),$(shell cat $(1) 2>/dev/null))
 
 .DELETE_ON_ERROR:
@@ -123,5 +123,5 @@ torch: $(STAMP)
 	fi
 
 clean:
-	rm -rf $(VENV) build extras/linux/build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis sim_build
+	rm -rf $(VENV) build extras/linux/build dist *.egg-info extras/linux/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis sim_build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

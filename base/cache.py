@@ -1,4 +1,6 @@
-"""The cache: what takes long to make, kept by the content of what it was made from, so that nothing kept is ever stale.
+"""Results of measurements, kept by the content of what was measured.
+
+The cache: what takes long to make, kept by the content of what it was made from, so that nothing kept is ever stale.
 
 Any number of processes may use the cache at once. What is kept appears under its name in one step, when it is whole;
 of two processes that make the same, the first to finish is the one whose work is kept.
@@ -7,6 +9,7 @@ of two processes that make the same, the first to finish is the one whose work i
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import shutil
@@ -14,11 +17,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from cdma.base.errors import CdmaError
 
 __all__ = [
+    "Cache",
     "CacheError",
+    "NoCache",
     "cache_folder",
     "content_key",
     "kept_folder",
@@ -27,7 +33,6 @@ __all__ = [
     "replace_bytes",
     "replace_text",
 ]
-
 
 #: What ``cdma --verbose`` shows.
 _log = logging.getLogger(__name__)
@@ -120,3 +125,50 @@ def replace_bytes(path: Path, content: bytes) -> None:
     except BaseException:
         os.unlink(part)
         raise
+
+
+class Cache:
+    """JSON values in files of ``folder``, by default of the folder ``synth`` of the cache.
+
+    Any number of processes may use it at once. A value that cannot be read counts as missing. A folder that cannot be
+    written is refused at once, before anything is measured.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = cache_folder() / "synth" if folder is None else folder
+        ready_cache(self.folder)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key[2:]}.json"
+
+    def load(self, key: str) -> Any | None:
+        """Returns the value stored for ``key``, or None."""
+        try:
+            return json.loads(self._path(key).read_text())
+        except (OSError, ValueError):
+            return None
+
+    def store(self, key: str, value: Any) -> None:
+        """Keeps ``value`` for ``key``."""
+        replace_text(self._path(key), json.dumps(value))
+
+    def kept(self, key: str, make: Callable[[], Any]) -> Any:
+        """Returns the value stored for ``key``, which ``make`` gives if there is none."""
+        value = self.load(key)
+        if value is None:
+            value = make()
+            self.store(key, value)
+        return value
+
+
+class NoCache(Cache):
+    """Keeps nothing."""
+
+    def __init__(self) -> None:
+        self.folder = cache_folder()
+
+    def load(self, key: str) -> None:
+        return None
+
+    def store(self, key: str, value: Any) -> None:
+        pass

@@ -28,8 +28,7 @@ from typing import Any
 
 from cdma.base.errors import ToolError, ToolTimeout
 from cdma.base.install import install_command
-from cdma.base.threads import ending_with_thread
-from cdma.base.tracebacks import last_words
+from cdma.base.spread import ending_with_thread, last_words
 
 __all__ = [
     "WRITE_AIGER",

@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from cdma.door import analyse, compress, decompress, fit
     from cdma.hdl.spec.codec import CodecConfig
     from cdma.hdl.spec.format import Format
-    from cdma.sim.codec.results import Analysis, CorruptStream
+    from cdma.sim.codec.model import Analysis, CorruptStream
     from cdma.sim.codec.software import backend
-    from cdma.sim.engine.descriptors import Completion, Descriptor
     from cdma.sim.engine.driver.driver import Driver
+    from cdma.sim.engine.memory import Completion, Descriptor
 
 
 _HOME = {
-    "Analysis": ".sim.codec.results",
+    "Analysis": ".sim.codec.model",
     "CdmaError": ".base.errors",
     "CodecConfig": ".hdl.spec.codec",
-    "Completion": ".sim.engine.descriptors",
-    "CorruptStream": ".sim.codec.results",
-    "Descriptor": ".sim.engine.descriptors",
+    "Completion": ".sim.engine.memory",
+    "CorruptStream": ".sim.codec.model",
+    "Descriptor": ".sim.engine.memory",
     "Driver": ".sim.engine.driver.driver",
     "Format": ".hdl.spec.format",
     "ParameterError": ".base.errors",

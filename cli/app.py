@@ -18,12 +18,9 @@ from cdma.base.errors import CdmaError
 from cdma.base.install import extra_of, install_command
 
 from ._version import __version__
-from .escaped import plain
-from .examples import add_examples
-from .streams import ready_streams
-from .termination import terminating_cleanly
-from .verbosity import add_talk_options, talking
-from .wings import modules
+from .examples import add_examples, modules
+from .output import plain
+from .streams import add_talk_options, ready_streams, talking, terminating_cleanly
 
 __all__ = ["main", "parser"]
 

@@ -12,13 +12,11 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.hdl.spec.format import Format, StreamFormat
 from cdma.sim.codec import model, software
 from cdma.sim.codec.fit import fit as fit_on_host
-from cdma.sim.codec.model import ZVC
-from cdma.sim.codec.native import CHUNK_BYTES
-from cdma.sim.codec.results import Analysis
+from cdma.sim.codec.model import ZVC, Analysis
+from cdma.sim.codec.software import CHUNK_BYTES
 
 __all__ = ["analyse", "compress", "decompress", "fit"]
 

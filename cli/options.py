@@ -16,18 +16,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cdma.base.cache import Cache, NoCache
 from cdma.base.errors import ParameterError
-from cdma.base.json_cache import Cache, NoCache
 from cdma.base.toml_table import read_toml
-from cdma.hdl.spec.codec import CodecConfig, format_from_settings
-from cdma.hdl.spec.codecs import CODECS, DEFAULT, codec_named
+from cdma.hdl.spec.codec import CODECS, DEFAULT, CodecConfig, codec_named, format_from_settings
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.presets import PRESETS
+from cdma.hdl.spec.format import PRESETS, Format, StreamFormat
 from cdma.hdl.spec.profiles import PROFILES, profile_named
 from cdma.hdl.spec.settings import Setting, settings_of
 from cdma.hdl.spec.stage import STAGES, StageConfig
-from cdma.hdl.spec.stream_format import StreamFormat
 
 __all__ = [
     "ENGINE",

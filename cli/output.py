@@ -1,4 +1,6 @@
-"""What commands show to people: progress on standard error, tables and sentences on standard output.
+"""Names and messages from files as a terminal may show them: what controls a terminal is written out.
+
+What commands show to people: progress on standard error, tables and sentences on standard output.
 
 Progress appears on a terminal only and is gone when the work ends. A pipe or a file gets none of it.
 """
@@ -15,8 +17,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .escaped import plain
-
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
@@ -29,12 +29,24 @@ __all__ = [
     "new_table",
     "output",
     "part_progress",
+    "plain",
     "program_name",
     "status",
     "step_progress",
     "warn",
     "without_progress",
 ]
+
+
+def plain(text: str, *, lines: bool = False) -> str:
+    """The text with every character that is not printable as an escape, such as ``\\x1b``; ``lines`` may stay apart."""
+    return "".join(
+        each
+        if each.isprintable() or (lines and each == "\n")
+        else each.encode("unicode_escape", "surrogatepass").decode()
+        for each in text
+    )
+
 
 #: Seconds of work before a bar over bytes is worth showing.
 _PATIENCE = 0.5

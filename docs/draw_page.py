@@ -15,7 +15,7 @@ import numpy as np
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.wave import engine_wave
-from tests.support.browser import browser, shown
+from tests.support.documents import browser, shown
 from tests.support.paths import DOCS
 
 __all__ = ["PICTURE", "draw"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cdma.hdl.deliver.register_texts import register_texts
+from cdma.hdl.deliver.registers import register_texts
 from cdma.hdl.spec.engine import EngineConfig
 
 __all__ = ["HEADER", "header"]

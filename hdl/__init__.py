@@ -9,10 +9,9 @@ from cdma.base.lazy import names_of
 
 if TYPE_CHECKING:  # for editors and type checkers
     from cdma.base.errors import CdmaError, ParameterError
-    from cdma.hdl.blocks.beats import Beat
-    from cdma.hdl.codec.compressor import Compressor
-    from cdma.hdl.codec.decompressor import Decompressor
-    from cdma.hdl.codec.parts.streams import Error, Report
+    from cdma.hdl.blocks.registers import Beat
+    from cdma.hdl.codec.generate import Compressor, Decompressor
+    from cdma.hdl.codec.parts.interface import Error, Report
     from cdma.hdl.engine.core import EngineCore
     from cdma.hdl.engine.engine import Engine
     from cdma.hdl.spec.codec import CodecConfig
@@ -25,11 +24,11 @@ _HOME = {
     "CodecConfig": ".spec.codec",
     "EngineConfig": ".spec.engine",
     "Format": ".spec.format",
-    "Beat": ".blocks.beats",
-    "Report": ".codec.parts.streams",
-    "Error": ".codec.parts.streams",
-    "Compressor": ".codec.compressor",
-    "Decompressor": ".codec.decompressor",
+    "Beat": ".blocks.registers",
+    "Report": ".codec.parts.interface",
+    "Error": ".codec.parts.interface",
+    "Compressor": ".codec.generate",
+    "Decompressor": ".codec.generate",
     "Engine": ".engine.engine",
     "EngineCore": ".engine.core",
 }

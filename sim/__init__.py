@@ -9,6 +9,10 @@ from cdma.base.lazy import names_of
 
 if TYPE_CHECKING:  # for editors and type checkers
     from cdma.sim.codec.model import (
+        Analysis,
+        CorruptStream,
+        PacketReport,
+        PacketResult,
         analyse,
         compress,
         compress_words,
@@ -17,24 +21,22 @@ if TYPE_CHECKING:  # for editors and type checkers
         decompress_words,
         encode_packet,
     )
-    from cdma.sim.codec.results import Analysis, CorruptStream, PacketReport, PacketResult
     from cdma.sim.codec.words import word_dtype
-    from cdma.sim.engine.descriptors import Completion, Descriptor
     from cdma.sim.engine.driver.driver import Driver
     from cdma.sim.engine.driver.rings import RingMemory
-    from cdma.sim.engine.memory import Memory
+    from cdma.sim.engine.memory import Completion, Descriptor, Memory
     from cdma.sim.engine.model import EngineModel
 
 _HOME = {
-    "Analysis": ".codec.results",
-    "Completion": ".engine.descriptors",
-    "CorruptStream": ".codec.results",
-    "Descriptor": ".engine.descriptors",
+    "Analysis": ".codec.model",
+    "Completion": ".engine.memory",
+    "CorruptStream": ".codec.model",
+    "Descriptor": ".engine.memory",
     "Driver": ".engine.driver.driver",
     "EngineModel": ".engine.model",
     "Memory": ".engine.memory",
-    "PacketReport": ".codec.results",
-    "PacketResult": ".codec.results",
+    "PacketReport": ".codec.model",
+    "PacketResult": ".codec.model",
     "RingMemory": ".engine.driver.rings",
     "analyse": ".codec.model",
     "compress": ".codec.model",

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import resource
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import hypothesis
 import pytest
 
 from tests.support.commands import printed, refused, shown  # noqa: F401
-from tests.support.dask_cluster import local_cluster
-from tests.support.generated import generated_once  # noqa: F401
-from tests.support.revision import TURNS, turn_of
 from tests.support.stages import Summary, in_order
+from tests.support.thorough import TURNS, turn_of
+from tests.support.verilog_designs import generated_once  # noqa: F401
+from tests.support.wheel import local_cluster
 
 # Triton reads this when kernels are defined, whoever imports them first.
 os.environ.setdefault("TRITON_INTERPRET", "1")
@@ -41,8 +42,18 @@ def pytest_report_header() -> str:
     return f"shapes of engines: turn {turn_of()} of 0 to {TURNS - 1}, by the count of revisions"
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    report.user_properties.append(("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024))
+    return report
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _SUMMARY.add(report.nodeid, report.when, report.outcome, report.start, report.stop)
+    if report.when == "teardown":
+        process = getattr(getattr(report, "node", None), "gateway", None)
+        _SUMMARY.add_peak(getattr(process, "id", ""), report.nodeid, dict(report.user_properties)["peak"])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

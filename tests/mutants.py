@@ -36,7 +36,7 @@ FURTHER = {
     "hdl/blocks": ["tests/hdl/codec", "tests/hdl/axi"],
     "hdl/verilog": ["tests/hdl/verilog"],
     "hdl/spec": ["tests/hdl/codec", "tests/cli", "tests/verif/engine/test_regression.py"],
-    "hdl": ["tests/verif/engine/test_regression.py", "tests/verif/engine/test_units.py"],
+    "hdl": ["tests/verif/engine/test_regression.py", "tests/verif/engine/test_latency.py"],
     "sim": ["tests/cli", "tests/verif/stream/codec/test_regression.py"],
     "cli": ["tests/docs"],
 }

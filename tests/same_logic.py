@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.options import ENGINE
 from cdma.verif.proofs.equivalence import Modules, Revisions
 from cdma.verif.proofs.result import PROVEN

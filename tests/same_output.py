@@ -87,7 +87,7 @@ from cdma.study.system.density_table import load_densities, with_transformer
 from cdma.study.system.machine import load_machine
 from cdma.study.system.model import Model
 from cdma.study.system.networks import load_network, network_names
-from cdma.study.system.several import several
+from cdma.study.system.study import several
 from cdma.study.system.verdict import verdict
 densities = with_transformer(load_densities())
 policies = ("none", "vdnn_all", "vdnn_conv", "lms", "vdnn++", "cdma", "cdma_conv", "cdma_select", "oracle")

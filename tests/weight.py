@@ -3,8 +3,9 @@
     python -m tests.weight                  # this checkout
     python -m tests.weight --base HEAD~10   # beside a revision of its history
 
-Lines are those of Python, but for documents. A room is a folder, two deep; an arrow says that files of one room import from
-another. A file names an option of a configuration where its name stands in it as a word, in code or text.
+Lines are those of Python, but for documents. A file is one of Python that is no ``__init__.py``. A room is a folder, two
+deep, that has a file; an arrow says that files of one room import from another. The core is what lies outside of
+``extras/``. A file names an option of a configuration where its name stands in it as a word, in code or text.
 """
 
 from __future__ import annotations
@@ -36,23 +37,32 @@ def weight(root: Path) -> dict[str, int]:
     """Every count of the checkout ``root``, by what it counts."""
     modules = modules_in(root, PACKAGES)
     product = [*modules.values(), *_files(root, "docs/**/*.py")]
-    rooms = Counter[str]()
+    lines = Counter[str]()
     for file in product:
-        rooms[_room(file)] += _lines(root, file)
+        lines[_room(file)] += _lines(root, file)
+    files = [file for file in product if not file.endswith("__init__.py")]
+    tests = [file for file in _files(root, "tests/**/*.py") if not file.endswith("__init__.py")]
+    rooms = {_room(file) for file in files if not file.startswith("docs/")}
     arrows = {
         (_room(item.file), _room(item.target))
         for item in imports_of(root, modules)
         if "/" in item.target and _room(item.file) != _room(item.target)
     }
+    arrows = {(source, target) for source, target in arrows if {source, target} <= rooms}
     written = [file for file in _files(root, "**/*.md") if not file.startswith(_NOT_WRITTEN)]
     return {
-        "lines: product": rooms.total(),
-        "lines: core": sum(lines for room, lines in rooms.items() if not room.startswith("extras/")),
+        "lines: product": lines.total(),
+        "lines: core": sum(count for room, count in lines.items() if _of_core(room)),
         "lines: tests": _lines(root, *_files(root, "tests/**/*.py")),
         "lines: documents, written": _lines(root, *written),
-        "rooms": sum(not room.startswith("docs") for room in rooms),
+        "files: product": len(files),
+        "files: tests": len(tests),
+        "lines: a file of the product": round(_lines(root, *files) / max(len(files), 1)),
+        "rooms": len(rooms),
+        "rooms: core": sum(map(_of_core, rooms)),
         "arrows": len(arrows),
-        **{f"lines: {room}": rooms[room] for room in sorted(rooms)},
+        "arrows: core": sum(_of_core(source) for source, _ in arrows),
+        **{f"lines: {room}": lines[room] for room in sorted(lines)},
         **{f"files that name {name}": count for name, count in _named(root, product)},
     }
 
@@ -65,6 +75,10 @@ def _files(root: Path, pattern: str) -> list[str]:
 
 def _lines(root: Path, *files: str) -> int:
     return sum((root / file).read_bytes().count(b"\n") for file in files)
+
+
+def _of_core(room: str) -> bool:
+    return not room.startswith("extras/")
 
 
 def _room(file: str) -> str:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.hdl.spec.format import Format, StreamFormat
 from cdma.options import add_format_options, format_from, settings_given, word_bits_for
 
 if TYPE_CHECKING:
@@ -44,8 +43,8 @@ def register(subparsers: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import opened
-    from cdma.sim.codec.npy import NotATensor
-    from cdma.timed import timing
+    from cdma.rows import timing
+    from cdma.sim.codec.files import NotATensor
 
     if arguments.best and (arguments.fit or settings_given(arguments)):
         raise ParameterError("--best chooses the format, so it takes no --fit and no parameters of a format")
@@ -67,9 +66,9 @@ def _run(arguments: argparse.Namespace) -> int:
 def _pack_one(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict[str, Any], str]:
     """Compresses a ``.npy`` file; returns what was done, and what it holds."""
     from cdma.output import byte_progress
+    from cdma.rows import FileTime
     from cdma.sim.codec.container import pack_file
-    from cdma.sim.codec.npy import read_npy_header
-    from cdma.timed import FileTime
+    from cdma.sim.codec.files import read_npy_header
 
     files = FileTime()
     tensor = read_npy_header(source)
@@ -86,9 +85,9 @@ def _pack_one(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict[str
 def _pack_several(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict[str, Any], str]:
     """Compresses a ``.safetensors`` file; returns what was done, and what it holds."""
     from cdma.output import byte_progress
+    from cdma.rows import FileTime
     from cdma.sim.codec.bundle import data_order, pack_bundle
-    from cdma.sim.codec.safetensors import Part, read_safetensors
-    from cdma.timed import FileTime
+    from cdma.sim.codec.files import Part, read_safetensors
 
     files = FileTime()
     size = os.fstat(source.fileno()).st_size
@@ -125,8 +124,7 @@ def _format_for(
     """The format for a tensor whose ``size`` bytes of data begin where the file has been read to."""
     import numpy as np
 
-    from cdma.sim.codec.fit import fit, sampled
-    from cdma.sim.codec.tensor_profile import profile
+    from cdma.sim.codec.fit import fit, profile, sampled
 
     format = format_from(arguments, word_bits=word_bits_for(dtype.itemsize))
     if not arguments.fit and not arguments.best:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.hdl.spec.stage import STAGES
 from cdma.options import (
     ENGINE,
@@ -20,8 +20,7 @@ from cdma.options import (
 from cdma.rows import Table, tell
 
 if TYPE_CHECKING:
-    from cdma.verif.campaigns.coverage.code import Share
-    from cdma.verif.campaigns.coverage.collect import Coverage
+    from cdma.verif.campaigns.coverage.code import Coverage, Share
     from cdma.verif.simulator.simulate import Outcome
 
 __all__ = ["register"]
@@ -75,9 +74,8 @@ def _add_options(block: argparse.ArgumentParser, name: str) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import step_progress
-    from cdma.verif.blocks import plan_of
-    from cdma.verif.campaigns.coverage.annotate import annotate
-    from cdma.verif.campaigns.coverage.collect import collect
+    from cdma.verif.campaigns.coverage.code import annotate, collect
+    from cdma.verif.campaigns.regression import plan_of
 
     from .designs import design_from
 

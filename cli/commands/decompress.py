@@ -30,8 +30,8 @@ def register(subparsers: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import opened
+    from cdma.rows import timing
     from cdma.sim.codec.container import VERSION, BadFile, container_from, read_description
-    from cdma.timed import timing
 
     with opened(arguments.input) as source:
         try:
@@ -49,9 +49,9 @@ def _run(arguments: argparse.Namespace) -> int:
 def _one(arguments: argparse.Namespace, source: BinaryIO, container: Container) -> tuple[dict[str, Any], str]:
     """Restores a ``.npy`` file; returns what was done, for scripts and for people."""
     from cdma.output import byte_progress
+    from cdma.rows import FileTime
     from cdma.sim.codec.container import unpack_file
-    from cdma.sim.codec.npy import write_npy_header
-    from cdma.timed import FileTime
+    from cdma.sim.codec.files import write_npy_header
 
     files = FileTime()
     tensor = container.tensor
@@ -68,8 +68,8 @@ def _one(arguments: argparse.Namespace, source: BinaryIO, container: Container) 
 def _several(arguments: argparse.Namespace, source: BinaryIO, description: Any) -> tuple[dict[str, Any], str]:
     """Restores a safetensors file; returns what was done, for scripts and for people."""
     from cdma.output import byte_progress
+    from cdma.rows import FileTime
     from cdma.sim.codec.bundle import bundle_from, unpack_bundle
-    from cdma.timed import FileTime
 
     files = FileTime()
     bundle = bundle_from(description)

@@ -69,8 +69,8 @@ def _codec(block: str) -> Callable[[Path, NDArray[np.float32], Say], dict[str, A
         from cdma.files import write_text
         from cdma.verif.simulator.waveform import KINDS
         from cdma.verif.stream.codec.design import CodecDesign
-        from cdma.verif.stream.codec.tensor import run_tensor
-        from cdma.verif.stream.codec.wave import wave
+        from cdma.verif.stream.codec.measure import wave
+        from cdma.verif.stream.codec.stimulus import run_tensor
 
         design = CodecDesign(block)
         say(f"{block}: Verilog")

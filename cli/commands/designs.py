@@ -10,14 +10,14 @@ from cdma.options import config_from
 
 if TYPE_CHECKING:
     from cdma.verif.engine.design import EngineDesign
-    from cdma.verif.simulator.design import Design
+    from cdma.verif.simulator.simulate import Design
 
 __all__ = ["design_from", "with_rings"]
 
 
 def design_from(arguments: argparse.Namespace, *, init: bool = True) -> Design:
     """The block of the arguments, with its parameters, with or without initial values."""
-    from cdma.verif.blocks import design_of
+    from cdma.verif.campaigns.regression import design_of
 
     return design_of(arguments.block, config_from(arguments), init=init)
 

@@ -21,8 +21,7 @@ def register(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from cdma.hdl.spec.format import Format
-    from cdma.hdl.spec.presets import PRESETS
+    from cdma.hdl.spec.format import PRESETS, Format
     from cdma.output import new_table, output
 
     if arguments.json:

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.options import (
     ENGINE,
     add_block_options,
@@ -95,9 +95,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.base.errors import ParameterError
     from cdma.base.yosys import find_yosys
     from cdma.output import status
-    from cdma.synth.circuits import circuit_of
+    from cdma.synth.asic.paths import circuit_of
     from cdma.synth.fpga.measure import measure_fpga
-    from cdma.synth.fpga.targets import TARGETS
+    from cdma.synth.fpga.routing import TARGETS
 
     check_between("--seeds", arguments.seeds, 1, 100)
     check_one_or_more(arguments, "jobs")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.hdl.spec.stage import STAGES
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import ENGINE, add_jobs_option, add_spread_options, check_one_or_more
@@ -22,7 +22,7 @@ from .designs import design_from
 if TYPE_CHECKING:
     from cdma.output import Advance
     from cdma.verif.campaigns.mutation.campaign import Verdict
-    from cdma.verif.simulator.design import Design
+    from cdma.verif.simulator.simulate import Design
 
 __all__ = ["register"]
 

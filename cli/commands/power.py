@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.base.cache import content_key
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.clocks import need_one_clock
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
+from cdma.hdl.spec.options import need_one_clock
 from cdma.options import ENGINE, add_block_options, add_tool_options, cache_from, config_from
 from cdma.rows import Columns, Row, Table, column
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cdma.sim.codec.words import Words
     from cdma.synth.asic.library.library import Library
     from cdma.synth.asic.recipe import Options
-    from cdma.verif.simulator.design import Design
+    from cdma.verif.simulator.simulate import Design
 
 __all__ = ["measure", "register"]
 
@@ -111,9 +111,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import output, status
-    from cdma.synth.asic.library.load import load_libraries
+    from cdma.synth.asic.library.liberty import load_libraries
     from cdma.synth.asic.recipe import Options
-    from cdma.synth.asic.stage import default_period
+    from cdma.synth.asic.scaling import default_period
     from cdma.synth.asic.timing import find_opensta
 
     from .designs import design_from, with_rings
@@ -177,7 +177,7 @@ def _where(density: float | None, highest: float) -> str:
 def _tensors(arguments: argparse.Namespace, form: Any) -> dict[float, Words]:
     """The words of each tensor by the density of words that are not zero."""
     from cdma.files import opened
-    from cdma.sim.codec.npy import NotATensor, read_npy
+    from cdma.sim.codec.files import NotATensor, read_npy
     from cdma.sim.codec.stimuli import activations
     from cdma.sim.codec.words import word_dtype, words_of
 
@@ -216,7 +216,7 @@ def measure(
 ) -> list[Row]:
     """A row for each tensor and direction, and one at rest."""
     from cdma.base.yosys import find_yosys
-    from cdma.synth.circuits import Circuit
+    from cdma.synth.asic.paths import Circuit
 
     yosys = find_yosys()
     verilog = design.verilog()
@@ -254,9 +254,9 @@ def _rows(
     from cdma.synth.asic.netlist import synthesise
     from cdma.synth.asic.power.counted import counted_verilog, memory_bits, read_counts
     from cdma.synth.asic.power.power import PowerModel
-    from cdma.synth.asic.power.tables import power_library
+    from cdma.synth.asic.power.power_tables import power_library
     from cdma.synth.asic.recipe import MEMORY_LEFT_OUT
-    from cdma.verif.activity import activity
+    from cdma.verif.campaigns.regression import activity
 
     netlist = synthesise(circuit, library, options, progress=lambda step: say(f"synthesis: {step}"))
     cells = {cell["type"] for cell in netlist.modules[netlist.top]["cells"].values()} - {MEMORY_LEFT_OUT}
@@ -300,7 +300,7 @@ _PARTS = ("clock", "registers", "logic", "leakage", "total")
 
 def _crossovers(rows: Sequence[Row], links: Sequence[float]) -> Iterator[Row]:
     """The density up to which each move saves more than it takes, on each link."""
-    from cdma.synth.asic.power.worth import crossover, saved_pj
+    from cdma.synth.asic.power.power_tables import crossover, saved_pj
 
     for gated, move in dict.fromkeys(
         (row["gated"], row["move"]) for row in rows if row["density"] is not None

@@ -57,7 +57,7 @@ def register(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from cdma.base.threads import tool_threads
+    from cdma.base.spread import tool_threads
     from cdma.output import step_progress
     from cdma.verif.proofs.choice import choose
     from cdma.verif.proofs.result import HOLDS

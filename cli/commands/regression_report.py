@@ -13,9 +13,8 @@ from cdma.rows import Growing
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.coverage.goals import Reached
-    from cdma.verif.regression import Regression
-    from cdma.verif.simulator.design import Design
-    from cdma.verif.simulator.simulate import Outcome
+    from cdma.verif.campaigns.regression import Regression
+    from cdma.verif.simulator.simulate import Design, Outcome
 
 __all__ = ["Failure", "RegressionReport", "keep_logs", "outcome_row", "outcome_rows", "replay"]
 
@@ -45,7 +44,7 @@ class RegressionReport:
 
     def total_row(self) -> list[str]:
         """The row of all tests."""
-        from cdma.verif.regression import COUNTS
+        from cdma.verif.campaigns.regression import COUNTS
 
         verdict = f"{len(self.failures)} failed" if self.failures else _PASSED
         totals = (f"{self.result.total(name):,}" for name in COUNTS)
@@ -175,8 +174,7 @@ class RegressionReport:
 
 def outcome_titles(design: Design) -> list[str]:
     """The titles of the rows of outcomes."""
-    from cdma.verif.blocks import plan_of
-    from cdma.verif.regression import COUNTS
+    from cdma.verif.campaigns.regression import COUNTS, plan_of
 
     return ["test", "result", plan_of(design).unit, *COUNTS[1:], "seconds", "cycles/s"]
 
@@ -189,7 +187,7 @@ def outcome_rows(design: Design, tests: Sequence[str], *, head: str, shown: bool
 
 def outcome_row(outcome: Outcome) -> list[str]:
     """What became of a test."""
-    from cdma.verif.regression import COUNTS
+    from cdma.verif.campaigns.regression import COUNTS
 
     counts = (f"{getattr(outcome, name):,}" for name in COUNTS)
     verdict = _FAILED if outcome.failure else _PASSED
@@ -208,7 +206,7 @@ def _speed(cycles: int, seconds: float) -> str:
 
 def replay(result: Regression, outcome: Outcome, arguments: argparse.Namespace) -> str:
     """The command that runs one test again as it was run here."""
-    from cdma.verif.regression import replay_command
+    from cdma.verif.campaigns.regression import replay_command
 
     words = [replay_command(result.design, outcome.test, result.seed, result.packets)]
     for name, usual in (("simulator", "verilator"), ("netlist", "verilog")):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.hdl.spec.stage import STAGES
 from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
 from cdma.options import (
@@ -27,10 +27,9 @@ from .regression_report import RegressionReport, keep_logs, outcome_row, outcome
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.coverage.goals import Reached
-    from cdma.verif.regression import Regression
-    from cdma.verif.simulator.design import Design
+    from cdma.verif.campaigns.regression import Regression
     from cdma.verif.simulator.plan import TestPoint
-    from cdma.verif.simulator.simulate import Outcome
+    from cdma.verif.simulator.simulate import Design, Outcome
 
 __all__ = ["register"]
 
@@ -130,9 +129,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma._version import __version__
     from cdma.files import ready_directory, ready_file, write_text
     from cdma.output import step_progress
-    from cdma.synth.gates import gate_netlist
-    from cdma.verif.blocks import plan_of
-    from cdma.verif.regression import Regression
+    from cdma.synth.asic.paths import gate_netlist
+    from cdma.verif.campaigns.regression import Regression, plan_of
 
     from .designs import design_from
 
@@ -202,10 +200,10 @@ def _simulate(
     design: Design, arguments: argparse.Namespace, given: Mapping[str, Any]
 ) -> tuple[Regression, Sequence[Reached] | None]:
     """Runs the tests, here or on other machines; what they reached is counted here alone."""
-    from cdma.verif.campaigns.coverage.collect import goals_of
+    from cdma.verif.campaigns.campaign import verify_on_cluster
+    from cdma.verif.campaigns.coverage.code import goals_of
     from cdma.verif.campaigns.coverage.goals import evaluate, read_samples
-    from cdma.verif.campaigns.on_cluster import verify_on_cluster
-    from cdma.verif.regression import verify
+    from cdma.verif.campaigns.regression import verify
 
     if arguments.scheduler is not None:
         return verify_on_cluster(design, arguments.scheduler, **given), None

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.options import ENGINE, add_block_options, codec_config_from, engine_config_from, word_bits_for
 
 if TYPE_CHECKING:
     from cdma.sim.codec.words import Words
-    from cdma.verif.simulator.design import Design
+    from cdma.verif.simulator.simulate import Design
 
 __all__ = ["register"]
 
@@ -115,9 +115,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.verif.engine.wave import engine_wave
     from cdma.verif.simulator.waveform import KINDS
     from cdma.verif.stream.codec.design import CodecDesign
-    from cdma.verif.stream.codec.wave import wave
+    from cdma.verif.stream.codec.measure import wave
     from cdma.verif.stream.stage.design import StageDesign
-    from cdma.verif.stream.stage.wave import stage_wave
+    from cdma.verif.stream.stage.measure import stage_wave
 
     from .designs import design_from, with_rings
 
@@ -167,7 +167,7 @@ def _opening(paths: list[Path]) -> list[str]:
 def _with_words(arguments: argparse.Namespace) -> tuple[Design, Words | None, int | None]:
     """The block, whose words are as long as the elements of the user's tensor, the first words of that, and their number."""
     from cdma.files import opened
-    from cdma.sim.codec.npy import NotATensor, read_npy, read_npy_header
+    from cdma.sim.codec.files import NotATensor, read_npy, read_npy_header
     from cdma.sim.codec.words import words_of
     from cdma.verif.engine.design import EngineDesign
     from cdma.verif.stream.codec.design import CodecDesign

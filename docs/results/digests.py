@@ -16,21 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from cdma.app import parser
-from cdma.base.cache import content_key
-from cdma.base.json_cache import Cache
+from cdma.base.cache import Cache, content_key
 from cdma.hdl.codec.generate import codec_shell
 from cdma.hdl.engine.engine import engine_shell
-from cdma.hdl.lossy.shell import StageShell
+from cdma.hdl.lossy.generate import StageShell
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.protection import MEMORY_CODES
+from cdma.hdl.spec.options import MEMORY_CODES
 from cdma.hdl.spec.stage import StageConfig
-from cdma.hdl.verilog.generator_key import generator_key
-from cdma.hdl.verilog.shell import Shell
+from cdma.hdl.verilog.shell import Shell, generator_key
 from cdma.options import codec_config_from, config_from, engine_config_from
 from cdma.synth.asic.recipe import Options
-from cdma.synth.asic.sweep.points import parse_axis, points
+from cdma.synth.asic.sweep.sweep import parse_axis, points
 from cdma.verif.engine.measure_units import UNITS
 
 from .netlist_digest import digest_of_shell
@@ -42,15 +40,12 @@ __all__ = ["changed", "digests", "needs_card"]
 _CODECS = ("compressor", "decompressor")
 _Block = tuple[str, Any]
 _ASIC = (
-    *(
-        f"synth/asic/{name}.py"
-        for name in ("clock_gates", "floor", "measure", "recipe", "scripts", "stage", "timing")
-    ),
+    *(f"synth/asic/{name}.py" for name in ("measure", "recipe", "scaling", "timing")),
     "synth/asic/library/*.py",
 )
 _ENGINE = ("verif/engine/*.py", "verif/engine/*.h", "verif/engine/*.cpp")
 _SOFTWARE = ("sim/codec/*.py", "sim/codec/*.c", "sim/codec/*.h")
-_TORCH = ("extras/pytorch/torch/**/*.py", "sim/codec/quantise.py", "sim/codec/integers.py")
+_TORCH = ("extras/pytorch/torch/**/*.py", "sim/codec/quantise.py", "sim/codec/number_types.py")
 #: By how commands begin, the first that fits: the files of the recipe, and those of what is measured if it is no circuit.
 _FILES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     r"cdma area": (_ASIC, ()),
@@ -64,7 +59,7 @@ _FILES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     r"cdma mutate": (("verif/campaigns/mutation/*.py", *_ENGINE, "verif/engine/tests/**/*.py"), ()),
     r"cdma bench software": (("sim/codec/software_bench.py",), _SOFTWARE),
     r"cdma study bench bounded": (
-        ("extras/study/compare/bounded_bench.py", "extras/study/compare/predictive.py"),
+        ("extras/study/compare/bounded_bench.py", "extras/study/compare/entropy.py"),
         _SOFTWARE,
     ),
     r"cdma study bench lossy": (("extras/study/training/lossy.py", "extras/study/training/train.py"), _TORCH),

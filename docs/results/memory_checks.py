@@ -15,15 +15,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cdma.base.json_cache import Cache
+from cdma.base.cache import Cache
 from cdma.hdl.engine.generate import engine_design
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.protection import MEMORY_CODES
+from cdma.hdl.spec.options import MEMORY_CODES
 from cdma.hdl.verilog.printer.design import PlacedMemory
-from cdma.synth.asic.library.load import load_libraries
+from cdma.synth.asic.library.liberty import load_libraries
 from cdma.synth.asic.measure import Block, measure_block
 from cdma.synth.asic.recipe import Options
-from cdma.synth.asic.stage import default_period
+from cdma.synth.asic.scaling import default_period
 from cdma.synth.asic.timing import find_opensta
 
 __all__ = ["KINDS", "checks_by_kind"]

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from cdma.base.errors import CdmaError
-from cdma.synth.asic.library.load import load_libraries
+from cdma.synth.asic.library.liberty import load_libraries
 from cdma.synth.asic.measure import measure
+from cdma.synth.asic.paths import Circuit
 from cdma.synth.asic.recipe import Options
-from cdma.synth.circuits import Circuit
 from cdma.synth.fpga.measure import measure_fpga
-from cdma.synth.fpga.targets import TARGETS
+from cdma.synth.fpga.routing import TARGETS
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.simulate import simulate
 

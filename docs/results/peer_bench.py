@@ -8,10 +8,10 @@ import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles, RisingEdge
 
+from cdma.verif.engine.context import DESTINATION, SIZE, SOURCE
 from cdma.verif.engine.edges import Edges
 from cdma.verif.engine.memory import NEVER, Memory
-from cdma.verif.engine.paced_bench import DESTINATION, SIZE, SOURCE
-from cdma.verif.simulator.result import bench_settings, leave_row, leaving_result
+from cdma.verif.simulator.plan import bench_settings, leave_row, leaving_result
 
 __all__: list[str] = []
 

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from cdma.study.profile.link import Hidden, Settings
     from cdma.study.profile.page import page
     from cdma.study.profile.recording import Recording, record
-    from cdma.study.profile.report import Report
-    from cdma.study.profile.verdict import advise
+    from cdma.study.profile.report import Report, advise
     from cdma.study.system.assumptions import Assumptions, load_assumptions
     from cdma.study.system.decoding import decoding
     from cdma.study.system.density_table import DensityTable, load_densities
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from cdma.study.system.model import Model
     from cdma.study.system.named import load_model
     from cdma.study.system.networks import Network, load_network
-    from cdma.study.system.several import several
+    from cdma.study.system.study import several
     from cdma.study.system.traced import trace
     from cdma.study.system.verdict import verdict
     from cdma.study.training.schedule import Schedule
@@ -52,7 +51,7 @@ _HOME = {
     "Report": f"{_PROFILE}.report",
     "Schedule": "cdma.study.training.schedule",
     "Settings": f"{_PROFILE}.link",
-    "advise": f"{_PROFILE}.verdict",
+    "advise": f"{_PROFILE}.report",
     "compare": "cdma.study.compare.comparison",
     "decoding": f"{_SYSTEM}.decoding",
     "find_tensors": f"{_PROFILE}.files",
@@ -64,7 +63,7 @@ _HOME = {
     "load_network": f"{_SYSTEM}.networks",
     "page": f"{_PROFILE}.page",
     "record": f"{_PROFILE}.recording",
-    "several": f"{_SYSTEM}.several",
+    "several": f"{_SYSTEM}.study",
     "summarise": "cdma.study.compare.comparison",
     "trace": f"{_SYSTEM}.traced",
     "train": "cdma.study.training.train",

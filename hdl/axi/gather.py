@@ -7,12 +7,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.beats import Beat, count_kept
-from cdma.hdl.blocks.gates import is_next
+from cdma.hdl.blocks.clock_gate import is_next
+from cdma.hdl.blocks.registers import Beat, count_kept
 
-from .command import Command
-from .port_shape import PortShape
-from .span import SPAN_BITS
+from .ports import SPAN_BITS, Command, PortShape
 
 __all__ = ["EARLY", "Burst", "Gather", "StoredBeat"]
 

@@ -1,16 +1,23 @@
-"""AXI4 as the engine's blocks see it: five streams, reading and writing apart.
+"""The ports of AXI4 and AXI4-Lite, commands for them and what became of these."""
 
-Bursts are always INCR. Clients of an arbiter have no ID; the arbiter gives them one.
-"""
-
+from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Module
+from amaranth.hdl import C, Cat, Module, Mux, Value
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from cdma.hdl.spec.records import LENGTH_BITS
 
 __all__ = [
+    "SPAN_BITS",
     "AddressBeat",
+    "AxiLiteSignature",
+    "Blocks",
+    "Command",
+    "Outcome",
+    "PortShape",
     "ReadData",
     "ReadPort",
     "Response",
@@ -21,6 +28,231 @@ __all__ = [
     "each_port",
     "port_members",
 ]
+
+
+class Command(data.StructLayout):
+    """The memory of one packet: the bytes from ``first`` to ``last``, both included, at most ``2**33``.
+
+    ``first`` is aligned to a beat, or to a word where the port's shape says ``realign``.
+
+    Of the ``flags``, ``more`` says that the packet goes on with the next command, and ``shaped`` that only some of the bytes
+    are meant: those of a shape. ``pages`` bits of the number of a page say where the list of the memory's pages is; 0: it
+    has none. ``padding`` is no memory, but a part of a shape's stream. ``owner`` bits say whose the memory is; 0: nobody
+    asks.
+    """
+
+    def __init__(self, address_bits: int, *flags: str, pages: int = 0, owner: int = 0) -> None:
+        further = {name: bits for name, bits in (("pages", pages), ("owner", owner)) if bits}
+        super().__init__({"first": address_bits, "last": address_bits, **dict.fromkeys(flags, 1), **further})
+
+
+class Outcome(wiring.Signature):
+    """The outcomes of commands, in their order, as pulses that nothing delays.
+
+    ``note``, ``address``
+        The address is to be kept for the command in hand. Of several, the last one counts.
+    ``done``, ``resp``
+        The command is done, and this was the first response that was not OKAY, if there was one. The address of that
+        was noted in this cycle or before.
+    """
+
+    def __init__(self, address_bits: int) -> None:
+        super().__init__(
+            {"note": Out(1), "address": Out(address_bits), "done": Out(1), "resp": Out(Response)}
+        )
+
+
+class AxiLiteSignature(wiring.Signature):
+    """AXI4-Lite with 32 data bits, seen from the manager: flat members with the names of the specification."""
+
+    def __init__(self, address_bits: int) -> None:
+        self.address_bits = address_bits
+        super().__init__(
+            {
+                "awaddr": Out(address_bits),
+                "awprot": Out(3),
+                "awvalid": Out(1),
+                "awready": In(1),
+                "wdata": Out(32),
+                "wstrb": Out(4),
+                "wvalid": Out(1),
+                "wready": In(1),
+                "bresp": In(Response),
+                "bvalid": In(1),
+                "bready": Out(1),
+                "araddr": Out(address_bits),
+                "arprot": Out(3),
+                "arvalid": Out(1),
+                "arready": In(1),
+                "rdata": In(32),
+                "rresp": In(Response),
+                "rvalid": In(1),
+                "rready": Out(1),
+            }
+        )
+
+
+#: A command spans at most ``2**LENGTH_BITS`` bytes. So this many bits of an address tell all of its bytes apart, and at
+#: most one multiple of their range lies in it.
+SPAN_BITS = LENGTH_BITS + 1
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Memory in blocks, a burst's longest length each, whose bytes divide 4 KiB.
+
+    Only the lower bits of a block's number are counted. The upper bits are those of the command's first address, until
+    the count has passed zero; from then on, they are those of its last address.
+
+    ``span_bits``
+        Bits of an address that tell all bytes of a command apart; fewer than :data:`SPAN_BITS` where commands are shorter.
+    ``contained``
+        No multiple of their range lies within a command: the upper bits are always those of its first address.
+    """
+
+    address_bits: int
+    beat_bytes: int
+    burst: int
+    span_bits: int = SPAN_BITS
+    contained: bool = False
+
+    @property
+    def beat_log2(self) -> int:
+        """Bits of an address below the beat."""
+        return exact_log2(self.beat_bytes)
+
+    @property
+    def place_bits(self) -> int:
+        """Bits of a beat's number in its block."""
+        return (self.burst - 1).bit_length()
+
+    @property
+    def block_bits(self) -> int:
+        """Bits of a block's number that are counted."""
+        return self.span_bits - self.beat_log2 - self.place_bits
+
+    def lane(self, address: Value, word_bits: int) -> Value:
+        """Number of the word in its beat."""
+        return address[exact_log2(word_bits // 8) : self.beat_log2]
+
+    def place(self, address: Value) -> Value:
+        """Number of the beat in its block."""
+        return address[self.beat_log2 :][: self.place_bits]
+
+    def block(self, address: Value) -> Value:
+        """Number of the block, as it is counted."""
+        return address[self.beat_log2 + self.place_bits : self.span_bits]
+
+    def beat(self, first: Value, last: Value, wrapped: Value, block: Value, place: Value) -> Value:
+        """The address, in beats, of a beat of the command from ``first`` to ``last``."""
+        upper = first[self.span_bits :]
+        high = upper if self.contained else Mux(wrapped, last[self.span_bits :], upper)
+        return Cat(place, block, high)[: self.address_bits - self.beat_log2]
+
+    def address(self, beat: Value) -> Value:
+        """An address in beats as one in bytes."""
+        return Cat(C(0, self.beat_log2), beat)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortShape:
+    """An AXI4 port, and how data are moved over it.
+
+    ``word_bits``
+        Bits of a word. Only whole words are moved. In an engine it is a stream word.
+    ``data_bits``, ``address_bits``
+        Bits of the port's data, and of its addresses.
+    ``burst``
+        Beats of the longest burst: a power of two, whose bytes divide 4 KiB.
+    ``outstanding``
+        Bursts that may be in flight.
+    ``buffer``
+        Beats of the buffer, a power of two.
+    ``align``
+        Bytes of which the address where data begin is a multiple; 0: those of a beat. Without ``realign``.
+    ``realign``
+        Data may begin with any word of a beat, not only with the first.
+    ``in_place``
+        With ``rows`` and ``realign``: any command may begin and end with any word of a beat, and words come from a reader,
+        and go to a writer, in the lanes that they have in memory.
+    ``clears``
+        Of a reader: zeros come in the place of what lies behind the last word of a command.
+    ``pipelined``
+        The buffers are in an FPGA's block RAM, which is slow: their outputs go to registers.
+    ``rows``
+        A packet may have several commands: those of a reader and of a writer have ``more``, and each but the last one of a
+        packet has it set. ``end`` of a writer is its bytes, with ``outcome.done``.
+    ``limited``
+        With ``rows``, of a writer: packets may be larger than their commands, and these may end within a beat. The first
+        beat that does not fit is dropped, and all after it. It has ``skip``: the packet has ended, and of its commands
+        nothing is left that has been taken.
+    ``of_addresses``
+        What a reader reads are addresses: their words in memory have the checks of these.
+    ``span_bits``
+        A command spans at most half of ``2**span_bits`` bytes, or, if it is ``contained``, all of them.
+    ``contained``
+        A command does not go across a multiple of ``2**span_bits`` bytes.
+    ``owner_bits``
+        Bits by which commands, and addresses, say whose the data are.
+    """
+
+    word_bits: int
+    data_bits: int
+    address_bits: int
+    burst: int
+    outstanding: int
+    buffer: int
+    align: int = 0
+    realign: bool = False
+    in_place: bool = False
+    clears: bool = False
+    pipelined: bool = False
+    rows: bool = False
+    limited: bool = False
+    of_addresses: bool = False
+    span_bits: int = SPAN_BITS
+    contained: bool = False
+    owner_bits: int = 0
+
+    @property
+    def lanes(self) -> int:
+        """Words of a beat."""
+        return self.data_bits // self.word_bits
+
+    @property
+    def word_log2(self) -> int:
+        """Bits of an address below the word."""
+        return exact_log2(self.word_bits // 8)
+
+    @property
+    def align_log2(self) -> int:
+        """Bits of an address that are 0 where data may begin."""
+        return self.word_log2 if self.realign else exact_log2(self.align or self.data_bits // 8)
+
+    @property
+    def shifts(self) -> bool:
+        """Whether the reader or the writer moves words to other lanes."""
+        return self.realign and not self.in_place
+
+    @property
+    def command(self) -> Command:
+        """The commands of a reader or a writer."""
+        return Command(self.address_bits, *(("more",) if self.rows else ()), owner=self.owner_bits)
+
+    @property
+    def read_port(self) -> "ReadPort":
+        """The reading half of the port."""
+        return ReadPort(self.data_bits, self.address_bits, owner_bits=self.owner_bits)
+
+    @property
+    def write_port(self) -> "WritePort":
+        """The writing half of the port."""
+        return WritePort(self.data_bits, self.address_bits, self.word_bits, owner_bits=self.owner_bits)
+
+    @property
+    def blocks(self) -> Blocks:
+        """How addresses follow from those of a command."""
+        return Blocks(self.address_bits, self.data_bits // 8, self.burst, self.span_bits, self.contained)
 
 
 class Response(enum.Enum, shape=2):

@@ -7,14 +7,12 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.realign import Realign
-from cdma.hdl.blocks.without_reset import without_reset
+from cdma.hdl.blocks.arithmetic import without_reset
+from cdma.hdl.blocks.queues import Fifo
+from cdma.hdl.blocks.registers import Beat
+from cdma.hdl.blocks.width import Realign
 
-from .outcome import Outcome
-from .port_shape import PortShape
-from .ports import Response
+from .ports import Outcome, PortShape, Response
 
 __all__ = ["AxiReader"]
 

@@ -6,20 +6,14 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.beat_slice import BeatSlice
-from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
-from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.realign import Realign
-from cdma.hdl.blocks.skid_buffer import SkidBuffer
-from cdma.hdl.blocks.without_reset import without_reset
+from cdma.hdl.blocks.arithmetic import without_reset
+from cdma.hdl.blocks.queues import Fifo
+from cdma.hdl.blocks.registers import Beat, BeatSlice, ElasticBuffer, SkidBuffer
+from cdma.hdl.blocks.width import Realign
 
+from .arbiter import CUT, Scatter
 from .gather import Burst, Gather, StoredBeat
-from .outcome import Outcome
-from .port_shape import PortShape
-from .ports import Response
-from .scatter import CUT, Scatter
-from .span import SPAN_BITS
+from .ports import SPAN_BITS, Outcome, PortShape, Response
 
 __all__ = ["AxiWriter"]
 

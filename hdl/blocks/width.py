@@ -1,13 +1,178 @@
-"""Streams of beats from one number of lanes to another; both are powers of two."""
+"""Beats of another width: packed anew, aligned anew, narrowed and widened."""
+
+from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from .beat_slice import BeatSlice
-from .beats import Beat
+from .clock_gate import one_of, rotate_up, thermometer
+from .registers import Beat, BeatSlice
 
-__all__ = ["Narrow", "Widen", "connect_width"]
+__all__ = ["Narrow", "Piece", "Realign", "Repack", "Widen", "connect_width"]
+
+
+class Realign(wiring.Component):
+    """Shifts each packet by a number of lanes of its own.
+
+    ``shift``
+        Number of lanes for each packet; it is accepted when the packet has left.
+    ``input``
+        Packets. An empty last beat ends a packet without adding to it.
+    ``output``
+        The shifted packets. The first word of a packet is in lane ``shift``, and the first beat does not keep the
+        lanes below.
+    ``down``
+        Shifts the other way: a packet comes in that begins in lane ``shift``, and leaves from lane 0 on. ``keep`` of the
+        lanes below is ignored, and a packet must have at least one word.
+
+    Throughput: a beat per cycle, and one cycle more for a packet whose shifted words need one beat more than it had.
+    Latency: none; the outputs follow the inputs within the cycle.
+    """
+
+    def __init__(self, word_bits: int, lanes: int, *, down: bool = False) -> None:
+        self.word_bits = word_bits
+        self.lanes = lanes
+        self.down = down
+        super().__init__(
+            {
+                "shift": In(stream.Signature(exact_log2(lanes))),
+                "input": In(stream.Signature(Beat(word_bits, lanes))),
+                "output": Out(stream.Signature(Beat(word_bits, lanes))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        beat, out = self.input.payload, self.output.payload
+        # Shifting down is shifting up by the rest of a beat. The beat that then comes first has no word of the packet,
+        # and is left out.
+        amount = (-self.shift.payload if self.down else self.shift.payload)[: exact_log2(self.lanes)]
+        below = Signal(self.lanes)
+        words = rotate_up([Cat(beat.keep[lane], beat.data[lane]) for lane in range(self.lanes)], amount)
+
+        # Lanes below the amount belong to the next beat, and wait here. None of them is the last lane.
+        held = Signal(self.lanes - 1)
+        held_data = [
+            Signal(self.word_bits, name=f"held_{lane}", reset_less=True) for lane in range(self.lanes - 1)
+        ]
+        #: Only the words held are left of the packet.
+        rest = Signal()
+        spills = Signal()
+        drop = Signal()
+        go = Signal()
+        done = Signal()
+        m.d.comb += [
+            below.eq(thermometer(amount, self.lanes)),
+            spills.eq(beat.last & below[0] & words[0][0]),
+            go.eq(self.shift.valid & (rest | self.input.valid) & (drop | self.output.ready)),
+            done.eq(rest | (beat.last & ~spills)),
+            self.input.ready.eq(go & ~rest),
+            self.shift.ready.eq(go & done),
+            self.output.valid.eq(self.shift.valid & (rest | self.input.valid) & ~drop),
+            out.last.eq(done),
+        ]
+        if self.down:
+            # After its first beat a packet always holds a word.
+            m.d.comb += drop.eq(below[0] & ~held[0])
+        for lane, word in enumerate(words[:-1]):
+            here = Cat(held[lane], held_data[lane])
+            shown = one_of((below[lane], here), (~below[lane] & ~rest, word))
+            m.d.comb += Cat(out.keep[lane], out.data[lane]).eq(shown)
+        m.d.comb += Cat(out.keep[-1], out.data[-1]).eq(Mux(rest, 0, words[-1]))
+        with m.If(go):
+            m.d.sync += rest.eq(spills & ~rest)
+            for lane, word in enumerate(words[:-1]):
+                m.d.sync += [held[lane].eq(word[0] & below[lane] & ~done), held_data[lane].eq(word[1:])]
+        return m
+
+
+class Piece(data.StructLayout):
+    """A beat of a piece, whose words are in lanes that follow one another.
+
+    ``shift``
+        Lanes by which the words go up, cyclically: the same in all beats of a piece. The piece begins where the words before
+        it end, or, where these are closed, anywhere.
+    ``wraps``
+        In the first beat of a piece: all of its words go past the last lane, and yet into the beat that is being filled.
+    ``closes``
+        The words of this beat are the last ones of theirs: those of the next piece go into another one. With ``last``, too.
+    """
+
+    def __init__(self, word_bits: int, lanes: int) -> None:
+        super().__init__(
+            {"beat": Beat(word_bits, lanes), "shift": exact_log2(lanes), "wraps": 1, "closes": 1}
+        )
+
+
+class Repack(wiring.Component):
+    """Gives beats that are filled up to the last lane, or closed.
+
+    ``input``
+        Packets of pieces. An empty beat that closes adds nothing.
+    ``output``
+        The packets. Lanes that are not kept are 0.
+
+    Throughput: a beat per cycle in, and one cycle more where a beat closes whose words go into two.
+    Latency: one cycle. ``ready`` of the input does not depend on its payload.
+    """
+
+    def __init__(self, word_bits: int, lanes: int) -> None:
+        self.word_bits = word_bits
+        self.lanes = lanes
+        super().__init__(
+            {
+                "input": In(stream.Signature(Piece(word_bits, lanes))),
+                "output": Out(stream.Signature(Beat(word_bits, lanes))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        piece, beat, out = self.input.payload, self.input.payload.beat, Signal(self.output.payload.shape())
+        words = rotate_up([Cat(beat.keep[lane], beat.data[lane]) for lane in range(self.lanes)], piece.shift)
+        # Words that wait for the rest of their beat. None of them is in the last lane.
+        held = Signal(self.lanes - 1)
+        held_data = [
+            Signal(self.word_bits, name=f"held_{lane}", reset_less=True) for lane in range(self.lanes - 1)
+        ]
+        #: Only the words held are left of what is closed, and of the packet.
+        rest = Signal()
+        ends = Signal()
+        below = Signal(self.lanes)
+        full = Signal()
+        gives = Signal()
+        spills = Signal()
+        able = Signal()
+        there = Signal()
+        m.d.comb += [
+            able.eq(~self.output.valid | self.output.ready),
+            there.eq(rest | self.input.valid),
+            # Lanes below the shift belong to the next beat, unless they are wrapped to this one.
+            below.eq(thermometer(piece.shift, self.lanes) & ~piece.wraps.replicate(self.lanes)),
+            full.eq(words[-1][0]),
+            gives.eq(rest | full | piece.closes),
+            spills.eq(piece.closes & below[0] & words[0][0]),
+            self.input.ready.eq(able & ~rest),
+            out.last.eq((rest & ends) | (~rest & beat.last & ~spills)),
+        ]
+        with m.If(able):
+            m.d.sync += [self.output.valid.eq(there & gives), self.output.payload.eq(out)]
+        with m.If(able & there):
+            m.d.sync += [rest.eq(spills & ~rest), ends.eq(beat.last)]
+        for lane, word in enumerate(words[:-1]):
+            shown = one_of(
+                (held[lane], Cat(held[lane], held_data[lane])), (~below[lane] & ~rest & word[0], word)
+            )
+            m.d.comb += Cat(out.keep[lane], out.data[lane]).eq(shown)
+            stays = (word[0] & below[lane] & ~rest) | (~gives & (held[lane] | word[0]))
+            with m.If(able & there):
+                m.d.sync += held[lane].eq(stays)
+                with m.If(word[0] & ~rest):
+                    m.d.sync += held_data[lane].eq(word[1:])
+        m.d.comb += Cat(out.keep[-1], out.data[-1]).eq(Mux(full & ~rest, words[-1], 0))
+        return m
 
 
 def _members(word_bits: int, lanes_in: int, lanes_out: int) -> dict[str, wiring.Member]:

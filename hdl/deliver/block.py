@@ -1,20 +1,44 @@
-"""A generated module with all that is known of it: what its package is made from."""
+"""An instantiation of a module, for its user to copy from. A generated module with all that is known of it: what its
+package is made from.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
+from cdma.hdl.deliver.bench.opening import Vectors
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.verilog.emit import Verilog
-from cdma.hdl.verilog.ports import Port
+from cdma.hdl.verilog.shell import Port
 
-from .bench.vectors import Vectors
-from .designs import Config
 from .document import Part
-from .languages import VERILOG
+from .languages import VERILOG, Config
 
-__all__ = ["Block"]
+__all__ = ["Block", "instance_template", "pin_lines", "reset_note"]
+
+
+def pin_lines(ports: Sequence[Port], values: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The connection of every port: to its value in ``values``, or to the net of its name."""
+    longest = max(len(port.name) for port in ports)
+    return ",\n".join(f"  .{port.name:{longest}} ({values.get(port.name, port.name)})" for port in ports)
+
+
+def reset_note(ports: Sequence[Port]) -> str:
+    """What an instance says of its resets."""
+    if any(port.times and port.clock != "aclk" for port in ports):
+        return "Each reset is synchronous to its clock and active low."
+    return "aresetn is synchronous to aclk and active low."
+
+
+def instance_template(name: str, ports: Sequence[Port]) -> str:
+    """An instance of the module ``name`` with a wire for every port, of the port's name."""
+    wires = "\n".join(f"wire {port.range}{port.name};" for port in ports)
+    return (
+        f"// An instance of {name}. {reset_note(ports)}\n"
+        f"{wires}\n\n{name} u_{name} (\n{pin_lines(ports)}\n);\n"
+    )
 
 
 @dataclass(frozen=True)

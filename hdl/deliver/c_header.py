@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Mode, RecordField, Status
+from cdma.hdl.spec.registers.declare import RecordPart, record_parts
 from cdma.hdl.spec.registers.description import REGISTER_BITS, REGISTER_BYTES, Block, Register, RegisterMap
-from cdma.hdl.spec.registers.record_parts import RecordPart, record_parts
 
 __all__ = ["c_header"]
 

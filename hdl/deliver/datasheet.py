@@ -1,19 +1,117 @@
-"""The datasheet of one configuration."""
+"""Drawings for a datasheet: the block with its ports, and signals over time. The datasheet of one configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from itertools import groupby
 
 from cdma.hdl.spec.registers.description import RegisterMap
+from cdma.hdl.verilog.shell import Port
 
 from .block import Block
-from .buses import STREAM, buses_of, clocking, role_of
-from .document import Drawing, Heading, Paragraph, Part, Table
-from .drawing import block_drawing, wave_drawing
+from .document import Drawing, Heading, Paragraph, Part, Table, memory_table
 from .languages import ending
-from .memory_document import memory_table
+from .wrappers import CLOCK, RESET, STREAM, Bus, buses_of, clocking, role_of
 
-__all__ = ["datasheet"]
+__all__ = ["block_drawing", "datasheet", "wave_drawing"]
+
+#: Of a block: half the distance of its arrows, and the widths of a side and of the box.
+_ROW, _SIDE, _BOX = 26, 250, 300
+#: Of waves: the width of the names and of a cycle, and the heights of a signal and of its line.
+_LEFT, _CYCLE, _HIGH, _LINE = 130, 44, 18, 32
+#: Colours that read on white and on black.
+_STYLE = (
+    "<style>text{font:13px sans-serif;fill:#24527a}.t{font-weight:bold}.s{font-size:11px}"
+    "path{stroke:#24527a;fill:none;stroke-width:1.5}rect{stroke:#24527a;fill:#8ab4d822;stroke-width:2}"
+    "@media(prefers-color-scheme:dark){text{fill:#a9cdee}path,rect{stroke:#a9cdee}}</style>"
+)
+
+
+def _svg(width: int, height: int, title: str, parts: Sequence[str]) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'role="img"><title>{escape(title)}</title>{_STYLE}{"".join(parts)}</svg>\n'
+    )
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start", kind: str = "") -> str:
+    style = f' class="{kind}"' if kind else ""
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{style}>{escape(text)}</text>'
+
+
+def _arrow(x: float, y: float, length: float, wide: bool) -> str:
+    width = ' stroke-width="4" style="stroke-width:4"' if wide else ""
+    end = x + length
+    tip = f'<path d="M{end - 6:g} {y - 5:g}L{end:g} {y:g}L{end - 6:g} {y + 5:g}"/>'
+    return f'<path d="M{x:g} {y:g}h{length:g}"{width}/>{tip}'
+
+
+def _label(bus: Bus) -> str:
+    return bus.kind if bus.data_bits == 1 else f"{bus.kind}, {bus.data_bits} bits"
+
+
+def block_drawing(name: str, title: str, ports: Sequence[Port]) -> str:
+    """The block as a box: what drives it on the left, what it drives on the right, buses as thick arrows."""
+    buses, single = buses_of(ports)
+    sides: dict[bool, list[tuple[str, str, bool]]] = {False: [], True: []}
+    for bus in buses:
+        thick = bus.kind not in (CLOCK, RESET) and len(bus.signals) > 1
+        sides[bus.drives].append((bus.name, _label(bus), thick))
+    for port in single:
+        label = f"{port.width} bits" if port.width > 1 else ""
+        sides[port.direction == "output"].append((port.name, label, port.width > 1))
+    rows = max(len(side) for side in sides.values())
+    height = rows * 2 * _ROW + 60
+    parts = [
+        f'<rect x="{_SIDE}" y="10" width="{_BOX}" height="{height - 20}" rx="6"/>',
+        _text(_SIDE + _BOX / 2, height / 2 - 4, name, "middle", "t"),
+        _text(_SIDE + _BOX / 2, height / 2 + 16, title, "middle", "s"),
+    ]
+    for drives, entries in sides.items():
+        for index, (port_name, label, thick) in enumerate(entries):
+            y = 40 + index * 2 * _ROW
+            x = _SIDE + _BOX if drives else 20
+            parts.append(_arrow(x, y + 8, _SIDE - 20, thick))
+            middle = x + (_SIDE - 20) / 2
+            parts += [_text(middle, y, port_name, "middle", "t"), _text(middle, y + 24, label, "middle", "s")]
+    return _svg(2 * _SIDE + _BOX, height, f"{name} and its ports", parts)
+
+
+def wave_drawing(title: str, signals: Sequence[tuple[str, str]]) -> str:
+    """Signals over time, a character for each cycle: 0, 1, ``p`` for a clock, ``-`` for a value that does not matter,
+    and any other letter for a value, which lasts as long as the letter is repeated."""
+    cycles = max(len(levels) for _, levels in signals)
+    parts: list[str] = []
+    for index, (name, levels) in enumerate(signals):
+        top = 12 + index * _LINE
+        parts.append(_text(_LEFT - 10, top + _HIGH - 4, name, "end"))
+        parts += _wave(levels, top)
+    return _svg(_LEFT + cycles * _CYCLE + 20, len(signals) * _LINE + 16, title, parts)
+
+
+def _wave(levels: str, top: int) -> list[str]:
+    """A signal's values and its line, of which ``top`` is the high level."""
+    bottom, middle = top + _HIGH, f"{top + _HIGH / 2:g}"
+    parts, path, stop = [], "", _LEFT
+    for level, run in groupby(levels):
+        x, length = stop, len(list(run))
+        stop = x + length * _CYCLE
+        if level == "p":
+            for start in range(x, stop, _CYCLE):
+                path += f"M{start} {bottom}V{top}H{start + _CYCLE / 2:g}V{bottom}H{start + _CYCLE}"
+        elif level in "01":
+            # An edge joins two levels, and nothing joins a level and a value.
+            joined = path and levels[(x - _LEFT) // _CYCLE - 1] in "01"
+            y = top if level == "1" else bottom
+            path += f"{'L' if joined else 'M'}{x} {y}L{stop} {y}"
+        elif level == "-":
+            path += f"M{x} {middle}H{stop}"
+        else:
+            path += f"M{x + 4} {top}H{stop - 4}L{stop} {middle}L{stop - 4} {bottom}H{x + 4}L{x} {middle}Z"
+            parts.append(_text((x + stop) / 2, bottom - 4, level, "middle", "s"))
+    return [*parts, f'<path d="{path}"/>']
+
 
 _STREAM = (
     ("aclk", "pppppppp"),

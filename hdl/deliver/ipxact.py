@@ -7,12 +7,11 @@ from xml.etree import ElementTree
 
 from cdma.hdl.spec.registers import description
 from cdma.hdl.spec.registers.description import Access, Field, Register, RegisterMap
-from cdma.hdl.verilog.ports import Port
+from cdma.hdl.verilog.shell import Port
 
 from .block import Block
-from .buses import AXI4, AXI_LITE, CLOCK, INTERRUPT, RESET, STREAM, Bus, buses_of
-from .file_kinds import kind_of
-from .languages import SYSTEM_VERILOG
+from .languages import SYSTEM_VERILOG, kind_of
+from .wrappers import AXI4, AXI_LITE, CLOCK, INTERRUPT, RESET, STREAM, Bus, buses_of
 
 __all__ = ["ipxact_component"]
 

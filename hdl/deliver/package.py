@@ -1,27 +1,32 @@
-"""All files of a block: one folder that a design flow takes as it is."""
+"""A first bench for a generated module, in plain Verilog: a tensor, or packets, through it, every byte compared. All
+files of a block: one folder that a design flow takes as it is.
+"""
 
 from __future__ import annotations
 
-from cdma.hdl.deliver.waivers import verilator_waivers
+from cdma.hdl.deliver.bench.opening import StreamVectors
+from cdma.hdl.deliver.flows import verilator_waivers
 
+from .bench.engine import engine_testbench
 from .bench.in_cocotb import cocotb_bench
-from .block import Block
-from .constraints import sdc, xdc
+from .bench.stream import stream_testbench
+from .block import Block, instance_template
 from .datasheet import datasheet
-from .document import Drawing, as_html, as_markdown
-from .fusesoc import fusesoc_core
-from .grown import may_grow, signed
-from .instance import instance_template
+from .document import Drawing, as_html, as_markdown, memory_document
+from .flows import fusesoc_core, power_intent, sdc, xdc
 from .ipxact import ipxact_component
-from .languages import SYSTEM_VERILOG, VHDL, ending
-from .memory_document import memory_document
-from .power_intent import power_intent
-from .register_document import register_document
-from .sv_instance import sv_instance
-from .testbench import testbench
-from .vhdl import vhdl_files
+from .languages import SYSTEM_VERILOG, VHDL, ending, may_grow, signed
+from .registers import register_document
+from .wrappers import sv_instance, vhdl_files
 
-__all__ = ["package_files"]
+__all__ = ["package_files", "testbench"]
+
+
+def testbench(block: Block) -> str:
+    """The bench, a module called ``NAME_tb``; the last line that it prints says ``PASS`` or ``FAIL``."""
+    if isinstance(block.vectors, StreamVectors):
+        return stream_testbench(block.name, block.ports, block.vectors, ending(block.language))
+    return engine_testbench(block.name, block.ports, block.registers, block.vectors, ending(block.language))
 
 
 def package_files(block: Block) -> dict[str, str]:

@@ -20,31 +20,21 @@ from amaranth.hdl import (
 )
 from amaranth.lib import data, stream, wiring
 
-from cdma.hdl.axi.address_first import AddressFirst
-from cdma.hdl.axi.lite_crossing import LiteCrossing
-from cdma.hdl.axi.port_crossing import PortCrossing
+from cdma.hdl.axi.bursts import AddressFirst
+from cdma.hdl.axi.crossings import LiteCrossing, PortCrossing
 from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
-from cdma.hdl.blocks.clock_gate import ClockGates, declare_always
-from cdma.hdl.blocks.coded_memory import MemoryCoding, elaborated
-from cdma.hdl.blocks.gates import one_of
-from cdma.hdl.blocks.memory_styles import FlipFlops
-from cdma.hdl.blocks.skid_buffer import SkidBuffer, slice_after, slice_before
-from cdma.hdl.blocks.synchroniser import Synchroniser
-from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus
-from cdma.hdl.engine.channel.owner import OwnerLayout
-from cdma.hdl.engine.control.closing import Closing
-from cdma.hdl.engine.control.gated import CONTROL, accessed, settling_cycles
-from cdma.hdl.engine.control.quiescence import Quiescence
+from cdma.hdl.blocks.clock_gate import ClockGates, declare_always, one_of
+from cdma.hdl.blocks.crossings import Synchroniser
+from cdma.hdl.blocks.memories import FlipFlops, MemoryCoding, elaborated
+from cdma.hdl.blocks.registers import SkidBuffer, slice_after, slice_before
+from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus, OwnerLayout
+from cdma.hdl.engine.control.quiescence import CONTROL, Closing, Quiescence, accessed, settling_cycles
 from cdma.hdl.engine.control.registers import RegisterBlock
-from cdma.hdl.engine.pairs.client import list_ids, message_ids, ring_ids
-from cdma.hdl.spec.clocks import reset_of
+from cdma.hdl.engine.pairs.sharing import list_ids, message_ids, ring_ids
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.owner import OWNER_PORTS
+from cdma.hdl.spec.options import OWNER_PORTS, has_slices, reset_of
 from cdma.hdl.spec.records import RECORD_BYTES
-from cdma.hdl.spec.slices import has_slices
-from cdma.hdl.verilog.clock_gate import CLOCK_GATE
-from cdma.hdl.verilog.ports import SCAN_ENABLE, Port, axis_ports, clocked, handshaken
-from cdma.hdl.verilog.shell import Shell
+from cdma.hdl.verilog.shell import CLOCK_GATE, SCAN_ENABLE, Port, Shell, axis_ports, clocked, handshaken
 
 from .core import EngineCore, host_ports
 from .managed import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
-from cdma.hdl.verilog.style import PLAIN, Style
+from cdma.hdl.verilog.names import PLAIN, Style
 
+from .core import PURPOSES
 from .engine import engine_shell
-from .memories import PURPOSES
 
 __all__ = ["engine_design", "engine_verilog"]
 

@@ -6,21 +6,19 @@ from amaranth.hdl import Cat, DomainRenamer, Elaboratable, Module, ResetInserter
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.axi.answers import Timebase
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
 from cdma.hdl.axi.ports import connect_ports
-from cdma.hdl.axi.watchdog import Timebase
 from cdma.hdl.blocks.clock_gate import ALWAYS, ClockGates
-from cdma.hdl.blocks.coded_parts import CodedParts
-from cdma.hdl.blocks.reset_tree import reset_with
-from cdma.hdl.engine.channel.channel import Channel
-from cdma.hdl.engine.channel.gated_channel import gated_channel
+from cdma.hdl.blocks.crossings import reset_with
+from cdma.hdl.blocks.memories import CodedParts
+from cdma.hdl.engine.channel.channel import Channel, gated_channel
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl
 from cdma.hdl.engine.control.counters import Counters
-from cdma.hdl.engine.control.gated import CONTROL
 from cdma.hdl.engine.control.interfaces import ControlSignature
-from cdma.hdl.engine.control.soft_reset import soft_reset
+from cdma.hdl.engine.control.quiescence import CONTROL, soft_reset
 from cdma.hdl.engine.control.windows import StoredWindows
-from cdma.hdl.engine.pairs.client import list_ids, message_ids, ring_ids
+from cdma.hdl.engine.pairs.sharing import list_ids, message_ids, ring_ids
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
 

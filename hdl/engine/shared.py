@@ -4,25 +4,19 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.axi.answers import Timebase
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
-from cdma.hdl.axi.lite import AxiLiteSignature
-from cdma.hdl.axi.ports import connect_ports
-from cdma.hdl.axi.watchdog import Timebase
+from cdma.hdl.axi.ports import AxiLiteSignature, connect_ports
 from cdma.hdl.blocks.clock_gate import ClockGates, declare_always
-from cdma.hdl.blocks.coded_memory import elaborated
-from cdma.hdl.blocks.coded_parts import CodedParts
-from cdma.hdl.blocks.memory_styles import FlipFlops
-from cdma.hdl.engine.channel.channel import Channel
-from cdma.hdl.engine.channel.gated_channel import gated_channel
-from cdma.hdl.engine.channel.interfaces import CHANNELS
-from cdma.hdl.engine.channel.owner import OwnerLayout
+from cdma.hdl.blocks.memories import CodedParts, FlipFlops, elaborated
+from cdma.hdl.engine.channel.channel import Channel, gated_channel
+from cdma.hdl.engine.channel.interfaces import CHANNELS, OwnerLayout
 from cdma.hdl.engine.control.interfaces import SidebandLayout
-from cdma.hdl.engine.pairs.bus_split import BusSplit
-from cdma.hdl.engine.pairs.client import list_ids, message_ids, ring_ids
 from cdma.hdl.engine.pairs.dispatch import Dispatch
 from cdma.hdl.engine.pairs.pair import Pair
+from cdma.hdl.engine.pairs.sharing import BusSplit, list_ids, message_ids, ring_ids
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.shares import PAIR_SPAN_LOG2
+from cdma.hdl.spec.options import PAIR_SPAN_LOG2
 
 from .core import memory_members
 from .managed import host_id_bits

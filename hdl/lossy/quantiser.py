@@ -1,17 +1,218 @@
-"""Numbers to integers, within a bound on the error."""
+"""The stage that bounds an error on the way out: scaling, rounding, and the report of what was out of range."""
 
-from amaranth.hdl import Cat, Module, Signal
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.blocks.arithmetic import WideCounter
+from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.blocks.registers import Beat
+from cdma.hdl.spec.stage import Quantisation
 
-from .range_report import OutOfRange, RangeReport
-from .rounding import Rounding
-from .scaling import Scaled, Scaling
+__all__ = ["OutOfRange", "Quantiser", "RangeReport", "Rounding", "Scaled", "Scaling"]
 
-__all__ = ["Quantiser"]
+
+class Scaled(data.StructLayout):
+    """The magnitude of a number in steps.
+
+    ``negative``
+        The sign.
+    ``whole``, ``half``, ``rest``
+        The whole steps, the bit after them, and whether anything is left beyond it.
+    ``beyond``, ``nan``
+        The number is too large, infinite or NaN, so that the others say nothing; it is NaN.
+    ``nonzero``
+        The number is not zero.
+    """
+
+    def __init__(self, form: Quantisation) -> None:
+        super().__init__(
+            {
+                "negative": 1,
+                "whole": form.bits - 1,
+                "half": 1,
+                "rest": 1,
+                "beyond": 1,
+                "nan": 1,
+                **({"nonzero": 1} if form.keep_nonzero else {}),
+            }
+        )
+
+
+class Scaling(wiring.Component):
+    """Divides a number by the step: a shift by the difference of two exponents. Combinational.
+
+    ``word``
+        The number.
+    ``top``
+        The stored exponent of the numbers whose leading bit is the first of ``bits - 1`` whole ones: ``bits - 2`` more
+        than that of the step.
+    ``scaled``
+        The number in steps.
+    """
+
+    def __init__(self, form: Quantisation) -> None:
+        self.form = form
+        number = form.number_type
+        super().__init__(
+            {"word": In(number.bits), "top": In(number.exponent_bits), "scaled": Out(Scaled(form))}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        number, bits = self.form.number_type, self.form.bits
+        fraction = self.word[: number.fraction_bits]
+        stored = self.word[number.fraction_bits : -1]
+        normal = stored.any()
+        # A subnormal number has the exponent of the least normal ones, and no leading one.
+        exponent = Signal(number.exponent_bits)
+        m.d.comb += exponent.eq(Cat(stored[0] | ~normal, stored[1:]))
+        right = Signal(number.exponent_bits + 1)
+        m.d.comb += right.eq(self.top - exponent)
+        beyond = right[-1]
+        few = exact_log2(bits)
+        # Shifted by more, not even the bit after the whole steps is left.
+        vanishes = right[few:].any()
+        kept = Cat(fraction, normal)
+        shifted, rest = kept[-bits:], kept[:-bits].any()
+        for level in range(few):
+            by = 1 << level
+            rest = rest | (right[level] & shifted[:by].any())
+            shifted = Mux(right[level], shifted[by:], shifted)
+        m.d.comb += [
+            self.scaled.negative.eq(self.word[-1]),
+            Cat(self.scaled.half, self.scaled.whole).eq(Mux(vanishes, 0, shifted)),
+            self.scaled.rest.eq(rest),
+            self.scaled.beyond.eq(beyond),
+            self.scaled.nan.eq(stored.all() & fraction.any()),
+        ]
+        if self.form.keep_nonzero:
+            m.d.comb += self.scaled.nonzero.eq(normal | fraction.any())
+        return m
+
+
+class Rounding(wiring.Component):
+    """Rounds to the nearest integer, of two as near to the even one. Combinational.
+
+    ``scaled``
+        A number in steps.
+    ``integer``
+        The integer, in two's complement. For a number that is too large it is the limit, of its sign, and for NaN it is 0.
+    ``reported``
+        The number is NaN, or its integer is beyond the limit.
+    """
+
+    def __init__(self, form: Quantisation) -> None:
+        self.form = form
+        super().__init__({"scaled": In(Scaled(form)), "integer": Out(form.bits), "reported": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        scaled, bits = self.scaled, self.form.bits
+        up = Signal()
+        rounds: Value = scaled.half & (scaled.rest | scaled.whole[0])
+        if self.form.keep_nonzero:
+            rounds = rounds | (scaled.nonzero & ~scaled.whole.any())
+        m.d.comb += up.eq(rounds)
+        # One addition rounds and negates: -(whole + up) is ~whole + ~up.
+        sign = scaled.negative.replicate(bits)
+        rounded = Signal(bits)
+        m.d.comb += rounded.eq((Cat(scaled.whole, 0) ^ sign) + (up ^ scaled.negative))
+        beyond = Signal()
+        m.d.comb += beyond.eq(scaled.beyond | (scaled.whole.all() & up))
+        limit = Cat(1, (~scaled.negative).replicate(bits - 2), scaled.negative)
+        m.d.comb += [
+            self.reported.eq(beyond),
+            self.integer.eq(Mux(beyond, limit & (~scaled.nan).replicate(bits), rounded)),
+        ]
+        return m
+
+
+_INDEX_BITS = 32
+
+
+class OutOfRange(data.StructLayout):
+    """What is said of a packet.
+
+    ``count``
+        How many numbers are NaN, infinite or too large.
+    ``first``
+        The index of the first of them in the packet; 0 if there is none.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"count": _INDEX_BITS, "first": _INDEX_BITS})
+
+
+class RangeReport(wiring.Component):
+    """Counts what lanes report.
+
+    ``beat``, ``reported``, ``last``
+        A beat has left the lanes; what they report of it; it ends a packet. Only while ``available`` is high.
+    ``available``
+        Is low from the end of a packet until its report is accepted, at least for one cycle.
+    ``report``
+        One for each packet, two cycles after its last beat.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        super().__init__(
+            {
+                "beat": In(1),
+                "reported": In(lanes),
+                "last": In(1),
+                "available": Out(1),
+                "report": Out(stream.Signature(OutOfRange())),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        # A cycle later: the long adders start from registers.
+        counts = Signal()
+        reported = Signal(self.lanes)
+        ends = Signal()
+        begins = Signal(init=1)
+        m.d.sync += [counts.eq(self.beat), ends.eq(self.beat & self.last)]
+        with m.If(self.beat):
+            m.d.sync += reported.eq(self.reported)
+        with m.If(counts):
+            m.d.sync += begins.eq(ends)
+
+        m.submodules.numbers = numbers = WideCounter(self.lanes, _INDEX_BITS)
+        place_bits = exact_log2(self.lanes)
+        m.submodules.beats = beats = WideCounter(1, _INDEX_BITS - place_bits)
+        m.d.comb += [
+            numbers.clear.eq(counts & begins),
+            numbers.amount.eq(Mux(counts, popcount(reported), 0)),
+            # It counts the beats before this one.
+            beats.clear.eq(counts & begins),
+            beats.amount.eq(counts),
+        ]
+        place = Signal(place_bits)
+        for lane in reversed(range(self.lanes)):
+            with m.If(reported[lane]):
+                m.d.comb += place.eq(lane)
+        found = Signal()
+        first = Signal(_INDEX_BITS)
+        any_reported: Value = reported.any()
+        with m.If(counts):
+            m.d.sync += found.eq(any_reported | (found & ~begins))
+            with m.If(begins | ~found):
+                m.d.sync += first.eq(Mux(any_reported, Cat(place, Mux(begins, 0, beats.value)), 0))
+            m.d.sync += self.report.valid.eq(ends)
+        with m.Elif(self.report.ready):
+            m.d.sync += self.report.valid.eq(0)
+        m.d.comb += [
+            self.available.eq(~ends & (~self.report.valid | self.report.ready)),
+            self.report.payload.count.eq(numbers.value),
+            self.report.payload.first.eq(first),
+        ]
+        return m
 
 
 class Quantiser(wiring.Component):

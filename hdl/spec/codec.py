@@ -1,20 +1,157 @@
-"""What one compressor or decompressor is generated from."""
+"""The codecs that there are, and what describes one: everything else takes a codec from its description. What one
+compressor or decompressor is generated from. The codec of zeros and frequent values, described.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import Any, Protocol
 
 from cdma.base.errors import ParameterError
 
-from .codecs import DEFAULT, codec_named, codec_of
-from .format import Format
+from .format import Format, StreamFormat
+from .options import check_slices, slices_row, slices_setting
 from .settings import check_settings, own_settings, setting, split_settings
-from .slices import check_slices, slices_row, slices_setting
-from .stream_format import StreamFormat
 
-__all__ = ["CodecConfig", "clock_gates_setting", "format_from_settings", "format_settings", "queue_setting"]
+__all__ = [
+    "BLOCKS",
+    "CODEC",
+    "CODECS",
+    "DEFAULT",
+    "Codec",
+    "CodecConfig",
+    "Shape",
+    "clock_gates_setting",
+    "codec_named",
+    "codec_of",
+    "format_from_settings",
+    "format_settings",
+    "queue_setting",
+]
+
+#: The two blocks of a codec.
+BLOCKS = ("compressor", "decompressor")
+
+#: The codec where none is named.
+DEFAULT = "frequent-value"
+
+#: Codecs of a user's own, which need no change of this package: ``name=module:attribute``, separated by commas.
+VARIABLE = "CDMA_CODECS"
+
+
+def _of_the_user(text: str) -> dict[str, str]:
+    """The codecs that the environment names."""
+    lines = {}
+    for line in filter(None, text.split(",")):
+        name, equals, reference = line.partition("=")
+        if not equals or ":" not in reference:
+            raise ParameterError(
+                f"{VARIABLE} has {line!r}; it must be name=module:attribute, separated by commas"
+            )
+        lines[name.strip()] = reference.strip()
+    return lines
+
+
+#: Each codec by name: the module and the name of its :class:`Codec`. A new codec is a line here.
+CODECS: dict[str, str] = {
+    DEFAULT: "cdma.hdl.spec.codec:CODEC",
+    **_of_the_user(os.environ.get(VARIABLE, "")),
+}
+
+
+class Shape(Protocol):
+    """What the hardware of a codec is to be built for. A :class:`~cdma.hdl.spec.codec.CodecConfig` is one."""
+
+    @property
+    def format(self) -> StreamFormat: ...
+
+    @property
+    def lanes(self) -> int: ...
+
+    @property
+    def beats(self) -> int: ...
+
+    @property
+    def units(self) -> int: ...
+
+    @property
+    def header_reads(self) -> int: ...
+
+    @property
+    def runtime_values(self) -> bool: ...
+
+    @property
+    def pipelined(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Codec:
+    """One codec: its format, its hardware, its model, and what its tests need to know.
+
+    What stands above plain data is named as ``module:name`` and loaded where it is needed: software loads no
+    hardware, and hardware no model.
+
+    ``name``
+        The name in :data:`CODECS`.
+    ``summary``
+        What it does, in a phrase.
+    ``format``
+        The class of its formats, whose :func:`~.settings.setting` fields the command line offers.
+    ``runtime_table``
+        Whether its hardware can take its table on a port. An engine then has a table per channel.
+    ``pipelined``
+        Whether its hardware can be built for FPGAs.
+    ``small_queue``
+        Whether its codecs can be built smaller, with a queue of less than two beats.
+    ``check``
+        Refuses a :class:`Shape` that the hardware cannot be built for.
+    ``compressor``, ``decompressor``
+        Components made from a :class:`~cdma.hdl.spec.codec.CodecConfig`, with the ports of
+        ``cdma.hdl.codec.parts.interface``. Each packet has one report: the words that came in and went out, the
+        literals and an error, in packet order.
+    ``model``
+        The :class:`cdma.sim.codec.model.CodecModel` that its hardware must agree with.
+    ``bench``
+        The :class:`cdma.verif.stream.codec.codec_bench.CodecBench` of its regression: stimuli and limits.
+    """
+
+    name: str
+    summary: str
+    format: type[StreamFormat]
+    runtime_table: bool
+    pipelined: bool
+    small_queue: bool
+    check: Callable[[Shape], None]
+    compressor: str
+    decompressor: str
+    model: str
+    bench: str
+
+    def load(self, part: str) -> Any:
+        """What the field ``part`` names: the class or object itself."""
+        return _load(getattr(self, part))
+
+
+def _load(reference: str) -> Any:
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+def codec_named(name: object) -> Codec:
+    """The codec of that name in :data:`CODECS`."""
+    if not isinstance(name, str) or name not in CODECS:
+        raise ParameterError(f"codec is {name!r}; it must be one of {', '.join(CODECS)}")
+    codec: Codec = _load(CODECS[name])
+    return codec
+
+
+def codec_of(format: StreamFormat) -> Codec:
+    """The codec that a format belongs to."""
+    return codec_named(format.codec)
+
 
 #: The queue that a compressor needs to lose no cycle, whatever its data.
 _WORK_CONSERVING = 2
@@ -193,3 +330,65 @@ def format_from_settings(settings: Mapping[str, Any]) -> StreamFormat:
 def _codec_row(format: StreamFormat) -> dict[str, Any]:
     """Names the codec where it is not the default one."""
     return {} if format.codec == DEFAULT else {"codec": format.codec}
+
+
+#: The most stream words of a beat.
+_MOST_UNITS = 64
+#: The fewest beats of a window of a pipelined codec: the cycles that its hardware takes from one header to the next.
+_PIPELINE_BEATS = 4
+
+
+def _check(shape: Shape) -> None:
+    form = shape.format
+    if shape.units < form.align_words:
+        raise ParameterError(
+            f"lanes is {shape.lanes}, a beat of {shape.units * form.stream_bits / 8:g} bytes, with windows padded to "
+            "more; a beat must be at least as long as what windows are padded to"
+        )
+    if shape.units > _MOST_UNITS:
+        raise ParameterError(
+            f"lanes is {shape.lanes} with a field in words of {form.word_bits} bits; a beat has at most {_MOST_UNITS} "
+            "bytes of such words"
+        )
+    if shape.pipelined:
+        _check_pipelined(shape)
+    if shape.runtime_values and not form.table_size(at_run_time=True):
+        raise ParameterError("runtime_values is true; with one code bit and zero the format has no table")
+    if shape.lanes > shape.format.window:
+        raise ParameterError(
+            f"lanes is {shape.lanes}; it must not exceed the window of {shape.format.window} words, "
+            "because a beat never spans two windows"
+        )
+    if shape.pipelined and shape.beats < _PIPELINE_BEATS:
+        raise ParameterError(
+            f"lanes is {shape.lanes} with a window of {shape.format.window} words; a pipelined codec needs windows of "
+            f"at least {_PIPELINE_BEATS} beats, because it takes so many cycles from one header to the next"
+        )
+
+
+def _check_pipelined(shape: Shape) -> None:
+    form = shape.format
+    if form.parts > 1 and not form.zero:
+        raise ParameterError(
+            "zero is false in a format with a field; pipelined codecs are built for such formats with zero only"
+        )
+    if form.align_words > 1 and form.header_words // shape.header_reads + form.align_words > shape.units:
+        raise ParameterError(
+            f"lanes is {shape.lanes}, a beat of {shape.units * form.stream_bits / 8:g} bytes; in a pipelined codec a beat "
+            "must be as long as a header and what windows are padded to"
+        )
+
+
+CODEC = Codec(
+    name=DEFAULT,
+    summary="zeros, or a few frequent values, cost a code in a header and nothing else",
+    format=Format,
+    runtime_table=True,
+    pipelined=True,
+    small_queue=True,
+    check=_check,
+    compressor="cdma.hdl.codec.generate:Compressor",
+    decompressor="cdma.hdl.codec.generate:Decompressor",
+    model="cdma.sim.codec.frequent_value:MODEL",
+    bench="cdma.verif.stream.codec.frequent_value:BENCH",
+)

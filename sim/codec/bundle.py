@@ -10,9 +10,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, BinaryIO
 from zlib import crc32
 
-from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.sim.codec.npy import NotATensor, Tensor
-from cdma.sim.codec.safetensors import Part, Safetensors
+from cdma.hdl.spec.format import StreamFormat
+from cdma.sim.codec.files import NotATensor, Part, Safetensors, Tensor
 
 from .container import (
     VERSIONS,

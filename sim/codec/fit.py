@@ -1,18 +1,36 @@
-"""The table of frequent values that suits a tensor best."""
+"""The table of frequent values that suits a tensor best. The formats that a tensor may suit, and the bytes that it takes
+in each, which follow from counts of its words. One tensor: its density, and the format of the codec that suits it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdma.hdl.spec.format import Format
+from cdma.base.errors import CdmaError, ParameterError
+from cdma.hdl.spec.format import PRESETS, Format
 
 from .words import Words, rotated, words_of
 
-__all__ = ["field_variants", "fit", "frequent_values", "sampled", "sampled_runs"]
+__all__ = [
+    "CHUNK_WORDS",
+    "Fit",
+    "NothingToProfile",
+    "TensorProfile",
+    "field_variants",
+    "fit",
+    "fits_of_fields",
+    "fits_of_words",
+    "frequent_values",
+    "profile",
+    "sampled",
+    "sampled_runs",
+]
 
 #: Words whose histogram decides; of a larger tensor as many are drawn, always the same ones.
 _SAMPLE = 1 << 20
@@ -88,3 +106,214 @@ def frequent_values(words: Words, count: int, *, whole: bool = False) -> tuple[i
         values, counts = np.unique(words, return_counts=True)
     order = np.lexsort((values, -counts))[:count]
     return tuple(int(values[place]) for place in order)
+
+
+#: Words counted at once. They fit the cache of a processor, and a mapped file is never in memory as a whole.
+CHUNK_WORDS = 1 << 18
+_CODE_BITS = (1, 2, 3, 4)
+
+#: The presets with a field, by the bits of their words.
+_FIELDS = {
+    format.word_bits: (name, format)
+    for name, format in ((name, Format.preset(name)) for name in PRESETS)
+    if format.field_bits
+}
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A format with the table that suits a tensor, and the bytes that the tensor takes in it.
+
+    ``compressed``
+        Bytes of the stream, and of the table unless it is only zero.
+    """
+
+    format: Format
+    compressed: int
+
+    @property
+    def kind(self) -> Format:
+        """The format without the table of the tensor: what hardware with a run-time table is generated for."""
+        return self.format.with_table((0,))
+
+    def __str__(self) -> str:
+        return _name(self.format)
+
+
+def _name(format: Format) -> str:
+    """``zvc32``, ``fvc8, c=2``, ``bf16``, ``bf16, c=4`` or ``bf16, no zero``: what differs from a preset but its table."""
+    if format.field_bits:
+        name, preset = _FIELDS[format.word_bits]
+        name += "" if format.code_bits == preset.code_bits else f", c={format.code_bits}"
+        return name if format.zero else f"{name}, no zero"
+    if format.code_bits == 1 and format.values == (0,):
+        return f"zvc{format.word_bits}"
+    return f"fvc{format.word_bits}, c={format.code_bits}"
+
+
+def fits_of_words(words: Words, progress: Progress) -> tuple[list[Fit], int]:
+    """Zero-value compression, then tables of frequent words for each code size; and how many words are zero.
+
+    ``progress`` is called with the bytes counted.
+    """
+    word_bits = 8 * words.dtype.itemsize
+    candidates = (0, *(value for value in frequent_values(words, 15) if value))[:16]
+    counts = _counts(words, candidates, progress)
+    ranked = sorted((value for value in counts if counts[value]), key=lambda value: (-counts[value], value))
+    tables: list[tuple[int, tuple[int, ...]]] = [(1, (0,))] if ranked[:1] != [0] else []
+    tables += [(code_bits, tuple(ranked[: (1 << code_bits) - 1]) or (0,)) for code_bits in _CODE_BITS]
+    fits = []
+    for code_bits, values in tables:
+        format = Format(word_bits, code_bits=code_bits, values=values)
+        literals = len(words) - sum(counts[value] for value in values)
+        fits.append(_fit(format, len(words), literals * word_bits // 8))
+    return fits, counts[0]
+
+
+def fits_of_fields(words: Words, progress: Progress) -> Iterator[Fit]:
+    """Yields the formats with codes of zero and of the most frequent exponents, for words of 16 or 32 bits."""
+    _, preset = _FIELDS[8 * words.dtype.itemsize]
+    shift = words.dtype.type(preset.word_bits - preset.field_bits)
+    counts: NDArray[np.int64] = np.zeros(1 << preset.field_bits, np.int64)
+    for chunk in _chunks(words):
+        counts += np.bincount(rotated(chunk[chunk != 0], preset) >> shift, minlength=len(counts))
+        progress(chunk.nbytes)
+    zeros = len(words) - counts.sum()
+    for kind in field_variants(preset):
+        # Without a code of its own a word of zeros is one with the field 0.
+        exponents = counts if kind.zero else counts + zeros * (np.arange(len(counts)) == 0)
+        ranked = np.argsort(-exponents, kind="stable")[: kind.table_entries]
+        table = ranked[exponents[ranked] > 0]
+        short = int(exponents[table].sum()) * preset.field_bits // 8
+        stored = int(exponents.sum()) * words.dtype.itemsize - short
+        yield _fit(kind.with_table(table.tolist()), len(words), stored)
+
+
+def _fit(format: Format, words: int, stored: int) -> Fit:
+    """The fit of a tensor of whose words ``stored`` bytes are in the stream."""
+    headers = -(-words // format.window) * format.window * format.code_bits // 8
+    entry_bytes = (format.field_bits or format.word_bits) // 8
+    return Fit(format, headers + stored + (0 if format.values == (0,) else len(format.values) * entry_bytes))
+
+
+def _counts(words: Words, values: Sequence[int], progress: Progress) -> Mapping[int, int]:
+    """Counts how often each value occurs."""
+    counts = dict.fromkeys(values, 0)
+    for chunk in _chunks(words):
+        if words.dtype.itemsize <= 2:
+            histogram = np.bincount(chunk, minlength=1 << 8 * words.dtype.itemsize)
+            for value in values:
+                counts[value] += int(histogram[value])
+        else:
+            for value in values:
+                counts[value] += int(np.count_nonzero(chunk == words.dtype.type(value)))
+        progress(chunk.nbytes)
+    return counts
+
+
+def _chunks(words: Words) -> Iterator[Words]:
+    for start in range(0, len(words), CHUNK_WORDS):
+        yield words[start : start + CHUNK_WORDS]
+
+
+#: Another format than zero-value compression must make a tensor this much smaller to be worth a table.
+_CLEARLY = 0.99
+
+
+class NothingToProfile(CdmaError, ValueError):
+    """A profile needs a tensor with elements, and none was given."""
+
+
+@dataclass(frozen=True)
+class TensorProfile:
+    """One tensor and every format tried on it."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    raw: int
+    #: Part of the elements that are not zero, bit for bit.
+    density: float
+    #: Elements that are minus zero, which are literals to a codec that looks for zero.
+    minus_zeros: int
+    #: Zero-value compression in words of the element's size first, then every other word size, table and field.
+    fits: tuple[Fit, ...]
+
+    @property
+    def zvc(self) -> Fit:
+        """Zero-value compression in words of the element's size."""
+        return self.fits[0]
+
+    @cached_property
+    def best(self) -> Fit:
+        """Zero-value compression, unless another fit has clearly fewer bytes; then that with the fewest."""
+        least = min(self.fits, key=lambda fit: (fit.compressed, fit.format.code_bits, -fit.format.word_bits))
+        return least if least.compressed < _CLEARLY * self.zvc.compressed else self.zvc
+
+    @property
+    def ratio(self) -> float:
+        """Raw bytes per compressed byte of the best fit."""
+        return self.raw / self.best.compressed
+
+
+def profile(
+    name: str,
+    array: NDArray[Any],
+    dtype: str | None = None,
+    progress: Callable[[int], None] = lambda count: None,
+) -> TensorProfile:
+    """Profiles one tensor; ``dtype`` names its type if numpy has none for it, such as bfloat16.
+
+    ``progress`` is called with bytes that have been counted; together they are, up to rounding, those of the tensor.
+    """
+    if array.dtype.kind not in "biufc":
+        raise ParameterError(
+            f"tensor {name!r} holds {array.dtype}, not integers, floating-point or complex numbers"
+        )
+    if not array.size:
+        raise NothingToProfile(f"tensor {name!r} has the shape {array.shape}, and so no elements")
+    # The order of elements does not change their size in these formats, and that in memory is the quickest.
+    flat = array.reshape(-1, order="F" if array.flags.f_contiguous else "C")
+    kind = dtype or str(array.dtype)
+    largest = next(bits for bits in (32, 16, 8) if array.dtype.itemsize * 8 % bits == 0)
+    fits: list[Fit] = []
+    density = 0.0
+    sizes = (largest, *(bits for bits in (16, 8) if bits < largest))
+    has_field = largest == 8 * array.dtype.itemsize and largest > 8
+    passes = len(sizes) + has_field
+
+    def part(count: int) -> None:
+        progress(count // passes)
+
+    for word_bits in sizes:
+        words = words_of(flat, Format(word_bits=word_bits))
+        found, zeros = fits_of_words(words, part)
+        fits += found
+        if word_bits == largest:
+            density = _density(flat, words, zeros)
+            if has_field:
+                fits += fits_of_fields(words, part)
+    minus = _minus_zeros(flat, kind)
+    return TensorProfile(name, tuple(array.shape), kind, array.nbytes, density, minus, tuple(fits))
+
+
+def _density(flat: NDArray[Any], words: Words, zero_words: int) -> float:
+    """Returns the part of the elements with any bit set."""
+    if len(words) == len(flat):
+        return (len(words) - zero_words) / len(words)
+    per_element = len(words) // len(flat)
+    return float(np.count_nonzero(words.reshape(-1, per_element).any(axis=1))) / len(flat)
+
+
+def _minus_zeros(flat: NDArray[Any], kind: str) -> int:
+    """Counts the elements whose only set bit is the sign; 0 for types without a minus zero."""
+    if flat.dtype.kind == "c" or not kind.startswith(("float", "bfloat")):
+        return 0
+    bits = flat.view(f"u{flat.dtype.itemsize}")
+    sign = bits.dtype.type(1 << (8 * flat.dtype.itemsize - 1))
+    return sum(
+        int(np.count_nonzero(bits[start : start + CHUNK_WORDS] == sign))
+        for start in range(0, len(bits), CHUNK_WORDS)
+    )

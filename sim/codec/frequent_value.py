@@ -10,11 +10,20 @@ from numpy.typing import NDArray
 
 from cdma.hdl.spec.format import Format
 
-from .codec_model import CodecModel
-from .frames import Frames
+from .container import Frames
 from .headers import Codes, codes_of, parts_of_codes, unpack, window_lengths
-from .results import CODE, NONE, PADDING, TRAILING, TRUNCATED, CorruptStream, PacketReport, PacketResult
-from .walk import find_headers
+from .model import (
+    CODE,
+    NONE,
+    PADDING,
+    TRAILING,
+    TRUNCATED,
+    CodecModel,
+    CorruptStream,
+    PacketReport,
+    PacketResult,
+)
+from .unpacking import find_headers
 from .words import Words, word_dtype
 
 __all__ = ["MODEL", "FrequentValueModel"]

@@ -12,11 +12,9 @@ from cdma.base.errors import ParameterError
 from cdma.hdl.spec.checks import word_count
 from cdma.hdl.spec.format import Format
 
-from .model import compress_words, decompress_words
-from .native import installed, takes_nibbles
-from .packed import from_memory, to_memory
-from .results import CorruptStream
-from .software import backend
+from .headers import from_memory, to_memory
+from .model import CorruptStream, compress_words, decompress_words
+from .software import backend, installed, takes_nibbles
 from .words import Words, as_words
 
 __all__ = ["compress_nibbles", "decompress_nibbles"]

@@ -1,4 +1,6 @@
-"""A recorded float32 tensor in other number types and other layouts, as a device would hold it."""
+"""The integers of an error-bounded stage as the words of a codec: two's complement in as many bits. A recorded float32
+tensor in other number types and other layouts, as a device would hold it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,30 @@ from numpy.typing import NDArray
 
 from cdma.base.errors import ParameterError
 
-__all__ = ["LAYOUTS", "NUMBER_TYPES", "arrange", "bfloat16_bits", "convert", "quantise", "word_bits_of"]
+__all__ = [
+    "LAYOUTS",
+    "NUMBER_TYPES",
+    "arrange",
+    "bfloat16_bits",
+    "convert",
+    "integers_of",
+    "quantise",
+    "word_bits_of",
+    "words_of",
+]
+
+
+def words_of(integers: NDArray[Any], bits: int) -> NDArray[Any]:
+    """The words of integers of 4, 8 or 16 bits; those of 4 come and go in elements of 8."""
+    words = integers.view(f"u{integers.dtype.itemsize}")
+    return words & np.uint8(15) if bits == 4 else words
+
+
+def integers_of(words: NDArray[Any], bits: int) -> NDArray[Any]:
+    """The integers of words, with their signs."""
+    integers = words.view(f"i{words.dtype.itemsize}")
+    return integers << np.int8(4) >> np.int8(4) if bits == 4 else integers
+
 
 #: The types that :func:`convert` knows. ``int8`` is symmetric, and its zero is 0; ``int8-affine`` has a zero point.
 NUMBER_TYPES = ("float32", "float16", "bfloat16", "int8", "int8-affine")

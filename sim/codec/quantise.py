@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.stage import Quantisation
 
 __all__ = ["Quantised", "dequantise", "quantise"]
 

@@ -1,4 +1,11 @@
-"""The codec that software uses: kernels in C where they are built and the format has them, and else the golden model.
+"""New memory for large results, which the system hands out page by page, each set to zero, as it is first written to.
+
+The kernels in C, where they were built: words into streams and back, for every format whose words are bytes.
+
+They take what the golden model takes and give what it gives, byte for byte. They never say what is wrong with a stream:
+the golden model does.
+
+The codec that software uses: kernels in C where they are built and the format has them, and else the golden model.
 
 Whatever runs, streams and errors are those of the golden model, byte for byte and word for word.
 """
@@ -6,6 +13,13 @@ Whatever runs, streams and errors are those of the golden model, byte for byte a
 from __future__ import annotations
 
 import os
+import struct
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from ctypes import memmove
+from functools import cache, partial
+from importlib import import_module
+from types import ModuleType
 from typing import Any, overload
 
 import numpy as np
@@ -13,16 +27,204 @@ from numpy.typing import ArrayLike, NDArray
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.checks import check_range, word_count
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.hdl.spec.format import Format, StreamFormat
 
 from . import model
-from .huge_pages import new_array
 from .model import ZVC
-from .native import CHUNK_BYTES, Kernels, installed, is_supported
 from .words import Words, require_byte_words, word_dtype, words_of
 
-__all__ = ["backend", "compress", "decompress"]
+__all__ = [
+    "CHUNK_BYTES",
+    "Kernels",
+    "backend",
+    "compress",
+    "decompress",
+    "installed",
+    "is_supported",
+    "new_array",
+    "takes_nibbles",
+]
+
+_HUGE_PAGE = 1 << 21
+#: Bytes from which on every array has new memory; smaller ones may have what was freed before.
+_ALWAYS_NEW = 1 << 25
+
+
+def new_array(count: int, dtype: np.dtype[Any], written_by: int = 1) -> NDArray[Any]:
+    """An array of ``count`` elements that hold anything; a large one begins with a huge page and is made of those.
+
+    ``written_by``
+        How many threads write to it. For a single one the pages are there at once: Linux sets a huge page to zero in
+        nearly half the time if the first byte that is written to is one of its last.
+    """
+    size = count * dtype.itemsize
+    if size < _ALWAYS_NEW:
+        return np.empty(count, dtype)
+    pages = -(-size // _HUGE_PAGE)
+    memory = np.empty((pages + 1) * _HUGE_PAGE, np.uint8)
+    begin = -memory.ctypes.data % _HUGE_PAGE
+    if written_by == 1:
+        memory[begin + _HUGE_PAGE - 1 :: _HUGE_PAGE][:pages] = 0
+    return memory[begin : begin + size].view(dtype)
+
+
+#: Bytes of raw data that a thread works on at once, about what a cache of its own holds.
+CHUNK_BYTES = 1 << 20
+
+
+class Kernels:
+    """The kernels of one instruction set of a built module."""
+
+    def __init__(self, module: ModuleType, level: str) -> None:
+        self.name = level
+        self._module = module
+        self._level = module.levels().index(level)
+
+    def compress(
+        self,
+        words: Words,
+        format: Format,
+        target: NDArray[np.uint8],
+        threads: int = 1,
+        chunk_bytes: int = CHUNK_BYTES,
+    ) -> int:
+        """Compresses to ``target``, which has at least the bytes of the bound; returns how many were written.
+
+        A thread works on ``chunk_bytes`` of raw data at once.
+        """
+        return self._compress(words, format, threads, chunk_bytes, target.ctypes.data)
+
+    def stream(self, words: Words, format: Format, threads: int = 1, chunk_bytes: int = CHUNK_BYTES) -> bytes:
+        """The stream of words, written where it stays."""
+        fill = partial(self._compress, words, format, threads, chunk_bytes)
+        made: bytes = self._module.filled(format.bound_bytes(len(words)), fill)
+        return made
+
+    def _compress(self, words: Words, format: Format, threads: int, chunk_bytes: int, target: int) -> int:
+        """The same to an address."""
+        parameters, share = _parameters(format), _share(format, chunk_bytes)
+        if threads == 1 or len(words) <= share:
+            return int(self._module.compress(self._level, parameters, words.ctypes.data, len(words), target))
+        begins = range(0, len(words), share)
+        places = [target + format.bound_bytes(begin) for begin in begins]
+
+        def compress(index: int) -> int:
+            part = words[begins[index] : begins[index] + share]
+            made = self._module.compress(self._level, parameters, part.ctypes.data, len(part), places[index])
+            return int(made)
+
+        end = target
+        with ThreadPoolExecutor(threads) as pool:
+            # A part is moved up to the one before it while later ones are being compressed.
+            for place, size in zip(places, pool.map(compress, range(len(begins))), strict=True):
+                memmove(end, place, size)
+                end += size
+        return end - target
+
+    def decompress(
+        self,
+        stream: NDArray[np.uint8],
+        words: Words,
+        format: Format,
+        threads: int = 1,
+        chunk_bytes: int = CHUNK_BYTES,
+    ) -> int | None:
+        """Fills ``words``; returns how many bytes of ``stream`` they took, or None if these are no such words."""
+        share = _share(format, chunk_bytes)
+        if threads == 1 or len(words) <= share:
+            return self._decompress(stream, 0, words, format)
+        parts = list(self._parts(stream, words, format, share))
+        with ThreadPoolExecutor(threads) as pool:
+            ends = list(pool.map(lambda part: self._decompress(stream, part[0], part[1], format), parts))
+        for end, (begin, _) in zip(ends, [*parts[1:], (ends[-1], words)], strict=True):
+            if end is None or end != begin:
+                return None
+        return ends[-1]
+
+    def compress_nibbles(self, words: Words, format: Format) -> NDArray[np.uint8]:
+        """The stream of words of 4 bits, two to a byte."""
+        parameters = _parameters(format)
+        # Every store is of eight bytes.
+        target = np.empty(-(-format.bound(len(words)) // 2) + 8, np.uint8)
+        size = self._module.compress_nibbles(parameters, words.ctypes.data, len(words), target.ctypes.data)
+        return target[:size]
+
+    def decompress_nibbles(self, stream: NDArray[np.uint8], words: Words, format: Format) -> bool:
+        """Fills ``words``, of 4 bits each; returns whether the stream is such words."""
+        parameters, source = _parameters(format), stream.ctypes.data
+        return bool(
+            self._module.decompress_nibbles(parameters, source, len(stream), words.ctypes.data, len(words))
+        )
+
+    def _decompress(self, stream: NDArray[np.uint8], begin: int, words: Words, format: Format) -> int | None:
+        """The same from a position of the stream on; returns the position after the words."""
+        if begin > len(stream):
+            return None
+        took = self._module.decompress(
+            self._level,
+            _parameters(format),
+            stream.ctypes.data + begin,
+            len(stream) - begin,
+            words.ctypes.data,
+            len(words),
+        )
+        return None if took < 0 else begin + int(took)
+
+    def _parts(
+        self, stream: NDArray[np.uint8], words: Words, format: Format, share: int
+    ) -> Iterator[tuple[int, Words]]:
+        """Where the stream of every share of the words begins, and these words."""
+        windows, stride = len(words) // format.window, share // format.window
+        positions = np.full(windows // stride + 2, len(stream) + 1, np.int64)
+        address = positions.ctypes.data
+        self._module.walk(_parameters(format), stream.ctypes.data, len(stream), windows, stride, address)
+        for index, begin in enumerate(range(0, len(words), share)):
+            yield int(positions[index]), words[begin : begin + share]
+
+
+def is_supported(format: StreamFormat) -> bool:
+    """Whether the kernels are for this format."""
+    return type(format) is Format and format.word_bits >= 8
+
+
+def takes_nibbles(format: Format) -> bool:
+    """Whether the kernels for words of 4 bits are for this format."""
+    return format.word_bits == 4 and format.window >= 8 and format.align == 1
+
+
+@cache
+def installed() -> dict[str, Kernels]:
+    """The kernels that are built and that this machine can run, by name, the fastest last."""
+    try:
+        module = import_module("cdma.sim.codec._native")
+    except ImportError:
+        return {}
+    return {level: Kernels(module, level) for level in module.levels()}
+
+
+def _share(format: Format, chunk_bytes: int) -> int:
+    """Words that a thread works on at once: whole windows."""
+    words = chunk_bytes * 8 // format.word_bits
+    return words - words % format.window
+
+
+@cache
+def _parameters(format: Format) -> bytes:
+    """The parameters as ``native_format.h`` has them."""
+    values: Any = [*format.values, *(0,) * (16 - len(format.values))]
+    return struct.pack(
+        "<24I",
+        format.word_bits // 8,
+        format.window,
+        format.code_bits,
+        len(format.values),
+        format.field_bits // 8,
+        format.rotate,
+        format.zero,
+        format.align,
+        *values,
+    )
+
 
 #: Chooses what runs: ``numpy``, or the kernels of an instruction set.
 VARIABLE = "CDMA_BACKEND"

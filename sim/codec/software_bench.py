@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.base.errors import CdmaError
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.hdl.spec.format import Format, StreamFormat
 from cdma.sim.codec import software
 
 from .model import analyse, compress, decompress
-from .native import Kernels, installed, is_supported
+from .software import Kernels, installed, is_supported
 from .words import words_of
 
 __all__ = ["Codec", "Row", "WrongRoundTrip", "codecs", "measure"]

@@ -1,4 +1,6 @@
-"""Arrays of words, which is how the codec sees a tensor.
+"""Words packed into the beats of a stream.
+
+Arrays of words, which is how the codec sees a tensor.
 
 A word array is one-dimensional and unsigned, one word per element: ``uint32``, ``uint16`` or ``uint8``.
 Words of 2 and 4 bits, which only small hardware for proofs has, take a ``uint8`` each, too. A stream is an array of
@@ -8,20 +10,22 @@ stream words, which are bytes for a format with a field, and else words.
 from __future__ import annotations
 
 import sys
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.hdl.spec.format import Format, StreamFormat
 
 __all__ = [
+    "PackedBeat",
     "WordFormat",
     "Words",
     "as_stream",
     "as_words",
+    "packed_beats",
     "require_byte_words",
     "rotated",
     "stream_dtype",
@@ -31,6 +35,29 @@ __all__ = [
     "words_of",
     "words_to_bytes",
 ]
+
+
+class PackedBeat(NamedTuple):
+    """What a transfer of a stream carries. ``keep`` has a bit for each byte, or for each word that is less than a byte."""
+
+    data: int
+    keep: int
+    last: bool
+
+
+def packed_beats(words: Words | Sequence[int], bits: int, lanes: int) -> Iterator[PackedBeat]:
+    """Words of so many bits, ``lanes`` of them in a beat; no words are one empty last beat."""
+    keeps = max(1, bits // 8)
+    # Words below a byte take one each here, and only their bits in a beat.
+    raw = np.asarray(words, f"<u{keeps}").tobytes()
+    for start in range(0, max(len(raw), 1), lanes * keeps):
+        part = raw[start : start + lanes * keeps]
+        if bits < 8:
+            data = sum(word << bits * lane for lane, word in enumerate(part))
+        else:
+            data = int.from_bytes(part, "little")
+        yield PackedBeat(data, (1 << len(part)) - 1, start + lanes * keeps >= len(raw))
+
 
 #: A word array.
 Words = NDArray[Any]

@@ -6,19 +6,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.records import DESCRIPTOR, RECORD_BYTES, Mode, Status
+from cdma.hdl.spec.options import COUNTERS
+from cdma.hdl.spec.records import DESCRIPTOR, RECORD_BYTES, SHAPE_RECORD, Mode, Status
 from cdma.hdl.spec.shape import Shape
-from cdma.hdl.spec.shape_record import SHAPE_RECORD
 
-from .descriptors import Completion, unpack
-from .memory import BusError
-from .owned import EVERYBODY, OwnerRule
-from .paged import list_of, page_runs
-from .port import Port
-from .shaped import fill_of, joined
-from .tiles import gathered
+from .memory import EVERYBODY, BusError, Completion, OwnerRule, Port, unpack
+from .shaped import fill_of, gathered, joined, list_of, page_runs
 from .transfer import Outcome, TransferRules
 
 __all__ = ["ChannelModel", "ErrorRecord"]

@@ -1,4 +1,7 @@
-"""The engine as software sees it: registers, rings and memory, without clock cycles.
+"""Accesses to registers that have not the right to use them. The interrupt of a channel as a write, without clock
+cycles.
+
+The engine as software sees it: registers, rings and memory, without clock cycles.
 
 It is an executable specification, and an engine to develop a driver with: :class:`EngineModel` has the ``read32`` and
 ``write32`` that :class:`cdma.sim.engine.driver.driver.Driver` needs, works on memory buffers, and advances when
@@ -8,26 +11,82 @@ It is an executable specification, and an engine to develop a driver with: :clas
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.protection import USUAL_PROT
-from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, descriptor_fields
+from cdma.hdl.spec.options import USUAL_PROT, rights
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, SHAPE_RECORD, descriptor_fields
+from cdma.hdl.spec.registers.declare import DENIED_BITS, record_parts
 from cdma.hdl.spec.registers.description import Access, Placed
 from cdma.hdl.spec.registers.map import register_map
-from cdma.hdl.spec.registers.record_parts import record_parts
-from cdma.hdl.spec.registers.shape import shape_parts
-from cdma.hdl.spec.shape_record import SHAPE_RECORD
+from cdma.hdl.spec.registers.optional import shape_parts
 
 from .channel import ChannelModel
-from .denials import Denials
-from .descriptors import pack
-from .memory import BusError, Memory
-from .messages import MessageModel
-from .owned import OwnerRule
-from .port import Port
+from .memory import BusError, Memory, OwnerRule, Port, pack
 from .transfer import DIRECTIONS
 
-__all__ = ["EngineModel"]
+__all__ = ["Denials", "EngineModel", "MessageModel"]
+
+
+class Denials:
+    """Refuses accesses without the right that ``protection`` asks for, counts them, and keeps the first."""
+
+    def __init__(self, protection: str) -> None:
+        self._mask, self._value = rights(protection)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self._count = 0
+        self._first = {"address": 0, "prot": 0, "write": 0}
+
+    def check(self, address: int, prot: int, *, write: bool) -> None:
+        """Raises :class:`BusError` for an access without the right."""
+        if prot & self._mask == self._value:
+            return
+        if not self._count:
+            self._first = {"address": address & ~3, "prot": prot, "write": int(write)}
+        self._count = min(self._count + 1, (1 << DENIED_BITS) - 1)
+        raise BusError("SLVERR", address)
+
+    def shown(self) -> dict[str, int]:
+        """The fields of the register ``denied``."""
+        return {**self._first, "count": self._count}
+
+
+class MessageModel:
+    """The messages of one channel, each of which is written at once.
+
+    ``settings(path)``
+        Returns the stored field ``register.field`` of the channel's block ``message``.
+    ``causes()``
+        The bits of ``irq_status`` that are set and enabled.
+    ``fail``
+        Is called when one is answered with an error.
+    """
+
+    def __init__(
+        self,
+        host: Memory,
+        settings: Callable[[str], int],
+        causes: Callable[[], int],
+        fail: Callable[[], None],
+    ) -> None:
+        self.host = host
+        self.settings, self.causes, self.fail = settings, causes, fail
+        self._shown = 0
+
+    def look(self, event: int = 0) -> None:
+        """Writes a message for an ``event``, a bit of ``irq_status`` that is set now, maybe anew, and for what software has
+        enabled since the last look."""
+        shown = self.causes() if self.settings("control.enable") else 0
+        if shown & (event | ~self._shown):
+            address = self.settings("address_high.value") << 32 | self.settings("address_low.word") << 2
+            try:
+                self.host.write(address, self.settings("data.value").to_bytes(4, "little"))
+            except BusError:
+                self.fail()
+        self._shown = shown
 
 
 class EngineModel:

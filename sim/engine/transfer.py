@@ -11,23 +11,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.pages import MOST_PAGED, PAGE_BYTES
-from cdma.hdl.spec.records import DESCRIPTOR, Mode, Status
+from cdma.hdl.spec.format import StreamFormat
+from cdma.hdl.spec.options import MOST_PAGED, PAGE_BYTES
+from cdma.hdl.spec.records import DESCRIPTOR, Mode, Status, shape_from
 from cdma.hdl.spec.shape import MAX_DIMENSIONS, Shape
-from cdma.hdl.spec.shape_record import shape_from
-from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.sim.codec.crc import crc32c
-from cdma.sim.codec.integers import integers_of, words_of
-from cdma.sim.codec.model import decode_packet, encode_packet
-from cdma.sim.codec.packed import from_memory, to_memory
+from cdma.sim.codec.container import crc32c
+from cdma.sim.codec.headers import from_memory, to_memory
+from cdma.sim.codec.model import (
+    CODE,
+    NONE,
+    PADDING,
+    TRAILING,
+    TRUNCATED,
+    PacketReport,
+    decode_packet,
+    encode_packet,
+)
+from cdma.sim.codec.number_types import integers_of, words_of
 from cdma.sim.codec.quantise import Quantised, dequantise, quantise
-from cdma.sim.codec.results import CODE, NONE, PADDING, TRAILING, TRUNCATED, PacketReport
 from cdma.sim.codec.words import Words, words_to_bytes
 
-from .owned import EVERYBODY, OwnerRule, stray_owner
-from .paged import list_of
-from .port import AddressSpace
-from .shaped import uses_reserved
+from .memory import EVERYBODY, AddressSpace, OwnerRule, stray_owner
+from .shaped import list_of, uses_reserved
 
 __all__ = ["DIRECTIONS", "Outcome", "TransferRules", "words_in"]
 

@@ -6,16 +6,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from cdma.base.cache import content_key
-from cdma.base.json_cache import Cache
-from cdma.base.threads import tool_threads
+from cdma.base.cache import Cache, content_key
+from cdma.base.spread import tool_threads
 from cdma.base.yosys import Progress, Yosys, find_yosys
-from cdma.synth.asic.library import gates
+from cdma.synth.asic.library import liberty
 from cdma.synth.asic.library.library import Library
-from cdma.synth.circuits import Circuit, Config, circuit_of
+from cdma.synth.asic.paths import Circuit, Config, circuit_of
 
-from .breakdown import breakdown
-from .netlist import CellCount, synthesise
+from .netlist import CellCount, breakdown, synthesise
 from .recipe import Options, abc_constraints, abc_script, reset_map, yosys_script
 from .timing import OpenSta, Timing, find_opensta
 
@@ -305,7 +303,7 @@ class _Kept:
         return self.cache.kept(key, make)
 
     def _um2(self, area: float) -> float | None:
-        return None if self.library.name == gates.NAME else area
+        return None if self.library.name == liberty.NAME else area
 
 
 def _count_json(count: CellCount) -> dict[str, Any]:

@@ -1,24 +1,45 @@
-"""From Verilog to a netlist of a library's cells, and what can be counted in it."""
+"""From Verilog to a netlist of a library's cells, and what can be counted in it.
+
+The area of each block of a circuit.
+
+In a flattened circuit the logic of one block is merged with that of another. So the circuit is synthesised once more
+with the boundaries of its blocks kept, and the cells within each are counted. Nothing is shared or simplified across a
+boundary that is kept, so the sum of the blocks is somewhat larger than the flattened circuit; it is reported, too.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cdma.base.yosys import Progress, Yosys, find_yosys, scratch
 from cdma.synth.asic.library.library import Library
-from cdma.synth.circuits import Circuit
-from cdma.synth.errors import MeasureError
+from cdma.synth.asic.paths import Circuit, MeasureError
 
-from .clock_gates import library_gates
-from .recipe import MEMORY_LEFT_OUT, Options, abc_constraints, abc_script, reset_map, yosys_script
+from .recipe import (
+    MEMORY_LEFT_OUT,
+    Options,
+    abc_constraints,
+    abc_script,
+    library_gates,
+    reset_map,
+    yosys_script,
+)
 
-__all__ = ["CellCount", "Netlist", "synthesise", "write_library"]
+__all__ = [
+    "CellCount",
+    "InstanceCount",
+    "Netlist",
+    "block_modules",
+    "breakdown",
+    "synthesise",
+    "write_library",
+]
 
 
 @dataclass
@@ -136,3 +157,52 @@ def _memory_bits(modules: dict[str, Any]) -> int:
         for cell in module["cells"].values()
         if cell["type"] == "$mem_v2"
     )
+
+
+@dataclass(frozen=True)
+class InstanceCount:
+    """The content of one instance; ``path`` is empty for the top."""
+
+    path: tuple[str, ...]
+    count: CellCount
+
+
+def breakdown(
+    circuit: Circuit,
+    library: Library,
+    options: Options,
+    *,
+    depth: int,
+    yosys: Yosys,
+    progress: Progress | None,
+) -> list[InstanceCount]:
+    """Counts the blocks of ``circuit`` down to ``depth`` levels of instances, in the order of their paths."""
+    keep = block_modules(circuit, yosys, depth)
+    netlist = synthesise(circuit, library, options, keep=keep, yosys=yosys, progress=progress)
+    return [InstanceCount(path, netlist.count(library, module)) for path, module in _instances(netlist)]
+
+
+def _instances(netlist: Netlist) -> Iterator[tuple[tuple[str, ...], str]]:
+    def walk(path: tuple[str, ...], module: str) -> Iterator[tuple[tuple[str, ...], str]]:
+        yield path, module
+        for name, cell in sorted(netlist.modules[module]["cells"].items()):
+            if cell["type"] in netlist.modules:
+                yield from walk((*path, name), cell["type"])
+
+    return walk((), netlist.top)
+
+
+def block_modules(circuit: Circuit, yosys: Yosys, depth: int) -> list[str]:
+    """Returns the modules down to ``depth`` levels below the top; deeper ones count as parts of them."""
+    modules = yosys.modules(f"hierarchy -check -top {circuit.top}\nproc", circuit.verilog)
+    found: dict[str, None] = {}
+    level = [circuit.top]
+    for _ in range(depth):
+        level = [
+            cell["type"]
+            for module in level
+            for cell in modules[module]["cells"].values()
+            if cell["type"] in modules
+        ]
+        found |= dict.fromkeys(level)
+    return list(found)

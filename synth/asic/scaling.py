@@ -1,4 +1,18 @@
-"""Measured areas beside the paper's, at the paper's feature size, and beside the nearest open designs.
+"""How fast the gates of a library are, and the clock period that fits them.
+
+The structural floor: the storage and the multiplexers that every codec of a format needs, in any design.
+
+- Storage. Compressing, the header comes before its literals and says how many there are, so a window is held
+  until all of it has been seen: ``window * word_bits`` bits. Decompressing, the header is held while its
+  window is expanded: ``window * code_bits`` bits. Both hold one output beat, ``lanes * word_bits`` bits:
+  literals of several beats meet in it.
+- A network that takes any lane to any other: ``log2(lanes)`` levels of ``lanes`` multiplexers, ``word_bits``
+  wide.
+
+Each bit is a flip-flop without enable or reset, and each multiplexer a MUX2, both of the library of the measurement.
+Comparators, control, counters, enables and the report come on top; in these a design can be good or bad.
+
+Measured areas beside the paper's, at the paper's feature size, and beside the nearest open designs.
 
 The paper (cDMA, HPCA 2018) gives 1.5 mm² in 28 nm for all of it: six units, one at each memory controller, and the
 70 KB buffer. A figure that was measured with another library has to be scaled, which needs assumptions. So there are
@@ -17,21 +31,138 @@ A bit of the buffer is a six-transistor cell of 0.16 µm², as found in a graphi
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from cdma.synth.errors import MeasureError
+from cdma.base.cache import Cache, content_key
+from cdma.base.errors import ToolError
+from cdma.base.yosys import scratch
+from cdma.hdl.spec.codec import BLOCKS, CodecConfig
+from cdma.synth.asic.library.library import Library
+
+from .netlist import write_library
+from .paths import MeasureError
+from .timing import OpenSta
 
 __all__ = [
+    "DEFAULT_PERIOD_NS",
     "PAPER_MM2",
     "PEERS",
     "RULES",
+    "STAGES",
+    "Floor",
     "Peer",
     "Rule",
     "ScaledArea",
     "check_feature_size",
+    "codec_floor",
+    "default_period",
     "scale_to_paper",
     "scaled",
+    "stage_delay",
 ]
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The least that a block can have: stored bits, two-input multiplexers, and the area of both."""
+
+    bits: int
+    multiplexers: int
+    kge: float
+
+    def as_json(self) -> dict[str, float]:
+        return {"bits": self.bits, "multiplexers": self.multiplexers, "kge": round(self.kge, 4)}
+
+
+def codec_floor(block: str, config: CodecConfig, library: Library) -> Floor:
+    """Returns the floor of the ``compressor`` or ``decompressor`` of ``config``."""
+    fmt, lanes = config.format, config.lanes
+    if block not in BLOCKS:
+        raise MeasureError(f"block is {block!r}; a structural floor is known for {' and '.join(BLOCKS)}")
+    bits = fmt.held_bits(block) + config.data_bits
+    multiplexers = config.data_bits * (lanes.bit_length() - 1)
+    # A library without a multiplexer needs three NAND2 and an inverter, which counts as a fourth NAND2 here.
+    mux_area = library.mux2.area if library.mux2 is not None else 4 * library.nand2.area
+    area = bits * library.flip_flop.area + multiplexers * mux_area
+    return Floor(bits, multiplexers, area / library.kge)
+
+
+#: Part of every key: raise it when this module measures the same library differently.
+_REVISION = 1
+
+#: The period without a library that has delays, or without OpenSTA.
+DEFAULT_PERIOD_NS = 1.0
+
+#: The stages of a default period. With this number it is 1.0 ns on Nangate45, for which the codecs were designed.
+STAGES = 26
+
+#: The shorter and the longer chain that are timed. Their difference is free of what is peculiar to the ends.
+_SHORT, _LONG = 10, 50
+_PERIOD_NS = 100.0
+
+
+def stage_delay(library: Library, opensta: OpenSta, cache: Cache) -> float:
+    """Returns the delay of the smallest two-input NAND that drives two of its kind, in ns.
+
+    It is the mean of rise and fall in a long chain, through the first input. Wires have the library's default load, if there
+    is one.
+    """
+    key = content_key(str(_REVISION), "stage", str(opensta), library.digest)
+
+    def make() -> float:
+        short, long = (_chain_delay(library, opensta, stages) for stages in (_SHORT, _LONG))
+        return round((long - short) / (_LONG - _SHORT), 6)
+
+    return float(cache.kept(key, make))
+
+
+def _chain_delay(library: Library, opensta: OpenSta, stages: int) -> float:
+    with scratch() as folder:
+        (folder / "chain.v").write_text(_chain(library, stages))
+        log = opensta.run(_script(library, write_library(library, folder)), folder)
+    slack = re.search(r"(-?[\d.]+)\s+slack", log)
+    if slack is None:
+        raise ToolError(f"OpenSTA did not time a chain of gates: {' / '.join(log.splitlines()[-3:])}")
+    return _PERIOD_NS - float(slack[1]) * library.time_ns
+
+
+def default_period(library: Library, opensta: OpenSta | None, cache: Cache) -> float:
+    """Returns :data:`STAGES` stages of the library, to a tenth of a nanosecond and at least one tenth."""
+    if opensta is None or not library.timed:
+        return DEFAULT_PERIOD_NS
+    return max(0.1, round(STAGES * stage_delay(library, opensta, cache), 1))
+
+
+def _chain(library: Library, stages: int) -> str:
+    """Verilog of so many gates in a row; each drives the next one and one more, which leads nowhere."""
+    gate = library.nand2
+    first, second = (pin.name for pin in gate.inputs)
+    (output,) = (pin.name for pin in gate.outputs)
+    lines = [f"module chain (input d, input e, output q);\n  wire [{stages}:0] n;", "  assign n[0] = d;"]
+    for stage in range(stages):
+        for load in range(2):
+            end = f".{output}(n[{stage + 1}])" if load == 0 else f".{output}()"
+            lines.append(f"  {gate.name} g{stage}_{load} (.{first}(n[{stage}]), .{second}(e), {end});")
+    return "\n".join([*lines, f"  assign q = n[{stages}];\nendmodule\n"])
+
+
+def _script(library: Library, names: list[str]) -> str:
+    load = 2 * library.nand2.inputs[0].capacitance
+    return "\n".join(
+        [
+            *(f"read_liberty {name}" for name in names),
+            "read_verilog chain.v",
+            "link_design chain",
+            f"create_clock -name clock -period {_PERIOD_NS / library.time_ns}",
+            f"set_driving_cell -lib_cell {library.driver.name} [get_ports {{d e}}]",
+            "set_input_delay 0 -clock clock [get_ports {d e}]",
+            f"set_load {load:.6g} [get_ports q]",
+            "set_output_delay 0 -clock clock [get_ports q]",
+            "report_checks -path_delay max -from d -to q -digits 6\n",
+        ]
+    )
+
 
 PAPER_MM2 = 1.5
 PAPER_NM = 28.0

@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from cdma.base.cache import content_key
-from cdma.base.json_cache import Cache
+from cdma.base.cache import Cache, content_key
 from cdma.base.yosys import Progress, Yosys, find_yosys
-from cdma.synth.circuits import Circuit
-from cdma.synth.errors import MeasureError
+from cdma.synth.asic.paths import Circuit, MeasureError
 
-from .output_registers import use_output_registers
-from .routing import Routed, find_nextpnr, place_and_route
-from .targets import TARGETS, Target
+from .harness import use_output_registers
+from .routing import TARGETS, Routed, Target, find_nextpnr, place_and_route
 
 __all__ = ["FpgaMeasurement", "measure_fpga"]
 

@@ -8,8 +8,7 @@ from itertools import count
 import pytest
 
 from cdma.base.errors import ToolError
-from cdma.base.spread import Lost, spread
-from cdma.base.threads import ending_with_thread
+from cdma.base.spread import Lost, ending_with_thread, spread
 from tests.support.patience import PATIENCE
 
 

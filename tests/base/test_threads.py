@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from cdma.base.threads import ending_with_thread, tool_threads
+from cdma.base.spread import ending_with_thread, tool_threads
 
 #: Seconds that nothing here takes.
 FAR = 30.0

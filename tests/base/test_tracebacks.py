@@ -1,6 +1,6 @@
 """What a tool in Python said, without the lines of its program."""
 
-from cdma.base.tracebacks import last_words
+from cdma.base.spread import last_words
 
 _FAILED = """\
 something before

@@ -9,7 +9,7 @@ import pytest
 
 from cdma.app import main, parser
 from cdma.examples import all_examples
-from cdma.verbosity import commands_of
+from cdma.streams import commands_of
 
 PARSER = parser()
 EXAMPLES = all_examples()

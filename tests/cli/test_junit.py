@@ -9,10 +9,10 @@ import pytest
 
 from cdma.app import main
 from cdma.junit import Case, Suite, junit_text
-from cdma.verif import regression
+from cdma.verif.campaigns import regression
+from cdma.verif.campaigns.regression import Regression
 from cdma.verif.campaigns.soak import soak as soaks
 from cdma.verif.campaigns.soak.soak import Result
-from cdma.verif.regression import Regression
 from cdma.verif.simulator.simulate import Outcome
 from tests.support.commands import Refused
 

@@ -9,10 +9,10 @@ import re
 import pytest
 
 from cdma import CdmaError, CodecConfig, Format, ParameterError
-from cdma.hdl.spec.codecs import CODECS, DEFAULT
+from cdma.hdl.spec.codec import CODECS, DEFAULT
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.options import Sideband
 from cdma.hdl.spec.profiles import PROFILES
-from cdma.hdl.spec.sideband import Sideband
 from cdma.options import (
     add_block_options,
     add_format_options,

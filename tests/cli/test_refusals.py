@@ -18,7 +18,7 @@ import pytest
 from cdma.app import main
 from tests.support.paths import TINY
 from tests.support.patience import PATIENCE, awaited
-from tests.support.tensors import safetensors, tensor
+from tests.support.stimuli import safetensors, tensor
 
 
 def _npy(shape: tuple[int, ...], data: bytes = b"") -> bytes:
@@ -366,7 +366,7 @@ def test_escapes_in_names(tmp_path: Path, shown, refused) -> None:
 
 
 def test_own_errors_have_no_traceback(monkeypatch, capsys) -> None:
-    monkeypatch.setattr("cdma.hdl.spec.presets.PRESETS", None)
+    monkeypatch.setattr("cdma.hdl.spec.format.PRESETS", None)
     assert main(["formats"]) == 3
     said = capsys.readouterr().err
     assert said.startswith("cdma: an error of cdma itself, please report it; the option -v shows where: ")

@@ -65,7 +65,7 @@ def test_names_that_the_output_cannot_show_are_escaped(name: str, tmp_path: Path
 _HALF_A_DESIGN = """
 import sys
 from amaranth.hdl import Elaboratable
-import cdma.hdl.spec.presets as presets
+import cdma.hdl.spec.format as presets
 
 class Part(Elaboratable):
     pass

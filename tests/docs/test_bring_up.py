@@ -17,8 +17,8 @@ from cdma.sim.engine.memory import Memory
 from cdma.sim.engine.model import EngineModel
 from tests.support.c_driver_library import CALL, READ, SIM, WARNINGS, WRITE, Io
 from tests.support.documents import blocks
-from tests.support.icarus import needs_icarus
 from tests.support.paths import DOCS
+from tests.support.simulate import needs_icarus
 
 _WORDS = np.arange(1024, dtype="u4") * (np.arange(1024) % 3 == 0)
 

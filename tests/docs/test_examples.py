@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from amaranth.hdl import Elaboratable, Fragment
 
-from cdma.hdl.spec.presets import PRESETS
+from cdma.hdl.spec.format import PRESETS
 from tests.support.documents import blocks
 from tests.support.paths import DOCS, ROOT
 

@@ -11,7 +11,7 @@ import pytest
 
 import cdma
 from cdma.sim.codec.container import pack_file, read_header, unpack_file
-from cdma.sim.codec.npy import Tensor
+from cdma.sim.codec.files import Tensor
 from tests.outside.codec import Form
 from tests.support import reference
 from tests.support.documents import blocks

@@ -15,8 +15,8 @@ import yaml
 
 from cdma import app
 from tests.support.documents import blocks
-from tests.support.icarus import needs_icarus
 from tests.support.paths import DOCS, ROOT
+from tests.support.simulate import needs_icarus
 
 #: The extra that a command needs, by its first words; others need none.
 NEEDS = {

@@ -9,7 +9,7 @@ import pytest
 
 from cdma import __version__
 from cdma.app import parser
-from cdma.verbosity import commands_of
+from cdma.streams import commands_of
 from docs.release import BLOCKS, notes, pack
 from tests.support.paths import ROOT
 

@@ -1,26 +1,85 @@
-"""The pages of results: no figure without its record, no record without a command that this version understands."""
+"""Every memory with checks is counted once, with what is around it. Every block of an engine is counted once, in the
+part that it belongs to. The pages of results: no figure without its record, no record without a command that this
+version understands. Digests of what records are about: what is no change leaves them, and what is one does not.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl._ir import Fragment, PortDirection, build_netlist
 
 from cdma import app
 from cdma.base.errors import CdmaError
 from cdma.base.yosys import find_yosys, scratch
+from cdma.hdl.verilog.printer.design import PlacedMemory
+from cdma.hdl.verilog.printer.memories import Shape
 from cdma.study.recorded import DATA
 from cdma.study.system.assumptions import load_assumptions
-from cdma.study.system.ranges import load_ranges
+from cdma.study.system.headlines import load_ranges
+from cdma.synth.asic.measure import Block
 from docs.results import files
-from docs.results.__main__ import measure
+from docs.results.__main__ import measure, stale
+from docs.results.digests import changed, digests, needs_card
+from docs.results.engine_parts import CODECS, PARTS, parts_of
+from docs.results.memory_checks import KINDS, checks_by_kind
+from docs.results.netlist_digest import digest_of_netlist
 from docs.results.page import DOCS, pages
 from docs.results.peer import Peer
 from docs.results.records import Record, Sources, kept, load, measured, store
+from docs.results.source_digest import digest_of_sources
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("engine.offload.path.reader.store.memory", "read buffers"),
+        ("engine.prefetch.path.writer.opened.memory", "bursts in flight"),
+        ("engine.rings.writer.records", "rings"),
+        ("registers.register_file.memory", "registers"),
+    ],
+)
+def test_a_memory_is_of_one_kind_and_has_the_gates_of_its_checks(path: str, kind: str) -> None:
+    shape = Shape(4, 26, (True,), 1, 13, None, "")
+    names = (path, f"{path}.check_0_0", f"{path}.check_0_1", f"{path}_2", path.rpartition(".")[0])
+    blocks = [Block(name, None, 0.5, 0.0, 0) for name in names]
+    rows = checks_by_kind([PlacedMemory(f"{path}.coded_7", "", shape, checks=10)], blocks)
+    assert [row["what"] for row in rows] == list(KINDS)
+    assert [row for row in rows if row["memories"]] == [
+        {"what": kind, "memories": 1, "memory_bits": 104, "check_bits": 40, "kge": 1.5}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("block", "part"),
+    [
+        ("core.offload.path.switch", CODECS),
+        ("engine.offload.path.writer", "writers"),
+        ("engine.rings.slot", "rings"),
+        ("engine.prefetch.slots", "descriptors in flight"),
+        ("engine.rings.offload_fetch_watchdog", "rings"),
+        ("engine.offload.read_watchdog", "time and watchdogs"),
+        ("registers.register_file", "registers"),
+        ("(top)", "the rest"),
+    ],
+)
+def test_a_block_belongs_to_one_part(block: str, part: str) -> None:
+    assert {name for name, kge in parts_of([{"block": block, "kge": 1.5}]).items() if kge} == {part}
+
+
+@pytest.mark.parametrize("name", ["minimal", "default"])
+def test_parts_add_up_to_the_blocks(name: str) -> None:
+    rows = load()[f"profile-{name}"].figures["breakdown"]
+    assert sum(parts_of(rows).values()) == pytest.approx(sum(row["kge"] for row in rows))
+    assert set(parts_of(rows)) == set(PARTS)
+
 
 RECORDS = load()
 
@@ -182,3 +241,114 @@ def test_the_files_of_the_codec_in_software(monkeypatch: pytest.MonkeyPatch) -> 
     for row in (compressed, decompressed):
         assert row["raw_bytes"] == 4000
         assert 0 < row["file_seconds"] < row["seconds"]
+
+
+_PYTHON = '"""What it is."""\ndef sum_of(a: int, b: int) -> int:\n    """Adds."""\n    return a + b  # both\n'
+_C = "#define STEP 2\nint f(int a) { /* next */ return a + STEP; }\n"
+
+
+def _digest(
+    *,
+    name: str = "total",
+    inside: bool = False,
+    unread: bool = False,
+    gate: Callable[[Value, Value], Value] = lambda a, b: a & b,
+    init: int = 0,
+) -> str:
+    """Of a register that adds up what a gate of two inputs gives; the gate may stand in a module of its own."""
+    a, b, out = Signal(4, name="a"), Signal(4, name=f"b_{name}"), Signal(8, name="out")
+    both, total = Signal(4), Signal(8, name=name, init=init)
+    top = Module()
+    place = Module() if inside else top
+    if inside:
+        top.submodules.inner = place
+    place.d.comb += both.eq(gate(a, b))
+    top.d.sync += total.eq(total + both)
+    top.d.comb += out.eq(total)
+    if unread:
+        top.d.sync += Signal(3).eq(a)
+    ways = {
+        "a": (a, PortDirection.Input),
+        b.name: (b, PortDirection.Input),
+        "out": (out, PortDirection.Output),
+    }
+    ports = [(port, *signal) for port, signal in ways.items()]
+    return digest_of_netlist(build_netlist(Fragment.get(top, None), ports))
+
+
+def test_a_name_a_move_and_what_nothing_reads_leave_the_digest_of_a_circuit() -> None:
+    assert _digest() == _digest(name="sum") == _digest(inside=True) == _digest(unread=True)
+
+
+def test_a_gate_and_a_value_after_reset_change_the_digest_of_a_circuit() -> None:
+    gates: list[Callable[[Value, Value], Value]] = [
+        lambda a, b: a & b,
+        lambda a, b: a | b,
+        lambda a, b: a & b.rotate_left(1),
+    ]
+    assert len({*(_digest(gate=gate) for gate in gates), _digest(init=1)}) == 4
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "same", "other"),
+    [
+        (
+            ".py",
+            _PYTHON,
+            _PYTHON.replace("Adds", "Sum").replace("  # both", "\n\n"),
+            _PYTHON.replace("+", "-"),
+        ),
+        (".c", _C, _C.replace("/* next */ ", "// so\n"), _C.replace("a + STEP", "a - STEP")),
+        (".c", _C, "/* the step */\n" + _C, _C.replace("STEP 2", "STEP 3")),
+    ],
+)
+def test_comments_leave_the_digest_of_sources_and_expressions_change_it(
+    tmp_path: Path, suffix: str, text: str, same: str, other: str
+) -> None:
+    found = []
+    for number, each in enumerate((text, same, other)):
+        path = tmp_path / f"{number}{suffix}"
+        path.write_text(each)
+        found.append(digest_of_sources([path]))
+    assert found[0] == found[1] != found[2]
+
+
+def test_a_command_has_a_recipe_and_what_it_measures() -> None:
+    quick = (
+        "cdma bench software",
+        "cdma bench saved",
+        "cdma study bench lossy",
+        "cdma study bench bounded",
+        "python",
+    )
+    for record in load().values():
+        if record.command.startswith(quick):
+            assert "recipe" in digests(record.command)
+    assert {*digests("cdma bench software --format zvc32 --rounds 6")} == {"sources", "recipe"}
+    command = "cdma area compressor --lanes 2"
+    assert {*digests(command)} == {"circuit", "recipe"}
+    # The same circuit by another command has another recipe.
+    assert digests(command)["circuit"] == digests(f"{command} --period 0.9")["circuit"]
+    assert digests(command)["recipe"] != digests(f"{command} --period 0.9")["recipe"]
+    assert digests(command)["circuit"] != digests("cdma area compressor --lanes 4")["circuit"]
+
+
+def test_stale_records_are_told_and_only_a_card_excuses_them(capsys: pytest.CaptureFixture[str]) -> None:
+    command, card = "cdma area compressor --lanes 2", Record("cdma bench saved --networks vgg16")
+    fresh = Record(command, digests=digests(command))
+    other = replace(fresh, digests=digests(command) | {"circuit": "0"})
+    assert needs_card(card)
+    assert changed(fresh) == []
+    assert not stale({"fresh": fresh, "card": card})
+    assert capsys.readouterr().out == "card: never compared, needs a card\n1 of 2 records are stale\n"
+    assert stale({"fresh": fresh, "other": other})
+    assert capsys.readouterr().out == "other: another circuit\n1 of 2 records are stale\n"
+
+
+def test_a_page_marks_what_is_stale() -> None:
+    records = load()
+    for old in (False, True):
+        record = replace(records["compressor"], revision="0123abc", stale=old)
+        text = pages(records | {"compressor": record})["results.md"]
+        assert ("| 0123abc† |" in text) == old
+        assert ("| 0123abc |" in text) != old

@@ -12,7 +12,7 @@ import pytest
 
 from docs.site.layout import documents
 from docs.site.reference.parameters import meanings
-from tests.support.browser import browser
+from tests.support.documents import browser
 from tests.support.paths import DOCS, ROOT
 
 sphinx = pytest.importorskip("sphinx")

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from cdma.app import main
-from tests.support.browser import browser, shown
 from tests.support.commands import Refused
-from tests.support.documents import blocks
+from tests.support.documents import blocks, browser, shown
 from tests.support.paths import DOCS
 
 TUTORIAL = DOCS / "tutorial.md"

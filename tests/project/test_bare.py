@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 
 from cdma.app import parser
 from cdma.base.install import DISTRIBUTION, extra_of
-from cdma.verbosity import commands_of
+from cdma.streams import commands_of
 from tests.support.paths import ROOT
 
 COMMANDS = [command.prog.removeprefix("cdma ") for command in commands_of(parser())]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.revision import TURNS, this_turn, turn_of
+from tests.support.thorough import TURNS, this_turn, turn_of
 
 
 def git(folder: Path, *words: str) -> None:

@@ -96,6 +96,15 @@ def test_the_table_says_what_became_of_the_stages() -> None:
         ["units", "1", "1", "0", "3", "0:00", "0:03"],
         ["proofs", "1", "0", "1", "1", "1:10", "1:11"],
     ]
+    # What a process has before its first test ends is no test's.
+    for process, nodeid, peak in (
+        ("gw0", "a", 200),
+        ("gw1", "b", 300),
+        ("gw0", "c", 1250),
+        ("gw0", "d", 1260),
+    ):
+        summary.add_peak(process, nodeid, peak)
+    assert summary.lines()[3:] == ["a process had 1,260 MiB at most", "  +1,050 MiB by c"]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.native_build import compiler
+from tests.support.native import compiler
 from tests.support.paths import PACKAGES, ROOT
 from tests.support.wheel import SOURCES
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.verif.engine.memory import Memory

@@ -11,10 +11,8 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from cdma.hdl.spec.counters import COUNTERS
-from cdma.hdl.spec.owner import NOBODY, Owner
+from cdma.hdl.spec.options import COUNTERS, NOBODY, SIDEBAND_TARGETS, Owner
 from cdma.hdl.spec.shape import Shape
-from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.sim.engine.driver import (
     Backend,
     Completion,
@@ -426,7 +424,7 @@ def _transfer(d: Descriptor) -> Transfer:
 
 
 def c_list_pages(library: ct.CDLL, runs: Sequence[tuple[int, int]], memory: RingMemory) -> Pages:
-    """:func:`~cdma.sim.engine.driver.pages.list_pages` of the C driver."""
+    """:func:`~cdma.sim.engine.driver.rings.list_pages` of the C driver."""
     page, found = (ct.c_uint8 * 4096).from_buffer(memory.buffer), (ct.c_uint64 * 3)()
     flat = (ct.c_uint64 * (2 * len(runs)))(*(number for run in runs for number in run))
     _refuse(library.c_list_pages(flat, len(runs), page, ct.c_uint64(memory.address), found))

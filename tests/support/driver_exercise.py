@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from cdma.hdl.spec.records import Mode, Status
-from cdma.sim.codec.crc import crc32c
+from cdma.sim.codec.container import crc32c
+from cdma.sim.codec.headers import to_memory
 from cdma.sim.codec.model import encode_packet
-from cdma.sim.codec.packed import to_memory
 from cdma.sim.codec.quantise import dequantise, quantise
 from cdma.sim.codec.words import word_dtype, words_to_bytes
 from cdma.sim.engine.driver import Descriptor, DriverError, EngineError

@@ -9,7 +9,7 @@ from typing import Any
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import Mode, Status
-from cdma.sim.codec.packed import to_memory
+from cdma.sim.codec.headers import to_memory
 from cdma.sim.codec.words import word_dtype
 from cdma.sim.engine.driver import Descriptor, EngineError
 from cdma.verif.engine.transfer import stream_of

@@ -18,7 +18,7 @@ from .c_driver_library import CDriver, load
 from .driver_exercise import exercise
 from .driver_faults import exercise_faults
 from .driver_machine import BACK, PACKED, WINDOWS, Machine
-from .engine_comparison import compare
+from .reference import compare
 
 
 async def _run(

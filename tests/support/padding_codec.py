@@ -13,16 +13,16 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.codec.parts.streams import Report
-from cdma.hdl.spec import frequent_value
+from cdma.hdl.blocks.registers import Beat
+from cdma.hdl.codec.parts.interface import Report
+from cdma.hdl.spec import codec
 from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["CODEC", "WINDOW_BEATS", "PaddingCompressor", "PaddingDecompressor"]
 
 #: The description of the codec of frequent values with this hardware instead of its own.
 CODEC = replace(
-    frequent_value.CODEC,
+    codec.CODEC,
     compressor="tests.support.padding_codec:PaddingCompressor",
     decompressor="tests.support.padding_codec:PaddingDecompressor",
 )

@@ -1,12 +1,21 @@
-"""How long a test waits for another process, which tells a process that hangs and nothing else."""
+"""How long a test waits for another process, which tells a process that hangs and
+nothing else. A cache of a test's own for what is built, with the parts of the usual one that take long to build and
+never differ.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-__all__ = ["PATIENCE", "awaited"]
+import pytest
+
+from cdma.base.cache import cache_folder
+
+__all__ = ["PATIENCE", "awaited", "own_cache"]
+
 
 #: Seconds, many times what any of these processes takes.
 PATIENCE = 600
@@ -19,3 +28,13 @@ def awaited(what: Callable[[], Any]) -> Any:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     return found
+
+
+def own_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Makes a folder the cache, with Verilator's runtime and its headers in it."""
+    for kind in ("runtime", "headers"):
+        usual = cache_folder() / kind
+        usual.mkdir(parents=True, exist_ok=True)
+        (folder / kind).symlink_to(usual)
+    monkeypatch.setenv("CDMA_CACHE", str(folder))
+    return folder

@@ -6,6 +6,7 @@ has no test left takes some of another one's.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -31,6 +32,9 @@ STAGES = (
     Stage("proofs", ("tests/verif/proofs",)),
     Stage("mutants", ("tests/verif/campaigns/mutation",)),
 )
+
+#: How many tests are named that raised the memory of their process, by at least so many MiB.
+_SHOWN, _LEAST_RISE = 8, 50
 
 Item = TypeVar("Item")
 
@@ -94,9 +98,19 @@ class _Tally:
 
 @dataclass
 class Summary:
-    """Counts what became of the tests of each stage, and when they ran."""
+    """Counts what became of the tests of each stage, when they ran, and what memory the processes took."""
 
     tallies: list[_Tally] = field(default_factory=lambda: [_Tally() for _ in STAGES])
+    #: The most MiB that each process has had.
+    peaks: dict[str, int] = field(default_factory=dict)
+    #: By how much a test has raised the peak of its process.
+    rises: Counter[str] = field(default_factory=Counter)
+
+    def add_peak(self, process: str, nodeid: str, peak: int) -> None:
+        """Notes the most MiB that a ``process`` has had until the end of a test."""
+        if rise := peak - self.peaks.get(process, peak):
+            self.rises[nodeid] += rise
+        self.peaks[process] = peak
 
     def add(self, nodeid: str, phase: str, outcome: str, start: float, stop: float) -> None:
         """Adds a ``phase`` of a test: its ``setup``, its ``call`` or its ``teardown``."""
@@ -121,7 +135,16 @@ class Summary:
         return [
             f"{'stage':12}{'tests':>7}{'failed':>8}{'skipped':>9}{'seconds':>9}{'from':>9}{'to':>8}",
             *rows,
+            *self._memory(),
         ]
+
+    def _memory(self) -> list[str]:
+        """The most memory of a process, and the tests that raised it most."""
+        if not self.peaks:
+            return []
+        most = self.rises.most_common(_SHOWN)
+        rises = [f"  +{rise:,} MiB by {nodeid}" for nodeid, rise in most if rise >= _LEAST_RISE]
+        return [f"a process had {max(self.peaks.values()):,} MiB at most", *rises]
 
 
 def _clock(seconds: float) -> str:

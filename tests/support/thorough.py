@@ -1,13 +1,20 @@
-"""Cases of a test of which some are for ``make thorough``."""
+"""Cases of a test of which some are for ``make thorough``. The revision of the checkout, and what a run of the tests
+takes by it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import subprocess
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-__all__ = ["cases_of"]
+from cdma import __version__
+from tests.support.paths import ROOT
+
+__all__ = ["TURNS", "cases_of", "revision", "this_turn", "turn_of"]
 
 
 def cases_of(shapes: Mapping[str, object], thorough: Collection[str]) -> list[ParameterSet]:
@@ -22,3 +29,33 @@ def cases_of(shapes: Mapping[str, object], thorough: Collection[str]) -> list[Pa
         )
         for name, values in shapes.items()
     ]
+
+
+#: As many revisions in a row take everything that is taken by turns.
+TURNS = 10
+
+
+def revision() -> str:
+    """The revision of the checkout, or the version where there is no history."""
+    return _git(ROOT, "rev-parse", "--short=12", "HEAD") or __version__
+
+
+def turn_of(root: Path = ROOT) -> int:
+    """The turn of a checkout: revisions counted; of a shallow clone its revision's number, and 0 without any."""
+    if _git(root, "rev-parse", "--is-shallow-repository") != "true":
+        return int(_git(root, "rev-list", "--count", "HEAD") or 0) % TURNS
+    return int(_git(root, "rev-parse", "HEAD"), 16) % TURNS
+
+
+def this_turn(names: Sequence[str], turn: int) -> set[str]:
+    """Those of the names whose turn it is."""
+    return set(names[turn::TURNS])
+
+
+def _git(root: Path, *words: str) -> str:
+    """What git says of a folder; nothing where there is no git, or no history."""
+    try:
+        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True)
+    except OSError:
+        return ""
+    return done.stdout.strip()

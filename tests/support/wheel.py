@@ -1,4 +1,4 @@
-"""The wheel, built from a copy of the sources."""
+"""The wheel, built from a copy of the sources. A real Dask cluster on this machine."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.support.paths import PACKAGES, ROOT
+from tests.support.patience import PATIENCE
 
-__all__ = ["SOURCES", "built_wheel"]
+__all__ = ["SOURCES", "built_wheel", "local_cluster"]
 
 #: What the wheel is built of.
 SOURCES = (
@@ -45,3 +51,24 @@ def built_wheel(place: Path) -> Path:
     )
     (built,) = place.glob("*.whl")
     return built
+
+
+@contextmanager
+def local_cluster() -> Iterator[Any]:
+    """A scheduler and two worker processes; a job is lost when it has killed two workers."""
+    distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
+    settings = {
+        "distributed.scheduler.allowed-failures": 1,
+        "distributed.worker.memory.terminate": False,
+        # A worker that has died comes back, however long that takes.
+        "distributed.comm.timeouts.connect": PATIENCE,
+        "distributed.comm.timeouts.tcp": PATIENCE,
+    }
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+        ) as running,
+    ):
+        yield running

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdma.synth.asic.library.library import Library
-from tests.support.small_circuits import tiny_library
+from tests.support.verilog_designs import tiny_library
 
 
 @pytest.fixture(scope="session")

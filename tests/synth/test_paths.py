@@ -7,16 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from cdma.base.json_cache import Cache
-from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.base.cache import Cache
+from cdma.hdl.spec.codec import BLOCKS, CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.synth.circuits import circuit_of
-from cdma.synth.errors import MeasureError
-from cdma.synth.paths import combinational_paths
-from tests.support.small_circuits import circuit
+from cdma.synth.asic.paths import MeasureError, circuit_of, combinational_paths
 from tests.support.thorough import cases_of
+from tests.support.verilog_designs import circuit
 
 pytestmark = pytest.mark.slow
 

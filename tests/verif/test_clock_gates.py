@@ -8,11 +8,11 @@ import pytest
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
+from cdma.verif.campaigns.regression import verify
 from cdma.verif.engine.design import SMALL, EngineDesign
-from cdma.verif.regression import verify
-from cdma.verif.simulator.design import Design
+from cdma.verif.simulator.simulate import Design
 from cdma.verif.stream.codec.design import CodecDesign
-from tests.support.lockstep import in_lockstep
+from tests.support.simulate import in_lockstep
 from tests.support.thorough import cases_of
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]

@@ -12,21 +12,18 @@ import re
 import pytest
 
 from cdma import CodecConfig, Format
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.quantisation import Quantisation
-from cdma.hdl.spec.stage import STAGES, StageConfig
+from cdma.hdl.spec.stage import STAGES, Quantisation, StageConfig
+from cdma.verif.campaigns.regression import Regression, verify
 from cdma.verif.engine.design import SMALL, EngineDesign
-from cdma.verif.regression import Regression, verify
-from cdma.verif.simulator.design import Design
+from cdma.verif.simulator.simulate import Design
 from cdma.verif.stream.codec.design import CodecDesign
 from cdma.verif.stream.stage.design import StageDesign
-from tests.support.collisions import with_collisions
 from tests.support.engines import FIELDS_TO_A_BYTE
-from tests.support.faulty import wrapped
-from tests.support.icarus import needs_icarus
-from tests.support.pessimistic import pessimistic
+from tests.support.simulate import needs_icarus, pessimistic
 from tests.support.thorough import cases_of
+from tests.support.verilog_designs import with_collisions, wrapped
 
 pytestmark = [needs_icarus, pytest.mark.slow]
 

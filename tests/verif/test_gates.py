@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from cdma import CodecConfig, Format
-from cdma.synth.errors import LibraryError
-from cdma.synth.gates import gate_netlist
+from cdma.synth.asic.paths import LibraryError, gate_netlist
+from cdma.verif.campaigns.regression import verify
 from cdma.verif.engine.design import SMALL, EngineDesign
-from cdma.verif.regression import verify
 from cdma.verif.stream.codec.design import CodecDesign
 from tests.support.commands import Refused
-from tests.support.icarus import needs_icarus
 from tests.support.paths import ROOT
+from tests.support.simulate import needs_icarus
 
 LIBERTY = ROOT / "tests" / "support" / "tiny.lib"
 TINY = CodecConfig(Format(8, 8), 2)

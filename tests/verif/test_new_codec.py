@@ -11,10 +11,9 @@ from amaranth.hdl import Fragment
 
 import cdma
 from cdma.app import main
-from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.codecs import BLOCKS, CODECS, VARIABLE, codec_named
+from cdma.hdl.spec.codec import BLOCKS, CODECS, VARIABLE, CodecConfig, codec_named
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.sim.codec.codec_model import CodecModel
+from cdma.sim.codec.model import CodecModel
 from cdma.verif.stream.codec.codec_bench import CodecBench
 from tests.support.commands import Refused
 from tests.support.verbatim.description import LINE, Verbatim

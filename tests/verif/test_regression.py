@@ -11,16 +11,13 @@ import pytest
 
 from cdma import CodecConfig, Format, ParameterError
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.verif import regression
-from cdma.verif.blocks import plan_of
+from cdma.verif.campaigns import regression
+from cdma.verif.campaigns.regression import Regression, plan_of, replay_command, verify
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.plan import ENGINE_PLAN
-from cdma.verif.regression import Regression, replay_command, verify
-from cdma.verif.simulator.design import Design
 from cdma.verif.simulator.plan import TestPlan
-from cdma.verif.simulator.simulate import Outcome
-from cdma.verif.stream.codec.design import CodecDesign
-from cdma.verif.stream.codec.plan import CODEC_PLAN
+from cdma.verif.simulator.simulate import Design, Outcome
+from cdma.verif.stream.codec.design import CODEC_PLAN, CodecDesign
 
 COMPRESSOR = CodecDesign("compressor")
 BARE = EngineDesign(dataclasses.replace(SMALL, registers=False))

@@ -1,4 +1,6 @@
-"""What a campaign is: parts that know nothing of each other, shared by workers, with what became of each kept by content.
+"""The regression on a Dask cluster: a job for each test.
+
+What a campaign is: parts that know nothing of each other, shared by workers, with what became of each kept by content.
 
 A campaign that was interrupted continues where it stopped, and one with more parts runs only the new ones.
 """
@@ -7,16 +9,55 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from cdma.base.cache import cache_folder, content_key
+from cdma.base.cache import Cache, cache_folder, content_key
 from cdma.base.errors import CdmaError
-from cdma.base.json_cache import Cache
 from cdma.base.spread import Lost, spread
+from cdma.verif.simulator.simulate import Design, Outcome
 
-__all__ = ["Campaign"]
+from .regression import Regression, check_budget, plan_of, verify
+
+__all__ = ["Campaign", "verify_on_cluster"]
+
+
+def verify_on_cluster(
+    design: Design,
+    scheduler: str,
+    *,
+    tests: Sequence[str] | None = None,
+    seed: int = 1,
+    packets: int | None = None,
+    verilog: str | None = None,
+    four_state: bool = False,
+    report: Callable[[Outcome], None] | None = None,
+) -> Regression:
+    """:func:`.verify` with the workers of a Dask ``scheduler``. A test whose job is lost has failed."""
+    plan = plan_of(design)
+    budget = check_budget(plan, packets)
+    points = plan.choose(design, tests)
+    longest = sorted(points, key=lambda point: -point.weight)
+    verify_some = partial(verify, design, seed=seed, packets=budget, verilog=verilog, four_state=four_state)
+    campaign: Campaign[str] = Campaign(
+        "regression",
+        partial(_run, verify_some),
+        lost=lambda test, reason: Outcome(test, f"the run was lost: {reason}"),
+    )
+    outcomes: dict[str, Outcome] = {}
+    for test, outcome in campaign.results((point.name for point in longest), scheduler=scheduler):
+        outcomes[test] = outcome
+        if report is not None:
+            report(outcome)
+    return Regression(design, seed, budget, [outcomes[point.name] for point in points])
+
+
+def _run(verify_some: Callable[..., Regression], test: str) -> Outcome:
+    """Builds where there is no build yet, and runs one test."""
+    (outcome,) = verify_some(tests=[test]).outcomes
+    return outcome
+
 
 Part = TypeVar("Part")
 

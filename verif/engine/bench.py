@@ -1,4 +1,6 @@
-"""The testbench of an engine: transfers with random data, and all that each of them must leave.
+"""What drives one channel on the bench.
+
+The testbench of an engine: transfers with random data, and all that each of them must leave.
 
 What is common to an engine with registers (:mod:`.ring`) and one without (:mod:`.stream`).
 """
@@ -9,39 +11,51 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from cdma.hdl.spec.pages import PAGE_BYTES
-from cdma.hdl.spec.quantisation import NUMBERS
-from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Mode, Status
+from cdma.hdl.spec.options import PAGE_BYTES
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, SHAPE_RECORD, Mode, Status
 from cdma.hdl.spec.shape import Shape
-from cdma.hdl.spec.shape_record import SHAPE_RECORD
-from cdma.sim.engine.descriptors import unpack
-from cdma.sim.engine.owned import EVERYBODY, OwnerRule
-from cdma.sim.engine.port import AddressSpace
+from cdma.hdl.spec.stage import NUMBERS
+from cdma.sim.engine.memory import EVERYBODY, AddressSpace, OwnerRule, unpack
 from cdma.sim.engine.transfer import DIRECTIONS, Outcome, TransferRules
 
-from .channel_end import ChannelEnd
 from .design import EngineDesign
 from .memory import AROUND, GUARD
-from .owners import Owners
+from .owners import Owners, check_promises
 from .ports_bench import PortsBench
-from .promises import check_promises
 from .several_clocks import resets_of
 from .shaped import raw_of, shaped, some_shape
-from .transfer import (
-    Pages,
-    Transfer,
-    difference,
-    random_numbers,
-    random_step,
-    random_words,
-    transfer,
-)
+from .transfer import Pages, Transfer, difference, random_numbers, random_step, random_words, transfer
 
-__all__ = ["CHANNELS", "EngineBench"]
+__all__ = ["CHANNELS", "ChannelEnd", "EngineBench"]
+
+
+class ChannelEnd(Protocol):
+    """What drives one channel, whether through rings and registers or through streams.
+
+    :class:`~cdma.verif.engine.ring.Ring` and :class:`~cdma.verif.engine.stream.DescriptorStream` say what each does.
+    """
+
+    #: The most descriptors that may be handed over and not completed.
+    size: int
+
+    def forget(self) -> None: ...
+    async def enable(self, *, halt_on_error: int = 0) -> None: ...
+    async def disable(self) -> None: ...
+    async def submit(self, records: Sequence[bytes]) -> None: ...
+    def completion(self) -> bytes | None: ...
+    def arrived(self) -> int: ...
+    async def next(self, limit: int = 20000) -> bytes: ...
+    async def abort(self) -> None: ...
+    async def resume(self) -> None: ...
+    async def flag(self, name: str) -> int: ...
+    async def set_table(self, values: Sequence[int]) -> None: ...
+    async def clear_error(self) -> None: ...
+    async def check_error(self, status: Status, address: int, tag: int) -> None: ...
+
 
 #: The engine's channels.
 CHANNELS = DIRECTIONS

@@ -8,14 +8,13 @@ import numpy as np
 from cocotb.triggers import ClockCycles
 
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
+from cdma.sim.codec.headers import to_memory
 from cdma.sim.codec.model import compress_words
-from cdma.sim.codec.packed import to_memory
-from cdma.sim.engine.descriptors import Descriptor, unpack
+from cdma.sim.engine.memory import Descriptor, unpack
 from cdma.verif.simulator.counting import REST_CYCLES, counting
-from cdma.verif.simulator.result import bench_settings, leave_row
+from cdma.verif.simulator.plan import bench_settings, leave_row
 
-from .context import engine_test
-from .paced_bench import DESTINATION, SOURCE, PacedBench
+from .context import DESTINATION, SOURCE, PacedBench, engine_test
 
 __all__: list[str] = []
 

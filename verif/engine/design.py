@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdma.hdl.spec.clocks import NO_CLOCKS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.verif.simulator.design import Design
+from cdma.hdl.spec.options import NO_CLOCKS
+from cdma.verif.simulator.simulate import Design
 
 from .rule_book import with_rules
 from .several_clocks import with_late_flops

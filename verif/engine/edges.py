@@ -10,12 +10,12 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any
 
-from cdma.hdl.spec.clocks import reset_of
+from cdma.hdl.spec.options import reset_of
 
 from .memory import Memory
 from .memory_port import IDS, Port
 from .native import library
-from .objections import Objections
+from .owners import Objections
 
 __all__ = ["PERIOD_NS", "Edges", "End"]
 

@@ -1,4 +1,4 @@
-"""The cocotb side of :mod:`cdma.verif.engine.latency`: one descriptor after the other, watched at the ports."""
+"""The cocotb side of :mod:`cdma.verif.engine.measure`: one descriptor after the other, watched at the ports."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import functools
 import cocotb
 from cocotb.triggers import RisingEdge
 
-from cdma.verif.simulator.result import bench_settings, leave_row
+from cdma.verif.simulator.plan import bench_settings, leave_row
 
-from .context import engine_test
-from .latency import BACK_TO_BACK, STEPS
+from .context import PacedBench, engine_test
+from .measure import BACK_TO_BACK, STEPS
 from .measurement import Measurement
-from .paced_bench import PacedBench
 
 __all__: list[str] = []
 

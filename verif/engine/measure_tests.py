@@ -9,12 +9,11 @@ import numpy as np
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
 from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.words import words_to_bytes
-from cdma.sim.engine.descriptors import Descriptor, unpack
-from cdma.verif.simulator.result import bench_settings, leave_row
+from cdma.sim.engine.memory import Descriptor, unpack
+from cdma.verif.simulator.plan import bench_settings, leave_row
 
-from .context import engine_test
+from .context import DESTINATION, SOURCE, PacedBench, engine_test
 from .measurement import Measurement
-from .paced_bench import DESTINATION, SOURCE, PacedBench
 
 __all__: list[str] = []
 

@@ -6,23 +6,23 @@ from typing import Any
 
 import cocotb
 
-from cdma.hdl.spec.pages import PAGE_BYTES, packed_pages, paged
+from cdma.hdl.spec.format import StreamFormat
+from cdma.hdl.spec.options import PAGE_BYTES, packed_pages, paged
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
 from cdma.hdl.spec.shape import Dimension, Shape
-from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.sim.codec.integers import integers_of
+from cdma.sim.codec.headers import to_memory
 from cdma.sim.codec.model import compress_words
-from cdma.sim.codec.packed import to_memory
+from cdma.sim.codec.number_types import integers_of
 from cdma.sim.codec.quantise import dequantise
 from cdma.sim.codec.words import words_to_bytes
-from cdma.sim.engine.descriptors import Descriptor, unpack
+from cdma.sim.engine.memory import Descriptor, unpack
 from cdma.sim.engine.transfer import TransferRules
 
 from .bench import CHANNELS
+from .context import DESTINATION, SOURCE, PacedBench
 from .literals import literal_words
 from .measure import MOST_DESCRIPTORS
 from .memory import NEVER, Memory
-from .paced_bench import DESTINATION, SOURCE, PacedBench
 
 __all__ = ["Measurement"]
 

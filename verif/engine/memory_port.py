@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .memory import Memory
 from .native import library
-from .objections import Objections
+from .owners import Objections
 
 __all__ = ["CHANNELS", "IDS", "Answer", "Beat", "Burst", "Pauses", "Port", "Server"]
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from cdma.hdl.spec.clocks import NO_CLOCKS
-from cdma.hdl.spec.protection import PROTECTIONS
-from cdma.verif.simulator.design import Design
+from cdma.hdl.spec.options import NO_CLOCKS, PROTECTIONS
 from cdma.verif.simulator.plan import TestPlan, TestPoint
+from cdma.verif.simulator.simulate import Design
 
 from .measure import MOST_DESCRIPTORS
 

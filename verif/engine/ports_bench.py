@@ -12,12 +12,9 @@ from typing import Any, Protocol
 import cocotb
 from cocotb.triggers import Event, RisingEdge, ValueChange
 
-from cdma.hdl.spec.clocks import NO_CLOCKS, reset_of
-from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
-from cdma.hdl.spec.slices import has_slices
+from cdma.hdl.spec.options import NO_CLOCKS, SIDEBAND_TARGETS, has_slices, reset_of
 from cdma.sim.engine.transfer import DIRECTIONS
-from cdma.verif.simulator.monitors.pins import level
-from cdma.verif.simulator.monitors.unknowns import UNKNOWN, unknowns_at
+from cdma.verif.simulator.monitors.rules import UNKNOWN, level, unknowns_at
 
 from .design import EngineDesign
 from .edges import Edges, End

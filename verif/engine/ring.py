@@ -6,16 +6,14 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, Status
+from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, SHAPE_RECORD, Status
 from cdma.hdl.spec.registers.map import register_map
-from cdma.hdl.spec.registers.push import push_words
-from cdma.hdl.spec.shape_record import SHAPE_RECORD
-from cdma.sim.engine.descriptors import unpack
-from cdma.sim.engine.owned import OwnerRule
+from cdma.hdl.spec.registers.optional import push_words
+from cdma.sim.engine.memory import OwnerRule, unpack
 
 from .bench import CHANNELS, EngineBench
 from .design import EngineDesign
-from .register_bus import RegisterBus
+from .transactions import RegisterBus
 
 __all__ = ["Ring", "RingBench"]
 

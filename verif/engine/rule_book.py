@@ -11,13 +11,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NoReturn
 
-from cdma.hdl.spec.clocks import reset_of
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.options import has_slices, reset_of
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.map import register_map
-from cdma.hdl.spec.slices import has_slices
-from cdma.verif.simulator.design import Design
-from cdma.verif.simulator.monitors.pins import number
+from cdma.verif.simulator.monitors.rules import number
+from cdma.verif.simulator.simulate import Design
 
 __all__ = ["PREFIX", "REGISTERS", "AxiViolation", "RuleBook", "broken_rules", "with_rules"]
 

@@ -6,8 +6,8 @@ import random
 import re
 from typing import Any
 
-from cdma.hdl.spec.clocks import reset_of
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.options import reset_of
 
 __all__ = ["clock_periods", "resets_of", "with_late_flops"]
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.records import DESCRIPTOR
+from cdma.hdl.spec.records import DESCRIPTOR, SHAPE_RECORD, shape_values
 from cdma.hdl.spec.shape import PADDING_BITS, Dimension, Shape
-from cdma.hdl.spec.shape_record import SHAPE_RECORD, shape_values
-from cdma.sim.engine.descriptors import pack
-from cdma.sim.engine.shaped import fill_of, joined
-from cdma.sim.engine.tiles import gathered
+from cdma.sim.engine.memory import pack
+from cdma.sim.engine.shaped import fill_of, gathered, joined
 
 from .memory import AROUND, GUARD
 from .transfer import Transfer

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
-from cdma.sim.engine.descriptors import unpack
-from cdma.sim.engine.owned import OwnerRule
-from cdma.verif.simulator.monitors.pins import level, number
-from cdma.verif.simulator.monitors.rules import Beat, StreamRules
+from cdma.sim.engine.memory import OwnerRule, unpack
+from cdma.verif.simulator.monitors.rules import Beat, StreamRules, level, number
 
 from .bench import CHANNELS, EngineBench
 from .design import EngineDesign

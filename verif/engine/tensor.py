@@ -13,7 +13,7 @@ from cdma.base.errors import ParameterError
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.words import word_dtype, words_of, words_to_bytes
-from cdma.verif.simulator.run import run_test
+from cdma.verif.simulator.simulate import run_test
 
 from .design import EngineDesign
 

@@ -10,17 +10,16 @@ from typing import ClassVar
 import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.pages import packed_pages
+from cdma.hdl.spec.format import Format, StreamFormat
+from cdma.hdl.spec.options import packed_pages
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, Status
-from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.sim.codec.crc import crc32c
-from cdma.sim.codec.integers import words_of
+from cdma.sim.codec.container import crc32c
+from cdma.sim.codec.headers import to_memory
 from cdma.sim.codec.model import encode_packet
-from cdma.sim.codec.packed import to_memory
+from cdma.sim.codec.number_types import words_of
 from cdma.sim.codec.quantise import quantise
 from cdma.sim.codec.words import Words, rotated, word_dtype
-from cdma.sim.engine.descriptors import pack, unpack
+from cdma.sim.engine.memory import pack, unpack
 from cdma.sim.engine.transfer import Outcome, TransferRules, words_in
 
 from .memory import AROUND, GUARD, Memory, Place

@@ -7,10 +7,10 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
-from cdma.sim.codec.windows import windows_of
+from cdma.sim.codec.model import windows_of
 from cdma.sim.codec.words import stream_from_bytes, word_dtype, words_to_bytes
-from cdma.sim.engine.descriptors import unpack
-from cdma.verif.simulator.result import bench_settings
+from cdma.sim.engine.memory import unpack
+from cdma.verif.simulator.plan import bench_settings
 
 from .context import engine_test
 from .ring import RingBench

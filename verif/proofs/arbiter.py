@@ -6,7 +6,7 @@ from amaranth.hdl import Assume, Cover, Module
 from amaranth.lib import wiring
 
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
-from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.axi.ports import PortShape
 
 from .axi_port import RULES, legal_manager, legal_subordinate
 from .bench import Bench

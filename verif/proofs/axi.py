@@ -8,10 +8,10 @@ from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
-from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
-from cdma.hdl.blocks.gates import popcount
+from cdma.hdl.blocks.clock_gate import popcount
 from cdma.hdl.spec.engine import EngineConfig
 
 from .axi_port import RULES, Side, legal_subordinate

@@ -7,7 +7,7 @@ from typing import Any
 from amaranth.hdl import C, Cat, ClockSignal, Instance, Module, Signal, Value
 from amaranth.utils import exact_log2
 
-from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.axi.ports import PortShape
 
 from .bench import free
 

@@ -6,9 +6,8 @@ from amaranth.hdl import Assert, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
-from cdma.hdl.codec.compressor import Compressor
-from cdma.hdl.codec.decompressor import Decompressor
-from cdma.hdl.codec.parts.butterfly import Exchange, Ranking, Routes
+from cdma.hdl.codec.generate import Compressor, Decompressor
+from cdma.hdl.codec.parts.network import Exchange, Ranking, Routes
 
 from .bench import Bench, free
 from .design import Config, codec_in

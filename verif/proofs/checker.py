@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from amaranth.hdl import Assert, C, Cat, Cover, Module, Mux, Signal, Value
 
-from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.engine.channel.checker import Checker
 from cdma.hdl.engine.channel.slots import ADDRESS_BYTES, length_bytes
 from cdma.hdl.engine.control.interfaces import Window
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.owner import OWNER_FIELDS, owner_mask
+from cdma.hdl.spec.options import OWNER_FIELDS, owner_mask
 from cdma.hdl.spec.records import NO_OPTIONS, Mode, RecordOptions, Status, descriptor_fields, most_bytes
 
 from .bench import Bench, fixed, free, last_cycle, obey, started

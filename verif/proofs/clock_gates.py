@@ -16,16 +16,14 @@ from amaranth.lib import wiring
 
 from cdma.base.yosys import find_yosys, scratch
 from cdma.hdl.blocks.clock_gate import ClockGates
-from cdma.hdl.codec.compressor import Compressor
-from cdma.hdl.codec.decompressor import Decompressor
-from cdma.hdl.codec.parts.gated_codec import GatedCodec
+from cdma.hdl.codec.generate import Compressor, Decompressor
+from cdma.hdl.codec.parts.interface import GatedCodec
 from cdma.hdl.codec.plain.compressor import PlainCompressor
 from cdma.hdl.codec.plain.decompressor import PlainDecompressor
-from cdma.hdl.engine.channel.channel import Channel
-from cdma.hdl.engine.channel.gated_channel import gated_channel
+from cdma.hdl.engine.channel.channel import Channel, gated_channel
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.verilog.clock_gate import CLOCK_GATE
+from cdma.hdl.verilog.shell import CLOCK_GATE
 
 from .bench import Bench, fixed, free
 from .channel import TINY, with_plain_codec

@@ -6,8 +6,7 @@ from amaranth.hdl import Assert, Assume, Cover, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.engine.control.closing import Closing
-from cdma.hdl.engine.control.quiescence import Quiescence
+from cdma.hdl.engine.control.quiescence import Closing, Quiescence
 from cdma.hdl.spec.engine import EngineConfig
 
 from .bench import Bench, free, last_cycle

@@ -8,10 +8,9 @@ from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.utils import ceil_log2
 
-from cdma.hdl.blocks.gates import popcount
-from cdma.hdl.codec.compressor import Compressor
-from cdma.hdl.codec.decompressor import Decompressor
-from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.codec.generate import Compressor, Decompressor
+from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.codec.plain.compressor import PlainCompressor
 from cdma.hdl.codec.plain.decompressor import PlainDecompressor
 from cdma.hdl.spec.codec import CodecConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 from amaranth.hdl import Assert, Assume, C, Cover, Module, Mux, Signal, Value
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.engine.channel.completer import Completer
 from cdma.hdl.spec.records import Status
 

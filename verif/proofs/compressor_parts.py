@@ -10,10 +10,10 @@ from __future__ import annotations
 from amaranth.hdl import Array, Assert, Assume, Const, Cover, Module, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.blocks.gates import popcount
+from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.codec.parts.packer import Packer
-from cdma.hdl.codec.plain.beat_queue import BeatQueue
+from cdma.hdl.codec.plain.compressor import BeatQueue
 from cdma.hdl.codec.plain.window_store import WindowStore
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format

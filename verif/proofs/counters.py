@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 
-from cdma.hdl.blocks.counter import WideCounter
-from cdma.hdl.blocks.credit import Credit
+from cdma.hdl.blocks.arithmetic import WideCounter
+from cdma.hdl.blocks.queues import Credit
 
 from .bench import Bench, free, last_cycle
 from .proof import Proof

@@ -6,10 +6,9 @@ from amaranth.hdl import Assert, Cat, Cover, DomainRenamer, Module, Signal, Valu
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.async_fifo import AsyncFifo
-from cdma.hdl.blocks.gates import popcount
-from cdma.hdl.blocks.link_end import LinkEnd, join_ends
-from cdma.hdl.blocks.synchroniser import Synchroniser
+from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.blocks.crossings import AsyncFifo, Synchroniser
+from cdma.hdl.blocks.queues import LinkEnd, join_ends
 
 from .bench import Bench, fixed, free, last_cycle
 from .free_clocks import FreeClocks

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from amaranth.hdl import Array, Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.gates import popcount
-from cdma.hdl.codec.decompressor import Decompressor
-from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.codec.generate import Decompressor
+from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.codec.plain.decompressor import PlainDecompressor
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format

@@ -21,8 +21,8 @@ from amaranth.back import rtlil
 
 from cdma.base.errors import ToolError, ToolTimeout
 from cdma.base.yosys import WRITE_AIGER, decide_miter, find_yosys, scratch
-from cdma.hdl.verilog.dialect import SYSTEM_VERILOG, VERILOG_2005, Dialect
 from cdma.hdl.verilog.emit import netlist
+from cdma.hdl.verilog.names import SYSTEM_VERILOG, VERILOG_2005, Dialect
 from cdma.hdl.verilog.printer.design import print_design
 from cdma.hdl.verilog.shell import Shell
 

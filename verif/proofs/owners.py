@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from amaranth.hdl import Assert, Assume, Cat, ClockDomain, Cover, DomainRenamer, Module, Value
 
-from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.engine.channel.slots import Slots
 from cdma.hdl.engine.control.register_file import RegisterFile
 from cdma.hdl.spec.records import RecordOptions
 from cdma.hdl.spec.registers.description import RegisterMap
-from cdma.hdl.spec.registers.owner import owner_block
+from cdma.hdl.spec.registers.optional import owner_block
 
 from .axi import Reading, Writing
 from .axi_port import RULES, Side

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 
-from cdma.hdl.blocks.gates import popcount
-from cdma.hdl.codec.compressor import Compressor
+from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.codec.generate import Compressor
 from cdma.hdl.codec.plain.compressor import PlainCompressor
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format

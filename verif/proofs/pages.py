@@ -11,7 +11,7 @@ from cdma.hdl.axi.ports import Response
 from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.engine.pages.page_walk import PageWalk, PageWindow
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.pages import LEAST_PAGED_BITS, PAGE_LOG2
+from cdma.hdl.spec.options import LEAST_PAGED_BITS, PAGE_LOG2
 
 from .bench import Bench, fixed, free, hold, last_cycle
 from .design import Config

@@ -11,10 +11,9 @@ from typing import Any
 
 from amaranth.hdl import C, ClockDomain, ClockSignal, Cover, Instance, Module, Signal, Value
 
-from cdma.hdl.codec.generate import codec_verilog
+from cdma.hdl.codec.generate import CodecShell, codec_ports, codec_verilog
 from cdma.hdl.codec.plain.compressor import PlainCompressor
 from cdma.hdl.codec.plain.decompressor import PlainDecompressor
-from cdma.hdl.codec.shell import CodecShell, codec_ports
 from cdma.hdl.engine.control.register_file import RegisterFile
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 
-from cdma.hdl.lossy.restoring import Restoring
-from cdma.hdl.lossy.rounding import Rounding
-from cdma.hdl.lossy.scaling import Scaling
-from cdma.hdl.spec.quantisation import Quantisation
-from cdma.hdl.spec.stage import STAGES, StageConfig
+from cdma.hdl.lossy.dequantiser import Restoring
+from cdma.hdl.lossy.quantiser import Rounding, Scaling
+from cdma.hdl.spec.stage import STAGES, Quantisation, StageConfig
 
 from .bench import Bench, free
 from .design import Config

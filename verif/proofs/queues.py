@@ -7,13 +7,8 @@ from collections.abc import Callable
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
-from cdma.hdl.blocks.beat_slice import BeatSlice
-from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
-from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.memory_queue import MemoryQueue
-from cdma.hdl.blocks.skid_buffer import SkidBuffer
-from cdma.hdl.blocks.stream_register import StreamRegister
+from cdma.hdl.blocks.queues import Fifo, MemoryQueue
+from cdma.hdl.blocks.registers import Beat, BeatSlice, ElasticBuffer, SkidBuffer, StreamRegister
 
 from .bench import Bench, free, hold, obey, started
 from .proof import Proof

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from amaranth.hdl import Array, Assert, Assume, C, Cover, Module, Value
 
-from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.records import RECORD_BYTES

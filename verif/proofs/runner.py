@@ -19,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from cdma.base.cache import cache_folder, content_key, replace_text
-from cdma.base.threads import ending_with_thread
+from cdma.base.spread import ending_with_thread
 
 from .equivalence import Equivalence
 from .proof import PROPERTIES, VERILOG, Claim, Proof

@@ -5,7 +5,7 @@ from __future__ import annotations
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
 from amaranth.lib import data
 
-from cdma.hdl.engine.pairs.shares import Shares
+from cdma.hdl.engine.pairs.sharing import Shares
 
 from .bench import Bench, fixed, free
 from .proof import REDUCED, Proof

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdma.hdl.codec.compressor import Compressor
-from cdma.hdl.codec.decompressor import Decompressor
-from cdma.hdl.codec.generate import codec_shell, codec_verilog
+from cdma.hdl.codec.generate import CodecShell, Compressor, Decompressor, codec_shell, codec_verilog
 from cdma.hdl.codec.plain.compressor import PlainCompressor
 from cdma.hdl.codec.plain.decompressor import PlainDecompressor
-from cdma.hdl.codec.shell import CodecShell
 from cdma.hdl.engine.engine import Engine, engine_shell
 from cdma.hdl.lossy.dequantiser import Dequantiser
-from cdma.hdl.lossy.generate import stage_design
+from cdma.hdl.lossy.generate import StageShell, stage_design
 from cdma.hdl.lossy.quantiser import Quantiser
-from cdma.hdl.lossy.shell import StageShell
-from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS, CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stage import STAGES, StageConfig

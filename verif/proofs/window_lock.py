@@ -6,9 +6,9 @@ from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal, Value
 
 from cdma.hdl.engine.control.register_file import RegisterFile
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.protection import rights
+from cdma.hdl.spec.options import rights
 from cdma.hdl.spec.registers.description import REGISTER_BITS, RegisterMap
-from cdma.hdl.spec.registers.window import window_block
+from cdma.hdl.spec.registers.optional import window_block
 
 from .bench import Bench, free, last_cycle
 from .proof import Proof

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Assert, Assume, C, Cat, Cover, Module
 
-from cdma.hdl.blocks.coded_memory import WordCheck, checks_of
+from cdma.hdl.blocks.memories import WordCheck, checks_of
 from cdma.hdl.spec.engine import EngineConfig
 
 from .bench import Bench, free

@@ -9,9 +9,8 @@ from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.utils import ceil_log2, exact_log2
 
-from cdma.hdl.blocks.gates import popcount
-from cdma.hdl.blocks.realign import Realign
-from cdma.hdl.blocks.width import Narrow, Widen
+from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.blocks.width import Narrow, Realign, Widen
 
 from .bench import Bench, free, hold, last_cycle, obey
 from .proof import Proof

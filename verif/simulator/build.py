@@ -1,4 +1,7 @@
-"""Builds Verilog into a simulation that cocotb drives, and keeps what it built.
+"""What Verilator complains of in a Verilog text, with all of its warnings, and what the project's waivers cover. Builds
+Verilog into a four-state simulation that cocotb drives: Icarus Verilog, of the system.
+
+Builds Verilog into a simulation that cocotb drives, and keeps what it built.
 
 Most of the time of an ordinary Verilator build goes into its own runtime, which is the same for every design.
 Here the runtime and its headers are compiled once per tool version and kept; a design is then one or two C++ files and
@@ -13,20 +16,139 @@ Python.
 from __future__ import annotations
 
 import logging
+import os
+import re
 import shlex
+import shutil
 import subprocess
+import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
 from cdma.base.cache import content_key, kept_folder
 from cdma.base.errors import CdmaError
-from cdma.base.threads import ending_with_thread
+from cdma.base.spread import ending_with_thread
+from cdma.hdl.deliver.flows import Waiver, verilator_waivers, waivers
+from cdma.hdl.verilog.shell import Port
 
 from . import toolchain
+from .four_state import four_state_name, four_state_text
+from .toolchain import ToolchainError, find_verilator
 
-__all__ = ["WAVES_HELD", "BuildError", "build", "build_with_main", "run_tool"]
+__all__ = [
+    "WAVES_HELD",
+    "BuildError",
+    "Icarus",
+    "Lint",
+    "build",
+    "build_four_state",
+    "build_with_main",
+    "find_icarus",
+    "lint",
+    "run_four_state",
+    "run_tool",
+]
+
+_WARNING = re.compile(r"^%(?:Warning|Error)-(\w+):", re.MULTILINE)
+#: What is no Verilog, and not merely a warning.
+_ERROR = re.compile(r"^%Error: (?!Exiting due to \d+ warning)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Lint:
+    """What ``verilator --lint-only -Wall`` says of a text.
+
+    ``complaints``
+        Are its lines with the waivers; none is as it should be.
+    ``waived``
+        Says how often each waiver hides a warning.
+    """
+
+    complaints: Sequence[str]
+    waived: Mapping[Waiver, int]
+
+
+def lint(verilog: str, top: str) -> Lint:
+    """Lints a text twice: with the waivers, and without them to count what they hide."""
+    tool = find_verilator()
+    with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
+        # DECLFILENAME compares the names of modules with that of the file.
+        text, covers = (Path(directory) / name for name in (f"{top}.v", "waivers.vlt"))
+        text.write_text(verilog)
+        covers.write_text(verilator_waivers())
+
+        def complaints(*files: Path) -> str:
+            command = [*tool.command, "--lint-only", "-Wall", "--top-module", top, *map(str, files)]
+            done = subprocess.run(command, env=tool.environment, capture_output=True, text=True)
+            if _ERROR.search(done.stderr):
+                raise BuildError(f"Verilator cannot lint {text.name}:\n{done.stderr}")
+            return done.stderr.replace(f"{directory}/", "")
+
+        left = [line for line in complaints(covers, text).splitlines() if _WARNING.match(line)]
+        hidden = Counter(_WARNING.findall(complaints(text)))
+    return Lint(left, {waiver: hidden[waiver.rule] for waiver in waivers()})
+
+
+#: Part of every key: raise it when this module builds the same inputs differently.
+_ICARUS_REVISION = "1"
+
+
+@dataclass(frozen=True)
+class Icarus:
+    """An Icarus Verilog that runs."""
+
+    compiler: str
+    runner: str
+    version: str
+
+
+def find_icarus() -> Icarus:
+    """The Icarus Verilog on PATH, checked to run."""
+    return _find_icarus(os.environ.get("PATH"))
+
+
+@lru_cache(maxsize=8)
+def _find_icarus(_path: str | None) -> Icarus:
+    install = "on Debian or Ubuntu with apt install iverilog"
+    compiler, runner = shutil.which("iverilog"), shutil.which("vvp")
+    if compiler is None or runner is None:
+        missing = "iverilog" if compiler is None else "vvp"
+        raise ToolchainError(f"Icarus Verilog is not installed: no {missing} on PATH; install it, {install}")
+    done = subprocess.run([compiler, "-V"], capture_output=True, text=True, errors="replace")
+    version = re.search(r"Icarus Verilog version (\d+)\.\S+", done.stdout)
+    if version is None:
+        raise ToolchainError(f"Icarus Verilog ({compiler}) does not run; reinstall it, {install}")
+    return Icarus(compiler, runner, version[0])
+
+
+def build_four_state(verilog: str, top: str, ports: Sequence[Port], *, trace: bool = False) -> Path:
+    """The simulation of the module ``top`` of ``verilog`` in four states; :func:`run_four_state` has the command.
+
+    With ``trace`` it can write a VCD of every signal.
+    """
+    tool = find_icarus()
+    text = four_state_text(verilog, top, ports, trace=trace)
+    key = content_key(_ICARUS_REVISION, tool.version, tool.compiler, text)
+
+    def make(folder: Path) -> None:
+        (folder / "design.v").write_text(text)
+        command = [tool.compiler, "-g2012", "-s", four_state_name(top), "-o", "sim", "design.v"]
+        run_tool(command, folder, f"Icarus Verilog on {top}")
+
+    return kept_folder("four-state", key, make) / "sim"
+
+
+def run_four_state(executable: Path) -> list[str]:
+    """The beginning of the command that runs a simulation, with cocotb's library in it."""
+    import cocotb_tools.config
+
+    library = cocotb_tools.config.lib_entry("vpi", "icarus")
+    return [find_icarus().runner, "-n", "-m", str(library), str(executable)]
+
 
 #: What ``cdma --verbose`` shows.
 _log = logging.getLogger(__name__)

@@ -12,10 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from cdma.hdl.spec.clocks import reset_of
-from cdma.hdl.verilog.ports import Port
-from cdma.verif.simulator.monitors.observed import channel_valid
-from cdma.verif.simulator.monitors.unknowns import UNKNOWN, unknown_conditions
+from cdma.hdl.spec.options import reset_of
+from cdma.hdl.verilog.shell import Port
+from cdma.verif.simulator.monitors.rules import UNKNOWN, channel_valid, unknown_conditions
 
 __all__ = ["four_state_name", "four_state_text"]
 

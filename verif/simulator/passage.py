@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.sim.codec.codec_model import model_of
-from cdma.sim.codec.results import CorruptStream
-from cdma.sim.codec.windows import Window, places_of, windows_of
+from cdma.hdl.spec.format import StreamFormat
+from cdma.sim.codec.model import CorruptStream, Window, model_of, places_of, windows_of
 from cdma.sim.codec.words import Words
 
-from .view import Box, Tensor
+from .page import Box, Tensor
 
 __all__ = ["Passage", "compressed_tensor", "copied_tensor", "corruption", "window_boxes"]
 

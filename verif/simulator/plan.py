@@ -1,18 +1,26 @@
-"""What a regression consists of, as plain data: its tests, what each sends and checks, and where they are.
+"""The side of the simulation process: the settings that a cocotb test is given, and the result that it leaves.
+
+What a regression consists of, as plain data: its tests, what each sends and checks, and where they are.
 
 ``docs/site/reference/tests.py`` makes the tables of the test plan from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from cdma.base.errors import ParameterError
 
-from .design import Design
+from .simulate import Design
 
-__all__ = ["TestPlan", "TestPoint"]
+__all__ = ["TestPlan", "TestPoint", "bench_settings", "leave_row", "leave_samples", "leaving_result"]
 
 
 def _any_design(design: Design) -> bool:
@@ -88,3 +96,47 @@ class TestPlan:
         if not names:
             raise ParameterError("tests is empty; a regression that runs nothing proves nothing")
         return [point for point in points if point.name in names]
+
+
+def bench_settings() -> dict[str, Any]:
+    """The settings that :func:`.simulate` was given for the tests."""
+    settings: dict[str, Any] = json.loads(os.environ["CDMA_BENCH"])
+    return settings
+
+
+@contextmanager
+def leaving_result(
+    test: str, tally: Callable[[], Mapping[str, Any]], explain: Callable[[BaseException], str]
+) -> Iterator[None]:
+    """Leaves the result of the test that runs inside, for :func:`.simulate` to find.
+
+    ``tally`` gives the fields of an :class:`.Outcome` that the test counts; ``explain`` makes a sentence of a failure.
+    """
+    failure = None
+    began = time.monotonic()
+    try:
+        yield
+    except BaseException as error:
+        failure = explain(error)
+        raise
+    finally:
+        record = {**tally(), "test": test, "failure": failure, "seconds": time.monotonic() - began}
+        _append(bench_settings()["result"], record)
+
+
+def leave_row(row: Mapping[str, Any]) -> None:
+    """Leaves a row of a measurement, for :func:`.measure` to find."""
+    _append(bench_settings()["rows"], row)
+
+
+def leave_samples(samples: Iterable[Mapping[str, Any]]) -> None:
+    """Leaves what the bench observed, for :mod:`cdma.verif.campaigns.coverage` to find, if it was asked for."""
+    path = bench_settings().get("samples")
+    if path is not None:
+        with Path(path).open("a") as file:
+            file.writelines(json.dumps(sample) + "\n" for sample in samples)
+
+
+def _append(path: str, record: Mapping[str, Any]) -> None:
+    with Path(path).open("a") as file:
+        file.write(json.dumps(record) + "\n")

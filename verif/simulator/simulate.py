@@ -1,27 +1,208 @@
-"""Runs cocotb tests in one simulation process, and brings back what they did."""
+"""One run of one cocotb test that must pass: for measurements, tensors and waveforms. A block as ``cdma generate``
+writes it: what is built, simulated and measured. Runs cocotb tests in one simulation process, and brings back what
+they did.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from cdma.base.cache import cache_folder
+from cdma.base.cache import cache_folder, content_key, kept_text
 from cdma.base.errors import CdmaError
-from cdma.base.threads import ending_with_thread
+from cdma.base.spread import ending_with_thread
+from cdma.hdl.deliver.languages import block_design, block_ports
+from cdma.hdl.spec.codec import BLOCKS, codec_of
+from cdma.hdl.spec.settings import settings_of
+from cdma.hdl.verilog.shell import Port, generator_key
 
+from .build import build, run_four_state
 from .four_state import four_state_name
-from .icarus import run_four_state
 
-__all__ = ["Outcome", "SimulationError", "simulate"]
+__all__ = ["Design", "Outcome", "SimulationError", "measure", "run_test", "simulate"]
+
+
+def run_test(
+    design: Design,
+    module: str,
+    test: str,
+    *,
+    verilog: str | None = None,
+    trace: bool = False,
+    waves: Path | None = None,
+    short: bool = False,
+    timeout: float = 1800,
+    **settings: Any,
+) -> Outcome:
+    """Builds a design and runs one test of ``module`` on it; raises :class:`SimulationError` if the test fails.
+
+    ``verilog`` is the text of the design, for those who have it already. ``waves`` takes a VCD, and ``trace`` takes
+    the build that can write one; a ``short`` run takes a build that is there sooner. The ``settings`` reach the test.
+    """
+    text = design.watched(design.verilog() if verilog is None else verilog)
+    traced = trace or waves is not None
+    executable = build(text, design.top, design.port_names, trace=traced, short=short)
+    given = {"design": design.to_json(), "packets": 1, "seed": 1, **settings}
+    (outcome,) = simulate(executable, design.top, module, [test], given, waves=waves, timeout=timeout)
+    if outcome.failure is not None:
+        raise SimulationError(f"{test} of the {design} failed: {outcome.failure}")
+    return outcome
+
+
+def measure(
+    design: Design,
+    module: str,
+    *,
+    report: Callable[[int], None] | None = None,
+    timeout: float = 7200,
+    **settings: Any,
+) -> list[dict[str, Any]]:
+    """Runs the test ``measure`` of ``module``; the rows that it wrote with :func:`.leave_row`, one per measurement.
+
+    ``report`` is called with the number of new rows whenever there are some.
+    """
+    with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
+        rows = Path(directory) / "rows.jsonl"
+        rows.touch()
+        with _watching(rows, report):
+            run_test(design, module, "measure", timeout=timeout, rows=str(rows), **settings)
+        return [json.loads(line) for line in rows.read_text().splitlines()]
+
+
+@contextmanager
+def _watching(rows: Path, report: Callable[[int], None] | None) -> Iterator[None]:
+    """Reports new rows while the block runs."""
+    if report is None:
+        yield
+        return
+    done = threading.Event()
+
+    def watch() -> None:
+        seen, ended = 0, False
+        while not ended:
+            ended = done.wait(0.5)
+            count = rows.read_bytes().count(b"\n")
+            if count > seen:
+                report(count - seen)
+            seen = count
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+D = TypeVar("D", bound="Design")
+
+
+class Design(ABC):
+    """One block with its parameters: a dataclass, whose ``config`` has a default. It travels to the simulation process as
+    JSON.
+
+    ``block``
+        Is ``compressor``, ``decompressor``, ``quantiser``, ``dequantiser`` or ``engine``.
+    ``config``
+        Has the parameters: a :class:`.CodecConfig`, a :class:`.StageConfig` or an :class:`.EngineConfig`.
+    ``init``
+        Says whether the Verilog has initial values.
+    """
+
+    block: str
+    config: Any
+    init: bool
+
+    @property
+    def top(self) -> str:
+        """The name of the module."""
+        return f"cdma_{self.block}"
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """The ports, all of which a bench reads or drives."""
+        return block_ports(self.block, self.config)
+
+    @property
+    def port_names(self) -> tuple[str, ...]:
+        """The names of the ports."""
+        return tuple(port.name for port in self.ports)
+
+    @property
+    @abstractmethod
+    def summary(self) -> str:
+        """The parameters in a few words."""
+
+    def generate(self) -> str:
+        """Makes the Verilog."""
+        return block_design(self.block, self.config, name=self.top, init=self.init).text
+
+    @classmethod
+    def from_json(cls: type[D], text: str) -> D:
+        """The design that :meth:`to_json` wrote."""
+        fields = json.loads(text)
+        fields["config"] = type(cls.config).from_settings(fields["config"])
+        make: Any = cls
+        design: D = make(**fields)
+        return design
+
+    def to_json(self) -> str:
+        """The design as JSON text."""
+        return json.dumps({"block": self.block, "config": self.config.settings(), "init": self.init})
+
+    def verilog(self) -> str:
+        """The text that a user gets; kept by what it is made from, because making it takes a while."""
+        key = content_key(generator_key(), *self._codec_sources(), self.to_json())
+        return kept_text("verilog", key, ".v", self.generate)
+
+    def watched(self, verilog: str) -> str:
+        """A text of the design, and what watches its ports in a simulation."""
+        return verilog
+
+    def options(self) -> str:
+        """The options of the command line that ask for this design, without those that are at their defaults."""
+        defaults = type(self.config)().settings()
+        words = []
+        for name, value in self.config.settings().items():
+            if name in self._unsaid() or value == defaults.get(name):
+                continue
+            option = name.replace("_", "-")
+            if isinstance(value, bool):
+                words.append(f"--{option}" if value else f"--no-{option}")
+            else:
+                values = map(hex, value) if isinstance(value, list) else [str(value)]
+                words.append(" ".join([f"--{option}", *values]))
+        return " ".join(words if self.init else [*words, "--no-init"])
+
+    def __str__(self) -> str:
+        start = "" if self.init else ", no initial values"
+        return f"{self.block} {self.summary}{start}"
+
+    def _unsaid(self) -> list[str]:
+        """The parameters that the command line of this block has no option for."""
+        if self.block in BLOCKS:
+            return []
+        return [setting.name for setting in settings_of(type(self.config.format)) if not setting.engine]
+
+    def _codec_sources(self) -> list[bytes]:
+        """The sources beside those of the codec's hardware, which need not lie with the generator's."""
+        home = inspect.getfile(codec_of(self.config.format).load("compressor"))
+        return [path.read_bytes() for path in sorted(Path(home).parent.glob("*.py"))]
+
 
 #: What the bench writes reaches Icarus Verilog after the clock edge only if cocotb sees to it. What it reads as X is 0
 #: for it: a monitor of its own objects to an X that may not be there.

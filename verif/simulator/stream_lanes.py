@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from vcd.gtkw import GTKWColor
 
+from .page import Box, Group, Line, Row, lines_of
 from .vcd_trace import Trace
-from .view import Box, Group, Line, Row, lines_of
 from .waveform import levels
 
 __all__ = [

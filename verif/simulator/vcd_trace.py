@@ -1,17 +1,31 @@
-"""Reads the VCD of a simulation: the hierarchy, and every signal as the clock's edges see it.
+"""Timing diagrams: a WaveDrom source becomes the text of an SVG picture.
+
+Reads the VCD of a simulation: the hierarchy, and every signal as the clock's edges see it.
 
 It reads what Verilator writes; pyvcd's own reader refuses the scope that Verilator puts the top's ports in.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TextIO
 
-__all__ = ["Changes", "Scope", "Trace", "read_trace"]
+import wavedrom
+
+__all__ = ["Changes", "Scope", "Trace", "read_trace", "timing_diagram"]
+
+
+def timing_diagram(source: Mapping[str, object]) -> str:
+    """Draws a WaveDrom ``source`` on a white background, so that its black lines are visible in a dark theme."""
+    drawing = wavedrom.render(json.dumps(source))
+    background = drawing.rect(size=(drawing["width"], drawing["height"]), fill="#fff")
+    # The first element holds the definitions; what follows is painted in order, the background first.
+    drawing.elements.insert(1, background)
+    return str(drawing.tostring())
 
 
 @dataclass

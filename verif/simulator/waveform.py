@@ -9,15 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .design import Design
-from .fst import write_fst
-from .gtkwave import write_gtkw
-from .page import page
-from .run import run_test
-from .surfer import surfer_commands
-from .timing_diagram import timing_diagram
-from .vcd_trace import Trace, read_trace
-from .view import View, names_of
+from .gtkwave import surfer_commands, write_fst, write_gtkw
+from .page import View, names_of, page
+from .simulate import Design, run_test
+from .vcd_trace import Trace, read_trace, timing_diagram
 
 __all__ = ["ALL_KINDS", "ERROR_BOX", "KINDS", "Scene", "draw", "levels"]
 

@@ -1,4 +1,7 @@
-"""The bench: drives and watches every stream of a block, cycle by cycle, and compares with the golden model.
+"""What every cocotb test of a block with streams starts from: design, bench, random numbers, and a result to leave. The
+bodies of tests that are alike for all blocks with streams.
+
+The bench: drives and watches every stream of a block, cycle by cycle, and compares with the golden model.
 
 One coroutine does all the work of a cycle. Nothing else wakes up, which is what lets Python keep up with
 thousands of packets. All signals are read as the clock edge sees them, and driven just after it.
@@ -8,24 +11,43 @@ from __future__ import annotations
 
 import hashlib
 import random
+from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 
-from cdma.verif.simulator.monitors.pauses import Pause, always
-from cdma.verif.simulator.monitors.rules import Beat, RuleError, StreamRules
-from cdma.verif.simulator.monitors.stream_ends import StreamSink, StreamSource
-from cdma.verif.simulator.monitors.tally import Tally
-from cdma.verif.simulator.monitors.unknowns import unknowns_at
+from cdma.verif.simulator.monitors.rules import Beat, RuleError, StreamRules, Tally, unknowns_at
+from cdma.verif.simulator.monitors.stream_ends import (
+    PATTERNS,
+    Pause,
+    StreamSink,
+    StreamSource,
+    after_waiting,
+    always,
+    never_first,
+    pattern,
+)
+from cdma.verif.simulator.plan import bench_settings, leave_samples, leaving_result
 
-from .design import StreamDesign
-from .packet import Packet, PacketCheck
+from .packet import Packet, PacketCheck, StreamDesign
 
-__all__ = ["Bench", "Delivery", "SidePort"]
+__all__ = [
+    "Bench",
+    "Context",
+    "Delivery",
+    "SidePort",
+    "in_any_order",
+    "long_stalls",
+    "random_traffic",
+    "resets",
+    "same_from_any_start",
+    "stream_test",
+]
 
 #: Cycles without any transfer, with every source and sink willing, after which the design is said to hang.
 _PATIENCE = 400
@@ -253,3 +275,133 @@ class Bench(Generic[P]):
             source.taken.clear()
         if self.side is not None:
             self.side.forget()
+
+
+D = TypeVar("D", bound=StreamDesign)
+
+C = TypeVar("C", bound="Context[Any, Any]")
+
+
+class Context(ABC, Generic[D, P]):
+    """What a test has to work with: the bench, its parameters, and its random numbers.
+
+    A kind of block has a subclass, which says what goes in.
+    """
+
+    #: The streams that :meth:`any_pauses` draws for, in this order.
+    streams: ClassVar[tuple[str, ...]]
+
+    def __init__(self, dut: Any, design: D, name: str) -> None:
+        self.settings = settings = bench_settings()
+        self.design = design
+        self.budget: int = settings["packets"]
+        self.seed = f"{settings['seed']}/{name}"
+        self.rng = random.Random(self.seed)
+        self.tally = Tally()
+        self.dut = dut
+        self.bench: Bench[P] = Bench(dut, design, self.rng, self.tally)
+        if "samples" in settings:
+            self.bench.describe = self.describe
+
+    @abstractmethod
+    def any_packet(self, length: int | None = None) -> P:
+        """A packet of any shape, of some length."""
+
+    @abstractmethod
+    def describe(self, before: Delivery[P] | None, this: Delivery[P]) -> Mapping[str, Any]:
+        """What is told of a packet, after the one before it, to those who count situations."""
+
+    def new_table(self) -> None:
+        """Changes the run-time table, if the design has one."""
+
+    def explain(self, error: BaseException) -> str:
+        """What a failure is, in a sentence."""
+        return f"cycle {self.bench.now}: {error}" if isinstance(error, RuleError) else repr(error)
+
+    def any_pauses(self) -> dict[str, Pause]:
+        """A random pattern on every stream."""
+        sinks = ("output", "report")
+        return {name: pattern(self.rng, sink=name in sinks)[1] for name in self.streams}
+
+
+def stream_test(kind: Callable[[Any, str], C]) -> Callable[..., Any]:
+    """Makes cocotb tests of functions that get a context of this ``kind``, with the bench started.
+
+    The test leaves the tally or the failure as its result, under the function's name or another one.
+    """
+
+    def test(body: Callable[[C], Awaitable[None]], name: str = "") -> Any:
+        name = name or body.__name__
+
+        async def run(dut: Any) -> None:
+            context = kind(dut, name)
+            with leaving_result(name, lambda: asdict(context.tally), context.explain):
+                await context.bench.start()
+                await body(context)
+                leave_samples(context.bench.samples)
+
+        run.__name__ = run.__qualname__ = name
+        return cocotb.test()(run)
+
+    return test
+
+
+async def in_any_order(context: Context[Any, P], packets: Sequence[P]) -> None:
+    """Sends packets without pauses, then shuffled with pauses."""
+    context.bench.set_pauses()
+    await context.bench.run(packets)
+    shuffled = list(packets)
+    context.rng.shuffle(shuffled)
+    context.bench.set_pauses(**context.any_pauses())
+    await context.bench.run(shuffled)
+
+
+async def random_traffic(context: Context[Any, Any]) -> None:
+    """Random packets, lengths and tables under random pauses, a few packets at a time."""
+    left = context.budget
+    while left > 0:
+        count = min(left, context.rng.choice((1, 5, 20, 40)))
+        context.new_table()
+        context.bench.set_pauses(**context.any_pauses())
+        await context.bench.run([context.any_packet() for _ in range(count)])
+        left -= count
+
+
+async def same_from_any_start(context: Context[Any, Any]) -> None:
+    """Notes a digest of all outputs, which must not depend on start values."""
+    bench = context.bench
+    bench.set_pauses()
+    await bench.run([context.any_packet() for _ in range(20)])
+    bench.set_pauses(**context.any_pauses())
+    await bench.run([context.any_packet() for _ in range(20)])
+    context.tally.notes["digest"] = bench.digest
+
+
+async def resets(context: Context[Any, Any]) -> None:
+    """Resets in mid-packet at any moment; what follows must be whole."""
+    bench = context.bench
+    for _ in range(max(20, context.budget // 20)):
+        context.new_table()
+        bench.set_pauses(**context.any_pauses())
+        bench.offer([context.any_packet() for _ in range(3)])
+        for _ in range(context.rng.randint(1, 60)):
+            await bench.cycle()
+        await bench.reset(context.rng.randint(1, 3))
+        bench.set_pauses(**context.any_pauses())
+        await bench.run([context.any_packet() for _ in range(2)])
+
+
+async def long_stalls(context: Context[Any, P]) -> list[P]:
+    """Sinks that wait for valid, long stalls on each stream in turn, late reports; returns the packets."""
+    bench = context.bench
+    packets = [context.any_packet() for _ in range(20)]
+    bench.set_pauses(output=never_first(context.rng), report=never_first(context.rng))
+    await bench.run(packets)
+    for end in ("input", "output", "report", "length"):
+        for name in ("long_stalls", "scattered") if getattr(bench, end) is not None else ():
+            bench.set_pauses(**{end: PATTERNS[name](context.rng)})
+            await bench.run(packets)
+    # What late reports hold up must go on as soon as they are taken.
+    bench.set_pauses(report=after_waiting(100))
+    await bench.run(packets[:6])
+    return packets

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from vcd.gtkw import GTKWColor
 
+from cdma.verif.simulator.page import Box, Event, Group, Line, Row, Tensor, View, lines_of
 from cdma.verif.simulator.stream_lanes import (
     Beat,
     Cycle,
@@ -17,7 +18,6 @@ from cdma.verif.simulator.stream_lanes import (
     packets_of,
 )
 from cdma.verif.simulator.vcd_trace import Trace
-from cdma.verif.simulator.view import Box, Event, Group, Line, Row, Tensor, View, lines_of
 
 __all__ = ["diagram", "report_row", "stream_view"]
 

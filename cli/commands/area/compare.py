@@ -7,7 +7,7 @@ import json
 
 from cdma.base.errors import ParameterError
 from cdma.base.yosys import find_yosys
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.options import cache_from, codec_config_from
 from cdma.output import new_table, output, status
 from cdma.synth.asic.measure import Measurement, measure_block

@@ -10,8 +10,8 @@ from rich.table import Table
 from cdma.base.yosys import find_yosys
 from cdma.options import cache_from, check_between, config_from
 from cdma.output import new_table, output, status
-from cdma.synth.asic.floor import Floor
 from cdma.synth.asic.measure import Measurement, measure_block
+from cdma.synth.asic.scaling import Floor
 
 from . import request
 

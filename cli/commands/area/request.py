@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.options import cache_from, codec_config_from
-from cdma.synth.asic.floor import Floor, codec_floor
-from cdma.synth.asic.library.gates import ASSUMPTION, NAME, normalised_library
+from cdma.synth.asic.library.liberty import ASSUMPTION, NAME, load_libraries, normalised_library
 from cdma.synth.asic.library.library import Library
-from cdma.synth.asic.library.load import load_libraries
 from cdma.synth.asic.recipe import Options
-from cdma.synth.asic.stage import default_period
+from cdma.synth.asic.scaling import Floor, codec_floor, default_period
 from cdma.synth.asic.timing import find_opensta
 
 __all__ = ["assumption", "floor", "library", "options"]

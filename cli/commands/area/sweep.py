@@ -16,10 +16,16 @@ from cdma.files import making_directory, ready_directory
 from cdma.options import cache_from, check_one_or_more, codec_config_from
 from cdma.output import output, step_progress
 from cdma.rows import Table
-from cdma.synth.asic.sweep.plots import plot_sweep, require_matplotlib
-from cdma.synth.asic.sweep.points import parse_axis, points
-from cdma.synth.asic.sweep.sweep import Outcome, Sweep, run_sweep
-from cdma.synth.errors import MeasureError
+from cdma.synth.asic.paths import MeasureError
+from cdma.synth.asic.sweep.sweep import (
+    Outcome,
+    Sweep,
+    parse_axis,
+    plot_sweep,
+    points,
+    require_matplotlib,
+    run_sweep,
+)
 
 from . import request
 

@@ -31,7 +31,7 @@ def add_plot_option(parser: argparse.ArgumentParser, what: str) -> None:
 def check_plot(path: Path | None) -> None:
     """Refuses a picture that cannot be drawn or written, before what it shows is measured."""
     if path is not None:
-        from cdma.synth.asic.sweep.plots import require_matplotlib
+        from cdma.synth.asic.sweep.sweep import require_matplotlib
 
         require_matplotlib()
         ready_file(path, (".svg", ".png"))

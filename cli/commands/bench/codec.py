@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.options import add_block_options, codec_config_from, settings_given
 from cdma.rows import Columns, Row, add_row_options, column, show_rows
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from cdma.base.errors import ParameterError
 from cdma.commands.designs import design_from, with_rings
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.pages import MOST_PAGED, PAGE_BYTES
-from cdma.hdl.spec.quantisation import NUMBERS
+from cdma.hdl.spec.options import MOST_PAGED, PAGE_BYTES
+from cdma.hdl.spec.stage import NUMBERS
 from cdma.options import ENGINE, add_block_options, check_between, engine_config_from
 from cdma.rows import Columns, Row, add_row_options, column, show_rows
 

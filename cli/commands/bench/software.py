@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
 from cdma.base.install import install_command
-from cdma.hdl.spec.stream_format import StreamFormat
+from cdma.hdl.spec.format import StreamFormat
 from cdma.options import add_format_options, format_from, word_bits_for
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _tensors(arguments: argparse.Namespace) -> Any:
     """What to measure on: a name, a tensor and the format for it."""
 
     from cdma.files import opened
-    from cdma.sim.codec.npy import NotATensor, read_npy
+    from cdma.sim.codec.files import NotATensor, read_npy
     from cdma.sim.codec.stimuli import activations
 
     if arguments.input is not None:

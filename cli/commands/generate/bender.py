@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cdma.files import FileError
-from cdma.hdl.deliver.bender import bender_manifest, listed_files
+from cdma.hdl.deliver.flows import bender_manifest, listed_files
 
 __all__ = ["manifest"]
 

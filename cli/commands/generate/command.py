@@ -11,8 +11,7 @@ from typing import Any
 
 from cdma.base.errors import ParameterError
 from cdma.files import FileError
-from cdma.hdl.deliver.grown import is_edited, may_grow
-from cdma.hdl.deliver.languages import LANGUAGES, VERILOG
+from cdma.hdl.deliver.languages import LANGUAGES, VERILOG, is_edited, may_grow
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.stage import StageConfig
@@ -131,7 +130,7 @@ def _period(text: str) -> float:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_directory, write_folder
-    from cdma.hdl.deliver.file_kinds import kind_of
+    from cdma.hdl.deliver.languages import kind_of
     from cdma.hdl.deliver.package import package_files
     from cdma.output import status, warn
 

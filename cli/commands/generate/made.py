@@ -8,13 +8,19 @@ from dataclasses import dataclass
 
 from cdma._version import __version__
 from cdma.hdl.deliver.block import Block
-from cdma.hdl.deliver.designs import Config, block_design, block_ports
-from cdma.hdl.deliver.languages import SYSTEM_VERILOG, check_name_in, ending
-from cdma.hdl.deliver.sv_package import sv_package, sv_package_file
+from cdma.hdl.deliver.languages import (
+    SYSTEM_VERILOG,
+    Config,
+    block_design,
+    block_ports,
+    check_name_in,
+    ending,
+)
+from cdma.hdl.deliver.wrappers import sv_package, sv_package_file
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.stage import StageConfig
-from cdma.synth.asic.scripts import synthesis_files
+from cdma.synth.asic.recipe import synthesis_files
 
 from .characteristics import Characteristics, characteristics
 from .golden import golden_vectors

@@ -8,8 +8,8 @@ from typing import Any
 
 from cdma.base.install import install_command
 from cdma.hdl.deliver.block import Block
-from cdma.hdl.deliver.memory_list import memory_groups, memory_row
-from cdma.hdl.deliver.uvm import uvm_file
+from cdma.hdl.deliver.document import memory_groups, memory_row
+from cdma.hdl.deliver.registers import uvm_file
 from cdma.output import cell, new_table, output
 
 from .made import Made

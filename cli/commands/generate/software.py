@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from cdma.hdl.deliver.register_texts import register_texts
-from cdma.hdl.deliver.uvm import uvm_file, uvm_model
+from cdma.hdl.deliver.registers import register_texts, uvm_file, uvm_model
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.sim.engine.driver.c_driver import c_driver
+from cdma.sim.engine.driver.driver import c_driver
 
 __all__ = ["software_files"]
 

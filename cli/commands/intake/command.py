@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.hdl.spec.stage import STAGES
 from cdma.options import (
     ENGINE,
@@ -112,9 +112,8 @@ def _add_options(block: argparse.ArgumentParser, parts: Sequence[str]) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_directory, write_folder
 
-    from .page import page
+    from .page import page, sections_of
     from .runs import check_parts, run_parts
-    from .sections import sections_of
 
     check_one_or_more(arguments, "jobs", "seconds", "mutants", "packets")
     parts = [name for name in parts_of(arguments.block) if {name, "all"} & {*arguments.parts}]

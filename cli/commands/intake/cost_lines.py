@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cdma.hdl.deliver.document import Drawing, Paragraph, Part, Table
-from cdma.hdl.deliver.memory_document import memory_table
-from cdma.hdl.deliver.memory_list import memory_row
-from cdma.hdl.spec.clocks import NO_CLOCKS
+from cdma.hdl.deliver.document import Drawing, Paragraph, Part, Table, memory_row, memory_table
+from cdma.hdl.spec.options import NO_CLOCKS
 from cdma.hdl.spec.stage import STAGES
 
 from .line import RECORD, Line
@@ -89,7 +87,7 @@ def _engine_latency(rows: Sequence[dict[str, Any]]) -> str:
 
 def _latency_parts(rows: Sequence[dict[str, Any]], *, several: bool) -> list[Part]:
     """All steps of a descriptor as a table, of an engine that may have several clocks."""
-    from cdma.verif.engine.latency import BACK_TO_BACK, STEPS
+    from cdma.verif.engine.measure import BACK_TO_BACK, STEPS
 
     titles = (
         "cycles from the doorbell to the",
@@ -217,7 +215,7 @@ def area(subject: Subject) -> Line:
         "Synthesised, before placement. Memories are apart; the clock is from register to register."
     )
     if measured is not None:
-        from cdma.synth.asic.library.gates import NAME
+        from cdma.synth.asic.library.liberty import NAME
 
         figures = measured.as_json()
         library = _OWN if measured.library == NAME else measured.library

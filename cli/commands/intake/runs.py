@@ -17,8 +17,8 @@ from .subject import Proven, Speed, Subject
 if TYPE_CHECKING:
     from cdma.hdl.spec.engine import EngineConfig
     from cdma.verif.campaigns.faults.verdict import Tally
-    from cdma.verif.regression import Regression
-    from cdma.verif.simulator.design import Design
+    from cdma.verif.campaigns.regression import Regression
+    from cdma.verif.simulator.simulate import Design
 
 __all__ = ["check_parts", "run_parts", "throughput_load"]
 
@@ -41,7 +41,7 @@ def throughput_load(config: EngineConfig) -> dict[str, Any]:
 
 def check_parts(parts: Sequence[str], subject: Subject, arguments: argparse.Namespace) -> None:
     """Refuses parts whose tools are missing or that the block has not, before anything runs."""
-    from cdma.verif.blocks import plan_of
+    from cdma.verif.campaigns.regression import plan_of
 
     if {"speed", "faults"} & {*parts} and subject.is_engine:
         with_rings(subject.design)
@@ -51,7 +51,7 @@ def check_parts(parts: Sequence[str], subject: Subject, arguments: argparse.Name
 
         find_verilator()
     if "four-states" in parts:
-        from cdma.verif.simulator.icarus import find_icarus
+        from cdma.verif.simulator.build import find_icarus
 
         find_icarus()
     if "proofs" in parts:
@@ -74,7 +74,7 @@ def run_parts(parts: Sequence[str], subject: Subject, arguments: argparse.Namesp
 
 
 def _lint(subject: Subject, arguments: argparse.Namespace) -> Any:
-    from cdma.verif.simulator.lint import lint
+    from cdma.verif.simulator.build import lint
 
     with status() as say:
         say("linting")
@@ -83,8 +83,8 @@ def _lint(subject: Subject, arguments: argparse.Namespace) -> Any:
 
 def _netlist(subject: Subject, arguments: argparse.Namespace) -> Any:
     from cdma.options import cache_from
-    from cdma.synth.circuits import circuit_of
-    from cdma.synth.structure import structure_of
+    from cdma.synth.asic.paths import circuit_of
+    from cdma.synth.asic.structure import structure_of
 
     with status() as say:
         circuit = circuit_of(subject.block, subject.design.config)
@@ -111,8 +111,7 @@ def _speed(subject: Subject, arguments: argparse.Namespace) -> Speed:
 
 
 def _engine_speed(subject: Subject) -> Speed:
-    from cdma.verif.engine.latency import latency_cases, measure_latency
-    from cdma.verif.engine.measure import cases, measure_engine, rows_of
+    from cdma.verif.engine.measure import cases, latency_cases, measure_engine, measure_latency, rows_of
     from cdma.verif.engine.wave import engine_wave
 
     design = with_rings(subject.design)
@@ -152,7 +151,7 @@ def _tests(subject: Subject, arguments: argparse.Namespace) -> Regression:
 
 
 def _gates(subject: Subject, arguments: argparse.Namespace) -> Regression:
-    from cdma.synth.gates import gate_netlist
+    from cdma.synth.asic.paths import gate_netlist
 
     design = _without_init(subject.design)
     netlist = gate_netlist(design.verilog(), design.top, arguments.liberty or [])
@@ -166,15 +165,14 @@ def _four_states(subject: Subject, arguments: argparse.Namespace) -> Regression:
 
 def _without_init(design: Design) -> Design:
     """The design whose registers nothing but the reset sets."""
-    from cdma.verif.blocks import design_of
+    from cdma.verif.campaigns.regression import design_of
 
     return design_of(design.block, design.config, init=False)
 
 
 def _regression(what: str, design: Design, arguments: argparse.Namespace, **more: Any) -> Regression:
-    from cdma.verif.blocks import plan_of
-    from cdma.verif.campaigns.on_cluster import verify_on_cluster
-    from cdma.verif.regression import verify
+    from cdma.verif.campaigns.campaign import verify_on_cluster
+    from cdma.verif.campaigns.regression import plan_of, verify
 
     given = {"tests": arguments.tests, "seed": arguments.seed, "packets": arguments.packets, **more}
     with step_progress(what, len(plan_of(design).choose(design, arguments.tests))) as advance:
@@ -187,8 +185,8 @@ def _regression(what: str, design: Design, arguments: argparse.Namespace, **more
 
 
 def _coverage(subject: Subject, arguments: argparse.Namespace) -> Any:
-    from cdma.verif.blocks import plan_of
-    from cdma.verif.campaigns.coverage.collect import collect
+    from cdma.verif.campaigns.coverage.code import collect
+    from cdma.verif.campaigns.regression import plan_of
 
     design = subject.design
     with step_progress("coverage", len(plan_of(design).choose(design, arguments.tests))) as advance:
@@ -203,7 +201,7 @@ def _coverage(subject: Subject, arguments: argparse.Namespace) -> Any:
 
 
 def _proofs(subject: Subject, arguments: argparse.Namespace) -> Proven:
-    from cdma.verif.campaigns.certificate.parts import chosen_proofs, run_chosen
+    from cdma.verif.campaigns.certificate.finding import chosen_proofs, run_chosen
 
     chosen = chosen_proofs(subject.design)
     with step_progress("proving", len(chosen)) as advance:

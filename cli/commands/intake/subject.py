@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.commands.generate.made import Made
 from cdma.hdl.deliver.document import Part
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.options import ENGINE
 from cdma.verif.proofs.result import FAILURES
 
@@ -19,15 +19,14 @@ from .stored import Stored
 
 if TYPE_CHECKING:
     from cdma.synth.asic.measure import Measurement
-    from cdma.synth.structure import Structure
-    from cdma.verif.campaigns.certificate.finding import Finding
-    from cdma.verif.campaigns.certificate.parts import Shown
-    from cdma.verif.campaigns.coverage.collect import Coverage
+    from cdma.synth.asic.structure import Structure
+    from cdma.verif.campaigns.certificate.finding import Finding, Shown
+    from cdma.verif.campaigns.coverage.code import Coverage
     from cdma.verif.campaigns.faults.verdict import Tally
     from cdma.verif.campaigns.mutation.campaign import Verdict
-    from cdma.verif.regression import Regression
-    from cdma.verif.simulator.design import Design
-    from cdma.verif.simulator.lint import Lint
+    from cdma.verif.campaigns.regression import Regression
+    from cdma.verif.simulator.build import Lint
+    from cdma.verif.simulator.simulate import Design
 
 __all__ = ["Proven", "Ran", "Speed", "Subject"]
 
@@ -170,6 +169,6 @@ class Subject:
         return Line(key, title, commands, answer, parts)
 
     def _tests(self) -> list[str]:
-        from cdma.verif.blocks import plan_of
+        from cdma.verif.campaigns.regression import plan_of
 
         return [point.name for point in plan_of(self.design).choose(self.design)]

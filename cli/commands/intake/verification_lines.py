@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cdma.hdl.deliver.document import Paragraph, Part, Table
-from cdma.hdl.deliver.waivers import waivers
+from cdma.hdl.deliver.flows import waivers
 
 from .documents import cited
 from .line import Line
 from .subject import Subject
 
 if TYPE_CHECKING:
+    from cdma.verif.campaigns.regression import Regression
     from cdma.verif.proofs.result import Result
-    from cdma.verif.regression import Regression
 
 __all__ = ["coverage", "faults", "four_states", "gates", "lint", "mutants", "netlist", "proofs", "tests"]
 
@@ -81,7 +81,7 @@ def four_states(subject: Subject) -> Line:
 def _regression(
     subject: Subject, key: str, title: str, command: str, run: Regression | None, said: str
 ) -> Line:
-    from cdma.verif.blocks import plan_of
+    from cdma.verif.campaigns.regression import plan_of
 
     plan = plan_of(subject.design)
     points = plan.choose(subject.design)
@@ -93,7 +93,7 @@ def _regression(
         parts: list[Part] = [listed] if key == "tests" else []
         return Line(key, title, [command], said, parts)
     from cdma.verif.campaigns.certificate.finding import regression_finding
-    from cdma.verif.regression import COUNTS
+    from cdma.verif.campaigns.regression import COUNTS
 
     statements = {point.name: point.statement for point in points}
     rows = [
@@ -130,8 +130,7 @@ def coverage(subject: Subject) -> Line:
     command, title, found = subject.command("coverage"), "Coverage", subject.ran.coverage
     if found is None:
         return Line("coverage", title, [command], "Lines, branches, toggles and functional goals.", reasons)
-    from cdma.verif.campaigns.certificate.finding import coverage_finding
-    from cdma.verif.campaigns.certificate.parts import reached_by
+    from cdma.verif.campaigns.certificate.finding import coverage_finding, reached_by
 
     percents, not_reached = reached_by(found)
     answer = f"{', '.join(f'{value:.1f} % of {name}' for name, value in percents.items())}."
@@ -141,7 +140,7 @@ def coverage(subject: Subject) -> Line:
 
 def proofs(subject: Subject) -> Line:
     """What is proven, by which method and to which depth."""
-    from cdma.verif.campaigns.certificate.parts import chosen_proofs
+    from cdma.verif.campaigns.certificate.finding import chosen_proofs
 
     ran, title = subject.ran.proofs, "Proofs, with their depth"
     commands = [subject.command("intake", "--run proofs")]
@@ -186,7 +185,7 @@ def mutants(subject: Subject) -> Line:
     """Which faults in the design the regression finds."""
     ran, title = subject.ran.mutants, "Mutants"
     commands = [subject.command("intake", "--run mutants"), f"cdma mutate --block {subject.block}"]
-    from cdma.verif.campaigns.certificate.parts import GOAL
+    from cdma.verif.campaigns.certificate.finding import GOAL
 
     goal = f"The goal is that the regression finds {GOAL:g} % of those that are not equivalent."
     if ran is None:

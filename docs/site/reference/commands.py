@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from cdma.app import parser
-from cdma.verbosity import commands_of
+from cdma.streams import commands_of
 
 from .markdown import shown, table
 

@@ -9,9 +9,8 @@ import re
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.settings import settings_of
-from cdma.hdl.spec.stage import StageConfig
+from cdma.hdl.spec.stage import Quantisation, StageConfig
 
 from .markdown import from_docstring, table
 

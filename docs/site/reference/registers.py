@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdma.hdl.deliver.register_texts import register_texts
+from cdma.hdl.deliver.registers import register_texts
 from cdma.hdl.spec.engine import EngineConfig
 
 __all__ = ["registers_page"]

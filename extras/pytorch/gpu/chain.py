@@ -1,16 +1,137 @@
-"""The index of a stream that came without one."""
+"""The index of a stream that came without one.
+
+The chain of headers of a stream, followed in all of its segments at once.
+
+A window that begins in a segment ends in it or less than the longest window behind it. So a segment is a small function:
+from where the chain enters it, counted from its begin, to where the chain enters the next one, and the windows on the
+way. A value of such a function is one 64-bit number, the windows above the entry; where the chain breaks off, because
+the stream ends in a header, the entry is ``DEAD``.
+"""
 
 from __future__ import annotations
 
 import torch
+import triton
+import triton.language as tl
 from torch import Tensor
 
 from cdma.hdl.spec.format import Format
 
-from .chain_kernels import compose_kernel, enter_kernel, mark_kernel, segment_kernel
 from .layout import GROUPS, INDEX_COLUMNS, block_count, constants
+from .windows import padded, stored_after
 
-__all__ = ["found_index"]
+__all__ = ["compose_kernel", "enter_kernel", "found_index", "mark_kernel", "segment_kernel"]
+
+#: Bits of an entry, and the entry of a chain that has broken off.
+_ENTRY = tl.constexpr(12)
+_DEAD = tl.constexpr(4095)
+
+
+@triton.jit
+def segment_kernel(
+    stream,
+    length,
+    capacity,
+    functions,
+    LONGEST: tl.constexpr,
+    ENTRIES: tl.constexpr,
+    SEGMENT: tl.constexpr,
+    WORD: tl.constexpr,
+    UNIT: tl.constexpr,
+    WINDOW: tl.constexpr,
+    CODE: tl.constexpr,
+    HEADER: tl.constexpr,
+    ALIGN: tl.constexpr,
+    FIELD: tl.constexpr,
+    LOW: tl.constexpr,
+    ZERO: tl.constexpr,
+):
+    """The function of every segment: chains from all of its first positions, a lane for each, to the segment's end."""
+    size = tl.minimum(tl.load(length) // UNIT, capacity)
+    segment = tl.program_id(0).to(tl.int64)
+    entry = tl.arange(0, ENTRIES)
+    end = (segment + 1) * SEGMENT
+    at = segment * SEGMENT + entry
+    windows = tl.zeros([ENTRIES], tl.int64)
+    going = (entry < LONGEST) & (at <= size - HEADER) & (at < end)
+    while tl.max(going.to(tl.int32), axis=0) > 0:
+        stored = stored_after(stream, at, going, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
+        at = tl.where(going, at + padded(HEADER + stored, ALIGN), at)
+        windows += going.to(tl.int64)
+        going = going & (at <= size - HEADER) & (at < end)
+    leaves = tl.where((entry < LONGEST) & (at >= end), at - end, _DEAD)
+    tl.store(functions + segment * ENTRIES + entry, windows << _ENTRY | leaves)
+
+
+@triton.jit
+def compose_kernel(functions, composed, count, FAN: tl.constexpr, ENTRIES: tl.constexpr):
+    """The functions of ``FAN`` neighbours at a time as one."""
+    part = tl.program_id(0).to(tl.int64)
+    entry = tl.arange(0, ENTRIES)
+    at = entry.to(tl.int64)
+    windows = tl.zeros([ENTRIES], tl.int64)
+    for neighbour in range(FAN):
+        function = part * FAN + neighbour + tl.zeros_like(at)
+        going = (at != _DEAD) & (function < count)
+        value = tl.load(functions + function * ENTRIES + at, mask=going, other=0)
+        windows += value >> _ENTRY
+        at = tl.where(going, value & _DEAD, at)
+    tl.store(composed + part * ENTRIES + entry, windows << _ENTRY | at)
+
+
+@triton.jit
+def enter_kernel(functions, entered, entries, count, FAN: tl.constexpr, ENTRIES: tl.constexpr):
+    """Where the chain enters each of ``FAN`` neighbours, and after how many windows, from where it ``entered`` their
+    composition."""
+    part = tl.program_id(0).to(tl.int64)
+    value = tl.load(entered + part)
+    for neighbour in range(FAN):
+        function = part * FAN + neighbour
+        tl.store(entries + function, value, mask=function < count)
+        at = value & _DEAD
+        step = tl.load(
+            functions + function * ENTRIES + at, mask=(function < count) & (at != _DEAD), other=_DEAD
+        )
+        value = ((value >> _ENTRY) + (step >> _ENTRY)) << _ENTRY | (step & _DEAD)
+
+
+@triton.jit
+def mark_kernel(
+    stream,
+    length,
+    capacity,
+    entries,
+    begins,
+    segments,
+    total,
+    SEGMENT: tl.constexpr,
+    LANES: tl.constexpr,
+    GROUP: tl.constexpr,
+    WORD: tl.constexpr,
+    UNIT: tl.constexpr,
+    WINDOW: tl.constexpr,
+    CODE: tl.constexpr,
+    HEADER: tl.constexpr,
+    ALIGN: tl.constexpr,
+    FIELD: tl.constexpr,
+    LOW: tl.constexpr,
+    ZERO: tl.constexpr,
+):
+    """Follows the chain through a segment in each lane, and stores where the groups of the ``total`` windows begin."""
+    size = tl.minimum(tl.load(length) // UNIT, capacity)
+    segment = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
+    value = tl.load(entries + segment, mask=segment < segments, other=_DEAD)
+    at = segment * SEGMENT + (value & _DEAD)
+    end = (segment + 1) * SEGMENT
+    window = value >> _ENTRY
+    going = ((value & _DEAD) != _DEAD) & (at < end) & (at <= size - HEADER) & (window < total)
+    while tl.max(going.to(tl.int32), axis=0) > 0:
+        tl.store(begins + window // GROUP, at, mask=going & (window % GROUP == 0))
+        stored = stored_after(stream, at, going, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
+        at = tl.where(going, at + padded(HEADER + stored, ALIGN), at)
+        window += going.to(tl.int64)
+        going = going & (at < end) & (at <= size - HEADER) & (window < total)
+
 
 #: Functions that one program composes, and segments of a program that follows the chain.
 _FAN, _LANES = 64, 32

@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .integers import integers_of, said
+from .layout import integers_of, said
 from .rows import named_by, pointer, row_of
 from .windows import code_of, has_part, padded, place_in_window, ranks, rotated_left, store_codes, stored_of
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import torch
 
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.sim.codec.results import Analysis
+from cdma.hdl.spec.format import Format, StreamFormat
+from cdma.sim.codec.model import Analysis
 
 from .extras import kernels_in
 

@@ -10,15 +10,22 @@ from torch import Tensor
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.checks import check_range
 from cdma.hdl.spec.format import Format
-from cdma.sim.codec.results import Analysis
+from cdma.sim.codec.model import Analysis
 
 from .checksum import checksum
 from .compress_kernels import FLOCK, count_kernel, pack_kernel
-from .integers import FOUND
-from .layout import INDEX_COLUMNS, block_count
+from .layout import (
+    FOUND,
+    INDEX_COLUMNS,
+    aligned,
+    block_count,
+    current,
+    require_format,
+    require_tensor,
+    words_of,
+)
 from .packed import Packed
 from .plans import arguments
-from .tensors import aligned, current, require_format, require_tensor, words_of
 
 __all__ = ["PackedIntegers", "analyse", "compress", "compress_numbers", "stream_of", "waiting"]
 

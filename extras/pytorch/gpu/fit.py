@@ -8,7 +8,7 @@ from torch import Tensor
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.fit import sampled_runs
 
-from .tensors import current, require_format, words_of
+from .layout import current, require_format, words_of
 
 __all__ = ["fit"]
 

@@ -12,11 +12,10 @@ import triton
 from torch import Tensor
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.presets import PRESETS
+from cdma.hdl.spec.format import PRESETS, Format
 from cdma.sim.codec import model
-from cdma.sim.codec.hostile import SHAPES, damaged, draw, draw_words
-from cdma.sim.codec.results import CorruptStream
+from cdma.sim.codec.model import CorruptStream
+from cdma.sim.codec.stimuli import SHAPES, damaged, draw, draw_words
 
 from .decoder import decompress
 from .encoder import compress

@@ -12,14 +12,22 @@ from cdma.hdl.spec.checks import check_range
 from cdma.hdl.spec.format import Format
 
 from .compress_kernels import count_kernel, pack_kernel
-from .decoder import check_index, decompress
-from .decompress_kernel import unpack_kernel
+from .decoder import check_index, decompress, unpack_kernel
 from .encoder import waiting
-from .layout import INDEX_COLUMNS, block_count, windows_of_block
+from .layout import (
+    INDEX_COLUMNS,
+    UNSIGNED,
+    block_count,
+    bytes_of,
+    current,
+    require_format,
+    require_tensor,
+    windows_of_block,
+    words_of,
+)
 from .packed import Packed, require_packed
 from .plans import arguments
 from .rows import Row, table_of
-from .tensors import UNSIGNED, bytes_of, current, require_format, require_tensor, words_of
 
 __all__ = ["compress_many", "decompress_many", "packed_many", "restored_many"]
 

@@ -16,10 +16,9 @@ from cdma.hdl.spec.format import Format
 from .decoder import decompress, restored
 from .encoder import compress
 from .fit import fit
+from .layout import UNSIGNED, where
 from .many import compress_many, decompress_many
 from .rates import Timing, copy_row, row
-from .tensors import UNSIGNED
-from .where import where
 
 __all__ = ["measure", "numbers", "peers", "require_cuda", "seconds_of"]
 

@@ -1,4 +1,6 @@
-"""How the kernels are launched, by card, kernel and format."""
+"""What the times of a codec on a card say: medians, rates, and shares of what the card's memory allows. How the kernels
+are launched, by card, kernel and format.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,16 @@ from cdma.hdl.spec.format import Format
 
 from .layout import GROUPS, code_tables, constants, windows_of_block
 
-__all__ = ["KERNELS", "Plan", "arguments", "default_plan", "keep_plan", "plan_for", "tried"]
+__all__ = [
+    "KERNELS",
+    "Plan",
+    "arguments",
+    "default_plan",
+    "keep_plan",
+    "plan_for",
+    "tried",
+]
+
 
 #: The kernels that ``cdma study tune gpu`` finds plans for.
 KERNELS = ("pack", "unpack")

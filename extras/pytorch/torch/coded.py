@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.stage import Quantisation
 from cdma.sim.codec.nibbles import compress_nibbles, decompress_nibbles
 from cdma.sim.codec.software import compress, decompress
 from cdma.sim.codec.words import Words

@@ -15,7 +15,7 @@ from cdma.gpu.extras import kernels_in
 from .coded import NUMBERS, Coded, Step, coded, quantised, sampling
 from .keeping import OUTSIDE, Keeping, Kept, Slot, Stays
 from .ledger import Ledger, Report
-from .observed import CONVOLUTIONS, LAYERS, Observer
+from .memory import CONVOLUTIONS, LAYERS, Observer
 from .policies import Policy, Readers
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Saved(Keeping):
 
     def _integers_there(self, flat: Tensor, sample: Tensor, step: Step) -> Coded | None:
         fault = self._card.fault(flat.device)
-        from .card_integers import quantised_there
+        from .on_card import quantised_there
 
         return quantised_there(flat, sample, step, fault)
 

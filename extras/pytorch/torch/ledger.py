@@ -1,15 +1,111 @@
-"""The account of a context: bytes, now and at most, of what autograd keeps, with and without compression; time and error."""
+"""Numbers on their way from a card, which nothing waits for until they are asked for. The account of a context: bytes,
+now and at most, of what autograd keeps, with and without compression; time and error.
+
+Notes what goes, with what must then be done for it.
+
+When a thing goes, C code alone notes it: in a finaliser in Python, the exception of a signal handler would be lost. What
+must be done is done later, by whoever asks.
+"""
 
 from __future__ import annotations
 
 import math
 import threading
+import weakref
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from .departures import Departures
+import torch
+from torch import Tensor
 
-__all__ = ["Entry", "Layer", "Ledger", "Report"]
+from cdma.gpu.layout import current
+
+__all__ = ["MOST", "Arriving", "Departures", "Entry", "Layer", "Ledger", "Mail", "Report"]
+
+#: The most numbers that come together.
+MOST = 64
+
+
+class Mail:
+    """Memory of the host for numbers of a card, and the event that says that they have come."""
+
+    def __init__(self, device: torch.device) -> None:
+        card = device.type == "cuda"
+        self.numbers = torch.empty(MOST, dtype=torch.int64, pin_memory=card)
+        self.event = torch.cuda.Event() if card else None
+
+
+class Arriving:
+    """Numbers on their way from the card. Their mail is spare once they were read."""
+
+    def __init__(self, numbers: Tensor, spare: list[Mail]) -> None:
+        self._spare = spare
+        self._mail: Mail | None = spare.pop() if spare else Mail(numbers.device)
+        self._count = numbers.numel()
+        self._numbers: list[int] = []
+        with current(numbers.device):
+            self._mail.numbers[: self._count].copy_(numbers.view(-1), non_blocking=True)
+            if self._mail.event is not None:
+                self._mail.event.record()
+
+    @property
+    def there(self) -> bool:
+        """Whether they have come."""
+        return self._mail is None or self._mail.event is None or bool(self._mail.event.query())
+
+    def wait(self) -> list[int]:
+        """The numbers, once they have come."""
+        if self._mail is not None:
+            if self._mail.event is not None:
+                self._mail.event.synchronize()
+            self._numbers = self._mail.numbers[: self._count].tolist()
+            self._spare.append(self._mail)
+            self._mail = None
+        return self._numbers
+
+
+Payload = TypeVar("Payload")
+
+
+class Departures(Generic[Payload]):
+    """Things that are there, each with a payload, which comes out once the thing is gone."""
+
+    def __init__(self) -> None:
+        self._there: set[_Entry] = set()
+        self._gone: deque[weakref.ref[Any]] = deque()
+
+    def watch(self, thing: object, payload: Payload) -> None:
+        """Watches a thing."""
+        entry = _Entry(thing, self._gone.append)
+        entry.payload = payload
+        self._there.add(entry)
+
+    def gone(self) -> Iterable[Payload]:
+        """The payloads of things that are gone, each once."""
+        return self._payloads() if self._gone else ()
+
+    def _payloads(self) -> Iterator[Payload]:
+        while self._gone:
+            entry = self._gone.popleft()
+            assert isinstance(entry, _Entry)
+            self._there.remove(entry)
+            yield entry.payload
+
+
+class _Entry(weakref.ref[Any]):
+    """A thing that is there."""
+
+    __slots__ = ("payload",)
+
+    payload: Any
+
+    # As an object, not as what it refers to.
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
 
 
 @dataclass

@@ -1,4 +1,6 @@
-"""Tensors that stay on the card: their streams stand where they were, and nothing waits for the card but the first pass.
+"""Numbers of a card as integers of 8 bits there: those of :func:`.quantised`, in a stream that stays on the card.
+
+Tensors that stay on the card: their streams stand where they were, and nothing waits for the card but the first pass.
 
 A stream needs space before its length is known, so the length of the last pass, and a little more, is taken for it. The
 elements are there until the length has come: then they go, or the stream that did not fit is made again with its exact
@@ -14,27 +16,64 @@ import threading
 import weakref
 from collections import defaultdict, deque
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from cdma.base.errors import CdmaError
-from cdma.gpu.decoder import restored
-from cdma.gpu.encoder import analyse, compress
+from cdma.gpu.decoder import restored, restored_numbers
+from cdma.gpu.encoder import analyse, compress, compress_numbers
 from cdma.gpu.fit import fit
+from cdma.gpu.layout import current, words_in
 from cdma.gpu.many import packed_many, restored_many
 from cdma.gpu.packed import Packed
-from cdma.gpu.tensors import current, words_in
 from cdma.hdl.spec.format import Format
 
-from .coded import lossless_format
+from .coded import Coded, Step, as_coded, integer_format, integers_of, lossless_format
 from .keeping import Slot, Stays
-from .ledger import Entry, Ledger
-from .mail import MOST, Arriving, Mail
+from .ledger import MOST, Arriving, Entry, Ledger, Mail
 
-__all__ = ["Card", "KeptOnCard", "WrongStream", "held_by", "order", "work_on"]
+__all__ = ["Card", "KeptOnCard", "WrongStream", "held_by", "order", "quantised_there", "work_on"]
+
+#: The kernels have words of whole bytes, so integers of 4 bits are not made on a card.
+_BITS = 8
+
+
+def quantised_there(flat: Tensor, sample: Tensor, step: Step, fault: Tensor) -> Coded | None:
+    """Compresses the integers of numbers on their card; waits for the card once. None where 8 bits do not hold them.
+
+    ``sample``
+        Those of the numbers, on the host, that decide the format: the same as :func:`.quantised` takes.
+    ``fault``
+        Becomes 1 when a stream that is given back is no longer whole.
+    """
+    if _BITS not in step.bits or (some := integers_of(sample, replace(step, bits=(_BITS,)))) is None:
+        return None
+    format = integer_format(some.whole.view(torch.uint8).numpy(), flat.numel(), _BITS, step.code_bits)
+    made = compress_numbers(flat, format, some.exponent, step.keep_nonzero)
+    if made is None:
+        return None
+    found = replace(some, error=made.error, squares=made.squares, numbers=made.numbers)
+    back = _IntegersThere(made.packed, some.exponent, flat.dtype, work_on(flat.device), fault)
+    return as_coded(held_by(made.packed), format, back, found)
+
+
+@dataclass(frozen=True)
+class _IntegersThere:
+    """A stream of integers on a card, for a tensor of numbers."""
+
+    packed: Packed
+    exponent: int
+    dtype: torch.dtype
+    made: Any
+    fault: Tensor
+
+    def __call__(self) -> Tensor:
+        order(self.made, self.packed.data, self.packed.index, self.packed.length)
+        return restored_numbers(self.packed, self.exponent, self.dtype, self.fault)
+
 
 #: Passes until a tensor's format, and whether one pays, is looked for again.
 REFRESH = 100

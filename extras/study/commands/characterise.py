@@ -13,8 +13,7 @@ from cdma.base.errors import ParameterError
 if TYPE_CHECKING:
     from cdma.study.compare.comparison import Row, Summary
     from cdma.study.system.density_table import DensityTable
-    from cdma.study.training.figures import Training
-    from cdma.study.training.observations import Finding
+    from cdma.study.training.observations import Finding, Training
     from cdma.torch.networks.task import Task
 
 __all__ = ["register"]
@@ -86,9 +85,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_directory
     from cdma.study.compare.comparison import summarise
     from cdma.study.system.density_table import load_densities
-    from cdma.study.training.figures import figures, over_training
-    from cdma.study.training.observations import findings
-    from cdma.study.training.ratios import load_ratios
+    from cdma.study.training.observations import figures, findings, load_ratios, over_training
     from cdma.study.training.record import RECORDS
 
     if arguments.train is not None and arguments.records is not None:

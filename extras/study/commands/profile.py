@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .numbers import count, positive, time
 
 if TYPE_CHECKING:
-    from cdma.sim.codec.tensor_profile import TensorProfile
+    from cdma.sim.codec.fit import TensorProfile
     from cdma.study.profile.files import StoredTensor
     from cdma.study.profile.link import Hidden, Settings
     from cdma.study.profile.report import Report
@@ -95,8 +95,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import warn
     from cdma.study.profile.files import find_tensors
     from cdma.study.profile.page import page
-    from cdma.study.profile.report import Report
-    from cdma.study.profile.verdict import advise
+    from cdma.study.profile.report import Report, advise
 
     settings = _settings(arguments)
     if arguments.html is not None:
@@ -137,7 +136,7 @@ def _hidden(path: Path) -> dict[str, Hidden]:
 
 def _profiles(stored: Iterable[StoredTensor]) -> list[TensorProfile]:
     from cdma.output import byte_progress
-    from cdma.sim.codec.tensor_profile import profile
+    from cdma.sim.codec.fit import profile
 
     stored = list(stored)
     profiles = []

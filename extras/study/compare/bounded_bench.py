@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.stage import Quantisation
 from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.quantise import dequantise, quantise
 from cdma.study.recorded import recorded_samples
 
-from .predictive import predictive_bytes, predictive_differences, predictive_integers
-from .transform import transformed_within
+from .entropy import predictive_bytes, predictive_differences, predictive_integers, transformed_within
 
 __all__ = ["RELATIVE", "Bounded", "bounded_rows"]
 

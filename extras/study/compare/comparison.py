@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cdma.base.errors import ParameterError
 from cdma.gpu.peers import codecs
-from cdma.gpu.peers.tables import learn_format
+from cdma.gpu.peers.codecs import learn_format
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.number_types import LAYOUTS, NUMBER_TYPES, arrange, convert, word_bits_of
 from cdma.sim.codec.words import words_of

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.base.errors import CdmaError
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.presets import PRESETS
+from cdma.hdl.spec.format import PRESETS, Format
 from cdma.sim.codec.fit import field_variants, fit
 from cdma.sim.codec.model import analyse
 from cdma.sim.codec.number_types import convert

@@ -11,7 +11,7 @@ import numpy as np
 
 from cdma.base.errors import CdmaError
 from cdma.hdl.spec.format import Format
-from cdma.sim.codec.native import CHUNK_BYTES, installed
+from cdma.sim.codec.software import CHUNK_BYTES, installed
 from cdma.study.tuner.search import Space
 
 __all__ = ["Launch", "Timed", "Workload", "kernels_name", "launch_space"]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
+from cdma.sim.codec.headers import packing_cycles, shared_cycles, worst_windows
 from cdma.sim.codec.number_types import LAYOUTS, arrange, convert
-from cdma.sim.codec.packing import packing_cycles, shared_cycles, worst_windows
 from cdma.sim.codec.unpacking import unpacking_cycles, worst_streams
 from cdma.study.recorded import recorded_samples
 

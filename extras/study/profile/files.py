@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.base.errors import CdmaError
-from cdma.sim.codec.npy import NotATensor, Tensor, read_npy_header
-from cdma.sim.codec.safetensors import Part, read_safetensors
+from cdma.sim.codec.files import NotATensor, Part, Tensor, read_npy_header, read_safetensors
 
 __all__ = ["BadTensorFile", "StoredTensor", "find_tensors"]
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cdma.base.errors import ParameterError
-from cdma.sim.codec.format_fits import Fit
-from cdma.sim.codec.tensor_profile import TensorProfile
+from cdma.sim.codec.fit import Fit, TensorProfile
 from cdma.study.system.assumptions import load_assumptions
-from cdma.study.system.cswap import KernelTimes
 from cdma.study.system.engine_rate import DIRECTIONS
-from cdma.torch.swapping.cost import CostModel
+from cdma.study.system.policies import KernelTimes
+from cdma.torch.swapping.policies import CostModel
 
 __all__ = ["Hidden", "Settings", "Transfer", "Verdict"]
 

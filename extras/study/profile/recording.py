@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.base.errors import ParameterError
-from cdma.sim.codec.tensor_profile import NothingToProfile, TensorProfile, profile
+from cdma.sim.codec.fit import NothingToProfile, TensorProfile, profile
 from cdma.torch.extras import require
 
 from .link import Settings

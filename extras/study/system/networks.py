@@ -32,8 +32,7 @@ from dataclasses import dataclass, replace
 from cdma.base.toml_table import Table, TableError
 from cdma.study.recorded import table_named, table_names
 
-from .layers import BUILDERS, NUMBER_BYTES, Layer, Shape, batchnorm, dropout
-from .token_layers import TOKEN_BUILDERS, attention
+from .layers import BUILDERS, NUMBER_BYTES, TOKEN_BUILDERS, Layer, Shape, attention, batchnorm, dropout
 
 __all__ = ["INPUT", "Network", "load_network", "network_names", "read_network"]
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .assumptions import Assumptions
-from .device_memory import hold_gradients, hold_maps, memory_levels
 from .feature_maps import FeatureMap, copied_parts, feature_maps
 from .machine import Machine
 from .networks import INPUT, Network
 from .roofline import FLOAT_BYTES, backward, forward, update
-from .step import Step, Transfer
-from .step_tasks import StepTasks
-from .timeline import simulate
+from .step import Step, StepTasks, Transfer, hold_gradients, hold_maps, memory_levels, simulate
 
 __all__ = ["StepPlanner"]
 

@@ -1,4 +1,7 @@
-"""The four observations on activation density in training, as statements with numbers on what was recorded.
+"""Recorded compression ratios: every codec on every layer, in every number type and layout. The figures of
+``docs/study/characterisation.md``, drawn from records.
+
+The four observations on activation density in training, as statements with numbers on what was recorded.
 
 Rhu et al. (HPCA 2018) made them on networks trained on ImageNet. Here each is a criterion that recorded
 networks meet or not.
@@ -6,15 +9,84 @@ networks meet or not.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cdma.base.toml_table import Table, TableError, read_json
+from cdma.study.compare.comparison import BOUNDS, Row, summarise
+from cdma.study.recorded import DATA
+from cdma.study.svg import Line, bar_chart, line_panels
 from cdma.study.system.density_table import DensityTable, LayerRecord
 
-__all__ = ["Finding", "findings"]
+__all__ = [
+    "MOST_LINES",
+    "Finding",
+    "Training",
+    "figures",
+    "findings",
+    "load_ratios",
+    "over_training",
+    "ratio_table",
+    "short",
+]
+
+_COLUMNS = ("network", "layer", "kind", "number_type", "layout", "words", "density")
+
+
+def _columns(codecs: Sequence[str]) -> list[str]:
+    """Returns the name of every value of a row."""
+    return [*_COLUMNS, *codecs, *(f"bound {name}" for name in BOUNDS)]
+
+
+def load_ratios(path: Path | None = None) -> list[Row]:
+    """Reads the rows of a ``ratios.json``, by default of the one that comes with the package."""
+    table = read_json(path or DATA / "ratios.json")
+    names = table.get("codecs")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TableError(f"{table.where} has codecs = {names!r}; it must be a list of names")
+    keys = _columns(names)
+    rows = []
+    for index, values in enumerate(table.get("rows"), 1):
+        where = f"{table.where}, row {index}"
+        if not isinstance(values, list) or len(values) != len(keys):
+            raise TableError(f"{where} is {values!r}; it must be a list of {len(keys)} values")
+        row = Table(where, dict(zip(keys, values, strict=True)))
+        rows.append(
+            row.read(
+                Row,
+                ratio={name: row.number(name, above=0) for name in names},
+                bound={name: row.number(f"bound {name}", above=0) for name in BOUNDS},
+            )
+        )
+    return rows
+
+
+def ratio_table(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
+    """Returns the rows as a table with one list for each, as :func:`load_ratios` reads it."""
+    return {
+        "codecs": list(names),
+        "columns": _columns(names),
+        "rows": [
+            [
+                *(getattr(row, column) for column in _COLUMNS[:-1]),
+                *(short(value) for value in (row.density, *row.ratio.values(), *row.bound.values())),
+            ]
+            for row in rows
+        ],
+    }
+
+
+def short(value: float) -> float:
+    """Rounds to five significant digits, which is what a record needs."""
+    return float(f"{value:.5g}")
+
 
 #: The most that the density of the first convolution may differ from one half.
 _HALF = 0.1
@@ -115,3 +187,110 @@ def _density_before(layers: Sequence[LayerRecord], index: int) -> NDArray[np.flo
         if seen >= channels:
             break
     return density / max(seen, 1)
+
+
+#: The most lines in one panel.
+MOST_LINES = 6
+
+#: The parts of a fire module.
+_MODULES = {"squeeze": "squeeze", "expand1": "expand 1 x 1", "expand3": "expand 3 x 3"}
+
+#: The names of codecs in the figures.
+_TITLES = {"zv": "ZV (zero value)", "rl": "RL (run length)", "zl": "ZL (zlib)"}
+
+
+class Training:
+    """One network's ratio by one codec over its training, of all recorded layers together."""
+
+    def __init__(self, layers: Sequence[LayerRecord], codec: str) -> None:
+        sizes = np.array([math.prod(layer.shape) for layer in layers], np.float64)
+        fractions = np.stack([layer.fraction[codec] for layer in layers])
+        share = sizes @ fractions / sizes.sum()
+        progress = layers[0].progress
+        #: Raw bytes over compressed bytes of the whole training.
+        self.average = 1 / float(np.trapezoid(share, progress) / (progress[-1] - progress[0]))
+        #: The ratio of the layer and moment that compress best.
+        self.maximum = 1 / float(fractions.min())
+
+
+def over_training(table: DensityTable) -> dict[str, dict[str, Training]]:
+    """Returns a row by network and codec, for the codecs that are recorded for every layer of the network."""
+    return {
+        network: {codec: Training(layers, codec) for codec in table.codecs(network)}
+        for network, layers in table.networks.items()
+    }
+
+
+def figures(table: DensityTable, rows: Sequence[Row]) -> dict[str, str]:
+    """Returns SVG texts by file name."""
+    result = {f"density-{network}.svg": _densities(network, table) for network in table.networks}
+    training = over_training(table)
+    codecs = list(next(iter(training.values())))
+    for quantity in ("average", "maximum"):
+        result[f"ratio-{quantity}.svg"] = bar_chart(
+            f"{quantity.capitalize()} compression ratio over training, float32 NCHW",
+            list(training),
+            {
+                _TITLES.get(codec, codec): [
+                    getattr(by_codec[codec], quantity) for by_codec in training.values()
+                ]
+                for codec in codecs
+            },
+            y_label="ratio",
+        )
+    summaries = summarise(rows)
+    shown = [
+        summary for summary in summaries if summary.number_type in ("float32", "bfloat16", "int8-affine")
+    ]
+    result["ratio-layouts.svg"] = bar_chart(
+        "Average compression ratio after training, by number type and layout",
+        [f"{summary.number_type} {summary.layout}" for summary in shown],
+        {codec: [summary.average[codec] for summary in shown] for codec in shown[0].average},
+        y_label="ratio",
+        width=900,
+    )
+    return result
+
+
+def _densities(network: str, table: DensityTable) -> str:
+    return line_panels(
+        f"{network}: density of each layer during training",
+        {
+            name: [
+                Line(title, layer.progress.tolist(), layer.density.tolist(), dashed=layer.kind == "pool")
+                for title, layer in layers
+            ]
+            for name, layers in _panels(table.networks[network]).items()
+        },
+        x_label="part of the training done",
+        y_label="density",
+        y_most=1.0,
+        square_root=True,
+    )
+
+
+def _panels(layers: Sequence[LayerRecord]) -> dict[str, list[tuple[str, LayerRecord]]]:
+    """Returns the layers by panel, with their names there: as many in one as one can tell apart.
+
+    Layers in the same place of every fire module have a panel of their own, as have those of a stage of a ResNet.
+    """
+    groups: dict[str, list[tuple[str, LayerRecord]]] = {}
+    single = []
+    for layer in layers:
+        if match := re.fullmatch(r"(fire\d+)\.relu_(\w+)", layer.name):
+            groups.setdefault(_MODULES.get(match[2], match[2]), []).append((match[1], layer))
+        elif match := re.fullmatch(r"stage(\d+)(block\d+\.\w+)", layer.name):
+            groups.setdefault(f"stage {match[1]}", []).append((match[2], layer))
+        else:
+            single.append(layer)
+    for layer in single:
+        kind = "convolutions" if layer.kind == "relu" else "poolings, fully connected"
+        panel = kind if len(single) > MOST_LINES else "outside of modules and stages"
+        groups.setdefault(panel, []).append((layer.name, layer))
+    return {
+        panel + (f", {begin // MOST_LINES + 1}" if len(members) > MOST_LINES else ""): members[
+            begin : begin + MOST_LINES
+        ]
+        for panel, members in groups.items()
+        for begin in range(0, len(members), MOST_LINES)
+    }

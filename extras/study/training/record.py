@@ -5,7 +5,7 @@ The package has three files in ``data/`` that :func:`record`, the command ``cdma
 ``densities.json``  density and ratios of every ReLU and pooling layer over the training, which
                     :mod:`cdma.study.system.density_table` reads
 ``ratios.json``     every codec on every layer after the training, in every number type and layout, which
-                    :mod:`cdma.study.training.ratios` reads
+                    :mod:`cdma.study.training.observations` reads
 ``samples.npz``     a few activation tensors after the training, float32 bit for bit
 """
 
@@ -30,7 +30,7 @@ from cdma.torch.extras import require
 from cdma.torch.networks.versions import versions
 
 from .archive import archive
-from .ratios import ratio_table, short
+from .observations import ratio_table, short
 from .schedule import Schedule
 from .train import Snapshot, train
 

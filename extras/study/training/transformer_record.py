@@ -15,7 +15,7 @@ from cdma.study.recorded import record_text
 from cdma.study.system.density_table import TOKEN_KINDS
 from cdma.torch.networks.versions import versions
 
-from .ratios import short
+from .observations import short
 from .transformer import train_transformer
 
 if TYPE_CHECKING:

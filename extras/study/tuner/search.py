@@ -1,21 +1,178 @@
-"""A search over choices by a Gaussian process or TPE (both Optuna), at random, or through all of them."""
+"""Evaluations of choices, which are kept and never made twice. What a search had found after each evaluation, and the
+time that it had taken by then. A search over choices by a Gaussian process or TPE (both Optuna), at random, or
+through all of them.
+"""
 
 from __future__ import annotations
 
+import json
 import random
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import cycle, product
-from typing import Any, Generic
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from cdma.base.errors import CdmaError
 from cdma.base.install import install_command
 
-from .evaluations import Choice, Found
+__all__ = [
+    "SAMPLERS",
+    "Choice",
+    "Course",
+    "Found",
+    "Kept",
+    "MissingOptuna",
+    "Share",
+    "Space",
+    "course",
+    "sampler_named",
+    "search",
+    "together",
+    "until_within",
+]
 
-__all__ = ["SAMPLERS", "MissingOptuna", "Space", "sampler_named", "search", "until_within"]
+#: What is chosen, and what becomes of it: dataclasses of plain values.
+Choice = TypeVar("Choice")
+Found = TypeVar("Found")
+
+#: Evaluates choices, and gives the index of each with what became of it, in the order in which they end.
+Share = Callable[[Callable[[Choice], "Found | None"], Sequence[Choice]], Iterable["tuple[int, Found | None]"]]
+
+
+def _one_by_one(
+    make: Callable[[Choice], Found | None], choices: Sequence[Choice]
+) -> Iterable[tuple[int, Found | None]]:
+    for index, choice in enumerate(choices):
+        yield index, make(choice)
+
+
+@dataclass
+class Kept(Generic[Choice, Found]):
+    """Evaluations by choice, and their file, one line of JSON for each, which a later search reads again.
+
+    ``kinds``
+        The types of a choice and of an evaluation.
+    ``question``
+        What is asked: a file may hold evaluations for several questions.
+    ``make``
+        Evaluates a choice; None if it is impossible.
+    ``share``
+        Evaluates several, on other processors or machines perhaps.
+    """
+
+    kinds: tuple[type[Choice], type[Found]]
+    question: str
+    make: Callable[[Choice], Found | None]
+    path: Path | None = None
+    share: Share[Choice, Found] = _one_by_one
+    known: dict[Choice, Found | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.path is None or not self.path.exists():
+            return
+        choice, evaluation = self.kinds
+        for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
+            try:
+                row = json.loads(line)
+                if row["question"] == self.question:
+                    found = row["evaluation"]
+                    self.known[choice(**row["design"])] = None if found is None else evaluation(**found)
+            except (ValueError, KeyError, TypeError):
+                raise CdmaError(
+                    f"line {number} of {self.path} is no evaluation of a design with the parameters that are searched now; "
+                    "choose another file"
+                ) from None
+
+    def __call__(self, choices: Sequence[Choice]) -> list[Found | None]:
+        """Returns the evaluations of choices, of which those that are not known are made."""
+        unknown = [choice for choice in dict.fromkeys(choices) if choice not in self.known]
+        for index, found in self.share(self.make, unknown):
+            self.add(unknown[index], found)
+        return [self.known[choice] for choice in choices]
+
+    def add(self, choice: Choice, found: Found | None) -> None:
+        """Keeps an evaluation."""
+        self.known[choice] = found
+        if self.path is not None:
+            # The dataclasses that a type variable cannot name.
+            chosen: Any = choice
+            evaluated: Any = found
+            row = {
+                "question": self.question,
+                "design": asdict(chosen),
+                "evaluation": None if found is None else asdict(evaluated),
+            }
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+@dataclass(frozen=True)
+class Course(Generic[Choice]):
+    """After each evaluation the best choice until then, its cost, and seconds of choosing and evaluating."""
+
+    best: Sequence[Choice]
+    least: Sequence[float]
+    seconds: Sequence[float]
+
+    @property
+    def evaluations(self) -> int:
+        """How many it took until the best of all was found."""
+        return self.within(self.least[-1], 0) or len(self.least)
+
+    def within(self, least: float, part: float) -> int | None:
+        """How many it took until one was within a part of ``least``; None if none was."""
+        return until_within(self.least, least, part)
+
+
+def course(
+    kept: Callable[[Sequence[Choice]], Sequence[Found | None]],
+    space: Space[Choice],
+    cost: Callable[[Found | None], float],
+    took: Callable[[Found | None], float],
+    sampler: str,
+    trials: int,
+    seed: int,
+) -> Course[Choice]:
+    """A search from nothing: what is known counts with the seconds that it ``took`` when it was evaluated."""
+    asked: dict[Choice, float] = {}
+    best: list[Choice] = []
+    seconds: list[float] = []
+    since = time.perf_counter()
+
+    def evaluated(choices: Sequence[Choice]) -> Sequence[Found | None]:
+        nonlocal since
+        spent = time.perf_counter() - since
+        found = kept(choices)
+        for choice, one in zip(choices, found, strict=True):
+            spent += 0 if choice in asked else took(one)
+            asked[choice] = cost(one)
+        best.append(min(asked, key=asked.__getitem__))
+        seconds.append(spent + (seconds[-1] if seconds else 0))
+        since = time.perf_counter()
+        return found
+
+    search(evaluated, space, cost, sampler, trials, seed)
+    return Course(best, [asked[choice] for choice in best], seconds)
+
+
+def together(courses: Mapping[str, Course[Choice]]) -> Course[Mapping[str, Choice]]:
+    """Searches for what costs the sum of theirs: an evaluation is one of each, and what has ended stays at its best."""
+    steps = range(max(len(one.least) for one in courses.values()))
+
+    def after(step: int, values: str) -> list[Any]:
+        each = [getattr(one, values) for one in courses.values()]
+        return [one[min(step, len(one) - 1)] for one in each]
+
+    return Course(
+        [dict(zip(courses, after(step, "best"), strict=True)) for step in steps],
+        [sum(after(step, "least")) for step in steps],
+        [sum(after(step, "seconds")) for step in steps],
+    )
+
 
 #: Who chooses; ``auto`` is one of the first two.
 SAMPLERS = ("auto", "gp", "tpe", "random", "grid")

@@ -1,15 +1,79 @@
-"""The ports of codecs and of their blocks."""
+"""What every codec has: its ports, its streams, its memories, and the gate of its clock."""
 
-from amaranth.hdl import Module
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import Module, Mux, Value
+from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.beats import Beat
+from cdma.hdl.blocks.clock_gate import ClockGates
+from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.spec.codec import CodecConfig
 
-from .streams import Report
+__all__ = [
+    "PURPOSES",
+    "Error",
+    "GatedCodec",
+    "Report",
+    "codec_members",
+    "connect_table",
+    "first_error",
+    "has_one_entry",
+    "queue_members",
+    "table_members",
+]
 
-__all__ = ["codec_members", "connect_table", "has_one_entry", "queue_members", "table_members"]
+#: By the end of the path of the instance, as a regular expression.
+PURPOSES = {
+    r"counts\.memory": "counts of packets, until their reports leave",
+    r"packer\.queue\.bank_\d\.memory": "beats of the compressed stream that are complete",
+    r"window_memory\.beats\.memory": "beats with routed literals, until the header of their window is known",
+    r"window_memory\.headers\.memory": "headers of windows",
+    r"(core|codec)\.beats\.memory": "words that are put together again, until they are taken",
+    r"intake\.lane_\d+": "words of a lane of the compressed stream",
+    r"intake\.header_\d+": "words of a lane of the compressed stream, until the headers among them are read",
+    r"intake\.ends\.memory": "ends of packets in the compressed stream",
+    r"reports\.(infos|outcomes)\.memory": "counts and errors of packets, until their reports leave",
+}
+
+
+class Error(enum.Enum, shape=8):
+    """What is wrong with a packet. Only the first error found in it is reported."""
+
+    NONE = 0
+    #: The stream ended before the packet had all its words.
+    TRUNCATED = 1
+    #: Words were left over after the packet had all its words.
+    TRAILING = 2
+    #: A code past the table, or a code other than 0 past the end of a partial window.
+    CODE = 3
+    #: A beat that is empty, has a hole, cuts a word, or is partial without being the last.
+    BEAT = 4
+    #: Padding of a window that is not zero.
+    PADDING = 5
+
+
+def first_error(*found: tuple[Value, Value | Error], otherwise: Value | Error = Error.NONE) -> Value:
+    """The error of the first condition that holds, or ``otherwise``."""
+    error = Value.cast(otherwise)
+    for condition, candidate in reversed(found):
+        error = Mux(condition, candidate, error)
+    return error
+
+
+class Report(data.Struct):
+    """What is reported of a packet; reports come in the order of the packets.
+
+    ``words_in``, ``words_out``
+        Number of words accepted, and of words delivered; of the compressed stream these are stream words.
+    ``literals``
+        Number of literals among the raw words.
+    ``error``
+        The first error found.
+    """
+
+    words_in: 32
+    words_out: 32
+    literals: 32
+    error: Error
 
 
 def table_members(config: CodecConfig) -> dict[str, wiring.Member]:
@@ -77,3 +141,30 @@ def queue_members(config: CodecConfig) -> dict[str, wiring.Member]:
         "available": Out(1),
         "output": Out(stream.Signature(Beat(bits, units))),
     }
+
+
+#: Beyond a window, a codec is as long as its pipeline, and counts what it reports.
+_PIPELINE_CYCLES = 16
+
+
+class GatedCodec(wiring.Component):
+    """The ports of a plain ``codec``, which has a clock while anything is offered at one of them, and until it has settled.
+
+    A beat that is offered opens the gate in the same cycle, so none is later than without a gate.
+    """
+
+    def __init__(self, codec: wiring.Component, config: CodecConfig, gates: ClockGates) -> None:
+        self.codec = codec
+        self.config = config
+        self.gates = gates
+        super().__init__(dict(codec.signature.members.items()))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        active: Value = self.input.valid | self.output.valid | self.report.valid
+        if "length" in self.signature.members:
+            active |= self.length.valid
+        settling = self.config.beats + _PIPELINE_CYCLES
+        m.submodules.codec = self.gates.gated(m, "codec", self.codec, active, settling)
+        wiring.connect(m, wiring.flipped(self), self.codec)
+        return m

@@ -4,12 +4,11 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.blocks.gates import one_of
+from cdma.hdl.blocks.clock_gate import one_of
+from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.spec.codec import CodecConfig
 
-from .placement import Placed, Placement, stored_word
-from .steps import Step
+from .network import Placed, Placement, Step, stored_word
 
 __all__ = ["Packer"]
 

@@ -3,15 +3,12 @@
 from amaranth.hdl import Elaboratable, Module
 from amaranth.lib import wiring
 
-from cdma.hdl.blocks.credit import Credit
-from cdma.hdl.blocks.memory_queue import MemoryQueue
-from cdma.hdl.codec.parts.compressor import connect_compressor
+from cdma.hdl.blocks.queues import Credit, MemoryQueue
+from cdma.hdl.codec.parts.compressor import CompressorReport, CompressorTally, Counts, connect_compressor
 from cdma.hdl.codec.parts.packer import Packer
-from cdma.hdl.codec.parts.tally import CompressorReport, CompressorTally, Counts
 from cdma.hdl.spec.codec import CodecConfig
 
-from .beat_memory import BeatMemory
-from .window_memory import WindowMemory
+from .window_memory import BeatMemory, WindowMemory
 
 __all__ = ["PipelinedCompressor"]
 
@@ -20,7 +17,7 @@ _REPORTS = 16
 
 
 class PipelinedCompressor(Elaboratable):
-    """Drives the ``ports`` of a :class:`~cdma.hdl.codec.compressor.Compressor`, and is what that elaborates to.
+    """Drives the ``ports`` of a :class:`~cdma.hdl.codec.generate.Compressor`, and is what that elaborates to.
 
     The counts of packets wait in a queue for their reports to be accepted. A packet's last beat is let in only with
     credit for its counts, so that counting never waits.

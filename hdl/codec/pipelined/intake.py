@@ -8,11 +8,10 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.beats import Beat, count_kept, malformed
-from cdma.hdl.blocks.counter import WideCounter
-from cdma.hdl.blocks.credit import Credit
-from cdma.hdl.blocks.memory_queue import MemoryQueue
-from cdma.hdl.blocks.memory_styles import LOOK_UP_TABLES
+from cdma.hdl.blocks.arithmetic import WideCounter
+from cdma.hdl.blocks.memories import LOOK_UP_TABLES
+from cdma.hdl.blocks.queues import Credit, MemoryQueue
+from cdma.hdl.blocks.registers import Beat, count_kept, malformed
 from cdma.hdl.spec.codec import CodecConfig
 
 from .header_check import most_stored

@@ -5,13 +5,12 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.gates import one_of, thermometer
-from cdma.hdl.codec.parts.streams import Error, first_error
+from cdma.hdl.blocks.clock_gate import one_of, thermometer
+from cdma.hdl.codec.parts.interface import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
 
-from .header_check import HeaderCheck, most_stored
+from .header_check import HeaderCheck, WordsLeft, most_stored
 from .intake import PacketEnd, Position, rows_of
-from .words_left import WordsLeft
 
 __all__ = ["PacketInfo", "Window", "WindowReader"]
 

@@ -1,22 +1,291 @@
-"""The plain compressor, made of logic and flip-flops."""
+"""The compressor, and how it packs header, codes and literals into beats."""
 
-from amaranth.hdl import Elaboratable, Module
-from amaranth.lib import wiring
+from __future__ import annotations
 
-from cdma.hdl.codec.parts.compressor import connect_compressor
+from collections.abc import Sequence
+
+from amaranth.hdl import Const, Elaboratable, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from cdma.hdl.blocks.clock_gate import one_of, thermometer
+from cdma.hdl.blocks.registers import Beat
+from cdma.hdl.codec.parts.compressor import CompressorReport, CompressorTally, connect_compressor
+from cdma.hdl.codec.parts.interface import queue_members
+from cdma.hdl.codec.parts.network import Placed, Placement, Step, stored_word
 from cdma.hdl.codec.parts.packer import Packer
-from cdma.hdl.codec.parts.tally import CompressorReport, CompressorTally
 from cdma.hdl.spec.codec import CodecConfig
 
-from .beat_packer import BeatPacker
-from .beat_queue import BeatQueue
 from .window_store import WindowStore
 
-__all__ = ["PlainCompressor"]
+__all__ = ["MOST_SELECTED", "BeatPacker", "BeatQueue", "PlainCompressor", "found_header", "turned_down"]
+
+#: The longest header whose words are each selected from all that there is; a longer one is cheaper to turn into its place.
+MOST_SELECTED = 8
+
+
+def turned_down(m: Module, words: Sequence[Value], amount: Value) -> list[Value]:
+    """The words, each moved down by ``amount`` lanes, cyclically; their number is a power of two."""
+    lanes = len(words)
+    for level in reversed(range(exact_log2(lanes))):
+        turned = [Signal.like(words[0], name=f"turned_{level}_{lane}") for lane in range(lanes)]
+        for lane in range(lanes):
+            m.d.comb += turned[lane].eq(Mux(amount[level], words[(lane + (1 << level)) % lanes], words[lane]))
+        words = turned
+    return list(words)
+
+
+def found_header(
+    m: Module, beats: Sequence[data.View], there: Sequence[Value], first: Value, below: Value
+) -> list[Value]:
+    """The words from lane ``first`` of one of the ``beats`` on, in as many lanes as a beat has.
+
+    The first of ``there`` says with one bit each which beat that is, the second which one has the lanes ``below``.
+    """
+    words: list[Value] = []
+    for lane in range(len(below)):
+        chosen = Signal(len(beats), name=f"chosen_{lane}")
+        m.d.comb += chosen.eq(Mux(below[lane], there[1], there[0]))
+        words.append(one_of(*((chosen[number], beat[lane]) for number, beat in enumerate(beats))))
+    return turned_down(m, words, first)
+
+
+class BeatQueue(wiring.Component):
+    """A queue of ``depth`` beats with the ports of :func:`~cdma.hdl.codec.parts.interface.queue_members`.
+
+    Throughput: up to two beats in and one out per cycle. Latency: one cycle. ``available`` depends on ``push`` and on
+    ``ready`` of the output within the cycle.
+    """
+
+    def __init__(self, config: CodecConfig, depth: int) -> None:
+        self.config = config
+        self.depth = depth
+        super().__init__(queue_members(config))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        units, depth = self.config.units, self.depth
+        # A free slot always loads what it would hold next, whether or not that is pushed.
+        slots = [Signal(self.rows[0].shape(), name=f"queue_{i}", reset_less=True) for i in range(depth)]
+        counts = [Signal(range(units), name=f"queue_count_{i}", reset_less=True) for i in range(depth)]
+        lasts = [Signal(name=f"queue_last_{i}", reset_less=True) for i in range(depth)]
+        used = Signal(depth)
+        taken = Signal()
+        staying = Signal(depth)
+        m.d.comb += [
+            taken.eq(used[0] & self.output.ready),
+            staying.eq(Mux(taken, used >> 1, used)),
+            self.available.eq(~(self.push[0] & staying[depth - 1]) & ~(self.push[1] & staying[depth - 2])),
+        ]
+        for i in range(depth):
+            below = staying[i - 1] if i else Const(1)
+            new = [
+                (self.rows[row], Mux(self.last[row], self.count, units - 1), self.last[row])
+                for row in range(2)
+            ]
+            sources = [
+                (staying[i] & ~taken, (slots[i], counts[i], lasts[i])),
+                (~staying[i] & below, new[0]),
+            ]
+            if i + 1 < depth:
+                sources.append((staying[i] & taken, (slots[i + 1], counts[i + 1], lasts[i + 1])))
+            if i:
+                sources.append((~below, new[1]))
+            for target, choices in zip(
+                (slots[i], counts[i], lasts[i]),
+                zip(*(values for _, values in sources), strict=True),
+                strict=True,
+            ):
+                conditions = [condition for condition, _ in sources]
+                m.d.sync += target.eq(one_of(*zip(conditions, choices, strict=True)))
+        pushed = Signal(2)
+        m.d.comb += pushed.eq(Mux(self.fire, self.push, 0))
+        with m.If(pushed[1]):
+            m.d.sync += used.eq(staying << 2 | 0b11)
+        with m.Elif(pushed[0]):
+            m.d.sync += used.eq(staying << 1 | 0b1)
+        with m.Else():
+            m.d.sync += used.eq(staying)
+        m.d.comb += [
+            self.output.valid.eq(used[0]),
+            self.output.payload.data.eq(slots[0]),
+            self.output.payload.keep.eq(thermometer(counts[0], units) << 1 | 1),
+            self.output.payload.last.eq(lasts[0]),
+        ]
+        return m
+
+
+class _Choice:
+    """What one lane of the output beat and of the incomplete beat takes; the rest of either are literals."""
+
+    def __init__(self, lane: int) -> None:
+        #: The output beat takes the word of the incomplete beat, or one of the header.
+        self.old = Signal(name=f"old_{lane}")
+        self.header = Signal(name=f"header_{lane}")
+        #: The incomplete beat keeps its word, or takes one of the header.
+        self.keeps = Signal(name=f"keeps_{lane}")
+        self.keeps_header = Signal(name=f"keeps_header_{lane}")
+        self.keeps_literal = Signal(name=f"keeps_literal_{lane}")
+
+
+class BeatPacker(wiring.Component):
+    """Collects words until an output beat is full, and puts it out.
+
+    ``step``
+        Beats of windows. A step takes a cycle for every beat that it puts out, and at least one. Parts of a header that
+        fill beats of their own take a cycle each.
+    ``output``
+        The packed beats. A beat that is just full leaves with the step that fills it if a word is known to follow, and
+        otherwise with the next word, because it may be the last of its packet.
+
+    Throughput: a beat per cycle. Latency: none if ``queue`` is 0, and one cycle if it is 1. ``ready`` of the step depends
+    on the step and on ``ready`` of the output within the cycle.
+    """
+
+    def __init__(self, config: CodecConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "step": In(stream.Signature(Step(config))),
+                "output": Out(stream.Signature(Beat(config.format.stream_bits, config.units))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        units = self.config.units
+        m.submodules.placement = placement = Placement(self.config)
+        wiring.connect(m, wiring.flipped(self.step), placement.step)
+        input_, placed = placement.placed, placement.placed.payload
+
+        #: The full beat that the step continues has left already.
+        left = Signal()
+        #: The step has put out a beat, or two.
+        second = Signal()
+        third = Signal()
+        #: Words of the step go beyond the first of its beats, and beyond the second.
+        over_one = Signal()
+        over_two = Signal()
+        #: The step fills its beat, which need not wait for the next word.
+        fills = Signal()
+        #: The step puts out a beat in this cycle, and another one later.
+        puts_out = Signal()
+        again = Signal()
+        #: The output takes a beat; the step goes on.
+        free = Signal()
+        moves = Signal()
+        last_is_over_one = placed.last & over_one
+        m.d.comb += [
+            over_one.eq(Mux(left, placed.over_two, placed.over_one)),
+            over_two.eq(~left & placed.over_two),
+            fills.eq((placed.remaining == units) & placed.more & ~over_one & (~left | placed.over_one)),
+            puts_out.eq(second | over_one | fills | placed.last),
+            again.eq(Mux(second, placed.last & over_two & ~third, over_two | last_is_over_one)),
+            moves.eq(input_.valid & (free | ~puts_out)),
+            input_.ready.eq((free | ~puts_out) & ~again),
+        ]
+        with m.If(moves):
+            m.d.sync += [second.eq(again), third.eq(again & second)]
+        with m.If(moves & ~again):
+            m.d.sync += left.eq(fills | (left & ~placed.over_one))
+        choices = self._choose(m, placed, left, second, over_one, moves)
+        words = self._pack(m, placed, choices, over_one, over_two & ~second)
+        last = placed.last & ~again
+        count = Mux(last, placed.remaining - 1, units - 1)
+        self._put_out(m, input_.valid & puts_out, words, count[: (units - 1).bit_length()], last, free)
+        return m
+
+    def _choose(
+        self, m: Module, placed: Value, left: Value, second: Value, over_one: Value, moves: Value
+    ) -> list[_Choice]:
+        """What each lane takes. After the first beat of a step, the next one has all of its words already."""
+        units, in_header = self.config.units, placed.in_header
+        choices = [_Choice(lane) for lane in range(units)]
+        for lane, choice in enumerate(choices):
+            beyond: Value = in_header[units + lane] if units + lane < len(in_header) else Const(0)
+            goes_on = second | over_one
+            stays = Signal(name=f"stays_{lane}")
+            header = Signal(name=f"next_header_{lane}")
+            m.d.comb += [
+                choice.old.eq(second | (placed.old[lane] & ~left)),
+                choice.header.eq(~second & Mux(left, beyond, in_header[lane] & ~placed.old[lane])),
+                # Lanes above the words of the incomplete beat may load anything.
+                stays.eq(~goes_on & choice.old),
+                header.eq(Mux(goes_on, ~second & ~left & beyond, choice.header)),
+                choice.keeps.eq(~moves | stays),
+                choice.keeps_header.eq(moves & header),
+                choice.keeps_literal.eq(moves & ~stays & ~header),
+            ]
+        return choices
+
+    def _pack(
+        self, m: Module, placed: Value, choices: list[_Choice], output_goes_on: Value, partial_goes_on: Value
+    ) -> list[list[tuple[Value, Value]]]:
+        """Loads the incomplete beat; returns the word of each lane of the output beat as cases for :func:`one_of`.
+
+        The flags say that words of the step go beyond the beat at the output, and beyond the one that is loaded.
+        """
+        partial = Signal(Placed(self.config)["words"].shape, reset_less=True)
+        words = []
+        for lane, choice in enumerate(choices):
+            header = placed.header[lane % len(placed.header)]
+            literal = stored_word(placed, lane, output_goes_on, self.config)
+            words.append(
+                [
+                    (choice.old, partial[lane]),
+                    (choice.header, header),
+                    (~choice.old & ~choice.header, literal),
+                ]
+            )
+            m.d.sync += partial[lane].eq(
+                one_of(
+                    (choice.keeps, partial[lane]),
+                    (choice.keeps_header, header),
+                    (choice.keeps_literal, stored_word(placed, lane, partial_goes_on, self.config)),
+                )
+            )
+        return words
+
+    def _put_out(
+        self,
+        m: Module,
+        valid: Value,
+        words: list[list[tuple[Value, Value]]],
+        count: Value,
+        last: Value,
+        free: Signal,
+    ) -> None:
+        """Drives the output with ``words``, ``count`` of which, and one more, are valid; at once or through a register."""
+        output = self.output
+        beat = output.payload
+        if self.config.queue == 0:
+            m.d.comb += [
+                free.eq(output.ready),
+                output.valid.eq(valid),
+                *(beat.data[lane].eq(one_of(*cases)) for lane, cases in enumerate(words)),
+                beat.keep.eq(thermometer(count, self.config.units) << 1 | 1),
+                beat.last.eq(last),
+            ]
+            return
+        slot = Signal.like(beat.data, reset_less=True)
+        slot_count = Signal.like(count, reset_less=True)
+        slot_last = Signal(reset_less=True)
+        m.d.comb += [
+            free.eq(~output.valid | output.ready),
+            beat.data.eq(slot),
+            beat.keep.eq(thermometer(slot_count, self.config.units) << 1 | 1),
+            beat.last.eq(slot_last),
+        ]
+        with m.If(free):
+            m.d.sync += [output.valid.eq(valid), slot_count.eq(count), slot_last.eq(last)]
+        for lane, cases in enumerate(words):
+            loads = [(free & condition, word) for condition, word in cases]
+            m.d.sync += slot[lane].eq(one_of((~free, slot[lane]), *loads))
 
 
 class PlainCompressor(Elaboratable):
-    """Drives the ``ports`` of a :class:`~cdma.hdl.codec.compressor.Compressor`, and is what that elaborates to."""
+    """Drives the ``ports`` of a :class:`~cdma.hdl.codec.generate.Compressor`, and is what that elaborates to."""
 
     def __init__(self, config: CodecConfig, ports: wiring.PureInterface) -> None:
         self.config = config

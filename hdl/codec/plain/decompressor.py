@@ -4,23 +4,16 @@ from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.beats import malformed
-from cdma.hdl.blocks.gates import popcount, thermometer
-from cdma.hdl.codec.parts.interface import connect_table, has_one_entry
-from cdma.hdl.codec.parts.streams import Error
-from cdma.hdl.codec.parts.tally import DecompressorTally
+from cdma.hdl.blocks.clock_gate import popcount, thermometer
+from cdma.hdl.blocks.registers import malformed
+from cdma.hdl.codec.parts.compressor import DecompressorTally
+from cdma.hdl.codec.parts.interface import Error, connect_table, has_one_entry
 from cdma.hdl.spec.codec import CodecConfig
 
-from .header_arrival import HeaderArrival
-from .held_beat import HeldBeat
-from .packet_end import PacketEnd
-from .padding_check import PaddingCheck
-from .plan import Plan
-from .planner import Planner
-from .positions import HeaderPositions, HeadersAhead
-from .progress import Progress
-from .spreader import Spreader
-from .word_rows import WordRows
+from .packet_end import HeaderArrival, PacketEnd, PaddingCheck, Progress
+from .planner import Plan, Planner
+from .positions import HeaderPositions, HeadersAhead, HeldBeat
+from .word_rows import Spreader, WordRows
 
 __all__ = ["PlainDecompressor"]
 
@@ -29,7 +22,7 @@ _MANY_UNITS = 32
 
 
 class PlainDecompressor(Elaboratable):
-    """Drives the ``ports`` of a :class:`~cdma.hdl.codec.decompressor.Decompressor`, and is what that elaborates to.
+    """Drives the ``ports`` of a :class:`~cdma.hdl.codec.generate.Decompressor`, and is what that elaborates to.
 
     It takes two steps, of a cycle each. The *planner* takes the codes of the next beat from a header, which it reads where
     the window before ends, and finds the settings of the butterfly. The *spreader* takes the literals of the planned beat

@@ -1,11 +1,138 @@
-"""Where the packet that a decompressor has in flight ends."""
+"""How far a packet has come, and where it ends."""
+
+from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-__all__ = ["PacketEnd"]
+from cdma.hdl.blocks.clock_gate import thermometer
+from cdma.hdl.codec.parts.interface import Error, first_error
+from cdma.hdl.spec.codec import CodecConfig
+
+from .planner import Plan
+
+__all__ = ["HeaderArrival", "PacketEnd", "PaddingCheck", "Progress"]
+
+
+class PaddingCheck(wiring.Component):
+    """Says whether the padding after a planned beat is not zero. Combinational.
+
+    ``window``, ``offset``
+        The words that the window of :class:`~cdma.hdl.codec.plain.word_rows.WordRows` has, and the lane of beat 0 in which
+        it begins.
+    ``following``
+        The beat after beat 0.
+    ``end``
+        Position after the padding, counted from lane 0 of beat 0.
+    ``padding``
+        Number of words of padding.
+    ``wrong``
+        Says that one of them is not zero. All must have arrived.
+
+    Padding ends at a multiple of its greatest length, plus one, and a beat has a multiple of that, so it is in one beat. If
+    that is the one after beat 0, it may be beyond the window.
+    """
+
+    def __init__(self, config: CodecConfig) -> None:
+        self.config = config
+        units = config.units
+        row = data.ArrayLayout(config.format.stream_bits, units)
+        super().__init__(
+            {
+                "window": In(row),
+                "offset": In(range(units)),
+                "following": In(row),
+                "end": In(range(2 * units + 1)),
+                "padding": In(range(config.format.align_words)),
+                "wrong": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        units, group = self.config.units, self.config.format.align_words
+        #: The lane of the last word of padding, and how many of its group of lanes are padding.
+        last_lane = Signal(range(units))
+        padded = Signal(group)
+        #: Lanes of the window with words of beat 0, whose padding is in the beat after it.
+        beyond = Signal(units)
+        m.d.comb += [
+            last_lane.eq((self.end - 1)[: exact_log2(units)]),
+            padded.eq(Cat(reversed(list(thermometer(self.padding, group))))),
+            beyond.eq(Mux(self.end > units, ~thermometer(self.offset, units), 0)),
+        ]
+        found = []
+        for lane in range(units):
+            here = (last_lane // group == lane // group) & padded[lane % group]
+            found.append(here & Mux(beyond[lane], self.following[lane].any(), self.window[lane].any()))
+        m.d.comb += self.wrong.eq(Cat(found).any())
+        return m
+
+
+class HeaderArrival(wiring.Component):
+    """Says whether the beat in which the next header ends, or the next part of one, has arrived. Combinational.
+
+    ``position``
+        Where the header begins, counted from lane 0 of the oldest stored beat.
+    ``fresh``
+        Says that it begins with the beat at the input instead, which is there then.
+    ``stored``
+        Number of stored beats.
+    ``ended``, ``last_words``
+        Says that the last of them ends the packet, and how many words that one has.
+    ``arrives``, ``keep``, ``last``
+        Says that the beat at the input is of the packet and may be accepted; its words, and whether it ends the packet.
+    ``there``
+        Says that the header has arrived, or never will.
+    ``missing``
+        Says which, where ``there`` is high.
+    """
+
+    def __init__(self, lanes: int, header_words: int, *, positions: int, beats: int) -> None:
+        self.lanes = lanes
+        self.header_words = header_words
+        super().__init__(
+            {
+                "position": In(range(positions)),
+                "fresh": In(1),
+                "stored": In(range(beats + 1)),
+                "ended": In(1),
+                "last_words": In(range(lanes + 1)),
+                "arrives": In(1),
+                "keep": In(lanes),
+                "last": In(1),
+                "there": Out(1),
+                "missing": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        levels = exact_log2(self.lanes)
+        end = self.position + (self.header_words - 1)
+        beat, lane = end >> levels, end[:levels]
+        at_input = beat == self.stored
+        # A beat that is partial without being the last is malformed. It counts as a whole beat, so that the packet ends.
+        ends_before = self.last & ~self.keep.bit_select(lane, 1)
+        last_stored = beat + 1 == self.stored
+        with m.If(self.fresh):
+            m.d.comb += [self.there.eq(1), self.missing.eq(self.last & ~self.keep[self.header_words - 1])]
+        with m.Else():
+            m.d.comb += [
+                self.there.eq(
+                    (beat < self.stored) | (self.arrives & at_input) | self.ended | (self.arrives & self.last)
+                ),
+                self.missing.eq(
+                    Mux(
+                        self.ended,
+                        (beat >= self.stored) | (last_stored & (lane >= self.last_words)),
+                        self.arrives & self.last & ((beat > self.stored) | (at_input & ends_before)),
+                    )
+                ),
+            ]
+        return m
 
 
 class PacketEnd(wiring.Component):
@@ -85,3 +212,79 @@ class PacketEnd(wiring.Component):
         """
         levels = exact_log2(self.lanes)
         return Cat(last_words[:levels], beats - ~last_words[levels])
+
+
+class Progress(wiring.Component):
+    """Follows a packet to its end. What is left of one that fails, or that has words left over, is discarded first.
+
+    ``starts``
+        A packet starts.
+    ``ends``, ``fails``, ``fits``
+        The output of the packet ends; because of an error; with the last word of the input.
+    ``plan``, ``rest_invalid``
+        The beat with which it ends, and whether a code after it is invalid.
+    ``missing``, ``bad_padding``
+        What is wrong with its words.
+    ``ended``
+        The last beat of the packet has been accepted.
+    ``stall``
+        No packet may finish but with a beat that is delivered.
+    ``busy``, ``discarding``
+        A packet is in flight; what is left of it is discarded.
+    ``finished``, ``error``
+        The packet finishes, and with which error.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        flags = (
+            "starts",
+            "ends",
+            "fails",
+            "fits",
+            "rest_invalid",
+            "missing",
+            "bad_padding",
+            "ended",
+            "stall",
+        )
+        super().__init__(
+            {
+                **{name: In(1) for name in flags},
+                "plan": In(plan),
+                "busy": Out(1),
+                "discarding": Out(1),
+                "finished": Out(1),
+                "error": Out(Error),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        busy = Signal()
+        discarding = Signal()
+        finished_well = Signal()
+        error = Signal(Error, name="kept_error", reset_less=True)
+        m.d.comb += [
+            self.busy.eq(busy),
+            self.discarding.eq(discarding),
+            finished_well.eq(self.ends & ~self.fails & self.fits),
+            self.finished.eq(finished_well | (discarding & self.ended & ~self.stall)),
+            self.error.eq(Mux(discarding, error, Error.NONE)),
+        ]
+        with m.If(self.ends & ~finished_well):
+            m.d.sync += [
+                discarding.eq(1),
+                error.eq(
+                    first_error(
+                        (self.plan.error != Error.NONE, self.plan.error),
+                        (self.missing & ~self.plan.last & self.rest_invalid, Error.CODE),
+                        (self.missing, Error.TRUNCATED),
+                        (self.bad_padding, Error.PADDING),
+                        otherwise=Error.TRAILING,
+                    )
+                ),
+            ]
+        with m.Elif(self.finished):
+            m.d.sync += discarding.eq(0)
+        m.d.sync += busy.eq(self.starts | (busy & ~self.finished))
+        return m

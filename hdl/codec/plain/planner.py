@@ -1,23 +1,132 @@
-"""Plans the beats of a decompressor: their codes, and how their literals must be spread."""
+"""What a decompressor's planner says of a beat. Counts the words down that are left of a packet. Plans the beats of a
+decompressor: their codes, and how their literals must be spread.
+"""
+
+from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.carry_save import count_ones
-from cdma.hdl.blocks.gates import add_three, popcount, thermometer
-from cdma.hdl.codec.parts.butterfly import Ranking, Routes
-from cdma.hdl.codec.parts.classifier import literals_of, sent_of
-from cdma.hdl.codec.parts.interface import has_one_entry
-from cdma.hdl.codec.parts.streams import Error, first_error
+from cdma.hdl.blocks.arithmetic import count_ones
+from cdma.hdl.blocks.clock_gate import add_three, one_of, popcount, thermometer
+from cdma.hdl.codec.parts.compressor import literals_of, sent_of
+from cdma.hdl.codec.parts.interface import Error, first_error, has_one_entry
+from cdma.hdl.codec.parts.network import Ranking, Routes
 from cdma.hdl.spec.codec import CodecConfig
 
-from .plan import Plan
-from .window_codes import CodesAhead, WindowCodes
-from .words_left import WordsLeft
+from .window_store import CodesAhead, WindowCodes
 
-__all__ = ["Planner"]
+__all__ = ["Plan", "Planner", "WordsLeft"]
+
+
+class Plan(data.StructLayout):
+    """One beat to deliver.
+
+    ``codes``
+        Codes of its words.
+    ``swap``, ``straight``
+        Settings of the exchanges that spread what is stored of them, for each level.
+    ``literals``
+        Number of literals.
+    ``words``
+        Number of words, less one.
+    ``padding``
+        Number of words of padding after what is stored, in formats with padded windows.
+    ``last``
+        Ends the packet.
+    ``error``
+        Says why the beat cannot be delivered.
+    """
+
+    def __init__(self, config: CodecConfig) -> None:
+        lanes, units = config.lanes, config.units
+        settings = data.ArrayLayout(units // 2, exact_log2(units))
+        super().__init__(
+            {
+                "codes": lanes * config.format.code_bits,
+                "swap": settings,
+                "straight": settings,
+                "literals": range(lanes + 1),
+                "words": range(lanes),
+                **({"padding": range(config.format.align_words)} if config.format.align_words > 1 else {}),
+                "last": 1,
+                "error": Error,
+            }
+        )
+
+
+class WordsLeft(wiring.Component):
+    """The number of words left, of up to 32 bits, in two parts: whether a beat is taken is known late in the cycle, so this
+    reaches only the few lower bits.
+
+    The upper bits follow a cycle after the lower ones have passed zero, and count one too many until then. The lower ones
+    are then those of at least ``beats`` beats less one, so neither of a packet's last two beats is mistaken, nor what is
+    left of a window of ``beats`` beats.
+
+    ``loads``, ``takes``, ``holds``
+        Loads ``length``; takes away a beat, of which there is one more; does neither. One of them is high.
+    ``unknown``
+        Nothing is known of the packet: ``loads`` is high, too.
+    ``length``
+        Number of words of the next packet. Its upper bits are in the register before they are loaded, as soon as the packet
+        before no longer needs them.
+    ``near``
+        The lower bits.
+    ``only_near``
+        There are no upper bits. Low in the two cycles after the last of them has gone.
+    ``more``
+        There are upper bits; high a cycle longer.
+    """
+
+    def __init__(self, lanes: int, beats: int) -> None:
+        self.lanes = lanes
+        self.bits = exact_log2(lanes) + max(2, exact_log2(beats))
+        super().__init__(
+            {
+                "loads": In(1),
+                "takes": In(1),
+                "holds": In(1),
+                "unknown": In(1),
+                "length": In(32),
+                "near": Out(self.bits),
+                "only_near": Out(1),
+                "more": Out(1),
+            }
+        )
+
+    @property
+    def beats(self) -> Value:
+        """Full beats in the lower bits."""
+        return self.near[exact_log2(self.lanes) :]
+
+    @property
+    def odd(self) -> Value:
+        """Words beyond the full beats."""
+        return self.near[: exact_log2(self.lanes)]
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        near = Signal(self.bits, reset_less=True)
+        far = Signal(32 - self.bits, reset_less=True)
+        only_near = Signal(reset_less=True)
+        borrow = Signal(reset_less=True)
+        next_far = self.length[self.bits :]
+        m.d.comb += [self.near.eq(near), self.only_near.eq(only_near), self.more.eq(~only_near & far.any())]
+        m.d.sync += [
+            near.eq(
+                one_of(
+                    (self.loads, self.length[: self.bits]),
+                    (self.takes, (near - self.lanes)[: self.bits]),
+                    (self.holds, near),
+                )
+            ),
+            borrow.eq(self.takes & ~self.beats.any()),
+            only_near.eq(Mux(self.loads, next_far == 0, only_near | (far == 0))),
+            far.eq(Mux(self.unknown | only_near, next_far, (far - borrow)[: len(far)])),
+        ]
+        return m
 
 
 class Planner(wiring.Component):
@@ -65,7 +174,7 @@ class Planner(wiring.Component):
         Reads the next header; only while ``frees``.
     ``holds``, ``frees``
         Says that the next beat can be planned, and that there is room for a header, as
-        :class:`~cdma.hdl.codec.plain.window_codes.CodesAhead` has them.
+        :class:`~cdma.hdl.codec.plain.window_store.CodesAhead` has them.
     ``base``, ``next_header``
         Position of the next beat's first literal; and that of the header after its window, as
         :class:`~cdma.hdl.codec.plain.positions.HeadersAhead` counts them.

@@ -1,15 +1,134 @@
-"""The words that a decompressor has: a window that slides over them, and the beats after it."""
+"""Beats become rows of words, and rows are spread over the lanes."""
+
+from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.gates import one_of, thermometer
+from cdma.hdl.blocks.clock_gate import one_of, thermometer
+from cdma.hdl.codec.parts.compressor import field_word, sent_of, table_of, table_word
+from cdma.hdl.codec.parts.interface import table_members
+from cdma.hdl.codec.parts.network import pairs
+from cdma.hdl.spec.codec import CodecConfig
 
-from .long_header import MOST_SELECTED, found_header
+from .compressor import MOST_SELECTED, found_header
+from .planner import Plan
 
-__all__ = ["WordRows", "window_members"]
+__all__ = ["Expander", "Spreader", "WordRows", "window_members"]
+
+
+class Expander(wiring.Component):
+    """The levels of the butterfly in the order that spreads words. Combinational.
+
+    ``swap``, ``straight``
+        Says for each level which pairs of lanes exchange their words, and the complement.
+    ``literal``
+        Says which lanes of the output have a literal.
+    ``input``
+        Words before the first level; their complements if :attr:`inverted`.
+    ``output``
+        Literals in their lanes, and 0 in the others.
+
+    A selection by two signals of which one is set takes fewer gates if it may invert the word. So every level does, and
+    the last one, which selects neither word where there is no literal, gives 0 there.
+    """
+
+    def __init__(self, word_bits: int, lanes: int) -> None:
+        self.lanes = lanes
+        self.levels = exact_log2(lanes)
+        #: Whether the words at the input are complements, so that those at the output are not.
+        self.inverted = bool(self.levels % 2)
+        words = data.ArrayLayout(word_bits, lanes)
+        settings = data.ArrayLayout(lanes // 2, self.levels)
+        super().__init__(
+            {
+                "swap": In(settings),
+                "straight": In(settings),
+                "literal": In(lanes),
+                "input": In(words),
+                "output": Out(words),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        words = [Value.cast(self.input[lane]) for lane in range(self.lanes)]
+        if not self.levels:
+            m.d.comb += self.output[0].eq(Mux(self.literal, words[0], 0))
+        for level in reversed(range(self.levels)):
+            moved = Signal.like(self.output, name=f"after_{level}") if level else self.output
+            for pair, low in enumerate(pairs(self.lanes, level)):
+                straight, swap = self.straight[level][pair], self.swap[level][pair]
+                high = low | 1 << level
+                for lane, other in ((low, high), (high, low)):
+                    if level:
+                        word = ~(Mux(straight, words[lane], 0) | Mux(swap, words[other], 0))
+                    else:
+                        stays, comes = straight & self.literal[lane], swap & self.literal[lane]
+                        word = ~(Mux(stays, words[lane], ~0) & Mux(comes, words[other], ~0))
+                    m.d.comb += moved[lane].eq(word)
+            words = [Value.cast(moved[lane]) for lane in range(self.lanes)]
+        return m
+
+
+class Spreader(wiring.Component):
+    """Spreads the literals of a beat to their lanes, and adds the words that are not literals. Combinational.
+
+    ``plan``
+        The beat.
+    ``fails``
+        Says that it cannot be delivered. Literals that are missing are not stable, so they do not reach the output then.
+    ``window``
+        Its literals in the window of the rows; their complements if :attr:`inverted`.
+    ``values``
+        Table of frequent values, if the configuration leaves it to run time.
+    ``data``
+        The words.
+    """
+
+    def __init__(self, config: CodecConfig) -> None:
+        self.config = config
+        fmt = config.format
+        self.expander = Expander(fmt.stream_bits, config.units)
+        super().__init__(
+            {
+                "plan": In(Plan(config)),
+                "fails": In(1),
+                "window": In(data.ArrayLayout(fmt.stream_bits, config.units)),
+                **table_members(config),
+                "data": Out(data.ArrayLayout(fmt.word_bits, config.lanes)),
+            }
+        )
+
+    @property
+    def inverted(self) -> bool:
+        """Whether the window has complements."""
+        return self.expander.inverted
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config, plan = self.config, self.plan
+        m.submodules.expander = expander = self.expander
+        present = thermometer(plan.words, config.lanes) << 1 | 1
+        m.d.comb += [
+            expander.swap.eq(plan.swap),
+            expander.straight.eq(plan.straight),
+            expander.literal.eq(Mux(self.fails, 0, sent_of(plan.codes, present, config))),
+            expander.input.eq(self.window),
+        ]
+        table = table_of(self, config)
+        parts = config.format.parts
+        for lane in range(config.lanes):
+            code = plan.codes.word_select(lane, config.format.code_bits)
+            if parts == 1:
+                word = table_word(code, table) | expander.output[lane]
+            else:
+                of_word = Cat(expander.output[lane * parts + part] for part in range(parts))
+                word = field_word(code, table, of_word, config)
+            m.d.comb += self.data[lane].eq(word)
+        return m
 
 
 def window_members(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cdma.hdl.spec.protection import USUAL_PROT
+from cdma.hdl.spec.options import USUAL_PROT
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.description import REGISTER_BYTES, RegisterMap
-from cdma.hdl.verilog.ports import Port
+from cdma.hdl.verilog.shell import Port
 
-from .vectors import TransferVectors
+from .opening import TransferVectors
 
 __all__ = ["Control", "register_control", "stream_control"]
 

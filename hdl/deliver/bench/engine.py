@@ -6,17 +6,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import indent
 
-from cdma.hdl.deliver.buses import AXI4, AXI_LITE, STREAM, Bus, buses_of, clocks_of
-from cdma.hdl.deliver.instance import pin_lines
-from cdma.hdl.spec.clocks import reset_of
+from cdma.hdl.deliver.block import pin_lines
+from cdma.hdl.deliver.wrappers import AXI4, AXI_LITE, STREAM, Bus, buses_of, clocks_of
+from cdma.hdl.spec.options import reset_of
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, RecordField
 from cdma.hdl.spec.registers.description import RegisterMap
-from cdma.hdl.verilog.ports import Port
+from cdma.hdl.verilog.shell import Port
 
 from .control import register_control, stream_control
-from .memory import memory_module
-from .opening import opening, watch
-from .vectors import Transfer, TransferVectors
+from .opening import Transfer, TransferVectors, memory_module, opening, watch
 
 __all__ = ["engine_testbench"]
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from cdma.hdl.deliver.block import Block
-from cdma.hdl.deliver.designs import Config
-from cdma.hdl.deliver.languages import ending
-from cdma.hdl.spec.clocks import NO_CLOCKS, reset_of
+from cdma.hdl.deliver.languages import Config, ending
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.options import NO_CLOCKS, reset_of
 from cdma.hdl.spec.stage import STAGES, StageConfig
 
-from .vectors import StreamVectors, TransferVectors
+from .opening import StreamVectors, TransferVectors
 
 __all__ = ["cocotb_bench"]
 
@@ -67,7 +66,7 @@ from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiProt, AxiRam
 
 from cdma.hdl import EngineConfig
 from cdma.sim.codec.model import compress_words
-from cdma.sim.codec.packed import to_memory
+from cdma.sim.codec.headers import to_memory
 from cdma.sim.engine.driver import Descriptor, Driver, Mode, RingMemory, Status
 
 CONFIG = EngineConfig.from_settings({settings})
@@ -336,7 +335,7 @@ def _stage(block: Block, config: StageConfig) -> str:
     return _streams(
         block,
         imports="from cdma.hdl.spec.stage import StageConfig\nfrom cdma.sim.codec.quantise import dequantise, quantise\n"
-        "from cdma.sim.codec.integers import words_of",
+        "from cdma.sim.codec.number_types import words_of",
         constants=f"FORM = CONFIG.form\nKIND = FORM.number_type\nSTEP = {vectors.levels['step']}",
         packet=_STAGE_PACKET.format(given=given, expected=expected),
         counts=(113, 1, 32),

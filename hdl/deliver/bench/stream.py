@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from textwrap import indent
 
-from cdma.hdl.deliver.buses import STREAM, Bus, buses_of
-from cdma.hdl.deliver.instance import pin_lines
-from cdma.hdl.verilog.ports import SCAN_ENABLE, Port
+from cdma.hdl.deliver.block import pin_lines
+from cdma.hdl.deliver.wrappers import STREAM, Bus, buses_of
+from cdma.hdl.verilog.shell import SCAN_ENABLE, Port
 
-from .opening import opening, watch
-from .vectors import StreamVectors
+from .opening import StreamVectors, opening, watch
 
 __all__ = ["stream_testbench"]
 

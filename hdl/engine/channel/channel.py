@@ -1,33 +1,32 @@
-"""One direction of the engine: requests in, completions out, data from one port to the other."""
+"""One direction of the engine: requests in, completions out, data from one port to the other. A channel whose clock
+stops while it has nothing to do.
+"""
 
 from typing import NamedTuple
 
-from amaranth.hdl import C, Module, Signal, Value
+from amaranth.hdl import C, Cat, Elaboratable, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.port_shape import PortShape
-from cdma.hdl.axi.ports import connect_ports, each_port, port_members
-from cdma.hdl.axi.watchdog import Watchdog
+from cdma.hdl.axi.answers import Watchdog
+from cdma.hdl.axi.ports import PortShape, connect_ports, each_port, port_members
 from cdma.hdl.blocks.clock_gate import ClockGates, reset_around
-from cdma.hdl.blocks.reset_tree import reset_with
-from cdma.hdl.codec.parts.gated_codec import GatedCodec
+from cdma.hdl.blocks.crossings import reset_with
+from cdma.hdl.codec.parts.interface import GatedCodec
 from cdma.hdl.engine.path.data_path import DataPath
 from cdma.hdl.engine.path.ports import list_port
-from cdma.hdl.engine.units.offload_path import OffloadPath
-from cdma.hdl.engine.units.plan import UnitPlan
-from cdma.hdl.engine.units.prefetch_path import PrefetchPath
-from cdma.hdl.spec.codecs import codec_of
+from cdma.hdl.engine.units.stores import UnitPlan
+from cdma.hdl.engine.units.units_path import OffloadPath, PrefetchPath
+from cdma.hdl.spec.codec import codec_of
 from cdma.hdl.spec.engine import EngineConfig
 
 from .checker import Checker
 from .completer import Completer
-from .descriptor import Completion, Request
-from .interfaces import ChannelControl, ChannelEvents, ChannelStatus, WindowPort
+from .interfaces import ChannelControl, ChannelEvents, ChannelStatus, Completion, Request, WindowPort
 from .shape_measure import ShapeMeasure
 from .slots import Slots
 
-__all__ = ["Channel"]
+__all__ = ["Channel", "gated_channel"]
 
 
 def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, PortShape]:
@@ -119,7 +118,7 @@ class Channel(wiring.Component):
         In an engine with several pairs whose addresses tell that: whose the request is that is checked, and the page that
         is looked at.
     ``now``, ``watchdog_tick``
-        The time, from the :class:`~cdma.hdl.axi.watchdog.Timebase`.
+        The time, from the :class:`~cdma.hdl.axi.answers.Timebase`.
     ``halt``
         Pulse: halts the channel as an error does.
     ``stop``
@@ -460,3 +459,47 @@ class Channel(wiring.Component):
             self.events.stall_codec.eq(path.refused),
             self.events.stall_sink.eq(path.blocked),
         ]
+
+
+#: Beyond a window in the codec, what a channel does once nothing is in flight takes less.
+_SETTLING_CYCLES = 32
+
+
+def gated_channel(
+    m: Module,
+    name: str,
+    channel: Channel,
+    component: Elaboratable,
+    gates: ClockGates,
+    clear: Value | None = None,
+) -> Elaboratable:
+    """Gives ``component``, which is the ``channel`` or stands for it, as a submodule whose clock stops, and that is reset by
+    ``clear`` too.
+
+    A descriptor that is offered opens the gate in the same cycle, and so does a command.
+    """
+    enabled = Signal(name=f"{name}_was_enabled")
+    m.d.sync += enabled.eq(channel.enable)
+    answers = [port.r.valid for port in each_port(channel.source)]
+    answers += [port.b.valid for port in each_port(channel.sink)]
+    if channel.config.pages:
+        answers.append(channel.lists.r.valid)
+    if channel.config.coded_memories:
+        answers.append(channel.lost)
+    active = Signal(name=f"{name}_active")
+    m.d.comb += active.eq(
+        Cat(
+            channel.requests.valid,
+            channel.completion.valid,
+            channel.status.busy,
+            channel.status.aborting,
+            channel.enable != enabled,
+            channel.resume,
+            channel.abort,
+            channel.halt,
+            channel.stop,
+            *answers,
+        ).any()
+    )
+    settling = channel.config.codec.beats + _SETTLING_CYCLES
+    return gates.gated(m, name, component, active, settling, clear=clear)

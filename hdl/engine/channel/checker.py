@@ -8,11 +8,10 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.gather import EARLY
-from cdma.hdl.axi.port_shape import PortShape
-from cdma.hdl.blocks.gates import one_of
-from cdma.hdl.engine.shapes.layout import Measured
-from cdma.hdl.spec.pages import MOST_PAGED, PAGE_LOG2
-from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.axi.ports import PortShape
+from cdma.hdl.blocks.clock_gate import one_of
+from cdma.hdl.engine.shapes.segments import Measured
+from cdma.hdl.spec.options import MOST_PAGED, PAGE_LOG2
 from cdma.hdl.spec.records import (
     NO_OPTIONS,
     Mode,
@@ -22,10 +21,9 @@ from cdma.hdl.spec.records import (
     most_bytes,
 )
 from cdma.hdl.spec.registers.description import REGISTER_BYTES
+from cdma.hdl.spec.stage import Quantisation
 
-from .descriptor import Request, StatusShape
-from .interfaces import WindowPort
-from .owner import owner_in, stray_owner
+from .interfaces import Request, StatusShape, WindowPort, owner_in, stray_owner
 from .slots import ADDRESS_BYTES, SlotPort
 
 __all__ = ["Checker"]

@@ -7,14 +7,14 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.blocks.crc32c import CRC_BITS
-from cdma.hdl.blocks.gates import one_of
-from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.blocks.arithmetic import CRC_BITS
+from cdma.hdl.blocks.clock_gate import one_of
+from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.engine.path.ports import Verdict
-from cdma.hdl.lossy.range_report import OutOfRange
+from cdma.hdl.lossy.quantiser import OutOfRange
 from cdma.hdl.spec.records import NO_OPTIONS, RecordOptions, Status
 
-from .descriptor import Completion, StatusShape
+from .interfaces import Completion, StatusShape
 from .slots import CYCLES_BYTES, Ticket, length_bytes, result_bytes
 
 __all__ = ["Completer"]

@@ -1,13 +1,107 @@
-"""What controls a channel, what it shows of itself, and how it reads its address windows."""
+"""Whose a transfer is, as Amaranth layouts; what the fields mean stands in :mod:`~cdma.hdl.spec.options`. Descriptors and
+completions as Amaranth layouts; what the fields mean stands in :mod:`~cdma.hdl.spec.records`. What controls a
+channel, what it shows of itself, and how it reads its address windows.
+"""
 
-from amaranth.hdl import Module
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.blocks.arithmetic import NamedValues
+from cdma.hdl.engine.shapes.segments import ShapeLayout
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.options import owner_mask
+from cdma.hdl.spec.records import (
+    Mode,
+    RecordField,
+    RecordOptions,
+    Status,
+    completion_fields,
+    descriptor_fields,
+)
 from cdma.hdl.spec.registers.description import REGISTER_BITS
 
-__all__ = ["CHANNELS", "ChannelControl", "ChannelEvents", "ChannelStatus", "WindowHalf", "WindowPort"]
+__all__ = [
+    "CHANNELS",
+    "ChannelControl",
+    "ChannelEvents",
+    "ChannelStatus",
+    "Completion",
+    "Descriptor",
+    "OwnerLayout",
+    "Request",
+    "StatusShape",
+    "WindowHalf",
+    "WindowPort",
+    "owner_in",
+    "stray_owner",
+]
+
+
+class OwnerLayout(data.StructLayout):
+    """An owner by its fields, without the bits that an engine with ``options`` does not have."""
+
+    def __init__(self, options: RecordOptions) -> None:
+        super().__init__({name: bits for name, (_, bits) in options.owner_fields.items()})
+
+
+def owner_in(word: Value, options: RecordOptions) -> Value:
+    """The bits of an :class:`OwnerLayout` in a word as descriptors and registers have it."""
+    return Cat(word[lsb : lsb + bits] for lsb, bits in options.owner_fields.values())
+
+
+def stray_owner(word: Value, owned: Value, options: RecordOptions) -> Value:
+    """Whether a descriptor says an owner and is not ``owned``, or one that the engine does not have, or a substream that is
+    not valid."""
+    fields = options.owner_fields
+    strays = (word & ~owner_mask(fields)).any() | (~owned & word.any())
+    if "substream" in fields:
+        lsb, bits = fields["substream"]
+        strays |= ~word[fields["substream_valid"][0]] & word[lsb : lsb + bits].any()
+    return strays
+
+
+_MODE_BITS = _STATUS_BITS = 8
+#: A :class:`~cdma.hdl.spec.records.Status` in hardware.
+StatusShape = NamedValues(_STATUS_BITS, "Status", Status)
+#: The fields whose values have names.
+_NAMED = {"status": StatusShape, "mode": NamedValues(_MODE_BITS, "Mode", Mode)}
+
+
+def _members(record: tuple[RecordField, ...]) -> dict[str, int | NamedValues]:
+    return {field.name: _NAMED.get(field.name, field.bits) for field in record}
+
+
+class Descriptor(data.StructLayout):
+    """64 bytes, as they lie in memory, of an engine with ``options``."""
+
+    def __init__(self, options: RecordOptions) -> None:
+        super().__init__(_members(descriptor_fields(options)))
+
+
+class Completion(data.StructLayout):
+    """64 bytes, as they lie in memory, of an engine with ``options``."""
+
+    def __init__(self, options: RecordOptions) -> None:
+        super().__init__(_members(completion_fields(options)))
+
+
+class Request(data.StructLayout):
+    """What a channel takes: a descriptor. Where it could not be fetched, ``fault`` is the
+    :class:`~cdma.hdl.spec.records.Status` of that and ``address`` is where it lies; logic that drives a channel itself
+    leaves both at 0. ``extension`` is that of a descriptor that is ``shaped``."""
+
+    def __init__(self, options: RecordOptions) -> None:
+        extension = {"extension": ShapeLayout} if options.dimensions else {}
+        super().__init__(
+            {"descriptor": Descriptor(options), "fault": StatusShape, "address": 64, **extension}
+        )
+
+
+assert max(Status) < 1 << _STATUS_BITS
+
 
 #: The channels of an engine, in the order of their numbers.
 CHANNELS = ("offload", "prefetch")
@@ -15,7 +109,7 @@ CHANNELS = ("offload", "prefetch")
 
 class ChannelEvents(data.StructLayout):
     """What the counters count: how often each happens in a cycle, at most once but for beats, of which each of several
-    ``ports`` may have one. See :mod:`~cdma.hdl.spec.counters`."""
+    ``ports`` may have one. See :mod:`~cdma.hdl.spec.options`."""
 
     def __init__(self, ports: int = 1) -> None:
         super().__init__(

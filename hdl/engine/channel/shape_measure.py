@@ -6,13 +6,12 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.span import SPAN_BITS
-from cdma.hdl.engine.shapes.layout import Measured
-from cdma.hdl.spec.records import LENGTH_BITS, MAX_BYTES, RecordOptions, Status
+from cdma.hdl.axi.ports import SPAN_BITS
+from cdma.hdl.engine.shapes.segments import Measured
+from cdma.hdl.spec.records import LENGTH_BITS, MAX_BYTES, SHAPE_RECORD, RecordOptions, Status, missing_fields
 from cdma.hdl.spec.shape import COUNT_BITS, SPAN_LIMIT
-from cdma.hdl.spec.shape_record import SHAPE_RECORD, missing_fields
 
-from .descriptor import Request
+from .interfaces import Request
 
 __all__ = ["ShapeMeasure"]
 

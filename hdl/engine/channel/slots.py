@@ -8,17 +8,14 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.command import Command
-from cdma.hdl.axi.outcome import Outcome
-from cdma.hdl.axi.ports import Response
-from cdma.hdl.axi.span import SPAN_BITS
-from cdma.hdl.blocks.coded_memory import MemoryCoding
-from cdma.hdl.blocks.crc32c import CRC_BITS
-from cdma.hdl.engine.path.codec_switch import Route
-from cdma.hdl.spec.pages import PAGE_LOG2
+from cdma.hdl.axi.ports import SPAN_BITS, Command, Outcome, Response
+from cdma.hdl.blocks.arithmetic import CRC_BITS
+from cdma.hdl.blocks.memories import MemoryCoding
+from cdma.hdl.engine.path.switches import Route
+from cdma.hdl.spec.options import PAGE_LOG2
 from cdma.hdl.spec.records import NO_OPTIONS, STEP_BITS, RecordOptions
 
-from .descriptor import StatusShape
+from .interfaces import StatusShape
 
 __all__ = [
     "ADDRESS_BYTES",
@@ -122,7 +119,7 @@ class SlotPort(wiring.Signature):
     ``pages``
         The number of the page that the list of host memory's pages is in, with ``push``; 0: there is none.
     ``owner``
-        Whose the memory is, with ``push``: an :class:`~cdma.hdl.engine.channel.owner.OwnerLayout`, and the pair's number.
+        Whose the memory is, with ``push``: an :class:`~.interfaces.OwnerLayout`, and the pair's number.
     ``starts``
         With ``push``: ``fields.status`` is OK. Only then the stages see the slot.
     """

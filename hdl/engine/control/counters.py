@@ -10,9 +10,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.engine.channel.descriptor import Completion
-from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents
-from cdma.hdl.spec.counters import COUNTERS
+from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents, Completion
+from cdma.hdl.spec.options import COUNTERS
 from cdma.hdl.spec.records import LENGTH_BITS, NO_OPTIONS, RecordOptions, Status
 
 from .interfaces import CounterPort

@@ -1,29 +1,35 @@
-"""The bundles between the register block and the engine, named from the register block's side.
+"""The ports of a register file: what hardware sees of its registers, and how it reads and writes their memory.
+
+The bundles between the register block and the engine, named from the register block's side.
 
 ``Out`` is driven by the register block, ``In`` by the engine. Pulses are high for one cycle. Both sides are
 in one clock domain.
 """
 
+from __future__ import annotations
+
 from amaranth.hdl import unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus
-from cdma.hdl.engine.channel.owner import OwnerLayout
+from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus, OwnerLayout
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.options import LEVEL_BITS, LIMIT_BITS, PERIOD_BITS, SIDEBAND_TARGETS, WEIGHT_BITS
+from cdma.hdl.spec.registers.description import REGISTER_BITS, REGISTER_BYTES, Access, Block, Field, Register
 from cdma.hdl.spec.registers.map import register_map
-from cdma.hdl.spec.shares import LEVEL_BITS, LIMIT_BITS, PERIOD_BITS, WEIGHT_BITS
-from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
-
-from .register_ports import ChangeLayout, ReportLayout, StoredSignature
 
 __all__ = [
+    "ChangeLayout",
     "ChannelSignature",
     "ControlSignature",
     "CounterPort",
+    "ExternalSignature",
     "MessageSignature",
+    "ReportLayout",
     "SharesSignature",
+    "StoredSignature",
     "Window",
+    "block_signature",
 ]
 
 #: The addresses that the engine may touch: ``base`` to ``limit``, both included, in units of 4 KiB. The low 12 bits
@@ -160,7 +166,7 @@ class CounterPort(wiring.Signature):
 
     ``request``, ``word``
         Ask for a word, until ``done``: word 2n is the low and 2n + 1 the high half of counter n, in the order of
-        :data:`~cdma.hdl.spec.counters.COUNTERS`. Reading the low half latches the high half.
+        :data:`~cdma.hdl.spec.options.COUNTERS`. Reading the low half latches the high half.
     ``done``, ``data``
         The word, in the same cycle or a later one. ``data`` is 0 while nothing is asked for.
     """
@@ -191,3 +197,78 @@ class ControlSignature(wiring.Signature):
                 **_shares(config),
             }
         )
+
+
+class ExternalSignature(wiring.Signature):
+    """How the register file reads a block that others keep.
+
+    ``request``, ``word``
+        Ask for a register, by its number in the block. They stay until ``done``.
+    ``done``, ``data``
+        The register's value, in the same cycle or any later one. ``data`` is 0 while nothing is asked for.
+    """
+
+    def __init__(self, block: Block) -> None:
+        words = block.span // REGISTER_BYTES
+        super().__init__(
+            {"request": Out(1), "word": Out(range(words)), "done": In(1), "data": In(REGISTER_BITS)},
+        )
+
+
+class StoredSignature(wiring.Signature):
+    """How hardware reads the memory of registers, seen from hardware.
+
+    ``data`` is the word at the ``index`` of one cycle before.
+    """
+
+    def __init__(self, words: int) -> None:
+        super().__init__({"index": Out(range(words)), "data": In(REGISTER_BITS)})
+
+
+class ReportLayout(data.StructLayout):
+    """What hardware writes into the memory of registers, and at which ``index``."""
+
+    def __init__(self, words: int) -> None:
+        super().__init__({"index": range(words), "data": REGISTER_BITS})
+
+
+class ChangeLayout(data.StructLayout):
+    """What is written into the memory of registers in a cycle: the bytes of ``data`` that ``enable`` names."""
+
+    def __init__(self, words: int) -> None:
+        super().__init__({"index": range(words), "data": REGISTER_BITS, "enable": REGISTER_BYTES})
+
+
+def _field_member(field: Field) -> wiring.Member | None:
+    match field.access:
+        case Access.CONSTANT:
+            return None
+        case Access.RO:
+            return In(field.bits)
+        case Access.PULSE:
+            return Out(field.bits)
+        case Access.W1C:
+            return Out(wiring.Signature({"set": In(field.bits), "value": Out(field.bits, init=field.reset)}))
+        case _:
+            return Out(field.bits, init=field.reset)
+
+
+def _register_signature(register: Register) -> wiring.Signature:
+    members = {field.name: _field_member(field) for field in register.fields if not field.in_memory}
+    if register.count:
+        members = {name: member and member.array(register.count) for name, member in members.items()}
+    return wiring.Signature({name: member for name, member in members.items() if member is not None})
+
+
+def block_signature(block: Block) -> wiring.Signature:
+    """What hardware sees of one instance of ``block``: ``register.field``, or ``register.field[index]``.
+
+    A read-only field is an input and any other an output, seen from the register file; a field of access
+    ``W1C`` has ``set`` and ``value``. Constant fields have no port, nor have fields in memory.
+    """
+    if block.external:
+        return ExternalSignature(block)
+    signatures = {register.name: _register_signature(register) for register in block.registers}
+    return wiring.Signature(
+        {name: Out(signature) for name, signature in signatures.items() if signature.members}
+    )

@@ -1,11 +1,100 @@
-"""A Q-channel: before the clock or the power goes, a controller asks the engine for quiescence."""
+"""How the engine comes to rest: gated clocks, soft reset, closing and quiescence."""
 
-from amaranth.hdl import Module, Mux, Signal
+from __future__ import annotations
+
+from amaranth.hdl import Cat, DomainRenamer, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["SETTLING_CYCLES", "Quiescence"]
+from cdma.hdl.blocks.crossings import Synchroniser
+
+from .registers import RegisterBlock
+
+__all__ = ["CONTROL", "SETTLING_CYCLES", "Closing", "Quiescence", "accessed", "settling_cycles", "soft_reset"]
+
+#: The clock domain of registers, rings and windows, and in an engine with one queue pair of the arbiters.
+CONTROL = "control"
+
+#: Registers, rings and arbiters have done within so many cycles what follows from the last that they were given.
+_SETTLING_CYCLES = 64
+
+
+def settling_cycles(registers: RegisterBlock) -> int:
+    """Cycles for which that clock runs on: after a reset the registers get their values one by one."""
+    return len(registers.registers.kept) + _SETTLING_CYCLES
+
+
+def accessed(bus: wiring.PureInterface) -> list[Value]:
+    """What is high while registers are accessed."""
+    return [getattr(bus, f"{channel}valid") for channel in ("aw", "w", "b", "ar", "r")]
+
+
+#: Cycles of a soft reset where parts are reset one after the other.
+_RESET_CYCLES = 3
+
+
+def soft_reset(
+    m: Module, control: wiring.PureInterface, stopped: Value, clear: Signal, clock: Signal | None
+) -> None:
+    """Drives ``clear`` for a ``control.soft_reset`` once all has ``stopped``, and ``control.resetting`` until then. Nothing
+    may begin meanwhile, so that what has stopped stays so. ``clock`` is that of :func:`.reset_with`."""
+    cleared = Signal()
+    with m.If(control.soft_reset):
+        m.d.sync += control.resetting.eq(1)
+    with m.Elif(cleared):
+        m.d.sync += control.resetting.eq(0)
+    if clock is None:
+        m.d.comb += cleared.eq(clear)
+        m.d.sync += clear.eq(control.resetting & ~clear & stopped)
+    else:
+        # Parts of parts are reset a cycle after those: all together, and until all are.
+        steps = Signal(_RESET_CYCLES)
+        ready = Signal()
+        m.d.comb += cleared.eq(steps[-1])
+        m.d.sync += [
+            ready.eq(control.resetting & stopped),
+            clear.eq(control.resetting & ~cleared & (clear | ready)),
+            steps.eq(Mux(cleared, 0, Cat(clear, steps))),
+        ]
+
+
+class Closing(wiring.Component):
+    """Closes inputs of the domain ``bus`` from the domain ``sync``, by a handshake of four phases.
+
+    ``closed``
+        The inputs are to take nothing. It may change at any time.
+    ``shut``
+        They have taken nothing, and all is answered, since ``closed`` rose.
+    ``closes``
+        The bus: the inputs take nothing more.
+    ``open``
+        The bus: something is taken, or not answered yet.
+    """
+
+    def __init__(self, *, bus: str) -> None:
+        self.bus = bus
+        super().__init__({"closed": In(1), "shut": Out(1), "closes": Out(1), "open": In(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        closes_seen = Synchroniser()
+        m.submodules.closes_seen = DomainRenamer(self.bus)(closes_seen)
+        m.submodules.rests_seen = rests_seen = Synchroniser()
+        asks = Signal(init=1)
+        # A reset of the bus leaves nothing open, and cuts no handshake short.
+        rests = Signal(name="rests_level", reset_less=True)
+        m.d[self.bus] += rests.eq(self.closes & ~self.open)
+        with m.If(asks == rests_seen.output):
+            m.d.sync += asks.eq(self.closed)
+        m.d.comb += [
+            closes_seen.input.eq(asks),
+            self.closes.eq(closes_seen.output),
+            rests_seen.input.eq(rests),
+            self.shut.eq(asks & rests_seen.output & self.closed),
+        ]
+        return m
+
 
 #: Work that goes from one part of the engine to the next, and what was taken last, show again well within so many cycles.
 SETTLING_CYCLES = 32

@@ -29,12 +29,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory, ReadPort
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.lite import AxiLiteSignature
-from cdma.hdl.axi.ports import Response
-from cdma.hdl.blocks.gates import one_of
-from cdma.hdl.blocks.memory_styles import LOOK_UP_TABLES
-from cdma.hdl.blocks.named_values import NamedValues
-from cdma.hdl.spec.protection import PROTECTIONS, rights
+from cdma.hdl.axi.ports import AxiLiteSignature, Response
+from cdma.hdl.blocks.arithmetic import NamedValues
+from cdma.hdl.blocks.clock_gate import one_of
+from cdma.hdl.blocks.memories import LOOK_UP_TABLES
+from cdma.hdl.spec.options import PROTECTIONS, rights
 from cdma.hdl.spec.registers.description import (
     REGISTER_BITS,
     REGISTER_BYTES,
@@ -44,8 +43,8 @@ from cdma.hdl.spec.registers.description import (
     RegisterMap,
 )
 
-from .denials import Denied
-from .register_ports import ChangeLayout, ReportLayout, StoredSignature, block_signature
+from .interfaces import ChangeLayout, ReportLayout, StoredSignature, block_signature
+from .windows import Denied
 
 __all__ = ["RegisterFile"]
 

@@ -4,17 +4,16 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.lite import AxiLiteSignature
-from cdma.hdl.blocks.coded_memory import MemoryCoding, elaborated
+from cdma.hdl.axi.ports import AxiLiteSignature
+from cdma.hdl.blocks.memories import MemoryCoding, elaborated
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.protection import PROTECTIONS
+from cdma.hdl.spec.options import PROTECTIONS, SIDEBAND_TARGETS
 from cdma.hdl.spec.registers.map import register_map
-from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 
-from .denials import Denials
 from .interfaces import ControlSignature
 from .register_file import RegisterFile
+from .windows import Denials
 
 __all__ = ["RegisterBlock"]
 

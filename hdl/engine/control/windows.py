@@ -1,20 +1,81 @@
-"""The addresses that the engine may touch, as the checkers of both channels read them: half an address at a time."""
+"""Counts the accesses to registers that were refused, and keeps the first. The addresses that the engine may touch, as
+the checkers of both channels read them: half an address at a time.
+"""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.hdl import C, Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
-from amaranth.lib.wiring import In
+from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.coded_memory import MemoryCoding
+from cdma.hdl.blocks.memories import MemoryCoding
 from cdma.hdl.engine.channel.interfaces import WindowPort
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.registers.declare import DENIED_BITS
 from cdma.hdl.spec.registers.description import REGISTER_BITS
 from cdma.hdl.spec.registers.map import register_map
 
-from .interfaces import Window
-from .register_ports import ChangeLayout
+from .interfaces import ChangeLayout, Window
 
-__all__ = ["DrivenWindows", "StoredWindows"]
+__all__ = ["Denials", "Denied", "DrivenWindows", "StoredWindows"]
+
+
+class Denied(data.StructLayout):
+    """A refused access, in the cycle in which ``valid`` is high."""
+
+    def __init__(self, address_bits: int) -> None:
+        super().__init__({"valid": 1, "address": address_bits, "prot": 3})
+
+
+class Denials(wiring.Component):
+    """What the register ``denied`` shows.
+
+    ``write``, ``read``
+        The accesses that are refused; of two in one cycle the write counts as the first.
+    ``clear``
+        Pulse: forgets all; an access that is refused in the same cycle is forgotten, too.
+    ``count``
+        Stays at its largest value.
+    """
+
+    def __init__(self, address_bits: int) -> None:
+        super().__init__(
+            {
+                "write": In(Denied(address_bits)),
+                "read": In(Denied(address_bits)),
+                "clear": In(1),
+                "address": Out(address_bits),
+                "prot": Out(3),
+                "is_write": Out(1),
+                "count": Out(DENIED_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        most = Const((1 << DENIED_BITS) - 1, DENIED_BITS)
+        total = Signal(DENIED_BITS + 1)
+        m.d.comb += total.eq(self.count + self.write.valid + self.read.valid)
+        with m.If(self.clear):
+            m.d.sync += self.count.eq(0)
+        with m.Elif(total[-1]):
+            m.d.sync += self.count.eq(most)
+        with m.Else():
+            m.d.sync += self.count.eq(total)
+        with m.If(self.count == 0):
+            with m.If(self.write.valid):
+                m.d.sync += [
+                    self.address.eq(self.write.address),
+                    self.prot.eq(self.write.prot),
+                    self.is_write.eq(1),
+                ]
+            with m.Else():
+                m.d.sync += [
+                    self.address.eq(self.read.address),
+                    self.prot.eq(self.read.prot),
+                    self.is_write.eq(0),
+                ]
+        return m
+
 
 _PORTS = ("dev", "host")
 #: Each channel, and which of them it writes to; it reads from the other one.

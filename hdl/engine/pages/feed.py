@@ -4,16 +4,13 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.command import Command
-from cdma.hdl.axi.outcome import Outcome
-from cdma.hdl.axi.ports import ReadPort, Response
+from cdma.hdl.axi.ports import Command, Outcome, ReadPort, Response
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
-from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.spec.pages import PAGE_LOG2
+from cdma.hdl.blocks.queues import Fifo
+from cdma.hdl.spec.options import PAGE_LOG2
 
-from .page_list import PageList
-from .page_walk import PageFault, PageWalk, PageWindow
+from .page_walk import PageFault, PageList, PageWalk, PageWindow
 
 __all__ = ["PageFeed"]
 

@@ -4,21 +4,16 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.coded_memory import MemoryCoding, elaborated
-from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.gates import one_of
-from cdma.hdl.blocks.memory_styles import FlipFlops
-from cdma.hdl.engine.channel.descriptor import Request
-from cdma.hdl.engine.channel.interfaces import WindowPort
+from cdma.hdl.blocks.clock_gate import one_of
+from cdma.hdl.blocks.memories import FlipFlops, MemoryCoding, elaborated
+from cdma.hdl.blocks.queues import Fifo
+from cdma.hdl.engine.channel.interfaces import Request, WindowPort
 from cdma.hdl.engine.control.interfaces import SharesSignature
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.options import LIMIT_BITS, PERIOD_BITS, TURN_LOG2, UNIT_LOG2
 from cdma.hdl.spec.records import LENGTH_BITS, Mode, Status
-from cdma.hdl.spec.shares import LIMIT_BITS, PERIOD_BITS, TURN_LOG2, UNIT_LOG2
 
-from .account import Account
-from .client import Done, PairClient
-from .flight import Flight
-from .shares import Shares
+from .sharing import Account, Done, Flight, PairClient, Shares
 
 __all__ = ["Dispatch"]
 

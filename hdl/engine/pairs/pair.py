@@ -4,27 +4,23 @@ from amaranth.hdl import Cat, DomainRenamer, Module, ResetInserter, Signal, Valu
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.lite import AxiLiteSignature
-from cdma.hdl.axi.ports import ReadPort, WritePort
+from cdma.hdl.axi.ports import AxiLiteSignature, ReadPort, WritePort
 from cdma.hdl.blocks.clock_gate import ALWAYS, ClockGates
-from cdma.hdl.blocks.coded_parts import CodedParts
-from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.reset_tree import reset_with
-from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents
-from cdma.hdl.engine.channel.owner import OwnerLayout
+from cdma.hdl.blocks.crossings import reset_with
+from cdma.hdl.blocks.memories import CodedParts
+from cdma.hdl.blocks.queues import Fifo
+from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents, OwnerLayout
 from cdma.hdl.engine.control.counters import Counters
-from cdma.hdl.engine.control.gated import CONTROL, accessed, settling_cycles
 from cdma.hdl.engine.control.interfaces import SharesSignature, SidebandLayout
+from cdma.hdl.engine.control.quiescence import CONTROL, accessed, settling_cycles, soft_reset
 from cdma.hdl.engine.control.registers import RegisterBlock
-from cdma.hdl.engine.control.soft_reset import soft_reset
 from cdma.hdl.engine.control.windows import StoredWindows
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.options import PAIR_SPAN_LOG2, SIDEBAND_TARGETS
 from cdma.hdl.spec.records import Status
-from cdma.hdl.spec.shares import PAIR_SPAN_LOG2
-from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 
-from .client import Done, PairClient
+from .sharing import Done, PairClient
 
 __all__ = ["Pair"]
 

@@ -5,26 +5,21 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
-from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.repack import Repack
-from cdma.hdl.blocks.skid_buffer import slice_after
-from cdma.hdl.blocks.stream_register import StreamRegister
-from cdma.hdl.blocks.width import connect_width
+from cdma.hdl.blocks.queues import Fifo
+from cdma.hdl.blocks.registers import StreamRegister, slice_after
+from cdma.hdl.blocks.width import Repack, connect_width
 from cdma.hdl.engine.pages.feed import PageFeed
-from cdma.hdl.engine.shapes.feed import ShapeFeed
 from cdma.hdl.engine.shapes.padding import Dropper, Filler, frequent_fill
-from cdma.hdl.lossy.range_report import OutOfRange
+from cdma.hdl.engine.shapes.walker import ShapeFeed
+from cdma.hdl.lossy.quantiser import OutOfRange
 from cdma.hdl.spec.engine import EngineConfig
 
-from .byte_register import register_bytes
-from .checksum import Checksum
-from .codec_switch import CodecSwitch
-from .lossy_switch import LossySwitch
-from .ports import Verdict, path_members
-from .recount import counted_in
+from .ports import Checksum, Verdict, path_members
+from .switches import CodecSwitch, LossySwitch, counted_in
+from .tails import register_bytes
 
 __all__ = ["DataPath"]
 

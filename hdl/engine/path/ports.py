@@ -1,23 +1,37 @@
-"""What the stages of a channel's data have for the rest of the channel, however many ports of device memory there are."""
+"""What the stages of a channel's data have for the rest of the channel, however many ports of device memory there are.
+The CRC-32C of the raw bytes of each packet.
+"""
 
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.command import Command
-from cdma.hdl.axi.outcome import Outcome
-from cdma.hdl.axi.ports import ReadPort
-from cdma.hdl.axi.span import SPAN_BITS
-from cdma.hdl.blocks.crc32c import CRC_BITS
-from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.axi.ports import SPAN_BITS, Command, Outcome, ReadPort
+from cdma.hdl.blocks.arithmetic import (
+    CRC_BITS,
+    CRC_INIT,
+    CRC_XOR,
+    after_bits,
+    after_zeros,
+    before_zeros,
+    xor_network,
+)
+from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.blocks.queues import Fifo
+from cdma.hdl.blocks.registers import Beat
+from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.engine.pages.page_walk import PageWindow
-from cdma.hdl.engine.shapes.layout import WalkLayout
+from cdma.hdl.engine.shapes.segments import WalkLayout
+from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.pages import PAGE_LOG2
+from cdma.hdl.spec.options import PAGE_LOG2
 from cdma.hdl.spec.records import STEP_BITS
 
-from .codec_switch import Route
+from .switches import Route
 
-__all__ = ["Verdict", "list_port", "path_members"]
+__all__ = ["Checksum", "Verdict", "list_port", "path_members"]
 
 #: The part of a codec's report that the completion of a descriptor needs.
 Verdict = data.StructLayout({"literals": 32, "error": Error})
@@ -78,3 +92,117 @@ def path_members(
         "refused": Out(1),
         "blocked": Out(1),
     }
+
+
+class Checksum(wiring.Component):
+    """Watches a stream of raw beats, and gives the CRC of each packet. It takes a beat in every cycle, and never delays one.
+
+    A last beat counts as a whole one, with zeros for the words that it has not. These zeros are taken back afterwards,
+    a word per cycle, while the next packets pass: the CRC of a packet comes, when those before it have been taken, as many
+    cycles after its last beat as that beat has words missing, and up to seven more. The zero that fills the last byte of an
+    odd number of words of 4 bits stays: it is in memory too.
+
+    ``exact``
+        Packets are of bytes: it is bytes that a last beat has not, and that are taken back, one per cycle.
+
+    ``packets``
+        The most packets that may have begun and whose CRC has not been taken.
+    ``pipelined``
+        Beats come late in the cycle: they go straight into a register.
+
+    ``passed``
+        ``beat`` goes by.
+    ``beat``
+        Whole words of raw data, in stream words, or bytes. Only the last beat of a packet may be partial or empty.
+    ``crc``
+        The CRC of each packet: that of no bytes is 0.
+    """
+
+    def __init__(
+        self, config: CodecConfig, packets: int, *, exact: bool = False, pipelined: bool = False
+    ) -> None:
+        self.config = config
+        self.packets = packets
+        self.pipelined = pipelined
+        passed = 8 if exact else config.format.stream_bits
+        #: Bits of what is missing from a beat, and is taken back.
+        self.part_bits = 8 if exact else config.format.word_bits
+        super().__init__(
+            {
+                "passed": In(1),
+                "beat": In(Beat(passed, config.data_bits // passed)),
+                "crc": Out(stream.Signature(CRC_BITS)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        bits, part_bits = config.data_bits, self.part_bits
+        lanes = bits // part_bits
+        words = self.beat.data.as_value()
+        keep = self.beat.keep[:: len(self.beat.keep) // lanes]
+        kept = Cat(Mux(keep[lane], words.word_select(lane, part_bits), 0) for lane in range(lanes))
+        missing = lanes - popcount(keep)
+        if part_bits < 8:
+            missing = missing & ~1
+        # The register is added to the bits that come first. What the others add is known a cycle before, or follows from a
+        # register that holds the beat. Neither has an enable or a reset, because what no beat has brought is never used.
+        if self.pipelined:
+            kept = _next(m, "kept", kept)
+        first = kept[:CRC_BITS]
+        rest = xor_network(m, kept[CRC_BITS:], after_bits(bits)[CRC_BITS:], CRC_BITS)
+        if not self.pipelined:
+            first, rest = _next(m, "first", first), _next(m, "rest", rest)
+        missing = _next(m, "beat_missing", missing)
+        adds = _next(m, "adds", self.passed, reset=True)
+        completes = _next(m, "completes", self.passed & self.beat.last, reset=True)
+
+        state = Signal(CRC_BITS, reset_less=True)
+        begins = Signal(init=1)
+        before = Mux(begins, CRC_INIT, state)
+        after = xor_network(m, before ^ first, after_zeros(bits), CRC_BITS) ^ rest
+        with m.If(adds):
+            m.d.sync += [state.eq(after), begins.eq(completes)]
+
+        ended = data.StructLayout({"state": CRC_BITS, "missing": range(lanes + 1)})
+        m.submodules.ended = sums = Fifo(ended, self.packets, reserved=True)
+        m.d.comb += [
+            sums.input.valid.eq(_next(m, "complete", completes, reset=True)),
+            sums.input.payload.state.eq(state),
+            sums.input.payload.missing.eq(_next(m, "state_missing", missing)),
+        ]
+        self._take_back(m, sums.output)
+        return m
+
+    def _take_back(self, m: Module, ended: stream.Interface) -> None:
+        """Takes the zeros back that the last beat had for the words that it had not."""
+        state = Signal(CRC_BITS, name="taken_back", reset_less=True)
+        missing = Signal.like(ended.payload.missing, name="to_take_back", reset_less=True)
+        busy = Signal()
+        columns = before_zeros(self.part_bits)
+        m.d.comb += [
+            ended.ready.eq(~busy),
+            self.crc.valid.eq(busy & (missing == 0)),
+            self.crc.payload.eq(state ^ CRC_XOR),
+        ]
+        with m.If(~busy):
+            m.d.sync += [
+                state.eq(ended.payload.state),
+                missing.eq(ended.payload.missing),
+                busy.eq(ended.valid),
+            ]
+        with m.Elif(missing != 0):
+            m.d.sync += [
+                state.eq(xor_network(m, state, columns, CRC_BITS)),
+                missing.eq(missing - 1),
+            ]
+        with m.Elif(self.crc.ready):
+            m.d.sync += busy.eq(0)
+
+
+def _next(m: Module, name: str, value: Value, *, reset: bool = False) -> Signal:
+    """The value a cycle later."""
+    kept = Signal(len(value), name=name, reset_less=not reset)
+    m.d.sync += kept.eq(value)
+    return kept

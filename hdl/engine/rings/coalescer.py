@@ -8,9 +8,9 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.coded_memory import MemoryCoding
+from cdma.hdl.blocks.memories import MemoryCoding
 from cdma.hdl.engine.channel.interfaces import CHANNELS
-from cdma.hdl.engine.control.register_ports import ChangeLayout
+from cdma.hdl.engine.control.interfaces import ChangeLayout
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.description import REGISTER_BITS
 from cdma.hdl.spec.registers.map import register_map

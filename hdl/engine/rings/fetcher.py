@@ -9,14 +9,13 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.blocks.coded_memory import MemoryCoding
-from cdma.hdl.blocks.without_reset import without_reset
-from cdma.hdl.engine.channel.descriptor import Request
+from cdma.hdl.blocks.arithmetic import without_reset
+from cdma.hdl.blocks.memories import MemoryCoding
+from cdma.hdl.engine.channel.interfaces import Request
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES, Status
 
-from .extension import Extension
-from .interfaces import RECORD_WORDS, WORD_BITS
+from .messages import RECORD_WORDS, WORD_BITS, Extension
 
 __all__ = ["Fetcher"]
 

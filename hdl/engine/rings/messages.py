@@ -1,21 +1,196 @@
-"""The interrupts of both channels as writes of a word, one for each event."""
+"""The bundle between a channel and its rings, and the words in which records are copied. What the sequencer of the rings
+does: a list of jobs, and of the errors that it logs. Notices that the bus no longer answers one kind of transfer of a
+ring. Joins a descriptor that is ``shaped`` with the entry after it, its extension. The interrupts of both channels as
+writes of a word, one for each event.
+"""
+
+from __future__ import annotations
 
 from amaranth.hdl import C, Cat, Module, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cdma.hdl.axi.answers import Watchdog
 from cdma.hdl.axi.ports import WritePort
-from cdma.hdl.blocks.coded_memory import MemoryCoding
-from cdma.hdl.engine.channel.interfaces import CHANNELS
-from cdma.hdl.engine.control.interfaces import MessageSignature
-from cdma.hdl.engine.control.register_ports import ChangeLayout
+from cdma.hdl.blocks.memories import MemoryCoding
+from cdma.hdl.engine.channel.interfaces import CHANNELS, Completion, Descriptor, Request
+from cdma.hdl.engine.control.interfaces import ChangeLayout, MessageSignature
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import RECORD_BYTES, RecordOptions
 from cdma.hdl.spec.registers.description import REGISTER_BITS, REGISTER_BYTES
 from cdma.hdl.spec.registers.map import register_map
 
-__all__ = ["Messages"]
+__all__ = [
+    "RECORD_WORDS",
+    "WORD_BITS",
+    "BusWatch",
+    "Cause",
+    "Extension",
+    "Job",
+    "Messages",
+    "RingClient",
+    "Wish",
+]
+
+#: Records are copied between registers and rings in words of this many bits, one per cycle.
+WORD_BITS = 32
+RECORD_WORDS = 8 * RECORD_BYTES // WORD_BITS
+
+
+class RingClient(wiring.Signature):
+    """A channel as its rings see it."""
+
+    def __init__(self, options: RecordOptions) -> None:
+        super().__init__(
+            {
+                "requests": Out(stream.Signature(Request(options))),
+                "checking": In(1),  # the channel checks the request: it must stay
+                "completion": In(stream.Signature(Completion(options))),
+                "interrupt": In(1),  # the completion counts towards the interrupt
+                "aborting": In(1),  # the channel drops what has started
+                "settling": Out(1),  # completions from before the end of that are not in memory yet
+                "halt": Out(1),  # pulse: halts the channel as an error does
+                "extra_error": Out(1),  # pulse: an error without a completion
+            }
+        )
+
+
+class Job(enum.Enum):
+    """A job of the sequencer."""
+
+    #: Requests a descriptor from its ring.
+    FETCH = 0
+    #: Copies a pushed descriptor to where the fetched ones are.
+    PUSH = 1
+    #: Writes a completion into its ring.
+    SEND = 2
+    #: Writes a completion into the registers.
+    SHOW = 3
+    #: Writes an error into the registers: that of a completion, or one of a ring.
+    LOG = 4
+
+
+class Cause(enum.Enum):
+    """The error that a ``LOG`` writes."""
+
+    #: The completion at the input reports it.
+    OWN = 0
+    #: The slot of that completion is outside the window.
+    REFUSED = 1
+    #: The write of an earlier completion was answered with an error.
+    ANSWER = 2
+    #: The port does not answer the fetch of a descriptor.
+    FETCH_LOST = 3
+    #: The port does not answer the write of a completion.
+    SEND_LOST = 4
+
+
+#: The next job of a channel. It stays until the sequencer has done it, or until its reason is gone.
+Wish = data.StructLayout({"valid": 1, "job": Job, "cause": Cause})
+
+
+class BusWatch:
+    """A watchdog, and whether its error is still to be logged, as signals of one module.
+
+    ``fires``
+        Pulse: the time has passed.
+    ``stuck``
+        High from then on until the bus answers.
+    ``lost``
+        High from the cycle after ``fires`` until the error is logged.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.watchdog = Watchdog()
+        self.fires = Signal(name=f"{name}_fires")
+        self.stuck = self.watchdog.fired
+        self.lost = Signal(name=f"{name}_lost")
+
+    def watch(self, m: Module, tick: Value, waiting: Value, progress: Value) -> None:
+        """Measures the time with ``tick`` while there is a transfer ``waiting`` and no ``progress``."""
+        m.submodules[f"{self.name}_watchdog"] = self.watchdog
+        was = Signal(name=f"{self.name}_was")
+        # The bus need not reach the watchdog within the cycle.
+        moved = Signal(name=f"{self.name}_moved")
+        m.d.comb += [
+            self.watchdog.tick.eq(tick),
+            self.watchdog.waiting.eq(waiting),
+            self.watchdog.progress.eq(moved),
+            self.fires.eq(self.watchdog.fired & ~was),
+        ]
+        m.d.sync += [was.eq(self.watchdog.fired), moved.eq(progress)]
+        with m.If(self.fires):
+            m.d.sync += self.lost.eq(1)
+
+    def forget(self, m: Module, logged: Value) -> None:
+        """Ends ``lost`` once the error is ``logged``."""
+        with m.If(logged):
+            m.d.sync += self.lost.eq(0)
+
+
+class Extension:
+    """The descriptor that is kept while its extension is read, as signals of one module: a fetcher's.
+
+    Each entry that is read is looked at for a cycle, ``looks``, before it is shown.
+
+    ``second``
+        A descriptor is kept, and the entry that is read next is its extension.
+    ``kept``
+        The descriptor. It changes with no entry that is an extension.
+    ``paired``
+        The entry after the oldest one has arrived, too.
+    ``shows``
+        The request is whole: it is shown from the next cycle on.
+    ``drops``
+        The descriptor that is kept is forgotten: its ring is disabled, or a pushed one goes first.
+    ``again``
+        The extension leaves, in the cycle after its descriptor.
+    """
+
+    def __init__(self, options: RecordOptions) -> None:
+        self.layout = Descriptor(options)
+        self.looks = Signal(name="looks")
+        self.second = Signal(name="has_descriptor")
+        self.kept = Signal(self.layout, name="kept_descriptor", reset_less=True)
+        self.paired = Signal(name="pair_arrived")
+        self.shows = Signal(name="shows_request")
+        self.drops = Signal(name="drops_descriptor")
+        self.again = Signal(name="extension_leaves")
+
+    def read(self, m: Module, record: Value, sound: Value, comes: Value, stays: Value) -> None:
+        """Looks at what is read.
+
+        ``record``, ``sound``
+            What has been read, and whether it was fetched without an error.
+        ``comes``
+            It is there in the next cycle.
+        ``stays``
+            What is read was pushed, or is of a ring that is in use.
+        """
+        shaped = Signal(name="is_shaped")
+        m.d.comb += [
+            shaped.eq(data.View(self.layout, record).shaped & sound),
+            self.shows.eq(self.looks & stays & (self.second | ~shaped)),
+        ]
+        m.d.sync += self.looks.eq(comes & stays)
+        with m.If(self.looks & ~self.second):
+            m.d.sync += [self.kept.eq(record), self.second.eq(stays & shaped)]
+        with m.Elif(self.drops):
+            m.d.sync += self.second.eq(0)
+
+    def push(self, m: Module, extends: Signal, pushed: Signal, word: Value, value: Value) -> None:
+        """Has the words of an extension follow those of a descriptor that is shaped. The statements are for a cycle in which
+        a word comes.
+        """
+        place, bit = divmod(self.layout["shaped"].offset, WORD_BITS)
+        follows = Signal(name="extension_follows")
+        with m.If((word == place) & ~extends):
+            m.d.sync += follows.eq(value[bit])
+        with m.If(word == RECORD_WORDS - 1):
+            m.d.sync += [extends.eq(follows & ~extends), pushed.eq(~follows | extends)]
 
 
 class Messages(wiring.Component):

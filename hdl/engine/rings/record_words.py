@@ -8,16 +8,15 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.blocks.without_reset import without_reset
+from cdma.hdl.blocks.arithmetic import without_reset
 from cdma.hdl.spec.records import COMPLETION, RecordOptions, Status, completion_fields, descriptor_fields
+from cdma.hdl.spec.registers.declare import record_parts
 from cdma.hdl.spec.registers.description import RegisterMap
-from cdma.hdl.spec.registers.record_parts import record_parts
-from cdma.hdl.spec.registers.shape import shape_parts
+from cdma.hdl.spec.registers.optional import shape_parts
 
-from .interfaces import RECORD_WORDS, WORD_BITS
-from .jobs import Cause, Job
+from .messages import RECORD_WORDS, WORD_BITS, Cause, Job
 from .ring_port import RingPort
-from .sequencer import Sequencer
+from .slot import Sequencer
 
 __all__ = ["RecordWords"]
 

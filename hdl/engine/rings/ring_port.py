@@ -8,11 +8,10 @@ from amaranth.lib import data, stream, wiring
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Status
 
-from .bus_watch import BusWatch
 from .completion_ring import CompletionRing
 from .fetcher import Fetcher
-from .jobs import Cause, Job, Wish
-from .sequencer import Conclusion, Sequencer
+from .messages import BusWatch, Cause, Job, Wish
+from .slot import Conclusion, Sequencer
 
 __all__ = ["RingPort"]
 

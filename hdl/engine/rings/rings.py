@@ -12,24 +12,20 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
+from cdma.hdl.blocks.arithmetic import without_reset
 from cdma.hdl.blocks.clock_gate import ALWAYS
-from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.without_reset import without_reset
+from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.engine.channel.interfaces import CHANNELS
-from cdma.hdl.engine.control.interfaces import ChannelSignature
-from cdma.hdl.engine.control.register_ports import ChangeLayout, ReportLayout, StoredSignature
+from cdma.hdl.engine.control.interfaces import ChangeLayout, ChannelSignature, ReportLayout, StoredSignature
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 
 from .coalescer import Coalescer
-from .completion_writer import CompletionWriter
-from .interfaces import RingClient
-from .jobs import Cause, Job
-from .messages import Messages
+from .completion_ring import CompletionWriter
+from .messages import Cause, Job, Messages, RingClient
 from .record_words import RecordWords
 from .ring_port import RingPort
-from .sequencer import Conclusion, Sequencer
-from .slot import RingSlot
+from .slot import Conclusion, RingSlot, Sequencer
 
 __all__ = ["Rings"]
 

@@ -5,10 +5,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.gates import thermometer
-from cdma.hdl.blocks.repack import Piece
+from cdma.hdl.blocks.clock_gate import thermometer
+from cdma.hdl.blocks.queues import Fifo
+from cdma.hdl.blocks.registers import Beat
+from cdma.hdl.blocks.width import Piece
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 

@@ -1,13 +1,119 @@
-"""Tells padding and data apart in the beats of a packet."""
+"""A shape as Amaranth layouts; what the fields mean stands in :mod:`~cdma.hdl.spec.records`. Joins rows that touch
+into runs, so that bursts are long. Tells padding and data apart in the beats of a packet.
+"""
+
+from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.span import SPAN_BITS
+from cdma.hdl.axi.ports import SPAN_BITS
+from cdma.hdl.blocks.clock_gate import is_next
+from cdma.hdl.spec.records import SHAPE_RECORD
 from cdma.hdl.spec.shape import MARGIN_BITS, RUN_BITS
 
-__all__ = ["Frame", "Mark", "Segment", "Segments"]
+__all__ = ["Frame", "Mark", "Measured", "Run", "Runs", "Segment", "Segments", "ShapeLayout", "WalkLayout"]
+
+#: 64 bytes, as they lie in memory.
+ShapeLayout = data.StructLayout({field.name: field.bits for field in SHAPE_RECORD})
+
+#: A shape that is to be walked: ``first`` is the lower part of the address of its first row, and ``frequent`` says that
+#: padding is the most frequent value, and not 0.
+WalkLayout = data.StructLayout({"first": SPAN_BITS, "extension": ShapeLayout, "frequent": 1})
+
+#: What the checker must know of a shape.
+#:
+#: ``shaped``
+#:     The descriptor has one; all else counts only then.
+#: ``reserved``, ``wrong``
+#:     The extension has something where no field is; it is no shape, or one that the engine refuses.
+#: ``lowest``, ``beneath``
+#:     The address of its lowest byte; that would be below 0.
+#: ``span``, ``moved``
+#:     Bytes from the lowest to the highest one, and those among them that are moved.
+Measured = data.StructLayout(
+    {
+        "shaped": 1,
+        "reserved": 1,
+        "wrong": 1,
+        "lowest": 64,
+        "beneath": 1,
+        "span": SPAN_BITS,
+        "moved": SPAN_BITS,
+    }
+)
+
+
+#: The lower parts of the addresses of a run's first and last byte, and whether more runs of the shape follow.
+Run = data.StructLayout({"first": SPAN_BITS, "last": SPAN_BITS, "more": 1})
+
+
+class Runs(wiring.Component):
+    """Takes the rows of a shape that are in memory, and gives runs: a row is held until the next one says whether it
+    touches.
+
+    Throughput: a row per cycle.
+
+    ``most``
+        The most rows of a run: a power of two. All of them must fit into the queue of rows, because no data move before the
+        run is given.
+    ``first``
+        The lower part of a row's address, and with it ``ends``, that it is the shape's last one.
+    ``size``
+        Bytes of a row, less one.
+    ``breaks``
+        While high, the run that is held ends: padding follows, behind which no row may have to wait.
+    """
+
+    def __init__(self, beat_log2: int, most: int) -> None:
+        self.beat_log2 = beat_log2
+        self.most = most
+        super().__init__(
+            {
+                "rows": In(stream.Signature(data.StructLayout({"first": SPAN_BITS, "ends": 1}))),
+                "size": In(SPAN_BITS),
+                "breaks": In(1),
+                "output": Out(stream.Signature(Run)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        row, run = self.rows.payload, self.output.payload
+        held = Signal()
+        ended = Signal()
+        broken = Signal()
+        touches = Signal()
+        last = Signal(SPAN_BITS)
+        #: Rows of the run but the first one.
+        joined = Signal(range(self.most), reset_less=True)
+        beats = slice(self.beat_log2, None)
+        m.d.comb += [
+            last.eq(row.first + self.size),
+            touches.eq(held & ~ended & ~broken & ~self.breaks & is_next(run.last[beats], row.first[beats])),
+            # What is held goes when it is known that nothing is joined to it.
+            self.output.valid.eq(held & (ended | broken | (self.rows.valid & ~touches))),
+            run.more.eq(~ended),
+            # A row that touches needs no room at the output, but that is known too late for ready.
+            self.rows.ready.eq(~held | self.output.ready),
+        ]
+        with m.If(self.rows.valid & self.rows.ready):
+            m.d.sync += [
+                held.eq(1),
+                run.first.eq(Mux(touches, run.first, row.first)),
+                run.last.eq(last),
+                ended.eq(row.ends),
+                joined.eq(Mux(touches, joined + 1, 0)),
+                broken.eq(touches & (joined == self.most - 2)),
+            ]
+        with m.Else():
+            with m.If(self.output.valid & self.output.ready):
+                m.d.sync += held.eq(0)
+            with m.If(self.breaks):
+                m.d.sync += broken.eq(1)
+        return m
+
 
 #: Bytes of the rows of a shape: a run, and the margins before and after it; and whether padding is the most frequent value.
 Frame = data.StructLayout({"before": MARGIN_BITS, "run": RUN_BITS, "after": MARGIN_BITS, "frequent": 1})

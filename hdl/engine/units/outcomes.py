@@ -5,10 +5,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.axi.outcome import Outcome
-from cdma.hdl.axi.ports import Response
-from cdma.hdl.axi.span import SPAN_BITS
-from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.axi.ports import SPAN_BITS, Outcome, Response
+from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.engine.path.ports import Verdict
 
 __all__ = ["Collector", "Outcomes", "ReportOrder", "StripeOutcome", "StripeVerdict", "note_outcome"]

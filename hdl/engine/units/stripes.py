@@ -5,9 +5,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.axi.command import Command
-from cdma.hdl.axi.span import Blocks
-from cdma.hdl.engine.path.codec_switch import Route
+from cdma.hdl.axi.ports import Blocks, Command
+from cdma.hdl.engine.path.switches import Route
 
 __all__ = ["Stripe", "StripeWalk"]
 

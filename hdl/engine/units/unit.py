@@ -1,20 +1,30 @@
-"""What the units of both directions have in common: the queues of their stripes, the codec and the reports."""
+"""What the units of both directions have in common: the queues of their stripes, the codec and the reports. A unit of an
+offload channel: reads its stripes at a device port of its own, and compresses each. A unit of a prefetch channel:
+expands the piece of each of its stripes, and writes it at a device port of its own.
+"""
 
-from amaranth.hdl import Module, Value
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from cdma.hdl.axi.command import Command
+from cdma.hdl.axi.ports import Command
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
-from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.engine.path.codec_switch import CodecSwitch, Route
+from cdma.hdl.blocks.queues import Fifo
+from cdma.hdl.blocks.registers import Beat
+from cdma.hdl.blocks.width import connect_width
+from cdma.hdl.codec.parts.interface import Error
+from cdma.hdl.engine.path.switches import CodecSwitch, Route, counted_in
+from cdma.hdl.engine.path.tails import TailCut
+from cdma.hdl.engine.shapes.padding import Filler, frequent_fill
 
 from .outcomes import Outcomes, StripeOutcome, StripeVerdict, note_outcome
-from .piece_buffer import PieceBuffer
-from .plan import UnitPlan
+from .stores import Ahead, PieceBuffer, UnitPlan, early_stripes
 
-__all__ = ["Unit"]
+__all__ = ["OffloadUnit", "PrefetchUnit", "Unit"]
 
 
 class Unit(wiring.Component):
@@ -113,3 +123,153 @@ class Unit(wiring.Component):
             self.refused.eq(switch.refused),
         ]
         return m
+
+
+class OffloadUnit(Unit):
+    """Each stripe becomes a packet at ``piece``, and a report.
+
+    Reads go ahead as far as the reader's buffer has room, and what is compressed as far as the buffer of the pieces has.
+
+    ``piece``
+        What the codec makes of each stripe, or the raw words.
+    ``source``
+        The AXI4 port.
+    """
+
+    def __init__(self, plan: UnitPlan, codec: wiring.Component) -> None:
+        config, dev = plan.config, plan.dev
+        members = {
+            "piece": Out(stream.Signature(Beat(config.format.stream_bits, config.codec.units))),
+            "source": Out(dev.read_port),
+        }
+        super().__init__(plan, codec, members, writes=False)
+
+    def _stages(self, m: Module, switch: CodecSwitch, pieces: PieceBuffer) -> AxiReader:
+        m.submodules.reader = reader = AxiReader(self.plan.unit_port)
+        m.submodules.switch = switch
+        m.submodules.pieces = pieces
+        wiring.connect(m, reader.port, wiring.flipped(self.source))
+        word_bits = self.plan.config.format.stream_bits
+        source = self._filled(m, reader.output) if self.plan.shaped else reader.output
+        words = counted_in(m, "read_words", source, word_bits)
+        connect_width(m, "read_width", word_bits, words, switch.input)
+        wiring.connect(m, switch.output, pieces.input)
+        wiring.connect(m, pieces.output, wiring.flipped(self.piece))
+        return reader
+
+    def _asks(self) -> Value:
+        asks = self.stripe.valid
+        return asks & ~self.stripe.payload.padding if self.plan.shaped else asks
+
+    def _filled(self, m: Module, source: stream.Interface) -> stream.Interface:
+        """What is read, and padding as packets of their own."""
+        stripe, beat = self.stripe.payload, source.payload.shape()
+        fill = frequent_fill(self.plan.config, self.values)
+        m.submodules.filler = filler = Filler(beat.word_bits, beat.lanes, fill_bits=len(fill))
+        beats = stripe.words >> exact_log2(self.plan.dev.data_bits // self.plan.config.format.word_bits)
+        m.submodules.packets = packets = self._queue(
+            data.StructLayout({"padding": 1, "frequent": 1, "beats": len(beats)})
+        )
+        m.d.comb += [
+            packets.input.valid.eq(self.stripe.valid),
+            packets.input.payload.padding.eq(stripe.padding),
+            packets.input.payload.frequent.eq(~stripe.raw & ~stripe.zeros),
+            packets.input.payload.beats.eq(beats - 1),
+            filler.segments.valid.eq(packets.output.valid),
+            packets.output.ready.eq(filler.segments.ready),
+            filler.segments.payload.whole.eq(~packets.output.payload.padding),
+            filler.segments.payload.padding.eq(packets.output.payload.padding),
+            filler.segments.payload.last.eq(1),
+            filler.segments.payload.frequent.eq(packets.output.payload.frequent),
+            filler.segments.payload.beats.eq(packets.output.payload.beats),
+            filler.fill.eq(fill),
+        ]
+        wiring.connect(m, source, filler.input)
+        return filler.output
+
+
+class PrefetchUnit(Unit):
+    """Each packet at ``piece`` becomes the data of a stripe, and a report.
+
+    ``piece``
+        A packet for each stripe: for the codec, or raw words. One that the stream had no words left for is a single last
+        beat without words, and its report is that the stream is truncated.
+    ``sink``
+        The AXI4 port.
+    """
+
+    def __init__(self, plan: UnitPlan, codec: wiring.Component) -> None:
+        config, dev = plan.config, plan.dev
+        members = {
+            "piece": In(stream.Signature(Beat(config.format.stream_bits, config.codec.units))),
+            "sink": Out(dev.write_port),
+        }
+        super().__init__(plan, codec, members, writes=True)
+
+    def _stages(self, m: Module, switch: CodecSwitch, pieces: PieceBuffer) -> AxiWriter:
+        m.submodules.pieces = pieces
+        m.submodules.switch = switch
+        m.submodules.writer = writer = AxiWriter(self.plan.unit_port)
+        m.submodules.ends = ends = self._queue(self.report.end.payload.shape())
+        wiring.connect(m, wiring.flipped(self.piece), pieces.input)
+        wiring.connect(m, pieces.output, switch.input)
+        config, stripe = self.plan.config, self.stripe
+        expanded = switch.output
+        if config.tail_bits:
+            beat = expanded.payload.shape()
+            m.submodules.cut = cut = TailCut(beat, config.tail_bits, self.plan.in_flight)
+            wiring.connect(m, expanded, cut.input)
+            m.d.comb += [cut.tails.valid.eq(stripe.valid), cut.tails.payload.eq(stripe.payload.tail)]
+            expanded = cut.output
+        if self.plan.shaped:
+            expanded = self._without_padding(m, expanded)
+        connect_width(m, "write_width", expanded.payload.shape().word_bits, expanded, writer.input)
+        wiring.connect(m, writer.port, wiring.flipped(self.sink))
+        wiring.connect(m, ends.output, wiring.flipped(self.report.end))
+        taken = Signal()
+        place = self.plan.place_bits
+        if early_stripes(self.plan):
+            m.submodules.next_stripe = ahead = Ahead(self.plan.in_flight)
+            m.d.comb += [
+                ahead.given.eq(self.stripe.valid),
+                ahead.whole.eq(self._is_whole()),
+                ahead.busy.eq(writer.command.valid),
+                ahead.taken.eq(taken),
+                writer.ahead.eq(ahead.ahead),
+            ]
+        m.d.comb += [
+            taken.eq(writer.command.valid & writer.command.ready),
+            ends.input.valid.eq(taken),
+            # The bit above the place differs from that of the stripe's own address if the whole stripe is written.
+            ends.input.payload.eq(
+                Cat(writer.end[:place], writer.end[place] ^ writer.command.payload.first[place])
+            ),
+        ]
+        return writer
+
+    def _without_padding(self, m: Module, source: stream.Interface) -> stream.Interface:
+        """The same packets, but those of padding without words."""
+        m.submodules.padded = padded = self._queue(1)
+        passed = stream.Signature(source.payload.shape()).create(path=("passed",))
+        drops, last = padded.output.payload, source.payload.last
+        m.d.comb += [
+            padded.input.valid.eq(self.stripe.valid),
+            padded.input.payload.eq(self.stripe.payload.padding),
+            passed.payload.eq(source.payload),
+            passed.valid.eq(source.valid & padded.output.valid & (~drops | last)),
+            source.ready.eq(padded.output.valid & (passed.ready | (drops & ~last))),
+            padded.output.ready.eq(source.valid & source.ready & last),
+        ]
+        with m.If(drops):
+            m.d.comb += passed.payload.keep.eq(0)
+        return passed
+
+    def _error(self, error: Value) -> Value:
+        # The splitter gives no beat that is wrong in another way than by having no words.
+        return Mux(error == Error.BEAT, Error.TRUNCATED, error)
+
+    def _is_whole(self) -> Value:
+        """Whether a stripe has words for all of its memory."""
+        stripe = self.stripe.payload
+        whole = stripe.words == self.plan.stripe_words
+        return whole & ~stripe.padding if self.plan.shaped else whole

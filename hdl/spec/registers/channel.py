@@ -5,10 +5,9 @@ from __future__ import annotations
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RecordOptions, Status, completion_fields
 
-from .declare import address_pair, number, pulse, register, ro, rw, w1c
+from .declare import address_pair, number, pulse, record_registers, register, ro, rw, w1c
 from .description import REGISTER_BITS, Access, Block, Field, Register
-from .record_parts import record_registers
-from .sideband import sideband_registers
+from .optional import sideband_registers
 
 __all__ = ["channel_block"]
 

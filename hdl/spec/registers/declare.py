@@ -1,10 +1,35 @@
-"""The words in which the blocks of the engine's map are written: fields by their access, and common registers."""
+"""How registers are declared: blocks, fields, parts of records, conditions."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import groupby
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.options import MEMORY_CODES, PROTECTIONS
+from cdma.hdl.spec.records import RecordField
+
 from .description import REGISTER_BITS, REGISTER_BYTES, Access, Field, Register
 
-__all__ = ["address_pair", "constant", "lock", "number", "pulse", "register", "ro", "rw", "w1c"]
+__all__ = [
+    "DENIED_BITS",
+    "FLIPS_BITS",
+    "RecordPart",
+    "address_pair",
+    "constant",
+    "guard_commands",
+    "guard_registers",
+    "guarded",
+    "lock",
+    "number",
+    "pulse",
+    "record_parts",
+    "record_registers",
+    "register",
+    "ro",
+    "rw",
+    "w1c",
+]
 
 
 def constant(name: str, lsb: int, bits: int, value: int, doc: str) -> Field:
@@ -83,3 +108,170 @@ def address_pair(
             f"{name}_high", offset + REGISTER_BYTES, f"{doc} Bits 63 to 32.", (high,), locked_by=locked_by
         ),
     )
+
+
+#: Bits of the number of refused accesses.
+DENIED_BITS = 15
+#: Bits of the numbers of words that were wrong.
+FLIPS_BITS = 16
+
+
+def guarded(config: EngineConfig) -> bool:
+    """Whether an engine has any of the guards that the register ``guards`` tells of."""
+    return (
+        config.register_protection != PROTECTIONS[0] or config.coded_memories or config.records.owner_bits > 0
+    )
+
+
+def guard_registers(config: EngineConfig, *, every: bool) -> tuple[Register, ...]:
+    """The registers of the guards that the engine has, or with ``every`` of all."""
+    found: list[Register] = []
+    if guarded(config) or every:
+        found.append(_guards(config, every=every))
+    if config.register_protection != PROTECTIONS[0] or every:
+        found.append(_DENIED)
+    if config.coded_memories or every:
+        found.append(_FLIPS)
+    return tuple(found)
+
+
+def guard_commands(config: EngineConfig, *, every: bool) -> tuple[Field, ...]:
+    """What `command` does for these."""
+    found: list[Field] = []
+    if config.register_protection != PROTECTIONS[0] or every:
+        found.append(pulse("clear_denied", 2, "Sets `denied` to 0, and the next refused access is recorded."))
+    if config.coded_memories or every:
+        found.append(pulse("clear_flips", 3, "Sets `flips` to 0."))
+    return tuple(found)
+
+
+def _guards(config: EngineConfig, *, every: bool) -> Register:
+    choices, codes = (
+        ", ".join(f"{number} {name}" for number, name in enumerate(names))
+        for names in (PROTECTIONS, MEMORY_CODES)
+    )
+    return register(
+        "guards",
+        0x2C,
+        "What else is checked; there where `host_port.guarded` is 1.",
+        constant(
+            "register_protection",
+            0,
+            2,
+            PROTECTIONS.index(config.register_protection),
+            f"What an access to registers must be: {choices}. Any other is answered SLVERR and does nothing.",
+        ),
+        constant(
+            "memories_protect",
+            2,
+            2,
+            MEMORY_CODES.index(config.memories_protect),
+            f"The checks of words in memories: {codes}.",
+        ),
+        *(_owners(config) if config.records.owner_bits or every else ()),
+    )
+
+
+def _owners(config: EngineConfig) -> tuple[Field, ...]:
+    return (
+        constant("stream_id_bits", 4, 4, config.stream_id_bits, "Bits of the stream ID of a descriptor."),
+        constant("substream_id_bits", 8, 5, config.substream_id_bits, "Bits of its substream ID."),
+    )
+
+
+_DENIED = register(
+    "denied",
+    0x30,
+    "Accesses without the right, since the last `command.clear_denied` or reset of the hardware; a soft reset "
+    "leaves them. The first one is kept.",
+    ro("address", 0, "Its address.", 12),
+    ro("prot", 12, "Its AxPROT.", 3),
+    ro("write", 15, "It was a write."),
+    ro(
+        "count",
+        16,
+        "How many there were; stays at the largest number. While 0, the other fields mean nothing.",
+        DENIED_BITS,
+    ),
+)
+
+_FLIPS = register(
+    "flips",
+    0x34,
+    "Words in memories that were found wrong, since the last `command.clear_flips` or reset of the hardware; a soft reset "
+    "leaves them. A word counts once for as long as a reader has it. Each number stays at its largest.",
+    ro("corrected", 0, "One bit was wrong and was put right.", FLIPS_BITS),
+    ro(
+        "lost",
+        16,
+        "More were wrong, or one that cannot be put right; `MEMORY` says it of descriptors.",
+        FLIPS_BITS,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class RecordPart:
+    """Bits of a descriptor or completion in registers that have the record's layout.
+
+    ``record``, ``start``
+        The record's field, and the lowest of its bits that is in this part.
+    ``word``
+        The number of the register, counted from the start of the record.
+    ``lsb``, ``bits``
+        The lowest bit in the register, and the number of bits.
+    ``register``, ``field``
+        The names of the register and of the field in it.
+    """
+
+    record: RecordField
+    start: int
+    word: int
+    lsb: int
+    bits: int
+    register: str
+    field: str
+
+
+def record_parts(record: tuple[RecordField, ...], shared: str) -> list[RecordPart]:
+    """All of a record but its reserved fields, cut into registers.
+
+    ``shared`` names the register that has several fields.
+    """
+    parts = []
+    first = 0
+    for field in record:
+        end = first + field.bits
+        for word in () if field.reserved else range(first // REGISTER_BITS, -(-end // REGISTER_BITS)):
+            low = max(first, word * REGISTER_BITS)
+            bits = min(end, (word + 1) * REGISTER_BITS) - low
+            if bits < REGISTER_BITS:
+                register, name = shared, field.name
+            else:
+                half = "" if field.bits == REGISTER_BITS else "_high" if low > first else "_low"
+                register, name = field.name + half, "value"
+            parts.append(RecordPart(field, low - first, word, low % REGISTER_BITS, bits, register, name))
+        first = end
+    return parts
+
+
+def record_registers(
+    record: tuple[RecordField, ...],
+    base: int,
+    shared: str,
+    access: Access,
+    *,
+    prefix: str = "",
+    locked_by: str = "",
+) -> list[Register]:
+    """Registers with the layout of a record from the offset ``base`` on, kept in the register file's memory."""
+    registers = []
+    for word, group in groupby(record_parts(record, shared), lambda part: part.word):
+        parts = list(group)
+        fields = tuple(
+            Field(part.field, part.lsb, part.bits, access, part.record.doc, in_memory=True) for part in parts
+        )
+        doc = parts[0].record.doc if len(parts) == 1 else f"{', '.join(field.name for field in fields)}."
+        name, offset = f"{prefix}{parts[0].register}", base + word * REGISTER_BYTES
+        registers.append(Register(name, offset, doc, fields, locked_by=locked_by))
+    return registers

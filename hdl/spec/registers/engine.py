@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.engine import LOSSY, EngineConfig
+from cdma.hdl.spec.options import COUNTERS
 from cdma.hdl.spec.records import RECORD_BYTES
 
-from .declare import constant, number, pulse, register, ro
+from .declare import constant, guard_commands, guard_registers, guarded, number, pulse, register, ro
 from .description import Access, Block, Field, Register
-from .guards import guard_commands, guard_registers, guarded
 
 __all__ = ["IDENT", "VERSION", "engine_block"]
 

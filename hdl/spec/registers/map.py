@@ -9,19 +9,21 @@ and indices; a driver reads that at run time.
 from __future__ import annotations
 
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.options import MOST_PAIRS, PAIR_SPAN_LOG2
 from cdma.hdl.spec.records import ALL_OPTIONS
-from cdma.hdl.spec.shares import MOST_PAIRS, PAIR_SPAN_LOG2
 
 from .channel import channel_block
-from .counters import COUNTERS_BLOCK
 from .description import RegisterMap
 from .engine import engine_block
-from .message import message_block
-from .owner import owner_block
-from .push import push_block
-from .shape import SHAPE_BLOCK
-from .shares import shares_block
-from .window import window_block
+from .optional import (
+    COUNTERS_BLOCK,
+    SHAPE_BLOCK,
+    message_block,
+    owner_block,
+    push_block,
+    shares_block,
+    window_block,
+)
 
 __all__ = ["register_map"]
 

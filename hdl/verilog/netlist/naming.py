@@ -2,20 +2,32 @@
 
 In: modules with dots, brackets and Amaranth's serial numbers in their names. Out: a legal name for each old one. A wire
 between submodules is named after its driving instance and port.
+
+Names of ports that Amaranth has no name for.
+
+In: modules in which a port that is not all of a signal is called after a number of the whole design. Out: the same
+modules, in which such ports are the signals that their bits belong to: ``literal`` in place of eight ports of a bit,
+``address_63_5`` for a part of a signal, or what an instance inside calls them.
+
+Prints a module as RTLIL.
+
+In: a module, and its new names. Out: the lines of its text, with the new names.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import reduce
+from itertools import groupby
+from typing import NamedTuple
 
 from cdma.hdl.verilog.names import legal_name
 
-from .model import Cell, Module, Signal, Slice
+from .model import ENUMERATION, VALUE, Cell, Module, Signal, Slice, Wire, cut, joined
 
-__all__ = ["module_names", "names_within"]
+__all__ = ["module_names", "name_ports", "names_within", "write"]
 
 
 def module_names(paths: Mapping[str, Sequence[str]], top: str, prefix: str) -> dict[str, str]:
@@ -165,3 +177,245 @@ def _driven(module: Module, modules: Mapping[str, Module]) -> dict[str, str]:
             ):
                 result[wire] = f"{cell.name[1:]}_{_plain(port)}"
     return result
+
+
+#: Begins the names of such ports.
+_NAMELESS = "\\port$"
+
+#: A bit of a wire.
+_Bit = tuple[str, int]
+
+
+def name_ports(modules: Mapping[str, Module], inside_out: Iterable[str]) -> None:
+    """Names the ports of all modules; submodules come before the modules that they stand in."""
+    # The new ports of each module, each with the bits of the old ones that it has.
+    named: dict[str, dict[str, Signal]] = {}
+    for name in inside_out:
+        module = modules[name]
+        for cell in module.cells:
+            if cell.kind in named:
+                old = cell.ports
+                new = {
+                    port: [part for piece in bits for part in cut(old[piece.wire], piece.low, piece.width)]
+                    for port, bits in named[cell.kind].items()
+                }
+                kept = {port: signal for port, signal in old.items() if not port.startswith(_NAMELESS)}
+                cell.ports = kept | new
+        for direction in ("input", "output"):
+            ports = [
+                port
+                for port, wire in module.wires.items()
+                if port.startswith(_NAMELESS) and wire.direction == direction
+            ]
+            if ports:
+                named.setdefault(name, {}).update(_named(module, modules, ports, direction))
+
+
+class _Part(NamedTuple):
+    """Bits of a signal that belong to nameless ports: from ``low`` on the bits ``of`` ports.
+
+    ``whole``
+        Whether it is all of the signal.
+    """
+
+    signal: str
+    low: int
+    of: list[_Bit]
+    whole: bool
+
+    @property
+    def name(self) -> str:
+        if self.whole:
+            return self.signal
+        high = self.low + len(self.of) - 1
+        return f"{self.signal}_{high}" if len(self.of) == 1 else f"{self.signal}_{high}_{self.low}"
+
+
+def _named(
+    module: Module, modules: Mapping[str, Module], ports: list[str], direction: str
+) -> dict[str, Signal]:
+    """Names nameless ports of one direction; returns the new ones, each with the bits of the old that it has."""
+    old = {port: module.wires.pop(port).width for port in ports}
+    # What the bits of the ports are inside: their own, or what an output is given.
+    inside = {port: [Slice(port, 0, width)] for port, width in old.items()}
+    if direction == "output":
+        inside |= {left[0].wire: right for left, right in module.connects if left[0].wire in old}
+        module.connects = [connect for connect in module.connects if connect[0][0].wire not in old]
+    of_port = {bit: (port, place) for port in ports for place, bit in enumerate(_port_bits(inside[port]))}
+    parts = [*_signals(module, of_port), *_pins(module, modules, of_port)]
+    parts += [_Part(port, 0, [(port, place) for place in range(width)], True) for port, width in old.items()]
+    chosen = _chosen(module, parts)
+    inner = {outer: bit for bit, outer in of_port.items()}
+    replaced: dict[_Bit, _Bit] = {}
+    for part in chosen:
+        value = _signal(inner[bit] for bit in part.of)
+        width = len(part.of)
+        if direction == "input":
+            module.connects = [
+                connect for connect in module.connects if not part.whole or connect[0][0].wire != part.name
+            ]
+            replaced |= {inner[bit]: (part.name, place) for place, bit in enumerate(part.of)}
+        elif part.name not in module.wires:
+            module.connects.append(([Slice(part.name, 0, width)], value))
+        module.wires.setdefault(part.name, Wire(width, False, None)).direction = direction
+    if replaced:
+        wires = {wire for wire, _ in replaced}
+
+        def renamed(signal: Signal) -> Signal:
+            if not any(piece.wire in wires for piece in signal):
+                return signal
+            return joined(
+                [
+                    Slice(*replaced.get((piece.wire, bit), (piece.wire, bit)), 1)
+                    if piece.bits is None
+                    else piece.cut(bit - piece.low, 1)
+                    for piece in signal
+                    for bit in range(piece.low, piece.low + piece.width)
+                ]
+            )
+
+        module.rewrite(renamed)
+    return {part.name: _signal(part.of) for part in chosen}
+
+
+def _signals(module: Module, of_port: Mapping[_Bit, _Bit]) -> Iterator[_Part]:
+    """The parts of the module's signals that are bits of ports."""
+    found: dict[str, dict[int, _Bit]] = {}
+    for left, right in module.connects:
+        targets = _port_bits(left)
+        for (wire, place), source in zip(targets, _port_bits(right), strict=True):
+            if source in of_port:
+                found.setdefault(wire, {})[place] = of_port[source]
+    for (wire, place), outer in of_port.items():
+        if wire in module.wires:
+            found.setdefault(wire, {})[place] = outer
+    for wire, bits in found.items():
+        if wire.startswith("\\") and module.wires[wire].direction is None:
+            for run in _runs(sorted(bits)):
+                yield _part(wire, run[0], [bits[place] for place in run], module.wires[wire].width)
+
+
+def _pins(module: Module, modules: Mapping[str, Module], of_port: Mapping[_Bit, _Bit]) -> Iterator[_Part]:
+    """The parts of ports of instances that are bits of ports of the module."""
+    for cell in module.cells:
+        if cell.kind in modules:
+            for port, signal in cell.ports.items():
+                bits = {place: of_port[bit] for place, bit in enumerate(_port_bits(signal)) if bit in of_port}
+                for run in _runs(sorted(bits)):
+                    name = f"{cell.name}__{port[1:]}"
+                    width = modules[cell.kind].wires[port].width
+                    yield _part(name, run[0], [bits[place] for place in run], width)
+
+
+def _part(signal: str, low: int, of: list[_Bit], width: int) -> _Part:
+    return _Part(signal, low, of, len(of) == width)
+
+
+def _chosen(module: Module, parts: Iterable[_Part]) -> list[_Part]:
+    """The largest parts without a bit in common; of equal ones that with the plainest name, signals before pins."""
+    chosen: list[_Part] = []
+    taken: set[_Bit] = set()
+
+    def rank(part: _Part) -> tuple[object, ...]:
+        is_signal = part.signal in module.wires
+        is_port = part.signal.startswith(_NAMELESS)
+        return is_port, not is_signal, -len(part.of), not part.whole, "$" in part.signal, len(part.signal)
+
+    for part in sorted(parts, key=rank):
+        if len({*part.of}) < len(part.of):
+            continue
+        free = [bit not in taken for bit in part.of]
+        if part.signal.startswith(_NAMELESS):
+            for run in _runs([place for place, is_free in enumerate(free) if is_free]):
+                chosen.append(_part(part.signal, run[0], [part.of[place] for place in run], len(part.of)))
+        elif all(free):
+            chosen.append(part)
+            taken.update(part.of)
+    return chosen
+
+
+def _runs(places: list[int]) -> Iterator[list[int]]:
+    """Runs of consecutive numbers."""
+    for _, run in groupby(enumerate(places), lambda item: item[1] - item[0]):
+        yield [place for _, place in run]
+
+
+def _port_bits(signal: Signal) -> list[_Bit]:
+    """The bits of a signal; a constant one is of no wire."""
+    return [(piece.wire, bit) for piece in signal for bit in range(piece.low, piece.low + piece.width)]
+
+
+def _signal(bits: Iterable[_Bit]) -> Signal:
+    return joined([Slice(wire, bit, 1) for wire, bit in bits])
+
+
+def write(
+    module: Module,
+    module_names: Mapping[str, str],
+    names: Mapping[str, Mapping[str, str]],
+    port_order: Sequence[str] | None,
+) -> Iterator[str]:
+    """The lines of a module.
+
+    ``names`` has the names within each module. Ports come in ``port_order``, by their old names, or if that is None
+    clock and reset first and then inputs before outputs.
+    """
+    own = names[module.name]
+    yield f"module \\{module_names[module.name]}"
+    for memory in module.memories:
+        for attribute, value in memory.attributes.items():
+            yield f"attribute {attribute} {value}"
+        yield f"memory {memory.shape} {_renamed(memory.name, own)}"
+    ports = module.ports(port_order)
+    for name, wire in module.wires.items():
+        if wire.init is not None:
+            yield f"attribute \\init {wire.width}'{wire.init}"
+        if wire.enumeration:
+            yield f'attribute {ENUMERATION} "{wire.enumeration}"'
+        for bits, value in wire.values.items():
+            yield f'attribute {VALUE}{bits} "{value}"'
+        direction = f" {wire.direction} {ports.index(name) + 1}" if wire.direction else ""
+        signed = " signed" if wire.signed else ""
+        yield f"wire width {wire.width}{direction}{signed} {_renamed(name, own)}"
+    for cell in module.cells:
+        yield from _cell(cell, own, module_names, names)
+    for statement in module.statements():
+        texts = [_text(signal, own) for signal in statement.signals] or [statement.rest]
+        yield " ".join([statement.keyword, *texts]).rstrip()
+    for left, right in module.connects:
+        yield f"connect {_text(left, own)} {_text(right, own)}"
+    yield "end"
+
+
+def _cell(
+    cell: Cell,
+    own: Mapping[str, str],
+    module_names: Mapping[str, str],
+    names: Mapping[str, Mapping[str, str]],
+) -> Iterator[str]:
+    kind = f"\\{module_names[cell.kind]}" if cell.kind in module_names else cell.kind
+    yield f"cell {kind} {_renamed(cell.name, own)}"
+    for parameter, value in cell.parameters.items():
+        if parameter == "\\MEMID":
+            memory = value.strip('"').replace("\\\\", "\\")
+            value = f'"\\{_renamed(memory, own)}"'
+        yield f"parameter {parameter} {value}"
+    for port, signal in cell.ports.items():
+        name = f"\\{names[cell.kind][port]}" if cell.kind in names else port
+        yield f"connect {name} {_text(signal, own)}"
+    yield "end"
+
+
+def _renamed(name: str, names: Mapping[str, str]) -> str:
+    return f"\\{names[name]}" if name in names else name
+
+
+def _text(signal: Signal, names: Mapping[str, str]) -> str:
+    texts = [_slice_text(piece, names) for piece in reversed(signal)]
+    return texts[0] if len(texts) == 1 else "{ " + " ".join(texts) + " }"
+
+
+def _slice_text(piece: Slice, names: Mapping[str, str]) -> str:
+    if piece.bits is not None:
+        return f"{piece.width}'{piece.bits}"
+    return f"{_renamed(piece.wire, names)} [{piece.low + piece.width - 1}:{piece.low}]"

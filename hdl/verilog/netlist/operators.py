@@ -5,15 +5,46 @@ operands extended to Verilog's context width, and without the comparisons and sh
 
 Yosys's ``wreduce`` is no substitute: it narrows each operand to its own bits, so that ``4'd3 + 6'd1`` comes out as
 ``2'd3 + 1'd1``, and linters then complain that the widths differ.
+
+Makes Amaranth's RTLIL readable before it becomes Verilog.
+
+In: the RTLIL text of a design. Out: RTLIL text of the same design with plain names.
+
+Amaranth writes one module for each instance, one vector for each structure, serial numbers in repeated names, and dotted
+paths as names of modules. In Verilog a structure would read as ``input__payload[264]``, and names would need escapes. Here
+equal modules are merged, structures become one wire per field, wires between submodules are named after their drivers, and
+every name becomes a plain identifier.
+
+Merges equal modules.
+
+In: the modules of a design, one for each instance, as Amaranth writes them. Out: the same design, with one module for all
+instances of equal ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from .model import Cell, Module, Signal, Slice, Wire, constant, cut, width_of
+from .model import (
+    Cell,
+    Module,
+    Signal,
+    Slice,
+    Wire,
+    constant,
+    cut,
+    drop_aliases,
+    drop_empty,
+    split_structures,
+    width_of,
+)
+from .naming import module_names, name_ports, names_within, write
+from .parse import call_wires, drop_initial_values, fill_memories, parse
 
-__all__ = ["fit_operators"]
+__all__ = ["Readable", "fit_operators", "inside_out", "merge_equal", "readable"]
 
 _SAME_AS_RESULT = frozenset({"$add", "$sub", "$and", "$or", "$xor", "$neg", "$not"})
 _SAME_AS_EACH_OTHER = frozenset({"$eq", "$ne", "$lt", "$le", "$gt", "$ge", "$divfloor", "$modfloor"})
@@ -125,3 +156,132 @@ def _widen_shifts(module: Module) -> None:
         module.connects.append((result, [Slice(wide, 0, wanted)]))
         cell.ports["\\Y"] = [Slice(wide, 0, width)]
         cell.parameters["\\Y_WIDTH"] = str(width)
+
+
+class Readable(NamedTuple):
+    """The RTLIL of a design, and the name of each of its modules by the one that it had before.
+
+    ``within``
+        For each module, by its old name, the names of its wires and instances by those that they had before.
+    """
+
+    text: str
+    names: dict[str, str]
+    within: dict[str, dict[str, str]]
+
+
+def readable(rtlil: str, *, prefix: str, ports: Sequence[str], init: bool) -> Readable:
+    """Rewrites the RTLIL of a design; its first module is the top.
+
+    The top keeps its name and its ports, in the order of ``ports``; the names of the other modules start with
+    ``prefix``. Without ``init``, no register and no memory has an initial value.
+    """
+    modules = {module.name: module for module in parse(rtlil)}
+    top = next(iter(modules))
+    paths = merge_equal(modules)
+    for module in modules.values():
+        drop_empty(module)
+        call_wires(module)
+        drop_aliases(module, lambda name: not re.search(r"[.[]", name))
+        fit_operators(module)
+    split_structures(modules, top)
+    name_ports(modules, inside_out(modules))
+    for module in modules.values():
+        if init:
+            fill_memories(module)
+        else:
+            drop_initial_values(module)
+    new_names = module_names(paths, top, prefix)
+    names = {name: names_within(module, modules) for name, module in modules.items()}
+    text = "\n".join(
+        line
+        for name, module in modules.items()
+        for line in write(module, new_names, names, ports if name == top else None)
+    )
+    return Readable(text, new_names, names)
+
+
+#: A port without a name counts on its own: it has the number of a cell of the whole design.
+_SERIAL = re.compile(r"((?:port)?\$)\d+")
+
+
+def merge_equal(modules: dict[str, Module]) -> dict[str, list[str]]:
+    """Removes every duplicate of an earlier module; returns the names of the merged modules for each that stays."""
+    kept: dict[str, _Numbered] = {}
+    # The module that replaces each one, and its ports by their old names.
+    stays: dict[str, tuple[str, dict[str, str]]] = {}
+    sizes = Counter(map(_size, modules.values()))
+    # A submodule comes before the modules that it stands in, because those are equal only if it is.
+    for name in inside_out(modules):
+        module = modules[name]
+        for cell in module.cells:
+            if cell.kind in stays:
+                cell.kind, ports = stays[cell.kind]
+                cell.ports = {ports[port]: signal for port, signal in cell.ports.items()}
+        if sizes[_size(module)] == 1:
+            continue
+        numbered = _Numbered(module)
+        other = kept.setdefault(numbered.text, numbered)
+        stays[name] = other.module.name, {wire: other.wires[own] for own, wire in numbered.wires.items()}
+    merged: dict[str, list[str]] = {}
+    for name in list(modules):
+        stay, _ = stays.get(name, (name, {}))
+        merged.setdefault(stay, []).append(name)
+        if stay != name:
+            del modules[name]
+    return merged
+
+
+def _size(module: Module) -> tuple[int, ...]:
+    """What is the same in equal modules, and told at once."""
+    return len(module.wires), len(module.cells), len(module.connects), len(module.processes)
+
+
+class _Numbered:
+    """A module without Amaranth's serial numbers, which run through the whole design.
+
+    ``text``
+        Its contents: two modules share it if they differ in serial numbers and the order of their wires alone.
+    ``wires``
+        Its wires, by their name with a number of the module's own.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._serials: dict[str, str] = {}
+        # The ports of submodules have the names that they keep.
+        rows = [" ".join((cell.kind, *cell.ports)) for cell in module.cells]
+        contents = [
+            (cell.name, cell.parameters, cell.attributes, [*cell.ports.values()]) for cell in module.cells
+        ]
+        rows.append(self._renumbered(repr((contents, module.memories, module.processes))))
+        # The order of these two follows from what is around the module.
+        rows += map(self._renumbered, sorted(map(repr, module.connects), key=_unnumbered))
+        self.wires = {self._renumbered(name): name for name in sorted(module.wires, key=_unnumbered)}
+        rows += (f"{own} {module.wires[name]}" for own, name in self.wires.items())
+        self.text = "\n".join(rows)
+
+    def _renumbered(self, text: str) -> str:
+        return _SERIAL.sub(
+            lambda match: self._serials.setdefault(match[0], f"{match[1]}{len(self._serials)}"), text
+        )
+
+
+def _unnumbered(text: str) -> str:
+    return _SERIAL.sub("$", text)
+
+
+def inside_out(modules: Mapping[str, Module]) -> list[str]:
+    """All modules in topological order: submodules come first."""
+    order: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        for cell in modules[name].cells:
+            if cell.kind in modules and cell.kind not in order:
+                visit(cell.kind)
+        order[name] = None
+
+    for name in modules:
+        if name not in order:
+            visit(name)
+    return list(order)

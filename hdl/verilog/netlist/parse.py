@@ -1,4 +1,14 @@
-"""Parses RTLIL as Amaranth's back end and Yosys write it: one declaration, connection or statement a line.
+"""Writes or removes initial values.
+
+In: a module, in which a memory of zeros has no initial words. Out: the same module, with these words, or without initial
+values of registers and memories.
+
+Names of variables on nameless wires.
+
+In: a parsed module, in which a wire stands beside each value that the source has a variable for. Out: the same module
+without these, in which the wires of the values have the names of the variables, and stay nameless.
+
+Parses RTLIL as Amaranth's back end and Yosys write it: one declaration, connection or statement a line.
 
 In: RTLIL text. Out: its modules, in order.
 """
@@ -7,6 +17,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+
+from cdma.base.errors import CdmaError
 
 from .model import (
     ENUMERATION,
@@ -18,12 +30,54 @@ from .model import (
     Slice,
     Statement,
     Wire,
+    called,
     constant,
     constant_bits,
     cut,
+    variable_of,
 )
 
-__all__ = ["parse"]
+__all__ = ["call_wires", "drop_initial_values", "fill_memories", "parse"]
+
+
+def fill_memories(module: Module) -> None:
+    """Writes the words of memories of zeros."""
+    for cell in module.cells:
+        if cell.kind == "$meminit_v2" and not cell.ports["\\DATA"]:
+            bits = int(cell.parameters["\\WIDTH"]) * int(cell.parameters["\\WORDS"])
+            cell.ports["\\DATA"] = [constant("0" * bits)]
+
+
+def drop_initial_values(module: Module) -> None:
+    """Removes the initial values; refuses a read-only memory, which needs its contents."""
+    written = {cell.parameters["\\MEMID"] for cell in module.cells if cell.kind == "$memwr_v2"}
+    for cell in module.cells:
+        if cell.kind == "$meminit_v2" and cell.parameters["\\MEMID"] not in written:
+            raise CdmaError(
+                f"module {module.name[1:]} has a memory that is only read; it needs its initial values"
+            )
+    module.cells = [cell for cell in module.cells if cell.kind != "$meminit_v2"]
+    for wire in module.wires.values():
+        wire.init = None
+
+
+def call_wires(module: Module) -> None:
+    """Calls the nameless wires of a module after their variables."""
+    beside = {wire for wire in module.wires if wire.startswith("\\") and variable_of(wire)}
+    # What is connected to another wire has a name without it.
+    aliases = {left[0].wire for left, _ in module.connects if left[0].wire in beside}
+    module.connects = [connect for connect in module.connects if connect[0][0].wire not in aliases]
+    new_names = {wire: called(f"{variable_of(wire)}$") for wire in beside - aliases}
+    module.wires = {
+        new_names.get(name, name): wire for name, wire in module.wires.items() if name not in aliases
+    }
+
+    def renamed(piece: Slice) -> Slice:
+        return piece._replace(wire=new_names[piece.wire]) if piece.wire in new_names else piece
+
+    if new_names:
+        module.rewrite(lambda signal: [renamed(piece) for piece in signal])
+
 
 _WIRE = re.compile(r"wire(?: width (\d+))?(?: (input|output|inout) \d+)?( +signed)? +(\S+)$")
 _TOKEN = re.compile(r"\{|\}|\[(\d+)(?::(\d+))?\]|(\d+)'([01xz-]*)|([\\$]\S+)|(-?\d+)")

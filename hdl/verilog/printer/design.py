@@ -9,18 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from cdma.hdl.verilog.dialect import VERILOG_2005, Dialect
+from cdma.hdl.verilog.elaborate import Note
+from cdma.hdl.verilog.names import VERILOG_2005, Dialect
 from cdma.hdl.verilog.netlist.parse import parse
-from cdma.hdl.verilog.sources import Note
 
-from .folding import Folded, fold
-from .inherited import inherit_values
+from .folding import Folded, drop_unused, fold
 from .memories import REGISTERS, Memory, Shape, wrapper
-from .module import print_module
-from .narrow import narrow
+from .module import inherit_values, print_module
 from .nets import prepare
-from .selections import find_selections
-from .unused import drop_unused
+from .statements import find_selections
+from .values import narrow
 
 __all__ = ["PlacedMemory", "Printed", "print_design"]
 

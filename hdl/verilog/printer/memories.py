@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import gcd
 
-from cdma.hdl.verilog.dialect import VERILOG_2005, Dialect
+from cdma.hdl.verilog.names import VERILOG_2005, Dialect
 from cdma.hdl.verilog.netlist.model import Cell, Signal, constant, cut, joined, width_of
 
 from .expressions import Node, leaf

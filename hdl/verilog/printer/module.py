@@ -1,4 +1,9 @@
-"""One module as Verilog.
+"""Names of values for nets without a name, on their way to registers that have such names.
+
+In: a prepared module. Out: the same module, in which a nameless net that is chosen for such a register alone has the names
+of its values as well.
+
+One module as Verilog.
 
 In: a prepared and folded module. Out: the lines of its text: ports, nets, initial values, assignments, registers,
 memories, instances.
@@ -8,21 +13,69 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from cdma.hdl.verilog.dialect import Dialect
-from cdma.hdl.verilog.names import natural
+from cdma.hdl.verilog.elaborate import Note
+from cdma.hdl.verilog.names import Dialect, natural
 from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, cut
-from cdma.hdl.verilog.sources import Note
 
 from .expressions import Node, constant, unary
 from .folding import Folded
 from .layout import LINE, assignment, condition, constant_text, flat, noted, selection, wrapped
 from .memories import Memory, infer
 from .net_names import net_names
-from .nets import LATCH, is_named, is_operator, result_ports
+from .nets import LATCH, REGISTERS, is_named, is_operator, result_ports
 from .statements import Group
 from .values import Values
 
-__all__ = ["print_module"]
+__all__ = ["inherit_values", "print_module"]
+
+#: The inputs that come out as they are, by the kind of cell.
+_PASSED = {"$mux": ("\\A", "\\B"), "$pmux": ("\\A", "\\B"), **dict.fromkeys(REGISTERS, ("\\D",))}
+
+
+def inherit_values(module: Module, modules: Mapping[str, Module]) -> None:
+    """Names the values of such nets."""
+    if not any(wire.values for wire in module.wires.values()):
+        return
+    # What each wire becomes; None for another use.
+    becomes: dict[str, set[str | None]] = {}
+    for cell in module.cells:
+        for wire, target in _passed(module, cell, modules):
+            becomes.setdefault(wire, set()).add(target)
+    for left, right in module.connects:
+        for piece in right:
+            whole = module.whole_wire(right) == piece.wire and module.whole_wire(left)
+            becomes.setdefault(piece.wire, set()).add(whole or None)
+    found: dict[str, str | None] = {}
+
+    def source(wire: str | None) -> str | None:
+        """The wire whose names a wire has."""
+        if wire is None or module.wires[wire].values:
+            return wire
+        if wire not in found:
+            found[wire] = None
+            sources = {source(target) for target in becomes.get(wire, {None})}
+            if not is_named(wire) and len(sources) == 1:
+                (found[wire],) = sources
+        return found[wire]
+
+    for name, own in module.wires.items():
+        origin = source(name)
+        if origin is not None and origin != name and not own.values:
+            own.enumeration = module.wires[origin].enumeration or origin[1:]
+            own.values = module.wires[origin].values
+
+
+def _passed(module: Module, cell: Cell, modules: Mapping[str, Module]) -> Iterator[tuple[str, str | None]]:
+    """The wires that a cell reads, each with the one that it becomes if it is passed on whole."""
+    results = result_ports(cell, modules)
+    for port, signal in cell.ports.items():
+        if port in results:
+            continue
+        target = module.whole_wire(cell.ports[results[0]]) if port in _PASSED.get(cell.kind, ()) else None
+        for piece in signal:
+            if piece.bits is None:
+                is_whole = target is not None and module.wires[target].width == piece.width
+                yield piece.wire, target if is_whole and module.whole_wire([piece]) else None
 
 
 def print_module(

@@ -8,32 +8,29 @@ from typing import TYPE_CHECKING
 from cdma.base.lazy import names_of
 
 if TYPE_CHECKING:  # for editors and type checkers
-    from cdma.hdl.spec.owner import Owner
+    from cdma.hdl.spec.options import Owner
     from cdma.hdl.spec.records import Mode, Status
-    from cdma.sim.engine.descriptors import Completion, Descriptor
     from cdma.sim.engine.driver.channel import Channel
     from cdma.sim.engine.driver.driver import Driver
-    from cdma.sim.engine.driver.errors import DriverError, EngineError
-    from cdma.sim.engine.driver.geometry import Geometry
-    from cdma.sim.engine.driver.pages import Pages, list_pages
-    from cdma.sim.engine.driver.registers import Backend
-    from cdma.sim.engine.driver.rings import RingMemory
+    from cdma.sim.engine.driver.geometry import Backend, DriverError, EngineError, Geometry
+    from cdma.sim.engine.driver.rings import Pages, RingMemory, list_pages
+    from cdma.sim.engine.memory import Completion, Descriptor
 
 _HOME = {
-    "Backend": ".registers",
+    "Backend": ".geometry",
     "Channel": ".channel",
-    "Completion": "cdma.sim.engine.descriptors",
-    "Descriptor": "cdma.sim.engine.descriptors",
+    "Completion": "cdma.sim.engine.memory",
+    "Descriptor": "cdma.sim.engine.memory",
     "Driver": ".driver",
-    "DriverError": ".errors",
-    "EngineError": ".errors",
+    "DriverError": ".geometry",
+    "EngineError": ".geometry",
     "Geometry": ".geometry",
     "Mode": "cdma.hdl.spec.records",
-    "Owner": "cdma.hdl.spec.owner",
-    "Pages": ".pages",
+    "Owner": "cdma.hdl.spec.options",
+    "Pages": ".rings",
     "RingMemory": ".rings",
     "Status": "cdma.hdl.spec.records",
-    "list_pages": ".pages",
+    "list_pages": ".rings",
 }
 
 __all__ = [

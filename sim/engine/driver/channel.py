@@ -7,20 +7,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, Protocol
 
-from cdma.hdl.spec.counters import COUNTERS
 from cdma.hdl.spec.engine import LOSSY
-from cdma.hdl.spec.owner import NOBODY, Owner, owner_mask
+from cdma.hdl.spec.options import (
+    AXCACHE,
+    COUNTERS,
+    LEVEL_BITS,
+    LIMIT_BITS,
+    NOBODY,
+    PERIOD_BITS,
+    SIDEBAND_POSITIONS,
+    SIDEBAND_TARGETS,
+    WEIGHT_BITS,
+    Owner,
+    owner_mask,
+)
 from cdma.hdl.spec.records import RECORD_BYTES, Status
 from cdma.hdl.spec.shape import Shape
-from cdma.hdl.spec.shares import LEVEL_BITS, LIMIT_BITS, PERIOD_BITS, WEIGHT_BITS
-from cdma.hdl.spec.sideband import AXCACHE, SIDEBAND_POSITIONS, SIDEBAND_TARGETS
-from cdma.sim.engine.descriptors import Completion, Descriptor
+from cdma.sim.engine.memory import Completion, Descriptor
 
-from .direct import push_pending, read_completion, write_descriptor
-from .errors import DriverError, EngineError
-from .geometry import Geometry
-from .registers import Registers
-from .rings import RingMemory, Rings
+from .geometry import DriverError, EngineError, Geometry, Registers
+from .rings import RingMemory, Rings, push_pending, read_completion, write_descriptor
 
 __all__ = ["Channel"]
 

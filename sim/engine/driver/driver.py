@@ -1,4 +1,6 @@
-"""A driver for the engine: rings, direct descriptors, interrupts, errors, counters, address windows.
+"""The text of the C driver, for the folder that an engine is generated into.
+
+A driver for the engine: rings, direct descriptors, interrupts, errors, counters, address windows.
 
 It needs a backend with ``read32(address)`` and ``write32(address, value)`` for the registers, and a buffer of host
 memory for the rings. Everything else it reads from the engine itself. It imports no Amaranth. One object drives one
@@ -9,18 +11,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Literal
 
-from cdma.hdl.spec.protection import MEMORY_CODES, PROTECTIONS
-from cdma.hdl.spec.shares import PAIR_SPAN_LOG2
+from cdma.hdl.spec.options import MEMORY_CODES, PAIR_SPAN_LOG2, PROTECTIONS
 
 from .channel import Channel
-from .errors import DriverError
-from .geometry import read_geometry
-from .registers import Backend, Registers
+from .geometry import Backend, DriverError, Registers, read_geometry
 
-__all__ = ["Driver"]
+__all__ = ["Driver", "c_driver"]
+
+
+def c_driver(name: str = "cdma") -> str:
+    """Returns the text of ``cdma.h``, which includes the ``NAME_regs.h`` of any engine."""
+    text = (files(__package__) / "cdma.h").read_text(encoding="utf-8")
+    return text.replace('#include "cdma_regs.h"', f'#include "{name}_regs.h"')
 
 
 class Driver:

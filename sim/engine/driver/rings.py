@@ -1,17 +1,68 @@
-"""The descriptor ring and the completion ring of a channel, as software keeps them in host memory."""
+"""Host memory in pages, as software hands it to the engine. The descriptor ring and the completion ring of a channel, as
+software keeps them in host memory. Descriptors and completions through registers, without rings.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cdma.hdl.spec.records import RECORD_BYTES
-from cdma.sim.engine.descriptors import Completion
+from cdma.hdl.spec.options import PAGE_BYTES, packed_pages, paged
+from cdma.hdl.spec.records import (
+    COMPLETION,
+    DESCRIPTOR,
+    RECORD_BYTES,
+    SHAPE_RECORD,
+    RecordOptions,
+    completion_fields,
+)
+from cdma.hdl.spec.registers.declare import record_parts
+from cdma.hdl.spec.registers.optional import push_words
+from cdma.sim.engine.memory import Completion, Descriptor, pack, unpack
 
-from .errors import DriverError
-from .geometry import Geometry
+from .geometry import DriverError, Geometry, Registers
 
-__all__ = ["RingMemory", "Rings"]
+__all__ = [
+    "Pages",
+    "RingMemory",
+    "Rings",
+    "list_pages",
+    "push_pending",
+    "read_completion",
+    "write_descriptor",
+]
+
+
+@dataclass(frozen=True)
+class Pages:
+    """What a descriptor says of host memory in pages.
+
+    ``address``
+        Where it begins: the destination of an offload, the source of a prefetch.
+    ``bytes``
+        What there is room for: the capacity of an offload.
+    ``pages``
+        Where the list of the further pages is; 0 if there are none.
+    """
+
+    address: int
+    bytes: int
+    pages: int
+
+
+def list_pages(runs: Sequence[tuple[int, int]], memory: RingMemory) -> Pages:
+    """Writes the list of ``(address, bytes)`` into a page of ``memory``, which stays until the transfer has ended.
+
+    Only the first run may begin, and only the last may end, within a page.
+    """
+    address, count, further = paged(runs)
+    if memory.address % PAGE_BYTES or len(memory.buffer) < PAGE_BYTES:
+        raise DriverError(
+            f"the list is to be at {memory.address:#x}, in {len(memory.buffer)} bytes; it needs a page of {PAGE_BYTES}"
+        )
+    data = packed_pages(further)
+    memoryview(memory.buffer).cast("B")[: len(data)] = data
+    return Pages(address, count, memory.address if further else 0)
 
 
 @dataclass(frozen=True)
@@ -93,3 +144,32 @@ class Rings:
 
     def _slot(self, index: int) -> int:
         return index % self.entries * RECORD_BYTES
+
+
+def push_pending(registers: Registers) -> bool:
+    """Whether the descriptor in the registers still waits for its channel, either one."""
+    return bool(registers.fields("push.status")["pending"])
+
+
+def write_descriptor(
+    registers: Registers, channel: str, descriptor: Descriptor, options: RecordOptions
+) -> None:
+    """Hands a descriptor over to an engine with ``options``; none may be pending."""
+    raw = descriptor.pack()
+    extension = None if descriptor.shape is None else unpack(SHAPE_RECORD, raw[RECORD_BYTES:])
+    for register, word in push_words(options, unpack(DESCRIPTOR, raw[:RECORD_BYTES]), extension).items():
+        registers.write(register, word)
+    registers.set("push.submit", **{channel: 1})
+
+
+def read_completion(registers: Registers, channel: str, options: RecordOptions) -> Completion | None:
+    """Takes the completion that waits in the registers of a channel; None if there is none."""
+    if not registers.fields(f"{channel}.status")["completion_waiting"]:
+        return None
+    values: dict[str, int] = {}
+    for part in record_parts(completion_fields(options), "result"):
+        word = registers.read(f"{channel}.completion_{part.register}")
+        bits = word >> part.lsb & (1 << part.bits) - 1
+        values[part.record.name] = values.get(part.record.name, 0) | bits << part.start
+    registers.set(f"{channel}.command", pop_completion=1)
+    return Completion.unpack(pack(COMPLETION, values))

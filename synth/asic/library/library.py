@@ -1,16 +1,134 @@
-"""A cell library, and the cells of it that a measurement needs."""
+"""Liberty's boolean expressions, and truth tables of gates. Cells of a library and their pins. A cell library, and the
+cells of it that a measurement needs.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from .cells import Cell
-from .expressions import input_rows
+__all__ = ["Cell", "Library", "Pin", "indexed", "input_rows", "truth_table"]
 
-__all__ = ["Library"]
+
+def input_rows(inputs: int) -> Iterator[tuple[bool, ...]]:
+    """Yields all values of so many inputs, the first input changing fastest."""
+    for row in itertools.product((False, True), repeat=inputs):
+        yield row[::-1]
+
+
+_TOKEN = re.compile(r"\s*([A-Za-z_]\w*(?:\[\d+\])?|[()!'&*|+^]|[01])")
+#: What an operand ends with in a Python expression over the tuple ``v``.
+_ENDS = ("]", "0", "1", ")")
+
+
+def truth_table(function: str, names: list[str]) -> tuple[bool, ...] | None:
+    """Returns the function's value for each of :func:`input_rows`; None if it is empty or names another pin."""
+    rows = [tuple(map(int, row)) for row in input_rows(len(names))]
+    try:
+        # It consists of indices, brackets and operators alone, so it is safe to evaluate.
+        code = compile(indexed(function, names), function, "eval")
+        return tuple(bool(eval(code, {"__builtins__": {}}, {"v": row}) & 1) for row in rows)
+    except (SyntaxError, TypeError, ValueError):
+        return None
+
+
+def indexed(function: str, names: Sequence[str]) -> str:
+    """The function over ``v[0]``, ``v[1]`` … in the place of the names, in Python as in Verilog, whose operators
+    on bits bind as Liberty's do; an error where it has an unknown word."""
+    words: list[str] = []
+    function, position = function.strip(), 0
+    while position < len(function):
+        match = _TOKEN.match(function, position)
+        if match is None:
+            raise ValueError(f"no token in {function[position:]!r}")
+        token, position = match[1], match.end()
+        if token == "'":
+            start = _operand(words)
+            words[start:] = ["(", "~", *words[start:], ")"]
+        elif token in "&*|+^)":
+            words.append({"*": "&", "+": "|"}.get(token, token))
+        else:
+            if words and words[-1].endswith(_ENDS):
+                words.append("&")  # A blank between operands also means AND.
+            word = {"!": "~", "(": "(", "0": "0", "1": "1"}.get(token)
+            words.append(word or f"v[{names.index(token)}]")
+    return " ".join(words)
+
+
+def _operand(words: list[str]) -> int:
+    """Where the last operand begins: a word, or all from the bracket that the last word closes."""
+    depth = 0
+    for place in reversed(range(len(words))):
+        depth += {")": 1, "(": -1}.get(words[place], 0)
+        if not depth:
+            return place
+    raise ValueError("unbalanced")
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A pin.
+
+    ``capacitance`` is in the unit of the library. ``function`` is Liberty's expression, or empty. ``gating`` is the
+    part of the pin in a clock gate: ``clock``, ``enable``, ``test``, ``out`` or empty.
+    """
+
+    name: str
+    direction: str
+    capacitance: float
+    function: str
+    timed: bool
+    gating: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell.
+
+    ``area`` is in the unit of the library, for nearly all libraries µm². ``groups`` are the kinds of the groups that
+    it contains. ``clock_pin`` is the clock of a flip-flop, and ``clock_gate`` Liberty's name for a sort of clock gate;
+    both are empty for other cells. A ``plain`` flip-flop loads the value of one pin, without an enable or a scan
+    input before it.
+    """
+
+    name: str
+    area: float
+    pins: tuple[Pin, ...]
+    groups: frozenset[str]
+    clock_pin: str
+    plain: bool
+    clock_gate: str
+    dont_use: bool
+
+    @property
+    def inputs(self) -> list[Pin]:
+        return [pin for pin in self.pins if pin.direction == "input"]
+
+    @property
+    def outputs(self) -> list[Pin]:
+        return [pin for pin in self.pins if pin.direction == "output"]
+
+    @property
+    def is_flip_flop(self) -> bool:
+        return "ff" in self.groups
+
+    @property
+    def is_sequential(self) -> bool:
+        return bool(self.groups & {"ff", "ff_bank", "latch", "latch_bank", "statetable"}) or bool(
+            self.clock_gate
+        )
+
+    @cached_property
+    def truth_table(self) -> tuple[bool, ...] | None:
+        """The output for every input, the first input changing fastest; None unless the cell is a gate with one output."""
+        if self.is_sequential or len(self.outputs) != 1 or not 1 <= len(self.inputs) <= 6:
+            return None
+        names = [pin.name for pin in self.inputs]
+        return truth_table(self.outputs[0].function, names)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cdma.synth.asic.library.expressions import indexed
+from cdma.synth.asic.library.library import indexed
 from cdma.synth.asic.netlist import Netlist
+from cdma.synth.asic.paths import LibraryError, MeasureError
 from cdma.synth.asic.recipe import MEMORY_LEFT_OUT
-from cdma.synth.errors import LibraryError, MeasureError
 
-from .tables import PowerCell, PowerLibrary
+from .power_tables import PowerCell, PowerLibrary
 
 __all__ = ["COUNTING", "Counts", "counted_verilog", "memory_bits", "read_counts"]
 

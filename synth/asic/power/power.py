@@ -19,7 +19,7 @@ from cdma.synth.asic.netlist import Netlist
 from cdma.synth.asic.recipe import MEMORY_LEFT_OUT
 
 from .counted import Counts
-from .tables import Internal, PowerCell, PowerLibrary, PowerPin, rows_of
+from .power_tables import Internal, PowerCell, PowerLibrary, PowerPin, rows_of
 
 __all__ = ["Power", "PowerModel"]
 

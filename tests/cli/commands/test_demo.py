@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.sim.codec.model import ZVC, analyse
 from cdma.sim.codec.stimuli import activations
 from cdma.verif.engine import tensor as engine_tensor
 from cdma.verif.engine.tensor import RoundTrip
-from cdma.verif.simulator.design import Design
-from cdma.verif.stream.codec import tensor as codec_tensor
-from cdma.verif.stream.codec import wave as codec_wave
-from cdma.verif.stream.codec.tensor import TensorRun
+from cdma.verif.simulator.simulate import Design
+from cdma.verif.stream.codec import measure as codec_wave
+from cdma.verif.stream.codec import stimulus as codec_tensor
+from cdma.verif.stream.codec.stimulus import TensorRun
 from tests.support.commands import Printed, Shown
 
 TENSOR = activations(1, 0.4)

@@ -14,8 +14,7 @@ from cdma.hdl.codec.generate import codec_verilog
 from cdma.hdl.lossy.generate import stage_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.quantisation import Quantisation
-from cdma.hdl.spec.stage import StageConfig
+from cdma.hdl.spec.stage import Quantisation, StageConfig
 from tests.support.commands import Printed, Refused, Shown
 
 _SMALL = ["--word-bits", "8", "--window", "8", "--lanes", "2"]

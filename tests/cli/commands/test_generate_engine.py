@@ -12,7 +12,7 @@ import pytest
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.sideband import Sideband
+from cdma.hdl.spec.options import Sideband
 from tests.support.commands import Shown
 
 _SMALL = ["--word-bits", "16", "--lanes", "4", "--dev-data-bits", "64", "--host-data-bits", "64"]

@@ -22,12 +22,12 @@ from cdma.commands.intake.parts import PARTS
 from cdma.commands.intake.stored import stored_of
 from cdma.commands.intake.subject import Ran, Subject
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.synth.structure import Structure
-from cdma.verif import regression
+from cdma.synth.asic.structure import Structure
+from cdma.verif.campaigns import regression
 from cdma.verif.campaigns.faults.verdict import Tally, Verdict
-from cdma.verif.engine import latency
+from cdma.verif.campaigns.regression import Regression
+from cdma.verif.engine import measure
 from cdma.verif.engine.design import EngineDesign
-from cdma.verif.regression import Regression
 from cdma.verif.simulator.simulate import Outcome
 from tests.support.commands import Refused
 from tests.support.paths import ROOT
@@ -303,8 +303,8 @@ def test_runs_are_shown(tmp_path: Path) -> None:
 def test_a_datasheet_takes_the_latency_and_the_waveform_of_an_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], refused: Refused
 ) -> None:
-    few = [case for case in latency.latency_cases(EngineDesign()) if case["memory_latency"] == 10]
-    monkeypatch.setattr(latency, "latency_cases", lambda design: few)
+    few = [case for case in measure.latency_cases(EngineDesign()) if case["memory_latency"] == 10]
+    monkeypatch.setattr(measure, "latency_cases", lambda design: few)
     load = {"densities": (1.0,), "sizes": (512,), "latencies": (10,)}
     monkeypatch.setattr(runs, "throughput_load", lambda config: load)
     lines = _lines(_intake(tmp_path, *_ENGINE, "--run", "speed"))

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from cdma.app import main
-from cdma.verif import regression
-from cdma.verif.blocks import plan_of
-from cdma.verif.regression import Regression
-from cdma.verif.simulator.design import Design
-from cdma.verif.simulator.simulate import Outcome
+from cdma.verif.campaigns import regression
+from cdma.verif.campaigns.regression import Regression, plan_of
+from cdma.verif.simulator.simulate import Design, Outcome
 from tests.support.commands import Printed, Shown
 
 BLOCKS = ("compressor", "decompressor", "engine")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cdma.app import main
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stage import STAGES
@@ -21,7 +21,7 @@ from cdma.verif.engine.view import engine_view
 from cdma.verif.engine.wave import SCENARIOS, SCENARIOS_OF_UNITS
 from cdma.verif.simulator.vcd_trace import read_trace
 from cdma.verif.stream.codec.design import CodecDesign
-from cdma.verif.stream.codec.wave import wave
+from cdma.verif.stream.codec.measure import wave
 from cdma.verif.stream.stage.design import StageDesign
 from tests.support.commands import Printed, Refused, Shown
 from tests.support.paths import DOCS, ROOT

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from cdma.torch.swapping.link import Ordered
-from cdma.torch.swapping.paced import PacedCopy
+from cdma.torch.swapping.link import Ordered, PacedCopy
 
 __all__ = ["ClockworkLink", "HeldCopy", "HeldLink"]
 

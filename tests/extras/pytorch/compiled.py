@@ -15,7 +15,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import cdma
-from cdma.gpu import chain_kernels, checksum_kernel, compress_kernels, decompress_kernel, plans
+from cdma.gpu import chain, checksum, compress_kernels, decoder, plans
 from cdma.gpu.layout import GROUPS, constants
 
 FORMATS = (
@@ -45,7 +45,7 @@ def _of_numbers() -> Iterator[tuple[Any, str, dict[str, Any]]]:
         for keep in (False, True):
             own = {"source": number, "target": "*u8", "found": "*i64", "KEEP": keep}
             yield compress_kernels.pack_kernel, "pack", own | {"scale": "fp32"}
-        yield decompress_kernel.unpack_kernel, "unpack", {"stream": "*u8", "target": number, "scale": "fp32"}
+        yield decoder.unpack_kernel, "unpack", {"stream": "*u8", "target": number, "scale": "fp32"}
 
 
 def _of_words(shape: dict[str, Any]) -> list[tuple[Any, str, dict[str, Any]]]:
@@ -53,7 +53,7 @@ def _of_words(shape: dict[str, Any]) -> list[tuple[Any, str, dict[str, Any]]]:
     return [
         (compress_kernels.count_kernel, "count", {"source": word}),
         (compress_kernels.pack_kernel, "pack", {"source": word, "target": "*u8"}),
-        (decompress_kernel.unpack_kernel, "unpack", {"stream": "*u8", "target": word}),
+        (decoder.unpack_kernel, "unpack", {"stream": "*u8", "target": word}),
         # Of many tensors a table stands in place of what is read and written.
         (compress_kernels.count_kernel, "count", {"source": "*i64", "MANY": True}),
         (
@@ -62,15 +62,15 @@ def _of_words(shape: dict[str, Any]) -> list[tuple[Any, str, dict[str, Any]]]:
             dict.fromkeys(("source", "target"), "*i64") | {"MANY": True},
         ),
         (
-            decompress_kernel.unpack_kernel,
+            decoder.unpack_kernel,
             "unpack",
             dict.fromkeys(("stream", "target"), "*i64") | {"MANY": True},
         ),
-        (chain_kernels.segment_kernel, "", {"stream": unit}),
-        (chain_kernels.compose_kernel, "", {}),
-        (chain_kernels.enter_kernel, "", {}),
-        (chain_kernels.mark_kernel, "", {"stream": unit}),
-        (checksum_kernel.crc_kernel, "", {"words": word}),
+        (chain.segment_kernel, "", {"stream": unit}),
+        (chain.compose_kernel, "", {}),
+        (chain.enter_kernel, "", {}),
+        (chain.mark_kernel, "", {"stream": unit}),
+        (checksum.crc_kernel, "", {"words": word}),
     ]
 
 
@@ -87,7 +87,7 @@ def _kernels(format: cdma.Format) -> None:
         if name:
             options |= plans.plan_for(name, format, torch.device("meta")).options(format)
             warps = options.pop("num_warps")
-        elif kernel is chain_kernels.mark_kernel:
+        elif kernel is chain.mark_kernel:
             options["LANES"] = 32
         else:
             options |= {"ROW": 128, "ROWS": 128}

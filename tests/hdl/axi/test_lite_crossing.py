@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cdma.hdl.axi.lite_crossing import LiteCrossing
+from cdma.hdl.axi.crossings import LiteCrossing
 from cdma.verif.proofs.free_clocks import FreeClocks
 from tests.support.simulate import simulate
 

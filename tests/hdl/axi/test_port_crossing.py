@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cdma.hdl.axi.port_crossing import PortCrossing
+from cdma.hdl.axi.crossings import PortCrossing
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.verif.proofs.free_clocks import FreeClocks
 from tests.support.simulate import simulate

@@ -10,8 +10,8 @@ import pytest
 
 from cdma.hdl.axi.reader import AxiReader
 from tests.support.axi_bench import PORTS, AxiMemory, offsets_in, outcomes, port_shape
-from tests.support.handshake import send, take
 from tests.support.simulate import simulate
+from tests.support.stimuli import send, take
 
 
 def _read(

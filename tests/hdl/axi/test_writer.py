@@ -11,8 +11,8 @@ import pytest
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.verif.engine.memory import GUARD
 from tests.support.axi_bench import PORTS, AxiMemory, offsets_in, outcomes, port_shape
-from tests.support.handshake import send
 from tests.support.simulate import simulate
+from tests.support.stimuli import send
 from tests.support.stream_bench import beats_of
 
 

@@ -14,16 +14,10 @@ from amaranth.hdl import Elaboratable, Module, ResetInserter, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.beat_slice import BeatSlice
-from cdma.hdl.blocks.beats import Beat
-from cdma.hdl.blocks.credit import Credit
-from cdma.hdl.blocks.elastic_buffer import ElasticBuffer
-from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.memory_queue import MemoryQueue
-from cdma.hdl.blocks.skid_buffer import SkidBuffer
-from cdma.hdl.blocks.stream_register import StreamRegister
-from tests.support.pauses import PAIRS, WILLING
+from cdma.hdl.blocks.queues import Credit, Fifo, MemoryQueue
+from cdma.hdl.blocks.registers import Beat, BeatSlice, ElasticBuffer, SkidBuffer, StreamRegister
 from tests.support.simulate import simulate
+from tests.support.stimuli import PAIRS, WILLING
 from tests.support.synthesis import cells_of
 
 #: Cycles for which both sides stay equally willing.

@@ -12,13 +12,13 @@ from itertools import permutations
 import pytest
 
 from cdma.base.yosys import scratch
-from cdma.hdl.deliver.constraints import sdc
-from cdma.hdl.deliver.designs import block_ports
-from cdma.synth.asic.library.load import load_libraries
+from cdma.hdl.deliver.flows import sdc
+from cdma.hdl.deliver.languages import block_ports
+from cdma.synth.asic.library.liberty import load_libraries
 from cdma.synth.asic.netlist import synthesise
+from cdma.synth.asic.paths import Circuit
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.timing import find_opensta
-from cdma.synth.circuits import Circuit
 from tests.support.engines import CHECKED_CROSSINGS
 from tests.support.paths import TINY
 from tests.support.verilog_designs import kept_circuit

@@ -13,16 +13,15 @@ import pytest
 from cdma.commands.generate import made
 from cdma.commands.generate.made import make
 from cdma.hdl.deliver.bench.in_cocotb import cocotb_bench
-from cdma.hdl.deliver.designs import Config
+from cdma.hdl.deliver.languages import Config
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.quantisation import Quantisation
-from cdma.hdl.spec.stage import StageConfig
+from cdma.hdl.spec.stage import Quantisation, StageConfig
 from cdma.hdl.verilog.emit import Verilog
-from tests.support.generated import asked_for
-from tests.support.icarus import needs_icarus
+from tests.support.simulate import needs_icarus
 from tests.support.thorough import cases_of
+from tests.support.verilog_designs import asked_for
 
 pytestmark = [needs_icarus, pytest.mark.slow]
 

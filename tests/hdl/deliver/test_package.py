@@ -19,21 +19,19 @@ from ipyxact.ipyxact import Component
 from cdma.commands.generate.made import make
 from cdma.commands.generate.report import missing_file
 from cdma.commands.generate.software import software_files
-from cdma.hdl.deliver.bender import bender_manifest, listed_files
 from cdma.hdl.deliver.block import Block
-from cdma.hdl.deliver.buses import buses_of
-from cdma.hdl.deliver.constraints import sdc
-from cdma.hdl.deliver.designs import block_ports
-from cdma.hdl.deliver.languages import VHDL
+from cdma.hdl.deliver.flows import bender_manifest, listed_files, sdc
+from cdma.hdl.deliver.languages import VHDL, block_ports
 from cdma.hdl.deliver.package import package_files
+from cdma.hdl.deliver.wrappers import buses_of
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stage import StageConfig
 from cdma.hdl.verilog.names import legal_name
 from cdma.synth.asic.timing import find_opensta
 from tests.support.engines import DELIVERED
-from tests.support.generated import asked_for
 from tests.support.paths import TINY
+from tests.support.verilog_designs import asked_for
 
 _TINY = CodecConfig(Format(8, 8, 2), lanes=2, runtime_values=True)
 pytestmark = pytest.mark.usefixtures("generated_once")

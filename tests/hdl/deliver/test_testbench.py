@@ -16,19 +16,17 @@ import pytest
 
 from cdma.commands.generate.golden import golden_vectors
 from cdma.hdl.deliver.bench.engine import engine_testbench
+from cdma.hdl.deliver.bench.opening import StreamVectors, TransferVectors, Vectors
 from cdma.hdl.deliver.bench.stream import stream_testbench
-from cdma.hdl.deliver.bench.vectors import StreamVectors, TransferVectors, Vectors
-from cdma.hdl.deliver.designs import Config, block_design, block_ports
-from cdma.hdl.deliver.languages import ending
+from cdma.hdl.deliver.languages import Config, block_design, block_ports, ending
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.registers.map import register_map
-from cdma.hdl.spec.stage import StageConfig
-from cdma.hdl.verilog.ports import Port
+from cdma.hdl.spec.stage import Quantisation, StageConfig
+from cdma.hdl.verilog.shell import Port
 from tests.support.engines import DELIVERED, FIELDS_TO_A_BYTE, HALF_BYTES
-from tests.support.icarus import needs_icarus
+from tests.support.simulate import needs_icarus
 from tests.support.thorough import cases_of
 from tests.support.verilog_designs import DESIGNS, THOROUGH, kept_design, verilog_of
 

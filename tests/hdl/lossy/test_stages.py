@@ -11,10 +11,10 @@ import pytest
 
 from cdma.hdl.lossy.dequantiser import Dequantiser
 from cdma.hdl.lossy.quantiser import Quantiser
-from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.stage import Quantisation
 from cdma.sim.codec.quantise import dequantise, quantise
-from cdma.verif.stream.stage.numbers import any_words
-from tests.support.pauses import Pause, by_phases, never
+from cdma.verif.stream.stage.packet import any_words
+from tests.support.stimuli import Pause, by_phases, never
 from tests.support.stream_bench import Packet, StreamBench, beats_of
 
 #: Each with lanes and the exponent of a step: the least and the greatest are among them. Every number and step is proven.

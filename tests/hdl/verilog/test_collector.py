@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from cdma.hdl.verilog.collector import no_collection
+from cdma.hdl.verilog.elaborate import no_collection
 
 
 def test_nothing_is_collected_inside() -> None:

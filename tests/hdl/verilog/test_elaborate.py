@@ -11,8 +11,7 @@ from amaranth.lib.memory import Memory
 from cdma.hdl.verilog.elaborate import elaborate
 from cdma.hdl.verilog.netlist.model import width_of
 from cdma.hdl.verilog.netlist.parse import parse
-from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
-from cdma.hdl.verilog.shell import Shell
+from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, Shell
 
 
 class _Store(Shell):

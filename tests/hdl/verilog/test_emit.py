@@ -22,8 +22,7 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.emit import emit, purpose_of
-from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
-from cdma.hdl.verilog.shell import Shell
+from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, Shell
 
 _SMALL = CodecConfig(Format(8, 8, 1), lanes=2)
 _PIPELINED = replace(_SMALL, pipelined=True)

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 from cdma.hdl.codec.generate import codec_verilog
-from cdma.hdl.deliver.designs import block_ports
-from cdma.hdl.deliver.languages import ending
-from cdma.hdl.deliver.waivers import verilator_waivers
+from cdma.hdl.deliver.flows import verilator_waivers
+from cdma.hdl.deliver.languages import block_ports, ending
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.verif.simulator.toolchain import find_verilator
-from tests.support.icarus import needs_icarus
+from tests.support.simulate import needs_icarus
 from tests.support.thorough import cases_of
 from tests.support.verilog_designs import DESIGNS, THOROUGH, verilog_of
 

@@ -1,17 +1,103 @@
-"""How a shell resets what is in it, and the template of an instance."""
+"""The key of the generator. Above each module stands what it is for. How a shell resets what is in it, and the template
+of an instance.
+"""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Fragment, Module, ResetInserter, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
-from cdma.hdl.deliver.instance import instance_template
-from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
-from cdma.hdl.verilog.shell import Shell
+from cdma.hdl.deliver.block import instance_template
+from cdma.hdl.verilog import shell as generator
+from cdma.hdl.verilog.contracts import contract
+from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, Shell, generator_key
+from cdma.verif.engine.design import SMALL, EngineDesign
+from tests.support.paths import ROOT
+
+
+def test_the_key_of_the_generator_depends_on_its_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "verilog").mkdir()
+    source = tmp_path / "part.py"
+    monkeypatch.setattr(generator, "__file__", str(tmp_path / "verilog" / "generator_key.py"))
+    keys = []
+    for text in ("a = 1", "a = 2"):
+        source.write_text(text)
+        generator_key.cache_clear()
+        keys.append(generator_key())
+    generator_key.cache_clear()
+    assert keys[0] != keys[1]
+
+
+class Adder(wiring.Component):
+    """Adds ``left`` and :class:`~cdma.hdl.blocks.Something`, which is a long name, and stops at the end of the line
+    of a comment.
+
+    Two cycles later it is
+    ``done`` and at rest.
+
+    ``left``, ``right``
+        The numbers.
+    ``width``
+        Is no port.
+
+    ``done``
+        Pulse.
+    """
+
+    __module__ = "cdma.hdl.adder"
+
+    def __init__(self) -> None:
+        super().__init__({"left": In(1), "right": In(1), "done": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        return Module()
+
+
+ABOVE = """\
+// Adds left and Something, which is a long name, and stops at the end of the line of a comment.
+//
+// Two cycles later it is done and at rest.
+//
+// left, right
+//   The numbers.
+// done
+//   Pulse.
+//
+// Source: cdma/hdl/adder.py, Adder"""
+
+
+def test_a_contract_has_its_paragraphs_and_the_meaning_of_its_ports() -> None:
+    assert "\n".join(contract(Fragment.get(Adder(), None).origins)) == ABOVE
+
+
+def test_wrappers_do_not_hide_the_contract_of_a_component() -> None:
+    alone, within = (Fragment.get(each, None) for each in (Adder(), ResetInserter({})(Adder())))
+    assert contract(within.origins) == contract(alone.origins)
+    assert contract(Fragment.get(Module(), None).origins) == []
+
+
+def test_every_module_of_an_engine_says_what_it_is_for_and_where_it_is_from() -> None:
+    lines = EngineDesign(SMALL).verilog().splitlines()
+    begins = [number for number, line in enumerate(lines) if line.startswith("module ")]
+    without = [lines[number] for number in begins if not lines[number - 1].startswith("// ")]
+    assert not without
+    sources = {line for line in lines if line.startswith("// Source: ")}
+    assert len(sources) > 40
+    for source in sources:
+        file, kind = re.fullmatch(r"// Source: cdma/(\S+), (\w+)", source).groups()  # type: ignore[union-attr]
+        assert f"class {kind}(" in (ROOT / file).read_text(), source
+    assert max(map(len, lines)) <= 100
+    comments = sum(line.lstrip().startswith("//") for line in lines)
+    assert comments > 0.08 * (len(lines) - comments)
 
 
 class _Counting(Shell):

@@ -15,9 +15,8 @@ from cdma.hdl.engine.generate import engine_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.emit import emit
-from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port
-from cdma.hdl.verilog.shell import Shell
-from cdma.hdl.verilog.style import Style
+from cdma.hdl.verilog.names import Style
+from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, Shell
 from cdma.verif.engine.design import SMALL, EngineDesign
 from tests.support.paths import ROOT
 

@@ -15,10 +15,10 @@ from hypothesis.extra import numpy as npst
 
 import cdma
 from cdma.sim import decode_packet, encode_packet
-from cdma.sim.codec import frames, walk
+from cdma.sim.codec import container, unpacking
 from cdma.sim.codec import model as codec
 from cdma.sim.codec.headers import lengths_at, unpack, window_lengths
-from cdma.sim.codec.hostile import SHAPES as BYTE_SHAPES
+from cdma.sim.codec.stimuli import SHAPES as BYTE_SHAPES
 from cdma.sim.codec.words import word_dtype
 from tests.outside.codec import Form
 from tests.support import reference
@@ -241,7 +241,7 @@ def test_negative_zero_and_nan_payloads_survive():
 def test_long_streams(density, format):
     """Many windows: more than one group of frames, and headers found by many walkers."""
     rng = np.random.default_rng(7)
-    size = walk._MANY_WINDOWS * format.window + frames.FRAME_WORDS + 5
+    size = unpacking._MANY_WINDOWS * format.window + container.FRAME_WORDS + 5
     words = rng.integers(1, 1 << format.word_bits, size, word_dtype(format))
     near = rng.normal(0, 0.02, size).astype(np.float32).view(np.uint32) >> (32 - format.word_bits)
     words[::2] = near[::2].astype(words.dtype)
@@ -255,7 +255,9 @@ def test_long_streams(density, format):
     if format.align == 1:
         windows = -(-size // format.window)
         lengths = lengths_at(stream, format)
-        assert np.array_equal(walk.find_headers(stream, windows, format)[0], walk._walk(lengths, windows))
+        assert np.array_equal(
+            unpacking.find_headers(stream, windows, format)[0], unpacking._walk(lengths, windows)
+        )
     with pytest.raises(cdma.CorruptStream) as caught:
         codec.decompress_words(stream[:-1], size, format)
     assert (caught.value.kind, caught.value.word) == ("truncated", len(stream) - 1)
@@ -267,7 +269,7 @@ def test_many_walkers_find_what_one_finds(seed, walkers, step):
     """On any lengths at all, also where walkers never meet."""
     rng = np.random.default_rng(seed)
     lengths = (rng.integers(1, 5, 500) * step).astype(np.uint8)
-    assert np.array_equal(walk._walk_together(lengths, walkers), walk._walk(lengths, len(lengths)))
+    assert np.array_equal(unpacking._walk_together(lengths, walkers), unpacking._walk(lengths, len(lengths)))
 
 
 def test_lengths_are_those_of_the_codes():

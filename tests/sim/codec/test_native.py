@@ -14,12 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cdma
-from cdma.hdl.spec.presets import PRESETS
-from cdma.sim.codec import model, native
-from cdma.sim.codec.hostile import SHAPES, draw, draw_words
-from cdma.sim.codec.native import Kernels
-from tests.support.native_build import SOURCE, build, compiler, load
-from tests.support.native_fuzz import check, check_all
+from cdma.hdl.spec.format import PRESETS
+from cdma.sim.codec import model, software
+from cdma.sim.codec.software import Kernels
+from cdma.sim.codec.stimuli import SHAPES, draw, draw_words
+from tests.support.native import SOURCE, build, check, check_all, compiler, load
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
@@ -90,7 +89,7 @@ def test_long_packets_and_threads(kernels, format):
 @pytest.mark.slow
 def test_an_invalid_format_is_refused(kernels):
     format = cdma.Format()
-    good = native._parameters(format)
+    good = software._parameters(format)
     module = kernels._module
     for bad in (good[:-1], bytes(len(good)), good[:4] + b"\x21" + good[5:]):
         with pytest.raises(ValueError, match="parameters of a format"):
@@ -117,7 +116,7 @@ def test_no_byte_outside_of_a_buffer_is_touched(rounds, every):
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
     }
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.native_fuzz", build(*flags), "1", rounds, every],
+        [sys.executable, "-m", "tests.support.native", build(*flags), "1", rounds, every],
         env=environment,
         capture_output=True,
         text=True,

@@ -6,12 +6,11 @@ import pytest
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec import nibbles
-from cdma.sim.codec.model import compress_words
-from cdma.sim.codec.native import Kernels
+from cdma.sim.codec.headers import from_memory, to_memory
+from cdma.sim.codec.model import CorruptStream, compress_words
 from cdma.sim.codec.nibbles import compress_nibbles, decompress_nibbles
-from cdma.sim.codec.packed import from_memory, to_memory
-from cdma.sim.codec.results import CorruptStream
-from tests.support.native_build import build, compiler, load
+from cdma.sim.codec.software import Kernels
+from tests.support.native import build, compiler, load
 
 FORMATS = [
     Format(word_bits=4),

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cdma
-from cdma.sim.codec import huge_pages, model, software
-from cdma.sim.codec.hostile import SHAPES, draw, draw_words
-from cdma.sim.codec.huge_pages import new_array
-from cdma.sim.codec.native import Kernels
-from tests.support.native_build import build, compiler, load
+from cdma.sim.codec import model, software
+from cdma.sim.codec import software as huge_pages
+from cdma.sim.codec.software import Kernels, new_array
+from cdma.sim.codec.stimuli import SHAPES, draw, draw_words
+from tests.support.native import build, compiler, load
 
 #: Words of so many bytes do not fit a buffer that is kept: their memory is new. The stream is large, too.
 NEW = 34_000_000

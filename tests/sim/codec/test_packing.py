@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdma import CodecConfig, Format
+from cdma.sim.codec.headers import packing_cycles, shared_cycles, worst_windows
 from cdma.sim.codec.number_types import LAYOUTS, arrange, convert
-from cdma.sim.codec.packing import packing_cycles, shared_cycles, worst_windows
 from cdma.sim.codec.unpacking import unpacking_cycles, worst_streams
 from cdma.verif.stream.codec import stimulus
-from tests.support.packet_shapes import packet_shape
-from tests.support.samples import load_samples
+from tests.support.stimuli import load_samples, packet_shape
 
 STANDARD = CodecConfig()
 CONFIGS = [

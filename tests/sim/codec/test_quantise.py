@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.quantisation import NUMBERS, Quantisation
-from cdma.sim.codec.integers import integers_of, words_of
+from cdma.hdl.spec.stage import NUMBERS, Quantisation
+from cdma.sim.codec.number_types import integers_of, words_of
 from cdma.sim.codec.quantise import dequantise, quantise
 
 FORMS = [

@@ -9,8 +9,8 @@ import pytest
 
 import cdma
 from cdma.sim.codec import model, software
-from cdma.sim.codec.native import Kernels
-from tests.support.native_build import build, compiler, load
+from cdma.sim.codec.software import Kernels
+from tests.support.native import build, compiler, load
 
 WORDS = np.random.default_rng(4).integers(0, 3, 1000).astype(np.uint32)
 STREAM = model.compress(WORDS)

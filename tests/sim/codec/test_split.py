@@ -10,8 +10,8 @@ import pytest
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.model import compress_words
-from cdma.sim.codec.split import split_packet
-from tests.support.codec_packets import CONFIGS, random_words
+from cdma.sim.codec.unpacking import split_packet
+from tests.support.codec_bench import CONFIGS, random_words
 
 _CONFIGS = [
     *CONFIGS,

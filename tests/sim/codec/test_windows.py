@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from cdma.hdl.spec.format import Format
-from cdma.sim.codec.codec_model import model_of
-from cdma.sim.codec.model import compress_words
-from cdma.sim.codec.windows import places_of, windows_of
+from cdma.sim.codec.model import compress_words, model_of, places_of, windows_of
 from cdma.sim.codec.words import Words, word_dtype
 
 FORMATS = {

@@ -5,9 +5,9 @@ import pytest
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.sim.engine.driver import Descriptor, DriverError, Mode, Owner, Status
-from cdma.sim.engine.owned import stray_owner
+from cdma.sim.engine.memory import stray_owner
 from tests.support.c_driver_library import BAD_ARGUMENT, REFUSED
-from tests.support.model_bench import DEV, OUT, ModelBench
+from tests.support.stream_bench import DEV, OUT, ModelBench
 
 CONFIG = EngineConfig(ring_entries=16, crc=True, stream_id_bits=4, substream_id_bits=8)
 MINE = Owner(3, 0x25)

@@ -7,14 +7,13 @@ import pytest
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.pages import ENTRY_BYTES, PAGE_BYTES
+from cdma.hdl.spec.options import ENTRY_BYTES, PAGE_BYTES
 from cdma.sim.codec.model import compress
 from cdma.sim.engine.driver import Descriptor, DriverError, Mode, RingMemory, Status, list_pages
-from cdma.sim.engine.memory import BusError, Memory
-from cdma.sim.engine.paged import page_runs
-from cdma.sim.engine.port import Port
+from cdma.sim.engine.memory import BusError, Memory, Port
+from cdma.sim.engine.shaped import page_runs
 from tests.support.c_driver_library import BAD_ARGUMENT, c_list_pages
-from tests.support.model_bench import BACK, DEV, GUARD, HOST, ModelBench, tensor
+from tests.support.stream_bench import BACK, DEV, GUARD, HOST, ModelBench, tensor
 
 CONFIG = EngineConfig(ring_entries=16, pages=True, dev_data_bits=64, host_data_bits=64)
 #: Where the list is, and the runs of host memory: within a page, a page, and two that follow one another.

@@ -14,9 +14,9 @@ from cdma.hdl.spec.shape import Dimension, Shape
 from cdma.sim.codec.model import compress
 from cdma.sim.codec.quantise import quantise
 from cdma.sim.engine.driver import Descriptor, DriverError, Mode, Status
-from cdma.sim.engine.tiles import Tile, gathered, tile_of
+from cdma.sim.engine.shaped import Tile, gathered, tile_of
 from tests.support.c_driver_library import BAD_ARGUMENT, FULL
-from tests.support.model_bench import BACK, DEV, OUT, ModelBench
+from tests.support.stream_bench import BACK, DEV, OUT, ModelBench
 
 CONFIG = EngineConfig(
     Format(code_bits=2, values=(7, 0, 1)),

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, MAX_BYTES, Mode, Status
-from cdma.sim.codec.crc import crc32c
-from cdma.sim.engine.descriptors import Completion, pack, unpack
-from cdma.sim.engine.port import AddressSpace
+from cdma.sim.codec.container import crc32c
+from cdma.sim.engine.memory import AddressSpace, Completion, pack, unpack
 from cdma.sim.engine.transfer import DIRECTIONS, Outcome, TransferRules
-from cdma.verif.engine.promises import check_promises
+from cdma.verif.engine.owners import check_promises
 
 CONFIG = EngineConfig(
     format=Format(word_bits=16), lanes=4, dev_data_bits=64, host_data_bits=128, alignment="word"

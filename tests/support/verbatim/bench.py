@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.sim.codec.results import TRAILING, TRUNCATED
+from cdma.sim.codec.model import TRAILING, TRUNCATED
 from cdma.sim.codec.words import Words, word_dtype
 from cdma.verif.stream.codec.codec_bench import CodecBench, Limits
 

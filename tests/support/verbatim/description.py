@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cdma.hdl.spec.checks import check_choice
-from cdma.hdl.spec.codecs import Codec, Shape
+from cdma.hdl.spec.codec import Codec, Shape
+from cdma.hdl.spec.format import StreamFormat
 from cdma.hdl.spec.settings import check_settings, setting
-from cdma.hdl.spec.stream_format import StreamFormat
 
 __all__ = ["CODEC", "LINE", "Verbatim"]
 

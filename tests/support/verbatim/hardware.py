@@ -5,10 +5,9 @@ from __future__ import annotations
 from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from cdma.hdl.blocks.beats import malformed
-from cdma.hdl.blocks.gates import popcount, thermometer
-from cdma.hdl.codec.parts.interface import codec_members
-from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.blocks.clock_gate import popcount, thermometer
+from cdma.hdl.blocks.registers import malformed
+from cdma.hdl.codec.parts.interface import Error, codec_members
 from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["VerbatimCompressor", "VerbatimDecompressor"]

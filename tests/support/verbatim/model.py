@@ -7,8 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from cdma.sim.codec.codec_model import CodecModel
-from cdma.sim.codec.results import NONE, TRAILING, TRUNCATED, CorruptStream, PacketReport, PacketResult
+from cdma.sim.codec.model import (
+    NONE,
+    TRAILING,
+    TRUNCATED,
+    CodecModel,
+    CorruptStream,
+    PacketReport,
+    PacketResult,
+)
 from cdma.sim.codec.words import Words
 
 from .description import Verbatim

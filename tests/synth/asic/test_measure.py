@@ -5,16 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from cdma.base.cache import Cache, NoCache
 from cdma.base.errors import ToolError
-from cdma.base.json_cache import Cache, NoCache
 from cdma.base.yosys import Yosys, find_yosys
 from cdma.synth.asic import measure as measure_module
-from cdma.synth.asic.library.gates import normalised_library
+from cdma.synth.asic.library.liberty import normalised_library
 from cdma.synth.asic.measure import measure
+from cdma.synth.asic.paths import Circuit, MeasureError
 from cdma.synth.asic.recipe import Options
-from cdma.synth.circuits import Circuit
-from cdma.synth.errors import MeasureError
-from tests.support.small_circuits import circuit
+from tests.support.verilog_designs import circuit
 
 BLOCKS = """
 module low(input clk, input [3:0] d, output reg [3:0] q); always @(posedge clk) q <= d; endmodule

@@ -9,9 +9,9 @@ from amaranth.lib import fifo, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.synth.asic.netlist import synthesise
+from cdma.synth.asic.paths import Circuit
 from cdma.synth.asic.recipe import Options
-from cdma.synth.circuits import Circuit
-from tests.support.small_circuits import circuit, wired_library
+from tests.support.verilog_designs import circuit, wired_library
 
 PLAIN = Options()
 

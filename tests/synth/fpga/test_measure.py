@@ -4,18 +4,17 @@ import threading
 
 import pytest
 
+from cdma.base.cache import Cache
 from cdma.base.errors import ToolError, ToolTimeout
-from cdma.base.json_cache import Cache
-from cdma.base.threads import ending_with_thread
-from cdma.synth.errors import MeasureError
+from cdma.base.spread import ending_with_thread
+from cdma.synth.asic.paths import MeasureError
 from cdma.synth.fpga import measure as measure_module
 from cdma.synth.fpga import routing as routing_module
 from cdma.synth.fpga.harness import PORTS
 from cdma.synth.fpga.measure import measure_fpga
-from cdma.synth.fpga.routing import Routed
-from cdma.synth.fpga.targets import PIN_FILE, TARGETS
-from tests.support.small_circuits import circuit
+from cdma.synth.fpga.routing import PIN_FILE, TARGETS, Routed
 from tests.support.thorough import cases_of
+from tests.support.verilog_designs import circuit
 
 ENABLED = circuit("always @(posedge clk) if (e) q <= q ^ {d[0], d[7:1]};")
 

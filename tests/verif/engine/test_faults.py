@@ -8,10 +8,10 @@ from functools import cache
 import pytest
 
 from cdma.hdl.engine.engine import engine_ports
+from cdma.verif.campaigns.regression import verify
 from cdma.verif.engine.design import SMALL, EngineDesign
-from cdma.verif.regression import verify
 from tests.support.engines import STREAMING
-from tests.support.faulty import faulty
+from tests.support.verilog_designs import faulty
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
 

@@ -12,10 +12,10 @@ import subprocess
 import pytest
 
 from cdma.hdl.engine.generate import engine_verilog
-from cdma.hdl.spec.codecs import CODECS, DEFAULT
+from cdma.hdl.spec.codec import CODECS, DEFAULT
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import COMPLETION, LENGTH_BITS, MAX_BYTES, Status
-from cdma.sim.engine.descriptors import unpack
+from cdma.sim.engine.memory import unpack
 from cdma.verif.simulator.build import build_with_main
 from tests.support.padding_codec import WINDOW_BEATS
 from tests.support.paths import SUPPORT

@@ -1,11 +1,17 @@
-"""The steps of a descriptor: in their order, and as far apart as the memories are."""
+"""The steps of a descriptor: in their order, and as far apart as the memories are. The measurement of several units: its
+tensors, its bound, and that an engine of two units reaches it.
+"""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from cdma.hdl.spec.engine import EngineConfig
 from cdma.verif.engine.design import EngineDesign
-from cdma.verif.engine.latency import STEPS, latency_cases, measure_latency
+from cdma.verif.engine.literals import literal_words
+from cdma.verif.engine.measure import STEPS, latency_cases, measure_engine, measure_latency
+from cdma.verif.engine.measure_units import DENSITIES, bound_cycles, unit_cases, unit_row
 
 
 @pytest.mark.verilator
@@ -28,3 +34,98 @@ def test_the_steps_of_a_descriptor_wait_for_the_memories_alone() -> None:
         assert {name: far[name] - near[name] for name in waits} == {
             name: count * more for name, count in waits.items()
         }
+
+
+#: What the engine keeps of the bound, on a tensor for which start-up is little.
+LEAST_SHARE = 0.95
+
+
+def dense(pattern: str, units: int) -> list[list[bool]]:
+    """Which of the 4 words of each of 12 stripes are literals."""
+    words = literal_words(48, 32, 0.0, pattern=pattern, units=units, stripe_words=4)
+    return (words != 0).reshape(12, 4).tolist()
+
+
+def test_patterns() -> None:
+    assert dense("alternating", 2) == [[True] * 4, [False] * 4] * 6
+    one = [n % 3 == (0 if n < 6 else 2) for n in range(12)]
+    assert dense("one unit", 3) == [[here] * 4 for here in one]
+
+
+def test_scattered_literals() -> None:
+    words = literal_words(10000, 16, 0.3)
+    assert words.dtype == np.uint16
+    assert np.count_nonzero(words) == 3000
+    assert 0.2 < np.count_nonzero(words[:1000]) / 1000 < 0.4
+
+
+@pytest.mark.parametrize(
+    ("units", "stream", "cycles"),
+    [(1, 512, 128), (4, 512, 32), (8, 512, 16), (8, 1024, 32), (8, 4224, 132), (1, 4224, 132), (6, 33, 22)],
+)
+def test_the_bound(units: int, stream: int, cycles: int) -> None:
+    """4 KiB through ports of 32 bytes: the link needs stream / 32 cycles, the units 128 / units."""
+    assert bound_cycles(EngineConfig(units=units), 4096, stream) == cycles
+
+
+@pytest.mark.parametrize("units", [1, 2, 6, 8])
+def test_cases_take_about_the_same_time(units: int) -> None:
+    config = EngineConfig(units=units)
+    cases = unit_cases(config, cycles=16384)
+    assert len(cases) == 2 * (len(DENSITIES) + (2 if units > 1 else 0))
+    for case in cases:
+        assert case["bytes"] % (2 * units * config.stripe_bytes) == 0
+        share = 1 / 32 + case["density"]
+        bound = bound_cycles(config, case["bytes"], round(case["bytes"] * share))
+        assert bound == pytest.approx(16384, rel=0.05)
+
+
+def test_a_row() -> None:
+    measured = {
+        "direction": "offload",
+        "concurrent": False,
+        "mode": "zvc",
+        "pattern": "scattered",
+        "density": 0.21875,
+        "bytes": 65536,
+        "compressed_bytes": 16384,
+        "descriptors": 1,
+        "memory_latency": 100,
+        "outstanding": 16,
+        "cycles": 640,
+        "bytes_per_cycle": 102.4,
+        "utilisation": 3.2,
+    }
+    assert unit_row(EngineConfig(units=4), measured) == {
+        "units": 4,
+        "stripe_bytes": 4096,
+        "direction": "offload",
+        "pattern": "scattered",
+        "density": 0.21875,
+        "ratio": 4.0,
+        "bytes": 65536,
+        "compressed_bytes": 16384,
+        "memory_latency": 100,
+        "cycles": 640,
+        "link_utilisation": 0.8,
+        "bound": 512,
+        "share": 0.8,
+    }
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "config",
+    [EngineConfig(units=2, lanes=2, dev_data_bits=64, host_data_bits=64), EngineConfig(units=2)],
+    ids=["small", "default"],
+)
+def test_two_units_fill_the_link(config: EngineConfig) -> None:
+    """At a ratio of two, where neither the link nor a unit may lose a cycle."""
+    for measured in measure_engine(
+        EngineDesign(config), unit_cases(config, (0.46875,), patterns=("scattered",))
+    ):
+        row = unit_row(config, measured)
+        assert row["ratio"] == pytest.approx(2, abs=0.01)
+        assert row["share"] >= LEAST_SHARE, row

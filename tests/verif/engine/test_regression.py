@@ -10,17 +10,15 @@ import pytest
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.options import Sideband
 from cdma.hdl.spec.records import RECORD_BYTES
-from cdma.hdl.spec.sideband import Sideband
-from cdma.verif.blocks import plan_of
+from cdma.verif.campaigns.regression import Regression, plan_of, verify
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.measure import cases, measure_engine
 from cdma.verif.engine.tensor import round_trip
-from cdma.verif.regression import Regression, verify
 from tests.support.engines import FIELDS, FIELDS_TO_A_BYTE, HALF_BYTES, STREAMING, TO_A_BYTE, TO_A_WORD
-from tests.support.revision import TURNS, this_turn, turn_of
-from tests.support.samples import load_samples
-from tests.support.thorough import cases_of
+from tests.support.stimuli import load_samples
+from tests.support.thorough import TURNS, cases_of, this_turn, turn_of
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
 

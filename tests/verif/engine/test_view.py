@@ -14,8 +14,8 @@ from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.transactions import bursts_of
 from cdma.verif.engine.view import engine_view
 from cdma.verif.engine.wave import engine_wave
+from cdma.verif.simulator.page import Event, View
 from cdma.verif.simulator.vcd_trace import Trace, read_trace
-from cdma.verif.simulator.view import Event, View
 
 pytestmark = pytest.mark.verilator
 

@@ -4,40 +4,37 @@ import pytest
 from amaranth.hdl import Assert, Assume, C, Cover, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
-from cdma.hdl.blocks.async_fifo import AsyncFifo
-from cdma.hdl.blocks.coded_memory import WordCheck
-from cdma.hdl.blocks.counter import WideCounter
-from cdma.hdl.blocks.credit import Credit
-from cdma.hdl.blocks.fifo import Fifo
-from cdma.hdl.blocks.realign import Realign
-from cdma.hdl.blocks.skid_buffer import SkidBuffer
-from cdma.hdl.blocks.stream_register import StreamRegister
-from cdma.hdl.codec.compressor import Compressor
-from cdma.hdl.codec.decompressor import Decompressor
-from cdma.hdl.codec.parts.butterfly import Routes
-from cdma.hdl.codec.parts.gated_codec import GatedCodec
+from cdma.hdl.blocks.arithmetic import WideCounter
+from cdma.hdl.blocks.crossings import AsyncFifo
+from cdma.hdl.blocks.memories import WordCheck
+from cdma.hdl.blocks.queues import Credit, Fifo
+from cdma.hdl.blocks.registers import SkidBuffer, StreamRegister
+from cdma.hdl.blocks.width import Realign
+from cdma.hdl.codec.generate import Compressor, Decompressor
+from cdma.hdl.codec.parts.interface import GatedCodec
+from cdma.hdl.codec.parts.network import Routes
 from cdma.hdl.codec.parts.packer import Packer
 from cdma.hdl.codec.plain import window_store
-from cdma.hdl.codec.plain.beat_queue import BeatQueue
+from cdma.hdl.codec.plain.compressor import BeatQueue
 from cdma.hdl.codec.plain.window_store import WindowStore
 from cdma.hdl.engine.channel.checker import Checker
 from cdma.hdl.engine.channel.completer import Completer
 from cdma.hdl.engine.channel.slots import Slots
-from cdma.hdl.engine.control.closing import Closing
+from cdma.hdl.engine.control.quiescence import Closing
 from cdma.hdl.engine.control.register_file import RegisterFile
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.engine.rings.slot import RingSlot
-from cdma.hdl.lossy.rounding import Rounding
+from cdma.hdl.lossy.quantiser import Rounding
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.records import Status
 from cdma.hdl.spec.registers.description import RegisterMap
-from cdma.hdl.spec.registers.window import window_block
+from cdma.hdl.spec.registers.optional import window_block
+from cdma.hdl.spec.stage import Quantisation
 from cdma.verif.proofs import butterfly, clock_gates
 from cdma.verif.proofs.axi import Reading, Writing
 from cdma.verif.proofs.axi_port import RULES
@@ -414,7 +411,7 @@ def test_a_gate_that_closes_a_cycle_early(tmp_path):
     changes(
         lambda: Resting(compressor, 2, any_state=True), tmp_path, "window_store.py", method="bmc", depth=3
     )
-    changes(lambda: Resting(Decompressor(SMALL), 2, any_state=False), tmp_path, "words_left.py")
+    changes(lambda: Resting(Decompressor(SMALL), 2, any_state=False), tmp_path, "planner.py")
 
 
 class Forgotten(GatedCodec):
@@ -430,7 +427,11 @@ class Forgotten(GatedCodec):
 def test_a_gate_that_forgets_reports(tmp_path, monkeypatch):
     monkeypatch.setattr("cdma.verif.proofs.clock_gates.GatedCodec", Forgotten)
     changes(
-        lambda: Resting(Compressor(SMALL), 3, any_state=True), tmp_path, "tally.py", method="bmc", depth=4
+        lambda: Resting(Compressor(SMALL), 3, any_state=True),
+        tmp_path,
+        "compressor.py",
+        method="bmc",
+        depth=4,
     )
 
 

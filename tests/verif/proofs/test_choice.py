@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS, CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.presets import EXPONENTS
+from cdma.hdl.spec.format import EXPONENTS, Format
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.verif import proofs
 from cdma.verif.engine.design import SMALL

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdma.hdl.codec.generate import codec_shell, codec_verilog
-from cdma.hdl.codec.shell import codec_ports
+from cdma.hdl.codec.generate import codec_ports, codec_shell, codec_verilog
 from cdma.hdl.engine.control.register_file import RegisterFile
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
@@ -14,7 +13,7 @@ from cdma.verif.proofs.ports import _MAP, LITE_RULES, STREAM_RULES, CodecPorts, 
 from cdma.verif.proofs.proof import Proof
 from cdma.verif.proofs.result import FAILED, Result
 from cdma.verif.proofs.runner import run_proof
-from tests.support.faulty import wrapped
+from tests.support.verilog_designs import wrapped
 
 pytestmark = pytest.mark.slow
 

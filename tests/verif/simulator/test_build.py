@@ -13,7 +13,7 @@ import pytest
 from cdma.verif.simulator import build as build_module
 from cdma.verif.simulator.build import BuildError, build
 from cdma.verif.simulator.simulate import SimulationError, simulate
-from tests.support.own_cache import own_cache
+from tests.support.patience import own_cache
 
 TINY = """
 module tiny(input aclk, input [7:0] d, output reg [7:0] q);

@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 
 from cdma import CodecConfig, Format
-from cdma.hdl.spec.codecs import CODECS
+from cdma.hdl.spec.codec import CODECS
 from cdma.hdl.spec.stage import StageConfig
 from cdma.verif.engine.design import SMALL, EngineDesign
-from cdma.verif.simulator.design import Design
+from cdma.verif.simulator.simulate import Design
 from cdma.verif.stream.codec.design import CodecDesign
 from cdma.verif.stream.stage.design import StageDesign
 from tests.support.verbatim.description import LINE, Verbatim

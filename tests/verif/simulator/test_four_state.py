@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdma.hdl.verilog.ports import CLOCK_AND_RESET, Port, axis_ports
+from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, axis_ports
 from cdma.verif.simulator.four_state import four_state_name, four_state_text
 
 PORTS = (*CLOCK_AND_RESET, *axis_ports("s_axis", "input", data=16), Port("q", "output", 16))

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from cdma.base.errors import CdmaError
-from cdma.verif.simulator.fst import write_fst
-from cdma.verif.simulator.surfer import surfer_commands
+from cdma.verif.simulator.gtkwave import surfer_commands, write_fst
+from cdma.verif.simulator.page import Group, Names, View, lines_of, names_of
 from cdma.verif.simulator.vcd_trace import read_trace
-from cdma.verif.simulator.view import Group, Names, View, lines_of, names_of
 
 VCD = """\
 $timescale 1ps $end

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cdma.verif.simulator.gtkwave import write_gtkw
+from cdma.verif.simulator.page import Group, Names, View, lines_of
 from cdma.verif.simulator.vcd_trace import Changes, Scope, Trace
-from cdma.verif.simulator.view import Group, Names, View, lines_of
 
 
 @pytest.fixture

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cdma.hdl.verilog.ports import Port
-from cdma.verif.simulator.build import BuildError
-from cdma.verif.simulator.icarus import build_four_state, find_icarus
+from cdma.hdl.verilog.shell import Port
+from cdma.verif.simulator.build import BuildError, build_four_state, find_icarus
 from cdma.verif.simulator.toolchain import ToolchainError
-from tests.support.icarus import needs_icarus
+from tests.support.simulate import needs_icarus
 
 
 def test_a_missing_one_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

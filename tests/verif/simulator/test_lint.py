@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cdma.hdl.deliver.waivers import verilator_waivers, waivers
+from cdma.hdl.deliver.flows import verilator_waivers, waivers
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from cdma.verif.simulator.build import BuildError
-from cdma.verif.simulator.lint import lint
+from cdma.verif.simulator.build import BuildError, lint
 from cdma.verif.stream.codec.design import CodecDesign
 
 TINY = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))

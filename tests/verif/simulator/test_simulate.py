@@ -8,7 +8,7 @@ import pytest
 
 from cdma import Format
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.verif.regression import verify
+from cdma.verif.campaigns.regression import verify
 from cdma.verif.stream.codec.design import CodecDesign
 
 

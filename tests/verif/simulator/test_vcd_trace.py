@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cdma.verif.simulator.page import state_names
 from cdma.verif.simulator.vcd_trace import read_trace
-from cdma.verif.simulator.view import state_names
 
 VCD = """\
 $timescale 1ps $end

@@ -1,16 +1,195 @@
-"""What of the Verilog a regression reached: per block, and what is missing."""
+"""The Verilog with what was reached beside each line, as text and as a page of HTML. The regression on one design, built
+to count: what it covers of the Verilog, and which goals it meets. What of the Verilog a regression reached: per
+block, and what is missing.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import html
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from .exclusions import Exclusion, marked, match
-from .points import BRANCH, LINE, TOGGLE, Point
+from cdma.hdl.spec.codec import BLOCKS
+from cdma.hdl.spec.stage import STAGES
+from cdma.verif.campaigns.regression import COUNTS_SUFFIX, SAMPLES_SUFFIX, Regression, verify
+from cdma.verif.simulator.simulate import Design, Outcome
 
-__all__ = ["KINDS", "BlockCoverage", "CodeCoverage", "Share", "code_coverage"]
+from .engine_goals import ENGINE_GOALS
+from .exclusions import BRANCH, EXCLUSIONS, LINE, TOGGLE, Exclusion, Point, marked, match, merge_points
+from .goals import STAGE_GOALS, Goal, Reached, evaluate, read_samples
+from .shape_goals import CODEC_GOALS
+
+__all__ = [
+    "KINDS",
+    "BlockCoverage",
+    "CodeCoverage",
+    "Coverage",
+    "Share",
+    "annotate",
+    "code_coverage",
+    "collect",
+    "goals_of",
+]
+
+#: The colours of the page: a line that was reached, one with something missing, and one that is excluded.
+_STYLE = """body { font: 13px/1.35 monospace; background: #fff; color: #222 }
+pre { margin: 0; white-space: pre-wrap } .hit { background: #eaf6ea } .missing { background: #fbdcdc }
+.excluded { background: #e6e6f2 } .note { color: #555 }"""
+
+
+def annotate(coverage: CodeCoverage, directory: Path, title: str) -> list[Path]:
+    """Writes ``coverage.txt`` and ``coverage.html`` into a directory, and returns their paths.
+
+    A line begins with how often it ran; ``-`` marks one that did not, ``x`` one that is excluded. Below it stand the
+    branches that were not taken and the bits that did not rise or fall.
+    """
+    rows = _rows(coverage)
+    directory.mkdir(parents=True, exist_ok=True)
+    text, page = directory / "coverage.txt", directory / "coverage.html"
+    text.write_text("".join(f"{row}\n" for _, row in rows))
+    body = "".join(f'<pre class="{kind}">{html.escape(row)}</pre>\n' for kind, row in rows)
+    head = f"<meta charset='utf-8'><title>{html.escape(title)}</title><style>{_STYLE}</style>"
+    page.write_text(f"<!doctype html>{head}<h1>{html.escape(title)}</h1>\n{body}")
+    return [text, page]
+
+
+def _rows(coverage: CodeCoverage) -> list[tuple[str, str]]:
+    """The class and the text of each row."""
+    counts: dict[int, int] = {}
+    open_lines = set()
+    for (_, line), (count, excluded) in coverage.lines().items():
+        counts[line] = max(counts.get(line, 0), count)
+        if not excluded:
+            open_lines.add(line)
+    notes: dict[int, list[Point]] = defaultdict(list)
+    for point, count in coverage.points.items():
+        if point.kind == BRANCH and point.what.startswith("cond"):
+            # What the condition of an expression came to shows that its line was reached.
+            counts[point.line] = max(counts.get(point.line, 0), count)
+            if point not in coverage.excluded:
+                open_lines.add(point.line)
+        if not count and point.kind != LINE:
+            notes[point.line].append(point)
+    rows = []
+    for number, text in enumerate(coverage.text, 1):
+        count = counts.get(number, 0)
+        mark = "" if number not in counts else str(count) if count else "-" if number in open_lines else "x"
+        below = sorted(notes[number], key=lambda point: (point.column, point.what))
+        branches = [point for point in below if point.kind == BRANCH]
+        open_ = [point for point in branches if point not in coverage.excluded]
+        kind = "missing" if open_ or mark == "-" else "excluded" if branches or mark == "x" else ""
+        rows.append((kind or ("hit" if count else "plain"), f"{mark:>9} {number:>6}  {text}"))
+        for point in branches:
+            exclusion = coverage.excluded.get(point)
+            why = f"excluded: {exclusion.reason}" if exclusion is not None else "never"
+            rows.append(("note", f"{'':>18}{' ' * (point.column - 1)}^ {point.what}: {why}"))
+        still = [point.what for point in below if point.kind == TOGGLE]
+        if still:
+            more = f" and {len(still) - 8} more" if len(still) > 8 else ""
+            rows.append(("note", f"{'':>18}never: {', '.join(still[:8])}{more}"))
+    return rows
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What a regression covered.
+
+    ``regression``
+        Is the regression itself, which may have failed.
+    ``code``, ``reached``
+        Are what it reached of the Verilog, and of each functional goal.
+    ``goal``
+        Is the percentage of lines, and of branches, that it must reach.
+    """
+
+    regression: Regression
+    code: CodeCoverage
+    reached: Sequence[Reached]
+    goal: float
+
+    @property
+    def failures(self) -> list[str]:
+        """What is short of its goal, in sentences; none if all goals are met."""
+        failed = [outcome for outcome in self.regression.outcomes if outcome.failure is not None]
+        said = [f"the test {outcome.test} failed: {outcome.failure}" for outcome in failed]
+        whole = self.code.total()
+        for kind in ("lines", "branches"):
+            if whole.shares[kind].percent < self.goal:
+                said.append(f"{whole.shares[kind].percent:.2f} % of {kind}, less than {self.goal:g} %")
+        for each in self.reached:
+            if each.holes:
+                said.append(f"the goal {each.goal.name} misses {'; '.join(each.holes)}")
+        said += [f"an exclusion matches nothing: {_say(each)}" for each in self.code.unused]
+        said += [f"an exclusion matches what is reached: {_say(each)}" for each in self.code.wrong]
+        return said
+
+    @property
+    def passed(self) -> bool:
+        """Whether the regression passed, and met all goals."""
+        return self.regression.passed and not self.failures
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON and for certificates."""
+        return {
+            "design": str(self.regression.design),
+            "seed": self.regression.seed,
+            "packets": self.regression.packets,
+            "tests": [outcome.test for outcome in self.regression.outcomes],
+            "passed": self.passed,
+            "failures": self.failures,
+            "goal": self.goal,
+            "code": self.code.to_dict(),
+            "goals": [each.to_dict() for each in self.reached],
+        }
+
+
+def goals_of(design: Design) -> Sequence[Goal]:
+    """The functional goals of a codec, of an error-bounded stage or of an engine."""
+    if design.block in BLOCKS:
+        return CODEC_GOALS
+    return STAGE_GOALS if design.block in STAGES else ENGINE_GOALS
+
+
+def collect(
+    design: Design,
+    *,
+    tests: Sequence[str] | None = None,
+    seed: int = 1,
+    packets: int | None = None,
+    jobs: int = 1,
+    goal: float = 100.0,
+    exclusions: Sequence[Exclusion] = EXCLUSIONS,
+    goals: Sequence[Goal] | None = None,
+    report: Callable[[Outcome], None] | None = None,
+) -> Coverage:
+    """Runs the regression, or some of its ``tests``, as :func:`.verify` does, and collects what it covers.
+
+    ``goal`` is the percentage of lines and of branches to reach. ``exclusions`` and ``goals`` are the project's own.
+    """
+    text = design.verilog()
+    with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
+        folder = Path(directory)
+        regression = verify(
+            design, tests=tests, seed=seed, packets=packets, jobs=jobs, coverage=folder, report=report
+        )
+        points = merge_points(sorted(folder.glob(f"*{COUNTS_SUFFIX}")))
+        samples = read_samples(sorted(folder.glob(f"*{SAMPLES_SUFFIX}")))
+    applied = [each for each in exclusions if each.needs(design)]
+    return Coverage(
+        regression,
+        code_coverage(text, points, applied),
+        evaluate(goals_of(design) if goals is None else goals, samples, design),
+        goal,
+    )
+
+
+def _say(exclusion: Exclusion) -> str:
+    return f"{exclusion.block}, {exclusion.text!r} ({exclusion.reason})"
+
 
 #: The columns of the table, in this order.
 KINDS = ("lines", "branches", "toggles")

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from cdma.hdl.spec.options import has_slices
 from cdma.hdl.spec.records import Mode, Status
-from cdma.hdl.spec.slices import has_slices
 from cdma.verif.engine.bench import CHANNELS
-from cdma.verif.simulator.design import Design
+from cdma.verif.simulator.simulate import Design
 
-from .goals import Goal, Sample, cross
-from .page_goals import PAGE_GOALS
+from .goals import PAGE_GOALS, Goal, Sample, cross
 from .shape_goals import SHAPE_GOALS
 
 __all__ = ["ENGINE_GOALS"]

@@ -1,4 +1,7 @@
-"""Functional coverage: which situations a regression is to bring up, and which of them it did.
+"""The situations of host memory in pages that the regression of an engine must bring up. The situations that the
+regression of a quantiser or a dequantiser must bring up.
+
+Functional coverage: which situations a regression is to bring up, and which of them it did.
 
 A bench leaves a sample of each packet or transfer, as it observed it. A goal sorts samples into bins, all of which are
 to be met.
@@ -8,15 +11,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from cdma.verif.simulator.design import Design
+from cdma.hdl.spec.options import PAGE_BYTES
+from cdma.hdl.spec.stage import STAGES, Quantisation
+from cdma.verif.engine.bench import CHANNELS
+from cdma.verif.simulator.simulate import Design
+from cdma.verif.stream.stage.packet import integer_kinds, number_kinds
 
-__all__ = ["Goal", "Reached", "Sample", "cross", "evaluate", "read_samples"]
+__all__ = ["PAGE_GOALS", "STAGE_GOALS", "Goal", "Reached", "Sample", "cross", "evaluate", "read_samples"]
 
 #: What a bench observed of one packet or transfer.
 Sample = Mapping[str, Any]
@@ -96,3 +103,282 @@ def cross(*parts: Iterable[str]) -> list[str]:
 def read_samples(paths: Iterable[Path]) -> list[Sample]:
     """The samples that simulations have left."""
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+
+_PAGES = ("one page", "two pages", "more pages")
+_ENDS = (
+    *cross(("offload",), ("with the last page", "before the last page", "no room in its pages")),
+    *cross(("prefetch",), ("with the last page", "STREAM_TRUNCATED", "STREAM_TRAILING")),
+)
+
+
+def _with_pages(design: Design) -> bool:
+    return bool(design.config.pages)
+
+
+def _list(sample: Sample) -> int:
+    """Where the list of a transfer is; 0 if it has none."""
+    return int(sample.get("pages_low", 0) | sample.get("pages_high", 0) << 32)
+
+
+def _room(sample: Sample) -> tuple[int, int]:
+    """Where the pages of a transfer begin, and the bytes that they have for it."""
+    if sample["channel"] == "offload":
+        return sample["destination"], sample["capacity"]
+    return sample["source"], sample["compressed_length"] or sample["length"]
+
+
+def _sizes(design: Design) -> list[str]:
+    ends = ("a byte", "part", "all") if design.config.tail_bits else ("a beat", "part", "all")
+    return [
+        *cross(CHANNELS, _PAGES),
+        *cross(CHANNELS, ("first page",), ("a beat", "part", "all")),
+        *cross(CHANNELS, ("last page",), ends),
+    ]
+
+
+def _size(sample: Sample, design: Design) -> Iterator[str]:
+    if sample.get("status") != "OK" or not _list(sample):
+        return
+    channel, (start, count) = sample["channel"], _room(sample)
+    inside = start % PAGE_BYTES
+    further = (inside + count - 1) // PAGE_BYTES
+    yield f"{channel}, {_PAGES[min(further, 2)]}"
+    if further:
+        beat = design.config.host_data_bits // 8
+        yield f"{channel}, first page, {_part(PAGE_BYTES - inside, beat)}"
+        last = (inside + count - 1) % PAGE_BYTES + 1
+        yield f"{channel}, last page, {_part(last, beat)}"
+        if last == 1:
+            yield f"{channel}, last page, a byte"
+
+
+def _part(count: int, beat: int) -> str:
+    """How much so many bytes are of a page."""
+    return "a beat" if count <= beat else "all" if count == PAGE_BYTES else "part"
+
+
+def _end(sample: Sample, design: Design) -> Iterator[str]:
+    if not _list(sample):
+        return
+    channel, status, (start, count) = sample["channel"], sample["status"], _room(sample)
+    further = (start % PAGE_BYTES + count - 1) // PAGE_BYTES
+    if status == "OK":
+        yield f"{channel}, {'before' if _leaves_pages(sample) else 'with'} the last page"
+    if channel == "offload" and status == "CAPACITY" and sample["bytes_written"]:
+        yield f"{channel}, no room in its pages"
+    if channel == "prefetch" and further:
+        yield f"{channel}, {status}"
+
+
+def _leaves_pages(sample: Sample) -> bool:
+    """Whether an offload without an error has pages that its stream did not need."""
+    if sample["channel"] != "offload" or sample["status"] != "OK" or not _list(sample):
+        return False
+    inside = sample["destination"] % PAGE_BYTES
+    last, used = ((inside + sample[name] - 1) // PAGE_BYTES for name in ("capacity", "bytes_written"))
+    return bool(used < last)
+
+
+def _faults(design: Design) -> list[str]:
+    return [
+        *cross(("offload",), ("WRITE_SLVERR", "WRITE_DECERR"), ("list", "page")),
+        *cross(("prefetch",), ("READ_SLVERR", "READ_DECERR"), ("list", "page")),
+    ]
+
+
+def _fault(sample: Sample, design: Design) -> Iterator[str]:
+    if not _list(sample):
+        return
+    of_list = sample["address"] // PAGE_BYTES == _list(sample) // PAGE_BYTES
+    yield f"{sample['channel']}, {sample['status']}, {'list' if of_list else 'page'}"
+
+
+def _faults_after(design: Design) -> list[str]:
+    return cross(("offload",), ("WRITE_SLVERR", "WRITE_DECERR"), ("list", "page"))
+
+
+def _fault_after(sample: Sample, design: Design) -> Iterator[str]:
+    before = sample.get("before")
+    if before and _leaves_pages(before):
+        yield from _fault(sample, design)
+
+
+PAGE_GOALS = (
+    Goal(
+        "channel by pages",
+        "transfers with a list of pages without an error: how many they are, and what is in the first and the last one",
+        _sizes,
+        _size,
+        _with_pages,
+    ),
+    Goal(
+        "channel by end of pages",
+        "transfers with a list of pages: whether the stream ends in the last one, before, or not in its pages",
+        lambda design: _ENDS,
+        _end,
+        _with_pages,
+    ),
+    Goal(
+        "channel by fault of pages",
+        "transfers with a list of pages: errors of the list, and of pages that it names",
+        _faults,
+        _fault,
+        _with_pages,
+    ),
+    Goal(
+        "fault of pages after pages left over",
+        "offloads with a list of pages directly after one whose stream left pages over: errors of the list, and "
+        "of pages that it names",
+        _faults_after,
+        _fault_after,
+        _with_pages,
+    ),
+)
+
+
+_LENGTHS = ("part of a beat", "a beat", "whole beats", "beats and a part")
+_STEPS = ("least step", "middle step", "greatest step")
+_REPORTS = ("none out of range", "one out of range", "several out of range", "all out of range")
+_FLOWS = "nothing holds back"
+
+#: Cycles without a beat between two packets that follow at once: a quantiser needs one for its report.
+_AT_ONCE = 1
+
+
+def _quantises(design: Design) -> bool:
+    return design.block == STAGES[0]
+
+
+def _length(words: int, design: Design) -> str:
+    lanes = design.config.lanes
+    if words < lanes:
+        return _LENGTHS[0]
+    return _LENGTHS[1 if words == lanes else 2 if words % lanes == 0 else 3]
+
+
+def _lengths(design: Design) -> Iterable[str]:
+    # A beat of one lane is never a part of one.
+    return _LENGTHS if design.config.lanes > 1 else _LENGTHS[1:3]
+
+
+def _ends(design: Design) -> list[str]:
+    return ["s_axis", "m_axis", *(["m_report"] if _quantises(design) else [])]
+
+
+def _held(sample: Sample) -> list[str]:
+    return list(sample["held"]) or [_FLOWS]
+
+
+def _step(sample: Sample, form: Quantisation) -> str:
+    return _STEPS[0 if sample["step"] == 1 else 2 if sample["step"] == form.greatest_step else 1]
+
+
+def _steps(form: Quantisation) -> dict[str, int]:
+    """A step of each kind, as the port has it."""
+    return dict(zip(_STEPS, (1, form.number_type.bias, form.greatest_step), strict=True))
+
+
+def _kinds(design: Design) -> Iterator[str]:
+    for name, step in _steps(design.config.form).items():
+        kinds = number_kinds(design.config.form, step) if _quantises(design) else integer_kinds()
+        yield from cross(kinds, [name])
+
+
+def _kind(sample: Sample, design: Design) -> Iterable[str]:
+    return cross(sample["kinds"], [_step(sample, design.config.form)])
+
+
+def _lengths_held(design: Design) -> Iterator[str]:
+    """A packet of one beat is never held back in its middle."""
+    for length in _lengths(design):
+        ends = _ends(design) if length in _LENGTHS[2:] else _ends(design)[1:]
+        yield from cross([length], [_FLOWS, *ends])
+
+
+def _length_held(sample: Sample, design: Design) -> Iterable[str]:
+    return cross([_length(sample["words"], design)], _held(sample)) if sample["words"] else ()
+
+
+def _report(sample: Sample) -> str:
+    reported = sample["reported"]
+    if reported == sample["words"] > 1:
+        return _REPORTS[3]
+    return _REPORTS[min(reported, 2)]
+
+
+def _report_held(sample: Sample, design: Design) -> Iterable[str]:
+    return cross([_report(sample)], _held(sample)) if sample["words"] else ()
+
+
+def _first(sample: Sample, design: Design) -> Iterator[str]:
+    lanes = design.config.lanes
+    if sample["reported"]:
+        beat = "the first beat" if sample["first"] < lanes else "a later beat"
+        yield f"lane {sample['first'] % lanes} of {beat}"
+
+
+def _firsts(design: Design) -> list[str]:
+    return [
+        f"lane {lane} of {beat}"
+        for beat in ("the first beat", "a later beat")
+        for lane in range(design.config.lanes)
+    ]
+
+
+def _follows(sample: Sample, design: Design) -> Iterator[str]:
+    if sample["before"] is not None:
+        change = "same step" if sample["before"] == sample["step"] else "another step"
+        yield f"{change}, {'at once' if sample['gap'] <= _AT_ONCE else 'later'}"
+
+
+STAGE_GOALS = (
+    Goal(
+        "kind by step",
+        "kinds of numbers by what becomes of them, or of integers, and of steps",
+        _kinds,
+        _kind,
+    ),
+    Goal(
+        "length by step",
+        "words of a packet relative to the lanes, and kinds of steps",
+        lambda design: cross(_lengths(design), _STEPS),
+        lambda sample, design: (
+            cross([_length(sample["words"], design)], [_step(sample, design.config.form)])
+            if sample["words"]
+            else []
+        ),
+    ),
+    Goal(
+        "held back by length",
+        "which stream was held back during the packet, and its words relative to the lanes",
+        _lengths_held,
+        _length_held,
+    ),
+    Goal(
+        "report by held back",
+        "how many numbers of a packet were out of range, and which stream was held back during it",
+        lambda design: cross(_REPORTS, [_FLOWS, *_ends(design)]),
+        _report_held,
+        _quantises,
+    ),
+    Goal(
+        "first out of range",
+        "the place of the first number that was out of range",
+        _firsts,
+        _first,
+        _quantises,
+    ),
+    Goal(
+        "empty by held back",
+        "packets of which no word is kept, and which stream was held back during them",
+        lambda design: [_FLOWS, *_ends(design)[1:]],
+        lambda sample, design: [] if sample["words"] else _held(sample),
+    ),
+    Goal(
+        "step before by gap",
+        "whether the packet before had the same step, and whether this one followed within a cycle",
+        lambda design: cross(["same step", "another step"], ["at once", "later"]),
+        _follows,
+    ),
+)

@@ -16,7 +16,7 @@ from functools import partial
 from cdma.hdl.spec.records import Status
 from cdma.verif.engine.transfer import Transfer
 
-from .arrays import Array
+from .machine import Array
 from .scene import Scene
 from .verdict import Verdict, Wrong, judged
 

@@ -18,12 +18,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from cdma.hdl.spec.owner import owner_mask
-from cdma.hdl.spec.pages import ENTRY_BYTES, PAGE_BYTES, packed_pages
+from cdma.hdl.spec.options import ENTRY_BYTES, PAGE_BYTES, owner_mask, packed_pages
 from cdma.hdl.spec.records import DESCRIPTOR, RECORD_BYTES, Mode
-from cdma.hdl.spec.registers.push import push_words
-from cdma.sim.engine.descriptors import pack, unpack
-from cdma.sim.engine.owned import OwnerRule
+from cdma.hdl.spec.registers.optional import push_words
+from cdma.sim.engine.memory import OwnerRule, pack, unpack
 from cdma.sim.engine.transfer import DIRECTIONS
 from cdma.verif.engine.memory import AROUND
 from cdma.verif.engine.transfer import Transfer, random_words, transfer

@@ -1,4 +1,6 @@
-"""An engine between two memories as a machine with faults: a simulation in C++ that takes orders.
+"""The memories in the Verilog of a design, as a simulation in C++ sees them.
+
+An engine between two memories as a machine with faults: a simulation in C++ that takes orders.
 
 A bench in Python would see a few thousand cycles a second; this one makes some hundred thousand, because Python says what
 happens and the memories and monitors beside the engine (``machine.cpp``) are C++.
@@ -9,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import enum
+import re
 import struct
 import subprocess
 from collections.abc import Sequence
@@ -18,17 +21,57 @@ from types import TracebackType
 from typing import Literal, NamedTuple
 
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.hdl.spec.clocks import NO_CLOCKS, reset_of
-from cdma.hdl.spec.owner import OWNER_PORTS
+from cdma.hdl.spec.options import NO_CLOCKS, OWNER_PORTS, PAIR_SPAN_LOG2, reset_of
 from cdma.hdl.spec.registers.map import register_map
-from cdma.hdl.spec.shares import PAIR_SPAN_LOG2
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.rule_book import PREFIX, broken_rules
 from cdma.verif.simulator.build import build_with_main
 
-from .arrays import Array, arrays_of, visible
+__all__ = ["SIZE", "Array", "Channel", "Event", "Machine", "Pace", "Side", "State", "arrays_of", "visible"]
 
-__all__ = ["SIZE", "Channel", "Event", "Machine", "Pace", "Side", "State"]
+_MODULE = re.compile(r"^module (\w+) \($.*?^endmodule$", re.MULTILINE | re.DOTALL)
+_INSTANCE = re.compile(r"^  (\w+) (\w+) \($", re.MULTILINE)
+#: How the module of a memory ends: its words, their bits, and the bits that are written by themselves.
+_SHAPE = re.compile(r"_ram_\w+?_(\d+)x(\d+)(?:_by(\d+))?_\w+$")
+_WORDS = re.compile(r"^(  reg \[\d+:0\] contents \[0:\d+\]);$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Array:
+    """A memory: its path below the top, its words, the bits of a word, and those that have checks of their own."""
+
+    path: str
+    words: int
+    bits: int
+    group: int
+
+    @property
+    def name(self) -> str:
+        """What a simulation calls it, below the name of the top."""
+        return "__DOT__".join([*self.path.split("."), "contents"])
+
+
+def arrays_of(verilog: str, top: str) -> list[Array]:
+    """The memories of a design whose memories are instances of wrapper modules."""
+    inside = {found[1]: _INSTANCE.findall(found[0]) for found in _MODULE.finditer(verilog)}
+
+    def below(module: str, path: str) -> list[Array]:
+        if shape := _SHAPE.search(module):
+            words, bits, group = (int(number) if number else 0 for number in shape.groups())
+            return [Array(path, words, bits, group or bits)]
+        return [
+            array
+            for kind, name in inside.get(module, ())
+            for array in below(kind, f"{path}.{name}" if path else name)
+        ]
+
+    return below(top, "")
+
+
+def visible(verilog: str) -> str:
+    """The design with memories that the simulation may change."""
+    return _WORDS.sub(r"\1 /*verilator public_flat_rw*/;", verilog)
+
 
 #: Bytes of each memory.
 SIZE = 1 << 20

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.pages import PAGE_BYTES, packed_pages
+from cdma.hdl.spec.options import PAGE_BYTES, packed_pages
 from cdma.hdl.spec.records import Mode, Status
 from cdma.sim.engine.transfer import TransferRules
 from cdma.verif.engine.memory import AROUND, GUARD
-from cdma.verif.engine.promises import check_promises
+from cdma.verif.engine.owners import check_promises
 from cdma.verif.engine.transfer import Transfer, difference, random_words, transfer
 
 from .machine import Event, Machine, Pace, Side, State

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, RECORD_BYTES, completion_fields
-from cdma.hdl.spec.registers.push import push_words
-from cdma.hdl.spec.registers.record_parts import record_parts
-from cdma.sim.engine.descriptors import unpack
+from cdma.hdl.spec.registers.declare import record_parts
+from cdma.hdl.spec.registers.optional import push_words
+from cdma.sim.engine.memory import unpack
 
 from .machine import Machine
 

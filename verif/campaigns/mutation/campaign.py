@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.verif.blocks import plan_of
 from cdma.verif.campaigns.campaign import Campaign
-from cdma.verif.regression import verify
-from cdma.verif.simulator.design import Design
-from cdma.verif.simulator.simulate import Outcome
+from cdma.verif.campaigns.regression import plan_of, verify
+from cdma.verif.simulator.simulate import Design, Outcome
 
 from .equivalence import is_equivalent
-from .mutants import Mutant, draw, mutated_verilog
-from .rules import broken_rules
+from .mutants import Mutant, broken_rules, draw, mutated_verilog
 
 __all__ = ["EQUIVALENT", "KILLED", "SCORE_TITLES", "SURVIVED", "Score", "Verdict", "run_campaign", "scores"]
 

@@ -15,11 +15,10 @@ from collections.abc import Sequence
 
 from cdma.base.errors import ToolError
 from cdma.base.yosys import WRITE_AIGER, decide_miter, find_yosys, scratch
-from cdma.verif.simulator.design import Design
-from cdma.verif.simulator.monitors.observed import channel_valid, observed
+from cdma.verif.simulator.monitors.rules import channel_valid, observed
+from cdma.verif.simulator.simulate import Design
 
-from .memories import Socket, flatten, memory_modules, sockets
-from .mutants import READ, Mutant
+from .mutants import READ, Mutant, Socket, flatten, memory_modules, sockets
 
 __all__ = ["is_equivalent"]
 

@@ -1,4 +1,7 @@
-"""Draws mutants of a design, and makes the Verilog that holds all of them, of which a run chooses one.
+"""Whether a mutant of a codec keeps the rules of streams at its ports, as a proof on its Verilog says. A netlist without
+its memories: what each would read becomes inputs of the module, and what goes into it outputs.
+
+Draws mutants of a design, and makes the Verilog that holds all of them, of which a run chooses one.
 
 A mutant is the design with one fault: one bit at one port of one cell of the netlist is inverted, stuck, or inverted while
 another bit of the port is 0 or 1. Yosys draws them, evenly over the lines of the Verilog, its cells and wires.
@@ -8,15 +11,131 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from cdma.base.errors import ParameterError
 from cdma.base.yosys import find_yosys, scratch
-from cdma.verif.simulator.design import Design
+from cdma.hdl.spec.codec import BLOCKS
+from cdma.hdl.verilog.shell import Direction, Port
+from cdma.verif.proofs.ports import short_ports_proof
+from cdma.verif.proofs.result import FAILED
+from cdma.verif.proofs.runner import run_proof
+from cdma.verif.simulator.simulate import Design
 
-__all__ = ["READ", "Mutant", "blocks_of", "draw", "mutated_verilog", "read_netlist"]
+__all__ = [
+    "READ",
+    "Mutant",
+    "Socket",
+    "blocks_of",
+    "broken_rules",
+    "draw",
+    "flatten",
+    "memory_modules",
+    "mutated_verilog",
+    "read_netlist",
+    "sockets",
+]
+
+
+def broken_rules(design: Design, mutant: Mutant, seconds: int = 60) -> str:
+    """The assertions that some input breaks; none if the rules hold, or that does not come out in the time, or for a design
+    without such a proof."""
+    if design.block not in BLOCKS:
+        return ""
+    text = _alone(design, mutant)
+    proof = short_ports_proof(design.block, design.config, "a mutant", verilog=lambda: text)
+    result = run_proof(proof, timeout=seconds, use_cache=False)
+    return result.detail if result.status == FAILED else ""
+
+
+def _alone(design: Design, mutant: Mutant) -> str:
+    """The Verilog of the design with this fault."""
+    script = f"{mutant.command}\nopt_clean\nwrite_verilog -noattr mutated.v\n"
+    return read_netlist(design.verilog(), design.top, script, "mutated.v")
+
+
+_MODULE = re.compile(r"^module (\w+_r[ao]m_\w+)", re.MULTILINE)
+_LISTED = re.compile(
+    r"^(input|output) \[(\d+):0\] (\S+)\.((?:read|write)\d*_(?:enable|address|data))$", re.MULTILINE
+)
+
+
+class Socket:
+    """The place of a memory: the ports of its module, of which each is a port of the netlist now.
+
+    ``path``
+        Where in the design the memory was.
+    ``ports``
+        By the names that they have in the memory's module. Directions are those of the netlist.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.ports: dict[str, Port] = {}
+
+    @property
+    def inputs(self) -> list[Port]:
+        """What the memory would give."""
+        return [port for port in self.ports.values() if port.direction == "input"]
+
+    @property
+    def outputs(self) -> list[Port]:
+        """What it would be given."""
+        return [port for port in self.ports.values() if port.direction == "output"]
+
+    def pin(self, port: Port) -> str:
+        """The port's name in the netlist, in Verilog. ``port.name`` itself is one that other names can be made of."""
+        name = next(name for name, each in self.ports.items() if each is port)
+        return f"\\{self.path}.{name} "
+
+    def differences(self, one: str, other: str) -> Iterator[str]:
+        """Verilog expressions that are true while two netlists, whose outputs have these prefixes, do not do the same with
+        the memory. Addresses and data count while they are enabled."""
+        for name, port in self.ports.items():
+            if port.direction == "input":
+                continue
+            start, _, kind = name.rpartition("_")
+            enable = self.ports.get(f"{start}_enable")
+            if kind == "enable" or enable is None:
+                yield f"({one}{port.name} != {other}{port.name})"
+            elif kind == "address":
+                yield f"(|{one}{enable.name} && {one}{port.name} != {other}{port.name})"
+            else:
+                lanes, bits = enable.width, port.width // enable.width
+                for lane in range(lanes):
+                    enabled = f"{one}{enable.name}" + (f"[{lane}]" if lanes > 1 else "")
+                    part = f"[{lane * bits} +: {bits}]" if port.width > 1 else ""
+                    yield f"({enabled} && {one}{port.name}{part} != {other}{port.name}{part})"
+
+
+def memory_modules(text: str) -> list[str]:
+    """The modules in the text of a design that are memories."""
+    return _MODULE.findall(text)
+
+
+def flatten(modules: Sequence[str]) -> str:
+    """Yosys commands that flatten a design, and take the memories that are these modules out of it."""
+    if not modules:
+        return "flatten\n"
+    kinds = " ".join(f"t:{module}" for module in modules)
+    return f"blackbox {' '.join(modules)}\nflatten\nexpose -evert {kinds}\n"
+
+
+def sockets(text: str, top: str, modules: Sequence[str]) -> list[Socket]:
+    """Where the memories were that these modules are."""
+    if not modules:
+        return []
+    log = read_netlist(text, top, f"{flatten(modules)}portlist {top}\n")
+    found: dict[str, Socket] = {}
+    for direction, high, path, name in _LISTED.findall(log):
+        socket = found.setdefault(path, Socket(path))
+        # It says nothing else.
+        kind: Direction = "input" if direction == "input" else "output"
+        socket.ports[name] = Port(f"socket_{len(found)}_{name}", kind, int(high) + 1)
+    return list(found.values())
+
 
 #: Reads ``design.v`` as the netlist that is mutated.
 READ = "read_verilog design.v\nhierarchy -top {top}\nproc\nmemory -nomap\nopt_clean\n"

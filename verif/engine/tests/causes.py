@@ -7,9 +7,9 @@ from typing import Any
 
 from cocotbext.axi import AxiResp
 
-from cdma.hdl.spec.quantisation import NUMBERS
 from cdma.hdl.spec.records import CAUSES, COMPLETION, Mode, Status
-from cdma.sim.engine.descriptors import unpack
+from cdma.hdl.spec.stage import NUMBERS
+from cdma.sim.engine.memory import unpack
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.transfer import Transfer, random_numbers, random_step, random_words, stream_of

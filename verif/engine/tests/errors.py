@@ -9,11 +9,10 @@ import numpy as np
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
-from cdma.sim.codec.model import decode_packet
-from cdma.sim.codec.packed import from_memory, to_memory
-from cdma.sim.codec.results import PADDING
+from cdma.sim.codec.headers import from_memory, to_memory
+from cdma.sim.codec.model import PADDING, decode_packet
 from cdma.sim.codec.words import word_dtype
-from cdma.sim.engine.descriptors import unpack
+from cdma.sim.engine.memory import unpack
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.memory import SIZE

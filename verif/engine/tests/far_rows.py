@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdma.hdl.spec.records import Status
+from cdma.hdl.spec.records import Status, shape_values
 from cdma.hdl.spec.shape import SPAN_LIMIT, Dimension, Shape
-from cdma.hdl.spec.shape_record import shape_values
 from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.memory import SIZE

@@ -8,10 +8,10 @@ from math import lcm, prod
 import numpy as np
 
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import StreamFormat
 from cdma.hdl.spec.records import COMPLETION, MAX_BYTES, Mode, Status
 from cdma.hdl.spec.shape import COUNT_BITS, PADDING_BITS, RUN_BITS, SPAN_LIMIT, Dimension, Shape
-from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.sim.engine.descriptors import unpack
+from cdma.sim.engine.memory import unpack
 from cdma.sim.engine.transfer import Outcome
 from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import engine_test

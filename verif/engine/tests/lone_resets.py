@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdma.hdl.spec.clocks import reset_of
+from cdma.hdl.spec.options import reset_of
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.ring import RingBench

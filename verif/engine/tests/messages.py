@@ -7,9 +7,8 @@ import cocotb
 from cdma.hdl.spec.records import Status
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import engine_test
-from cdma.verif.engine.pair import Pair, pairs_of
 from cdma.verif.engine.ring import RingBench
-from cdma.verif.engine.steps import address_offered, changed
+from cdma.verif.engine.steps import Pair, address_offered, changed, pairs_of
 from cdma.verif.engine.transfer import Transfer
 
 __all__: list[str] = []

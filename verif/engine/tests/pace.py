@@ -8,9 +8,8 @@ from typing import Any
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.verif.engine.bench import CHANNELS
-from cdma.verif.engine.context import engine_test
+from cdma.verif.engine.context import PacedBench, engine_test
 from cdma.verif.engine.measurement import Measurement
-from cdma.verif.engine.paced_bench import PacedBench
 
 __all__: list[str] = []
 

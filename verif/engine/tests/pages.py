@@ -9,15 +9,14 @@ from typing import cast
 import cocotb
 from cocotbext.axi import AxiResp
 
-from cdma.hdl.spec.pages import ENTRY_BYTES, MOST_PAGED, PAGE_BYTES, packed_pages
+from cdma.hdl.spec.options import ENTRY_BYTES, MOST_PAGED, PAGE_BYTES, packed_pages
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
-from cdma.sim.engine.descriptors import unpack
+from cdma.sim.engine.memory import unpack
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.memory import SIZE
-from cdma.verif.engine.pair import pairs_of
 from cdma.verif.engine.ring import RingBench
-from cdma.verif.engine.steps import address_offered, changed, expect_refusal
+from cdma.verif.engine.steps import address_offered, changed, expect_refusal, pairs_of
 from cdma.verif.engine.transfer import Pages, Transfer
 
 __all__: list[str] = []

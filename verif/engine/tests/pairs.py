@@ -7,14 +7,13 @@ from collections.abc import Awaitable, Callable
 import cocotb
 from cocotbext.axi import AxiResp
 
+from cdma.hdl.spec.options import PAIR_SPAN_LOG2, TURN_LOG2, UNIT_LOG2
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
-from cdma.hdl.spec.shares import PAIR_SPAN_LOG2, TURN_LOG2, UNIT_LOG2
-from cdma.sim.engine.descriptors import unpack
+from cdma.sim.engine.memory import unpack
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import engine_test
-from cdma.verif.engine.pair import Pair, pairs_of
 from cdma.verif.engine.ring import RingBench
-from cdma.verif.engine.steps import changed, some_table
+from cdma.verif.engine.steps import Pair, changed, pairs_of, some_table
 
 __all__: list[str] = []
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import cocotb
 
-from cdma.hdl.spec.clocks import reset_of
+from cdma.hdl.spec.options import reset_of
 from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import engine_test
-from cdma.verif.engine.pair import Pair, pairs_of
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.rule_book import REGISTERS
+from cdma.verif.engine.steps import Pair, pairs_of
 
 __all__: list[str] = []
 

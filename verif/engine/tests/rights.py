@@ -5,7 +5,7 @@ from __future__ import annotations
 import cocotb
 from cocotbext.axi import AxiResp
 
-from cdma.hdl.spec.protection import rights as rights_of
+from cdma.hdl.spec.options import rights as rights_of
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.ring import RingBench

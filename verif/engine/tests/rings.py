@@ -7,7 +7,7 @@ import itertools
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
-from cdma.sim.engine.descriptors import unpack
+from cdma.sim.engine.memory import unpack
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.ring import Ring, RingBench

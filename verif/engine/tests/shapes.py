@@ -8,11 +8,10 @@ from typing import Any
 
 from cocotbext.axi import AxiResp
 
-from cdma.hdl.spec.pages import PAGE_BYTES
-from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
+from cdma.hdl.spec.options import PAGE_BYTES
+from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status, shape_values
 from cdma.hdl.spec.shape import SPAN_LIMIT, Dimension, Shape
-from cdma.hdl.spec.shape_record import shape_values
-from cdma.sim.engine.descriptors import unpack
+from cdma.sim.engine.memory import unpack
 from cdma.sim.engine.shaped import runs
 from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import both, engine_test

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
-from cdma.sim.engine.descriptors import unpack
-from cdma.verif.engine.bench import CHANNELS, EngineBench
-from cdma.verif.engine.channel_end import ChannelEnd
+from cdma.sim.engine.memory import unpack
+from cdma.verif.engine.bench import CHANNELS, ChannelEnd, EngineBench
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.steps import address_offered, changed, some_table
 from cdma.verif.engine.transfer import Transfer

@@ -6,7 +6,7 @@ import numpy as np
 
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
 from cdma.sim.codec.words import word_dtype, words_to_bytes
-from cdma.sim.engine.descriptors import unpack
+from cdma.sim.engine.memory import unpack
 from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.transfer import Transfer

@@ -1,10 +1,135 @@
-"""The rules of a stream, checked on every cycle, without a simulator: feed it what a clock edge sees."""
+"""What a test of a block with streams has done, so that nothing can pass by doing nothing. Reads pins of a simulation as
+plain numbers, for benches that look at many of them in every cycle. The rules of a stream, checked on every cycle,
+without a simulator: feed it what a clock edge sees.
+
+What of a module's outputs anyone may look at, and when.
+
+- A valid, a ready and whatever belongs to no channel: always.
+- The payload of a channel: while its valid is high; of data, the bytes that keep or the strobes keep.
+
+The rule of four-state simulations: after a reset no output is unknown (X) that anyone may look at.
+
+The conditions are Verilog, so that the simulator evaluates them: in Python they would take longer than the bench.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["Beat", "RuleError", "StreamRules", "keep_is_whole"]
+from cdma.hdl.verilog.shell import Port
+
+__all__ = [
+    "UNKNOWN",
+    "Beat",
+    "Observed",
+    "RuleError",
+    "StreamRules",
+    "Tally",
+    "UnknownError",
+    "Unknowns",
+    "channel_valid",
+    "keep_is_whole",
+    "level",
+    "number",
+    "observed",
+    "unknown_conditions",
+    "unknowns_at",
+]
+
+
+@dataclass
+class Tally:
+    """The packets and words that came out as they must, comparisons, clock cycles, and what a test notes beside."""
+
+    packets: int = 0
+    words: int = 0
+    checks: int = 0
+    cycles: int = 0
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+#: What is neither 0 nor 1 reads as 0: the rule of unknown outputs objects to it.
+_KNOWN = str.maketrans(dict.fromkeys("xXzZ", "0"))
+
+
+def level(pin: Any) -> Callable[[], bool]:
+    """What tells whether a pin of one bit is high."""
+    read = pin._handle.get_signal_val_binstr
+    return lambda: read() == "1"
+
+
+def number(pin: Any) -> Callable[[], int]:
+    """What tells the number on a pin of any width."""
+    read = pin._handle.get_signal_val_binstr
+
+    def value() -> int:
+        bits: str = read()
+        try:
+            return int(bits, 2)
+        except ValueError:
+            return int(bits.translate(_KNOWN), 2)
+
+    return value
+
+
+@dataclass(frozen=True)
+class Observed:
+    """An output.
+
+    ``port``
+        The port.
+    ``valid``
+        The valid of the channel whose payload it is; None for everything else.
+    ``masks``
+        The keep and the strobes of the bytes of the port, where it has some.
+    """
+
+    port: Port
+    valid: Port | None
+    masks: tuple[Port, ...]
+
+    def value(self, prefix: str = "") -> str:
+        """The Verilog expression of the bytes that count, the others being 0; ``prefix`` stands before all names."""
+        value = f"{prefix}{self.port.name}"
+        for mask in self.masks:
+            bits, name = self.port.width // mask.width, f"{prefix}{mask.name}"
+            lanes = [
+                f"{{{bits}{{{name}{f'[{lane}]' if mask.width > 1 else ''}}}}}" for lane in range(mask.width)
+            ]
+            value = f"({value} & {{{', '.join(reversed(lanes))}}})"
+        return value
+
+
+def observed(ports: Sequence[Port]) -> Iterator[Observed]:
+    """All outputs among the ports of a module."""
+    names = {port.name: port for port in ports}
+    for port in ports:
+        if port.direction != "output":
+            continue
+        valid = channel_valid(port, ports)
+        masks: list[Port] = []
+        if valid is not None and port.name.endswith("data"):
+            channel = valid.name.removesuffix("valid")
+            masks = [names[name] for part in ("keep", "strb") if (name := f"{channel}{part}") in names]
+        yield Observed(port, valid, tuple(masks))
+
+
+def channel_valid(port: Port, ports: Sequence[Port]) -> Port | None:
+    """The valid of the channel whose payload ``port`` is part of; None for everything else."""
+    if port.times:
+        return None
+    for valid in ports:
+        channel = valid.name.removesuffix("valid")
+        if (
+            channel != valid.name
+            and valid.direction == port.direction
+            and port.name.startswith(channel)
+            and port.name != valid.name
+        ):
+            return valid
+    return None
 
 
 @dataclass(frozen=True)
@@ -74,3 +199,65 @@ class StreamRules:
             raise RuleError(f"{self.name}: keep {beat.keep:#x} is partial in a beat that is not the last")
         if beat.keep == 0 and not self.may_be_empty:
             raise RuleError(f"{self.name}: an empty beat")
+
+
+#: The name of the vector with a bit for each condition.
+UNKNOWN = "four_state_unknown"
+
+
+class UnknownError(AssertionError):
+    """An output was X that someone may have looked at."""
+
+
+def unknown_conditions(ports: Sequence[Port]) -> dict[str, str]:
+    """For each output, the Verilog expression that is 1 while what anyone may look at of it is X."""
+    conditions = {}
+    for output in observed(ports):
+        condition = f"(^{output.value()}) === 1'bx"
+        conditions[output.port.name] = (
+            condition if output.valid is None else f"{output.valid.name} && {condition}"
+        )
+    return conditions
+
+
+@dataclass
+class Unknowns:
+    """Watches the outputs of one design. Whoever steps the clock calls :meth:`cycle` at each rising edge.
+
+    ``ports``
+        Are the ports of the design.
+    ``cycles``
+        Counts the edges that were looked at.
+    """
+
+    ports: Sequence[Port]
+    cycles: int = field(default=0, init=False)
+    _in_reset: bool = field(default=False, init=False)
+    _was_reset: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._names = list(unknown_conditions(self.ports))
+
+    def cycle(self, unknown: int, reset: bool) -> None:
+        """Looks at one rising edge: the bits of :data:`UNKNOWN`, and whether the reset is applied."""
+        # A reset makes itself known to what is clocked only by its first edge.
+        begins = reset and not self._in_reset
+        self._in_reset = reset
+        self._was_reset |= reset
+        if begins or not self._was_reset:
+            return
+        self.cycles += 1
+        if unknown:
+            found = [name for bit, name in enumerate(self._names) if unknown >> bit & 1]
+            when = "in reset" if reset else "after reset"
+            raise UnknownError(f"{', '.join(found)} unknown (X) {when}")
+
+
+def unknowns_at(dut: Any, ports: Sequence[Port], clock: str | None = None) -> Callable[[bool], None]:
+    """What looks at the outputs of a clock, or of the only one, at one of its rising edges, given whether its reset is
+    applied; at nothing in two states."""
+    if not hasattr(dut, UNKNOWN):
+        return lambda in_reset: None
+    unknowns, bits = Unknowns(ports), number(getattr(dut, UNKNOWN))
+    own = sum((clock in (None, each.port.clock)) << bit for bit, each in enumerate(observed(ports)))
+    return lambda in_reset: unknowns.cycle(bits() & own, in_reset)

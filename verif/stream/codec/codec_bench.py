@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.codecs import codec_of
-from cdma.hdl.spec.slices import has_slices
+from cdma.hdl.spec.codec import CodecConfig, codec_of
+from cdma.hdl.spec.options import has_slices
 from cdma.sim.codec.words import Words
 
 __all__ = ["CodecBench", "Limits", "bench_of", "limits_of"]
@@ -47,9 +46,9 @@ class Limits:
 
 
 class CodecBench(ABC):
-    """One for each codec, named by its description in :mod:`cdma.hdl.spec.codecs`."""
+    """One for each codec, named by its description in :mod:`cdma.hdl.spec.codec`."""
 
-    #: The errors of reports that damaged streams must bring up, as :mod:`cdma.sim.codec.results` numbers them; beside
+    #: The errors of reports that damaged streams must bring up, as :mod:`cdma.sim.codec.model` numbers them; beside
     #: those of padding, where a format has it.
     errors: frozenset[int]
 

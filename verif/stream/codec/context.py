@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from cdma.sim.codec.words import Words
-from cdma.verif.simulator.result import bench_settings
-from cdma.verif.stream import context
+from cdma.verif.simulator.plan import bench_settings
+from cdma.verif.stream import bench
 from cdma.verif.stream.bench import Delivery
 
 from . import stimulus
 from .codec_bench import bench_of, limits_of
 from .design import CodecDesign
-from .packet import CodecPacket, compress_packet, decompress_packet
+from .stimulus import CodecPacket, compress_packet, decompress_packet
 
 __all__ = ["Context", "codec_test"]
 
 
-class Context(context.Context[CodecDesign, CodecPacket]):
+class Context(bench.Context[CodecDesign, CodecPacket]):
     """What a test of a codec has to work with."""
 
     streams = ("input", "length", "output", "report")
@@ -88,4 +88,4 @@ class Context(context.Context[CodecDesign, CodecPacket]):
         self.dut.values.value = sum(value << (index * bits) for index, value in enumerate(values))
 
 
-codec_test = context.stream_test(Context)
+codec_test = bench.stream_test(Context)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from cdma.sim.codec.results import CODE, TRAILING, TRUNCATED
+from cdma.sim.codec.model import CODE, TRAILING, TRUNCATED
 from cdma.sim.codec.words import Words, rotated, word_dtype
 
 from .codec_bench import CodecBench, Limits

@@ -1,19 +1,35 @@
-"""Cycles and latency of a codec against the density of its data, measured under Verilator."""
+"""Cycles and latency of a codec against the density of its data, measured under Verilator. A short, telling run of a
+codec as pictures.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.codecs import BLOCKS
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.stream_format import StreamFormat
-from cdma.verif.simulator.run import measure
+import numpy as np
+from vcd.gtkw import GTKWColor
+
+from cdma.hdl.spec.codec import BLOCKS, CodecConfig
+from cdma.hdl.spec.format import Format, StreamFormat
+from cdma.sim.codec.headers import from_memory
+from cdma.sim.codec.model import CODE, PADDING, TRAILING, TRUNCATED
+from cdma.sim.codec.words import Words
+from cdma.verif.simulator.page import Row, View, lines_of
+from cdma.verif.simulator.passage import Passage, compressed_tensor, corruption, window_boxes
+from cdma.verif.simulator.simulate import measure
+from cdma.verif.simulator.stream_lanes import Beat, beat_row, busy_cycles, packets_of
+from cdma.verif.simulator.vcd_trace import Trace
+from cdma.verif.simulator.waveform import KINDS, Scene, draw
+from cdma.verif.stream.wave import diagram, report_row, stream_view
 
 from .design import CodecDesign
+from .stimulus import MALFORMED, Speller
 
-__all__ = ["SHAPES", "cases", "measure_codec", "packet_windows", "standard_designs"]
+__all__ = ["SHAPES", "cases", "measure_codec", "packet_windows", "standard_designs", "wave"]
 
 #: Shares of words that are not zero, and of those whose field is in the table, that formats with a field and a code of
 #: zero are measured at.
@@ -68,3 +84,106 @@ def standard_designs() -> list[CodecDesign]:
         for word_bits, lanes in SHAPES
         for block in BLOCKS
     ]
+
+
+#: What the errors of a report are called.
+_ERRORS = {
+    TRUNCATED: "truncated",
+    TRAILING: "trailing",
+    CODE: "code",
+    MALFORMED: "malformed",
+    PADDING: "padding",
+}
+
+
+def wave(
+    design: CodecDesign,
+    directory: Path,
+    kinds: Sequence[str] = KINDS,
+    *,
+    verilog: str | None = None,
+    words: Words | None = None,
+    total: int | None = None,
+) -> list[Path]:
+    """Simulates the scenario, checked by the golden model, and writes ``BLOCK.vcd``, ``.gtkw`` and ``.svg``.
+
+    ``verilog`` is the design's text, for those who have it already. ``words`` take the place of those of the scenario,
+    as one packet; they are the first of ``total`` words.
+    """
+    with tempfile.TemporaryDirectory(prefix="cdma-") as folder:
+        test, settings = "scenario", {}
+        if words is not None:
+            path = Path(folder) / "words.npy"
+            np.save(path, words)
+            test, settings = "tensor", {"words": str(path)}
+        scene = Scene(
+            name=design.block,
+            module="cdma.verif.stream.codec.tests.single",
+            test=test,
+            view=partial(_view, design),
+            diagram=partial(_diagram, design),
+            settings=settings,
+            total=total,
+        )
+        return draw(design, scene, directory, kinds, verilog=verilog)
+
+
+def _view(design: CodecDesign, trace: Trace) -> View:
+    form, compresses = design.config.format, not design.decompresses
+    into, out = ("raw words in", "stream out") if compresses else ("stream in", "raw words out")
+    titles = {"s_axis": into, "s_length": "words asked for", "m_axis": out, "m_report": "report"}
+    packets = {prefix: packets_of(trace.cycles, prefix) for prefix in titles}
+    raw, coded = ("s_axis", "m_axis") if compresses else ("m_axis", "s_axis")
+    asked = [packet[0].data for packet in packets["s_length"]]
+    places = ("to come", f"in the {design.block}", "out")
+    windows, tensors = [], []
+    for number, stream_beats in enumerate(packets[coded]):
+        words = _passage(design, packets[raw][number] if number < len(packets[raw]) else [], form.word_bits)
+        stream = _passage(design, stream_beats, form.stream_bits)
+        count = asked[number] if asked else len(words.words)
+        error = None if compresses else corruption(stream.words, count, form)
+        windows += window_boxes(stream, words.words, count, form, error)
+        title = f"packet {number + 1}: {len(words.words)} words"
+        tensors.append(compressed_tensor(title, places, words, stream, form, compresses=compresses))
+    speller = Speller(design, raw=True)
+    rows = {
+        raw: [beat_row(packets[raw], lambda beat: speller.beat(beat.data, beat.keep, beat.last))],
+        coded: [Row("windows", windows)],
+        "m_report": [report_row(packets["m_report"], _report, _error)],
+    }
+    return stream_view(trace, titles, rows, lines_of(trace, ("values",), GTKWColor.yellow), tensors)
+
+
+def _passage(design: CodecDesign, beats: Sequence[Beat], bits: int) -> Passage:
+    """The words of a packet, with the cycles of their beats."""
+    size = design.config.data_bits // 8
+    parts = [
+        from_memory(beat.data.to_bytes(size, "little"), bits)[: beat.keep.bit_count() // max(1, bits // 8)]
+        for beat in beats
+    ]
+    cycles = [np.full(len(part), beat.cycle, np.int64) for part, beat in zip(parts, beats, strict=True)]
+    nothing = np.empty(0, np.dtype(f"u{max(1, bits // 8)}"))
+    return Passage(np.concatenate([nothing, *parts]), np.concatenate([np.empty(0, np.int64), *cycles]))
+
+
+def _report(data: int) -> str:
+    """The words that came in and went out; longer words would not fit into the box of a cycle."""
+    return f"{data & 0xFFFFFFFF} → {data >> 32 & 0xFFFFFFFF}"
+
+
+def _error(data: int) -> str:
+    """What the report says of an error; nothing where there is none."""
+    return _ERRORS.get(data >> 96, "")
+
+
+def _diagram(design: CodecDesign, trace: Trace) -> dict[str, object]:
+    cycles = busy_cycles(trace, ("s_axis_tvalid", "s_length_tvalid"), ("m_axis_tvalid", "m_report_tvalid"))
+    raw_in = not design.decompresses
+    spell: dict[str, Callable[..., str]] = {
+        "s_axis": Speller(design, raw=raw_in).beat,
+        **({"s_length": str} if design.decompresses else {}),
+        "m_axis": Speller(design, raw=not raw_in).beat,
+        "m_report": _report,
+    }
+    text = f"{design}: H header word, L literal, . frequent value, - no word; reports have words in → out"
+    return diagram(cycles, text, spell, scale=2)

@@ -1,27 +1,158 @@
-"""Words for packets. Where the literals lie is what the datapath feels: every shape is a mask of literals."""
+"""Sends a whole tensor through a compressor or a decompressor, under Verilator, against the golden model. Spells the
+beats of a codec's streams, for timing diagrams. Words for packets. Where the literals lie is what the datapath feels:
+every shape is a mask of literals. Packets for the bench: what goes in, beat by beat, and what must come out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.sim.codec.headers import packing_cycles
+from cdma.sim.codec.model import (
+    CODE,
+    PADDING,
+    TRUNCATED,
+    PacketReport,
+    analyse,
+    compress_words,
+    decode_packet,
+    encode_packet,
+    model_of,
+)
+from cdma.sim.codec.unpacking import unpacking_cycles
+from cdma.sim.codec.words import Words, as_stream, packed_beats, stream_from_bytes, words_from_bytes, words_of
+from cdma.verif.simulator.monitors.rules import Beat
+from cdma.verif.simulator.simulate import run_test
+from cdma.verif.stream.packet import Packet
+
+from .codec_bench import Limits, bench_of
+from .design import REPORT, CodecDesign
 
 __all__ = [
+    "CodecPacket",
+    "Speller",
+    "TensorRun",
     "adversarial",
     "alternating",
+    "beats_of",
     "boundary_lengths",
     "clustered",
+    "compress_packet",
     "costly",
+    "decompress_packet",
     "endings",
+    "malformed_packet",
     "mixed",
     "periodic",
+    "run_tensor",
     "scattered",
     "short_of_dense",
     "some_length",
+    "window_loads",
 ]
+
+
+@dataclass(frozen=True)
+class TensorRun:
+    """What one block did with one tensor; every bit of its output was the model's."""
+
+    block: str
+    raw_bytes: int
+    stream_bytes: int
+    cycles: int
+    in_beats: int
+    out_beats: int
+
+    @property
+    def bytes_per_cycle(self) -> float:
+        """Raw bytes per clock cycle, from the first beat in to the last beat out."""
+        return self.raw_bytes / self.cycles
+
+
+def run_tensor(
+    design: CodecDesign,
+    array: ArrayLike,
+    *,
+    verilog: str | None = None,
+    trace: bool = False,
+    short: bool = False,
+) -> TensorRun:
+    """Runs the tensor through the block as one packet; raises where any bit differs from the golden model.
+
+    ``trace`` takes the build that can write waves, and ``short`` the one that is there sooner.
+    """
+    form = design.config.format
+    words = words_of(array, form)
+    with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
+        path = Path(directory) / "words.npy"
+        np.save(path, words)
+        module = "cdma.verif.stream.codec.tests.single"
+        outcome = run_test(
+            design, module, "tensor", verilog=verilog, trace=trace, short=short, words=str(path)
+        )
+    found = analyse(words, form)
+    return TensorRun(design.block, found.words * form.word_bits // 8, found.compressed_bytes, **outcome.notes)
+
+
+#: Lanes up to which each word of a beat is spelt; beyond them words of a kind are counted.
+_SPELT_LANES = 8
+
+
+class Speller:
+    """Spells the words of beats: ``H`` header word, ``L`` literal, ``.`` frequent value, ``-`` invalid. In a stream whose
+    words are bytes, ``L`` is one that is stored of any word; ``P`` is padding."""
+
+    def __init__(self, design: CodecDesign, raw: bool) -> None:
+        self._config = design.config
+        self._raw = raw
+        self._header: list[int] = []
+        self._stored = self._padding = 0
+
+    def beat(self, data: int, keep: int, last: bool) -> str:
+        """The label of one transfer."""
+        config = self._config
+        form, whole = config.format, data.to_bytes(config.data_bits // 8, "little")[: keep.bit_length()]
+        lanes = config.lanes if self._raw else config.units
+        if self._raw:
+            letters = self._raw_letters(words_from_bytes(whole, form))
+        else:
+            letters = self._stream_letters(stream_from_bytes(whole, form))
+        if last:
+            self._header, self._stored, self._padding = [], 0, 0
+        if lanes <= _SPELT_LANES:
+            return letters.ljust(lanes, "-")
+        counts = [(letter, letters.count(letter)) for letter in "HLP."]
+        return " ".join(f"{count}{letter}" for letter, count in counts if count) or "-"
+
+    def _raw_letters(self, words: Words) -> str:
+        form = self._config.format
+        return "".join("L" if stored else "." for stored in model_of(form).stored(words, form))
+
+    def _stream_letters(self, words: Words) -> str:
+        return "".join(map(self._stream_letter, words.tolist()))
+
+    def _stream_letter(self, word: int) -> str:
+        form = self._config.format
+        if self._stored or not form.header_words:
+            self._stored -= 1
+            return "L"
+        if self._padding:
+            self._padding -= 1
+            return "P"
+        self._header.append(word)
+        if len(self._header) == form.header_words:
+            self._stored = model_of(form).stored_after(as_stream(self._header, form), form)
+            self._padding = -(form.header_words + self._stored) % form.align_words
+            self._header = []
+        return "H"
+
 
 Mask = NDArray[np.bool_]
 Random = np.random.Generator
@@ -188,3 +319,101 @@ def some_length(rng: Random, config: CodecConfig) -> int:
             return int(rng.integers(1, 2 * window))
         case _:
             return int(rng.integers(1, 5 * window))
+
+
+#: The error code of a report for a malformed beat.
+MALFORMED = 4
+
+
+@dataclass(frozen=True)
+class CodecPacket(Packet):
+    """One packet of stimulus and what the golden model makes of it.
+
+    The compressor has no length. Of a packet with malformed beats only the rules and the error of its report are laid down.
+    """
+
+    report: PacketReport
+    #: Clock cycles that the contract allows from first beat in to last beat out, without the constant.
+    cost: int
+
+    def fields(self, words_out: int) -> dict[str, int]:
+        report = self.report
+        if self.expected is None:
+            return {"words out": words_out, "error": report.error}
+        return dict(
+            zip(REPORT, (report.words_in, report.words_out, report.literals, report.error), strict=True)
+        )
+
+
+def beats_of(words: Words, bits: int, config: CodecConfig) -> list[Beat]:
+    """Words, or stream words, of so many bits, packed into beats."""
+    return [Beat(*beat) for beat in packed_beats(words, bits, config.data_bits // bits)]
+
+
+def window_loads(words: Words, config: CodecConfig) -> tuple[np.ndarray, np.ndarray]:
+    """Raw words, in stream words, and stream words of every window of a packet."""
+    form = config.format
+    windows = -(-len(words) // form.window)
+    stored = np.zeros(windows * form.window, np.intp)
+    stored[: len(words)] = model_of(form).stream_words_of_each(words, form)
+    raw = np.full(windows, form.window)
+    raw[-1] = len(words) - (windows - 1) * form.window
+    stream = form.header_words + stored.reshape(windows, form.window).sum(axis=1)
+    return raw * form.parts, stream + -stream % form.align_words
+
+
+def _cost(words: Words, config: CodecConfig, header_parts: int, limits: Limits | None = None) -> int:
+    """The cycles of the contract, where a header comes in ``header_parts``; without ``limits``, the sum over windows."""
+    limits = limits or Limits(constant=0, latency=0)
+    raw, stream = window_loads(words, config)
+    full = stream >= raw + config.format.header_words
+    raw[-1] = max(raw[-1], limits.least_window * config.format.parts)
+    load = np.maximum(raw, stream)
+    goes_on = full & np.concatenate([[True], full[:-1]])
+    if limits.whole_beats:
+        load += np.where((stream > raw) & ~goes_on, -stream % config.units, 0)
+    more = max(0, header_parts - 1) * len(raw) + limits.each_window * int((~goes_on).sum())
+    return -(-int(load.sum()) // config.units) + more
+
+
+def _packing_cost(words: Words, config: CodecConfig) -> int:
+    """The cycles of a compressor that fills one beat per cycle."""
+    return packing_cycles(model_of(config.format).stream_words_of_each(words, config.format), config)
+
+
+def compress_packet(words: Words, config: CodecConfig) -> CodecPacket:
+    """Raw words for the compressor."""
+    result = encode_packet(words, config.format)
+    return CodecPacket(
+        beats_of(words, config.format.word_bits, config),
+        None,
+        beats_of(result.words, config.format.stream_bits, config),
+        len(words),
+        result.report,
+        _cost(words, config, config.header_beats) if config.work_conserving else _packing_cost(words, config),
+    )
+
+
+def decompress_packet(words: Words, config: CodecConfig) -> CodecPacket:
+    """The stream of ``words`` for the decompressor."""
+    if config.work_conserving:
+        cost = _cost(words, config, config.header_reads, bench_of(config).limits(config, "decompressor"))
+    else:
+        cost = unpacking_cycles(model_of(config.format).stream_words_of_each(words, config.format), config)
+    return corrupt_packet(compress_words(words, config.format), len(words), config, cost)
+
+
+def corrupt_packet(stream: Words, length: int, config: CodecConfig, cost: int = 0) -> CodecPacket:
+    """Any stream at all, with any length asked for."""
+    result = decode_packet(stream, length, config.format, config.lanes)
+    delivered = beats_of(result.words, config.format.word_bits, config)
+    if result.report.error in (TRUNCATED, CODE, PADDING) and len(result.words):
+        # The packet was cut short after whole beats: an empty beat closes it.
+        delivered = [*(Beat(beat.data, beat.keep) for beat in delivered), Beat(0, 0, True)]
+    report, given = result.report, beats_of(stream, config.format.stream_bits, config)
+    return CodecPacket(given, length, delivered, report.words_in, report, cost)
+
+
+def malformed_packet(beats: Sequence[Beat], length: int | None) -> CodecPacket:
+    """Beats of which at least one breaks the rules of packing."""
+    return CodecPacket(beats, length, None, 0, PacketReport(0, 0, 0, MALFORMED), 0)

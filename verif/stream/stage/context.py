@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cdma.verif.simulator.result import bench_settings
-from cdma.verif.stream import context
+from cdma.verif.simulator.plan import bench_settings
+from cdma.verif.stream import bench
 from cdma.verif.stream.bench import Delivery
 
-from .classes import integer_kind, number_kind
 from .design import StageDesign
-from .numbers import any_words
-from .packet import StagePacket, dequantise_packet, kept_words, quantise_packet
-from .step_port import StepPort
+from .packet import (
+    StagePacket,
+    StepPort,
+    any_words,
+    dequantise_packet,
+    integer_kind,
+    kept_words,
+    number_kind,
+    quantise_packet,
+)
 
 __all__ = ["Context", "stage_test"]
 
 
-class Context(context.Context[StageDesign, StagePacket]):
+class Context(bench.Context[StageDesign, StagePacket]):
     """What a test of a stage has to work with."""
 
     streams = ("input", "output", "report")
@@ -75,4 +81,4 @@ class Context(context.Context[StageDesign, StagePacket]):
         return {integer_kind(word, form) for word in words}
 
 
-stage_test = context.stream_test(Context)
+stage_test = bench.stream_test(Context)

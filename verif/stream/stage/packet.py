@@ -1,21 +1,134 @@
-"""Packets of numbers or of integers: what goes in, beat by beat, and what the golden model makes of it."""
+"""Numbers that a quantiser may meet: near its step and its limit, half way between integers, and any bits at all. The
+kinds of numbers and integers that a stage treats in different ways, by the definition of the format. Packets of
+numbers or of integers: what goes in, beat by beat, and what the golden model makes of it. The port ``step`` of a
+stage: right only when it must be.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from cdma.hdl.spec.stage import StageConfig
-from cdma.sim.codec.beats import packed_beats
+from cdma.hdl.spec.stage import Quantisation, StageConfig
 from cdma.sim.codec.quantise import dequantise, quantise
+from cdma.sim.codec.words import packed_beats
 from cdma.verif.simulator.monitors.rules import Beat
+from cdma.verif.simulator.monitors.stream_ends import StreamSource
 from cdma.verif.stream.packet import Packet
 
 from .design import REPORT
 
-__all__ = ["StagePacket", "dequantise_packet", "kept_words", "quantise_packet", "unkept"]
+__all__ = [
+    "StagePacket",
+    "StepPort",
+    "any_words",
+    "dequantise_packet",
+    "integer_kind",
+    "integer_kinds",
+    "kept_words",
+    "number_kind",
+    "number_kinds",
+    "quantise_packet",
+    "unkept",
+]
+
+
+def any_words(source: random.Random, form: Quantisation, exponent: int, count: int) -> list[int]:
+    """The bits of ``count`` numbers; one in ten is any bits, one in ten is zero."""
+    return [_word(source, form, exponent) for _ in range(count)]
+
+
+def _word(source: random.Random, form: Quantisation, exponent: int) -> int:
+    number = form.number_type
+    kind = source.random()
+    if kind < 0.1:
+        return source.getrandbits(number.bits)
+    if kind < 0.2:
+        return source.getrandbits(1) << (number.bits - 1)
+    highest = (1 << number.exponent_bits) - 1
+    stored = min(max(exponent + number.bias + source.randint(-4, form.bits), 0), highest)
+    fraction = source.choice(
+        [
+            source.getrandbits(number.fraction_bits),
+            (1 << number.fraction_bits) - (1 << source.randint(0, number.fraction_bits)),
+            1 << source.randrange(number.fraction_bits),
+        ]
+    )
+    return source.getrandbits(1) << (number.bits - 1) | stored << number.fraction_bits | fraction
+
+
+#: Kinds of numbers by their bits alone.
+_ZERO, _SUBNORMAL, _INFINITE, _NAN = "zero", "subnormal", "infinite", "NaN"
+#: Kinds of the other ones by what they are in steps.
+_BEYOND, _LIMIT = "out of range", "rounded to the limit"
+_SMALL, _WHOLE = "less than half a step", "whole steps"
+_TIES = ("half way, rounded down", "half way, rounded up")
+_ROUNDED = ("rounded down", "rounded up")
+
+_SIGNS = ("positive", "negative")
+
+
+def number_kind(word: int, step: int, form: Quantisation) -> str:
+    """The kind and the sign of a number, given as bits; ``step`` is as the port has it."""
+    number = form.number_type
+    fraction = word & ((1 << number.fraction_bits) - 1)
+    stored = word >> number.fraction_bits & ((1 << number.exponent_bits) - 1)
+    return f"{_kind(stored, fraction, step, form)}, {_SIGNS[word >> (number.bits - 1)]}"
+
+
+def _kind(stored: int, fraction: int, step: int, form: Quantisation) -> str:
+    number = form.number_type
+    if stored == (1 << number.exponent_bits) - 1:
+        return _NAN if fraction else _INFINITE
+    if stored == 0:
+        return _SUBNORMAL if fraction else _ZERO
+    # Twice the number, in steps, is whole and a rest.
+    significand, place = fraction + (1 << number.fraction_bits), stored - step + 1
+    if place < 0:
+        return _SMALL
+    doubled = significand << place
+    halves, rest = doubled >> number.fraction_bits, doubled & ((1 << number.fraction_bits) - 1)
+    below, beside = halves >> 1, halves & 1
+    up = bool(beside and (rest or below & 1))
+    if below + up > form.limit:
+        return _BEYOND
+    if not rest:
+        return _TIES[up] if beside else _WHOLE
+    return _LIMIT if below + up == form.limit else _ROUNDED[up]
+
+
+def number_kinds(form: Quantisation, step: int) -> Iterator[str]:
+    """The kinds of numbers that there are with a step."""
+    kinds = [_ZERO, _SUBNORMAL, _INFINITE, _NAN, _BEYOND, _WHOLE, *_TIES, *_ROUNDED]
+    if step > 1:
+        # With the least step, what is less than one is subnormal.
+        kinds.append(_SMALL)
+    if form.number_type.fraction_bits >= form.bits:
+        # Else the numbers beside the limit are whole steps and halves.
+        kinds.append(_LIMIT)
+    for kind in kinds:
+        yield from (f"{kind}, {sign}" for sign in _SIGNS)
+
+
+def integer_kind(word: int, form: Quantisation) -> str:
+    """The kind of an integer, given as bits."""
+    value = word - (word >> (form.bits - 1) << form.bits)
+    named = {0: "0", 1: "1", -1: "-1", form.limit: "the limit", -form.limit: "less the limit"}
+    if value in named:
+        return named[value]
+    if value < -form.limit:
+        return "the least"
+    return _SIGNS[value < 0] + (" power of two" if abs(value).bit_count() == 1 else "")
+
+
+def integer_kinds() -> list[str]:
+    """The kinds of integers."""
+    others = [f"{sign}{kind}" for sign in _SIGNS for kind in ("", " power of two")]
+    return ["0", "1", "-1", "the limit", "less the limit", "the least", *others]
 
 
 @dataclass(frozen=True)
@@ -85,3 +198,50 @@ def unkept(packet: StagePacket, keep: int) -> StagePacket:
     """A packet of one beat with another ``keep``, of which no word is to be kept: an empty beat, and nothing reported."""
     (beat,) = packet.beats
     return StagePacket([Beat(beat.data, keep, True)], None, [Beat(0, 0, True)], 0, packet.step)
+
+
+class StepPort:
+    """Drives the step of the beat at the head of a source's queue, and anything while there is none.
+
+    ``a_cycle_before``
+        Says whether a beat has to wait until its step has been there for a cycle.
+    """
+
+    def __init__(self, port: Any, source: StreamSource, rng: random.Random, *, a_cycle_before: bool) -> None:
+        self._port, self._source, self._rng = port, source, rng
+        self._a_cycle_before = a_cycle_before
+        #: The steps of the beats that are queued and have been taken.
+        self._steps: list[int] = []
+        self._driven: int | None = None
+        self._asked = False
+        source.gate = self._waits
+        port.value = 0
+
+    def offer(self, packet: StagePacket) -> None:
+        """A packet has been queued."""
+        self._steps += [packet.step] * len(packet.beats)
+
+    def after_input(self, moved: bool) -> None:
+        """The source has seen a clock edge."""
+        if moved and not self._asked:
+            # No beat is on offer, and none waits for its step.
+            self._drive(None)
+        self._asked = False
+
+    def forget(self) -> None:
+        """Nothing is queued any more."""
+        self._steps.clear()
+        self._driven = None
+
+    def _waits(self) -> bool:
+        """Whether the beat at the head of the queue waits for its step."""
+        self._asked = True
+        step = self._steps[len(self._source.taken)]
+        if self._driven == step:
+            return False
+        self._drive(step)
+        return self._a_cycle_before
+
+    def _drive(self, step: int | None) -> None:
+        self._port.value = self._rng.getrandbits(len(self._port)) if step is None else step
+        self._driven = step

@@ -22,12 +22,11 @@ from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.memory import Memory
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.simulator.build import WAVES_HELD
-from cdma.verif.simulator.result import bench_settings
+from cdma.verif.simulator.plan import bench_settings
 
 from .function import COMMANDS, INTERRUPTS, Function
-from .guest import Queue
+from .guest import Gone, Queue, VhostUser
 from .mishaps import Mishaps
-from .vhost_user import Gone, VhostUser
 
 __all__: list[str] = []
 

@@ -1,13 +1,20 @@
-"""The memory of the guest, mapped into this process, and the queues in it by which virtio devices and drivers talk."""
+"""The memory of the guest, mapped into this process, and the queues in it by which virtio devices and drivers talk. The
+device's end of a vhost-user socket: the guest's kernel hands over its memory and its queues, and then uses these.
+"""
 
 from __future__ import annotations
 
+import array
 import mmap
 import os
+import select
+import socket
 import struct
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Chain", "GuestMemory", "Queue"]
+__all__ = ["Chain", "Gone", "GuestMemory", "Queue", "VhostUser"]
 
 _DESCRIPTOR = struct.Struct("<QIHH")
 _GOES_ON, _FOR_DEVICE_TO_WRITE = 1, 2
@@ -100,3 +107,118 @@ class Queue:
         memory.write(self.used + 2, _INDEX.pack((given + 1) & 0xFFFF))
         if self.call >= 0:
             os.write(self.call, bytes([1, 0, 0, 0, 0, 0, 0, 0]))
+
+
+_HEADER = struct.Struct("<III")
+_VERSION, _REPLY, _NEEDS_REPLY = 1, 4, 8
+#: Protocol features can be asked for; the device is of virtio 1.
+_FEATURES = 1 << 30 | 1 << 32
+#: Each message is answered, and the guest gives the files that it is told by.
+_PROTOCOL_FEATURES = 1 << 3 | 1 << 5
+_GET_FEATURES, _SET_MEMORY = 1, 5
+_SET_SIZE, _SET_PLACES, _SET_BASE, _GET_BASE, _SET_KICK, _SET_CALL = range(8, 14)
+_GET_PROTOCOL_FEATURES = 15
+#: Most files that come with a message.
+_FILES = 8
+
+
+class Gone(Exception):
+    """The guest has closed its end."""
+
+
+class VhostUser:
+    """A connection.
+
+    ``memory``
+        Is the guest's, once it has handed it over.
+    ``queues``
+        By their numbers, as far as the guest has spoken of them.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.memory: GuestMemory | None = None
+        self.queues: dict[int, Queue] = {}
+
+    def wait(self, seconds: float | None, others: Sequence[int] = ()) -> Iterator[tuple[Queue, int]]:
+        """Waits for the guest, without end if ``seconds`` is None; yields each queue that it speaks of, and how often.
+
+        It ends, too, if there is something in one of the files ``others``.
+        """
+        kicks = {queue.kick: queue for queue in self.queues.values() if queue.kick >= 0}
+        messages = self._connection.fileno()
+        ready, _, _ = select.select([messages, *kicks, *others], [], [], seconds)
+        for file in ready:
+            if file == messages:
+                self._receive()
+            elif file in kicks:
+                yield kicks[file], int.from_bytes(os.read(file, 8), sys.byteorder)
+
+    def _receive(self) -> None:
+        header, files = self._read_header()
+        code, flags, size = _HEADER.unpack(header)
+        answer = self._do(code, self._read(size), files)
+        if answer is None and flags & _NEEDS_REPLY:
+            answer = struct.pack("<Q", 0)
+        if answer is not None:
+            self._connection.sendall(_HEADER.pack(code, _VERSION | _REPLY, len(answer)) + answer)
+
+    def _read_header(self) -> tuple[bytes, list[int]]:
+        files = array.array("i")
+        room = socket.CMSG_SPACE(_FILES * files.itemsize)
+        header, beside, _, _ = self._connection.recvmsg(_HEADER.size, room)
+        if not header:
+            raise Gone
+        for _, _, data in beside:
+            files.frombytes(data[: len(data) - len(data) % files.itemsize])
+        return header + self._read(_HEADER.size - len(header)), list(files)
+
+    def _read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            part = self._connection.recv(size - len(data))
+            if not part:
+                raise Gone
+            data += part
+        return data
+
+    def _do(self, code: int, payload: bytes, files: list[int]) -> bytes | None:
+        """Does what a message asks for, and returns the answer that it has beside its acknowledgement."""
+        if code == _GET_FEATURES:
+            return struct.pack("<Q", _FEATURES)
+        if code == _GET_PROTOCOL_FEATURES:
+            return struct.pack("<Q", _PROTOCOL_FEATURES)
+        if code == _SET_MEMORY:
+            self._map(payload, files)
+        elif code in (_SET_SIZE, _SET_PLACES, _SET_BASE, _GET_BASE):
+            index, value = struct.unpack_from("<II", payload)
+            queue = self._queue(index)
+            if code == _SET_SIZE:
+                queue.size = value
+            elif code == _SET_PLACES:
+                queue.descriptors, queue.used, queue.available = struct.unpack_from("<QQQ", payload, 8)
+            elif code == _SET_BASE:
+                queue.taken = value
+            else:
+                return struct.pack("<II", index, queue.taken)
+        elif code in (_SET_KICK, _SET_CALL) and files:
+            queue = self._queue(payload[0])
+            if code == _SET_KICK:
+                (queue.kick,) = files
+            else:
+                (queue.call,) = files
+        return None
+
+    def _queue(self, index: int) -> Queue:
+        return self.queues.setdefault(index, Queue())
+
+    def _map(self, payload: bytes, files: list[int]) -> None:
+        """Maps the guest's memory. Linux in user mode has one region, whose addresses are places in its file."""
+        (count,) = struct.unpack_from("<I", payload)
+        first, size, user, place = struct.unpack_from("<QQQQ", payload, 8)
+        if count != 1 or not first == user == place:
+            raise ValueError(
+                f"the guest has {count} regions, the first at {first:#x} and {place:#x} of its file"
+            )
+        self.memory = GuestMemory(files[0], first, size)
+        os.close(files[0])

@@ -19,15 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from cdma.base.errors import ParameterError
-from cdma.base.threads import tool_threads
+from cdma.base.spread import tool_threads
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.memory import SIZE
 from cdma.verif.engine.tensor import sparse_tensor
-from cdma.verif.simulator.run import run_test
-from cdma.verif.simulator.simulate import Outcome, SimulationError
+from cdma.verif.simulator.simulate import Outcome, SimulationError, run_test
 
-from .initrd import archive
-from .kernel import DEVICE_ID, Kernel, KernelError, build_module, device_tree, kernel
+from .kernel import DEVICE_ID, Kernel, KernelError, archive, build_module, device_tree, kernel
 from .mishaps import commands_in
 
 __all__ = ["Trial", "run"]

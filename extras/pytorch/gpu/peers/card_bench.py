@@ -11,8 +11,8 @@ from torch import Tensor
 
 from cdma.gpu.decoder import restored
 from cdma.gpu.encoder import compress
+from cdma.gpu.layout import where
 from cdma.gpu.measure import peers, require_cuda, seconds_of
-from cdma.gpu.where import where
 from cdma.hdl.spec.format import Format
 
 from . import csr_card, rl_card

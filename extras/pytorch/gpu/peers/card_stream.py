@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cdma.gpu.tensors import UNSIGNED, require_card, words_of
+from cdma.gpu.layout import UNSIGNED, require_card, words_of
 from cdma.hdl.spec.format import Format
 
 __all__ = ["CardStream", "checked", "room_for", "unsigned", "words_on_card"]

@@ -1,4 +1,6 @@
-"""Every codec of the comparison with one interface: to compress a tensor, and to decompress it.
+"""Formats whose tables of frequent values are learnt from the histogram of a tensor.
+
+Every codec of the comparison with one interface: to compress a tensor, and to decompress it.
 
 ==========  =====================================================================================
 ``zv``      zero-value compression: one mask bit per word, :class:`~cdma.hdl.spec.format.Format`
@@ -24,16 +26,22 @@ from cdma.base.errors import CdmaError, ParameterError
 from cdma.base.install import install_command
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec import model as fvc_model
-from cdma.sim.codec.results import CorruptStream
+from cdma.sim.codec.fit import frequent_values
+from cdma.sim.codec.model import CorruptStream
 from cdma.sim.codec.words import WordFormat, Words, word_dtype, words_from_bytes, words_to_bytes
 
 from . import csr as csr_model
 from . import rl as rl_model
 from .csr import CsrFormat
 from .rl import RunFormat
-from .tables import learn_format
 
-__all__ = ["CODECS", "Codec", "MissingCodec", "available", "make"]
+__all__ = ["CODECS", "Codec", "MissingCodec", "available", "learn_format", "make"]
+
+
+def learn_format(words: Words, word_bits: int, code_bits: int, window: int = 32) -> Format:
+    """Returns the frequent-value format whose table has the most frequent words of a tensor."""
+    values = frequent_values(words, (1 << code_bits) - 1)
+    return Format(word_bits=word_bits, window=window, code_bits=code_bits, values=values)
 
 
 class MissingCodec(CdmaError, ImportError):
@@ -55,7 +63,7 @@ class Codec(Protocol):
         """Compresses a packet."""
 
     def decompress(self, data: bytes, words: int) -> Words:
-        """Decompresses a packet of ``words`` words, or raises :class:`~cdma.sim.codec.results.CorruptStream`."""
+        """Decompresses a packet of ``words`` words, or raises :class:`~cdma.sim.codec.model.CorruptStream`."""
 
     def size(self, words: Words) -> int:
         """Returns the bytes of the compressed packet and of what travels beside it."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
-from cdma.sim.codec.results import CorruptStream
+from cdma.sim.codec.model import CorruptStream
 from cdma.sim.codec.words import Words, as_words, words_from_bytes, words_to_bytes
 
 __all__ = ["CsrFormat", "compress_words", "compressed_words", "decompress_words"]
@@ -96,7 +96,7 @@ def compress_words(words: ArrayLike, format: CsrFormat = _DEFAULT) -> Words:
 
 
 def decompress_words(stream: ArrayLike, words: int, format: CsrFormat = _DEFAULT) -> Words:
-    """Decompresses a packet to ``words`` words, or raises :class:`~cdma.sim.codec.results.CorruptStream`.
+    """Decompresses a packet to ``words`` words, or raises :class:`~cdma.sim.codec.model.CorruptStream`.
 
     A literal may be zero, although no compressor writes one.
     """

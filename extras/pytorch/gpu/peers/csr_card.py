@@ -8,7 +8,7 @@ import triton.language as tl
 from torch import Tensor
 
 from cdma.base.errors import ParameterError
-from cdma.gpu.tensors import UNSIGNED, current
+from cdma.gpu.layout import UNSIGNED, current
 
 from . import csr
 from .card_stream import CardStream, checked, room_for, unsigned, words_on_card

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
-from cdma.sim.codec.results import CorruptStream
+from cdma.sim.codec.model import CorruptStream
 from cdma.sim.codec.words import Words, as_words
 
 __all__ = ["RunFormat", "compress_words", "compressed_words", "decompress_words"]
@@ -74,7 +74,7 @@ def compress_words(words: ArrayLike, format: RunFormat = _DEFAULT) -> Words:
 
 
 def decompress_words(stream: ArrayLike, words: int, format: RunFormat = _DEFAULT) -> Words:
-    """Decompresses a stream to ``words`` words, or raises :class:`~cdma.sim.codec.results.CorruptStream`.
+    """Decompresses a stream to ``words`` words, or raises :class:`~cdma.sim.codec.model.CorruptStream`.
 
     Runs must fill the packet exactly; neighbouring runs need not be one.
     """

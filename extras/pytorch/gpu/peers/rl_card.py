@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from cdma.gpu.tensors import UNSIGNED, current
+from cdma.gpu.layout import UNSIGNED, current
 
 from . import rl
 from .card_stream import CardStream, checked, room_for, unsigned, words_on_card

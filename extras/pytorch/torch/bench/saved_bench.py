@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from cdma.base.errors import CdmaError, ToolError
-from cdma.gpu.where import where
+from cdma.gpu.layout import where
 from cdma.torch.context import Saved
 from cdma.torch.networks.full_size import of_torchvision
 from cdma.torch.networks.gpt_blocks import gpt2, gpt2_batch

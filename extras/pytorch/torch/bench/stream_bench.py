@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from cdma.base.errors import CdmaError, ToolError
-from cdma.gpu.where import where
+from cdma.gpu.layout import where
 
 from .stream_runs import RUNS, Run, StreamBench
 

@@ -17,8 +17,8 @@ from cdma.torch.networks.llama import KeysAndValues, Shape, Stack
 from cdma.torch.streaming.cache import Cache
 from cdma.torch.streaming.context import Stream
 from cdma.torch.streaming.door import cache, stream
-from cdma.torch.streaming.report import StreamReport
 from cdma.torch.streaming.states import States
+from cdma.torch.streaming.units import StreamReport
 
 __all__ = ["RUNS", "Run", "StreamBench"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from cdma.base.errors import CdmaError
-from cdma.gpu.where import where
+from cdma.gpu.layout import where
 from cdma.torch.growing import largest_batch
 from cdma.torch.swapping.context import Offload
 from cdma.torch.swapping.door import offload

@@ -7,8 +7,7 @@ from functools import cache
 from typing import Any
 
 from cdma.commands.bench.cases import check_densities
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.presets import PRESETS
+from cdma.hdl.spec.format import PRESETS, Format
 from cdma.options import check_between
 from cdma.rows import Columns, Row, add_row_options, column, show_rows
 

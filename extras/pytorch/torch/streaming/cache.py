@@ -12,7 +12,7 @@ from torch import Tensor
 from cdma.base.errors import ParameterError
 
 from .depot import Depot, Held
-from .report import Streamed, StreamReport
+from .units import Streamed, StreamReport
 
 __all__ = ["Cache"]
 

@@ -17,13 +17,9 @@ from cdma.base.errors import CdmaError, ParameterError
 from cdma.hdl.spec.format import Format
 
 from .codecs import Codec
-from .cold import Cold, Measured, measured
-from .lanes import Lane, Passed
-from .order import Order
-from .plan import Plan, plan
-from .report import Streamed, StreamReport
-from .ring import Place, Ring
-from .units import holders, units_of
+from .depot import Lane, Passed, Place, Ring
+from .plan import Cold, Measured, Order, Plan, measured, plan
+from .units import Streamed, StreamReport, holders, units_of
 
 __all__ = ["Settings", "Stream", "WrongWeights"]
 

@@ -1,24 +1,226 @@
-"""Tensors that change: they go to the host in one block, compressed, and come back ahead of who needs them."""
+"""Places on the device where blocks arrive, which are used again once their last reader has passed. The way from the
+host to memory of the device that is used again and again. Tensors that change: they go to the host in one block,
+compressed, and come back ahead of who needs them.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from cdma.hdl.spec.format import Format
 from cdma.torch.memory import layout_of
-from cdma.torch.swapping.link import Copy, Link
+from cdma.torch.swapping.link import CardCopy, CardLink, Copy, Link, PacedLink
 
-from .bundle import Bundle, bundled
 from .codecs import Chosen, Codec, chosen
-from .report import StreamReport
+from .plan import Cold
+from .units import Bundle, StreamReport, bundled
 
-__all__ = ["Depot", "Held"]
+__all__ = ["CardLane", "Depot", "Held", "Lane", "PacedLane", "Passed", "Place", "Ring"]
+
+
+class Place:
+    """Memory of the device for one unit.
+
+    ``unit``
+        What is in it, or on its way to it by ``copy``.
+    ``busy``
+        Whether what is computed may still be about to read it.
+    ``read``
+        The last that was computed of it; what writes comes behind.
+    """
+
+    def __init__(self, size: int, device: torch.device, lane: Lane) -> None:
+        self.memory = torch.empty(size, dtype=torch.uint8, device=device)
+        self.unit: Cold | None = None
+        self.copy: Copy | None = None
+        self.busy = False
+        self.read: Passed = lane.now()
+
+    def give_back(self, lane: Lane) -> None:
+        """Nothing that is computed from now on reads it."""
+        self.busy = False
+        self.read = lane.now()
+
+    def forget(self, lane: Lane) -> None:
+        """What is in it is not what was to come."""
+        self.unit = None
+        self.give_back(lane)
+
+
+class Ring:
+    """So many places, all of one size."""
+
+    def __init__(self, lane: Lane, device: torch.device, places: int, size: int) -> None:
+        self._lane, self._device, self._size = lane, device, size
+        self._places = [Place(size, device, lane) for _ in range(places)]
+        self.fetches = self.moved = self.late = self.beyond = 0
+
+    @property
+    def places(self) -> int:
+        """How many units may be there or on their way."""
+        return len(self._places)
+
+    def fetch(self, wanted: Sequence[Cold]) -> None:
+        """Has units come in this order, as far as there is room beside what is wanted before them."""
+        for unit in wanted:
+            if self._place_of(unit) is None:
+                place = self._spare(wanted)
+                if place is None:
+                    return
+                self._begin(place, unit)
+
+    def take(self, unit: Cold, wanted: Sequence[Cold]) -> Place:
+        """The place of a unit, which may be on its way still; it stays until it is given back.
+
+        A unit that nobody has had come takes a place of one that is not ``wanted`` next, or else of another.
+        """
+        place = self._place_of(unit)
+        if place is None:
+            self.late += 1
+            place = self._spare(wanted) or self._spare(())
+            if place is None:
+                self.beyond += 1
+                place = Place(self._size, self._device, self._lane)
+            self._begin(place, unit)
+        place.busy = True
+        return place
+
+    def forget(self) -> None:
+        """Has everything come anew that is not in use."""
+        for place in self._places:
+            if not place.busy:
+                place.forget(self._lane)
+
+    def synchronize(self) -> None:
+        """Returns when nothing is on its way."""
+        for place in self._places:
+            if place.copy is not None:
+                place.copy.synchronize()
+
+    def _place_of(self, unit: Cold) -> Place | None:
+        return next((place for place in self._places if place.unit is unit), None)
+
+    def _spare(self, wanted: Sequence[Cold]) -> Place | None:
+        """A place that is not busy and has nothing that is wanted."""
+        free = (place for place in self._places if not place.busy and place.unit not in wanted)
+        return next(free, None)
+
+    def _begin(self, place: Place, unit: Cold) -> None:
+        target = place.memory[: unit.block.numel()]
+        place.unit = unit
+        place.copy = self._lane.fetch(unit.block, target, place.read)
+        self.fetches += 1
+        self.moved += unit.block.numel()
+
+
+class Passed(Protocol):
+    """What was computed until now."""
+
+    @property
+    def there(self) -> bool:
+        """Whether it has been computed."""
+        ...
+
+    def synchronize(self) -> None:
+        """Returns when it has been computed."""
+        ...
+
+    def wait(self) -> None:
+        """Has what is computed next come behind it, whatever stream of work that is in."""
+        ...
+
+
+class Lane(Protocol):
+    """One queue of copies to the device, beside what computes."""
+
+    def fetch(self, source: Tensor, target: Tensor, after: Any) -> Copy:
+        """Copies bytes of the host to memory of the device, once ``after`` has passed there."""
+        ...
+
+    def now(self) -> Passed:
+        """What is computed until now."""
+        ...
+
+    def memory(self, size: int) -> Tensor:
+        """Bytes of the host that the lane can reach."""
+        ...
+
+    def mark(self) -> Any:
+        """A mark of now, among what is computed."""
+        ...
+
+    def seconds(self, begin: Any, end: Any) -> float:
+        """The seconds between two marks, once both have been passed."""
+        ...
+
+
+class _CardPassed:
+    """An event in a stream of work."""
+
+    def __init__(self) -> None:
+        self.event = torch.cuda.Event()
+        self.event.record()
+
+    @property
+    def there(self) -> bool:
+        """Whether the event has passed."""
+        return bool(self.event.query())
+
+    def synchronize(self) -> None:
+        """Returns when it has."""
+        self.event.synchronize()
+
+    def wait(self) -> None:
+        """Has the current stream wait for it."""
+        torch.cuda.current_stream().wait_event(self.event)
+
+
+class CardLane(CardLink):
+    """The link of a card; only events order it."""
+
+    def fetch(self, source: Tensor, target: Tensor, after: _CardPassed) -> CardCopy:
+        """Copies pinned memory to memory of the card that is the caller's."""
+        self._back.wait_event(after.event)
+        with torch.cuda.stream(self._back):
+            begin = self.mark()
+            target.copy_(source, non_blocking=True)
+            end = self.mark()
+        return CardCopy(target, begin, end, self._coming)
+
+    def now(self) -> _CardPassed:
+        """What is computed until now."""
+        return _CardPassed()
+
+
+class _PacedPassed:
+    """The processor has computed what it was asked to."""
+
+    there = True
+
+    def synchronize(self) -> None:
+        """Returns."""
+
+    def wait(self) -> None:
+        """Returns."""
+
+
+class PacedLane(PacedLink):
+    """The link in software."""
+
+    def fetch(self, source: Tensor, target: Tensor, after: Any) -> Copy:
+        """Copies bytes at the rate of the link."""
+        return self._queue(1, [(source, target)], after)
+
+    def now(self) -> _PacedPassed:
+        """All is computed."""
+        return _PacedPassed()
+
 
 #: Formats are fitted anew when tensors have left so many times.
 _REFRESH = 16

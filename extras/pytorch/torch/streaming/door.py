@@ -9,15 +9,12 @@ from torch.optim import Optimizer
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.checks import check_range
 from cdma.hdl.spec.format import Format
-from cdma.torch.swapping.card import CardLink
-from cdma.torch.swapping.link import Link
-from cdma.torch.swapping.paced import PacedLink
+from cdma.torch.swapping.link import CardLink, Link, PacedLink
 
 from .cache import Cache
 from .codecs import CardCodec, Codec, HostCodec
 from .context import Settings, Stream
-from .depot import Depot
-from .lanes import CardLane, Lane, PacedLane
+from .depot import CardLane, Depot, Lane, PacedLane
 from .states import States
 
 __all__ = ["cache", "stream"]

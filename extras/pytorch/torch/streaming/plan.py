@@ -1,15 +1,115 @@
-"""Which units stay on the device, by how many bytes there are."""
+"""Which units are needed next, by what was needed after the last two. A unit that waits on the host, in one block of
+memory, and whose weights are made of it. Which units stay on the device, by how many bytes there are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import torch
+from torch import Tensor, nn
+
 from cdma.base.errors import ParameterError
+from cdma.hdl.spec.format import Format
+from cdma.torch.memory import layout_of
 
-from .cold import Measured
+from .codecs import Chosen, Codec, chosen
+from .units import Bundle, Unit, bundled
 
-__all__ = ["Plan", "plan"]
+__all__ = ["Cold", "Measured", "Order", "Plan", "measured", "plan"]
+
+
+class Order:
+    """What came after each pair of units the last time; before that, the order in which the model has them."""
+
+    def __init__(self, units: Sequence[Cold]) -> None:
+        self._usual = {id(unit): units[(place + 1) % len(units)] for place, unit in enumerate(units)}
+        self._after: dict[tuple[int, int], Cold] = {}
+        self._last, self._current = units[-1], units[-1]
+
+    def needed(self, unit: Cold) -> None:
+        """A unit is needed now."""
+        self._after[id(self._last), id(self._current)] = unit
+        self._last, self._current = self._current, unit
+
+    def following(self, count: int) -> list[Cold]:
+        """So many different units that are needed next, or fewer."""
+        found: list[Cold] = []
+        last, current = self._last, self._current
+        for _ in range(4 * count):
+            following = self._after.get((id(last), id(current)), self._usual[id(current)])
+            last, current = current, following
+            if following not in found:
+                found.append(following)
+            if len(found) == count:
+                break
+        return found
+
+
+@dataclass(frozen=True)
+class Measured(Bundle):
+    """What a unit takes where it is held."""
+
+    unit: Unit
+
+
+def measured(unit: Unit, codec: Codec, device: torch.device, format: Format | None, *, raw: bool) -> Measured:
+    """Chooses how each weight of a unit is held; nothing is moved yet."""
+    choices = [
+        Chosen(None, flat.nbytes) if raw else chosen(codec, flat.to(device), format)
+        for flat in map(_elements, unit.weights)
+    ]
+    made = bundled(unit.weights, choices, codec)
+    return Measured(made.pieces, made.raw, made.held, made.expanded, made.scratch, unit)
+
+
+class Cold:
+    """A unit on the host.
+
+    ``block``
+        Its memory there.
+    ``running``
+        The modules in whose calls it is needed now.
+    """
+
+    def __init__(
+        self, measured: Measured, codec: Codec, device: torch.device, memory: Callable[[int], Tensor]
+    ) -> None:
+        self.measured = measured
+        self.running: list[nn.Module] = []
+        self.block = memory(measured.held)
+        # One after the other, so that the device has no more than one of them.
+        flats = (_elements(weight).to(device) for weight in measured.unit.weights)
+        measured.pack(flats, codec, self.block)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether its elements must be made of the block."""
+        return self.measured.is_packed
+
+    def expand(self, codec: Codec, block: Tensor, target: Tensor) -> None:
+        """Makes the elements of all weights of a block that has arrived."""
+        self.measured.expand(codec, block, target)
+
+    def check(self, codec: Codec, block: Tensor) -> None:
+        """Raises :class:`.CorruptStream` if a stream of a block on the device is not whole."""
+        self.measured.check(codec, block)
+
+    def show(self, memory: Tensor) -> None:
+        """Lets the weights have their elements in memory of the device."""
+        for weight, tensor in zip(self.measured.unit.weights, self.measured.tensors(memory), strict=True):
+            weight.data = tensor
+
+    def hide(self) -> None:
+        """Leaves the weights without elements: who reads one gets an error of its shape."""
+        for weight in self.measured.unit.weights:
+            weight.data = weight.data.new_empty(0)
+
+
+def _elements(weight: Tensor) -> Tensor:
+    """The elements of a weight, in one dimension."""
+    return layout_of(weight.detach())[0]()
 
 
 @dataclass(frozen=True)

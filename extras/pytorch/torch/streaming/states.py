@@ -14,7 +14,7 @@ from cdma.base.errors import CdmaError, ParameterError
 from cdma.torch.memory import is_plain
 
 from .depot import Depot, Held
-from .report import Streamed, StreamReport
+from .units import Streamed, StreamReport
 
 __all__ = ["States"]
 

@@ -1,15 +1,22 @@
-"""What of a model comes and goes together: blocks that are repeated, and modules outside of these."""
+"""What of a model comes and goes together: blocks that are repeated, and modules outside of these. Tensors in one block
+of memory, which one copy moves, and how their elements are made of it. The account of a stream of weights, states, or
+keys and values: what stays, what comes, and what was waited for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
-from cdma.torch.memory import is_plain
+from cdma.torch.memory import is_plain, layout_of
 
-__all__ = ["Unit", "holders", "units_of"]
+from .codecs import Chosen, Codec, Part
+
+__all__ = ["Bundle", "Piece", "StreamReport", "Streamed", "Unit", "bundled", "holders", "units_of"]
 
 #: Modules that nobody calls: what is in them is read by who has them.
 _NEVER_CALLED = (nn.ParameterList, nn.ParameterDict)
@@ -110,3 +117,205 @@ def _is_whole(module: nn.Module) -> bool:
     return any(True for _ in module.parameters(recurse=False)) and not any(
         isinstance(inner, nn.ModuleList) for inner in module.modules()
     )
+
+
+#: What is in a block begins at multiples of so many bytes, as memory of a card does.
+_ALIGN = 256
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One tensor of a block.
+
+    ``at``
+        Where its elements are in memory for those of all.
+    ``place``, ``beside``
+        Where its stream, or its elements, and what stands beside the stream begin in the block.
+    """
+
+    dtype: torch.dtype
+    size: torch.Size
+    stride: tuple[int, ...]
+    raw: int
+    chosen: Chosen
+    at: int
+    place: int
+    beside: int
+
+    def part(self, block: Tensor) -> Part | None:
+        """Its stream in a block; None if its elements are there as they are."""
+        if self.chosen.format is None:
+            return None
+        return Part(
+            self.raw * 8 // self.chosen.format.word_bits,
+            self.chosen.format,
+            block[self.place : self.place + self.chosen.nbytes],
+            block[self.beside : self.beside + self.chosen.beside],
+        )
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """How tensors lie in a block.
+
+    ``held``
+        Bytes of the block.
+    ``expanded``, ``scratch``
+        Bytes of the elements where they must be made of the block, and what the device needs for that; 0 where all tensors
+        lie in the block as they are.
+    """
+
+    pieces: tuple[Piece, ...]
+    raw: int
+    held: int
+    expanded: int
+    scratch: int
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the elements must be made of the block."""
+        return self.expanded > 0
+
+    def pack(self, flats: Iterable[Tensor], codec: Codec, block: Tensor) -> None:
+        """Makes the block of the elements of each tensor, in one dimension."""
+        for piece, elements in zip(self.pieces, flats, strict=True):
+            part = piece.part(block)
+            if part is None:
+                block[piece.place : piece.place + piece.raw].copy_(elements.view(torch.uint8))
+            else:
+                codec.pack(elements, part)
+
+    def expand(self, codec: Codec, block: Tensor, target: Tensor) -> None:
+        """Makes the elements of all tensors of a block that has arrived."""
+        for piece in self.pieces:
+            elements = target[piece.at : piece.at + piece.raw]
+            part = piece.part(block)
+            if part is None:
+                elements.copy_(block[piece.place : piece.place + piece.raw])
+            else:
+                codec.expand(part, elements)
+
+    def check(self, codec: Codec, block: Tensor) -> None:
+        """Raises :class:`.CorruptStream` if a stream of a block on the device is not whole."""
+        for piece in self.pieces:
+            part = piece.part(block)
+            if part is not None:
+                codec.check(part)
+
+    def tensors(self, memory: Tensor) -> list[Tensor]:
+        """The tensors in memory for their elements, which is the block where they lie in it as they are."""
+        found = []
+        for piece in self.pieces:
+            begin = piece.at if self.is_packed else piece.place
+            elements = memory[begin : begin + piece.raw].view(piece.dtype)
+            found.append(elements.as_strided(piece.size, piece.stride))
+        return found
+
+
+def bundled(tensors: Sequence[Tensor], choices: Sequence[Chosen], codec: Codec) -> Bundle:
+    """Lays tensors out in a block, each as it was chosen."""
+    pieces: list[Piece] = []
+    at = place = scratch = 0
+    for tensor, choice in zip(tensors, choices, strict=True):
+        flat, size, stride = layout_of(tensor.detach())
+        nbytes = flat().numel() * tensor.element_size()
+        beside = place + _aligned(choice.nbytes)
+        pieces.append(Piece(tensor.dtype, size, stride, nbytes, choice, at, place, beside))
+        at += _aligned(nbytes)
+        place = beside + _aligned(choice.beside)
+        if choice.format is not None:
+            scratch = max(scratch, codec.scratch(nbytes, choice.format))
+    packed = any(piece.chosen.format is not None for piece in pieces)
+    return Bundle(tuple(pieces), sum(piece.raw for piece in pieces), place, at if packed else 0, scratch)
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // _ALIGN) * _ALIGN
+
+
+@dataclass
+class Streamed:
+    """A unit, or all of them.
+
+    ``raw``, ``held``
+        Bytes of its weights, and the bytes in which they are held: on the host, or on the device where it is ``hot``.
+    ``wait``
+        Seconds that computing waited for it.
+    """
+
+    raw: int
+    held: int
+    hot: bool
+    wait: float = 0.0
+
+    @property
+    def ratio(self) -> float:
+        """Bytes of weights for each byte in which they are held."""
+        return self.raw / self.held if self.held else 1.0
+
+
+@dataclass
+class StreamReport:
+    """All of a stream of weights; of an optimiser's states, or of keys and values, the same.
+
+    ``raw``, ``hot``, ``cold``
+        Bytes of all weights, of those that stay on the device, and of those that come.
+    ``held``
+        Bytes in which those that come are held on the host.
+    ``moved``, ``fetches``
+        Bytes that came until now, and how many units these were.
+    ``left``
+        Bytes that left for the host until now: states, or keys and values, which change.
+    ``late``, ``beyond``
+        Units that nobody had foreseen, so that they came only when they were needed; and those for which there was no
+        place, so that they took memory beyond ``device_bytes``.
+    ``passes``, ``wait``
+        Calls of the model, or steps, and the seconds that computing waited in these for what came.
+    ``device``
+        Bytes of the device: weights that stay, buffers, and memory for those that come.
+    """
+
+    raw: int = 0
+    hot: int = 0
+    cold: int = 0
+    held: int = 0
+    moved: int = 0
+    fetches: int = 0
+    left: int = 0
+    late: int = 0
+    beyond: int = 0
+    passes: int = 0
+    wait: float = 0.0
+    device: int = 0
+    rows: dict[str, Streamed] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float:
+        """Bytes of weights that come for each byte that moves."""
+        return self.cold / self.held if self.held else 1.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report, for JSON."""
+        found = asdict(self) | {"ratio": self.ratio}
+        for name, row in self.rows.items():
+            found["rows"][name]["ratio"] = row.ratio
+        return found
+
+    def __str__(self) -> str:
+        width = max([4, *(len(name) for name in self.rows)])
+        lines = [f"{'unit':{width}}  {'MB':>9}  {'held':>9}  ratio  {'wait ms':>8}"]
+        for name, row in self.rows.items():
+            where = "  stays" if row.hot else ""
+            lines.append(
+                f"{name:{width}}  {row.raw / 1e6:9.3f}  {row.held / 1e6:9.3f}  {row.ratio:5.2f}  "
+                f"{row.wait * 1e3:8.2f}{where}"
+            )
+        lines.append(
+            f"{self.hot / 1e6:,.3f} MB stay, {self.cold / 1e6:,.3f} MB come as {self.held / 1e6:,.3f} MB (ratio "
+            f"{self.ratio:.2f}); {self.device / 1e6:,.3f} MB of the device"
+        )
+        lines.append(
+            f"{self.passes} passes, {self.fetches} copies of {self.moved / 1e6:,.3f} MB, {self.left / 1e6:,.3f} MB went, "
+            f"{self.late} not foreseen, {self.beyond} beyond device_bytes; {self.wait * 1e3:,.2f} ms of waiting"
+        )
+        return "\n".join(lines)

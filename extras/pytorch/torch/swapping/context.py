@@ -20,21 +20,15 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.torch.departures import Departures
 from cdma.torch.keeping import Keeping, Slot
-from cdma.torch.memory import is_plain
-from cdma.torch.observed import CONVOLUTIONS
+from cdma.torch.ledger import Departures
+from cdma.torch.memory import CONVOLUTIONS, is_plain
 
-from .gauge import Gauge, Leaving
-from .hostside import HostCodec, HostStream
 from .link import Copy, Link
-from .packing import Packing, pack, room
 from .policies import Action, Learnt, Moment, Recompute, SwapPolicy
-from .pool import POISON, Block, HostPool
-from .prediction import Expected, Predictions
-from .profile import Profile
-from .report import Moved, SwapReport
-from .timeline import Timeline
+from .pool import POISON, Block, HostCodec, HostPool, HostStream, Packing, pack, room
+from .prediction import Expected, Gauge, Leaving, Predictions
+from .report import Moved, Profile, SwapReport, Timeline
 
 __all__ = ["Offload", "Settings", "WrongReturn"]
 

@@ -8,10 +8,8 @@ from torch import nn
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.checks import check_range
 
-from .card import CardLink
 from .context import Offload, Settings
-from .link import Link
-from .paced import PacedLink
+from .link import CardLink, Link, PacedLink
 from .policies import SwapPolicy
 
 __all__ = ["link_of", "offload"]

@@ -1,17 +1,115 @@
-"""Memory of the host for what is away: taken in large pieces, for pinning takes long, within a limit, and used again."""
+"""The elements of a tensor as a stream of the codec, on the device where they are, and back. Memory of the host for what
+is away: taken in large pieces, for pinning takes long, within a limit, and used again. Compression by the host's
+processor of what has arrived there (vDNN++).
+"""
 
 from __future__ import annotations
 
 import threading
 from bisect import insort
 from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from cdma.gpu.extras import kernels_in
+from cdma.hdl.spec.format import Format
+from cdma.sim.codec.software import compress, decompress
+from cdma.torch.coded import lossless_format
+
 from .link import Link, Ordered
 
-__all__ = ["POISON", "Block", "HostPool"]
+__all__ = [
+    "POISON",
+    "Block",
+    "HostCodec",
+    "HostPool",
+    "HostStream",
+    "Packing",
+    "Stream",
+    "pack",
+    "room",
+    "word_count",
+]
+
+
+@dataclass(frozen=True)
+class Packing:
+    """What must be known beside a stream to read it.
+
+    ``length``
+        The bytes of the stream: a number of 64 bits where the tensor is.
+    ``index``
+        Where parts of the stream begin, on a card.
+    """
+
+    words: int
+    format: Format
+    dtype: torch.dtype
+    length: Tensor
+    index: Tensor | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that stay on the device."""
+        return self.length.nbytes + (0 if self.index is None else self.index.nbytes)
+
+    def unpack(self, data: Tensor, fault: Tensor) -> Tensor:
+        """The elements, in one dimension. ``data`` begins with the stream.
+
+        ``fault``
+            On a card a number of 32 bits there, which becomes 1 if the stream is not whole: nothing waits for the card. On
+            the processor that is an error at once.
+        """
+        if data.device.type == "cpu":
+            made: Any = decompress(data[: int(self.length)].numpy(), self.words, self.format)
+            return torch.from_numpy(made.view(np.uint8)).view(self.dtype)
+        packed = kernels_in("packed").Packed(data, self.length, self.words, self.format, self.index)
+        words: Tensor = kernels_in("decoder").restored(packed, fault)
+        return words.view(torch.uint8).view(self.dtype)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream where the tensor is, in more memory than most streams need.
+
+    ``data``
+        Bytes that begin with the stream.
+    """
+
+    data: Tensor
+    packing: Packing
+
+
+def pack(flat: Tensor, format: Format) -> Stream:
+    """The stream of elements, bit for bit. Nothing waits for a card to know how long it is."""
+    words = word_count(flat, format)
+    bound = format.bound_bytes(words)
+    if flat.device.type == "cpu":
+        data = torch.empty(bound, dtype=torch.uint8)
+        length = torch.tensor(len(compress(flat, format, out=data.numpy())))
+        return Stream(data, Packing(words, format, flat.dtype, length))
+    packed = kernels_in("encoder").compress(flat, format, capacity=bound)
+    return Stream(data=packed.data, packing=Packing(words, format, flat.dtype, packed.length, packed.index))
+
+
+def room(flat: Tensor, format: Format) -> int:
+    """The most bytes that :func:`pack` takes where the elements are."""
+    words, beside = word_count(flat, format), 8
+    if flat.device.type != "cpu":
+        layout = kernels_in("layout")
+        beside += 8 * layout.block_count(words, format) * layout.INDEX_COLUMNS
+    return format.bound_bytes(words) + beside
+
+
+def word_count(flat: Tensor, format: Format) -> int:
+    """Words of elements."""
+    return flat.numel() * flat.element_size() * 8 // format.word_bits
+
 
 _PAGE = 4096
 #: Pieces of memory: powers of two, each about as large as all before it, at least and at most.
@@ -176,3 +274,86 @@ class HostPool:
 def _floor(size: int) -> int:
     """The largest power of two that is no more than a size, or 0."""
     return 1 << size.bit_length() >> 1
+
+
+#: Where a card would say that a stream is not whole; the processor raises an error.
+_NO_FAULT = torch.zeros(1, dtype=torch.int32)
+
+
+class _Job:
+    """Work of the host's codec."""
+
+    def __init__(self, future: Future[None]) -> None:
+        self._future = future
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended."""
+        return self._future.done()
+
+    def synchronize(self) -> None:
+        """Returns when it has ended; raises what went wrong in it."""
+        self._future.result()
+
+
+class HostStream:
+    """A tensor that has arrived, and is being compressed or is compressed.
+
+    ``ready``
+        The compression.
+    """
+
+    def __init__(self, pool: HostPool, block: Block, dtype: torch.dtype) -> None:
+        self._pool, self._dtype = pool, dtype
+        self.block: Block | None = block
+        self.ready: _Job
+        self._stream: tuple[Tensor, Packing] | None = None
+
+    def compress(self, arrived: Ordered) -> None:
+        """Replaces the block by the stream, if that is smaller."""
+        arrived.synchronize()
+        assert self.block is not None
+        made = pack(self.block.data.view(self._dtype), lossless_format(self._dtype))
+        size = int(made.packing.length)
+        if size < self.block.data.numel() and self._pool.charge(size):
+            self._stream = made.data[:size].clone(), made.packing
+            block, self.block = self.block, None
+            self._pool.give_back(block)
+
+    def expand(self, target: Tensor, after: Ordered | None) -> None:
+        """Restores the bytes in memory that ``after`` may still read."""
+        self.ready.synchronize()
+        if after is not None:
+            after.synchronize()
+        if self._stream is None:
+            assert self.block is not None
+            target.copy_(self.block.data)
+        else:
+            stream, packing = self._stream
+            target.copy_(packing.unpack(stream, _NO_FAULT).view(torch.uint8))
+
+    def give_back(self) -> None:
+        """Returns what the tensor has of the pool."""
+        self.ready.synchronize()
+        if self._stream is not None:
+            self._pool.charge(-self._stream[0].numel())
+        elif self.block is not None:
+            self._pool.give_back(self.block)
+
+
+class HostCodec:
+    """A thread of the host that compresses and decompresses in the order in which it is asked to."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "cdma-host")
+
+    def compress(self, pool: HostPool, block: Block, dtype: torch.dtype) -> HostStream:
+        """Compresses a block when the copy to it has ended."""
+        stream = HostStream(pool, block, dtype)
+        assert block.last is not None
+        stream.ready = _Job(self._thread.submit(stream.compress, block.last))
+        return stream
+
+    def expand(self, stream: HostStream, target: Block) -> Ordered:
+        """Decompresses to a block; what reads that comes after the result."""
+        return _Job(self._thread.submit(stream.expand, target.data, target.last))

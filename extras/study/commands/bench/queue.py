@@ -9,8 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cdma.hdl.spec.codec import CodecConfig
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS, CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.rows import Columns, Row, add_row_options, column, show_rows
 
@@ -60,7 +59,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _area(block: str, config: CodecConfig, liberty: list[Path]) -> Row:
     """Area and period, plain and with gated clocks."""
-    from cdma.synth.asic.library.load import load_libraries
+    from cdma.synth.asic.library.liberty import load_libraries
     from cdma.synth.asic.measure import measure_block
     from cdma.synth.asic.recipe import Options
 

@@ -60,8 +60,7 @@ def _figures(arguments: argparse.Namespace) -> int:
     from cdma.output import status
     from cdma.study.system.assumptions import load_assumptions
     from cdma.study.system.figures import model_files
-    from cdma.study.system.headlines import bands
-    from cdma.study.system.ranges import load_ranges
+    from cdma.study.system.headlines import bands, load_ranges
     from cdma.study.system.study import compare, study
 
     ready_directory(arguments.folder)

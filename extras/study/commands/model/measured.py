@@ -94,7 +94,7 @@ def _residuals(arguments: argparse.Namespace) -> int:
 
 def _pictures(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_directory, write_folder
-    from cdma.study.system.pictures import pictures
+    from cdma.study.system.figures import pictures
 
     ready_directory(arguments.folder)
     write_folder(arguments.folder, pictures(*_found(arguments)))

@@ -63,7 +63,7 @@ def register(modes: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.output import status
     from cdma.study.system.model import usable
-    from cdma.study.system.several import several
+    from cdma.study.system.study import several
 
     if arguments.plot is not None:
         ready_file(arguments.plot, (".svg",))

@@ -133,7 +133,7 @@ def _network_and_machine(row: dict[str, Any]) -> tuple[str, str]:
 
 def _trace(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_file, write_text
-    from cdma.study.system.trace import trace_events
+    from cdma.study.system.traced import trace_events
 
     ready_file(arguments.file)
     (model,) = models_of(arguments)

@@ -9,8 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.presets import PRESETS
+from cdma.hdl.spec.format import PRESETS, Format
 from cdma.options import check_between
 from cdma.rows import Row
 from cdma.torch.commands.swapping import bench_of
@@ -113,7 +112,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _subject(kernel: str, arguments: argparse.Namespace) -> Subject:
     from cdma.gpu.extras import kernels_in
-    from cdma.study.tuner.evaluations import Kept
+    from cdma.study.tuner.search import Kept
 
     plan_type = kernels_in("plans").Plan
     from cdma.study.compare.card_launches import Timed, Workload, plan_space

@@ -16,7 +16,7 @@ from .searching import Compared, Plan, add_search_options, as_json, explore, pla
 
 if TYPE_CHECKING:
     from cdma.study.system.designs import Design, Evaluation
-    from cdma.study.tuner.evaluations import Kept
+    from cdma.study.tuner.search import Kept
 
 __all__ = ["register"]
 
@@ -72,7 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from cdma.study.system.designs import Design, Evaluation, Limits, design_space
     from cdma.study.system.named import NamedTrainer
     from cdma.study.system.objective import best, objective, pareto_front
-    from cdma.study.tuner.evaluations import Kept
+    from cdma.study.tuner.search import Kept
 
     check_one_or_more(arguments, "jobs")
     for name in ("area", "clock"):

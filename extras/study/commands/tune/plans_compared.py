@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from cdma.gpu.plans import Plan
     from cdma.study.compare.card_launches import Timed, Workload
     from cdma.study.training.tuned_training import TunedTraining
-    from cdma.study.tuner.course import Course
-    from cdma.study.tuner.evaluations import Kept
-    from cdma.study.tuner.search import Space
+    from cdma.study.tuner.search import Course, Kept, Space
 
 __all__ = ["Subject", "compared_searches", "cost", "searches", "show_searches"]
 
@@ -82,7 +80,7 @@ def searches(
 
 def _expert(subjects: Mapping[str, Subject]) -> Course[Mapping[str, Plan]]:
     """A search that is over before it begins."""
-    from cdma.study.tuner.course import Course
+    from cdma.study.tuner.search import Course
 
     plans = {kernel: one.workload.expert for kernel, one in subjects.items()}
     least = sum(cost(one.kept([plans[kernel]])[0]) for kernel, one in subjects.items())
@@ -92,7 +90,7 @@ def _expert(subjects: Mapping[str, Subject]) -> Course[Mapping[str, Plan]]:
 def _course(
     subjects: Mapping[str, Subject], sampler: str, trials: int, seed: int
 ) -> Course[Mapping[str, Plan]]:
-    from cdma.study.tuner.course import course, together
+    from cdma.study.tuner.search import course, together
 
     def took(found: Timed | None) -> float:
         return 0.0 if found is None else found.took

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.base.errors import ParameterError
 
 if TYPE_CHECKING:
-    from cdma.study.tuner.evaluations import Kept
-    from cdma.study.tuner.search import Space
+    from cdma.study.tuner.search import Kept, Space
 
 __all__ = ["SEEDS", "Compared", "Plan", "add_search_options", "as_json", "explore", "plan", "say_compared"]
 

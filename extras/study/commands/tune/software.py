@@ -14,7 +14,7 @@ from .searching import Compared, Plan, add_search_options, as_json, explore, pla
 
 if TYPE_CHECKING:
     from cdma.study.compare.launches import Launch, Timed
-    from cdma.study.tuner.evaluations import Kept
+    from cdma.study.tuner.search import Kept
 
 __all__ = ["register"]
 
@@ -49,7 +49,7 @@ def register(kinds: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_file, replacing
     from cdma.study.compare.launches import Launch, Timed, Workload, launch_space
-    from cdma.study.tuner.evaluations import Kept
+    from cdma.study.tuner.search import Kept
 
     if not 1 <= arguments.size <= 1000 or not 0 <= arguments.density <= 1:
         raise ParameterError("size must be 1 to 1000 MB and density 0 to 1")

@@ -4,9 +4,7 @@ The RTL, the register document, the C header, the SystemRDL and the drivers all 
 so they cannot disagree. Nothing here imports Amaranth.
 """
 
-from .block import Block
-from .field import REGISTER_BITS, REGISTER_BYTES, Access, Field
-from .register import Register
-from .register_map import Placed, RegisterMap
+from .field import REGISTER_BITS, REGISTER_BYTES, Access, Field, Register
+from .register_map import Block, Placed, RegisterMap
 
 __all__ = ["REGISTER_BITS", "REGISTER_BYTES", "Access", "Block", "Field", "Placed", "Register", "RegisterMap"]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from cdma import CodecConfig, Format
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.sim.codec.model import ZVC, analyse
 from cdma.sim.codec.stimuli import activations
 from cdma.verif.stream.codec.design import CodecDesign
 from cdma.verif.stream.codec.measure import SHAPES, standard_designs
-from cdma.verif.stream.codec.tensor import run_tensor
+from cdma.verif.stream.codec.stimulus import run_tensor
 from tests.support.commands import Printed
 
 KEYS = {

@@ -12,7 +12,7 @@ import pytest
 import cdma
 from cdma.app import main
 from cdma.sim.codec import software_bench
-from cdma.sim.codec.native import installed
+from cdma.sim.codec.software import installed
 from cdma.sim.codec.stimuli import activations
 
 OTHERS = {"lz4": "LZ4", "zstandard": "zstd 1", "blosc2": "blosc2 LZ4 1"}

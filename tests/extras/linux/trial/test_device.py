@@ -16,8 +16,7 @@ from cdma.sim.engine.driver import Descriptor, Driver, Mode, RingMemory, Status
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.memory import SIZE as SIZE_OF_MEMORY
 from cdma.verif.engine.tensor import sparse_tensor
-from cdma.verif.simulator.run import run_test
-from cdma.verif.simulator.simulate import Outcome
+from cdma.verif.simulator.simulate import Outcome, run_test
 from cdma_linux.trial.run import Trial
 from tests.support.guest import CONFIG_WRITE, FIRST, INTERRUPTS, READ, SIZE, WRITE, Guest
 from tests.support.thorough import cases_of

@@ -8,13 +8,15 @@ from importlib import metadata
 import numpy as np
 import pytest
 
+from tests.extras.pytorch.interpreted import torch
+
+# isort: split
 import cdma
 from cdma import gpu
 from cdma.base.errors import ToolError
-from cdma.gpu import door, extras, tensors
+from cdma.gpu import door, extras, layout
 from cdma.sim.codec import model
 from cdma.sim.codec.fit import fit as fit_on_host
-from tests.extras.pytorch.interpreted import torch
 
 FORMAT = cdma.Format()
 
@@ -156,12 +158,12 @@ def test_a_triton_that_comes_in_a_package_of_another_name(monkeypatch):
 
 
 def test_a_card_that_is_too_old(monkeypatch):
-    monkeypatch.setattr(tensors, "_capability", lambda device: (7, 0))
+    monkeypatch.setattr(layout, "_capability", lambda device: (7, 0))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "an old card")
     with pytest.raises(
         cdma.ParameterError, match="an old card has the architecture sm_70; the kernels need sm_75"
     ):
-        tensors.require_card(torch.device("cuda"))
+        layout.require_card(torch.device("cuda"))
 
 
 #: Calls with what is no tensor, and what the error says of each.

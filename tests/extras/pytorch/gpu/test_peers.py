@@ -7,8 +7,10 @@ from types import ModuleType
 
 import pytest
 
-from cdma.gpu import measure
 from tests.extras.pytorch.interpreted import torch
+
+# isort: split
+from cdma.gpu import measure
 
 
 class _Encoded:

@@ -7,23 +7,25 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.extras.pytorch.interpreted import Stray, interpreter, torch
+
+# isort: split
 import cdma
 from cdma.gpu import chain, checksum
 from cdma.gpu import decoder as decompress
-from cdma.gpu.checksum_kernel import crc_kernel
+from cdma.gpu.checksum import crc_kernel
 from cdma.gpu.compress_kernels import FLOCK, count_kernel, pack_kernel
-from cdma.gpu.decompress_kernel import unpack_kernel
+from cdma.gpu.decoder import unpack_kernel
 from cdma.gpu.encoder import analyse, compress, waiting
 from cdma.gpu.layout import INDEX_COLUMNS, block_count
 from cdma.gpu.plans import arguments
-from cdma.hdl.spec.presets import PRESETS
+from cdma.hdl.spec.format import PRESETS
 from cdma.sim.codec import model
-from cdma.sim.codec.crc import crc32c
-from cdma.sim.codec.hostile import SHAPES as ALL_SHAPES
-from cdma.sim.codec.hostile import draw, draw_words
+from cdma.sim.codec.container import crc32c
+from cdma.sim.codec.stimuli import SHAPES as ALL_SHAPES
+from cdma.sim.codec.stimuli import draw, draw_words
 from cdma.sim.codec.words import word_dtype
-from tests.extras.pytorch.interpreted import Stray, interpreter, torch
-from tests.support.waits import Waits
+from tests.extras.pytorch.waits import Waits
 
 
 def covering(shapes):

@@ -12,12 +12,12 @@ from hypothesis import strategies as st  # isort: skip
 from cdma.gpu.decoder import restored_numbers
 from cdma.gpu.encoder import compress_numbers
 from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.quantisation import NUMBERS as TYPES
-from cdma.hdl.spec.quantisation import Quantisation
+from cdma.hdl.spec.stage import NUMBERS as TYPES
+from cdma.hdl.spec.stage import Quantisation
 from cdma.sim.codec.model import decompress
 from cdma.sim.codec.quantise import dequantise, quantise
-from cdma.torch.card_integers import quantised_there
 from cdma.torch.coded import NUMBERS, Step, quantised, sampling
+from cdma.torch.on_card import quantised_there
 
 pytestmark = [
     pytest.mark.slow,

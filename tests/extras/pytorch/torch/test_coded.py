@@ -1,16 +1,42 @@
-"""What torch makes of numbers is what the specification of the quantiser makes of them, bit for bit."""
+"""What torch makes of numbers is what the specification of the quantiser makes of them, bit for bit. The steps that
+policies choose, worked out by hand, and the errors that follow from them.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from cdma.hdl.spec.quantisation import NUMBERS as TYPES  # noqa: E402
-from cdma.hdl.spec.quantisation import Quantisation  # noqa: E402
-from cdma.sim.codec.quantise import dequantise, quantise  # noqa: E402
-from cdma.torch.coded import NUMBERS, Step, coded, quantised  # noqa: E402
+from torch import nn  # noqa: E402
+
+from cdma.base.errors import ParameterError  # noqa: E402
+from cdma.hdl.spec.stage import NUMBERS as TYPES  # noqa: E402
+from cdma.hdl.spec.stage import Quantisation  # noqa: E402
+from cdma.sim.codec.quantise import (  # noqa: E402
+    dequantise,
+    quantise,
+)
+from cdma.torch import saved  # noqa: E402
+from cdma.torch.coded import (  # noqa: E402
+    NUMBERS,
+    Step,
+    coded,
+    quantised,
+)
+from cdma.torch.memory import Observer  # noqa: E402
+from cdma.torch.policies import (  # noqa: E402
+    AcGc,
+    Bound,
+    Comet,
+    Lossless,
+    Readers,
+    Statistics,
+)
 
 
 def bits_of(tensor):
@@ -88,3 +114,120 @@ def test_without_loss(dtype, ratio):
     found = coded(numbers)
     assert torch.equal(found.restored(), numbers)
     assert numbers.nbytes / found.size > ratio
+
+
+LAYER = Statistics(
+    loss=0.5, square=0.25, weight=3.0, weight_squares=4.0, momentum=6.0, terms=16.0, outputs=3.0, uses=2.0
+)
+#: Eight numbers, of which a quarter is not zero.
+FLAT = torch.tensor([0.0, 2.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0])
+
+
+def test_comet_by_hand() -> None:
+    """The deviation of the error is 0.32 * 0.5 * sqrt(16 / 4) = 0.32 bounds, and may be 0.01 * 3; a step is two bounds."""
+    assert Comet().step(LAYER, FLAT) == pytest.approx(2 * 0.03 / 0.32)
+    assert Comet(part=0.03, factor=0.58).step(LAYER, FLAT) == pytest.approx(2 * 0.09 / 0.58)
+    assert Comet().step(LAYER, torch.zeros(8)) == 0
+    assert Comet(momentum=_optimiser()).step(LAYER, FLAT) == pytest.approx(2 * 0.06 / 0.32)
+
+
+@pytest.mark.parametrize(
+    ("optimiser", "expected"),
+    [
+        # The gradients before are 1 and 3 everywhere.
+        (lambda weights: torch.optim.SGD(weights, 0.0, momentum=0.5), 3.5),
+        (lambda weights: torch.optim.AdamW(weights, 0.0, betas=(0.5, 0.9)), 3.5),
+        (lambda weights: torch.optim.SGD(weights, 0.0), 5.0),
+    ],
+    ids=["sgd", "adamw", "none"],
+)
+def test_the_momentum_is_the_sum_of_the_gradients_before(
+    optimiser: Callable[[Iterator[nn.Parameter]], torch.optim.Optimizer], expected: float
+) -> None:
+    """Before the first step, and with an optimiser that has none, it is the gradient."""
+    layer = nn.Linear(4, 4, bias=False)
+    steps = optimiser(layer.parameters())
+    observer = Observer(steps)
+    for value in (1.0, 3.0, 5.0):
+        steps.zero_grad()
+        output = layer(torch.full((1, 4), value))
+        observer.watch(layer, output)
+        output.sum().backward()
+        steps.step()
+        assert observer.statistics[layer].weight == pytest.approx(value)
+        if value == 1.0:
+            assert observer.statistics[layer].momentum == pytest.approx(1.0)
+    assert observer.statistics[layer].momentum == pytest.approx(expected)
+
+
+def test_a_momentum_is_that_of_an_optimiser() -> None:
+    with pytest.raises(ParameterError, match="must be an optimiser of PyTorch"):
+        Comet(momentum=0.9)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("refused", "message"),
+    [
+        (lambda: Comet(part=-0.01), "part is -0.01; it must be a number from"),
+        (lambda: Comet(factor=float("nan")), "factor is nan"),
+        (lambda: AcGc(tightness="8"), "tightness is '8'; it must be a number from -64 to 64"),
+        (lambda: AcGc(others=3), "others is 3; it must be a policy"),
+        (lambda: Bound(relative=-3, keep_nonzero="no"), "keep_nonzero is 'no'; it must be true or false"),
+        (lambda: Lossless(dense=2), "dense is 2; it must be true or false"),
+    ],
+)
+def test_parameters_that_are_none_are_refused_when_a_policy_is_made(
+    refused: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(ParameterError, match=message):
+        refused()
+
+
+def _optimiser() -> torch.optim.Optimizer:
+    return torch.optim.SGD([nn.Parameter(torch.zeros(1))], 0.1)
+
+
+def test_acgc_by_hand() -> None:
+    """dx**2 = 2**-1 * 4 / (2 * 8 * 3 * 2 * 0.25) = 1 / 12, and the deviation of a step's errors is step / sqrt(12)."""
+    assert AcGc().step(LAYER, FLAT) == pytest.approx(1)
+    assert AcGc(tightness=5).step(LAYER, FLAT) == pytest.approx(0.25)
+    assert AcGc().step(replace(LAYER, square=0.0), FLAT) == 0
+
+
+@pytest.mark.parametrize("peak", [2.0, 3.0, 3.72, 3.99])
+@pytest.mark.parametrize(
+    "bound", [Bound(relative=-3, keep_nonzero=False), Bound(absolute=-2, keep_nonzero=False)]
+)
+def test_the_error_comes_up_to_the_bound_and_not_beyond_it(bound: Bound, peak: float) -> None:
+    """A bound relative to the peak is a power of two, so the error may stay below it, but never below its half."""
+    inputs = torch.linspace(-peak, peak, 2001).reshape(1, -1)
+    model = nn.Linear(2001, 2)
+    with saved(model, bound) as context:
+        model(inputs).sum().backward()
+    allowed = 0.25 if bound.relative is None else peak * 2.0**bound.relative
+    assert 0.49 * allowed < context.report.error <= allowed
+    assert (model.weight.grad - inputs).abs().max() == pytest.approx(context.report.error, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("readers", "expected"),
+    [
+        (Readers([LAYER], False, False), -3),
+        (Readers([LAYER, replace(LAYER, weight=0.3)], False, False), -6),
+        (Readers([replace(LAYER, weight=1e9)], False, False), 1),
+        (Readers([], True, False), 1),
+        (Readers([LAYER], True, True), None),
+        (Readers([None], False, False), None),
+        (Readers([replace(LAYER, loss=0.0)], False, False), None),
+        (Readers([], False, False), None),
+    ],
+)
+def test_the_tightest_reader_decides_and_the_peak_bounds_all(readers: Readers, expected: int | None) -> None:
+    """The largest number is 2; a step of 0.1875 is at least 2**-3."""
+    assert Comet(others=Lossless()).exponent(readers, 2.0, FLAT) == expected
+
+
+def test_the_policy_for_others_bounds_the_step() -> None:
+    readers = Readers([LAYER], False, True)
+    assert Comet(others=Bound(relative=-7)).exponent(readers, 2.0, FLAT) == -5
+    assert Comet(others=Bound(relative=-2)).exponent(readers, 2.0, FLAT) == -3

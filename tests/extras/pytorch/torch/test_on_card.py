@@ -7,10 +7,10 @@ import pytest
 from tests.extras.pytorch.interpreted import torch
 
 from torch import nn  # isort: skip
-from cdma.torch import context, mail, on_card
+from cdma.torch import context, on_card
+from cdma.torch import ledger as mail
 from cdma.torch.context import Saved
-from cdma.torch.ledger import Ledger
-from cdma.torch.mail import Mail
+from cdma.torch.ledger import Ledger, Mail
 from cdma.torch.on_card import Card, WrongStream, held_by
 from cdma.torch.policies import Bound, Lossless
 

@@ -7,7 +7,7 @@ import pytest
 
 from cdma.app import main
 from cdma.study.training import record
-from cdma.study.training.ratios import load_ratios
+from cdma.study.training.observations import load_ratios
 from cdma.study.training.record import RECORDS
 from tests.support.paths import DATA, DOCS
 

@@ -14,7 +14,7 @@ from cdma.study.system.machine import load_machine
 from cdma.study.system.measured import machine_of, residuals
 from cdma.study.system.networks import load_network
 from tests.support.commands import Printed, Refused, Shown
-from tests.support.toml_files import MACHINE, written
+from tests.support.documents import MACHINE, written
 
 CARD = "NVIDIA H100 80GB HBM3"
 

@@ -11,7 +11,7 @@ from cdma.app import main
 from cdma.study.system.assumptions import default_assumptions_path
 from cdma.study.system.policies import POLICIES
 from tests.support.commands import Printed, Refused, Shown
-from tests.support.toml_files import MACHINE, written
+from tests.support.documents import MACHINE, written
 
 COLUMNS = {
     *("network", "machine", "policy", "algorithm", "ratio", "traffic_bytes", "step_s", "speedup_over_vdnn")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cdma.app import main
-from tests.support.tensors import tensor
+from tests.support.stimuli import tensor
 
 
 class TestCommand:

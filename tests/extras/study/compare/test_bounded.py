@@ -7,15 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdma.study.compare import transform
+from cdma.study.compare import entropy
 from cdma.study.compare.bounded_bench import bounded_rows
-from cdma.study.compare.predictive import (
+from cdma.study.compare.entropy import (
     predictive_bytes,
     predictive_differences,
     predictive_integers,
     predictive_restored,
+    transformed,
+    transformed_within,
 )
-from cdma.study.compare.transform import transformed, transformed_within
 
 SHAPES = st.sampled_from([(2, 3, 8, 8), (1, 2, 5, 11), (1, 1, 16, 16), (1, 1, 1, 9)])
 
@@ -43,12 +44,12 @@ def test_prediction_by_hand() -> None:
 
 
 def test_cosines_keep_energy() -> None:
-    assert np.allclose(transform._COSINES @ transform._COSINES.T, np.eye(8))
+    assert np.allclose(entropy._COSINES @ entropy._COSINES.T, np.eye(8))
 
 
 def test_the_order_of_a_block_is_that_of_jpeg() -> None:
-    assert transform._ZIGZAG[:10].tolist() == [0, 1, 8, 16, 9, 2, 3, 10, 17, 24]
-    assert transform._ZIGZAG[-4:].tolist() == [47, 55, 62, 63]
+    assert entropy._ZIGZAG[:10].tolist() == [0, 1, 8, 16, 9, 2, 3, 10, 17, 24]
+    assert entropy._ZIGZAG[-4:].tolist() == [47, 55, 62, 63]
 
 
 @given(SHAPES, st.integers(0, 99), st.floats(0.01, 0.3))
@@ -63,10 +64,10 @@ def test_runs_of_zeros_by_hand() -> None:
     block = np.zeros((1, 64), np.int64)
     block[0, 17] = 5
     # Three symbols once each have codes of 5 bits together.
-    assert transform._coded(block) == (5 + 3) / 8 + 2 * 3
+    assert entropy._coded(block) == (5 + 3) / 8 + 2 * 3
     block[0, 63] = -1
     # No end, but 45 zeros are two symbols of sixteen more: the symbols have 1, 2 and 2 bits, and -1 has one.
-    assert transform._coded(block) == (3 * 1 + 2 * 2 + 3 + 1) / 8 + 2 * 3
+    assert entropy._coded(block) == (3 * 1 + 2 * 2 + 3 + 1) / 8 + 2 * 3
 
 
 def test_finer_steps_take_more_and_err_less() -> None:

@@ -9,6 +9,9 @@ import sys
 import numpy as np
 import pytest
 
+from tests.extras.pytorch.interpreted import torch
+
+# isort: split
 from cdma import CorruptStream, ParameterError
 from cdma.gpu.peers import csr, csr_card, rl, rl_card
 from cdma.gpu.peers.card_bench import coders
@@ -17,7 +20,6 @@ from cdma.gpu.peers.csr import CsrFormat
 from cdma.gpu.peers.kernel_bench import drawn as numbers
 from cdma.gpu.peers.rl import RunFormat
 from cdma.sim.codec.words import word_dtype, words_from_bytes, words_to_bytes
-from tests.extras.pytorch.interpreted import torch
 from tests.support.paths import ROOT
 
 CODECS = {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.extras.pytorch.interpreted import torch
+
+# isort: split
 from cdma import CdmaError, Format
 from cdma.gpu import plans
 from cdma.gpu.plans import Plan
 from cdma.study.compare import card_launches
 from cdma.study.compare.card_launches import Workload
-from tests.extras.pytorch.interpreted import torch
 
 PLAN = Plan(1, 64, 1)
 

@@ -5,7 +5,7 @@ import pytest
 
 from cdma import ParameterError
 from cdma.study.compare import comparison
-from tests.support.tensors import rectified
+from tests.support.stimuli import rectified
 
 
 class TestComparison:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from cdma import Format
 from cdma.gpu.peers import codecs
-from cdma.gpu.peers.tables import learn_format
+from cdma.gpu.peers.codecs import learn_format
 from cdma.sim.codec.number_types import quantise
 from cdma.study.compare.entropy import byte_bound, entropy_bits, field_counts, huffman_bits, table_bound
-from tests.support.tensors import rectified
+from tests.support.stimuli import rectified
 
 
 class TestBounds:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cdma import Format
-from cdma.hdl.spec.presets import EXPONENTS
+from cdma.hdl.spec.format import EXPONENTS
 from cdma.sim.codec.model import analyse, compress
 from cdma.study.compare.format_bench import BadSamples, load_data, rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdma.base.errors import CdmaError
-from cdma.sim.codec import native
+from cdma.sim.codec import software
 from cdma.study.compare import launches
 from cdma.study.compare.launches import Launch, Workload, launch_space
 
@@ -22,7 +22,7 @@ def test_a_launch_is_arguments() -> None:
     assert Launch(2, 32).settings() == {"threads": 2, "chunk_bytes": 32768}
 
 
-@pytest.mark.skipif(not native.installed(), reason="the kernels in C are not built")
+@pytest.mark.skipif(not software.installed(), reason="the kernels in C are not built")
 def test_a_question_says_what_is_timed_and_with_what() -> None:
     asked = Workload(1, 0.25).question
     assert asked.startswith(f"1 MB at density 0.25, kernels {launches.kernels_name()}, ")

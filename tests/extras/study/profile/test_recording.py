@@ -5,7 +5,7 @@ import gc
 import pytest
 
 from cdma import ParameterError
-from cdma.sim.codec.tensor_profile import NothingToProfile
+from cdma.sim.codec.fit import NothingToProfile
 from cdma.study import Settings, record
 
 torch = pytest.importorskip("torch")

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from cdma.base.json_cache import NoCache
+from cdma.base.cache import NoCache
 from cdma.base.toml_table import TableError
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
@@ -24,7 +24,7 @@ from cdma.study.system.networks import load_network
 from cdma.study.system.objective import best, objective, pareto_front
 from cdma.study.system.word_law import law_of
 from cdma.study.tuner.search import Space
-from cdma.synth.asic.library.load import load_libraries
+from cdma.synth.asic.library.liberty import load_libraries
 from cdma.synth.asic.measure import measure_block
 from cdma.synth.asic.recipe import Options
 from tests.extras.study.small_networks import QUICK, RECORDED

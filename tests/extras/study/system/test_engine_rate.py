@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from cdma.base.toml_table import Table, TableError, read_json
-from cdma.hdl.codec.compressor import Compressor
-from cdma.hdl.codec.decompressor import Decompressor
+from cdma.hdl.codec.generate import Compressor, Decompressor
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.headers import codes_of
@@ -26,7 +25,7 @@ from cdma.study.system.engine_rate import (
     unit_bytes_per_s,
 )
 from cdma.study.system.machine import load_machine
-from tests.support.codec_packets import stream_of
+from tests.support.codec_bench import stream_of
 from tests.support.paths import DATA
 from tests.support.stream_bench import StreamBench, beats_of
 

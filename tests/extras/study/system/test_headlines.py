@@ -11,10 +11,18 @@ import pytest
 from cdma.base.toml_table import TableError
 from cdma.study.system import headlines as module
 from cdma.study.system.assumptions import default_assumptions_path, load_assumptions
-from cdma.study.system.headlines import CSWAP_MACHINES, CSWAP_POLICIES, Band, Span, bands
-from cdma.study.system.ranges import draws, load_ranges, variations
+from cdma.study.system.headlines import (
+    CSWAP_MACHINES,
+    CSWAP_POLICIES,
+    Band,
+    Span,
+    bands,
+    draws,
+    load_ranges,
+    variations,
+)
 from tests.extras.study.small_networks import BASE, QUICK, RECORDED, flat
-from tests.support.toml_files import written
+from tests.support.documents import written
 
 SINGLE = replace(QUICK, training=replace(QUICK.training, moments=1))
 

@@ -10,17 +10,16 @@ import pytest
 
 from cdma.study.system.assumptions import Cpu
 from cdma.study.system.compression import Compression
-from cdma.study.system.cswap import KernelTimes
 from cdma.study.system.density_table import DensityTable, LayerRecord
 from cdma.study.system.engine_rate import measured_engine_laws
 from cdma.study.system.feature_maps import FeatureMap
 from cdma.study.system.machine import Link, load_machine
 from cdma.study.system.networks import Network, load_network
 from cdma.study.system.planner import StepPlanner
-from cdma.study.system.policies import POLICIES, Situation, plan
+from cdma.study.system.policies import POLICIES, KernelTimes, Situation, plan
 from cdma.study.system.roofline import Cost
 from cdma.study.system.step import Transfer
-from cdma.torch.swapping.cost import CostModel
+from cdma.torch.swapping.policies import CostModel
 from tests.extras.study.small_networks import BASE, CHAIN, RECORDED, situation
 
 

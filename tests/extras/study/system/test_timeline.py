@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdma.study.system.timeline import QUEUES, Span, Task, simulate, simulate_devices
+from cdma.study.system.step import QUEUES, Span, Task, simulate, simulate_devices
 
 
 def test_queues_run_side_by_side_and_each_in_order() -> None:

@@ -8,8 +8,13 @@ import pytest
 
 from cdma.base.toml_table import Table, TableError, read_json
 from cdma.study.recorded import DATA
-from cdma.study.system.engine_rate import DIRECTIONS, EngineLaw, measured_engine_laws
-from cdma.study.system.unit_share import fit_shares, measured_shares
+from cdma.study.system.engine_rate import (
+    DIRECTIONS,
+    EngineLaw,
+    fit_shares,
+    measured_engine_laws,
+    measured_shares,
+)
 
 _LAWS = dict.fromkeys(DIRECTIONS, EngineLaw(1.0, 2.0, 50.0))
 

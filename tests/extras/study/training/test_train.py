@@ -7,13 +7,13 @@ import pytest
 
 from cdma import ParameterError
 from cdma.study.system.density_table import load_densities
-from cdma.study.training.ratios import load_ratios
+from cdma.study.training.observations import load_ratios
 from cdma.study.training.record import record
 from cdma.study.training.schedule import Schedule
 from cdma.study.training.train import train
 from cdma.torch.networks import NETWORKS
 from cdma.torch.networks.digits import digits
-from tests.support.samples import load_samples
+from tests.support.stimuli import load_samples
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from cdma.study.tuner.course import Course, course, together
-from cdma.study.tuner.search import Space
+from cdma.study.tuner.search import Course, Space, course, together
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdma.base.errors import CdmaError
-from cdma.study.tuner.evaluations import Kept
+from cdma.study.tuner.search import Kept
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 
 from cdma.hdl.axi.gather import EARLY
-from cdma.hdl.axi.port_shape import PortShape
+from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.engine.channel.checker import Checker
 from cdma.hdl.engine.control.windows import DrivenWindows
-from cdma.hdl.spec.quantisation import Quantisation
 from cdma.hdl.spec.records import Mode, RecordOptions, Status
+from cdma.hdl.spec.stage import Quantisation
 from tests.support.simulate import simulate
 
 _LAST_PAGE = (1 << 52) - 1

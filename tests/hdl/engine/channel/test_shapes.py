@@ -11,11 +11,9 @@ from amaranth.sim import Simulator
 from cdma.hdl.engine.channel.channel import Channel
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.records import DESCRIPTOR, RECORD_BYTES, Mode, Status
+from cdma.hdl.spec.records import DESCRIPTOR, RECORD_BYTES, SHAPE_RECORD, Mode, Status
 from cdma.hdl.spec.shape import Dimension, Shape
-from cdma.hdl.spec.shape_record import SHAPE_RECORD
-from cdma.sim.engine.descriptors import Descriptor, unpack
-from cdma.sim.engine.memory import Memory
+from cdma.sim.engine.memory import Descriptor, Memory, unpack
 from cdma.sim.engine.model import EngineModel
 from cdma.verif.engine.transfer import stream_of
 

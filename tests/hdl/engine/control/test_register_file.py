@@ -9,11 +9,10 @@ import pytest
 from amaranth.hdl import Value
 
 from cdma.hdl.engine.control.register_file import RegisterFile
-from cdma.hdl.spec.protection import PROTECTIONS, USUAL_PROT, rights
+from cdma.hdl.spec.options import PROTECTIONS, USUAL_PROT, rights
 from cdma.hdl.spec.registers.description import Access, Block, Field, Placed, Register, RegisterMap
 from cdma.hdl.spec.registers.map import register_map
-from tests.support.register_configs import CONFIGS
-from tests.support.register_model import Model, Operation
+from tests.support.register_model import CONFIGS, Model, Operation
 from tests.support.simulate import simulate
 
 LOCK = Register("lock", 0x14, "Locks.", (Field("locked", 0, 1, Access.LOCK, "No more writes."),))

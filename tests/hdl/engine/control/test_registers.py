@@ -8,8 +8,8 @@ from amaranth.hdl import Module
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.engine.control.windows import StoredWindows
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.protection import USUAL_PROT
-from tests.support.register_configs import each_config
+from cdma.hdl.spec.options import USUAL_PROT
+from tests.support.register_model import each_config
 from tests.support.simulate import simulate
 
 

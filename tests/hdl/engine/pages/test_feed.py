@@ -10,10 +10,10 @@ from cocotbext.axi import AxiResp
 
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.engine.pages.feed import PageFeed
-from cdma.hdl.spec.pages import ENTRY_BYTES, LEAST_PAGED_BITS, MOST_PAGED, PAGE_BYTES, packed_pages
+from cdma.hdl.spec.options import ENTRY_BYTES, LEAST_PAGED_BITS, MOST_PAGED, PAGE_BYTES, packed_pages
 from tests.support.axi_bench import AxiMemory
-from tests.support.handshake import send, take
 from tests.support.simulate import simulate
+from tests.support.stimuli import send, take
 
 _LATENCY = 20
 #: Beats of a read of a list.

@@ -10,7 +10,7 @@ import pytest
 from amaranth.hdl import Value
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.engine.channel.descriptor import Descriptor
+from cdma.hdl.engine.channel.interfaces import Descriptor
 from cdma.hdl.engine.rings.fetcher import Fetcher
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Status

@@ -1,4 +1,6 @@
-"""Where a record lies and whether it may be touched: against the same sums in Python, at every edge."""
+"""Where a record lies and whether it may be touched: against the same sums in Python, at every edge. The sequencer of
+the rings: which job it takes, how it counts the words, and how a job ends.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,10 @@ import random
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module, Signal
 
-from cdma.hdl.engine.rings.slot import RingSlot
+from cdma.hdl.engine.rings.messages import RECORD_WORDS, Cause, Job, Wish
+from cdma.hdl.engine.rings.slot import RingSlot, Sequencer
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 from tests.support.simulate import simulate
@@ -128,3 +132,159 @@ def test_any_slot_against_any_window(bits: int, entries: int, pipelined: bool) -
         assert min(seen.values()) > 5
 
     run(config, body)
+
+
+class _Bench:
+    """A sequencer in a module of its own; a job is over when the test says so."""
+
+    def __init__(self) -> None:
+        self.sequencer = Sequencer()
+        self.wishes = [Signal(Wish, name=f"wish_{channel}") for channel in range(2)]
+        self.logged = [Signal(name=f"logged_{channel}") for channel in range(2)]
+        self.stop = Signal()
+        self.wanted = Signal(init=1)
+        self.refused = Signal()
+        self.holds = Signal()
+        self.module = m = Module()
+        self.sequencer.take(m, self.wishes, self.logged, self.stop)
+        self.sequencer.step(m)
+        m.d.comb += self.holds.eq(self.sequencer.holds(m, self.wanted))
+        self.sequencer.end(m, self.refused)
+
+    def wish(self, ctx: Any, channel: int, job: Job | None, cause: Cause = Cause.OWN) -> None:
+        wish = {"valid": 0} if job is None else {"valid": 1, "job": job, "cause": cause}
+        ctx.set(self.wishes[channel], wish)
+
+    async def end(self, ctx: Any) -> bool:
+        """Ends the job in hand; whether it was wanted all the time."""
+        ctx.set(self.sequencer.ends, 1)
+        holds = bool(ctx.get(self.holds))
+        await ctx.tick()
+        assert ctx.get(self.sequencer.over)
+        assert not ctx.get(self.holds)
+        await ctx.tick()
+        assert not ctx.get(self.sequencer.over)
+        ctx.set(self.sequencer.ends, 0)
+        return holds
+
+
+@pytest.mark.parametrize(
+    ("wishing", "expected"), [((0, 1), [0, 1, 0, 1]), ((0,), [0, 0, 0, 0]), ((1,), [1, 1, 1, 1])]
+)
+def test_takes_the_channels_in_turn(wishing: tuple[int, ...], expected: list[int]) -> None:
+    bench = _Bench()
+    taken: list[int] = []
+
+    async def drive(ctx: Any) -> None:
+        for channel in wishing:
+            bench.wish(ctx, channel, (Job.FETCH, Job.SEND)[channel])
+        for _ in expected:
+            await ctx.tick().until(bench.sequencer.busy)
+            channel = ctx.get(bench.sequencer.channel)
+            assert ctx.get(bench.sequencer.is_[(Job.FETCH, Job.SEND)[channel]])
+            taken.append(channel)
+            await bench.end(ctx)
+
+    simulate(bench.module, drive)
+    assert taken == expected
+
+
+def test_begins_nothing_while_it_is_stopped_but_ends_the_job_in_hand() -> None:
+    bench = _Bench()
+
+    async def drive(ctx: Any) -> None:
+        bench.wish(ctx, 0, Job.PUSH)
+        await ctx.tick().repeat(3)
+        assert (ctx.get(bench.sequencer.busy), ctx.get(bench.sequencer.fresh)) == (1, 1)
+        ctx.set(bench.stop, 1)
+        await ctx.tick()
+        assert (ctx.get(bench.sequencer.busy), ctx.get(bench.sequencer.fresh)) == (1, 0)
+        await bench.end(ctx)
+        for _ in range(5):
+            assert not ctx.get(bench.sequencer.busy)
+            await ctx.tick()
+        ctx.set(bench.stop, 0)
+        await ctx.tick().repeat(2)
+        assert ctx.get(bench.sequencer.busy)
+
+    simulate(bench.module, drive)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+@pytest.mark.parametrize("wanted_last", [0, 1])
+def test_a_job_of_the_other_channel_follows_at_once(wanted_last: int, refused: bool) -> None:
+    """With a record of its own; what becomes of the ring of the job before does not touch it. Not if that job has become
+    another one."""
+    bench = _Bench()
+
+    async def drive(ctx: Any) -> None:
+        sequencer = bench.sequencer
+        bench.wish(ctx, 0, Job.SEND)
+        await ctx.tick().until(sequencer.busy)
+        bench.wish(ctx, 1, Job.FETCH)
+        ctx.set(sequencer.advance, 1)
+        await ctx.tick().repeat(RECORD_WORDS)
+        ctx.set(sequencer.advance, 0)
+        ctx.set(sequencer.ends, 1)
+        await ctx.tick()
+        ctx.set(sequencer.ends, 0)
+        bench.wish(ctx, 0, None)
+        ctx.set(bench.wanted, wanted_last)
+        ctx.set(bench.refused, refused)
+        assert ctx.get(sequencer.over)
+        assert ctx.get(sequencer.begins) != refused
+        if refused:
+            await ctx.tick()
+            ctx.set(bench.refused, 0)
+            assert ctx.get(sequencer.by[Cause.REFUSED])
+            await bench.end(ctx)
+        else:
+            await ctx.tick()
+        ctx.set(bench.wanted, 1)
+        assert (ctx.get(sequencer.busy), ctx.get(sequencer.fresh)) == (1, 1)
+        assert (ctx.get(sequencer.channel), ctx.get(sequencer.is_[Job.FETCH])) == (1, 1)
+        assert not ctx.get(sequencer.is_[Job.SEND])
+        assert (ctx.get(sequencer.word), ctx.get(sequencer.copied)) == (0, 0)
+        bench.wish(ctx, 1, None)
+        assert await bench.end(ctx)
+        for _ in range(4):
+            assert not ctx.get(sequencer.busy)
+            await ctx.tick()
+
+    simulate(bench.module, drive)
+
+
+@pytest.mark.parametrize("cycle", [None, 0, 3, 6])
+def test_a_job_whose_ring_was_disabled_comes_to_nothing(cycle: int | None) -> None:
+    """However shortly, at whichever cycle; the next job is good again."""
+    bench = _Bench()
+
+    async def drive(ctx: Any) -> None:
+        bench.wish(ctx, 0, Job.FETCH)
+        for disabled_at, good in ((cycle, cycle is None), (None, True)):
+            await ctx.tick().until(bench.sequencer.busy)
+            for now in range(7):
+                ctx.set(bench.wanted, now != disabled_at)
+                await ctx.tick()
+            ctx.set(bench.wanted, 1)
+            assert await bench.end(ctx) == good
+
+    simulate(bench.module, drive)
+
+
+@pytest.mark.parametrize("logged", [0, 1])
+def test_a_second_error_leaves_no_record(logged: int) -> None:
+    """The registers of the channel count as they are when the job begins."""
+    bench = _Bench()
+
+    async def drive(ctx: Any) -> None:
+        ctx.set(bench.logged[0], logged)
+        ctx.set(bench.logged[1], 1 - logged)
+        bench.wish(ctx, 0, Job.LOG, Cause.ANSWER)
+        await ctx.tick().until(bench.sequencer.busy)
+        ctx.set(bench.logged[0], 1 - logged)
+        await ctx.tick()
+        assert ctx.get(bench.sequencer.by[Cause.ANSWER])
+        assert ctx.get(bench.sequencer.unlogged) == logged
+
+    simulate(bench.module, drive)

@@ -10,14 +10,13 @@ import pytest
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
-from cdma.hdl.axi.port_shape import PortShape
-from cdma.hdl.axi.scatter import Scatter
+from cdma.hdl.axi.arbiter import Scatter
+from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.engine.channel.shape_measure import ShapeMeasure
-from cdma.hdl.engine.shapes.feed import ShapeFeed
 from cdma.hdl.engine.shapes.padding import Dropper, Filler
-from cdma.hdl.spec.records import RecordOptions
+from cdma.hdl.engine.shapes.walker import ShapeFeed
+from cdma.hdl.spec.records import SHAPE_RECORD, RecordOptions, shape_values
 from cdma.hdl.spec.shape import SPAN_LIMIT, Dimension, Shape, queued_rows
-from cdma.hdl.spec.shape_record import SHAPE_RECORD, shape_values
 from cdma.sim.engine.shaped import runs
 
 _BEAT = 8

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from cdma.hdl.axi.span import SPAN_BITS
+from cdma.hdl.axi.ports import SPAN_BITS
 from cdma.hdl.engine.shapes.walker import Walker
 from cdma.hdl.spec.shape import Dimension
 

@@ -10,7 +10,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.codec.parts.streams import Error
+from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.engine.units.outcomes import Collector
 
 _UNITS, _STRIPE_BYTES, _WORDS = 3, 256, 64

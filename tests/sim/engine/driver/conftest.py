@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.model_bench import CONFIGS, ModelBench
+from tests.support.stream_bench import CONFIGS, ModelBench
 
 
 @pytest.fixture(params=["python", "c"])

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from cdma.hdl.deliver.register_texts import register_texts
+from cdma.hdl.deliver.registers import register_texts
+from cdma.hdl.spec.options import SIDEBAND_TARGETS
 from cdma.hdl.spec.registers.map import register_map
-from cdma.hdl.spec.sideband import SIDEBAND_TARGETS
 from cdma.sim.engine.driver import Mode, Status
 from tests.support import c_driver_library as c
-from tests.support.model_bench import CONFIGS, DEV, HOST, OUT, SIZE, GuardedModel
+from tests.support.stream_bench import CONFIGS, DEV, HOST, OUT, SIZE, GuardedModel
 
 
 class Bench(GuardedModel):

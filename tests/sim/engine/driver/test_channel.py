@@ -10,9 +10,9 @@ import pytest
 from cdma.hdl.spec.registers.map import register_map
 from cdma.sim.codec.model import analyse, compress
 from cdma.sim.codec.words import word_dtype
-from cdma.sim.engine.descriptors import Descriptor
 from cdma.sim.engine.driver import DriverError, EngineError, Mode, Status
-from tests.support.model_bench import (
+from cdma.sim.engine.memory import Descriptor
+from tests.support.stream_bench import (
     BACK,
     CONFIGS,
     DEV,

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from cdma.hdl.spec.engine import LOSSY, EngineConfig
-from cdma.hdl.spec.protection import MEMORY_CODES, PROTECTIONS
-from cdma.sim.codec.crc import crc32c
+from cdma.hdl.spec.options import MEMORY_CODES, PROTECTIONS
+from cdma.sim.codec.container import crc32c
 from cdma.sim.codec.model import compress
-from cdma.sim.engine.descriptors import Descriptor
 from cdma.sim.engine.driver import Mode, Status
+from cdma.sim.engine.memory import Descriptor
 from tests.support.c_driver_library import Geometry
-from tests.support.model_bench import BACK, CONFIGS, DEV, OUT, ModelBench, tensor
+from tests.support.stream_bench import BACK, CONFIGS, DEV, OUT, ModelBench, tensor
 
 #: Addresses and lengths of any byte.
 BYTES = EngineConfig(ring_entries=16, alignment="byte", crc=True)

@@ -12,7 +12,7 @@ from cdma.sim.engine.driver import Descriptor, Driver, DriverError, Mode, RingMe
 from cdma.sim.engine.memory import Memory
 from cdma.sim.engine.pairs import PairsModel
 from tests.support.c_driver_library import CDriver, built
-from tests.support.model_bench import DEV, HOST, RINGS, SIZE, WINDOWS
+from tests.support.stream_bench import DEV, HOST, RINGS, SIZE, WINDOWS
 
 CONFIG = EngineConfig(ring_entries=16, channels=2, msi=True)
 #: Where messages go: outside of the window.

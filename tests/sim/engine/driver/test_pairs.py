@@ -13,7 +13,7 @@ from cdma.sim.engine.driver import Descriptor, Driver, DriverError, Mode, RingMe
 from cdma.sim.engine.memory import BusError, Memory
 from cdma.sim.engine.pairs import PairsModel
 from tests.support.c_driver_library import CDriver, built
-from tests.support.model_bench import DEV, HOST, RINGS, SIZE
+from tests.support.stream_bench import DEV, HOST, RINGS, SIZE
 
 CONFIG = EngineConfig(ring_entries=16, channels=3)
 #: Bytes of both memories that each pair has.

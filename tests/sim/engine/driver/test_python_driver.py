@@ -10,12 +10,11 @@ import pytest
 
 from cdma.base.errors import CdmaError
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.options import Sideband
 from cdma.hdl.spec.registers.map import register_map
-from cdma.hdl.spec.sideband import Sideband
-from cdma.sim.engine.descriptors import Descriptor
 from cdma.sim.engine.driver import Driver, DriverError, EngineError, RingMemory, Status
-from cdma.sim.engine.memory import BusError
-from tests.support.model_bench import CONFIGS, DEV, HOST, OUT, SIZE, ModelBench, tensor
+from cdma.sim.engine.memory import BusError, Descriptor
+from tests.support.stream_bench import CONFIGS, DEV, HOST, OUT, SIZE, ModelBench, tensor
 
 PLAIN = EngineConfig(ring_entries=16)
 

@@ -7,14 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.sim.engine.descriptors import Descriptor
 from cdma.sim.engine.driver import DriverError, EngineError, Mode, Status
-from tests.support.model_bench import (
-    DEV,
-    HOST,
-    OUT,
-    ModelBench,
-)
+from cdma.sim.engine.memory import Descriptor
+from tests.support.stream_bench import DEV, HOST, OUT, ModelBench
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

@@ -10,9 +10,9 @@ import pytest
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.sim.codec.crc import crc32c
+from cdma.sim.codec.container import crc32c
 from cdma.sim.engine.driver import Descriptor, DriverError, Mode, Status
-from tests.support.model_bench import BACK, DEV, HOST, OUT, ModelBench
+from tests.support.stream_bench import BACK, DEV, HOST, OUT, ModelBench
 
 PLAIN = EngineConfig(ring_entries=16)
 LOSSY = EngineConfig(format=Format(word_bits=8), lanes=8, ring_entries=16, lossy="fp32")

@@ -10,13 +10,12 @@ import pytest
 
 from cdma.base.errors import CdmaError
 from cdma.base.yosys import scratch
+from cdma.synth.asic.library.liberty import parse_library
 from cdma.synth.asic.library.library import Library
-from cdma.synth.asic.library.load import parse_library
 from cdma.synth.asic.netlist import Netlist, write_library
 from cdma.synth.asic.power.counted import Counts, counted_verilog, read_counts
 from cdma.synth.asic.power.power import PowerModel
-from cdma.synth.asic.power.tables import Table, power_library, rows_of
-from cdma.synth.asic.power.worth import crossover, saved_pj
+from cdma.synth.asic.power.power_tables import Table, crossover, power_library, rows_of, saved_pj
 from cdma.synth.asic.timing import find_opensta
 
 NS = 1e-9

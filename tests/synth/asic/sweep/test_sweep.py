@@ -1,16 +1,69 @@
-"""Sweeps: what they measure, and that they continue where they stopped."""
+"""The points of a sweep, and the axes that it refuses. Sweeps: what they measure, and that they continue where they
+stopped. Plots of sweeps, and the fit that one of them shows.
+"""
+
+from __future__ import annotations
 
 import pytest
 
-from cdma.base.json_cache import Cache
+from cdma.base.cache import Cache
+from cdma.base.errors import ToolError
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.synth.asic import measure as measure_module
+from cdma.synth.asic.paths import MeasureError
 from cdma.synth.asic.recipe import Options
-from cdma.synth.asic.sweep.points import points
-from cdma.synth.asic.sweep.sweep import run_sweep
+from cdma.synth.asic.sweep.sweep import Sweep, fit_lanes, parse_axis, plot_sweep, points, run_sweep
 
 SMALL = CodecConfig(Format(word_bits=8, window=8), lanes=1)
+
+
+def test_axes():
+    assert parse_axis("lanes=2,4, 8") == ("lanes", (2, 4, 8))
+    assert parse_axis("word-bits=8") == ("word_bits", (8,))
+    assert parse_axis("period=0.8,1") == ("period", (0.8, 1.0))
+    assert parse_axis("runtime_values=no,yes") == ("runtime_values", (False, True))
+    assert parse_axis("pipelined=no,yes") == ("pipelined", (False, True))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lanes", "the sweep 'lanes' must be NAME=VALUE,VALUE"),
+        ("lanes=", "the sweep 'lanes=' must be NAME=VALUE,VALUE"),
+        ("colour=1", "the sweep 'colour=1' must be NAME=VALUE,VALUE"),
+        ("lanes=2,many", "the sweep 'lanes=2,many' has a value that lanes cannot have"),
+        ("lanes=2,2", "the sweep 'lanes=2,2' has a value twice"),
+        (
+            "runtime_values=maybe",
+            "the sweep 'runtime_values=maybe' has a value that runtime_values cannot have",
+        ),
+        ("pipelined=2", "the sweep 'pipelined=2' has a value that pipelined cannot have"),
+    ],
+)
+def test_axes_refused(text, message):
+    with pytest.raises(MeasureError, match=f"^{message}"):
+        parse_axis(text)
+
+
+def test_points():
+    found = list(points(SMALL, Options(), {"lanes": (1, 16), "period": (1.0, 2.0)}))
+    assert [point.axes for point in found] == [
+        {"lanes": 1, "period": 1.0},
+        {"lanes": 1, "period": 2.0},
+        {"lanes": 16, "period": 1.0},
+        {"lanes": 16, "period": 2.0},
+    ]
+    assert [point.options.target_ns for point in found] == [1.0, 2.0, 1.0, 2.0]
+    assert [point.config.lanes for point in found[:2]] == [1, 1]
+    assert [bool(point.reason) for point in found] == [False, False, True, True]
+    assert found[2].reason.startswith("lanes is 16; it must not exceed the window of 8 words")
+
+
+def test_points_of_what_cannot_be_pipelined():
+    plain, pipelined = points(SMALL, Options(), {"lanes": (4,), "pipelined": (False, True)})
+    assert (plain.reason, plain.config.pipelined) == ("", False)
+    assert pipelined.reason.startswith("lanes is 4 with a window of 8 words; a pipelined codec needs")
 
 
 @pytest.mark.slow
@@ -57,3 +110,20 @@ def test_cluster_gives_the_same_figures(cluster, tiny, tmp_path):
     # What came back is kept here: nothing is left to do, not even a cluster is needed.
     again = run_sweep("decompressor", tiny, wanted, cache=Cache(tmp_path / "there"))
     assert again == there
+
+
+def test_fit():
+    lanes = (2, 4, 8, 16)
+    exact = [3 + 0.5 * n * k for n, k in zip(lanes, (1, 2, 3, 4), strict=True)]
+    fit = fit_lanes(lanes, exact)
+    assert (fit.constant, fit.slope) == pytest.approx((3, 0.5))
+    assert fit.worst == pytest.approx(0, abs=1e-9)
+    assert fit_lanes(lanes, [*exact[:3], 2 * exact[3]]).worst > 0.1
+
+
+def test_plots_need_matplotlib(monkeypatch, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    with pytest.raises(
+        ToolError, match=r"^matplotlib is not installed; it comes with: pip install '.*\[plot\]'$"
+    ):
+        plot_sweep(Sweep("compressor", "tiny", {"lanes": (1, 2)}, ()), tmp_path)

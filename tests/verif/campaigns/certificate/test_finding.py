@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from cdma.verif.blocks import plan_of
 from cdma.verif.campaigns.certificate.finding import (
+    Shown,
     coverage_finding,
     mutants_finding,
     proofs_finding,
     regression_finding,
 )
-from cdma.verif.campaigns.certificate.parts import Shown
 from cdma.verif.campaigns.mutation.campaign import KILLED, SURVIVED, Verdict, scores
 from cdma.verif.campaigns.mutation.mutants import Mutant
+from cdma.verif.campaigns.regression import Regression, plan_of
 from cdma.verif.proofs.result import FAILED, PROVEN, UNKNOWN, VACUOUS, Result
-from cdma.verif.regression import Regression
 from cdma.verif.simulator.simulate import Outcome
 from cdma.verif.stream.codec.design import CodecDesign
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from cdma.hdl.spec.records import SHAPE_RECORD, shape_values
 from cdma.hdl.spec.shape import Dimension, Shape
-from cdma.hdl.spec.shape_record import SHAPE_RECORD, shape_values
-from cdma.sim.engine.descriptors import pack, unpack
+from cdma.sim.engine.memory import pack, unpack
 from cdma.verif.campaigns.coverage.engine_goals import ENGINE_GOALS
 from cdma.verif.campaigns.coverage.goals import evaluate
 from cdma.verif.engine.design import SMALL, EngineDesign

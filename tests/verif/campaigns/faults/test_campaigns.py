@@ -10,10 +10,10 @@ import pytest
 
 from cdma.hdl.engine.engine import engine_ports
 from cdma.verif.campaigns.faults.campaign import CAMPAIGNS, OWN, Part, parts_of, run_part
-from cdma.verif.campaigns.faults.damage import KINDS
+from cdma.verif.campaigns.faults.streams import KINDS
 from cdma.verif.campaigns.faults.verdict import OUTCOMES, Tally
 from cdma.verif.engine.design import SMALL, EngineDesign
-from tests.support.faulty import faulty
+from tests.support.verilog_designs import faulty
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
 

@@ -9,13 +9,12 @@ from itertools import product
 import pytest
 from amaranth.hdl import Module
 
-from cdma.hdl.blocks.coded_memory import WordCheck
+from cdma.hdl.blocks.memories import WordCheck
 from cdma.hdl.engine.generate import engine_verilog
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import Status
-from cdma.verif.campaigns.faults.arrays import Array, arrays_of
 from cdma.verif.campaigns.faults.campaign import parts_of, run_part
-from cdma.verif.campaigns.faults.machine import Machine
+from cdma.verif.campaigns.faults.machine import Array, Machine, arrays_of
 from cdma.verif.campaigns.faults.scene import Scene
 from cdma.verif.campaigns.faults.verdict import Tally
 from cdma.verif.engine.design import SMALL, EngineDesign

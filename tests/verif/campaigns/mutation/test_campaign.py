@@ -9,16 +9,14 @@ import pytest
 
 from cdma import CodecConfig, Format
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.hdl.verilog.ports import CLOCK_AND_RESET, axis_ports
+from cdma.hdl.verilog.shell import CLOCK_AND_RESET, axis_ports
 from cdma.verif.campaigns.mutation import campaign
 from cdma.verif.campaigns.mutation.equivalence import is_equivalent
-from cdma.verif.campaigns.mutation.mutants import Mutant, blocks_of, draw, mutated_verilog
-from cdma.verif.campaigns.mutation.rules import broken_rules
-from cdma.verif.regression import verify
-from cdma.verif.simulator.design import Design
-from cdma.verif.simulator.simulate import Outcome
+from cdma.verif.campaigns.mutation.mutants import Mutant, blocks_of, broken_rules, draw, mutated_verilog
+from cdma.verif.campaigns.regression import verify
+from cdma.verif.simulator.simulate import Design, Outcome
 from cdma.verif.stream.codec.design import CodecDesign
-from tests.support.own_cache import own_cache
+from tests.support.patience import own_cache
 
 DESIGN = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))
 PACKER = "compressor.core.packer"

@@ -8,11 +8,19 @@ from collections import Counter
 import pytest
 
 from cdma.base.errors import CdmaError
-from cdma.hdl.spec.codecs import BLOCKS
+from cdma.hdl.spec.codec import BLOCKS
 from cdma.hdl.spec.stage import STAGES
 from cdma.verif.campaigns.soak import soak as soaks
-from cdma.verif.campaigns.soak.designs import any_design, with_settings
-from cdma.verif.campaigns.soak.soak import Case, Result, case_of, reduce, run_case, soak
+from cdma.verif.campaigns.soak.soak import (
+    Case,
+    Result,
+    any_design,
+    case_of,
+    reduce,
+    run_case,
+    soak,
+    with_settings,
+)
 
 
 def failing(case: Case, jobs: int = 1) -> Result:

@@ -9,10 +9,10 @@ import re
 
 import pytest
 
-from cdma.hdl.codec.shell import codec_ports
-from cdma.verif.regression import verify
+from cdma.hdl.codec.generate import codec_ports
+from cdma.verif.campaigns.regression import verify
 from cdma.verif.stream.codec.design import CodecDesign
-from tests.support.faulty import wrapped
+from tests.support.verilog_designs import wrapped
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
 

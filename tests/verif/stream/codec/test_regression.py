@@ -10,13 +10,11 @@ from dataclasses import replace
 import pytest
 
 from cdma import CodecConfig, Format
-from cdma.hdl.spec.codecs import BLOCKS
-from cdma.verif.blocks import plan_of
-from cdma.verif.regression import replay_command, verify
+from cdma.hdl.spec.codec import BLOCKS
+from cdma.verif.campaigns.regression import plan_of, replay_command, verify
 from cdma.verif.stream.codec.design import CodecDesign
-from tests.support.random_shapes import random_codecs
-from tests.support.revision import revision
-from tests.support.thorough import cases_of
+from tests.support.stimuli import random_codecs
+from tests.support.thorough import cases_of, revision
 
 #: A covering array: every value of every parameter, and with initial values or without. ``make thorough`` runs the rest.
 COVERING = {

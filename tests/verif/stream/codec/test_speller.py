@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdma import CodecConfig, Format
 from cdma.verif.stream.codec.design import CodecDesign
-from cdma.verif.stream.codec.speller import Speller
+from cdma.verif.stream.codec.stimulus import Speller
 
 
 def test_spelling() -> None:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from cdma import CodecConfig, Format
 from cdma.sim.codec.headers import codes_of
-from cdma.verif.simulator.monitors.pauses import PATTERNS, pattern
+from cdma.verif.simulator.monitors.stream_ends import PATTERNS, pattern
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.frequent_value import BENCH
-from cdma.verif.stream.codec.packet import (
+from cdma.verif.stream.codec.stimulus import (
     beats_of,
     compress_packet,
     corrupt_packet,

@@ -7,10 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from cdma.hdl.spec.quantisation import NUMBERS, Quantisation
+from cdma.hdl.spec.stage import NUMBERS, Quantisation
 from cdma.sim.codec.quantise import quantise
-from cdma.verif.stream.stage.classes import integer_kind, integer_kinds, number_kind, number_kinds
-from cdma.verif.stream.stage.numbers import any_words
+from cdma.verif.stream.stage.packet import any_words, integer_kind, integer_kinds, number_kind, number_kinds
 
 FORMS = [Quantisation(number, 8) for number in NUMBERS] + [Quantisation("fp32", 4), Quantisation("fp32", 16)]
 

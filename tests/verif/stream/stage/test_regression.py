@@ -6,13 +6,11 @@ import re
 
 import pytest
 
-from cdma.hdl.spec.quantisation import Quantisation
-from cdma.hdl.spec.stage import STAGES, StageConfig
-from cdma.verif.blocks import plan_of
-from cdma.verif.regression import replay_command, verify
+from cdma.hdl.spec.stage import STAGES, Quantisation, StageConfig
+from cdma.verif.campaigns.regression import plan_of, replay_command, verify
 from cdma.verif.stream.stage.design import StageDesign
-from tests.support.faulty import wrapped
 from tests.support.thorough import cases_of
+from tests.support.verilog_designs import wrapped
 
 pytestmark = pytest.mark.verilator
 

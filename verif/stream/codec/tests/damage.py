@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from cdma.sim.codec.model import compress_words
-from cdma.sim.codec.results import PADDING
+from cdma.sim.codec.model import PADDING, compress_words
 from cdma.sim.codec.words import Words
 from cdma.verif.simulator.monitors.rules import Beat, RuleError
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
-from cdma.verif.stream.codec.packet import CodecPacket, corrupt_packet, malformed_packet
+from cdma.verif.stream.codec.stimulus import CodecPacket, corrupt_packet, malformed_packet
 from cdma.verif.stream.packet import broken_keeps
 
 __all__: list[str] = []

@@ -7,11 +7,11 @@ from itertools import repeat
 from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
 
-from cdma.verif.simulator.monitors.pauses import always, pattern
 from cdma.verif.simulator.monitors.rules import Beat, RuleError
+from cdma.verif.simulator.monitors.stream_ends import always, pattern
+from cdma.verif.stream.bench import in_any_order, random_traffic, same_from_any_start
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
-from cdma.verif.stream.traffic import in_any_order, random_traffic, same_from_any_start
 
 __all__: list[str] = []
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cdma.verif.stream.bench import long_stalls, resets
 from cdma.verif.stream.codec.context import Context, codec_test
-from cdma.verif.stream.traffic import long_stalls, resets
 
 __all__: list[str] = []
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cdma.sim.codec.words import Words
-from cdma.verif.simulator.monitors.pauses import once
-from cdma.verif.simulator.result import leave_row
+from cdma.verif.simulator.monitors.stream_ends import once
+from cdma.verif.simulator.plan import leave_row
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
 from cdma.verif.stream.codec.measure import cases, packet_windows

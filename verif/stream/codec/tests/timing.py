@@ -10,7 +10,7 @@ from cdma.verif.simulator.monitors.rules import RuleError
 from cdma.verif.stream.bench import Delivery
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
-from cdma.verif.stream.codec.packet import CodecPacket
+from cdma.verif.stream.codec.stimulus import CodecPacket
 
 __all__: list[str] = []
 

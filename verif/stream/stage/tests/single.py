@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cdma.hdl.spec.quantisation import NumberType
-from cdma.verif.simulator.monitors.pauses import once
-from cdma.verif.simulator.result import leave_row
+from cdma.hdl.spec.stage import NumberType
+from cdma.verif.simulator.monitors.stream_ends import once
+from cdma.verif.simulator.plan import leave_row
 from cdma.verif.stream.stage.context import Context, stage_test
 from cdma.verif.stream.stage.measure import BEATS, PACKETS
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
-from cdma.verif.simulator.monitors.pauses import never_first
-from cdma.verif.stream import traffic
+from cdma.verif.simulator.monitors.stream_ends import never_first
+from cdma.verif.stream import bench
 from cdma.verif.stream.packet import broken_keeps
 from cdma.verif.stream.stage.context import Context, stage_test
 from cdma.verif.stream.stage.packet import unkept
@@ -15,10 +15,10 @@ __all__: list[str] = []
 
 @stage_test
 async def waiting(context: Context) -> None:
-    await traffic.long_stalls(context)
+    await bench.long_stalls(context)
 
 
-resets = stage_test(traffic.resets, "resets")
+resets = stage_test(bench.resets, "resets")
 
 
 @stage_test

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cdma.hdl.spec.quantisation import Quantisation
-from cdma.verif.simulator.monitors.pauses import PATTERNS
+from cdma.hdl.spec.stage import Quantisation
 from cdma.verif.simulator.monitors.rules import RuleError
+from cdma.verif.simulator.monitors.stream_ends import PATTERNS
+from cdma.verif.stream.bench import in_any_order, random_traffic, same_from_any_start
 from cdma.verif.stream.stage.context import Context, stage_test
-from cdma.verif.stream.traffic import in_any_order, random_traffic, same_from_any_start
 
 __all__: list[str] = []
 

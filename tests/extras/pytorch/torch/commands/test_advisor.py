@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 
-from cdma.torch.swapping.both_ways import BothWays, Swap, WrongSwap  # noqa: E402
+from cdma.torch.swapping.judging import BothWays, Swap, WrongSwap  # noqa: E402
 
 COMMAND = ["bench", "advisor", "--batch", "8", "--rounds", "3", "--age", "1"]
 
@@ -82,10 +82,9 @@ def _settings():
 
 def test_advice_is_not_of_times_that_it_is_judged_by():
     """Kernels are fast for tensors of one octave alone, which is not to be known of a tensor of that octave."""
-    from cdma.torch.swapping.cost import KernelSample
     from cdma.torch.swapping.judging import Advising
-    from cdma.torch.swapping.paced import PacedLink
-    from cdma.torch.swapping.policies import Cswap
+    from cdma.torch.swapping.link import PacedLink
+    from cdma.torch.swapping.policies import Cswap, KernelSample
 
     context = Advising(torch.nn.Linear(1, 1), Cswap(), PacedLink(1e6, 1e6), _settings())
     slot, other = ("large", 0), ("other", 0)
@@ -114,7 +113,7 @@ def test_advice_is_not_of_times_that_it_is_judged_by():
 
 def _copied(context, slot, seconds):
     """A mebibyte of a tensor goes out in so many seconds."""
-    from cdma.torch.swapping.paced import PacedCopy
+    from cdma.torch.swapping.link import PacedCopy
 
     copy = PacedCopy(torch.empty(1 << 20, dtype=torch.uint8))
     copy.end = seconds
@@ -175,8 +174,8 @@ def test_the_truth_is_of_passes_that_no_advice_is_of():
 
 def test_a_tensor_that_does_not_come_back_as_it_left_is_an_error(monkeypatch):
     from cdma.hdl.spec.format import Format
-    from cdma.torch.swapping.paced import PacedLink
-    from cdma.torch.swapping.packing import Packing
+    from cdma.torch.swapping.link import PacedLink
+    from cdma.torch.swapping.pool import Packing
 
     ways = BothWays(torch.rand(1000), PacedLink(1e9, 1e9), Format())
     assert ways.raw().compress == 0

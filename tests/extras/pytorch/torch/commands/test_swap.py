@@ -143,7 +143,7 @@ def test_mobilenet_is_the_one_of_the_table() -> None:
 
 
 def test_a_loss_that_differs_is_an_error(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
-    from cdma.torch.swapping.packing import Packing
+    from cdma.torch.swapping.pool import Packing
 
     unpack = Packing.unpack
 

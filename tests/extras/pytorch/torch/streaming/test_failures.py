@@ -8,10 +8,10 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from cdma.sim.codec.results import CorruptStream  # noqa: E402
+from cdma.sim.codec.model import CorruptStream  # noqa: E402
 from cdma.torch.streaming.codecs import HostCodec  # noqa: E402
 from cdma.torch.streaming.context import Settings, Stream  # noqa: E402
-from cdma.torch.streaming.lanes import PacedLane  # noqa: E402
+from cdma.torch.streaming.depot import PacedLane  # noqa: E402
 from tests.support.streamed_models import Blocks, total  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")

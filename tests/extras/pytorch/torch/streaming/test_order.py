@@ -12,8 +12,10 @@ from torch import nn  # noqa: E402
 
 from cdma.torch.streaming.codecs import HostCodec  # noqa: E402
 from cdma.torch.streaming.context import Settings, Stream  # noqa: E402
-from cdma.torch.streaming.lanes import PacedLane  # noqa: E402
-from cdma.torch.streaming.ring import Ring  # noqa: E402
+from cdma.torch.streaming.depot import (  # noqa: E402
+    PacedLane,
+    Ring,
+)
 from tests.support.streamed_models import Blocks, total  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -12,12 +12,12 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from cdma.base.errors import ParameterError  # noqa: E402
-from cdma.sim.codec.results import CorruptStream  # noqa: E402
+from cdma.sim.codec.model import CorruptStream  # noqa: E402
 from cdma.torch import stream  # noqa: E402
 from cdma.torch.streaming.codecs import HostCodec  # noqa: E402
 from cdma.torch.streaming.depot import Depot  # noqa: E402
 from cdma.torch.streaming.states import States  # noqa: E402
-from cdma.torch.swapping.paced import PacedLink  # noqa: E402
+from cdma.torch.swapping.link import PacedLink  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdma.torch.swapping.cost import CostModel, KernelFit, KernelSample
-from cdma.torch.swapping.policies import Action, Cswap, Learnt, Moment
+from cdma.torch.swapping.policies import Action, CostModel, Cswap, KernelFit, KernelSample, Learnt, Moment
 
 
 def moment(compress: float, decompress: float) -> Moment:

@@ -12,7 +12,7 @@ from torch import nn  # noqa: E402
 
 from cdma.torch import Cdma, SwapPolicy, Vdnn, VdnnPlusPlus  # noqa: E402
 from cdma.torch.swapping.context import Offload, Settings, WrongReturn  # noqa: E402
-from cdma.torch.swapping.paced import PacedCopy, PacedLink  # noqa: E402
+from cdma.torch.swapping.link import PacedCopy, PacedLink  # noqa: E402
 from cdma.torch.swapping.pool import HostPool  # noqa: E402
 from tests.extras.pytorch.clockwork_link import HeldCopy, HeldLink  # noqa: E402
 

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from cdma.torch.swapping.paced import PacedLink  # noqa: E402
+from cdma.torch.swapping.link import PacedLink  # noqa: E402
 from cdma.torch.swapping.pool import HostPool  # noqa: E402
 
 

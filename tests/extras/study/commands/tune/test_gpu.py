@@ -16,7 +16,7 @@ from cdma.study.commands.tune import plans_compared  # noqa: E402
 from cdma.study.compare import card_launches  # noqa: E402
 from cdma.study.compare.card_launches import Timed, plan_space  # noqa: E402
 from cdma.study.training import tuned_training  # noqa: E402
-from cdma.study.tuner import course, search  # noqa: E402
+from cdma.study.tuner import search  # noqa: E402
 from cdma.torch.bench import swap_training  # noqa: E402
 
 
@@ -92,7 +92,7 @@ def test_samplers_stand_beside_the_expert_and_all_plans(monkeypatch, printed, sh
     monkeypatch.setattr(search, "find_spec", lambda name: None)
     monkeypatch.setattr(tuned_training, "TunedTraining", _Training)
     # Choosing takes a tick.
-    monkeypatch.setattr(course, "time", SimpleNamespace(perf_counter=count(0, 1e-6).__next__))
+    monkeypatch.setattr(search, "time", SimpleNamespace(perf_counter=count(0, 1e-6).__next__))
     words = ["study", "tune", "gpu", "--kernel", "both", "--compare", "--trials", "6"]
     words += ["--network", "mobilenet", "--batch", "8", "--rounds", "3"]
     found = printed(*words)

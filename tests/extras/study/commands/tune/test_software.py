@@ -11,11 +11,11 @@ import pytest
 import cdma
 from cdma.app import main
 from cdma.base.toml_table import read_toml
-from cdma.sim.codec import native
+from cdma.sim.codec import software
 from cdma.study.compare.launches import Launch, Timed, Workload, launch_space
 from tests.support.commands import Refused, Shown
 
-pytestmark = pytest.mark.skipif(not native.installed(), reason="the kernels in C are not built")
+pytestmark = pytest.mark.skipif(not software.installed(), reason="the kernels in C are not built")
 
 SMALL = ["study", "tune", "software", "--size", "1", "--json"]
 

@@ -1,0 +1,293 @@
+"""Adders, counters, networks of XOR gates and the CRC-32C, and how their signals are made."""
+
+from __future__ import annotations
+
+import enum
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from amaranth.hdl import C, Cat, Const, Format, Module, Mux, Shape, ShapeCastable, Signal, Value, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.crc.catalog import CRC32_ISCSI
+from amaranth.lib.wiring import In, Out
+
+__all__ = [
+    "CRC_BITS",
+    "CRC_INIT",
+    "CRC_XOR",
+    "NamedValues",
+    "WideCounter",
+    "after_bits",
+    "after_zeros",
+    "before_zeros",
+    "count_ones",
+    "without_reset",
+    "xor_network",
+]
+
+
+def without_reset(m: Module, name: str, sink: Any) -> Any:
+    """A register of that ``name`` that drives ``sink`` and has no reset.
+
+    It is for data of which something else says whether they are there: to reset so many flip-flops, a net has to cross an
+    FPGA.
+    """
+    register = Signal.like(sink, name=name, reset_less=True)
+    m.d.comb += sink.eq(register)
+    return register
+
+
+class NamedValues(ShapeCastable):
+    """An unsigned number of ``bits``, of which some values are called as the Verilog and waveforms show them.
+
+    Unlike an enumeration of Amaranth it may have any width and any other value.
+
+    ``name``
+        What the values are called together.
+    ``values``
+        The values: an enumeration, or each with its name.
+    """
+
+    def __init__(self, bits: int, name: str, values: type[enum.Enum] | Mapping[int, str]) -> None:
+        self.bits = bits
+        self.name = name
+        self.values = values
+
+    def as_shape(self) -> Shape:
+        return unsigned(self.bits)
+
+    def __call__(self, value: Value) -> Value:
+        return value
+
+    def const(self, init: int | None) -> Const:
+        return Const(init or 0, self.bits)
+
+    def from_bits(self, raw: int) -> int:
+        return raw
+
+    def format(self, value: Value, spec: str) -> Format.Enum:
+        return Format.Enum(value, self.values, name=self.name)
+
+
+def count_ones(m: Module, bits: Value, name: str, plus: Value | None = None) -> Value:
+    """The number of ones in ``bits``, by a tree of full adders that keeps carries apart until two numbers are left.
+
+    Of 32 bits it takes two thirds of the gates of :func:`~cdma.hdl.blocks.clock_gate.popcount`, and five sixths of the
+    time. Adders are wires of the module ``m`` with names that begin with ``name``. The number ``plus`` is added with little
+    more: its bits are among those that the adders take.
+    """
+    added: list[Value] = [] if plus is None else [*plus]
+    #: The bits of each place, each with the number of gates before it.
+    columns: list[list[tuple[int, Value]]] = [
+        [(0, bit) for bit in column] for column in ([*bits, *added[:1]], *([bit] for bit in added[1:]))
+    ]
+    left: list[list[Value]] = []
+    while columns:
+        column, carries = columns.pop(0), columns.pop(0) if columns else []
+        place = len(left)
+        number = 0
+        while len(column) > 2:
+            # The earliest bits are added first.
+            column.sort(key=lambda bit: bit[0])
+            depth = column[2][0]
+            adds = [bit for _, bit in column[:3]]
+            number += 1
+            ones = Signal(name=f"{name}_ones_{place}_{number}")
+            carry = Signal(name=f"{name}_carry_{place}_{number}")
+            m.d.comb += ones.eq(Cat(adds).xor())
+            m.d.comb += carry.eq(adds[0] & adds[1] | adds[2] & (adds[0] | adds[1]))
+            column = [*column[3:], (depth + 2, ones)]
+            carries.append((depth + 1, carry))
+        left.append([bit for _, bit in column])
+        if carries:
+            columns.insert(0, carries)
+    first, second = (Cat(bits[row] if len(bits) > row else C(0, 1) for bits in left) for row in range(2))
+    most = len(bits) + (1 << len(added)) - 1
+    return (first + second)[: most.bit_length()]
+
+
+class WideCounter(wiring.Component):
+    """Adds ``amount`` to ``value`` in every cycle, modulo ``2**width``.
+
+    ``amount``
+        Is added to the value; 0 to ``most``.
+    ``clear``, ``first``
+        Restarts the value from ``first``, 0 to ``most``, before ``amount`` is added.
+    ``hold``
+        Keeps the value, whatever the others say. It may come late: it is joined last.
+    ``value``
+        Is the sum of all amounts up to the cycle before.
+
+    No carry ripples through the whole counter within a cycle. The lowest part overflows at most every fourth cycle, and
+    only then do the others change. The cycles in between serve to find out whether the middle part is all ones.
+
+    ``pipelined``
+        Adds one to all of the upper part in those cycles instead. This takes a flip-flop more for each of its bits, and
+        leaves less logic in a cycle, as FPGAs need it.
+    """
+
+    def __init__(self, most: int, width: int = 32, *, pipelined: bool = False) -> None:
+        self.pipelined = pipelined
+        #: Four additions of the largest amount do not fill the lowest part.
+        self.low = most.bit_length() + 2
+        self.upper = width - self.low
+        super().__init__(
+            {
+                "clear": In(1),
+                "first": In(range(most + 1)),
+                "amount": In(range(most + 1)),
+                "hold": In(1),
+                "value": Out(width),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        low = Signal(self.low)
+        total = Signal(self.low + 1)
+        carry = total[-1] & ~self.hold
+        clear = self.clear & ~self.hold
+        m.d.comb += total.eq(Mux(self.clear, self.first, low) + self.amount)
+        m.d.sync += low.eq(Mux(self.hold, low, total))
+        if self.pipelined:
+            upper = Signal(self.upper)
+            next_upper = Signal(self.upper)
+            m.d.comb += self.value.eq(Cat(low, upper))
+            m.d.sync += next_upper.eq(upper + 1)
+            with m.If(clear):
+                m.d.sync += upper.eq(0)
+            with m.Elif(carry):
+                m.d.sync += upper.eq(next_upper)
+        else:
+            middle = Signal(self.upper // 2)
+            high = Signal(self.upper - self.upper // 2)
+            middle_full = Signal()
+            m.d.comb += self.value.eq(Cat(low, middle, high))
+            m.d.sync += [
+                middle.eq(Mux(clear, 0, middle + carry)),
+                middle_full.eq(middle.all() & ~clear),
+                high.eq(Mux(clear, 0, high + (carry & middle_full))),
+            ]
+        return m
+
+
+#: The most gates in a row that make a part that sums share: a deeper one saves few gates and delays its sums.
+_DEEPEST = 4
+
+
+def xor_network(m: Module, inputs: Value, columns: Sequence[int], size: int) -> Value:
+    """``size`` sums, of those ``inputs`` whose column has the sum's bit. Combinational.
+
+    This is Paar's greedy method: two inputs that most sums have in common become one, again and again. What is left is
+    summed in trees, the shallowest first. CRC-32C of 256 bits takes 1,578 gates instead of 4,124, eight in a row.
+    """
+    pairs, sums = _share(tuple(columns), size)
+    nodes: list[Value] = list(inputs)
+    for first, second in pairs:
+        node = Signal(name="shared")
+        m.d.comb += node.eq(nodes[first] ^ nodes[second])
+        nodes.append(node)
+    return Cat(C(0, 1) if tree is None else _sum(nodes, tree) for tree in sums)
+
+
+#: A sum as a tree: a node, or the sum of two trees.
+_Tree = int | tuple["_Tree", "_Tree"]
+
+
+def _sum(nodes: Sequence[Value], tree: _Tree) -> Value:
+    return nodes[tree] if isinstance(tree, int) else _sum(nodes, tree[0]) ^ _sum(nodes, tree[1])
+
+
+@cache
+def _share(columns: tuple[int, ...], size: int) -> tuple[list[tuple[int, int]], list[_Tree | None]]:
+    """The pairs of nodes that become a node each, and every sum."""
+    left, depths, pairs = list(columns), [0] * len(columns), []
+    # The best pair is on top. A count may be outdated, and then it was too high.
+    heap: list[tuple[int, int, int, int]] = []
+
+    def offer(first: int, second: int) -> None:
+        depth = max(depths[first], depths[second]) + 1
+        count = (left[first] & left[second]).bit_count()
+        if count > 1 and depth <= _DEEPEST:
+            heapq.heappush(heap, (-count, depth, first, second))
+
+    for second in range(len(left)):
+        for first in range(second):
+            offer(first, second)
+    while heap:
+        count, depth, first, second = heapq.heappop(heap)
+        common = left[first] & left[second]
+        if common.bit_count() != -count:
+            offer(first, second)
+            continue
+        left[first] &= ~common
+        left[second] &= ~common
+        left.append(common)
+        depths.append(depth)
+        pairs.append((first, second))
+        for other in range(len(left) - 1):
+            offer(other, len(left) - 1)
+    return pairs, [_tree(left, depths, bit) for bit in range(size)]
+
+
+def _tree(left: Sequence[int], depths: Sequence[int], bit: int) -> _Tree | None:
+    """The sum of the nodes that have a bit, the shallowest first; None without any."""
+    heap: list[tuple[int, int, _Tree]] = [
+        (depths[node], node, node) for node, column in enumerate(left) if column >> bit & 1
+    ]
+    heapq.heapify(heap)
+    number = len(left)
+    while len(heap) > 1:
+        (depth, _, one), (deeper, _, other) = heapq.heappop(heap), heapq.heappop(heap)
+        heapq.heappush(heap, (max(depth, deeper) + 1, number, (one, other)))
+        number += 1
+    return heap[0][2] if heap else None
+
+
+#: Bits of a CRC.
+CRC_BITS = CRC32_ISCSI.crc_width
+#: The register before the first byte, and what is added to the register after the last one.
+CRC_INIT = CRC32_ISCSI.initial_crc
+CRC_XOR = CRC32_ISCSI.xor_output
+
+#: Data and register are reflected: bit 0 comes first, and it is the highest power of x.
+_POLYNOMIAL = int(f"{CRC32_ISCSI.polynomial:0{CRC_BITS}b}"[::-1], 2)
+_HIGHEST = 1 << CRC_BITS - 1
+
+assert CRC32_ISCSI.reflect_input
+assert CRC32_ISCSI.reflect_output
+
+
+def _after_zero(register: int) -> int:
+    return register >> 1 ^ (_POLYNOMIAL if register & 1 else 0)
+
+
+def _before_zero(register: int) -> int:
+    return (register ^ _POLYNOMIAL) << 1 | 1 if register & _HIGHEST else register << 1
+
+
+def after_bits(count: int) -> list[int]:
+    """What each of the next ``count`` bits adds to the register after all of them, in the order in which they come."""
+    sums = [_POLYNOMIAL]
+    while len(sums) < count:
+        sums.append(_after_zero(sums[-1]))
+    return sums[::-1]
+
+
+def after_zeros(count: int) -> list[int]:
+    """What each bit of the register adds to the register that it is ``count`` bits of zeros later."""
+    return _repeated(_after_zero, count)
+
+
+def before_zeros(count: int) -> list[int]:
+    """What each bit of the register adds to the register that it was ``count`` bits of zeros before."""
+    return _repeated(_before_zero, count)
+
+
+def _repeated(step: Callable[[int], int], count: int) -> list[int]:
+    columns = [1 << bit for bit in range(CRC_BITS)]
+    for _ in range(count):
+        columns = list(map(step, columns))
+    return columns

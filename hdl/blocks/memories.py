@@ -1,0 +1,344 @@
+"""Memories, and words in them with a code that finds or corrects flipped bits."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations
+from typing import NamedTuple
+
+from amaranth.hdl import Cat, Elaboratable, Fragment, Module, Mux, Shape, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import Component, In, Out
+
+__all__ = [
+    "BLOCK_RAM",
+    "CODES",
+    "LOOK_UP_TABLES",
+    "REGISTERS",
+    "Checked",
+    "CodedMemory",
+    "CodedParts",
+    "DataMemory",
+    "ErrorLines",
+    "FlipFlops",
+    "MemoryCoding",
+    "WordCheck",
+    "check_of",
+    "checks_of",
+    "columns",
+    "decode",
+    "elaborated",
+]
+
+#: Attributes of a memory that synthesis is to put into block RAM. Its user never depends on a word that is read while it is
+#: written, so that synthesis need not add logic for that case.
+BLOCK_RAM = {"ram_style": "block", "no_rw_check": 1}
+#: Attributes of a memory that synthesis is to make of look-up tables.
+LOOK_UP_TABLES = {"ram_style": "distributed"}
+#: The style of a memory that is made of flip-flops.
+REGISTERS = "registers"
+
+
+class FlipFlops:
+    """What is elaborated with it, in the place of Amaranth's platform, has flip-flops for memories."""
+
+    def get_memory(self, memory: Memory) -> Fragment:
+        """The memory as it is built; Amaranth calls it."""
+        memory.attrs["ram_style"] = REGISTERS
+        plain: Fragment = memory.elaborate(None)
+        return plain
+
+
+#: One check that finds one wrong bit; and checks that put one right and find two.
+CODES = ("parity", "secded")
+
+#: What a reader finds: the word, whether a bit of it or of its checks was wrong and is put right, and whether it is lost.
+Checked = tuple[int, bool, bool]
+
+
+@cache
+def columns(bits: int, code: str) -> tuple[int, ...]:
+    """For each bit of a word the checks that it belongs to, and for each check itself.
+
+    With ``"parity"`` there is one check. With ``"secded"`` all columns differ and have an odd number of ones, so that one
+    wrong bit leaves a column, and two leave an even number of ones, which is none.
+    """
+    if code == "parity":
+        return (1,) * (bits + 1)
+    checks = 2
+    while (1 << checks - 1) - checks < bits:
+        checks += 1
+    found = [
+        sum(1 << check for check in chosen)
+        for weight in range(3, checks + 1, 2)
+        for chosen in combinations(range(checks), weight)
+    ]
+    return (*found[:bits], *(1 << check for check in range(checks)))
+
+
+def check_of(word: int, bits: int, code: str) -> int:
+    """The checks of a word."""
+    found = 0
+    for bit, column in enumerate(columns(bits, code)[:bits]):
+        found ^= column * (word >> bit & 1)
+    return found
+
+
+def decode(word: int, check: int, bits: int, code: str) -> Checked:
+    """What a reader makes of a word and its checks."""
+    syndrome = check_of(word, bits, code) ^ check
+    if not syndrome:
+        return word, False, False
+    if code == "parity" or syndrome not in columns(bits, code):
+        return word, False, True
+    place = columns(bits, code).index(syndrome)
+    return word ^ (1 << place if place < bits else 0), True, False
+
+
+class CodedParts:
+    """The parts of a design, whose memories are coded if ``platform`` says so.
+
+    ``coding``
+        What says so, or None.
+    ``groups``
+        The codings of parts by the name of their group, as they are built.
+    """
+
+    def __init__(self, platform: object) -> None:
+        self.coding = platform if isinstance(platform, MemoryCoding) else None
+        self.groups: dict[str, MemoryCoding] = {}
+
+    def built(self, group: str, component: wiring.Component) -> Elaboratable:
+        """A part of that group."""
+        if self.coding is None:
+            return component
+        return elaborated(component, self.groups.setdefault(group, self.coding.part()))
+
+    def found(self) -> ErrorLines:
+        """Pulses: a wrong word has come to a reader of any memory of the parts that are built."""
+        found = [coding.found() for coding in self.groups.values()]
+        return ErrorLines(
+            Cat(pulse.corrected for pulse in found).any(), Cat(pulse.lost for pulse in found).any()
+        )
+
+
+#: Fewer bits than these are flip-flops: with checks they were hardly smaller.
+_FEW = 32
+
+
+class DataMemory(Memory):
+    """A memory of data: what is in it decides on no address, no length and no order of anything else."""
+
+
+class ErrorLines(NamedTuple):
+    """A reader has a word with a wrong bit: one that is ``corrected``, or one that is ``lost``."""
+
+    corrected: Value
+    lost: Value
+
+
+class MemoryCoding:
+    """What an engine with coded memories is elaborated with: it stands for Amaranth's platform, which memories ask.
+
+    ``code``
+        One of :data:`~cdma.hdl.blocks.memories.CODES`. With ``"parity"`` words of data have one check;
+        all others are corrected, because a wrong address or length does harm before anybody can stop it.
+    ``deepest``
+        The most words of a memory.
+    ``smallest``
+        Bits of the smallest memory; what has fewer is flip-flops and has no checks. So is what has very few.
+
+    ``filling``, ``place``
+        While the one is high, every memory has zeros written to the word of the other one, as nobody knows what lies in a
+        memory that was never written.
+    """
+
+    def __init__(self, code: str, deepest: int, smallest: int = 0) -> None:
+        self.code = code
+        self.smallest = max(smallest, _FEW)
+        self.filling = Signal()
+        self.place = Signal(range(deepest))
+        self._found: list[CodedMemory] = []
+        self._lines: dict[int, Signal] = {}
+        self._watched: set[int] = set()
+
+    def part(self) -> MemoryCoding:
+        """For a part of the engine whose errors are told from those of others."""
+        part = MemoryCoding.__new__(MemoryCoding)
+        vars(part).update(vars(self), _found=[], _lines={}, _watched=set())
+        return part
+
+    def line(self, memory: Memory) -> Signal:
+        """High for as long as a reader has a lost word of this memory, or of one of its ports."""
+        return self._lines.setdefault(id(memory), Signal(name="lost_word"))
+
+    def watch(self, memory: Memory) -> Signal:
+        """The line of a memory, for who answers for the loss: the part then does not."""
+        self._watched.add(id(memory))
+        return self.line(memory)
+
+    def found(self) -> ErrorLines:
+        """Pulses: a wrong word has come to a reader of any memory of the part."""
+        corrected, lost = ([getattr(each, name) for each in self._found] for name in ErrorLines._fields)
+        return ErrorLines(Cat(corrected).any(), Cat(lost).any())
+
+    def loses(self, *, lasting: bool = False) -> Value:
+        """A pulse for each lost word that the part answers for; with ``lasting``, high for as long as one is read."""
+        answered = [each for each in self._found if id(each.memory) not in self._watched]
+        return Cat(each.line if lasting else each.lost for each in answered).any()
+
+    def get_memory(self, memory: Memory) -> Elaboratable | Fragment:
+        """The memory as it is built; Amaranth calls it."""
+        assert memory.depth <= 1 << len(self.place), memory.depth
+        width = Shape.cast(memory.shape).width
+        if width * memory.depth < self.smallest:
+            return FlipFlops().get_memory(memory)
+        code = self.code if isinstance(memory, DataMemory) else "secded"
+        coded = CodedMemory(memory, code, self.line(memory), self.filling, self.place)
+        self._found.append(coded)
+        return coded
+
+
+class CodedMemory(Elaboratable):
+    """A memory with the ports of ``memory``, whose words have checks: one group for each part that is written by itself.
+
+    Reads are as late as without checks. Where block RAM was asked for, synthesis is free: the checks depend on a word
+    that is read while it is written.
+
+    ``filling``, ``place``
+        See :class:`MemoryCoding`.
+    ``line``
+        High for as long as a lost word is at a read port.
+    ``corrected``, ``lost``
+        Pulses: such a word has come there. One that stays, or is read again and again, is one.
+    """
+
+    def __init__(self, memory: Memory, code: str, line: Signal, filling: Signal, place: Signal) -> None:
+        self.memory, self.code, self.line = memory, code, line
+        self.filling, self.place = filling, place
+        self.corrected = Signal(name="corrected_comes")
+        self.lost = Signal(name="lost_comes")
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        memory = self.memory
+        [port] = memory.write_ports
+        width = Shape.cast(memory.shape).width
+        granule = width // len(port.en)
+        checks = len(columns(granule, self.code)) - granule
+        attrs = {name: value for name, value in memory.attrs.items() if name not in BLOCK_RAM}
+        # For the list of memories.
+        attrs["checks"] = len(port.en) * checks
+        inner = Memory(shape=len(port.en) * (granule + checks), depth=memory.depth, init=[], attrs=attrs)
+        write = inner.write_port(domain=port.domain, granularity=granule + checks)
+        given = Value.cast(port.data)
+        words = [given[low : low + granule] for low in range(0, width, granule)]
+        m.d.comb += [
+            write.addr.eq(Mux(self.filling, self.place, port.addr)),
+            write.data.eq(Mux(self.filling, 0, Cat((word, checks_of(word, self.code)) for word in words))),
+            write.en.eq(port.en | self.filling.replicate(len(port.en))),
+        ]
+        found = [self._read(m, inner, number) for number in range(len(memory.read_ports))]
+        m.d.comb += [
+            self.line.eq(Cat(line for line, _ in found).any()),
+            self.corrected.eq(Cat(pulses.corrected for _, pulses in found).any()),
+            self.lost.eq(Cat(pulses.lost for _, pulses in found).any()),
+        ]
+        m.submodules.coded = _Elaborated(Fragment.get(inner, None))
+        return m
+
+    def _read(self, m: Module, inner: Memory, number: int) -> tuple[Signal, ErrorLines]:
+        """Connects a read port, and checks what it gives: its line, and its pulses."""
+        port, [writer] = self.memory.read_ports[number], self.memory.write_ports
+        read = inner.read_port(domain=port.domain)
+        m.d.comb += read.addr.eq(port.addr)
+        bits, step = (len(Value.cast(data)) // len(writer.en) for data in (port.data, read.data))
+        checks = [WordCheck(bits, self.code) for _ in writer.en]
+        for place, check in enumerate(checks):
+            m.submodules[f"check_{number}_{place}"] = check
+            m.d.comb += check.coded.eq(read.data.word_select(place, step))
+        m.d.comb += Value.cast(port.data).eq(Cat(check.word for check in checks))
+        domain = m.d[writer.domain]
+        #: The word was not read before, or another one was.
+        comes = Signal(name=f"comes_{number}")
+        place = Signal.like(port.addr, name=f"place_{number}", reset_less=True)
+        exists: Value = port.addr < inner.depth
+        if port.domain == "comb":
+            domain += place.eq(port.addr)
+            m.d.comb += comes.eq(place != port.addr)
+        else:
+            m.d.comb += read.en.eq(port.en)
+            # The register holds anything until a first word is read.
+            there = Signal(name=f"there_{number}", reset_less=True)
+            domain += comes.eq(port.en & (place != port.addr))
+            with m.If(self.filling):
+                domain += there.eq(0)
+            with m.Elif(port.en):
+                domain += [there.eq(exists), place.eq(port.addr)]
+            exists = there
+        found = [Signal(name=f"{name}_{number}") for name in ErrorLines._fields]
+        before = [Signal(name=f"{name}_before_{number}") for name in ErrorLines._fields]
+        for now, name in zip(found, ErrorLines._fields, strict=True):
+            m.d.comb += now.eq(exists & Cat(getattr(check, name) for check in checks).any())
+        domain += [was.eq(now) for was, now in zip(before, found, strict=True)]
+        pulses = (now & (comes | ~was) for now, was in zip(found, before, strict=True))
+        return found[1], ErrorLines(*pulses)
+
+
+def checks_of(word: Value, code: str) -> Value:
+    """The checks of a word."""
+    count = len(word)
+    each, checks = columns(count, code)[:count], len(columns(count, code)) - count
+    return Cat(
+        Cat(word[bit] for bit, column in enumerate(each) if column >> check & 1).xor()
+        for check in range(checks)
+    )
+
+
+class WordCheck(Component):
+    """Checks a word that is read.
+
+    ``coded``
+        The word, and after it its checks.
+    ``word``
+        The word, put right if one bit of it was wrong.
+    ``corrected``, ``lost``
+        A bit was wrong and is put right; or more are wrong, or one that cannot be put right.
+    """
+
+    def __init__(self, bits: int, code: str) -> None:
+        self.bits, self.code = bits, code
+        super().__init__(
+            {"coded": In(len(columns(bits, code))), "word": Out(bits), "corrected": Out(1), "lost": Out(1)}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        every = columns(self.bits, self.code)
+        word, syndrome = self.coded[: self.bits], Signal(len(every) - self.bits)
+        m.d.comb += syndrome.eq(checks_of(word, self.code) ^ self.coded[self.bits :])
+        if self.code == "parity":
+            m.d.comb += [self.word.eq(word), self.lost.eq(syndrome)]
+            return m
+        wrong = Signal(len(every))
+        m.d.comb += [
+            wrong.eq(Cat(syndrome == column for column in every)),
+            self.word.eq(word ^ wrong[: self.bits]),
+            self.corrected.eq(wrong.any()),
+            self.lost.eq(syndrome.any() & ~self.corrected),
+        ]
+        return m
+
+
+def elaborated(component: Component, coding: MemoryCoding | FlipFlops) -> Elaboratable:
+    """A component that is elaborated at once, so that all memories in it are known."""
+    return _Elaborated(Fragment.get(component, coding))
+
+
+class _Elaborated(Elaboratable):
+    def __init__(self, fragment: Fragment) -> None:
+        self.fragment = fragment
+
+    def elaborate(self, platform: object) -> Fragment:
+        return self.fragment

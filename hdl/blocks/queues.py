@@ -1,0 +1,331 @@
+"""Queues: FIFOs in flip-flops and in memory, their credit, and the end of a link."""
+
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from .arithmetic import WideCounter
+from .crossings import Synchroniser
+from .memories import BLOCK_RAM, DataMemory, MemoryCoding
+
+__all__ = ["Credit", "Fifo", "LinkEnd", "MemoryQueue", "RingMemory", "join_ends"]
+
+
+class Credit(wiring.Component):
+    """Counts the credits of a writer, one for each free entry of its queue; ``entries`` at first.
+
+    ``taken``
+        Number of credits spent in this cycle, at most ``most``, and none unless ``there`` is high.
+    ``given``
+        Returns one credit.
+    ``there``
+        Is high while ``most`` credits may be spent. It comes from a register that does not yet know what was spent
+        in the last two cycles, and is low while fewer than ``3 * most`` credits are known to be left.
+
+    ``ahead`` is the number of cycles by which the writer looks at ``there`` before it spends the credits.
+    """
+
+    def __init__(self, entries: int, most: int = 1, *, ahead: int = 0) -> None:
+        #: Credits that may be spent before it is known.
+        self.unknown = (3 + ahead) * most
+        assert entries > self.unknown, (entries, most, ahead)
+        self.entries = entries
+        self.most = most
+        super().__init__({"taken": In(range(most + 1)), "given": In(1), "there": Out(1, init=1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        taken = Signal.like(self.taken)
+        given = Signal()
+        free = Signal(range(self.entries + 1), init=self.entries)
+        m.d.sync += [
+            taken.eq(self.taken),
+            given.eq(self.given),
+            free.eq(free - taken + given),
+            self.there.eq(free >= self.unknown),
+        ]
+        return m
+
+
+class RingMemory:
+    """What the queues in memories share; adds to the module ``m`` of the queue.
+
+    ``depth``
+        Number of entries, a power of two.
+    ``block_ram``
+        Puts the memory into an FPGA's block RAM.
+    ``of_data``
+        The memory is a :class:`.DataMemory`. With a ``platform`` that codes memories a lost entry is zeros, so that
+        nothing of it is written.
+    ``write``, ``read``
+        Ports of the memory. The read port is clocked and not transparent.
+    ``reads``
+        Pulse: reads an entry, so that the queue goes on to the next one.
+    ``write_index``, ``read_index``
+        Registers of the next entry to write and to read, which the queue advances. They have one bit more than an
+        address: a full memory and an empty one differ in that bit alone.
+    """
+
+    def __init__(
+        self,
+        m: Module,
+        shape: ShapeLike,
+        depth: int,
+        *,
+        block_ram: bool = False,
+        of_data: bool = False,
+        platform: object = None,
+    ) -> None:
+        assert depth.bit_count() == 1, depth
+        m.submodules.memory = memory = (DataMemory if of_data else Memory)(
+            shape=shape, depth=depth, init=[], attrs=BLOCK_RAM if block_ram else {}
+        )
+        write, read = memory.write_port(), memory.read_port(domain="sync")
+        self.write, self.read = write, read
+        self._lost = platform.line(memory) if of_data and isinstance(platform, MemoryCoding) else None
+        self.reads = Signal()
+        self.write_index = Signal(range(2 * depth))
+        self.read_index = Signal(range(2 * depth))
+
+    def connect(
+        self,
+        m: Module,
+        source: stream.Interface,
+        sink: stream.Interface,
+        more: Value,
+        loads: Value | None = None,
+    ) -> None:
+        """Writes what ``source`` transfers, and, while there is ``more``, reads ahead for ``sink``.
+
+        The register of the read port is the payload of ``sink``. It loads when an entry is read, or when ``loads`` says so:
+        then and, in vain, while ``sink`` has nothing.
+        """
+        m.d.comb += [
+            self.write.addr.eq(self.write_index[: len(self.write.addr)]),
+            self.write.data.eq(source.payload),
+            self.write.en.eq(source.valid & source.ready),
+            self.read.addr.eq(self.read_index[: len(self.read.addr)]),
+            self.reads.eq(more & (~sink.valid | sink.ready)),
+            self.read.en.eq(self.reads if loads is None else loads),
+            sink.payload.eq(self._given()),
+        ]
+
+    def _given(self) -> Value:
+        """What is read."""
+        if self._lost is None:
+            return self.read.data
+        return Mux(self._lost, 0, Value.cast(self.read.data))
+
+
+class Fifo(wiring.Component):
+    """A FIFO of ``depth`` entries, a power of two, and one more in the register of the read port.
+
+    Throughput: one transfer per cycle in and out. Latency: an entry that goes into an empty FIFO comes out two cycles
+    later. ``ready`` of the input and ``valid`` of the output come from flip-flops, the payload from the register of
+    the read port. The FIFO always takes ``depth`` entries.
+
+    ``reserved``
+        The writer counts its entries, and never has more than ``depth`` inside: ``ready`` is constantly high.
+    ``pipelined``
+        The memory is block RAM of an FPGA, which is slow. An output register follows its read port: one more entry, and one
+        more cycle of latency. Such a FIFO is ``ahead`` as well.
+    ``ahead``
+        The indices are compared a cycle ahead, for a further cycle of latency. A transfer per cycle takes a depth of four.
+    ``late_valid``, ``late_ready``
+        ``valid`` of the input, or ``ready`` of the output, may arrive late in the cycle: its index is a
+        :class:`.WideCounter`, which takes a few flip-flops more.
+    ``of_data``
+        Its memory is a :class:`.DataMemory`.
+    ``empty``
+        High while there is no entry, neither in the memory nor in the registers after it.
+    ``level``
+        Number of entries in the memory.
+    """
+
+    def __init__(
+        self,
+        shape: ShapeLike,
+        depth: int,
+        *,
+        reserved: bool = False,
+        pipelined: bool = False,
+        ahead: bool = False,
+        late_valid: bool = False,
+        late_ready: bool = False,
+        of_data: bool = False,
+    ) -> None:
+        self.shape = shape
+        self.depth = depth
+        self.reserved = reserved
+        self.pipelined = pipelined
+        self.ahead = ahead or pipelined
+        self.late_valid = late_valid
+        self.late_ready = late_ready
+        self.of_data = of_data
+        super().__init__(
+            {
+                "input": In(stream.Signature(shape, always_ready=reserved)),
+                "output": Out(stream.Signature(shape)),
+                "empty": Out(1),
+                "level": Out(range(depth + 1)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        ring = RingMemory(
+            m, self.shape, self.depth, block_ram=self.pipelined, of_data=self.of_data, platform=platform
+        )
+        read = self._leave(m)
+        more = Signal()
+        if not self.reserved:
+            m.d.comb += self.input.ready.eq(ring.write_index != ring.read_index ^ self.depth)
+        some = ring.write_index != ring.read_index
+        if self.ahead:
+            self._look_ahead(m, ring, more)
+        else:
+            m.d.comb += more.eq(some)
+        ring.connect(m, self.input, read, more)
+        m.d.comb += [
+            self.level.eq(ring.write_index - ring.read_index),
+            self.empty.eq(~some & ~read.valid & ~self.output.valid),
+        ]
+        self._count(m, "written", ring.write_index, ring.write.en, late=self.late_valid)
+        self._count(m, "taken", ring.read_index, ring.reads, late=self.late_ready)
+        with m.If(ring.reads):
+            m.d.sync += read.valid.eq(1)
+        with m.Elif(read.ready):
+            m.d.sync += read.valid.eq(0)
+        return m
+
+    def _look_ahead(self, m: Module, ring: RingMemory, more: Signal) -> None:
+        """Compares the indices a cycle ahead, so that ``ready`` passes little logic on its way to the memory."""
+        next_index = Signal.like(ring.read_index, init=1)
+        with m.If(ring.reads):
+            m.d.sync += next_index.eq(next_index + 1)
+        m.d.sync += more.eq(
+            Mux(ring.reads, ring.write_index != next_index, ring.write_index != ring.read_index)
+        )
+
+    def _count(self, m: Module, name: str, index: Signal, enable: Value, *, late: bool) -> None:
+        """Counts an index up in each cycle in which ``enable`` is high; a short index has no long carry."""
+        if late and len(index) > 4:
+            m.submodules[name] = counter = WideCounter(1, len(index), pipelined=True)
+            m.d.comb += [counter.amount.eq(enable), index.eq(counter.value)]
+        else:
+            with m.If(enable):
+                m.d.sync += index.eq(index + 1)
+
+    def _leave(self, m: Module) -> stream.Interface:
+        """What comes from the memory: the output, or what goes to the register before it."""
+        if not self.pipelined:
+            return self.output
+        read = stream.Signature(self.shape).create(path=("read",))
+        # Without a reset, so that it can be the output register of a block RAM.
+        leaving = Signal(self.shape, reset_less=True)
+        m.d.comb += [read.ready.eq(~self.output.valid | self.output.ready), self.output.payload.eq(leaving)]
+        with m.If(read.ready):
+            m.d.sync += [self.output.valid.eq(read.valid), leaving.eq(read.payload)]
+        return read
+
+
+class MemoryQueue(wiring.Component):
+    """A queue of ``depth`` entries, a power of two, whose writer counts them, for example with a :class:`Credit`.
+
+    Throughput: one transfer per cycle in and out. Latency: an entry comes out three cycles after it went in.
+
+    A :class:`Fifo` is a cycle faster, but compares its indices between ``ready`` of the output and the memory. Here
+    they are compared a cycle ahead, so that ``ready`` passes through little logic: an FPGA's clock needs that.
+    """
+
+    def __init__(self, shape: ShapeLike, depth: int) -> None:
+        self.shape = shape
+        self.depth = depth
+        super().__init__(
+            {"input": In(stream.Signature(shape, always_ready=True)), "output": Out(stream.Signature(shape))}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        ring = RingMemory(m, self.shape, self.depth)
+        next_index = Signal(range(2 * self.depth), init=1)
+        more = Signal()
+        #: As ``valid`` of the output, for all bits of an entry, which on an FPGA are far from the indices. It depends on
+        #: itself, so that synthesis does not make one of both.
+        loaded = Signal()
+        # Where words have checks nothing is read in vain: a word that nobody wrote may be a lost one.
+        loads = None if isinstance(platform, MemoryCoding) else ~loaded | self.output.ready
+        ring.connect(m, self.input, self.output, more, loads)
+        m.d.sync += [
+            ring.write_index.eq(ring.write_index + ring.write.en),
+            more.eq(Mux(ring.reads, ring.write_index != next_index, ring.write_index != ring.read_index)),
+            self.output.valid.eq(ring.reads | (self.output.valid & ~self.output.ready)),
+            loaded.eq(ring.reads | (loaded & ~self.output.ready)),
+        ]
+        with m.If(ring.reads):
+            m.d.sync += [ring.read_index.eq(next_index), next_index.eq(next_index + 1)]
+        return m
+
+
+class LinkEnd(wiring.Component):
+    """One end of a crossing of :class:`.AsyncFifo`; the other domain has the other end.
+
+    A reset closes the end until a handshake of four phases is through, which ends after the reset, and in which the other
+    end closes too and finishes what is open. Each sets its indices back while the other one does not look at them. No
+    reset cuts a handshake short, however short it is; from any start values both ends find into one.
+
+    ``down``, ``heard``
+        This end asks for the handshake; it answers the other end.
+    ``other_down``, ``other_heard``
+        The same of the other end.
+    ``settled``
+        Nothing is open that the other end knows of.
+    ``open``
+        Transfers may pass. What is open when this falls must be finished without the other side.
+    ``clear``
+        Sets the indices of this side back.
+    """
+
+    down: Out(1)
+    heard: Out(1)
+    other_down: In(1)
+    other_heard: In(1)
+    settled: In(1)
+    open: Out(1)
+    clear: Out(1)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.other_down_seen = down_seen = Synchroniser()
+        m.submodules.other_heard_seen = heard_seen = Synchroniser()
+        other_down, other_heard = down_seen.output, heard_seen.output
+        down, heard, cleared = (
+            Signal(name=f"{name}_level", reset_less=True) for name in ("down", "heard", "cleared")
+        )
+        #: There was a reset, and no handshake since.
+        restart = Signal(init=1)
+        in_reset = Signal(init=1)
+        hears = Signal()
+        m.d.comb += [
+            down_seen.input.eq(self.other_down),
+            heard_seen.input.eq(self.other_heard),
+            self.down.eq(down),
+            self.heard.eq(heard),
+            self.open.eq(~(restart | down | heard | other_down | other_heard)),
+            hears.eq(other_down & (heard | self.settled)),
+            self.clear.eq(heard | hears | other_heard),
+        ]
+        m.d.sync += [heard.eq(hears), in_reset.eq(0)]
+        with m.If(~down):
+            m.d.sync += down.eq(restart & ~other_heard)
+        with m.Elif(other_heard & ~in_reset):
+            # The indices are 0 a cycle before the other end can see that this one is through.
+            m.d.sync += [cleared.eq(~cleared), down.eq(~cleared), restart.eq(~cleared)]
+        return m
+
+
+def join_ends(m: Module, one: LinkEnd, other: LinkEnd) -> None:
+    """Connects both ends of a link."""
+    for here, there in ((one, other), (other, one)):
+        m.d.comb += [here.other_down.eq(there.down), here.other_heard.eq(there.heard)]

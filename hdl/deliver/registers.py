@@ -1,0 +1,321 @@
+"""Texts of the registers: documents, SystemRDL and UVM."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import (
+    COMPLETION,
+    DESCRIPTOR,
+    RECORD_BYTES,
+    SHAPE_RECORD,
+    Mode,
+    RecordField,
+    Status,
+)
+from cdma.hdl.spec.registers.description import (
+    REGISTER_BITS,
+    REGISTER_BYTES,
+    Access,
+    Block,
+    Field,
+    Register,
+    RegisterMap,
+)
+from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.verilog.names import legal_name
+
+from .c_header import c_header
+from .document import Anchor, Code, Heading, Paragraph, Part, Table, as_markdown
+
+__all__ = [
+    "bit_range",
+    "record_document",
+    "register_document",
+    "register_drawing",
+    "register_rdl",
+    "register_texts",
+    "uvm_file",
+    "uvm_model",
+]
+
+
+def register_texts(config: EngineConfig, name: str = "cdma", *, every: bool = False) -> dict[str, str]:
+    """Each text about the registers of the engine of ``config``, by the name of its file, which begins with ``name``; with
+    ``every`` also about registers that only others have.
+
+    The C header has the registers of every engine, because one driver serves them all.
+    """
+    registers = register_map(config, every=every)
+    return {
+        f"{name}_regs.h": c_header(register_map(config, every=True), name),
+        f"{name}_regs.rdl": register_rdl(registers, name),
+        f"{name}_registers.md": as_markdown(register_document(registers)),
+    }
+
+
+_WIDTH = 100
+
+
+def bit_range(msb: int, lsb: int, mark: str = ":") -> str:
+    """The bits from ``msb`` to ``lsb`` as one reads them."""
+    return str(msb) if msb == lsb else f"{msb}{mark}{lsb}"
+
+
+def register_drawing(register: Register) -> str:
+    """The register as boxes, its highest bit on the left, in rows that fit the width of the page."""
+    rows: list[list[tuple[str, str, int]]] = [[]]
+    for bits, name in _cells(register):
+        cell = max(len(bits), len(name)) + 2
+        if rows[-1] and 1 + sum(width + 1 for _, _, width in rows[-1]) + cell + 1 > _WIDTH:
+            rows.append([])
+        rows[-1].append((bits, name, cell))
+    return "\n".join(line for row in rows for line in _lines(row))
+
+
+def _cells(register: Register) -> Iterator[tuple[str, str]]:
+    """Bits and name of each field, and of the bits between fields without a name."""
+    above = REGISTER_BITS
+    for field in sorted(register.fields, key=lambda field: -field.lsb):
+        if field.msb + 1 < above:
+            yield bit_range(above - 1, field.msb + 1, ".."), ""
+        yield bit_range(field.msb, field.lsb, ".."), field.name
+        above = field.lsb
+    if above:
+        yield bit_range(above - 1, 0, ".."), ""
+
+
+def _lines(row: list[tuple[str, str, int]]) -> Iterator[str]:
+    rule = f"+{'+'.join('-' * width for _, _, width in row)}+"
+    yield " " + " ".join(bits.center(width) for bits, _, width in row).rstrip()
+    yield rule
+    yield f"|{'|'.join(name.center(width) for _, name, width in row)}|"
+    yield rule
+
+
+def record_document() -> list[Part]:
+    """The tables of both records."""
+    return [
+        Heading("Records in memory"),
+        Paragraph(
+            f"A descriptor and a completion have {RECORD_BYTES} bytes each, little-endian. "
+            "In a ring they follow one another."
+        ),
+        Heading("Descriptor", 3),
+        _fields(DESCRIPTOR),
+        _choices("mode", Mode),
+        Heading("Extension of a descriptor with a shape", 3),
+        _fields(SHAPE_RECORD),
+        Heading("Completion", 3),
+        _fields(COMPLETION),
+        _choices("status", Status),
+    ]
+
+
+def _fields(record: tuple[RecordField, ...]) -> Table:
+    return Table(("bytes", "bits", "field", ""), list(_rows(record)))
+
+
+def _rows(record: tuple[RecordField, ...]) -> Iterator[tuple[str, ...]]:
+    first = 0
+    for field in record:
+        end = first + field.bits
+        low, last = first - 8 * field.byte, (end - 1) // 8
+        place = str(field.byte) if field.byte == last else f"{field.byte} to {last}"
+        yield place, bit_range(low + field.bits - 1, low), field.name, field.doc
+        first = end
+
+
+def _choices(name: str, choices: type[Mode] | type[Status]) -> Table:
+    return Table((name, ""), [(str(int(choice)), choice.name.lower()) for choice in choices])
+
+
+_ACCESS = {
+    Access.CONSTANT: "constant: reads as its reset value",
+    Access.RO: "read-only: hardware drives it",
+    Access.RW: "read and write",
+    Access.PULSE: "write ones: acts once; reads as 0",
+    Access.W1C: "hardware sets it, writing ones clears it",
+    Access.LOCK: "writing a one sets it until the engine is reset",
+}
+
+
+def register_document(registers: RegisterMap) -> list[Part]:
+    """The parts of the document."""
+    placed = [(base, instance, block) for block in registers.blocks for instance, base in block.instances]
+    bases = [
+        (f"`{base:#05x}`", f"`{block.span:#x}`", instance, f"[{block.name}](#{block.name})")
+        for base, instance, block in sorted(placed, key=lambda entry: entry[0])
+    ]
+    return [
+        Heading(f"{registers.name}: registers", 1),
+        Paragraph(registers.doc),
+        Table(("access", "meaning"), [(access.value, meaning) for access, meaning in _ACCESS.items()]),
+        Heading("Address map"),
+        Table(("base", "size", "instance", "block"), bases),
+        *(part for block in registers.blocks for part in _block(block)),
+        *record_document(),
+    ]
+
+
+def _block(block: Block) -> Iterator[Part]:
+    yield Heading(block.name)
+    yield Paragraph(block.doc)
+    rows = [
+        (
+            f"`{_offset(register)}`",
+            f"[{_title(register)}](#{block.name}{register.name})",
+            f"`{register.reset:#010x}`",
+            f"{register.doc.partition('. ')[0].rstrip('.')}.",
+        )
+        for register in block.registers
+    ]
+    yield Table(("offset", "register", "reset", ""), rows)
+    for register in block.registers:
+        yield Anchor(f"{block.name}{register.name}")
+        yield Heading(f"{block.name}.{_title(register)} at `{_offset(register)}`", 3)
+        yield from _register(register)
+
+
+def _register(register: Register) -> Iterator[Part]:
+    yield Paragraph(register.doc)
+    if register.locked_by:
+        yield Paragraph(f"Locked by `{register.locked_by}`.")
+    yield Code(register_drawing(register))
+    rows = [
+        (
+            bit_range(field.msb, field.lsb),
+            field.name,
+            field.access.value,
+            f"`{field.reset:#x}`",
+            _meaning(field),
+        )
+        for field in reversed(register.fields)
+    ]
+    yield Table(("bits", "field", "access", "reset", ""), rows)
+
+
+def _meaning(field: Field) -> str:
+    choices = ", ".join(f"{value} {name}" for name, value in field.choices)
+    return f"{field.doc} {choices}" if choices else field.doc
+
+
+def _title(register: Register) -> str:
+    return f"{register.name}[{register.count}]" if register.count else register.name
+
+
+def _offset(register: Register) -> str:
+    return f"{register.offset:#05x}" + (f" + {REGISTER_BYTES}·k" if register.count else "")
+
+
+_PROPERTIES = {
+    Access.CONSTANT: ("sw = r", "hw = na"),
+    Access.RO: ("sw = r", "hw = w"),
+    Access.RW: ("sw = rw", "hw = r"),
+    Access.PULSE: ("sw = w", "hw = r"),
+    Access.W1C: ("sw = rw", "hw = rw", "onwrite = woclr", "hwset"),
+    Access.LOCK: ("sw = rw", "hw = r", "onwrite = woset"),
+}
+
+
+def register_rdl(registers: RegisterMap, name: str = "cdma") -> str:
+    """The text, ending with a newline; ``name`` is that of its top-level ``addrmap``."""
+    head = (
+        f"desc = {_text(registers.doc)};",
+        "default regwidth = 32;",
+        "default accesswidth = 32;",
+        "littleendian;",
+        "lsb0;",
+    )
+    lines = [*head, *(line for block in registers.blocks for line in ("", *_rdl_block(block)))]
+    return "\n".join((f"addrmap {name} {{", *_inside(lines), "};")) + "\n"
+
+
+def _inside(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield f"    {line}" if line else ""
+
+
+def _rdl_block(block: Block) -> Iterator[str]:
+    yield f"regfile {block.name}_t {{"
+    yield from _inside((f"name = {_text(block.name)};", f"desc = {_text(block.doc)};"))
+    for register in block.registers:
+        yield ""
+        yield from _inside(_rdl_register(register))
+    locks = list(_locks(block))
+    yield from ("", *_inside(locks)) if locks else ()
+    yield "};"
+    for instance, base in block.instances:
+        yield f"{block.name}_t {instance} @ {base:#x};"
+
+
+def _locks(block: Block) -> Iterator[str]:
+    for register in block.registers:
+        if register.locked_by:
+            for index in [f"[{k}]" for k in range(register.count)] or [""]:
+                for field in register.fields:
+                    if field.access.writable:
+                        yield f"{register.name}{index}.{field.name}->swwel = {register.locked_by};"
+
+
+def _rdl_register(register: Register) -> Iterator[str]:
+    yield "reg {"
+    yield f"    desc = {_text(register.doc)};"
+    for field in register.fields:
+        yield from _inside(_field(field))
+    array = f"[{register.count}]" if register.count else ""
+    yield f"}} {register.name}{array} @ {register.offset:#x};"
+
+
+def _field(field: Field) -> Iterator[str]:
+    if field.choices:
+        yield f"enum {field.name}_e {{"
+        yield from _inside(f"{name} = {field.bits}'h{value:x};" for name, value in field.choices)
+        yield "};"
+    yield "field {"
+    yield f"    desc = {_text(field.doc)};"
+    yield from _inside(f"{item};" for item in _PROPERTIES[field.access])
+    if field.access is Access.PULSE and field.bits == 1:
+        yield "    singlepulse;"
+    if field.choices:
+        yield f"    encode = {field.name}_e;"
+    # Hardware drives a read-only field from the first cycle on, so the field has no reset value of its own.
+    reset = "" if field.access is Access.RO else f" = {field.bits}'h{field.reset:x}"
+    yield f"}} {field.name}[{field.msb}:{field.lsb}]{reset};"
+
+
+def _text(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def uvm_file(name: str) -> str:
+    """The file of the model."""
+    return f"{name}_uvm.sv"
+
+
+def uvm_model(rdl: str, name: str) -> str | None:
+    """The package ``NAME_uvm`` in SystemVerilog; None where PeakRDL is not installed."""
+    try:
+        from peakrdl_uvm import UVMExporter
+        from systemrdl import RDLCompiler
+        from systemrdl.node import Node
+    except ImportError:
+        return None
+
+    class Exporter(UVMExporter):
+        """Registers and fields keep their names, but for those that are words of the language."""
+
+        def _get_inst_name(self, node: Node) -> str:
+            return legal_name(node.inst_name, ())
+
+    with tempfile.TemporaryDirectory(prefix="cdma-") as folder:
+        source, target = Path(folder) / "registers.rdl", Path(folder) / uvm_file(name)
+        source.write_text(rdl, encoding="utf-8")
+        compiler = RDLCompiler()
+        compiler.compile_file(str(source))
+        Exporter().export(compiler.elaborate().top, str(target))
+        return target.read_text(encoding="utf-8")

@@ -1,0 +1,409 @@
+"""How queue pairs share a data path and a port: accounts, shares, clients, transfers in flight."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from cdma.hdl.axi.ports import AxiLiteSignature, Response
+from cdma.hdl.blocks.memories import MemoryCoding
+from cdma.hdl.engine.channel.interfaces import Completion, Request, WindowPort
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.options import LEVEL_BITS, WEIGHT_BITS
+from cdma.hdl.spec.records import RecordOptions, Status
+
+__all__ = [
+    "Account",
+    "BusSplit",
+    "Done",
+    "Flight",
+    "PairClient",
+    "Shares",
+    "list_ids",
+    "message_ids",
+    "ring_ids",
+]
+
+
+class Account(wiring.Component):
+    """An amount that is added now and then, and not saved; a charge may leave a debt, which is paid off first.
+
+    ``add``, ``amount``, ``often``
+        Pulse: a debt is less by so much, or what was left over becomes so much; or as after 2**``often_log2`` of these. It
+        waits until nothing changes.
+    ``charge``, ``cost``
+        Pulse, only while ``rich``, and not in the two cycles after a change: so much is used.
+    ``rich``, ``deep``
+        High while something is left, and while nothing will be after as many; from the third cycle after a change on.
+    """
+
+    def __init__(self, amount_bits: int, cost_bits: int, often_log2: int = 8) -> None:
+        self.often_log2 = often_log2
+        self.balance = Signal(signed(max(amount_bits, cost_bits) + 1))
+        super().__init__(
+            {
+                "add": In(1),
+                "amount": In(amount_bits),
+                "often": In(1),
+                "charge": In(1),
+                "cost": In(cost_bits),
+                "rich": Out(1),
+                "deep": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        #: What is added to the balance a cycle later.
+        step = Signal.like(self.balance)
+        late = Signal()
+        changed = Signal(2)
+        adds = (self.add | late) & ~self.charge & ~changed.any()
+        many = self.amount << self.often_log2
+        m.d.sync += [
+            self.balance.eq(self.balance + step),
+            self.rich.eq(self.balance > 0),
+            self.deep.eq(self.balance + many <= 0),
+            late.eq((self.add | late) & ~adds),
+            changed.eq(Cat(self.charge | adds, changed[0])),
+            step.eq(0),
+        ]
+        with m.If(self.charge):
+            m.d.sync += step.eq(-self.cost)
+        with m.Elif(adds):
+            m.d.sync += step.eq(Mux(self.often & self.deep, many, self.amount))
+            with m.If(self.rich | (self.often & ~self.deep)):
+                m.d.sync += self.balance.eq(0)
+        return m
+
+
+def _lowest(bits: Value) -> Value:
+    """The lowest bit that is set, alone."""
+    return (bits & -bits)[: len(bits)]
+
+
+class Shares(wiring.Component):
+    """Chooses one of ``count``. Of those that ask only the ones of the highest level count. Each has an account: its turns
+    go on while something is left in it. When none of those that count has anything left, all of that level get their
+    weight; so over time what they move is as their weights, and none of a level waits for ever.
+
+    ``asks``
+        Who asks, one bit for each, in the cycle before ``look``.
+    ``levels``, ``weights``
+        Of each. A weight of 0 counts as 1.
+    ``look``
+        Chooses anew, three cycles or more after a charge and after a look without a choice. A look that finds no
+        account with anything left fills these, often at once if all are deep in debt.
+    ``choice``
+        One bit, or none: who was chosen, from the cycle after ``look`` to the next ``look``.
+    ``charge``, ``cost``
+        Pulse, once between a choice and the next look: who was chosen moves so many units. One that is chosen and moves
+        nothing pays, too: otherwise it could have every turn.
+    ``step_log2``
+        A weight of 1 is worth 2**step_log2 units.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        cost_bits: int,
+        *,
+        step_log2: int,
+        weight_bits: int = WEIGHT_BITS,
+        often_log2: int = 8,
+    ) -> None:
+        self.count = count
+        self.step_log2 = step_log2
+        self.accounts = [Account(weight_bits + step_log2, cost_bits, often_log2) for _ in range(count)]
+        super().__init__(
+            {
+                "asks": In(count),
+                "levels": In(data.ArrayLayout(LEVEL_BITS, count)),
+                "weights": In(data.ArrayLayout(weight_bits, count)),
+                "look": In(1),
+                "choice": Out(count),
+                "charge": In(1),
+                "cost": In(cost_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        #: Those that ask, and none of a higher level does.
+        counts = Signal(self.count)
+        able = Signal(self.count)
+        often = Signal()
+        #: Those after the one that was chosen last: the turn goes round.
+        after = Signal(self.count)
+        m.d.comb += [
+            able.eq(counts & Cat(account.rich for account in self.accounts)),
+            often.eq(~(counts & ~Cat(account.deep for account in self.accounts)).any()),
+        ]
+        later = able & after
+        with m.If(self.look):
+            m.d.sync += self.choice.eq(_lowest(Mux(later.any(), later, able)))
+        with m.If(self.choice.any()):
+            m.d.sync += after.eq(Cat(self.choice[:number].any() for number in range(self.count)))
+        for number, account in enumerate(self.accounts):
+            m.submodules[f"account_{number}"] = account
+            weight, level = self.weights[number], self.levels[number]
+            above = Cat(ask & (other > level) for ask, other in zip(self.asks, self.levels, strict=True))
+            mates = Cat(each & (other == level) for each, other in zip(counts, self.levels, strict=True))
+            m.d.sync += counts[number].eq(self.asks[number] & ~above.any())
+            m.d.comb += [
+                account.add.eq(self.look & ~able.any() & mates.any()),
+                account.often.eq(often),
+                account.amount.eq(Mux(weight == 0, 1, weight) << self.step_log2),
+                account.charge.eq(self.charge & self.choice[number]),
+                account.cost.eq(self.cost),
+            ]
+        return m
+
+
+def ring_ids(number: int) -> tuple[int, int]:
+    """The IDs of a pair's rings, of offload and of prefetch; 0 is data."""
+    return 2 * number + 1, 2 * number + 2
+
+
+def list_ids(pairs: int) -> tuple[int, int]:
+    """The IDs of lists of pages of all pairs: they follow those of the rings."""
+    return ring_ids(pairs)
+
+
+def message_ids(number: int, pairs: int, *, pages: bool = False) -> tuple[int, int]:
+    """The IDs of a pair's messages: they follow those of all rings, and of lists of pages. With one pair they are the same
+    without lists."""
+    return ring_ids(number + max(2, pairs + pages))
+
+
+class Done(data.StructLayout):
+    """A completion with what belongs to it: whether it counts towards the interrupt, its raw words, and whether they went
+    through the codec."""
+
+    def __init__(self, options: RecordOptions) -> None:
+        super().__init__({"completion": Completion(options), "interrupt": 1, "words": 32, "coded": 1})
+
+
+class PairClient(wiring.Signature):
+    """One direction of a pair as the data path sees it, seen from the pair.
+
+    ``requests``, ``may_start``
+        The next descriptor, and whether the pair lets it start. It stays once ``checking`` is high.
+    ``checking``
+        The request is checked.
+    ``started``
+        Pulse: it is taken. Each that is taken has a completion.
+    ``done``
+        The completions, in order. A pair has room for those of all descriptors that it lets start.
+    ``drops``
+        The pair ends what it has started: that is to be completed as ``ABORTED``. While high, it lets nothing start.
+    ``windows``
+        The pair's own, for the check.
+    ``page_windows``
+        Its own again, for the pages of its descriptors.
+    ``values``
+        Its table of frequent values.
+    ``owner_value``, ``owner_mask``
+        In an engine with owners: whose descriptors it carries out, as :class:`.ChannelControl` has them.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        table = data.ArrayLayout(config.format.entry_bits, config.codec.table_size)
+        super().__init__(
+            {
+                "requests": Out(stream.Signature(Request(config.records))),
+                "may_start": Out(1),
+                "checking": In(1),
+                "started": In(1),
+                "done": In(stream.Signature(Done(config.records), always_ready=True)),
+                "drops": Out(1),
+                "windows": In(WindowPort()),
+                "values": Out(table),
+                **({"page_windows": In(WindowPort())} if config.pages else {}),
+                **({"owner_value": Out(32), "owner_mask": Out(32)} if config.records.owner_bits else {}),
+            }
+        )
+
+
+#: Each way of AXI4-Lite: its address, its data where it has any beside that, and its answer.
+_WAYS = (("aw", ("w",), "b"), ("ar", (), "r"))
+_FIELDS = {
+    "aw": ("addr", "prot"),
+    "w": ("data", "strb"),
+    "ar": ("addr", "prot"),
+    "b": ("resp",),
+    "r": ("data", "resp"),
+}
+
+
+class BusSplit(wiring.Component):
+    """Passes each access on to the page that its address is in, one read and one write at a time. Of a page that is not
+    there the answer is SLVERR, and what is read is 0.
+
+    ``bus``
+        The port.
+    ``page_0``, …
+        The pages, each of 2**``page_log2`` bytes.
+    """
+
+    def __init__(self, pages: int, page_log2: int, address_bits: int) -> None:
+        self.pages = pages
+        self.page_log2 = page_log2
+        super().__init__(
+            {
+                "bus": In(AxiLiteSignature(address_bits)),
+                **{f"page_{number}": Out(AxiLiteSignature(page_log2)) for number in range(pages)},
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for way in _WAYS:
+            self._way(m, *way)
+        return m
+
+    def _way(self, m: Module, address: str, data: tuple[str, ...], answer: str) -> None:
+        """The reads, or the writes."""
+        bus = self.bus
+        #: An access is under way, to this page; and which of its parts have passed.
+        open = Signal(name=f"{address}_open")
+        page = Signal(bus.signature.address_bits - self.page_log2, name=f"{address}_page")
+        requests = (address, *data)
+        passed = Signal(len(requests), name=f"{address}_passed")
+        with m.If(~open & getattr(bus, f"{address}valid")):
+            m.d.sync += [open.eq(1), passed.eq(0), page.eq(getattr(bus, f"{address}addr")[self.page_log2 :])]
+        missing = open & (page >= self.pages)
+        for index, channel in enumerate(requests):
+            valid, ready = (getattr(bus, f"{channel}{name}") for name in ("valid", "ready"))
+            taken: Value = missing & ~passed[index]
+            for number in range(self.pages):
+                sink = getattr(self, f"page_{number}")
+                here = open & (page == number) & ~passed[index]
+                m.d.comb += [
+                    getattr(sink, f"{channel}{name}").eq(getattr(bus, f"{channel}{name}"))
+                    for name in _FIELDS[channel]
+                ]
+                m.d.comb += getattr(sink, f"{channel}valid").eq(here & valid)
+                taken = taken | (here & getattr(sink, f"{channel}ready"))
+            m.d.comb += ready.eq(taken)
+            with m.If(valid & ready):
+                m.d.sync += passed[index].eq(1)
+        self._answer(m, answer, open, page, missing & passed.all())
+
+    def _answer(self, m: Module, channel: str, open: Signal, page: Signal, refuses: Value) -> None:
+        bus = self.bus
+        valid, ready = (getattr(bus, f"{channel}{name}") for name in ("valid", "ready"))
+        m.d.comb += [valid.eq(refuses), getattr(bus, f"{channel}resp").eq(Response.SLVERR)]
+        for number in range(self.pages):
+            source = getattr(self, f"page_{number}")
+            with m.If(open & (page == number)):
+                m.d.comb += [
+                    valid.eq(getattr(source, f"{channel}valid")),
+                    getattr(source, f"{channel}ready").eq(ready),
+                ]
+                m.d.comb += [
+                    getattr(bus, f"{channel}{name}").eq(getattr(source, f"{channel}{name}"))
+                    for name in _FIELDS[channel]
+                ]
+        with m.If(valid & ready):
+            m.d.sync += open.eq(0)
+
+
+class Flight(wiring.Component):
+    """Keeps what a channel has taken, so that all of it whose completion is not delivered can start again, in its order,
+    after an abort that was another one's. The channel takes everything from here.
+
+    ``put``, ``new``
+        Pulse, only while nothing starts ``again`` and ``full`` is low: what the channel may take next.
+    ``shown``, ``add``
+        That, from the second cycle after; pulse: the channel has taken it.
+    ``again``, ``taken``
+        ``shown`` is one that is to start again; pulse: the channel has taken it. ``owed`` is high while there are any, for
+        some cycles before ``again`` too.
+    ``known``, ``done``, ``delivered``
+        High while a completion may be taken; pulse: that of the oldest one in flight is, and whether it is delivered.
+    ``restart``
+        Pulse: nothing is in flight any more, and what is not delivered is to start again.
+    """
+
+    def __init__(self, options: RecordOptions, count: int, depth: int) -> None:
+        self.depth = depth
+        self.entry = data.StructLayout({"request": Request(options), "owner": count})
+        super().__init__(
+            {
+                "put": In(1),
+                "new": In(self.entry),
+                "shown": Out(self.entry),
+                "add": In(1),
+                "full": Out(1),
+                "owed": Out(1),
+                "again": Out(1),
+                "taken": In(1),
+                "known": Out(1),
+                "done": In(1),
+                "delivered": In(1),
+                "restart": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        low = exact_log2(self.depth)
+        coded = isinstance(platform, MemoryCoding)
+        kept, shown = (Value.cast(each.request if coded else each) for each in (self.new, self.shown))
+        m.submodules.entries = memory = Memory(shape=len(kept), depth=self.depth, init=[])
+        write, read = memory.write_port(), memory.read_port(domain="sync")
+        #: Of each place, whether its completion is not delivered.
+        live = Array(Signal(name=f"live_{place}") for place in range(self.depth))
+        # From the oldest that is kept to the oldest in flight, the next one that the channel takes, and the end.
+        bottom, head, following, end = (
+            Signal(low + 1, name=name) for name in ("bottom", "head", "following", "end")
+        )
+        settled = Signal()
+        moves = Signal()
+        m.d.comb += [
+            write.addr.eq(end[:low]),
+            write.data.eq(kept),
+            write.en.eq(self.put),
+            read.addr.eq(following[:low]),
+            shown.eq(read.data),
+            self.full.eq(end - bottom == self.depth),
+            self.owed.eq(following != end),
+            self.again.eq(self.owed & live[following[:low]] & settled),
+            self.known.eq((head != following) & live[head[:low]]),
+            moves.eq(self.restart | self.add | self.taken | (self.owed & ~live[following[:low]])),
+        ]
+        m.d.sync += settled.eq(~moves)
+        if isinstance(platform, MemoryCoding):
+            self._lose(m, platform.watch(memory), following[:low], end[:low])
+            # What the checker looks at stays as it is.
+            m.d.sync += read.en.eq(moves | self.put)
+        else:
+            m.d.comb += read.en.eq(1)
+        with m.If(self.add):
+            m.d.sync += [end.eq(end + 1), live[end[:low]].eq(1)]
+        with m.If(self.done & self.delivered):
+            m.d.sync += live[head[:low]].eq(0)
+        with m.If((bottom != following) & ~live[bottom[:low]]):
+            m.d.sync += bottom.eq(bottom + 1)
+        with m.If(self.restart):
+            m.d.sync += [head.eq(bottom), following.eq(bottom)]
+        with m.Else():
+            with m.If(moves):
+                m.d.sync += following.eq(following + 1)
+            with m.If(self.done | ((head != following) & ~live[head[:low]])):
+                m.d.sync += head.eq(head + 1)
+        return m
+
+    def _lose(self, m: Module, lost: Signal, shown: Value, put: Value) -> None:
+        """Gives a request that is ``lost`` the fault ``MEMORY``. Whose any is lies in flip-flops, by the place that is
+        ``shown`` or ``put``, so that its completion comes to whom it belongs."""
+        owners = Array(Signal.like(self.new.owner, name=f"owner_{place}") for place in range(self.depth))
+        with m.If(self.put):
+            m.d.sync += owners[put].eq(self.new.owner)
+        m.d.comb += self.shown.owner.eq(owners[shown])
+        with m.If(lost):
+            m.d.comb += self.shown.request.fault.eq(Status.MEMORY)

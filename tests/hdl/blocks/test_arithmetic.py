@@ -1,0 +1,78 @@
+"""Ones counted by full adders. CRC-32C as linear functions, against the model, and the networks that compute them."""
+
+from __future__ import annotations
+
+import random
+from functools import reduce
+from operator import xor
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.sim import Simulator
+
+from cdma.hdl.blocks.arithmetic import (
+    CRC_BITS,
+    CRC_INIT,
+    CRC_XOR,
+    after_bits,
+    after_zeros,
+    before_zeros,
+    count_ones,
+    xor_network,
+)
+from cdma.sim.codec.container import crc32c
+from tests.support.simulate import simulate
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 7, 8, 31, 32])
+def test_counts(width: int) -> None:
+    source = random.Random(width)
+    m = Module()
+    bits = Signal(width)
+    count = Signal(8)
+    found = count_ones(m, bits, "adder")
+    assert len(found) == width.bit_length()
+    m.d.comb += count.eq(found)
+
+    async def testbench(ctx: Any) -> None:
+        for value in [0, (1 << width) - 1, *(source.getrandbits(width) for _ in range(40))]:
+            ctx.set(bits, value)
+            assert ctx.get(count) == value.bit_count()
+
+    simulate(m, testbench)
+
+
+def _sum(columns: list[int], bits: int) -> int:
+    return reduce(xor, (column for bit, column in enumerate(columns) if bits >> bit & 1), 0)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 5, 32])
+def test_bytes_make_the_crc_of_the_model(size):
+    data = random.Random(size).randbytes(size)
+    after = _sum(after_zeros(8 * size), CRC_INIT) ^ _sum(after_bits(8 * size), int.from_bytes(data, "little"))
+    assert after ^ CRC_XOR == crc32c(data)
+
+
+def test_zeros_are_taken_back():
+    register = 0x12345678
+    for bits in (1, 8, 32, 40):
+        assert _sum(before_zeros(bits), _sum(after_zeros(bits), register)) == register
+
+
+@pytest.mark.parametrize("bits", [8, 64])
+def test_network_is_the_sum_of_its_columns(bits):
+    columns = after_bits(bits)
+    m = Module()
+    given, made = Signal(bits), Signal(CRC_BITS)
+    m.d.comb += made.eq(xor_network(m, given, columns, CRC_BITS))
+    simulator = Simulator(m)
+    rng = random.Random(bits)
+
+    async def process(ctx):
+        for value in [0, *(1 << bit for bit in range(bits)), *(rng.getrandbits(bits) for _ in range(20))]:
+            ctx.set(given, value)
+            assert ctx.get(made) == _sum(columns, value)
+
+    simulator.add_testbench(process)
+    simulator.run()

@@ -1,0 +1,170 @@
+"""Which words of a packet are literals, for tests of the models of cycles. The random designs of a run, by its seed. The
+recorded activation tensors that come with the package. One payload over a stream in Amaranth's own simulator. When
+the two sides of a stream rest. Tensors for tests, and files of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdma import CodecConfig
+from cdma.hdl.spec.codec import BLOCKS
+from cdma.sim.codec.fit import profile
+from cdma.sim.codec.number_types import quantise
+from cdma.verif.campaigns.soak.soak import any_design
+from cdma.verif.simulator.simulate import Design
+from cdma.verif.stream.codec import stimulus
+
+from .paths import DATA
+
+__all__ = [
+    "PAIRS",
+    "WILLING",
+    "Pause",
+    "by_phases",
+    "load_samples",
+    "never",
+    "noise",
+    "packet_shape",
+    "random_codecs",
+    "rectified",
+    "safetensors",
+    "send",
+    "sometimes",
+    "take",
+    "tensor",
+    "unlike_tensors",
+]
+
+
+def packet_shape(rng: np.random.Generator, config: CodecConfig, *, periodic: bool) -> NDArray[np.bool_]:
+    """Some windows that repeat, which find what a single window cannot, or a mixture of all kinds of data."""
+    if periodic:
+        return stimulus.periodic(rng, config, 8)
+    return stimulus.mixed(rng, 20 * config.format.window, config)
+
+
+def random_codecs(seed: str, count: int) -> list[Design]:
+    """So many compressors and decompressors."""
+    rng = random.Random(seed)
+    found: list[Design] = []
+    while len(found) < count:
+        design = any_design(rng)
+        if design.block in BLOCKS:
+            found.append(design)
+    return found
+
+
+def load_samples(path: Path = DATA / "samples.npz") -> dict[str, NDArray[np.float32]]:
+    """Tensors (images, channels, height, width) or (images, features), by ``network.layer``."""
+    with np.load(path, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+async def send(ctx: Any, stream: Any, payload: Any) -> None:
+    """Offers one payload until it is taken."""
+    ctx.set(stream.payload, payload)
+    ctx.set(stream.valid, 1)
+    await ctx.tick().until(stream.ready)
+    ctx.set(stream.valid, 0)
+
+
+async def take(ctx: Any, stream: Any) -> Any:
+    """Takes one payload."""
+    ctx.set(stream.ready, 1)
+    (payload,) = await ctx.tick().sample(stream.payload).until(stream.valid)
+    ctx.set(stream.ready, 0)
+    return payload
+
+
+#: Asked once per cycle: whether to rest in it.
+Pause = Callable[[], bool]
+
+
+def never() -> bool:
+    """No pauses."""
+    return False
+
+
+def sometimes(seed: object, share: float) -> Pause:
+    """Pauses at random, for the given share of cycles."""
+    source = random.Random(repr(seed))
+    return lambda: source.random() < share
+
+
+def by_phases(seed: object) -> Pause:
+    """Pauses never, sometimes or mostly, in phases of 25 decisions."""
+    source = random.Random(repr(seed))
+    phases = (source.choice((0, 0, 0.3, 0.8)) for _ in itertools.count())
+    shares = itertools.chain.from_iterable([share] * 25 for share in phases)
+    return lambda: source.random() < next(shares)
+
+
+#: How willing a side is to send or to receive, by a source of chance and the cycle: at random, or in phases that are
+#: longer than a queue.
+WILLING: dict[str, Callable[[random.Random, int], bool]] = {
+    "always": lambda source, cycle: True,
+    "half": lambda source, cycle: source.random() < 0.5,
+    "seldom": lambda source, cycle: source.random() < 0.1,
+    "mostly": lambda source, cycle: source.random() < 0.9,
+    "by turns": lambda source, cycle: cycle // 50 % 2 == 0,
+    "by other turns": lambda source, cycle: cycle // 70 % 2 == 1,
+}
+
+#: How willing the writer is, and how willing the reader.
+PAIRS = [
+    ("always", "always"),
+    ("always", "half"),
+    ("half", "always"),
+    ("half", "half"),
+    ("mostly", "mostly"),
+    ("seldom", "mostly"),
+    ("mostly", "seldom"),
+    ("always", "by turns"),
+    ("by turns", "by other turns"),
+]
+
+
+def tensor(density=0.25, size=4096, seed=1, dtype=np.float32):
+    """Numbers of which exactly that part is not zero."""
+    random = np.random.default_rng(seed)
+    flat = np.zeros(size, dtype)
+    places = random.permutation(size)[: round(density * size)]
+    flat[places] = random.standard_normal(len(places)) * 2
+    return flat
+
+
+def rectified(shape=(4, 8, 6, 6), density=0.4, seed=1):
+    """Activations behind a ReLU: none is negative, and about that part is not zero."""
+    random = np.random.default_rng(seed)
+    return (random.exponential(1, shape) * (random.random(shape) < density)).astype(np.float32)
+
+
+def noise(density=0.25, size=4096, seed=1):
+    """Words of which exactly that part is not zero, and has nothing in common: a code says nothing of its parts."""
+    random = np.random.default_rng(seed)
+    flat = np.zeros(size, np.uint32)
+    places = random.permutation(size)[: round(density * size)]
+    flat[places] = random.integers(1, 1 << 32, len(places))
+    return flat
+
+
+def unlike_tensors():
+    """Profiles of tensors that no one format suits: an engine for both has words of 8 bits."""
+    quantised, _ = quantise(tensor(0.3), affine=True)
+    return profile("f", tensor(0.2)), profile("q", quantised)
+
+
+def safetensors(header, data=b""):
+    """A safetensors file with that header and those data."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data

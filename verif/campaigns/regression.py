@@ -1,0 +1,277 @@
+"""What a regression runs on, by the name of the block: its class of designs, and its plan. Runs tensors through a
+netlist that counts what its nets do, against the golden model. The regression on one design: builds it, runs the
+tests of its plan in parallel, and sums up.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdma.base.errors import ParameterError
+from cdma.base.spread import tool_threads
+from cdma.hdl.spec.codec import BLOCKS, CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.stage import STAGES, StageConfig
+from cdma.verif.engine.design import EngineDesign
+from cdma.verif.engine.plan import ENGINE_PLAN
+from cdma.verif.simulator.build import build, build_four_state
+from cdma.verif.simulator.counting import COUNTING
+from cdma.verif.simulator.plan import TestPlan, TestPoint
+from cdma.verif.simulator.simulate import Design, Outcome, SimulationError, simulate
+from cdma.verif.stream.codec.design import CODEC_PLAN, CodecDesign
+from cdma.verif.stream.stage.design import STAGE_PLAN, StageDesign
+
+__all__ = [
+    "COUNTS",
+    "COUNTS_SUFFIX",
+    "SAMPLES_SUFFIX",
+    "Regression",
+    "activity",
+    "check_budget",
+    "design_of",
+    "plan_of",
+    "replay_command",
+    "verify",
+]
+
+
+def design_of(block: str, config: CodecConfig | StageConfig | EngineConfig, *, init: bool = True) -> Design:
+    """The design of a block with these parameters, with or without initial values."""
+    if isinstance(config, EngineConfig):
+        return EngineDesign(config, init)
+    if isinstance(config, StageConfig):
+        return StageDesign(block, config, init)
+    return CodecDesign(block, config, init)
+
+
+def plan_of(design: Design) -> TestPlan:
+    """The plan of a codec, of an error-bounded stage or of an engine."""
+    if design.block in BLOCKS:
+        return CODEC_PLAN
+    return STAGE_PLAN if design.block in STAGES else ENGINE_PLAN
+
+
+def activity(design: Design, verilog: str, tensors: Sequence[NDArray[Any]], timeout: float = 7200) -> str:
+    """What the netlist ``verilog`` of a codec or of an engine with rings wrote of each tensor, and at rest; an engine writes
+    of each its offload and its prefetch.
+
+    Raises :class:`.SimulationError` where a bit differs from the golden model.
+    """
+    module = (
+        "cdma.verif.engine.counted_tests"
+        if isinstance(design, EngineDesign)
+        else "cdma.verif.stream.codec.tests.counted"
+    )
+    executable = build(design.watched(verilog), design.top, [*design.port_names, COUNTING], short=True)
+    with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
+        folder = Path(directory)
+        paths = [folder / f"words{number}.npy" for number in range(len(tensors))]
+        for path, words in zip(paths, tensors, strict=True):
+            np.save(path, words)
+        counts = folder / "activity"
+        settings = {
+            "design": design.to_json(),
+            "packets": 1,
+            "seed": 1,
+            "rows": str(folder / "rows"),
+            "words": [str(path) for path in paths],
+        }
+        (outcome,) = simulate(
+            executable,
+            design.top,
+            module,
+            ["counted"],
+            settings,
+            plusargs=[f"+activity={counts}"],
+            timeout=timeout,
+        )
+        if outcome.failure is not None:
+            raise SimulationError(f"the netlist of the {design} failed: {outcome.failure}")
+        return counts.read_text()
+
+
+#: What every outcome counts.
+COUNTS = ("packets", "words", "checks", "cycles")
+
+#: Ends the names of the files that a simulation leaves where coverage is asked for: Verilator's counts, and what the
+#: bench observed.
+COUNTS_SUFFIX, SAMPLES_SUFFIX = ".dat", ".jsonl"
+
+
+@dataclass(frozen=True)
+class Regression:
+    """What a regression did; it passed if it ran something and nothing failed.
+
+    ``packets``
+        Is the budget of the longest test, in the unit of the plan: packets of a codec, transfers of an engine.
+    """
+
+    design: Design
+    seed: int
+    packets: int
+    outcomes: Sequence[Outcome]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every test passed, and there was one."""
+        return bool(self.outcomes) and all(outcome.failure is None for outcome in self.outcomes)
+
+    def total(self, what: str) -> int:
+        """The sum over all tests of one of :data:`COUNTS`."""
+        return sum(getattr(outcome, what) for outcome in self.outcomes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: everything but the logs."""
+        rows = [dataclasses.asdict(outcome) for outcome in self.outcomes]
+        for row in rows:
+            del row["log"]
+        design = {
+            "block": self.design.block,
+            "config": dataclasses.asdict(self.design.config),
+            "init": self.design.init,
+            "text": str(self.design),
+        }
+        totals = {what: self.total(what) for what in COUNTS}
+        return {"design": design, "seed": self.seed, "passed": self.passed, **totals, "tests": rows}
+
+
+def replay_command(design: Design, test: str, seed: int, packets: int) -> str:
+    """The command line that runs one test again just as it was."""
+    budget = f"--{plan_of(design).unit} {packets}"
+    words = ["cdma verify", design.block, design.options(), f"--tests {test} --seed {seed}", budget]
+    return " ".join(filter(None, words))
+
+
+def check_budget(plan: TestPlan, packets: int | None) -> int:
+    """The budget that was asked for, or else that of the plan."""
+    budget = plan.budget if packets is None else packets
+    if budget < 1:
+        raise ParameterError(f"{plan.unit} is {budget}; a regression that moves nothing proves nothing")
+    return budget
+
+
+def verify(
+    design: Design,
+    *,
+    tests: Sequence[str] | None = None,
+    seed: int = 1,
+    packets: int | None = None,
+    jobs: int = 1,
+    waves: Path | None = None,
+    verilog: str | None = None,
+    four_state: bool = False,
+    coverage: Path | None = None,
+    samples: Path | None = None,
+    plusargs: Sequence[str] = (),
+    timeout: float = 1800,
+    short: bool = False,
+    report: Callable[[Outcome], None] | None = None,
+) -> Regression:
+    """Runs the tests of the plan, or those named in ``tests``, on one design.
+
+    ``packets`` is the budget of the longest test; ``jobs`` is how many simulations may run at once, each for ``timeout``
+    seconds; ``waves`` is a directory that takes a VCD of every test; ``four_state`` takes Icarus Verilog instead of
+    Verilator; ``coverage`` is a directory that takes what each simulation covered, for :mod:`cdma.verif.campaigns.coverage`,
+    and ``samples`` one that takes of that only what the benches observe; ``report`` is called with each outcome; a ``short``
+    regression takes a build that is there sooner and runs slower. ``verilog``
+    replaces the design's own text and ``plusargs`` reach the simulation, which is how the bench itself is tested.
+    """
+    plan = plan_of(design)
+    budget = check_budget(plan, packets)
+    points = plan.choose(design, tests)
+    text = design.watched(design.verilog() if verilog is None else verilog)
+    if four_state:
+        executable = build_four_state(text, design.top, design.ports, trace=waves is not None)
+    else:
+        executable = build(
+            text,
+            design.top,
+            design.port_names,
+            trace=waves is not None,
+            coverage=coverage is not None,
+            short=short,
+        )
+    settings = {"design": design.to_json(), "packets": budget, "seed": seed}
+
+    def run(
+        names: Sequence[str], start: int, report_each: Callable[[Outcome], None] | None = None
+    ) -> list[Outcome]:
+        # A lot with waves has one test, and the VCD is that of its first start.
+        trace = waves / f"{names[0]}.vcd" if waves is not None and start == seed else None
+        covered, given = list(plusargs), settings
+        stem = f"{names[0]}-{start}"
+        if coverage is not None:
+            covered.append(f"+verilator+coverage+file+{coverage / (stem + COUNTS_SUFFIX)}")
+        observed = samples or coverage
+        if observed is not None:
+            given = {**settings, "samples": str(observed / (stem + SAMPLES_SUFFIX))}
+        return simulate(
+            executable,
+            design.top,
+            ",".join(plan.modules),
+            names,
+            given,
+            start=start,
+            four_state=four_state,
+            waves=trace,
+            plusargs=covered,
+            timeout=timeout,
+            report=report_each,
+        )
+
+    def run_lot(lot: Sequence[TestPoint]) -> list[Outcome]:
+        # A process takes longer to start than most tests: the first start of a test with several is among the others.
+        several = {point.name: point.starts for point in lot if point.starts > 1}
+
+        def report_once(outcome: Outcome) -> None:
+            if report is not None and outcome.test not in several:
+                report(outcome)
+
+        outcomes = {
+            outcome.test: outcome for outcome in run([point.name for point in lot], seed, report_once)
+        }
+        for name, starts in several.items():
+            further = [run([name], seed + index)[0] for index in range(1, starts)]
+            outcomes[name] = _merge_starts([outcomes[name], *further])
+            if report is not None:
+                report(outcomes[name])
+        return list(outcomes.values())
+
+    lots = [[point] for point in points] if waves is not None else _lots(points, jobs)
+    with tool_threads(max(1, jobs)) as pool:
+        outcomes = {outcome.test: outcome for lot in pool.map(run_lot, lots) for outcome in lot}
+    return Regression(design, seed, budget, [outcomes[point.name] for point in points])
+
+
+def _lots(points: Sequence[TestPoint], jobs: int) -> list[list[TestPoint]]:
+    """The points shared out over simulations: a process takes longer to start than most tests to run."""
+    lots: list[list[TestPoint]] = [[] for _ in range(max(1, min(jobs, len(points))))]
+    for point in sorted(points, key=lambda point: -point.weight):
+        min(lots, key=lambda lot: sum(other.weight for other in lot)).append(point)
+    return lots
+
+
+def _merge_starts(runs: Sequence[Outcome]) -> Outcome:
+    """One outcome of a test that ran from several random start values, which must not show on any cycle."""
+    for outcome in runs:
+        if outcome.failure is not None:
+            return outcome
+    failure = None
+    if len({outcome.notes["digest"] for outcome in runs}) > 1:
+        failure = "the outputs differ between runs that differ only in the start values of registers"
+    totals = {what: sum(getattr(outcome, what) for outcome in runs) for what in COUNTS}
+    return Outcome(
+        runs[0].test,
+        failure,
+        **{**totals, "checks": totals["checks"] + len(runs) - 1},
+        seconds=sum(outcome.seconds for outcome in runs),
+        notes={"starts": len(runs)},
+    )

@@ -204,8 +204,8 @@ def test_positions_above_two_to_the_31(monkeypatch):
     device = torch.device("cpu")
     before = (1 << 31) // 8192 + 3
     words, blocks = before * 8192 + 100, before + 1
-    # Memory that nobody writes to takes none.
-    source = torch.zeros(words, dtype=torch.uint8)
+    # Memory that nobody writes to takes none; PyTorch's zeros are written.
+    source = torch.from_numpy(np.zeros(words, np.uint8))
     source[-100:] = torch.arange(100)
     index, length = torch.zeros(blocks, INDEX_COLUMNS, dtype=torch.int64), torch.zeros((), dtype=torch.int64)
     tail = model.compress(source[-100:].numpy(), format)

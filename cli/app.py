@@ -18,9 +18,10 @@ from cdma.base.errors import CdmaError
 from cdma.base.install import extra_of, install_command
 
 from ._version import __version__
-from .examples import add_examples, modules
+from .examples import add_examples
 from .output import plain
 from .streams import add_talk_options, ready_streams, talking, terminating_cleanly
+from .wings import modules
 
 __all__ = ["main", "parser"]
 

@@ -266,8 +266,8 @@ def descriptor_fields(options: RecordOptions) -> tuple[RecordField, ...]:
 
 
 def _tail(options: RecordOptions, free: int) -> tuple[tuple[str, int, str], ...]:
-    """What a descriptor has behind ``free`` bits after its flags. The last word of it is 0 where it is not ``owned``: see
-    :mod:`.shape_record`."""
+    """What a descriptor has behind ``free`` bits after its flags. The last word of it is 0 where it is not ``owned``: the
+    entry behind it may be its shape."""
     zero = "Must be 0."
     owner = (
         "owner",

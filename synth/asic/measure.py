@@ -105,7 +105,7 @@ class Measurement:
 
     @property
     def blocks_kge(self) -> float:
-        """The sum of the blocks, which is more than the flattened circuit: see :mod:`.breakdown`."""
+        """The sum of the blocks, which is more than the flattened circuit: see :mod:`.netlist`."""
         return sum(block.kge for block in self.blocks)
 
     def as_json(self) -> dict[str, Any]:

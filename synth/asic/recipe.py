@@ -7,7 +7,7 @@ which a result is kept.
 
 Scripts that synthesise a block in the folder that it was generated into, on a library of its user.
 
-The one for Yosys runs the commands with which ``cdma area`` measures (:mod:`.recipe`).
+The one for Yosys runs the commands with which ``cdma area`` measures.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""How long a test waits for another process, which tells a process that hangs and
-nothing else. A cache of a test's own for what is built, with the parts of the usual one that take long to build and
-never differ.
+"""How long a test waits for another process, and a cache of its own for what it builds.
+
+The time is long: it tells a process that hangs and nothing else. The cache has the parts of the usual one that take long to
+build and never differ.
 """
 
 from __future__ import annotations

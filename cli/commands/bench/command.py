@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from cdma.examples import modules
+from cdma.wings import modules
 
 __all__ = ["register"]
 

@@ -1,4 +1,4 @@
-"""The command of the driver for Linux, which :mod:`cdma.examples` finds."""
+"""The command of the driver for Linux, which :mod:`cdma.wings` finds."""
 
 __all__ = ["COMMANDS", "EXAMPLES"]
 

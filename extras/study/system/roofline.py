@@ -27,7 +27,7 @@ class Cost:
 
     ``link_bytes``, ``limits``
         Of a transfer: its bytes over the link, and the seconds for which it keeps each part of the machine busy; see
-        :mod:`.passage`.
+        :mod:`.policies`.
     """
 
     seconds: float

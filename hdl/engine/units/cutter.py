@@ -39,7 +39,7 @@ class Cutter(wiring.Component):
     ``ends``
         Where windows end in each beat of the packets.
     ``read``, ``below``, ``take``, ``words``
-        Ports of a :class:`~.beat_store.BeatStore` that has the words of these beats, at the latest when ``ends`` has them.
+        Ports of a :class:`~.stores.BeatStore` that has the words of these beats, at the latest when ``ends`` has them.
     ``output``
         Each piece as a packet of its own, from lane 0 on. A piece for which its packet has no word left is an empty beat.
 

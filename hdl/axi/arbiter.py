@@ -10,8 +10,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.arithmetic import WideCounter
-from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.blocks.arithmetic import WideCounter, popcount
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat, SkidBuffer
 

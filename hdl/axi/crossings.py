@@ -9,7 +9,7 @@ from amaranth.hdl import DomainRenamer, Module, ShapeLike, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.crossings import AsyncFifo
+from cdma.hdl.blocks.clocks import AsyncFifo
 from cdma.hdl.blocks.queues import LinkEnd, join_ends
 from cdma.hdl.blocks.registers import StreamRegister
 

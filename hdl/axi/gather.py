@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.clock_gate import is_next
+from cdma.hdl.blocks.arithmetic import is_next
 from cdma.hdl.blocks.registers import Beat, count_kept
 
 from .ports import SPAN_BITS, Command, PortShape

@@ -6,7 +6,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.arithmetic import without_reset
+from cdma.hdl.blocks.elaboration import without_reset
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat, BeatSlice, ElasticBuffer, SkidBuffer
 from cdma.hdl.blocks.width import Realign

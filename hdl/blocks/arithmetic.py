@@ -1,80 +1,103 @@
-"""Adders, counters, networks of XOR gates and the CRC-32C, and how their signals are made."""
+"""Adders, counters, networks of XOR gates, and the CRC-32C."""
 
 from __future__ import annotations
 
-import enum
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
-from amaranth.hdl import C, Cat, Const, Format, Module, Mux, Shape, ShapeCastable, Signal, Value, unsigned
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.crc.catalog import CRC32_ISCSI
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 __all__ = [
     "CRC_BITS",
     "CRC_INIT",
     "CRC_XOR",
-    "NamedValues",
     "WideCounter",
+    "add_three",
     "after_bits",
     "after_zeros",
     "before_zeros",
     "count_ones",
-    "without_reset",
+    "is_next",
+    "one_of",
+    "popcount",
+    "rotate_up",
+    "thermometer",
     "xor_network",
 ]
 
 
-def without_reset(m: Module, name: str, sink: Any) -> Any:
-    """A register of that ``name`` that drives ``sink`` and has no reset.
+def add_three(first: Value, second: Value, third: Value) -> Value:
+    """The sum of three numbers, with one carry chain."""
+    ones = first ^ second ^ third
+    twos = first & second | third & (first | second)
+    return ones + (twos << 1)
 
-    It is for data of which something else says whether they are there: to reset so many flip-flops, a net has to cross an
-    FPGA.
+
+def is_next(first: Value, second: Value) -> Value:
+    """Whether ``first`` + 1 is ``second``, as numbers of so many bits, without waiting for a carry.
+
+    They differ in the lowest bit, and in each other one where a carry comes from the bit below: where they differ in
+    that bit, and ``first`` has it.
     """
-    register = Signal.like(sink, name=name, reset_less=True)
-    m.d.comb += sink.eq(register)
-    return register
+    differ = first ^ second
+    return differ[0] & ~(differ[1:] ^ (differ[:-1] & first[:-1])).any()
 
 
-class NamedValues(ShapeCastable):
-    """An unsigned number of ``bits``, of which some values are called as the Verilog and waveforms show them.
+def thermometer(value: Value, size: int) -> Value:
+    """``size`` bits of which the lowest ``value`` are set."""
+    return Cat(value > position for position in range(size))
 
-    Unlike an enumeration of Amaranth it may have any width and any other value.
 
-    ``name``
-        What the values are called together.
-    ``values``
-        The values: an enumeration, or each with its name.
+def one_of(*cases: tuple[Value, Value]) -> Value:
+    """The value whose condition holds; no two may hold at once, and where none does the result is 0.
+
+    This is an AND-OR selection. It takes fewer gates than a chain of multiplexers, whose order would not matter here.
     """
+    terms: list[Value] = [Mux(condition, value, 0) for condition, value in cases]
+    # This is a tree, because Amaranth walks whole expressions to find their shapes, which is slow for a chain of hundreds.
+    while len(terms) > 1:
+        terms = [
+            *(low | high for low, high in zip(terms[::2], terms[1::2], strict=False)),
+            *terms[len(terms) & ~1 :],
+        ]
+    return terms[0]
 
-    def __init__(self, bits: int, name: str, values: type[enum.Enum] | Mapping[int, str]) -> None:
-        self.bits = bits
-        self.name = name
-        self.values = values
 
-    def as_shape(self) -> Shape:
-        return unsigned(self.bits)
+def rotate_up(words: list[Value], amount: Value) -> list[Value]:
+    """The words, each moved up by ``amount`` lanes, cyclically; their number is a power of two."""
+    for level in range(exact_log2(len(words))):
+        step = 1 << level
+        words = [Mux(amount[level], words[lane - step], words[lane]) for lane in range(len(words))]
+    return words
 
-    def __call__(self, value: Value) -> Value:
-        return value
 
-    def const(self, init: int | None) -> Const:
-        return Const(init or 0, self.bits)
+def popcount(bits: Value, inputs: int = 2) -> Value:
+    """The number of ones in ``bits``, found by a balanced tree whose leaves have 2 or 4 ``inputs``.
 
-    def from_bits(self, raw: int) -> int:
-        return raw
-
-    def format(self, value: Value, spec: str) -> Format.Enum:
-        return Format.Enum(value, self.values, name=self.name)
+    Four inputs fit the look-up tables of FPGAs. With standard cells they made nothing smaller or faster.
+    """
+    if len(bits) <= 1:
+        return bits
+    if len(bits) == 2:
+        return Cat(bits[0] ^ bits[1], bits[0] & bits[1])
+    if len(bits) == 3 and inputs == 4:
+        return Cat(bits.xor(), bits[0] & bits[1] | bits[2] & (bits[0] | bits[1]))
+    if len(bits) == 4 and inputs == 4:
+        two = bits[0] & bits[1] | bits[2] & bits[3] | (bits[0] | bits[1]) & (bits[2] | bits[3])
+        return Cat(bits.xor(), two & ~bits.all(), bits.all())
+    half = len(bits) // 2
+    return popcount(bits[:half], inputs) + popcount(bits[half:], inputs)
 
 
 def count_ones(m: Module, bits: Value, name: str, plus: Value | None = None) -> Value:
     """The number of ones in ``bits``, by a tree of full adders that keeps carries apart until two numbers are left.
 
-    Of 32 bits it takes two thirds of the gates of :func:`~cdma.hdl.blocks.clock_gate.popcount`, and five sixths of the
+    Of 32 bits it takes two thirds of the gates of :func:`~cdma.hdl.blocks.arithmetic.popcount`, and five sixths of the
     time. Adders are wires of the module ``m`` with names that begin with ``name``. The number ``plus`` is added with little
     more: its bits are among those that the adders take.
     """

@@ -6,7 +6,7 @@ from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Elaboratable, Fragment, Module, Mux, Shape, Signal, Value
+from amaranth.hdl import C, Cat, Elaboratable, Fragment, Module, Mux, Shape, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
@@ -23,9 +23,11 @@ __all__ = [
     "ErrorLines",
     "FlipFlops",
     "MemoryCoding",
+    "PlainMemories",
     "WordCheck",
     "check_of",
     "checks_of",
+    "coding_of",
     "columns",
     "decode",
     "elaborated",
@@ -97,23 +99,21 @@ def decode(word: int, check: int, bits: int, code: str) -> Checked:
 
 
 class CodedParts:
-    """The parts of a design, whose memories are coded if ``platform`` says so.
+    """The parts of a design, built by group.
 
     ``coding``
-        What says so, or None.
+        The coding of their memories.
     ``groups``
-        The codings of parts by the name of their group, as they are built.
+        The coding of each group that has parts.
     """
 
-    def __init__(self, platform: object) -> None:
-        self.coding = platform if isinstance(platform, MemoryCoding) else None
-        self.groups: dict[str, MemoryCoding] = {}
+    def __init__(self, coding: PlainMemories) -> None:
+        self.coding = coding
+        self.groups: dict[str, PlainMemories] = {}
 
     def built(self, group: str, component: wiring.Component) -> Elaboratable:
         """A part of that group."""
-        if self.coding is None:
-            return component
-        return elaborated(component, self.groups.setdefault(group, self.coding.part()))
+        return self.groups.setdefault(group, self.coding.part()).built(component)
 
     def found(self) -> ErrorLines:
         """Pulses: a wrong word has come to a reader of any memory of the parts that are built."""
@@ -138,8 +138,48 @@ class ErrorLines(NamedTuple):
     lost: Value
 
 
-class MemoryCoding:
-    """What an engine with coded memories is elaborated with: it stands for Amaranth's platform, which memories ask.
+class PlainMemories:
+    """Memories without a code. :class:`MemoryCoding` has the same methods, so that few users distinguish the two."""
+
+    #: Whether words have a code.
+    coded = False
+
+    def part(self) -> PlainMemories:
+        """For a part of the design whose errors are reported apart from those of others."""
+        return self
+
+    def built(self, component: wiring.Component) -> Elaboratable:
+        """A component with memories of this kind."""
+        return component
+
+    def in_flip_flops(self, component: wiring.Component) -> Elaboratable:
+        """A component whose words must not be lost: it has flip-flops where memories have a code."""
+        return component
+
+    def guarded(self, memory: Memory, word: Value, lost: Value | int = 0) -> Value:
+        """A ``word`` that a port of ``memory`` reads, or ``lost`` in place of a lost word."""
+        return word
+
+    def watch(self, memory: Memory) -> Value:
+        """High for as long as a lost word of ``memory`` is read; its user, and not the part, then answers for the loss."""
+        return C(0)
+
+    def found(self) -> ErrorLines:
+        """Pulses: a wrong word is read from any memory of the part."""
+        return ErrorLines(C(0), C(0))
+
+    def loses(self, *, lasting: bool = False) -> Value:
+        """A pulse for each lost word that the part answers for; with ``lasting``, high for as long as one is read."""
+        return C(0)
+
+
+def coding_of(platform: object) -> PlainMemories:
+    """The coding of the memories of a design that is elaborated with this ``platform``."""
+    return platform if isinstance(platform, PlainMemories) else PlainMemories()
+
+
+class MemoryCoding(PlainMemories):
+    """Memories whose words have a code. As Amaranth's ``platform``, it builds every :class:`Memory` of what is elaborated.
 
     ``code``
         One of :data:`~cdma.hdl.blocks.memories.CODES`. With ``"parity"`` words of data have one check;
@@ -154,6 +194,8 @@ class MemoryCoding:
         memory that was never written.
     """
 
+    coded = True
+
     def __init__(self, code: str, deepest: int, smallest: int = 0) -> None:
         self.code = code
         self.smallest = max(smallest, _FEW)
@@ -164,27 +206,32 @@ class MemoryCoding:
         self._watched: set[int] = set()
 
     def part(self) -> MemoryCoding:
-        """For a part of the engine whose errors are told from those of others."""
         part = MemoryCoding.__new__(MemoryCoding)
         vars(part).update(vars(self), _found=[], _lines={}, _watched=set())
         return part
+
+    def built(self, component: wiring.Component) -> Elaboratable:
+        return elaborated(component, self)
+
+    def in_flip_flops(self, component: wiring.Component) -> Elaboratable:
+        return elaborated(component, FlipFlops())
+
+    def guarded(self, memory: Memory, word: Value, lost: Value | int = 0) -> Value:
+        return Mux(self.line(memory), lost, Value.cast(word))
 
     def line(self, memory: Memory) -> Signal:
         """High for as long as a reader has a lost word of this memory, or of one of its ports."""
         return self._lines.setdefault(id(memory), Signal(name="lost_word"))
 
     def watch(self, memory: Memory) -> Signal:
-        """The line of a memory, for who answers for the loss: the part then does not."""
         self._watched.add(id(memory))
         return self.line(memory)
 
     def found(self) -> ErrorLines:
-        """Pulses: a wrong word has come to a reader of any memory of the part."""
         corrected, lost = ([getattr(each, name) for each in self._found] for name in ErrorLines._fields)
         return ErrorLines(Cat(corrected).any(), Cat(lost).any())
 
     def loses(self, *, lasting: bool = False) -> Value:
-        """A pulse for each lost word that the part answers for; with ``lasting``, high for as long as one is read."""
         answered = [each for each in self._found if id(each.memory) not in self._watched]
         return Cat(each.line if lasting else each.lost for each in answered).any()
 

@@ -6,8 +6,8 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from .arithmetic import WideCounter
-from .crossings import Synchroniser
-from .memories import BLOCK_RAM, DataMemory, MemoryCoding
+from .clocks import Synchroniser
+from .memories import BLOCK_RAM, DataMemory, PlainMemories, coding_of
 
 __all__ = ["Credit", "Fifo", "LinkEnd", "MemoryQueue", "RingMemory", "join_ends"]
 
@@ -56,8 +56,8 @@ class RingMemory:
     ``block_ram``
         Puts the memory into an FPGA's block RAM.
     ``of_data``
-        The memory is a :class:`.DataMemory`. With a ``platform`` that codes memories a lost entry is zeros, so that
-        nothing of it is written.
+        The memory is a :class:`.DataMemory`. If ``coding`` has a code, a lost entry is read as zeros, so that nothing of it
+        is written.
     ``write``, ``read``
         Ports of the memory. The read port is clocked and not transparent.
     ``reads``
@@ -75,7 +75,7 @@ class RingMemory:
         *,
         block_ram: bool = False,
         of_data: bool = False,
-        platform: object = None,
+        coding: PlainMemories | None = None,
     ) -> None:
         assert depth.bit_count() == 1, depth
         m.submodules.memory = memory = (DataMemory if of_data else Memory)(
@@ -83,7 +83,8 @@ class RingMemory:
         )
         write, read = memory.write_port(), memory.read_port(domain="sync")
         self.write, self.read = write, read
-        self._lost = platform.line(memory) if of_data and isinstance(platform, MemoryCoding) else None
+        self._memory = memory
+        self._coding = coding if coding and of_data else PlainMemories()
         self.reads = Signal()
         self.write_index = Signal(range(2 * depth))
         self.read_index = Signal(range(2 * depth))
@@ -108,14 +109,8 @@ class RingMemory:
             self.read.addr.eq(self.read_index[: len(self.read.addr)]),
             self.reads.eq(more & (~sink.valid | sink.ready)),
             self.read.en.eq(self.reads if loads is None else loads),
-            sink.payload.eq(self._given()),
+            sink.payload.eq(self._coding.guarded(self._memory, self.read.data)),
         ]
-
-    def _given(self) -> Value:
-        """What is read."""
-        if self._lost is None:
-            return self.read.data
-        return Mux(self._lost, 0, Value.cast(self.read.data))
 
 
 class Fifo(wiring.Component):
@@ -174,8 +169,9 @@ class Fifo(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        coding = coding_of(platform)
         ring = RingMemory(
-            m, self.shape, self.depth, block_ram=self.pipelined, of_data=self.of_data, platform=platform
+            m, self.shape, self.depth, block_ram=self.pipelined, of_data=self.of_data, coding=coding
         )
         read = self._leave(m)
         more = Signal()
@@ -255,7 +251,7 @@ class MemoryQueue(wiring.Component):
         #: itself, so that synthesis does not make one of both.
         loaded = Signal()
         # Where words have checks nothing is read in vain: a word that nobody wrote may be a lost one.
-        loads = None if isinstance(platform, MemoryCoding) else ~loaded | self.output.ready
+        loads = None if coding_of(platform).coded else ~loaded | self.output.ready
         ring.connect(m, self.input, self.output, more, loads)
         m.d.sync += [
             ring.write_index.eq(ring.write_index + ring.write.en),

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from .clock_gate import one_of, rotate_up, thermometer
+from .arithmetic import one_of, rotate_up, thermometer
 from .registers import Beat, BeatSlice
 
 __all__ = ["Narrow", "Piece", "Realign", "Repack", "Widen", "connect_width"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Elaboratable, Module
 from amaranth.lib import wiring
 
-from cdma.hdl.blocks.clock_gate import ClockGates
+from cdma.hdl.blocks.clocks import ClockGates
 from cdma.hdl.blocks.registers import slice_after, slice_before
 from cdma.hdl.codec.parts.interface import PURPOSES, GatedCodec, Report
 from cdma.hdl.spec.checks import check_choice

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.answers import Timebase
 from cdma.hdl.axi.ports import ReadPort, WritePort, connect_ports, port_members
-from cdma.hdl.blocks.clock_gate import ClockGates
+from cdma.hdl.blocks.clocks import ClockGates
 from cdma.hdl.codec.parts.interface import PURPOSES as CODEC_PURPOSES
 from cdma.hdl.engine.channel.channel import Channel, gated_channel
 from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus, Completion, Request

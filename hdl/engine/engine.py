@@ -23,8 +23,8 @@ from amaranth.lib import data, stream, wiring
 from cdma.hdl.axi.bursts import AddressFirst
 from cdma.hdl.axi.crossings import LiteCrossing, PortCrossing
 from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
-from cdma.hdl.blocks.clock_gate import ClockGates, declare_always, one_of
-from cdma.hdl.blocks.crossings import Synchroniser
+from cdma.hdl.blocks.arithmetic import one_of
+from cdma.hdl.blocks.clocks import ClockGates, Synchroniser, declare_always
 from cdma.hdl.blocks.memories import FlipFlops, MemoryCoding, elaborated
 from cdma.hdl.blocks.registers import SkidBuffer, slice_after, slice_before
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl, ChannelStatus, OwnerLayout

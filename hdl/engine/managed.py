@@ -9,9 +9,8 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.axi.answers import Timebase
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
 from cdma.hdl.axi.ports import connect_ports
-from cdma.hdl.blocks.clock_gate import ALWAYS, ClockGates
-from cdma.hdl.blocks.crossings import reset_with
-from cdma.hdl.blocks.memories import CodedParts
+from cdma.hdl.blocks.clocks import ALWAYS, ClockGates, reset_with
+from cdma.hdl.blocks.memories import CodedParts, coding_of
 from cdma.hdl.engine.channel.channel import Channel, gated_channel
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl
 from cdma.hdl.engine.control.counters import Counters
@@ -117,7 +116,7 @@ class ManagedEngine(wiring.Component):
         )
         m.submodules.timebase = parts.timebase
         m.d.comb += parts.timebase.watchdog_cycles.eq(control.watchdog_cycles)
-        memories = CodedParts(platform)
+        memories = CodedParts(coding_of(platform))
         for name in ("offload", "prefetch", "rings"):
             group = name if name in CHANNELS else _SHARED
             built = memories.built(group, part := getattr(parts, name))
@@ -132,7 +131,7 @@ class ManagedEngine(wiring.Component):
         m.submodules.counters = reset_with(
             m, "counters", memories.built(_SHARED, parts.counters), clear, self.clock
         )
-        if memories.coding is not None:
+        if memories.coding.coded:
             self._tell_losses(m, parts, memories)
         self._connect_registers(m, parts)
         self._connect_channel(m, parts, 0, "offload", parts.offload)

@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.axi.answers import Timebase
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
 from cdma.hdl.axi.ports import AxiLiteSignature, connect_ports
-from cdma.hdl.blocks.clock_gate import ClockGates, declare_always
-from cdma.hdl.blocks.memories import CodedParts, FlipFlops, elaborated
+from cdma.hdl.blocks.clocks import ClockGates, declare_always
+from cdma.hdl.blocks.memories import CodedParts, coding_of
 from cdma.hdl.engine.channel.channel import Channel, gated_channel
 from cdma.hdl.engine.channel.interfaces import CHANNELS, OwnerLayout
 from cdma.hdl.engine.control.interfaces import SidebandLayout
@@ -85,14 +85,14 @@ class SharedEngine(wiring.Component):
             Channel(config, compressing=name == CHANNELS[0], clock=self.clock, gates=self.gates)
             for name in CHANNELS
         ]
-        memories = CodedParts(platform)
+        memories = CodedParts(coding_of(platform))
         for name, channel in zip(CHANNELS, channels, strict=True):
             built = memories.built(name, channel)
             m.submodules[name] = (
                 built if self.gates is None else gated_channel(m, name, channel, built, self.gates)
             )
             self._connect_channel(m, name, channel, pairs, timebase, memories)
-        if memories.coding is not None:
+        if memories.coding.coded:
             self._tell_losses(m, channels, pairs, memories)
         stuck = Cat(channel.status.stuck for channel in channels)
         m.d.comb += [pair.stuck.eq(stuck) for pair in pairs]
@@ -185,7 +185,7 @@ class SharedEngine(wiring.Component):
             writers, *host, config.moved_bits, id_bits, owner_bits, pipelined=config.pipelined
         )
         # Whose data come next must not be lost: it concerns all.
-        m.submodules.host_writes = writes if memories.coding is None else elaborated(writes, FlipFlops())
+        m.submodules.host_writes = memories.coding.in_flip_flops(writes)
         connect_ports(m, offload.source, self.dev_read)
         connect_ports(m, prefetch.sink, self.dev_write)
         wiring.connect(m, prefetch.source, reads.client_0)

@@ -7,8 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.arithmetic import WideCounter
-from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.blocks.arithmetic import WideCounter, popcount
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.spec.stage import Quantisation
 

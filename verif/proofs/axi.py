@@ -11,7 +11,7 @@ from amaranth.utils import exact_log2
 from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
-from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.blocks.arithmetic import popcount
 from cdma.hdl.spec.engine import EngineConfig
 
 from .axi_port import RULES, Side, legal_subordinate

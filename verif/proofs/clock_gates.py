@@ -15,7 +15,7 @@ from amaranth.hdl import Assume, C, ClockDomain, Elaboratable, Module, Mux, Rese
 from amaranth.lib import wiring
 
 from cdma.base.yosys import find_yosys, scratch
-from cdma.hdl.blocks.clock_gate import ClockGates
+from cdma.hdl.blocks.clocks import ClockGates
 from cdma.hdl.codec.generate import Compressor, Decompressor
 from cdma.hdl.codec.parts.interface import GatedCodec
 from cdma.hdl.codec.plain.compressor import PlainCompressor

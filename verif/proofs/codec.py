@@ -8,7 +8,7 @@ from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.utils import ceil_log2
 
-from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.blocks.arithmetic import popcount
 from cdma.hdl.codec.generate import Compressor, Decompressor
 from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.codec.plain.compressor import PlainCompressor

@@ -10,7 +10,7 @@ from __future__ import annotations
 from amaranth.hdl import Array, Assert, Assume, Const, Cover, Module, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.blocks.arithmetic import popcount
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.codec.parts.packer import Packer
 from cdma.hdl.codec.plain.compressor import BeatQueue

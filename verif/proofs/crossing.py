@@ -6,8 +6,8 @@ from amaranth.hdl import Assert, Cat, Cover, DomainRenamer, Module, Signal, Valu
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.clock_gate import popcount
-from cdma.hdl.blocks.crossings import AsyncFifo, Synchroniser
+from cdma.hdl.blocks.arithmetic import popcount
+from cdma.hdl.blocks.clocks import AsyncFifo, Synchroniser
 from cdma.hdl.blocks.queues import LinkEnd, join_ends
 
 from .bench import Bench, fixed, free, last_cycle

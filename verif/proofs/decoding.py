@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from amaranth.hdl import Array, Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.blocks.arithmetic import popcount
 from cdma.hdl.codec.generate import Decompressor
 from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.codec.plain.decompressor import PlainDecompressor

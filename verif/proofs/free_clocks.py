@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from amaranth.hdl import DomainRenamer, Elaboratable, EnableInserter, Fragment, Module, ResetInserter, Signal
 
-from cdma.hdl.blocks.crossings import Synchroniser
+from cdma.hdl.blocks.clocks import Synchroniser
 
 __all__ = ["FreeClocks"]
 

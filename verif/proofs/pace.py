@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 
-from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.blocks.arithmetic import popcount
 from cdma.hdl.codec.generate import Compressor
 from cdma.hdl.codec.plain.compressor import PlainCompressor
 from cdma.hdl.spec.codec import CodecConfig

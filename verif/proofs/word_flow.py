@@ -9,7 +9,7 @@ from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.utils import ceil_log2, exact_log2
 
-from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.blocks.arithmetic import popcount
 from cdma.hdl.blocks.width import Narrow, Realign, Widen
 
 from .bench import Bench, free, hold, last_cycle, obey

@@ -9,8 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.arithmetic import WideCounter
-from cdma.hdl.blocks.clock_gate import one_of
+from cdma.hdl.blocks.arithmetic import WideCounter, one_of
 from cdma.hdl.blocks.registers import StreamRegister
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import StreamFormat

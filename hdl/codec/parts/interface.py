@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Value
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.clock_gate import ClockGates
+from cdma.hdl.blocks.clocks import ClockGates
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.spec.codec import CodecConfig
 

@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from cdma.hdl.blocks.clock_gate import one_of, popcount, rotate_up, thermometer
+from cdma.hdl.blocks.arithmetic import one_of, popcount, rotate_up, thermometer
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import StreamFormat
 
@@ -353,7 +353,7 @@ class Ranking(wiring.Component):
     ``ranks``
         The counts.
 
-    ``inputs`` is that of :func:`~cdma.hdl.blocks.clock_gate.popcount`.
+    ``inputs`` is that of :func:`~cdma.hdl.blocks.arithmetic.popcount`.
 
     With ``from_offset`` there is the port ``offset``, and the counts below lanes begin with it. Then each of them follows
     from another one, which takes fewer gates than to count for each lane and to add afterwards. It takes longer from

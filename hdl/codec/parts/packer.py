@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.clock_gate import one_of
+from cdma.hdl.blocks.arithmetic import one_of
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.spec.codec import CodecConfig
 

@@ -7,8 +7,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.arithmetic import without_reset
-from cdma.hdl.blocks.clock_gate import thermometer
+from cdma.hdl.blocks.arithmetic import thermometer
+from cdma.hdl.blocks.elaboration import without_reset
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.codec.parts.compressor import decoded, field_word, sent_of, table_of
 from cdma.hdl.codec.parts.interface import Error, first_error, table_members

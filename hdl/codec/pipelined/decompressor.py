@@ -6,8 +6,7 @@ from amaranth.hdl import Elaboratable, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.arithmetic import WideCounter
-from cdma.hdl.blocks.clock_gate import popcount
+from cdma.hdl.blocks.arithmetic import WideCounter, popcount
 from cdma.hdl.blocks.queues import Credit, MemoryQueue
 from cdma.hdl.blocks.registers import Beat, StreamRegister
 from cdma.hdl.codec.parts.compressor import literals_of

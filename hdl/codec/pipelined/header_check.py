@@ -11,7 +11,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.clock_gate import popcount, thermometer
+from cdma.hdl.blocks.arithmetic import popcount, thermometer
 from cdma.hdl.codec.parts.compressor import sent_of
 from cdma.hdl.codec.parts.interface import has_one_entry
 from cdma.hdl.spec.codec import CodecConfig

@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.clock_gate import popcount, thermometer
+from cdma.hdl.blocks.arithmetic import popcount, thermometer
 from cdma.hdl.blocks.queues import Credit, MemoryQueue
 from cdma.hdl.blocks.registers import Beat, malformed
 from cdma.hdl.codec.parts.compressor import Classifier, literals_of, rotated, sent_of

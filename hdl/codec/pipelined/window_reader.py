@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.clock_gate import one_of, thermometer
+from cdma.hdl.blocks.arithmetic import one_of, thermometer
 from cdma.hdl.codec.parts.interface import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
 

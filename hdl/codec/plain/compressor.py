@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.clock_gate import one_of, thermometer
+from cdma.hdl.blocks.arithmetic import one_of, thermometer
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.codec.parts.compressor import CompressorReport, CompressorTally, connect_compressor
 from cdma.hdl.codec.parts.interface import queue_members

@@ -4,7 +4,7 @@ from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.clock_gate import popcount, thermometer
+from cdma.hdl.blocks.arithmetic import popcount, thermometer
 from cdma.hdl.blocks.registers import malformed
 from cdma.hdl.codec.parts.compressor import DecompressorTally
 from cdma.hdl.codec.parts.interface import Error, connect_table, has_one_entry

@@ -9,8 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.arithmetic import count_ones
-from cdma.hdl.blocks.clock_gate import add_three, one_of, popcount, thermometer
+from cdma.hdl.blocks.arithmetic import add_three, count_ones, one_of, popcount, thermometer
 from cdma.hdl.codec.parts.compressor import literals_of, sent_of
 from cdma.hdl.codec.parts.interface import Error, first_error, has_one_entry
 from cdma.hdl.codec.parts.network import Ranking, Routes

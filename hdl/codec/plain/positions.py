@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.clock_gate import one_of, thermometer
+from cdma.hdl.blocks.arithmetic import one_of, thermometer
 
 from .compressor import MOST_SELECTED, turned_down
 from .word_rows import window_members

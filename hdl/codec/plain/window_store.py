@@ -12,7 +12,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.clock_gate import one_of, popcount, thermometer
+from cdma.hdl.blocks.arithmetic import one_of, popcount, thermometer
 from cdma.hdl.blocks.registers import Beat, malformed
 from cdma.hdl.codec.parts.compressor import Classifier, literals_of, rotated, sent_of
 from cdma.hdl.codec.parts.interface import connect_table, table_members

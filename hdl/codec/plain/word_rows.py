@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.clock_gate import one_of, thermometer
+from cdma.hdl.blocks.arithmetic import one_of, thermometer
 from cdma.hdl.codec.parts.compressor import field_word, sent_of, table_of, table_word
 from cdma.hdl.codec.parts.interface import table_members
 from cdma.hdl.codec.parts.network import pairs

@@ -10,8 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.answers import Watchdog
 from cdma.hdl.axi.ports import PortShape, connect_ports, each_port, port_members
-from cdma.hdl.blocks.clock_gate import ClockGates, reset_around
-from cdma.hdl.blocks.crossings import reset_with
+from cdma.hdl.blocks.clocks import ClockGates, reset_around, reset_with
 from cdma.hdl.codec.parts.interface import GatedCodec
 from cdma.hdl.engine.path.data_path import DataPath
 from cdma.hdl.engine.path.ports import list_port

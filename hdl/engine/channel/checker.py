@@ -9,7 +9,7 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.gather import EARLY
 from cdma.hdl.axi.ports import PortShape
-from cdma.hdl.blocks.clock_gate import one_of
+from cdma.hdl.blocks.arithmetic import one_of
 from cdma.hdl.engine.shapes.segments import Measured
 from cdma.hdl.spec.options import MOST_PAGED, PAGE_LOG2
 from cdma.hdl.spec.records import (

@@ -7,8 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.blocks.arithmetic import CRC_BITS
-from cdma.hdl.blocks.clock_gate import one_of
+from cdma.hdl.blocks.arithmetic import CRC_BITS, one_of
 from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.engine.path.ports import Verdict
 from cdma.hdl.lossy.quantiser import OutOfRange

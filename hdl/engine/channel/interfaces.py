@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.arithmetic import NamedValues
+from cdma.hdl.blocks.elaboration import NamedValues
 from cdma.hdl.engine.shapes.segments import ShapeLayout
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import owner_mask

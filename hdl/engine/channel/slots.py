@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import SPAN_BITS, Command, Outcome, Response
 from cdma.hdl.blocks.arithmetic import CRC_BITS
-from cdma.hdl.blocks.memories import MemoryCoding
+from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.path.switches import Route
 from cdma.hdl.spec.options import PAGE_LOG2
 from cdma.hdl.spec.records import NO_OPTIONS, STEP_BITS, RecordOptions
@@ -314,7 +314,7 @@ class Slots(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         checked = self.input
-        self._coding = platform if isinstance(platform, MemoryCoding) else None
+        self._coding = coding_of(platform)
         #: A word of a command that a stage waits for is lost.
         self.lost_command = Signal(name="lost_command")
         counts = self._count(m)
@@ -322,7 +322,7 @@ class Slots(wiring.Component):
         self._keep_checked(m, checked, counts)
         self._keep_outcomes(m, counts, write)
         self._keep_results(m, counts)
-        if self._coding is not None:
+        if self._coding.coded:
             front, oldest = counts.front, counts.oldest
             m.d.comb += [
                 front.lost.eq(front.valid & Cat(front.lines).any()),
@@ -382,7 +382,7 @@ class Slots(wiring.Component):
         the line of the memory, if that is coded: words of a slot are read, too, which nobody has written."""
         memory = Memory(shape=len(value), depth=self.depth, init=[])
         m.submodules[name] = memory
-        if lines is not None and self._coding is not None:
+        if lines is not None and self._coding.coded:
             lines.append(self._coding.watch(memory))
         write = memory.write_port(granularity=len(value) // len(Value.cast(enable)))
         read = memory.read_port(domain="sync")
@@ -413,7 +413,7 @@ class Slots(wiring.Component):
 
     def _give_commands(self, m: Module, checked: wiring.PureInterface, counts: _Counts) -> _Walk:
         """The streams of the stages; gives the walk of the writer's."""
-        started, coded = counts.started, self._coding is not None
+        started, coded = counts.started, self._coding.coded
         read, route, write = (_Walk(m, name, started) for name in ("read", "route", "write"))
         walks = [read, route, write]
         for walk, sink in ((read, self.read), (route, self.route), (write, self.write)):

@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.crossings import Synchroniser
+from cdma.hdl.blocks.clocks import Synchroniser
 
 from .registers import RegisterBlock
 

@@ -30,8 +30,8 @@ from amaranth.lib.memory import Memory, ReadPort
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import AxiLiteSignature, Response
-from cdma.hdl.blocks.arithmetic import NamedValues
-from cdma.hdl.blocks.clock_gate import one_of
+from cdma.hdl.blocks.arithmetic import one_of
+from cdma.hdl.blocks.elaboration import NamedValues
 from cdma.hdl.blocks.memories import LOOK_UP_TABLES
 from cdma.hdl.spec.options import PROTECTIONS, rights
 from cdma.hdl.spec.registers.description import (

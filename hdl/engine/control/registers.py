@@ -5,7 +5,7 @@ from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import AxiLiteSignature
-from cdma.hdl.blocks.memories import MemoryCoding, elaborated
+from cdma.hdl.blocks.memories import PlainMemories, coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import PROTECTIONS, SIDEBAND_TARGETS
@@ -62,7 +62,7 @@ class RegisterBlock(wiring.Component):
         file = RegisterFile(
             self.registers, pipelined=self.config.pipelined, protection=self.config.register_protection
         )
-        m.submodules.register_file = self._checked(m, file, platform)
+        m.submodules.register_file = self._checked(m, file, coding_of(platform))
         wiring.connect(m, wiring.flipped(self.bus), file.bus)
         wiring.connect(m, wiring.flipped(self.control.stored), file.stored)
         wiring.connect(m, wiring.flipped(self.control.report), file.report)
@@ -77,12 +77,12 @@ class RegisterBlock(wiring.Component):
         m.d.sync += self.irq.eq(irqs[0] | irqs[1])
         return m
 
-    def _checked(self, m: Module, file: RegisterFile, platform: object) -> Elaboratable:
+    def _checked(self, m: Module, file: RegisterFile, coding: PlainMemories) -> Elaboratable:
         """The register file; with coded memories the words that are found wrong, there and elsewhere, are counted."""
-        if not isinstance(platform, MemoryCoding):
-            return file
-        coding = platform.part()
-        built = elaborated(file, coding)
+        coding = coding.part()
+        built = coding.built(file)
+        if not coding.coded:
+            return built
         found = coding.found()
         m.d.comb += self.control.register_lost.eq(coding.loses(lasting=True))
         shown = file.engine.flips

@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.memories import MemoryCoding
+from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.channel.interfaces import WindowPort
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.declare import DENIED_BITS
@@ -153,6 +153,7 @@ class StoredWindows(wiring.Component):
         m.submodules.bases = bases = Memory(shape=REGISTER_BITS, depth=4, init=[])
         m.submodules.limits = limits = Memory(shape=REGISTER_BITS, depth=4, init=[])
         missing = self._copy(m, bases, limits)
+        coding = coding_of(platform)
         for name, written in self.readers:
             port = getattr(self, name)
             now, before, long_before = _asked(m, name, port, written)
@@ -162,13 +163,13 @@ class StoredWindows(wiring.Component):
             ):
                 read = memory.read_port(domain="sync")
                 absent = Cat(given == row for row in missing).any()
-                word: Value = read.data
+                # A window whose edge is lost is closed: it begins at the end, or ends at the beginning.
+                closed = C(-1 if memory is bases else 0, REGISTER_BITS)
+                word = coding.guarded(memory, read.data, closed)
                 reads: Value | int = 1
-                if isinstance(platform, MemoryCoding):
-                    # A window whose edge is lost is closed: it begins at the end, or ends at the beginning.
-                    word = Mux(platform.line(memory), C(-1 if memory is bases else 0, REGISTER_BITS), word)
+                if coding.coded and missing:
                     # What no register has nobody could write again if it were lost.
-                    reads = ~Cat(asked == row for row in missing).any() if missing else 1
+                    reads = ~Cat(asked == row for row in missing).any()
                 m.d.comb += [read.addr.eq(asked), read.en.eq(reads), half.eq(Mux(absent, 0, word))]
         return m
 

@@ -4,8 +4,8 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.clock_gate import one_of
-from cdma.hdl.blocks.memories import FlipFlops, MemoryCoding, elaborated
+from cdma.hdl.blocks.arithmetic import one_of
+from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.engine.channel.interfaces import Request, WindowPort
 from cdma.hdl.engine.control.interfaces import SharesSignature
@@ -74,8 +74,8 @@ class Dispatch(wiring.Component):
         m.submodules.shares = shares = Shares(self.count, _COST_BITS, step_log2=TURN_LOG2)
         order = Fifo(self.count, in_flight)
         # Whose completion comes next must not be lost.
-        coded = isinstance(platform, MemoryCoding)
-        m.submodules.order = elaborated(order, FlipFlops()) if coded else order
+        coding = coding_of(platform)
+        m.submodules.order = coding.in_flip_flops(order)
         m.submodules.flight = flight = Flight(self.config.records, self.count, in_flight)
         offers = Cat(pair.requests.valid & pair.may_start for pair in pairs)
         #: Whose descriptor is at the channel.
@@ -136,7 +136,7 @@ class Dispatch(wiring.Component):
                 m.next = "look"
         gives, given = fsm.ongoing("give"), fsm.ongoing("given")
         #: What the descriptor at the channel says is lost: it is refused, and costs and needs nothing.
-        lost = flight.shown.request.fault == Status.MEMORY if coded else C(0)
+        lost = flight.shown.request.fault == Status.MEMORY if coding.coded else C(0)
         idle = order.empty & (gives | fsm.ongoing("again"))
         self._load_table(m, who, fits, idle, flight.shown.request.descriptor.mode, lost)
         m.d.comb += [

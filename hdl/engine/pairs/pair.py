@@ -5,9 +5,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import AxiLiteSignature, ReadPort, WritePort
-from cdma.hdl.blocks.clock_gate import ALWAYS, ClockGates
-from cdma.hdl.blocks.crossings import reset_with
-from cdma.hdl.blocks.memories import CodedParts
+from cdma.hdl.blocks.clocks import ALWAYS, ClockGates, reset_with
+from cdma.hdl.blocks.memories import CodedParts, coding_of
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents, OwnerLayout
 from cdma.hdl.engine.control.counters import Counters
@@ -108,7 +107,7 @@ class Pair(wiring.Component):
         rings = Rings(config)
         counters = Counters(config.units, pipelined=config.pipelined, options=config.records)
         windows = StoredWindows(config)
-        memories = CodedParts(platform)
+        memories = CodedParts(coding_of(platform))
         built_windows, built_rings = (memories.built(_OWN, part) for part in (windows, rings))
         if self.gates is None:
             m.submodules.registers = registers
@@ -149,7 +148,7 @@ class Pair(wiring.Component):
             self._direction(m, index, name, control, rings, windows, counters, clear, memories)
             for index, name in enumerate(CHANNELS)
         ]
-        if memories.coding is not None:
+        if memories.coding.coded:
             found = memories.found()
             m.d.comb += [
                 self.alert.eq(registers.alert),
@@ -242,7 +241,7 @@ class Pair(wiring.Component):
         failed = port.done.valid & (status != Status.OK)
         # A watchdog ends all that the pair has in flight, as an abort does.
         ends = half.abort | control.soft_reset | (port.done.valid & (status == Status.WATCHDOG))
-        if memories.coding is not None:
+        if memories.coding.coded:
             # What may depend on a lost word of the pair ends as an abort's does, with another status.
             lost, loses = (Signal(name=f"{name}_{what}") for what in ("lost", "loses"))
             m.d.sync += [

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import AxiLiteSignature, Response
-from cdma.hdl.blocks.memories import MemoryCoding
+from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.channel.interfaces import Completion, Request, WindowPort
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LEVEL_BITS, WEIGHT_BITS
@@ -352,8 +352,8 @@ class Flight(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         low = exact_log2(self.depth)
-        coded = isinstance(platform, MemoryCoding)
-        kept, shown = (Value.cast(each.request if coded else each) for each in (self.new, self.shown))
+        coding = coding_of(platform)
+        kept, shown = (Value.cast(each.request if coding.coded else each) for each in (self.new, self.shown))
         m.submodules.entries = memory = Memory(shape=len(kept), depth=self.depth, init=[])
         write, read = memory.write_port(), memory.read_port(domain="sync")
         #: Of each place, whether its completion is not delivered.
@@ -377,8 +377,8 @@ class Flight(wiring.Component):
             moves.eq(self.restart | self.add | self.taken | (self.owed & ~live[following[:low]])),
         ]
         m.d.sync += settled.eq(~moves)
-        if isinstance(platform, MemoryCoding):
-            self._lose(m, platform.watch(memory), following[:low], end[:low])
+        if coding.coded:
+            self._lose(m, coding.watch(memory), following[:low], end[:low])
             # What the checker looks at stays as it is.
             m.d.sync += read.en.eq(moves | self.put)
         else:

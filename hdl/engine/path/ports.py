@@ -16,9 +16,9 @@ from cdma.hdl.blocks.arithmetic import (
     after_bits,
     after_zeros,
     before_zeros,
+    popcount,
     xor_network,
 )
-from cdma.hdl.blocks.clock_gate import popcount
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.codec.parts.interface import Error

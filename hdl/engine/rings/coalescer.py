@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.memories import MemoryCoding
+from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.interfaces import ChangeLayout
 from cdma.hdl.spec.engine import EngineConfig
@@ -84,9 +84,10 @@ class Coalescer(wiring.Component):
         waited = self.waited.read_port(domain="sync")
         into = self.waited.write_port()
         cycles, limits = self._copy_limits(m)
-        if isinstance(platform, MemoryCoding):
-            platform.watch(self.waited)
-            limits = Mux(platform.watch(self.cycles), 1, limits)
+        coding = coding_of(platform)
+        for memory in (self.waited, self.cycles):
+            coding.watch(memory)
+        limits = coding.guarded(self.cycles, limits, 1)
         # The byte that is looked at, and the one that is read for the next cycle. The limit is read as a whole.
         step = Signal(range(_ROUND))
         following = Signal(range(_ROUND))

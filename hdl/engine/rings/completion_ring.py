@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import WritePort
-from cdma.hdl.blocks.memories import MemoryCoding
+from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import ElasticBuffer, slice_after
 from cdma.hdl.spec.engine import EngineConfig
@@ -218,8 +218,9 @@ class CompletionWriter(wiring.Component):
         beat = data.StructLayout({"data": self.part_bits, "last": 1, "channel": 1, "upper": 1})
         read = stream.Signature(beat).create(path=("read",))
         records = self._store(m, read)
-        if isinstance(platform, MemoryCoding):
-            self._tell(m, read, platform.watch(m.submodules.records))
+        coding = coding_of(platform)
+        if coding.coded:
+            self._tell(m, read, coding.watch(m.submodules.records))
         self._count(m, records, read)
         self._note(m, records, read)
         # The wires from the bus to all bits of the read register are slow in an FPGA.

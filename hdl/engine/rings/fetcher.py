@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.blocks.arithmetic import without_reset
-from cdma.hdl.blocks.memories import MemoryCoding
+from cdma.hdl.blocks.elaboration import without_reset
+from cdma.hdl.blocks.memories import PlainMemories, coding_of
 from cdma.hdl.engine.channel.interfaces import Request
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES, Status
@@ -147,7 +147,7 @@ class Fetcher(wiring.Component):
             with m.If(self.ask):
                 m.d.sync += odd.eq(self.address[exact_log2(RECORD_BYTES)] ^ self.asked[0])
             m.d.comb += self.upper.eq(odd ^ ring.coming[0])
-        store = self._store(m, ring, fault, platform if isinstance(platform, MemoryCoding) else None)
+        store = self._store(m, ring, fault, coding_of(platform))
 
         # What is shown is in the memories' read registers, which are loaded while nothing is shown. A fetched descriptor
         # goes if its ring is disabled or a pushed one replaces it, but not if the channel begins to check it first.
@@ -319,7 +319,7 @@ class Fetcher(wiring.Component):
             m.d.sync += [part.eq(Mux(self.last, 0, part + 1)), fault.eq(Mux(self.last, 0, worst))]
         return _Fault(part, worst)
 
-    def _store(self, m: Module, ring: _Ring, fault: _Fault, coding: MemoryCoding | None) -> _Store:
+    def _store(self, m: Module, ring: _Ring, fault: _Fault, coding: PlainMemories) -> _Store:
         """Adds the memories. The pushed descriptor has the entry after the fetched ones."""
         write_place = Signal(range(self.entries))
         read_place = Signal.like(write_place)
@@ -374,7 +374,7 @@ class Fetcher(wiring.Component):
             address_out.en.eq(read),
         ]
         found: Value = fault_out.data
-        if coding is not None:
+        if coding.coded:
             names = (*(f"part_{number}" for number in range(self.parts)), "faults", "addresses")
             *lines, address_line = (coding.watch(m.submodules[name]) for name in names)
             # A pushed one has no address.

@@ -14,7 +14,7 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.answers import Watchdog
 from cdma.hdl.axi.ports import WritePort
-from cdma.hdl.blocks.memories import MemoryCoding
+from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS, Completion, Descriptor, Request
 from cdma.hdl.engine.control.interfaces import ChangeLayout, MessageSignature
 from cdma.hdl.spec.engine import EngineConfig
@@ -331,4 +331,5 @@ class Messages(wiring.Component):
             w.payload.data.eq(read.data.replicate(words)),
             w.payload.keep.eq(Cat((lane == word).replicate(strobes) for word in range(words))),
         ]
-        return platform.watch(copies) & (step != 0) if isinstance(platform, MemoryCoding) else C(0)
+        coding = coding_of(platform)
+        return coding.watch(copies) & (step != 0) if coding.coded else C(0)

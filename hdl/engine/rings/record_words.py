@@ -8,7 +8,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.blocks.arithmetic import without_reset
+from cdma.hdl.blocks.elaboration import without_reset
 from cdma.hdl.spec.records import COMPLETION, RecordOptions, Status, completion_fields, descriptor_fields
 from cdma.hdl.spec.registers.declare import record_parts
 from cdma.hdl.spec.registers.description import RegisterMap

@@ -12,8 +12,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
-from cdma.hdl.blocks.arithmetic import without_reset
-from cdma.hdl.blocks.clock_gate import ALWAYS
+from cdma.hdl.blocks.clocks import ALWAYS
+from cdma.hdl.blocks.elaboration import without_reset
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.interfaces import ChangeLayout, ChannelSignature, ReportLayout, StoredSignature

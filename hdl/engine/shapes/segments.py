@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import SPAN_BITS
-from cdma.hdl.blocks.clock_gate import is_next
+from cdma.hdl.blocks.arithmetic import is_next
 from cdma.hdl.spec.records import SHAPE_RECORD
 from cdma.hdl.spec.shape import MARGIN_BITS, RUN_BITS
 

@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import SPAN_BITS, Command
-from cdma.hdl.blocks.clock_gate import is_next, one_of
+from cdma.hdl.blocks.arithmetic import is_next, one_of
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.spec.shape import COUNT_BITS, PADDING_BITS, queued_rows
 

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.clock_gate import one_of, rotate_up
+from cdma.hdl.blocks.arithmetic import one_of, rotate_up
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.spec.codec import CodecConfig
 

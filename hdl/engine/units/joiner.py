@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import Command
-from cdma.hdl.blocks.clock_gate import rotate_up, thermometer
+from cdma.hdl.blocks.arithmetic import rotate_up, thermometer
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat, count_kept, slice_before
 from cdma.hdl.engine.path.switches import Route

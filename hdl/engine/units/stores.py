@@ -12,7 +12,7 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.gather import EARLY
 from cdma.hdl.axi.ports import Command, PortShape
-from cdma.hdl.blocks.clock_gate import thermometer
+from cdma.hdl.blocks.arithmetic import thermometer
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.engine.path.switches import Route

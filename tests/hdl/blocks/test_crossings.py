@@ -17,7 +17,7 @@ from amaranth.hdl import ClockDomain, ClockSignal, Elaboratable, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.crossings import AsyncFifo, reset_with
+from cdma.hdl.blocks.clocks import AsyncFifo, reset_with
 from cdma.verif.proofs.free_clocks import FreeClocks
 from tests.support.simulate import simulate
 from tests.support.synthesis import cells_of

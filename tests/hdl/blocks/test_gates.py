@@ -7,7 +7,7 @@ from typing import Any
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
-from cdma.hdl.blocks.clock_gate import is_next
+from cdma.hdl.blocks.arithmetic import is_next
 
 
 def test_the_next_number_is_known_without_a_carry() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from amaranth.hdl import C, Cat, Elaboratable, EnableInserter, Module, Signal, Value
 
-from cdma.hdl.blocks.clock_gate import ClockGates
+from cdma.hdl.blocks.clocks import ClockGates
 from cdma.hdl.codec.generate import Compressor, Decompressor
 from cdma.hdl.codec.parts.compressor import Classifier
 from cdma.hdl.codec.parts.interface import Error, GatedCodec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from cdma.hdl.blocks.clock_gate import popcount, thermometer
+from cdma.hdl.blocks.arithmetic import popcount, thermometer
 from cdma.hdl.blocks.registers import malformed
 from cdma.hdl.codec.parts.interface import Error, codec_members
 from cdma.hdl.spec.codec import CodecConfig

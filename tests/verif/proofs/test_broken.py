@@ -8,7 +8,7 @@ from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.arithmetic import WideCounter
-from cdma.hdl.blocks.crossings import AsyncFifo
+from cdma.hdl.blocks.clocks import AsyncFifo
 from cdma.hdl.blocks.memories import WordCheck
 from cdma.hdl.blocks.queues import Credit, Fifo
 from cdma.hdl.blocks.registers import SkidBuffer, StreamRegister

@@ -49,6 +49,7 @@ class Saved(Keeping):
                 f"the policy is {policy!r}; it must be one of cdma.torch, such as Lossless()"
             )
         self._policy = policy
+        self._by_module = policy if policy.refresh else None
         self._ledger = Ledger()
         self._observer = Observer(getattr(policy, "momentum", None))
         self._kept_on_card: Card | None = None
@@ -67,10 +68,10 @@ class Saved(Keeping):
     def _account(self) -> Report:
         return self.report
 
-    def _begin_pass(self) -> None:
+    def _begin_pass(self, inputs: Any) -> None:
         refresh = self._policy.refresh
         self._follows = refresh > 0 and self.report.passes % refresh == 0
-        super()._begin_pass()
+        super()._begin_pass(inputs)
         if self._kept_on_card is not None:
             self._kept_on_card.begin_pass()
 

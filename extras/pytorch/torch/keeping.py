@@ -6,9 +6,10 @@ What is done with the elements is the business of the contexts that are made of 
 from __future__ import annotations
 
 import threading
+import warnings
 import weakref
 from dataclasses import dataclass
-from types import TracebackType
+from types import NoneType, TracebackType
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -71,20 +72,27 @@ class Keeping:
             raise ParameterError(f"the model is {type(model).__name__}; it must be a torch.nn.Module")
         self._model = model
         self._calls = _Calls()
-        self._handles: list[Any] = []
-        # What is kept now, by its place in memory.
-        self._there: dict[Place, tuple[weakref.ref[Any], weakref.ref[Kept | Stays]]] = {}
+        # Made once: a compiler compiles again for others.
+        self._wrapped: dict[nn.Module, _Call] = {}
+        # What is kept now, by its place in memory, and how it lies there.
+        self._there: dict[Place, tuple[weakref.ref[Any], weakref.ref[Kept | Stays], Layout | None]] = {}
         # The model's memory, by its address, as long as it is there.
         self._own: dict[int, weakref.ref[Any]] | None = None
         # The modules that read a tensor of a pass, learnt in the passes until now.
         self._readers: dict[Slot, set[nn.Module]] = {}
         self._counts: dict[str, int] = {}
-        self._hooks: Any = None
+        keep, give_back = torch.compiler.disable(self._keep), torch.compiler.disable(self._give_back)
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(keep, give_back)
+        self._is_entered = False
         self._thread = 0
         #: Whether to call :meth:`_entered` and :meth:`_left` for all modules, or :meth:`_left` for the model alone.
         self._follows = False
-        # Whether a pass of the block has begun, and whether the model itself is ever called.
+        # Whether a pass of the block has begun, whether the model itself is ever called, and whether a part of it is.
         self._begun = self._is_called = False
+        self._sees_parts = not any(True for _ in model.children())
+
+    #: A policy that goes by the modules that read a tensor.
+    _by_module: object = None
 
     @property
     def _account(self) -> Counts:
@@ -103,8 +111,9 @@ class Keeping:
         """Whether a tensor stays what it is, and is not in the account."""
         return False
 
-    def _begin_pass(self) -> None:
-        """A forward pass of the model begins."""
+    def _begin_pass(self, inputs: Any) -> None:
+        """A forward pass of the model begins, with these arguments."""
+        self._begun = True
         self._account.passes += 1
         self._counts.clear()
 
@@ -122,18 +131,17 @@ class Keeping:
         readers.add(module)
 
     def __enter__(self: Own) -> Own:
-        if self._hooks is not None:
+        if self._is_entered:
             raise ParameterError("the context is entered twice; it is for one block at a time")
         for name, module in self._model.named_modules():
-            self._handles += [
-                module.register_forward_pre_hook(self._entering(name, module)),
-                module.register_forward_hook(self._leaving(module), always_call=True),
-            ]
+            call = self._wrapped.get(module) or _Call(self, name or _MODEL, module)
+            self._wrapped[module] = call
+            call.install()
         self._thread = threading.get_ident()
         self._own = None
         # Where the model itself is never called, a block is a pass.
         self._begun = self._is_called
-        self._hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, self._give_back)
+        self._is_entered = True
         self._hooks.__enter__()
         return self
 
@@ -141,30 +149,41 @@ class Keeping:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._hooks.__exit__(kind, error, trace)
-        self._hooks = None
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
+        self._is_entered = False
+        if self._by_module is not None and self._counts and not self._sees_parts:
+            name, self._by_module = type(self._by_module).__name__, None
+            warnings.warn(
+                f"{name} goes by modules, of which a compiled model shows none: it has no effect there",
+                stacklevel=3,
+            )
+        for call in self._wrapped.values():
+            call.remove()
+        self._settle()
         self._calls.running.clear()
         self._there.clear()
 
-    def _entering(self, name: str, module: nn.Module) -> Any:
-        named = name or _MODEL, module
+    def _begin_call(self, name: str, module: nn.Module, inputs: Any) -> None:
+        """A call of a module begins."""
+        self._settle()
+        running = self._calls.running
+        if not running:
+            if self._is_own_thread() and (module is self._model or not self._begun):
+                self._is_called = self._is_called or module is self._model
+                self._begin_pass(inputs)
+            self._account.elsewhere += not self._is_own_thread()
+            self._find_own()
+        running.append((name, module))
+        self._sees_parts |= module is not self._model
+        if self._follows and self._is_own_thread():
+            self._entered(name)
 
-        def enter(_: nn.Module, inputs: Any) -> None:
-            running = self._calls.running
-            if not running:
-                if self._is_own_thread() and (module is self._model or not self._begun):
-                    self._begun = True
-                    self._is_called = self._is_called or module is self._model
-                    self._begin_pass()
-                self._account.elsewhere += not self._is_own_thread()
-                self._find_own()
-            running.append(named)
-            if self._follows and self._is_own_thread():
-                self._entered(named[0])
-
-        return enter
+    def _end_call(self, module: nn.Module, output: Any) -> None:
+        """A call of a module ends."""
+        self._settle()
+        if self._calls.running:
+            self._calls.running.pop()
+        if (self._follows or module is self._model) and self._is_own_thread():
+            self._left(module, output)
 
     def _is_own_thread(self) -> bool:
         """Whether hooks for what is kept are those of the block; the backward pass takes them to its threads."""
@@ -175,40 +194,58 @@ class Keeping:
         self._own = _memory_of([*self._model.parameters(), *self._model.buffers()])
         self._there = {place: kept for place, kept in list(self._there.items()) if kept[1]() is not None}
 
-    def _leaving(self, module: nn.Module) -> Any:
-        def leave(_: nn.Module, inputs: Any, output: Any) -> None:
-            running = self._calls.running
-            if not running or running[-1][1] is not module:
-                # A hook before that of this context has raised an error, so the module was not entered.
-                return
-            running.pop()
-            if (self._follows or module is self._model) and self._is_own_thread():
-                self._left(module, output)
-
-        return leave
-
     def _keep(self, tensor: Tensor) -> _Packed:
-        running = self._calls.running
+        calls = self._calls
+        if calls.unsettled and calls.operation != torch._C._autograd._get_sequence_nr():
+            self._settle()
+        running = calls.running
+        if not running and not self._begun and self._is_own_thread():
+            # What is compiled calls no modules.
+            self._begin_pass(())
         name, module = running[-1] if running else (OUTSIDE, None)
-        if self._leaves(tensor) or not is_plain(tensor) or self._is_own(tensor) or self._is_cast(tensor):
+        if not is_plain(tensor) or self._leaves(tensor) or self._is_own(tensor) or self._is_cast(tensor):
             return _Packed(None, None, watch(tensor, name, memory=True))
+        if tensor.requires_grad:
+            return self._packed(tensor, name, module)
+        # An operation writes its noise when it has kept it, and no version says so: RReLU does.
+        packed = _Packed(None, None, watch(tensor, name, memory=True))
+        calls.operation = torch._C._autograd._get_sequence_nr()
+        stream = torch.cuda.current_stream(tensor.device) if tensor.is_cuda else None
+        calls.unsettled.append((weakref.ref(packed), name, module, stream))
+        return packed
+
+    def _settle(self) -> None:
+        """Takes what has waited for the end of the operation that keeps it."""
+        unsettled, self._calls.unsettled = self._calls.unsettled, []
+        for reference, name, module, stream in unsettled:
+            packed = reference()
+            if packed is not None and not packed.watch.is_written:
+                with torch.no_grad(), torch.cuda.stream(stream):
+                    made = self._packed(packed.watch.counter, name, module)
+                vars(packed).update(vars(made))
+
+    def _packed(self, tensor: Tensor, name: str, module: nn.Module | None) -> _Packed:
+        """Has the elements of a tensor held, if they are not yet."""
         place, storage = place_of(tensor)
-        before = self._there.get(place)
-        kept = None if before is None or before[0]() is None else before[1]()
+        there, known, layout = self._there.get(place, (None, None, None))
+        kept = known() if there is not None and known is not None and there() is not None else None
         if kept is None:
             slot = name, self._counts.get(name, -1) + 1
             self._counts[name] = slot[1]
-            kept = self._stay(tensor, slot) or self._hold(layout_of(in_memory(tensor))[0](), slot)
-            self._there[place] = (weakref.ref(storage), weakref.ref(kept))
+            kept, layout = self._stay(tensor, slot), None
+            if kept is None:
+                kept = self._hold(layout_of(in_memory(tensor))[0](), slot)
         else:
             self._account.shared += 1
         if module is not None:
             self._read_by(kept, module)
-        if isinstance(kept, Stays):
-            return _Packed(kept, None, watch(tensor, name, memory=True))
-        _, size, stride = layout_of(tensor)
-        layout = Layout(size, stride, tensor.is_neg(), tensor.is_conj())
-        return _Packed(kept, layout, watch(tensor, name, memory=False))
+        stays = isinstance(kept, Stays)
+        if not stays:
+            _, size, stride = layout_of(tensor)
+            own = Layout(size, stride, tensor.is_neg(), tensor.is_conj())
+            layout = layout if layout == own else own
+        self._there[place] = (weakref.ref(storage), weakref.ref(kept), layout)
+        return _Packed(kept, layout, watch(tensor, name, memory=stays))
 
     def _give_back(self, packed: _Packed) -> Tensor:
         packed.watch.check()
@@ -216,7 +253,7 @@ class Keeping:
             return packed.watch.counter
         assert packed.kept is not None
         assert not isinstance(packed.kept, Stays)
-        return packed.layout.tensor(packed.kept.restored())
+        return packed.layout.tensor(packed.kept.restored)
 
     def _is_own(self, tensor: Tensor) -> bool:
         """Whether a tensor is a parameter or a buffer of the model, or a view of one."""
@@ -272,13 +309,59 @@ def _memory_of(tensors: list[Tensor]) -> dict[int, weakref.ref[Any]]:
 
 
 class _Calls(threading.local):
-    """The modules that run on a thread, and their names, from the outermost to the innermost."""
+    """What runs on a thread.
+
+    ``running``
+        The modules that run, and their names, from the outermost to the innermost.
+    ``unsettled``
+        What the operation of this number keeps and may still write, with the module and the CUDA stream that ran.
+    """
 
     def __init__(self) -> None:
         self.running: list[tuple[str, nn.Module]] = []
+        self.operation = -1
+        self.unsettled: list[tuple[weakref.ref[_Packed], str, nn.Module | None, Any]] = []
 
 
-@dataclass(slots=True)
+class _Call:
+    """Calls a module within a context. In a copy of the module nothing of it is left.
+
+    PyTorch has this place for the calls of ``module.compile()``: no hook says when a call was interrupted, and a compiler
+    breaks its graph at each.
+    """
+
+    def __init__(self, context: Keeping, name: str, module: nn.Module) -> None:
+        self._context, self._name, self._module = context, name, module
+        self._before: Any = None
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        call = self._before or self._module._call_impl
+        if torch.compiler.is_compiling():
+            return call(*inputs, **named)
+        output = None
+        self._context._begin_call(self._name, self._module, (inputs, named))
+        try:
+            output = call(*inputs, **named)
+        finally:
+            self._context._end_call(self._module, output)
+        return output
+
+    def install(self) -> None:
+        """Has calls of the module be this one."""
+        self._before = vars(self._module).get("_compiled_call_impl")
+        vars(self._module)["_compiled_call_impl"] = self
+
+    def remove(self) -> None:
+        """Has them be what they were."""
+        vars(self._module)["_compiled_call_impl"] = self._before
+        if self._before is None:
+            del vars(self._module)["_compiled_call_impl"]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NoneType, ()
+
+
+@dataclass(eq=False)
 class _Packed:
     """What autograd has in place of a tensor.
 

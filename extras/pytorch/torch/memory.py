@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -149,18 +149,25 @@ class Layout:
         Of the tensor. Elements may be in several places of it.
     ``negated``, ``conjugated``
         Whether the tensor has the negated, or the conjugate, values of the elements.
+    ``given``
+        The tensor that was made last, and its version.
     """
 
     size: torch.Size
     stride: tuple[int, ...]
     negated: bool = False
     conjugated: bool = False
+    given: tuple[weakref.ref[Tensor], int] | None = field(default=None, compare=False)
 
-    def tensor(self, flat: Tensor) -> Tensor:
-        """The tensor with these elements."""
-        tensor = flat.as_strided(self.size, self.stride)
-        tensor = torch._neg_view(tensor) if self.negated else tensor
-        return tensor.conj() if self.conjugated else tensor
+    def tensor(self, restored: Callable[[], Tensor]) -> Tensor:
+        """The tensor with these elements: one as long as somebody has it, and nobody wrote to it."""
+        tensor = None if self.given is None else self.given[0]()
+        if tensor is None or self.given is None or tensor._version != self.given[1]:
+            tensor = restored().as_strided(self.size, self.stride)
+            tensor = torch._neg_view(tensor) if self.negated else tensor
+            tensor = tensor.conj() if self.conjugated else tensor
+            self.given = weakref.ref(tensor), tensor._version
+        return tensor
 
 
 #: The bytes of a tensor: what storage, where in it, how many, of what type, and how often written to.
@@ -218,14 +225,10 @@ def layout_of(tensor: Tensor) -> tuple[Callable[[], Tensor], torch.Size, tuple[i
             tensor.stride(),
         )
     once = tensor[tuple(slice(0, 1) if not step else slice(None) for step in tensor.stride())]
-    strides, step = [], 1
-    for size in reversed(once.shape):
-        strides.append(step)
-        step *= size
-    kept = tuple(
-        0 if not stride else new for stride, new in zip(tensor.stride(), reversed(strides), strict=True)
-    )
-    return lambda: once.contiguous().reshape(-1), tensor.shape, kept
+    # In the order of strides, as a clone: other orders of the same numbers have products of other last bits.
+    strides = torch.empty_like(once, device="meta").stride()
+    kept = tuple(new if step else 0 for step, new in zip(tensor.stride(), strides, strict=True))
+    return lambda: once.clone().as_strided((once.numel(),), (1,)), tensor.shape, kept
 
 
 def _is_dense(tensor: Tensor) -> bool:

@@ -85,7 +85,7 @@ class Policy:
     code_bits: tuple[int, ...] = (1, 2)
     keep_nonzero: bool = True
 
-    #: Forward passes from one observation of the gradients to the next; 0 for none.
+    #: Forward passes from one observation of the gradients to the next; 0 for none, of who goes by no modules.
     refresh = 0
 
     def __post_init__(self) -> None:

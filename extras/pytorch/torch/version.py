@@ -31,10 +31,15 @@ class Watch:
     shape: tuple[int, ...] | None
     name: str
 
+    @property
+    def is_written(self) -> bool:
+        """Whether the tensor was written to."""
+        return bool(self.counter._version != self.version)
+
     def check(self) -> None:
         """Raises the error that PyTorch raises if the tensor was written to."""
-        now = self.counter._version
-        if now != self.version:
+        if self.is_written:
+            now = self.counter._version
             shape = "nested" if self.shape is None else list(self.shape)
             where = OUTSIDE if self.name == OUTSIDE else f"in {self.name}"
             raise RuntimeError(
@@ -47,7 +52,8 @@ class Watch:
 
 def watch(tensor: Tensor, name: str, memory: bool) -> Watch:
     """Watches a tensor; without ``memory`` its elements are not held."""
-    counter = tensor.detach()
+    # One tensor that was kept several times comes back as one.
+    counter = tensor.detach() if tensor.requires_grad or not memory else tensor
     if not memory:
         # Other elements leave the count what it is.
         counter.data = _empty(tensor.dtype, tensor.device)

@@ -8,7 +8,6 @@ import weakref
 import zlib
 from collections import deque
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,7 +16,6 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.profiler import record_function
 from torch.utils._pytree import tree_leaves
-from torch.utils.checkpoint import checkpoint
 
 from cdma.base.errors import CdmaError, ParameterError
 from cdma.torch.keeping import Keeping, Slot
@@ -28,6 +26,7 @@ from .link import Copy, Link
 from .policies import Action, Learnt, Moment, Recompute, SwapPolicy
 from .pool import POISON, Block, HostCodec, HostPool, HostStream, Packing, pack, room
 from .prediction import Expected, Gauge, Leaving, Predictions
+from .recompute import recomputed
 from .report import Moved, Profile, SwapReport, Timeline
 
 __all__ = ["Offload", "Settings", "WrongReturn"]
@@ -59,6 +58,7 @@ class Offload(Keeping):
         if not isinstance(policy, SwapPolicy):
             raise ParameterError(f"the policy is {policy!r}; it must be one of cdma.torch, such as Cdma()")
         policy.check(settings.device_bytes)
+        self._by_module = policy if policy.by_module else None
         self._policy, self._link, self._settings = policy, link, settings
         self._pool = HostPool(link, settings.host_bytes, settings.debug)
         self._host = HostCodec()
@@ -72,15 +72,12 @@ class Offload(Keeping):
         self._number, self._keeps = 0, False
         self._waits: deque[tuple[str, Any, Any]] = deque()
         self._own_device = next((one.device for one in model.parameters()), torch.device("cpu"))
-        # The memory of what the model was called with, which is the caller's.
         self._given: dict[int, weakref.ref[Any]] = {}
         # Streams that came back and were not whole, and what the host has heard of it.
         self._fault = torch.zeros(1, dtype=torch.int32, device=self._own_device)
         self._verdict: tuple[Block, Copy] | None = None
         self._lock = threading.RLock()
-        self._recomputed = _recomputed(model, policy.modules) if isinstance(policy, Recompute) else []
-        # The forward methods that these had of their own, while others stand in their place.
-        self._forwards: list[Any] = []
+        self._recomputed = recomputed(model, policy.modules) if isinstance(policy, Recompute) else []
         self._running: tuple[str, Any] | None = None
         self._report = SwapReport(timeline=Timeline(link) if settings.trace else None)
         self._follows = settings.trace
@@ -114,28 +111,24 @@ class Offload(Keeping):
 
     def __enter__(self) -> Offload:
         super().__enter__()
-        self._handles.append(self._model.register_forward_pre_hook(self._called, with_kwargs=True))
-        for module in self._recomputed:
-            self._forwards.append(vars(module).get("forward"))
-            module.forward = partial(
-                checkpoint,
-                module.forward,
-                use_reentrant=False,
-                context_fn=lambda module=module: (nullcontext(), _Buffers(module)),
-            )
+        for again in self._recomputed:
+            again.install()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        for module, own in zip(self._recomputed, self._forwards, strict=True):
-            # Behind it is the method of the class.
-            del module.forward
-            if own is not None:
-                module.forward = own
-        self._forwards.clear()
+        for again in self._recomputed:
+            again.remove()
         super().__exit__(*error)
 
-    def _begin_pass(self) -> None:
-        super()._begin_pass()
+    def _begin_pass(self, inputs: Any) -> None:
+        super()._begin_pass(inputs)
+        # The memory of what the model was called with is the caller's, and no byte of it would be free.
+        storages = [
+            each.untyped_storage()
+            for each in tree_leaves(inputs)
+            if isinstance(each, Tensor) and is_plain(each)
+        ]
+        self._given = {storage.data_ptr(): weakref.ref(storage) for storage in storages}
         with self._lock:
             self._check_verdict()
             self._profile.settle()
@@ -155,15 +148,6 @@ class Offload(Keeping):
             one.number = number
         self._order = {one.number: weakref.ref(one) for one in there}
         self._count = len(there)
-
-    def _called(self, model: nn.Module, inputs: Any, named: Any) -> None:
-        """Notes what the model is called with: its memory is the caller's, and no byte of it would be free."""
-        storages = [
-            each.untyped_storage()
-            for each in tree_leaves((inputs, named))
-            if isinstance(each, Tensor) and is_plain(each)
-        ]
-        self._given = {storage.data_ptr(): weakref.ref(storage) for storage in storages}
 
     def _leaves(self, tensor: Tensor) -> bool:
         given = self._given.get(tensor.untyped_storage().data_ptr())
@@ -213,7 +197,7 @@ class Offload(Keeping):
             readers = self._readers.get(slot, set()) | {running}
             learnt.convolution = any(isinstance(module, CONVOLUTIONS) for module in readers)
             self._profile.keeping(begin)
-            swapped = Swapped(self, slot, self._count, flat.dtype, learnt)
+            swapped = Swapped(self, slot, self._count, flat, learnt)
             if self._settings.debug:
                 swapped.crc = _crc(flat)
             expected = self._expected(flat, swapped) if self._policy.compresses else None
@@ -331,7 +315,7 @@ class Offload(Keeping):
                 return
             self._report.full += 1
             swapped.elements = swapped.packing.unpack(source, self._fault)
-            self._take(swapped.hold, swapped.learnt.raw)
+            self._take(swapped.hold, swapped.raw)
         if self._settings.debug:
             source.fill_(POISON)
 
@@ -348,7 +332,7 @@ class Offload(Keeping):
                 swapped.elements = flat
                 if swapped.crc is not None and (found := _crc(flat)) != swapped.crc:
                     raise WrongReturn(
-                        f"tensor {label(swapped.slot)} of {swapped.learnt.raw} bytes came back with the CRC "
+                        f"tensor {label(swapped.slot)} of {swapped.raw} bytes came back with the CRC "
                         f"{found:#010x}; it left with {swapped.crc:#010x}"
                     )
             end = self._mark()
@@ -360,7 +344,7 @@ class Offload(Keeping):
         """The elements of a tensor that is leaving, and still there."""
         self._fetch_before(swapped)
         if swapped.packing is not None:
-            self._device.make_room(swapped.learnt.raw)
+            self._device.make_room(swapped.raw)
         leaving = swapped.leaving
         if leaving is None:
             # What needed room had it go.
@@ -395,8 +379,8 @@ class Offload(Keeping):
 
     def _unpacked(self, swapped: Swapped, data: Tensor) -> Tensor:
         assert swapped.packing is not None
-        self._device.make_room(swapped.learnt.raw)
-        self._take(swapped.hold, swapped.learnt.raw)
+        self._device.make_room(swapped.raw)
+        self._take(swapped.hold, swapped.raw)
         flat: Tensor = self._timed("decompress", swapped, partial(swapped.packing.unpack, data, self._fault))
         return flat
 
@@ -405,7 +389,7 @@ class Offload(Keeping):
         hold = swapped.hold
         block, after = hold.block, None
         if hold.host is not None:
-            block = hold.staging = self._pool.take_beyond(swapped.learnt.raw)
+            block = hold.staging = self._pool.take_beyond(swapped.raw)
             after = self._host.expand(hold.host, block)
         assert block is not None
         copy = self._link.back(block.data, after or block.last)
@@ -444,7 +428,7 @@ class Offload(Keeping):
         self._report.seconds += time.perf_counter() - began
         self._profile.kernel(way, swapped.learnt, begin, end)
         if self._report.timeline is not None:
-            self._report.timeline.add("codec", f"{way} {label(swapped.slot)}", begin, end, swapped.learnt.raw)
+            self._report.timeline.add("codec", f"{way} {label(swapped.slot)}", begin, end, swapped.raw)
         return result
 
     def _noted(self, way: str, swapped: Swapped, copy: Copy) -> None:
@@ -512,8 +496,10 @@ class Swapped:
         How its stream is read, if it is compressed.
     """
 
-    def __init__(self, context: Offload, slot: Slot, number: int, dtype: torch.dtype, learnt: Learnt) -> None:
-        self._context, self.slot, self.number, self.dtype, self.learnt = context, slot, number, dtype, learnt
+    def __init__(self, context: Offload, slot: Slot, number: int, flat: Tensor, learnt: Learnt) -> None:
+        self._context, self.slot, self.number, self.learnt = context, slot, number, learnt
+        # What is learnt of a slot is of its last tensor.
+        self.dtype, self.raw = flat.dtype, flat.nbytes
         self.hold = Hold()
         self.elements: Tensor | None = None
         self.packing: Packing | None = None
@@ -528,12 +514,12 @@ class Swapped:
     @property
     def size(self) -> int:
         """The bytes that come back."""
-        return self.learnt.raw if self.hold.block is None else self.hold.block.data.numel()
+        return self.raw if self.hold.block is None else self.hold.block.data.numel()
 
     @property
     def expanded(self) -> int:
         """The bytes that are made of what comes back."""
-        return 0 if self.packing is None else self.learnt.raw
+        return 0 if self.packing is None else self.raw
 
     def restored(self) -> Tensor:
         """The elements, in one dimension."""
@@ -550,47 +536,6 @@ def label(slot: Slot) -> str:
     """The name of a tensor of a pass: that of the module, and its number there, if it is not the first."""
     name, number = slot
     return f"{name}[{number}]" if number else name
-
-
-def _recomputed(model: nn.Module, names: tuple[str, ...]) -> list[nn.Module]:
-    """The modules of these names, or the children of the model, each once."""
-    modules = dict(model.named_modules())
-    for name in names:
-        if name not in modules:
-            raise ParameterError(
-                f"the model has no module {name!r}; it has {', '.join(filter(None, modules))}"
-            )
-    chosen = [modules[name] for name in names] or list(model.children())
-    return list(dict.fromkeys(each for one in chosen for each in _called(one)))
-
-
-def _called(module: nn.Module) -> list[nn.Module]:
-    """A module; what is in it if it is one that nobody calls."""
-    if not isinstance(module, (nn.ModuleList, nn.ModuleDict)):
-        return [module]
-    return [each for child in module.children() for each in _called(child)]
-
-
-class _Buffers:
-    """Has a module that is computed again begin with the buffers it had, and leave those it has what they are."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self._then = [
-            (one._buffers, name, buffer.clone())
-            for one in module.modules()
-            for name, buffer in one._buffers.items()
-            if buffer is not None
-        ]
-        self._now: list[tuple[dict[str, Tensor | None], str, Tensor | None]] = []
-
-    def __enter__(self) -> None:
-        self._now = [(buffers, name, buffers[name]) for buffers, name, _ in self._then]
-        for buffers, name, then in self._then:
-            buffers[name] = then.clone()
-
-    def __exit__(self, *error: Any) -> None:
-        for buffers, name, now in self._now:
-            buffers[name] = now
 
 
 def _crc(flat: Tensor) -> int:

@@ -51,8 +51,8 @@ class Driven(Keeping):
     def _account(self) -> SwapReport:
         return self._report
 
-    def _begin_pass(self) -> None:
-        super()._begin_pass()
+    def _begin_pass(self, inputs: Any) -> None:
+        super()._begin_pass(inputs)
         self._settle()
 
     def _settle(self) -> None:

@@ -222,6 +222,8 @@ class SwapPolicy:
     compresses = False
     #: Whether streams may be those of exponents, where these are shorter than the codes of zeros.
     dense = False
+    #: Whether it goes by the modules of a forward pass.
+    by_module = False
 
     def action(self, tensor: Learnt, moment: Moment) -> Action:
         """What becomes of a tensor that is kept now."""
@@ -247,6 +249,11 @@ class Vdnn(SwapPolicy):
 
     def __post_init__(self) -> None:
         check_choice("moves", self.moves, ("all", "conv", "dynamic"), "what vDNN moves")
+
+    @property
+    def by_module(self) -> bool:  # type: ignore[override]
+        """Whether it asks what convolutions read."""
+        return self.moves == "conv"
 
     def check(self, device_bytes: int | None) -> None:
         if self.moves == "dynamic" and device_bytes is None:
@@ -362,11 +369,16 @@ class Recompute(SwapPolicy):
     """The papers' rival: what the named modules would keep is computed again, and nothing moves.
 
     ``modules``
-        Names of modules as ``model.named_modules()`` has them; without any, the children of the model. In place of an
-        ``nn.ModuleList`` these are the modules in it.
+        Names of modules as ``model.named_modules()`` has them, or one name; without any, the children of the model. In place
+        of an ``nn.ModuleList`` these are the modules in it.
     """
 
     modules: tuple[str, ...] = ()
+    by_module = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.modules, str):
+            object.__setattr__(self, "modules", (self.modules,))
 
     def action(self, tensor: Learnt, moment: Moment) -> Action:
         return Action.KEEP

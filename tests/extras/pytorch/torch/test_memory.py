@@ -309,7 +309,8 @@ def test_memory_that_is_no_longer_the_models_is_compressed() -> None:
     model.scale = torch.frombuffer(memory, dtype=torch.float32)
     with saved(model) as context:
         model.scale = torch.zeros(())
-        inputs * torch.frombuffer(memory, dtype=torch.float32)
+        result = inputs * torch.frombuffer(memory, dtype=torch.float32)
+    assert result.requires_grad
     assert context.report.tensors == 1
 
 

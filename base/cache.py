@@ -1,9 +1,7 @@
-"""Results of measurements, kept by the content of what was measured.
+"""Results kept by the content of what they were made from, so that none is ever stale.
 
-The cache: what takes long to make, kept by the content of what it was made from, so that nothing kept is ever stale.
-
-Any number of processes may use the cache at once. What is kept appears under its name in one step, when it is whole;
-of two processes that make the same, the first to finish is the one whose work is kept.
+Any number of processes may use the cache at once. An entry appears under its name in one step, when it is whole; of two
+processes that make the same, the first to finish keeps its result.
 """
 
 from __future__ import annotations
@@ -20,19 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from cdma.base.errors import CdmaError
-
-__all__ = [
-    "Cache",
-    "CacheError",
-    "NoCache",
-    "cache_folder",
-    "content_key",
-    "kept_folder",
-    "kept_text",
-    "ready_cache",
-    "replace_bytes",
-    "replace_text",
-]
 
 #: What ``cdma --verbose`` shows.
 _log = logging.getLogger(__name__)

@@ -1,12 +1,10 @@
-"""Names of a package that are imported when they are first used, so that importing the package loads little."""
+"""Imports the names of a package on first use, so that importing the package loads little."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
-
-__all__ = ["names_of"]
 
 
 def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:

@@ -1,6 +1,6 @@
-"""What a tool in Python said, without the lines of its program. Thread pools for external tools; an interrupt of the
-caller also ends the tools' processes. Many independent jobs, on this machine or on a Dask cluster; a lost job costs
-no other one.
+"""Runs independent jobs in threads with tools, in processes, or on a Dask cluster.
+
+An interrupt of the caller also ends the tools' processes. A lost job costs no other one.
 """
 
 from __future__ import annotations
@@ -16,10 +16,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
-from cdma.base.errors import CdmaError, ToolError
-from cdma.base.install import install_command
-
-__all__ = ["Lost", "ending_with_thread", "last_words", "spread", "tool_threads"]
+from cdma.base.errors import CdmaError, ToolError, install_command
 
 #: The line that ends the last traceback: an exception by its name, and what it says.
 _EXCEPTION = re.compile(r"^(?:[\w.]+\.)?\w+: ", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Tables that users write, in TOML or JSON, read strictly: an error names the file, the key, the value and the reason."""
+"""Reads tables that users write, in TOML or JSON, strictly: an error names the file, the key, the value and the reason."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-__all__ = ["Table", "TableError", "read_json", "read_json_rows", "read_toml"]
 
 _MISSING: Any = object()
 

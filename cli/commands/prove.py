@@ -15,8 +15,7 @@ from cdma.options import check_one_or_more
 from cdma.rows import Growing, Table, tell, telling_at_the_end
 
 if TYPE_CHECKING:
-    from cdma.verif.proofs.proof import Claim
-    from cdma.verif.proofs.result import Result
+    from cdma.verif.proofs.proof import Claim, Result
 
 __all__ = ["register"]
 
@@ -59,8 +58,7 @@ def register(subparsers: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.base.spread import tool_threads
     from cdma.output import step_progress
-    from cdma.verif.proofs.choice import choose
-    from cdma.verif.proofs.result import HOLDS
+    from cdma.verif.proofs.proof import HOLDS, choose
     from cdma.verif.proofs.runner import run_proof
 
     check_one_or_more(arguments, "jobs", "timeout")
@@ -132,7 +130,7 @@ def _markdown(results: Sequence[Result]) -> str:
 
 def _conclude(results: Sequence[Result], wanted: int) -> None:
     """The verdict on those that ran of so many, and what does not hold or was not shown."""
-    from cdma.verif.proofs.result import BOUNDED, HOLDS
+    from cdma.verif.proofs.proof import BOUNDED, HOLDS
 
     wrong = [result for result in results if result.status not in HOLDS]
     for result in wrong:
@@ -154,7 +152,7 @@ def _conclude(results: Sequence[Result], wanted: int) -> None:
 
 def _case(result: Result) -> Case:
     """A proof for JUnit."""
-    from cdma.verif.proofs.result import HOLDS
+    from cdma.verif.proofs.proof import HOLDS
 
     holds = result.status in HOLDS
     return Case(

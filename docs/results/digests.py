@@ -1,4 +1,12 @@
-"""What each record is about, as digests: the circuits that its command measures, the sources of its kernels or codecs, and
+"""A digest of sources in Python and C: of what they do, and of no comment, docstring, import, blank line or line break.
+
+A digest of a circuit: of its operators, registers and memories and how they are connected, and of no name.
+
+A renamed signal or port, a block that moves into another module, and logic that nothing reads leave it as it is. Each cell
+has a label of its kind and parameters. In each round, a label takes in those of the cells that it is connected to. After
+some rounds the labels together are the digest. Of equal combinational cells one counts; of registers and memories all do.
+
+What each record is about, as digests: the circuits that its command measures, the sources of its kernels or codecs, and
 the recipe, which is the command with the scripts that measure.
 
 A record is stale if one of them is another today, or if it has none.
@@ -6,14 +14,19 @@ A record is stale if one of them is another today, or if it has none.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from amaranth.hdl import Fragment
+from amaranth.hdl._ir import PortDirection, build_netlist
+from amaranth.hdl._nir import Cell, FlipFlop, Memory, Net, Netlist, SyncReadPort, SyncWritePort, Value
 
 from cdma.app import parser
 from cdma.base.cache import Cache, content_key
@@ -29,13 +42,206 @@ from cdma.hdl.verilog.shell import Shell, generator_key
 from cdma.options import codec_config_from, config_from, engine_config_from
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.sweep.sweep import parse_axis, points
-from cdma.verif.engine.measure_units import UNITS
+from cdma.verif.engine.measure import UNITS
 
-from .netlist_digest import digest_of_shell
 from .records import ROOT, Record
-from .source_digest import digest_of_sources
 
-__all__ = ["changed", "digests", "needs_card"]
+__all__ = [
+    "changed",
+    "digest_of_netlist",
+    "digest_of_shell",
+    "digest_of_sources",
+    "digests",
+    "needs_card",
+    "normalised",
+]
+
+_C = (".c", ".h", ".cpp")
+#: A string or a character, a comment, a number or a name, or another character.
+_TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|//[^\n]*|/\*.*?\*/|\w+|\n|[^\w\s]', re.DOTALL)
+
+
+def digest_of_sources(paths: Iterable[Path]) -> str:
+    """The digest of files together, in whatever order they are named; where they stand changes nothing."""
+    texts = sorted(normalised(path.suffix, path.read_text(encoding="utf-8")) for path in {*paths})
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(b"%d:" % len(text.encode()) + text.encode())
+    return digest.hexdigest()[:16]
+
+
+def normalised(suffix: str, text: str) -> str:
+    """A text without what does nothing, if it is Python or C; any other as it is."""
+    if suffix == ".py":
+        return _python(text)
+    return _c(text) if suffix in _C else text
+
+
+def _python(text: str) -> str:
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.body = [each for each in node.body if not _does_nothing(each)]
+    return ast.dump(tree)
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    """Whether it is a docstring, or an import, which changes when something moves; what is imported is used elsewhere."""
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return True
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def _c(text: str) -> str:
+    """The tokens; a line of the preprocessor ends where its line does."""
+    words, directive = [], False
+    for token in _TOKENS.findall(text.replace("\\\n", " ")):
+        if token == "\n":
+            words += ["\n"] * directive
+            directive = False
+        elif not token.startswith(("//", "/*")):
+            directive = directive or token == "#"
+            words.append(token)
+    return " ".join(words)
+
+
+_ROUNDS = 6
+#: Attributes of a cell that are names or places.
+_NAMELESS = frozenset({"module_idx", "src_loc", "name", "attributes", "io_net_names"})
+_STATE = (FlipFlop, Memory, SyncReadPort, SyncWritePort)
+
+
+def digest_of_shell(shell: Any) -> str:
+    """The digest of what a shell of the generator is elaborated to."""
+    directions = {"input": PortDirection.Input, "output": PortDirection.Output}
+    ports = [(port.name, shell.port(port.name), directions[port.direction]) for port in shell.ports()]
+    return digest_of_netlist(build_netlist(Fragment.get(shell, None), ports))
+
+
+def digest_of_netlist(netlist: Netlist) -> str:
+    """The digest of the cells that outputs of a netlist depend on."""
+    nodes = _Nodes(netlist).reached()
+    labels = {key: _netlist_hash(node.text) for key, node in nodes.items()}
+    for _ in range(_ROUNDS):
+        labels = {
+            key: _netlist_hash(node.text, *(labels[each] for each in node.sources))
+            for key, node in nodes.items()
+        }
+    states = sorted(labels[key] for key, node in nodes.items() if node.state)
+    others = sorted({labels[key] for key, node in nodes.items() if not node.state})
+    return _netlist_hash("state", *states, b"others", *others).hex()[:16]
+
+
+def _netlist_hash(text: str, *labels: bytes) -> bytes:
+    return hashlib.blake2b(text.encode() + b"\0" + b"".join(labels), digest_size=12).digest()
+
+
+@dataclass
+class _Node:
+    """A cell or a port: its kind and parameters, the nodes that it depends on, and whether it is state, or a port."""
+
+    text: str
+    sources: list[str] = field(default_factory=list)
+    state: bool = False
+
+
+class _Nodes:
+    def __init__(self, netlist: Netlist) -> None:
+        self._cells: Sequence[Cell] = netlist.cells
+        self._outputs = netlist.top.ports_o
+        self._inputs = {
+            bit: (name, bit - start, width)
+            for name, (start, width) in netlist.top.ports_i.items()
+            for bit in range(start, start + width)
+        }
+        self._writes: dict[int, list[int]] = {}
+        for number, cell in enumerate(self._cells):
+            if isinstance(cell, SyncWritePort):
+                self._writes.setdefault(cell.memory, []).append(number)
+
+    def reached(self) -> dict[str, _Node]:
+        """The nodes that outputs depend on, by keys that stand in no label."""
+        found = {f"output {name}": self._node("output", value) for name, value in self._outputs.items()}
+        waiting = [source for node in found.values() for source in node.sources]
+        while waiting:
+            key = waiting.pop()
+            if key not in found:
+                found[key] = self._found(key)
+                waiting += found[key].sources
+        return found
+
+    def _found(self, key: str) -> _Node:
+        kind, _, name = key.partition(" ")
+        if kind == "input":
+            width = next(width for port, _, width in self._inputs.values() if port == name)
+            return _Node(f"input {width}", state=True)
+        number = int(name)
+        cell = self._cells[number]
+        node = _Node(type(cell).__name__, state=isinstance(cell, _STATE))
+        for attribute, value in sorted(vars(cell).items()):
+            if attribute == "memory":
+                node.sources.append(f"cell {value}")
+            elif attribute == "transparent_for":
+                node.text += f" {attribute}"
+                node.sources += [f"cell {each}" for each in value]
+            elif attribute not in _NAMELESS:
+                node.text += f" {attribute}="
+                self._add(node, value)
+        if isinstance(cell, Memory):
+            node.sources += [f"cell {each}" for each in self._writes.get(number, ())]
+        return node
+
+    def _node(self, text: str, value: Value) -> _Node:
+        node = _Node(text, state=True)
+        self._add(node, value)
+        return node
+
+    def _add(self, node: _Node, value: Any) -> None:
+        """Adds a value of a cell's attribute: nets, parts, or a constant."""
+        if isinstance(value, Net):
+            self._add_nets(node, [value])
+        elif isinstance(value, Value):
+            self._add_nets(node, value)
+        elif isinstance(value, dict):
+            for name, each in sorted(value.items()):
+                node.text += f" {name}:"
+                self._add(node, each)
+        elif isinstance(value, (tuple, list)):
+            node.text += "("
+            for each in value:
+                self._add(node, each)
+            node.text += ")"
+        elif hasattr(value, "__dict__") or type(value).__name__ == "Assignment":
+            self._add(node, {name: each for name, each in vars(value).items() if name not in _NAMELESS})
+        else:
+            node.text += f" {value!r}"
+
+    def _add_nets(self, node: _Node, nets: Iterable[Net]) -> None:
+        """Adds nets as runs of bits of one source."""
+        runs: list[list[Any]] = []
+        for net in nets:
+            key, bit = self._source(net)
+            if runs and runs[-1][0] == key and key is not None and runs[-1][1] + runs[-1][2] == bit:
+                runs[-1][2] += 1
+            else:
+                runs.append([key, bit, 1])
+        for key, bit, width in runs:
+            node.text += f" {bit}" if key is None else f" [{bit}+{width}]"
+            if key is not None:
+                node.sources.append(key)
+
+    def _source(self, net: Net) -> tuple[str | None, int]:
+        if net.is_const:
+            return None, net.const
+        if net.cell:
+            return f"cell {net.cell}", net.bit
+        name, bit, _ = self._inputs[net.bit]
+        return f"input {name}", bit
+
 
 _CODECS = ("compressor", "decompressor")
 _Block = tuple[str, Any]
@@ -112,9 +318,7 @@ def _hash(*texts: str) -> str:
 @cache
 def _circuit(block: str, config: Any) -> str:
     """The digest of a circuit, kept as long as the generator is the same."""
-    key = content_key(
-        "netlist digest", Path(__file__).with_name("netlist_digest.py").read_bytes(), generator_key()
-    )
+    key = content_key("netlist digest", Path(__file__).read_bytes(), generator_key())
     return str(
         Cache().kept(content_key(key, block, repr(config)), lambda: digest_of_shell(_shell(block, config)))
     )

@@ -1,20 +1,190 @@
-"""Builds the pages with Sphinx; a warning, such as a link that leads nowhere, is an error."""
+"""Which pages the site has, and in which order. The folder that Sphinx reads: the documents as they are, with the links
+that lead out of their folder changed. Builds the pages with Sphinx; a warning, such as a link that leads nowhere, is
+an error.
+
+The texts of all pages in a script, from which the search shows what it found.
+
+Sphinx's index is a script, but an excerpt below a title is cut from a page that the search fetches. A browser
+fetches nothing for a page that is a file.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
 from cdma import __version__
 
-from .layout import HOME
-from .search import embed_texts
-from .sources import write_sources
+from .reference.api import api_page
+from .reference.commands import commands_page
+from .reference.files import files_page
+from .reference.parameters import parameters_page
+from .reference.registers import registers_page
+from .reference.tests import tests_page
 
-__all__ = ["build", "render", "strangers"]
+__all__ = [
+    "HOME",
+    "MADE",
+    "OF_THE_ROOT",
+    "ROOT",
+    "SECTIONS",
+    "Section",
+    "build",
+    "documents",
+    "embed_texts",
+    "render",
+    "strangers",
+    "write_sources",
+]
+
+#: The page that the others hang on: README.md, which is not in the folder of the documents.
+HOME = "index"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the site: its title, and its pages by the paths of their files without the ending."""
+
+    title: str
+    pages: tuple[str, ...]
+
+
+#: Pages that are no documents of the repository, because they are made from the source, by the names of their files.
+MADE: dict[str, Callable[[], str]] = {
+    "commands.md": commands_page,
+    "parameters.md": parameters_page,
+    "registers.md": registers_page,
+    "tests.md": tests_page,
+    "files.md": files_page,
+    "api.rst": api_page,
+}
+
+#: The pages of options of the engine.
+OPTIONS = ("alignment", "pages", "units", "pairs", "owners", "messages", "crc", "clocks", "power", "ports")
+
+#: The pages of documents of the repository's root.
+OF_THE_ROOT = {"CHANGELOG.md": "changes", "SECURITY.md": "reporting"}
+
+SECTIONS = (
+    Section("Tutorial", ("tutorial",)),
+    Section("How to", ("integration", "verilog", "driver", "linux", "litex", "how-to")),
+    Section(
+        "Reference",
+        (
+            *("commands", "parameters", "registers", "api", "engine", "format", "lossy", "tiles", "gpu", "glossary"),
+            *(f"options/{name}" for name in OPTIONS),
+            *("security", "reporting", "changes"),
+        ),
+    ),
+    Section("Explanation", ("architecture", "files", "verification", "tests")),
+    Section("Measured", ("results", "options", "history")),
+    Section(
+        "Study",
+        (
+            "study/formats",
+            "study/training",
+            "study/swapping",
+            "study/profile",
+            "study/model",
+            "figures/model",
+            "study/characterisation",
+            "study/codecs",
+        ),
+    ),
+)  # fmt: skip
+
+
+def documents() -> list[str]:
+    """The pages that are documents of the repository."""
+    made = {name.partition(".")[0] for name in MADE}
+    return [
+        page for section in SECTIONS for page in section.pages if page not in made | {*OF_THE_ROOT.values()}
+    ]
+
+
+_NAME = "searchtexts.js"
+#: Answers the search's requests for pages of the site, by their address from its root.
+_ANSWERS = """\
+const textOf = (page) => SEARCH_TEXTS[page.replace(/^[.][/]/, "")] ?? "";
+window.fetch = (page) => Promise.resolve({ text: () => textOf(page) });
+"""
+
+
+def embed_texts(site: Path) -> None:
+    """Writes the script, and names it in the page of the search ahead of the search itself."""
+    texts = {}
+    for page in sorted(site.rglob("*.html")):
+        article = re.search(r'<article role="main".*?</article>', page.read_text(encoding="utf-8"), re.DOTALL)
+        if article is not None:
+            texts[page.relative_to(site).as_posix()] = _slim(article[0])
+    script = f"const SEARCH_TEXTS = {json.dumps(texts, ensure_ascii=False)};\n{_ANSWERS}"
+    (site / _NAME).write_text(script, encoding="utf-8")
+    search = site / "search.html"
+    head, mark, rest = search.read_text(encoding="utf-8").partition("<head>")
+    search.write_text(f'{head}{mark}<script src="{_NAME}"></script>{rest}', encoding="utf-8")
+
+
+def _slim(html: str) -> str:
+    """A page's article without tags, but for those that a result may lead to, and without marks of headings."""
+    html = re.sub(r'<a class="headerlink".*?</a>', "", html, flags=re.DOTALL)
+    html = re.sub(r"<(?!/?(?:article|section)\b|dt\b|/dt\b)[^>]*>", "", html)
+    return re.sub(r"\s+", " ", html)
+
+
+ROOT = Path(__file__).resolve().parents[2]
+_DOCS = ROOT / "docs"
+#: What documents show and link to.
+_SHOWN = (".svg", ".json", ".png")
+
+
+def write_sources(place: Path) -> None:
+    """Writes all that the pages are made from into a folder that does not exist yet."""
+    files = [_DOCS / f"{page}.md" for page in documents()]
+    for path in [*files, *(path for ending in _SHOWN for path in _DOCS.rglob(f"*{ending}"))]:
+        copy = place / path.relative_to(_DOCS)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".png":
+            shutil.copyfile(path, copy)
+        else:
+            copy.write_text(_with_targets(path.read_text(encoding="utf-8")), encoding="utf-8")
+    shutil.copyfile(ROOT / "LICENSE", place / "LICENSE")
+    (place / f"{HOME}.md").write_text(_of_the_root("README.md") + _contents(), encoding="utf-8")
+    for name, page in OF_THE_ROOT.items():
+        (place / f"{page}.md").write_text(_of_the_root(name), encoding="utf-8")
+    for name, page in MADE.items():
+        (place / name).write_text(_with_targets(page()), encoding="utf-8")
+
+
+def _with_targets(text: str) -> str:
+    """A text with the places that have names of their own written as Sphinx reads them, and with links to pages."""
+    for name, page in OF_THE_ROOT.items():
+        text = text.replace(f"](../{name})", f"]({page}.md)")
+    return re.sub(r'^<a id="([^"]+)"></a>$', r"(\1)=", text, flags=re.MULTILINE)
+
+
+def _of_the_root(name: str) -> str:
+    """A document of the repository's root with its links as they are from the folder of the others."""
+    return (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
+
+
+def _contents() -> str:
+    """The tables of contents that make the pages a tree; the page itself does not show them."""
+    parts = [
+        "\n```{toctree}\n:hidden:\n:caption: Start here\n\nWhat it is <self>\n```\n",
+        *(
+            "\n```{toctree}\n:hidden:\n:caption: " + section.title + "\n\n" + "\n".join(section.pages) + "\n```\n"
+            for section in SECTIONS
+        ),
+    ]  # fmt: skip
+    return "".join(parts)
+
 
 _SETTINGS: dict[str, object] = {
     "project": "cDMA",

@@ -8,10 +8,10 @@ from amaranth.lib import wiring
 from cdma.hdl.blocks.clocks import ClockGates
 from cdma.hdl.blocks.registers import slice_after, slice_before
 from cdma.hdl.codec.parts.interface import PURPOSES, GatedCodec, Report
-from cdma.hdl.spec.checks import check_choice
 from cdma.hdl.spec.codec import BLOCKS, CodecConfig, codec_of
 from cdma.hdl.spec.format import StreamFormat
 from cdma.hdl.spec.options import has_slices
+from cdma.hdl.spec.settings import check_choice
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
 from cdma.hdl.verilog.names import PLAIN, Style, kept_words
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, CLOCK_GATE, SCAN_ENABLE, Port, Shell, axis_ports

@@ -1,22 +1,155 @@
-"""An instantiation of a module, for its user to copy from. A generated module with all that is known of it: what its
-package is made from.
-"""
+"""A generated module with all that its package is made from: language, files, ports, an instantiation."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cdma.hdl.deliver.bench.opening import Vectors
+from cdma.base.errors import ParameterError
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.description import RegisterMap
-from cdma.hdl.verilog.emit import Verilog
-from cdma.hdl.verilog.shell import Port
+from cdma.hdl.spec.stage import StageConfig
 
-from .document import Part
-from .languages import VERILOG, Config
+if TYPE_CHECKING:
+    from cdma.hdl.deliver.bench.opening import Vectors
+    from cdma.hdl.verilog.emit import Verilog
+    from cdma.hdl.verilog.shell import Port
 
-__all__ = ["Block", "instance_template", "pin_lines", "reset_note"]
+    from .document import Part
+
+VERILOG, SYSTEM_VERILOG, VHDL = "verilog", "sv", "vhdl"
+
+LANGUAGES = (VERILOG, SYSTEM_VERILOG, VHDL)
+
+
+def ending(language: str) -> str:
+    """What the files of a block end with: for a design in VHDL it is in Verilog."""
+    return ".sv" if language == SYSTEM_VERILOG else ".v"
+
+
+def check_name_in(language: str, name: str) -> None:
+    """Refuses the legal name of a module that the language would have to escape."""
+    if language == VHDL and ("__" in name or name.endswith("_")):
+        raise ParameterError(
+            f"name is {name!r}; in VHDL no name has two underscores in a row, or one at its end"
+        )
+
+
+class FileKind(NamedTuple):
+    """Files whose names end alike.
+
+    ``group``, ``fusesoc``
+        FuseSoC's set of files, and its attributes of each.
+    ``ipxact``
+        IP-XACT's type; empty for a file that is not for its readers.
+    """
+
+    end: str
+    group: str
+    fusesoc: str
+    ipxact: str = ""
+
+
+#: The first that fits is a file's.
+KINDS = (
+    FileKind("_tb.v", "bench", "file_type: verilogSource-2005"),
+    FileKind("_cocotb.py", "documents", "file_type: user"),
+    FileKind("_inst.v", "template", "file_type: user"),
+    FileKind("_inst.sv", "template", "file_type: user"),
+    FileKind("_uvm.sv", "verification", "file_type: systemVerilogSource", "systemVerilogSource"),
+    FileKind(".sv", "rtl", "file_type: systemVerilogSource", "systemVerilogSource"),
+    FileKind(".v", "rtl", "file_type: verilogSource-2005", "verilogSource"),
+    FileKind(".vhd", "vhdl", "file_type: vhdlSource", "vhdlSource"),
+    FileKind(".vlt", "waivers", "file_type: vlt"),
+    FileKind(".h", "software", "file_type: cSource, is_include_file: true", "cSource"),
+    FileKind(".xdc", "vivado", "file_type: xdc", "user"),
+    FileKind(".sdc", "constraints", "file_type: SDC", "SDC"),
+    FileKind(".ys", "synthesis", "file_type: user"),
+    FileKind(".abc", "synthesis", "file_type: user"),
+    FileKind(".tcl", "synthesis", "file_type: tclSource", "tclSource"),
+    FileKind(".rdl", "documents", "file_type: user", "user"),
+    FileKind("_datasheet.html", "documents", "file_type: user", "user"),
+    FileKind("", "documents", "file_type: user"),
+)
+
+
+def kind_of(file: str) -> FileKind:
+    """The kind of a file by its name."""
+    return next(kind for kind in KINDS if file.endswith(kind.end))
+
+
+#: The ends of their names, and what begins a comment there.
+_COMMENTS = {"_tb.v": "//", "_cocotb.py": "#"}
+_SAID = "Yours to edit: cdma generate does not overwrite it once it is edited. Digest of what follows:"
+
+
+def may_grow(file: str) -> bool:
+    """Whether a file of this name is one that users grow from."""
+    return file.endswith(tuple(_COMMENTS))
+
+
+def signed(file: str, text: str) -> str:
+    """The text of a file below the line with its digest."""
+    return f"{_line(file, text)}\n{text}"
+
+
+def is_edited(file: str, text: str) -> bool:
+    """Whether the text of a file is none that :func:`signed` has made: also one that is older than that."""
+    first, _, rest = text.partition("\n")
+    return first != _line(file, rest)
+
+
+def _line(file: str, text: str) -> str:
+    comment = next(comment for end, comment in _COMMENTS.items() if file.endswith(end))
+    return f"{comment} {_SAID} {hashlib.sha256(text.encode()).hexdigest()[:16]}."
+
+
+#: What a block is generated from; the block of an engine is ``engine``.
+Config = CodecConfig | StageConfig | EngineConfig
+
+
+def block_design(
+    block: str, config: Config, *, language: str = VERILOG, source_lines: bool = False, **wishes: Any
+) -> Verilog:
+    """The Verilog of a block for a design in ``language``.
+
+    It has the name, the prefix, the initial values and the memories of ``wishes``, and with ``source_lines`` the places of
+    the generator.
+    """
+    from cdma.hdl.verilog.names import SYSTEM_VERILOG as TYPED
+    from cdma.hdl.verilog.names import VERILOG_2005, Style
+
+    style = Style(TYPED if language == SYSTEM_VERILOG else VERILOG_2005, source_lines)
+    if isinstance(config, EngineConfig):
+        from cdma.hdl.engine.generate import engine_design
+
+        return engine_design(config, style=style, **wishes)
+    if isinstance(config, StageConfig):
+        from cdma.hdl.lossy.generate import stage_design
+
+        return stage_design(block, config, style=style, **wishes)
+    from cdma.hdl.codec.generate import codec_design
+
+    return codec_design(block, config, style=style, **wishes)
+
+
+def block_ports(block: str, config: Config) -> tuple[Port, ...]:
+    """The ports of the module that :func:`block_design` prints."""
+    if isinstance(config, EngineConfig):
+        from cdma.hdl.engine.engine import engine_ports
+
+        return engine_ports(config)
+    if isinstance(config, StageConfig):
+        from cdma.hdl.lossy.generate import stage_ports
+
+        return stage_ports(block, config)
+    from cdma.hdl.codec.generate import codec_ports
+
+    return codec_ports(config, length=block == "decompressor")
 
 
 def pin_lines(ports: Sequence[Port], values: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -58,7 +191,7 @@ class Block:
     ``period``
         The clock period in ns that its constraints say.
     ``language``
-        That of the design which takes it, one of :data:`~cdma.hdl.deliver.languages.LANGUAGES`.
+        That of the design which takes it, one of :data:`~cdma.hdl.deliver.block.LANGUAGES`.
     ``area``
         What was measured of it on a cell library, as one reads it; empty if nothing was.
     ``simulated``

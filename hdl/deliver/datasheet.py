@@ -1,4 +1,4 @@
-"""Drawings for a datasheet: the block with its ports, and signals over time. The datasheet of one configuration."""
+"""The files of a block's package: its datasheet with drawings of ports and signals, its bench, and all texts of others."""
 
 from __future__ import annotations
 
@@ -6,15 +6,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby
 
+from cdma.hdl.deliver.bench.opening import StreamVectors
+from cdma.hdl.deliver.flows import verilator_waivers
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.verilog.shell import Port
 
-from .block import Block
-from .document import Drawing, Heading, Paragraph, Part, Table, memory_table
-from .languages import ending
-from .wrappers import CLOCK, RESET, STREAM, Bus, buses_of, clocking, role_of
-
-__all__ = ["block_drawing", "datasheet", "wave_drawing"]
+from .bench.engine import engine_testbench
+from .bench.in_cocotb import cocotb_bench
+from .bench.stream import stream_testbench
+from .block import SYSTEM_VERILOG, VHDL, Block, ending, instance_template, may_grow, signed
+from .document import (
+    Drawing,
+    Heading,
+    Paragraph,
+    Part,
+    Table,
+    as_html,
+    as_markdown,
+    memory_document,
+    memory_table,
+)
+from .flows import fusesoc_core, power_intent, sdc, xdc
+from .ipxact import ipxact_component
+from .registers import register_document
+from .wrappers import CLOCK, RESET, STREAM, Bus, buses_of, clocking, role_of, sv_instance, vhdl_files
 
 #: Of a block: half the distance of its arrows, and the widths of a side and of the box.
 _ROW, _SIDE, _BOX = 26, 250, 300
@@ -216,3 +231,42 @@ def _memories(block: Block) -> Iterator[Part]:
     bits = sum(memory.bits for memory in memories)
     yield Paragraph(f"{len(memories)} memories, {bits:,} bits; `{block.name}_memories.md` has each.")
     yield memory_table(memories)
+
+
+def testbench(block: Block) -> str:
+    """The bench, a module called ``NAME_tb``; the last line that it prints says ``PASS`` or ``FAIL``."""
+    if isinstance(block.vectors, StreamVectors):
+        return stream_testbench(block.name, block.ports, block.vectors, ending(block.language))
+    return engine_testbench(block.name, block.ports, block.registers, block.vectors, ending(block.language))
+
+
+def package_files(block: Block) -> dict[str, str]:
+    """Each text by the name of its file, the Verilog first. Every name begins with that of the block."""
+    name, ports, memories = block.name, block.ports, block.design.memories
+    sheet, in_cocotb = datasheet(block), cocotb_bench(block)
+    end, is_sv = ending(block.language), block.language == SYSTEM_VERILOG
+    files = {
+        f"{name}{end}": block.design.text,
+        f"{name}_inst{end}": sv_instance(name, ports) if is_sv else instance_template(name, ports),
+        **(vhdl_files(name, ports) if block.language == VHDL else {}),
+        f"{name}_tb.v": testbench(block),
+        **({} if in_cocotb is None else {f"{name}_cocotb.py": in_cocotb}),
+        f"{name}.sdc": sdc(name, ports, block.period),
+        f"{name}.xdc": xdc(name, ports, block.period),
+        f"{name}.upf": power_intent(block),
+        f"{name}.vlt": verilator_waivers(declared_values=is_sv),
+        **block.texts,
+    }
+    if block.registers is not None:
+        files[f"{name}_registers.html"] = as_html(register_document(block.registers), anchors=True)
+    if memories:
+        files[f"{name}_memories.md"] = memory_document(name, memories)
+    files |= {part.file: part.svg for part in sheet if isinstance(part, Drawing)}
+    files[f"{name}_datasheet.md"] = as_markdown(sheet, rule=" --- ")
+    files[f"{name}_datasheet.html"] = as_html(sheet)
+    files |= {file: signed(file, text) for file, text in files.items() if may_grow(file)}
+    return {
+        **files,
+        f"{name}.core": fusesoc_core(block, files),
+        f"{name}_component.xml": ipxact_component(block, files),
+    }

@@ -1,6 +1,4 @@
-"""A document of headings, paragraphs, tables and drawings, as Markdown and as a page of HTML. The memories of a design
-as rows of a list, and what each is for. The document of a module's memories, for whoever replaces them by macros.
-"""
+"""A document of headings, paragraphs, tables and drawings, as Markdown and HTML, and that of a design's memories."""
 
 from __future__ import annotations
 
@@ -12,26 +10,6 @@ from typing import Any
 
 from cdma.hdl.verilog.printer.design import PlacedMemory
 from cdma.hdl.verilog.printer.memories import Shape
-
-__all__ = [
-    "Anchor",
-    "Bullets",
-    "Code",
-    "Drawing",
-    "Heading",
-    "MemoryGroup",
-    "Paragraph",
-    "Part",
-    "Table",
-    "as_html",
-    "as_markdown",
-    "html_of",
-    "memory_document",
-    "memory_groups",
-    "memory_ports",
-    "memory_row",
-    "memory_table",
-]
 
 
 @dataclass(frozen=True)

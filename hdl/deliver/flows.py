@@ -1,4 +1,4 @@
-"""Files for the flows of others: Bender, FuseSoC, waivers, constraints, power intent."""
+"""Files for other tools' flows: Bender, FuseSoC, waivers, constraints, power intent."""
 
 from __future__ import annotations
 
@@ -11,22 +11,8 @@ from typing import NamedTuple
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.verilog.shell import SCAN_ENABLE, Port
 
-from .block import Block
-from .languages import KINDS, kind_of
+from .block import KINDS, Block, kind_of
 from .wrappers import clocks_of
-
-__all__ = [
-    "Waiver",
-    "bender_manifest",
-    "crossing_lines",
-    "fusesoc_core",
-    "listed_files",
-    "power_intent",
-    "sdc",
-    "verilator_waivers",
-    "waivers",
-    "xdc",
-]
 
 _OPENING = "# Written by cdma generate: the blocks of this folder.\n"
 

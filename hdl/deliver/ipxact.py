@@ -9,11 +9,8 @@ from cdma.hdl.spec.registers import description
 from cdma.hdl.spec.registers.description import Access, Field, Register, RegisterMap
 from cdma.hdl.verilog.shell import Port
 
-from .block import Block
-from .languages import SYSTEM_VERILOG, kind_of
+from .block import SYSTEM_VERILOG, Block, kind_of
 from .wrappers import AXI4, AXI_LITE, CLOCK, INTERRUPT, RESET, STREAM, Bus, buses_of
-
-__all__ = ["ipxact_component"]
 
 _NAMESPACE = "http://www.accellera.org/XMLSchema/IPXACT/1685-2014"
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"

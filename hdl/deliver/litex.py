@@ -27,8 +27,6 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import NO_CLOCKS
 from cdma.hdl.verilog.emit import module_prefix
 
-__all__ = ["CDMA", "add_cdma"]
-
 _CHANNELS = ("aw", "w", "b", "ar", "r")
 
 

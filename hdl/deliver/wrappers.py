@@ -1,4 +1,4 @@
-"""Wrappers: bundles of ports for SystemVerilog and VHDL."""
+"""Wrappers with bundles of ports, for SystemVerilog and VHDL."""
 
 from __future__ import annotations
 
@@ -16,27 +16,7 @@ from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, RecordField, Sta
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.verilog.shell import Direction, Port
 
-from .block import pin_lines, reset_note
-from .languages import Config
-
-__all__ = [
-    "AXI4",
-    "AXI_LITE",
-    "CLOCK",
-    "INTERRUPT",
-    "RESET",
-    "STANDARDS",
-    "STREAM",
-    "Bus",
-    "buses_of",
-    "clocking",
-    "clocks_of",
-    "role_of",
-    "sv_instance",
-    "sv_package",
-    "sv_package_file",
-    "vhdl_files",
-]
+from .block import Config, pin_lines, reset_note
 
 AXI4, AXI_LITE, STREAM = "AXI4", "AXI4-Lite", "AXI4-Stream"
 CLOCK, RESET, INTERRUPT = "clock", "reset", "interrupt"

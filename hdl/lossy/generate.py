@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Module
 
-from cdma.hdl.spec.checks import check_choice
+from cdma.hdl.spec.settings import check_choice
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
 from cdma.hdl.verilog.names import PLAIN, Style, kept_words

@@ -1,6 +1,4 @@
-"""The codecs that there are, and what describes one: everything else takes a codec from its description. What one
-compressor or decompressor is generated from. The codec of zeros and frequent values, described.
-"""
+"""Codecs and their configuration: a ``Codec`` names the format, hardware, model and bench; ``CodecConfig`` sizes one."""
 
 from __future__ import annotations
 
@@ -15,22 +13,6 @@ from cdma.base.errors import ParameterError
 from .format import Format, StreamFormat
 from .options import check_slices, slices_row, slices_setting
 from .settings import check_settings, own_settings, setting, split_settings
-
-__all__ = [
-    "BLOCKS",
-    "CODEC",
-    "CODECS",
-    "DEFAULT",
-    "Codec",
-    "CodecConfig",
-    "Shape",
-    "clock_gates_setting",
-    "codec_named",
-    "codec_of",
-    "format_from_settings",
-    "format_settings",
-    "queue_setting",
-]
 
 #: The two blocks of a codec.
 BLOCKS = ("compressor", "decompressor")
@@ -390,5 +372,5 @@ CODEC = Codec(
     compressor="cdma.hdl.codec.generate:Compressor",
     decompressor="cdma.hdl.codec.generate:Decompressor",
     model="cdma.sim.codec.frequent_value:MODEL",
-    bench="cdma.verif.stream.codec.frequent_value:BENCH",
+    bench="cdma.verif.stream.codec.codec_bench:BENCH",
 )

@@ -1,4 +1,4 @@
-"""What one engine is generated from."""
+"""The configuration of an engine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 from cdma.base.errors import ParameterError
 
-from .checks import check_choice
 from .codec import (
     CodecConfig,
     clock_gates_setting,
@@ -19,7 +18,6 @@ from .codec import (
 )
 from .format import Format, StreamFormat
 from .options import (
-    LEAST_PAGED_BITS,
     LIST_BURSTS,
     MEMORY_CODES,
     MOST_PAIRS,
@@ -28,7 +26,6 @@ from .options import (
     NO_CLOCKS,
     PAIR_SPAN_LOG2,
     PROTECTIONS,
-    SIDEBAND_USER_BITS,
     Clocks,
     Sideband,
     check_clocks,
@@ -36,14 +33,12 @@ from .options import (
     clocks_setting,
     slices_row,
     slices_setting,
-    splittable,
 )
+from .profiles import objections_to_options, objections_to_words
 from .records import MAX_BYTES, RecordOptions, most_bytes
-from .settings import check_settings, own_settings, setting, split_settings
+from .settings import check_choice, check_settings, own_settings, setting, split_settings
 from .shape import MAX_DIMENSIONS, queued_rows
 from .stage import NUMBERS, Quantisation
-
-__all__ = ["LOSSY", "EngineConfig"]
 
 #: What ``lossy`` may be, in the order of the numbers by which the capability register says it.
 LOSSY = ("none", *NUMBERS)
@@ -67,11 +62,6 @@ def _address_bits(port: str) -> Any:
     )
 
 
-def _power_at_least(value: int) -> int:
-    """The smallest power of two that is not below ``value``."""
-    return 1 << (value - 1).bit_length()
-
-
 @dataclass(frozen=True)
 class EngineConfig:
     """What one engine is generated from; every part of it can stand in a TOML file.
@@ -80,22 +70,17 @@ class EngineConfig:
         The codec of each channel: its stream format, and the words of one beat of its datapath. Choose
         ``lanes`` such that ``lanes * word_bits`` is not below the port widths, or the codec limits the rate.
     ``alignment``
-        What the source and the destination of a descriptor are multiples of: a ``"beat"`` of their port, or a
-        ``"word"`` (of a stream, which is a byte in a format with a field, and with words of 4 bits), which costs a shifter
-        at each end of a channel; or they are any ``"byte"``, and so are lengths of raw data. With several units, of host
-        memory.
+        Source and destination of a descriptor are multiples of a ``"beat"`` of their port, a ``"word"`` of the stream (a
+        byte in a format with a field or words of 4 bits), or any ``"byte"``, as lengths of raw data are then. ``"word"``
+        and ``"byte"`` cost a shifter at each end of a channel. With several units, of host memory.
     ``burst_beats``
         The longest burst. A burst never crosses a multiple of its own longest length, nor 4 KiB.
     ``outstanding``
         The most bursts of data in flight at once, per port and direction. The rings have ``ring_reads`` and
         ``ring_writes`` in flight on the host port besides.
     ``latency``
-        Cycles of memory latency that a reader hides. The rule for its buffer is bandwidth times latency: a beat for
-        each of these cycles, rounded up to a power of two. (At 200 GB/s and 350 ns that is 70 KB.)
-    ``read_buffer_beats``
-        Beats of the reader's buffer, a power of two and at least two bursts; 0 takes the rule.
-    ``write_buffer_beats``
-        Beats of the writer's buffer, a power of two and at least two bursts; 0 takes four bursts.
+        Cycles of memory latency that a reader hides: a beat of buffer for each, rounded up to a power of two. (At 200 GB/s
+        and 350 ns that is 70 KB.)
     ``descriptors``
         The most descriptors in flight at once, per channel, and the most that are fetched ahead from a ring.
     ``register_slices``
@@ -107,52 +92,34 @@ class EngineConfig:
         Device memory ports, each with a compressor and a decompressor: see docs/architecture.md. With more than one, device
         addresses belong to them in turn, ``stripe_bytes`` each, and a source or destination in device memory is a
         multiple of a window.
-    ``stripe_bytes``
-        Bytes of device memory that lie at one port before the next port's: a whole number of windows.
     ``sideband``
         The sideband signals of the AXI4 ports.
-    ``sideband_registers``
-        True for registers of the sideband in each channel; their reset values are those of ``sideband``.
     ``register_protection``
-        What AxPROT of an access to registers must say: ``"privileged"``, ``"secure"``, or ``"none"`` for anything. See
+        The AxPROT that an access to registers needs: ``"privileged"``, ``"secure"``, or ``"none"`` for any. See
         docs/security.md.
-    ``open_windows``
-        True for address windows that are open after a reset; otherwise the engine reaches nothing until software opens them.
-    ``windows``
-        Whether addresses are checked against windows; without them descriptors reach all of both memories. Off only without
-        registers.
-    ``times``
-        Whether there are watchdogs, and completions say their cycles. Off only without registers.
-    ``longest_bytes``
-        The most raw bytes of a descriptor, a power of two. Fewer take smaller counters. All that lengths can say, with
-        registers, several units or shapes.
-    ``smallest_memory``
-        Bits of the smallest memory: what would have fewer is flip-flops, as an ASIC has no use for a macro of a few words.
-    ``quiescence``
-        True for a Q-channel, by which a clock or power controller asks whether the engine is at rest.
     ``clock_gates``
-        True for clocks of the channels, their codecs and the rest that stop while these have nothing to do, by cells in a
-        module of their own, which ``scan_enable`` opens. See docs/options/power.md.
+        True for gates that stop the clocks of idle channels, codecs and the rest, by cells in a module of their own, which
+        ``scan_enable`` opens. See docs/options/power.md.
     ``clocks``
-        Which of ``"device"`` (the device ports and all that works on data), ``"host"`` and ``"registers"`` have a clock and
-        a reset of their own; the others have ``aclk``. See docs/options/clocks.md.
+        Which of ``"device"`` (device ports and data path), ``"host"`` and ``"registers"`` have a clock and a reset of
+        their own; the others have ``aclk``. See docs/options/clocks.md.
     ``memories_protect``
-        Checks beside the words of memories: ``"secded"`` puts one wrong bit of a word right, and finds two; ``"parity"``
-        does so for all memories but the buffers of data, in whose words it finds one. Or ``"none"``. See docs/security.md.
+        ``"secded"`` corrects one wrong bit of a memory's word and detects two; ``"parity"`` does so for all memories but the
+        data buffers, where it detects one. Or ``"none"``. See docs/security.md.
     ``lossy``
-        The type of the numbers that an error-bounded stage makes integers of, as wide as words, where a descriptor has a
-        step: ``"fp32"``, ``"bf16"`` or ``"fp16"``; or ``"none"`` for no stage. See docs/lossy.md.
+        The number type of the error-bounded stage, which descriptors with a step use: ``"fp32"``, ``"bf16"`` or ``"fp16"``;
+        its integers are as wide as words. ``"none"`` for no stage. See docs/lossy.md.
     ``dimensions``
         The most dimensions of a tile in device memory, above its contiguous rows. See docs/tiles.md.
     ``pages``
         True for descriptors whose host memory may be a list of pages. See docs/options/pages.md.
     ``stream_id_bits``, ``substream_id_bits``
-        Bits of the IDs by which addresses say whose a transfer is; 0 for none. See docs/options/owners.md.
+        Bits of the owner's IDs beside each address; 0 for none. See docs/options/owners.md.
     ``channels``
         Queue pairs: an offload and a prefetch channel with registers, rings, address windows and an interrupt of their
         own. They share the data path. See docs/options/pairs.md.
     ``msi``
-        True for interrupts that are written to an address as well, one for each channel. See docs/options/messages.md.
+        True for interrupts that are also written to an address, one for each channel. See docs/options/messages.md.
     """
 
     format: StreamFormat = Format()
@@ -312,7 +279,8 @@ class EngineConfig:
         check_settings(self)
         check_slices(self.register_slices)
         check_clocks(self.clocks)
-        self._check_words()
+        for objection in objections_to_words(self):
+            raise ParameterError(objection)
         CodecConfig(
             self.format,
             self.lanes,
@@ -320,162 +288,13 @@ class EngineConfig:
             queue=self.queue,
             clock_gates=self.clock_gates,
         )
-        self._check_buffers()
-        self._check_sideband_registers()
-        self._check_guards()
-        self._check_clocks()
-        self._check_lossy()
-        self._check_units()
-        self._check_pages()
-        self._check_channels()
-
-    def _check_buffers(self) -> None:
-        least = (2 * self.burst_beats - 1).bit_length()
-        allowed = tuple(1 << log2 for log2 in range(least, 18))
+        allowed = tuple(1 << log2 for log2 in range((2 * self.burst_beats - 1).bit_length(), 18))
         for name in ("read_buffer_beats", "write_buffer_beats"):
             value = getattr(self, name)
             if value != 0 or isinstance(value, bool):
                 check_choice(name, value, allowed, "a power of two, at least two bursts; 0 takes the rule")
-
-    def _check_words(self) -> None:
-        """Memory has bytes: words of 4 bits are two to a byte in it, and the padding of windows fills the last byte."""
-        form = self.format
-        if form.word_bits >= 8:
-            return
-        if form.word_bits != 4:
-            raise ParameterError(
-                f"word_bits is {form.word_bits}; an engine needs words of 4, 8, 16 or 32 bits, as memory has bytes"
-            )
-        if form.align == 1:
-            raise ParameterError(
-                "align is 1 with word_bits 4; it must be 2, 4 or 8 in an engine, because memory has bytes and only padded "
-                "windows are whole bytes"
-            )
-        if self.pipelined:
-            raise ParameterError(
-                "pipelined is on with word_bits 4; it must be off in an engine, because a pipelined codec with padded "
-                "windows needs beats longer than a header, and windows of at least four such beats"
-            )
-
-    def _check_sideband_registers(self) -> None:
-        if not self.sideband_registers:
-            return
-        if not self.registers:
-            raise ParameterError(
-                "sideband_registers is on without registers; it must be off, because there is no register block"
-            )
-        if self.sideband.axuser_bits > SIDEBAND_USER_BITS:
-            raise ParameterError(
-                f"axuser_bits is {self.sideband.axuser_bits} with sideband_registers; at most {SIDEBAND_USER_BITS} are "
-                "allowed, because a register has room for so many"
-            )
-
-    def _check_guards(self) -> None:
-        if self.register_protection != PROTECTIONS[0] and not self.registers:
-            raise ParameterError(
-                f"register_protection is {self.register_protection!r} without registers; it must be 'none', as there is "
-                "nothing to protect"
-            )
-
-        if self.open_windows and not self.registers:
-            raise ParameterError(
-                "open_windows is on without registers; it must be off, because address windows are ports that logic drives"
-            )
-
-        if self.msi and not self.registers:
-            raise ParameterError(
-                "msi is on without registers; it must be off, because registers say where messages go"
-            )
-
-        for name, why in (("windows", "which open and close them"), ("times", "which count and watch them")):
-            if self.registers and not getattr(self, name):
-                raise ParameterError(
-                    f"{name} is off with registers; it must be on, because there are registers {why}"
-                )
-
-        for name, value in (
-            ("registers", self.registers),
-            ("units", self.units > 1),
-            ("dimensions", self.dimensions > 0),
-        ):
-            if self.longest_bytes < MAX_BYTES and value:
-                raise ParameterError(
-                    f"longest_bytes is {self.longest_bytes}, and {name} is {getattr(self, name)}; it must be {MAX_BYTES}, "
-                    "because drivers, stripes and shapes know no smaller limit"
-                )
-
-        if self.coded_memories and not self.registers:
-            raise ParameterError(
-                f"memories_protect is {self.memories_protect!r} without registers; it must be 'none', because a register "
-                "says what was found"
-            )
-
-    def _check_clocks(self) -> None:
-        if "registers" in self.clocks and not self.registers:
-            raise ParameterError(
-                f"clocks is {self.clocks!r} without registers; it must not have 'registers', because there are none"
-            )
-
-    def _check_lossy(self) -> None:
-        if self.lossy == LOSSY[0]:
-            if self.keep_nonzero:
-                raise ParameterError(
-                    "keep_nonzero is on without lossy; it must be off, because no stage rounds"
-                )
-            return
-        number_bits, word_bits = NUMBERS[self.lossy].bits, self.format.word_bits
-        if word_bits >= number_bits:
-            raise ParameterError(
-                f"word_bits is {word_bits} with lossy {self.lossy}; a word is an integer then, and must have fewer "
-                f"bits than a number, which has {number_bits}"
-            )
-
-    def _check_units(self) -> None:
-        if self.units == 1:
-            return
-        if self.format.word_bits < 8:
-            raise ParameterError(
-                f"word_bits is {self.format.word_bits} with {self.units} units; it must be 8, 16 or 32, because what joins "
-                "and splits the streams of units is built for words of whole bytes"
-            )
-        if self.crc:
-            raise ParameterError(
-                f"crc is on with {self.units} units; it must be off, because no place sees all raw bytes of a tensor"
-            )
-        if self.lossy != LOSSY[0]:
-            raise ParameterError(
-                f"lossy is {self.lossy} with {self.units} units; it must be none, because no place sees all numbers of a "
-                "tensor"
-            )
-        if reason := splittable(self.format):
-            raise ParameterError(f"units is {self.units}; it must be 1, because {reason}")
-
-    def _check_pages(self) -> None:
-        if not self.pages:
-            return
-        if not self.registers:
-            raise ParameterError(
-                "pages is on without registers; it must be off, because lists are read beside the rings of a host port"
-            )
-        if self.host_address_bits < LEAST_PAGED_BITS:
-            raise ParameterError(
-                f"pages is on, and host_address_bits is {self.host_address_bits}; it must be {LEAST_PAGED_BITS} at least, "
-                "because so many tell apart all bytes of a list of pages"
-            )
-
-    def _check_channels(self) -> None:
-        if self.channels == 1:
-            return
-        if not self.registers:
-            raise ParameterError(
-                f"channels is {self.channels} without registers; it must be 1, because what is multiplied is registers and "
-                "rings"
-            )
-        if self.coded_memories and self.units > 1:
-            raise ParameterError(
-                f"channels is {self.channels}, and memories_protect is {self.memories_protect}, with {self.units} units; "
-                "units must be 1, because all three are not tried together yet"
-            )
+        for objection in objections_to_options(self):
+            raise ParameterError(objection)
 
     def of_pair(self, number: int) -> EngineConfig:
         """What the registers and rings of a pair are made from. To its software each pair is an engine of its own; the first
@@ -535,70 +354,54 @@ class EngineConfig:
 
     def describe(self) -> dict[str, object]:
         """The rows for the head of generated files, in the order in which one reads them."""
-        codec = {
-            name: row for name, row in self.codec.describe().items() if name not in ("values", "pipelined")
-        }
-        return {
-            **codec,
+        kept = ", none but zero becomes 0" if self.keep_nonzero else ""
+        rows = {
+            **{
+                name: row
+                for name, row in self.codec.describe().items()
+                if name not in ("values", "pipelined")
+            },
             "dev port": f"{self.dev_data_bits} bits of data, {self.dev_address_bits} of address",
             "host port": f"{self.host_data_bits} bits of data, {self.host_address_bits} of address",
             "alignment": f"to a {self.alignment}",
             "bursts": f"up to {self.burst_beats} beats, {self.outstanding} in flight",
-            **(
-                {"rings": f"{self.ring_reads} reads and {self.ring_writes} writes in flight on the host port"}
-                if self.registers
-                else {}
-            ),
+            "rings": self.registers
+            and f"{self.ring_reads} reads and {self.ring_writes} writes in flight on the host port",
             "read buffer": f"{self.read_buffer} beats",
             "write buffer": f"{self.write_buffer} beats",
-            **({"units": f"{self.units}, in stripes of {self.stripe_bytes} bytes"} if self.units > 1 else {}),
+            "units": self.units > 1 and f"{self.units}, in stripes of {self.stripe_bytes} bytes",
             **self.sideband.describe(),
-            **({"sideband registers": "yes"} if self.sideband_registers else {}),
-            **(
-                {"register protection": f"{self.register_protection} accesses alone"}
-                if self.register_protection != PROTECTIONS[0]
-                else {}
-            ),
-            **({"windows": "open after a reset"} if self.open_windows else {}),
-            **({"windows": "none: all addresses are reached"} if not self.windows else {}),
-            **({"lengths": f"up to {self.longest_bytes} bytes"} if self.longest_bytes < MAX_BYTES else {}),
-            **({"times": "neither watchdogs nor cycles of completions"} if not self.times else {}),
-            **(
-                {"smallest memory": f"{self.smallest_memory} bits; less is flip-flops"}
-                if self.smallest_memory
-                else {}
-            ),
-            **({"quiescence": "asked for by a Q-channel"} if self.quiescence else {}),
-            **({"clocks of their own": self.clocks} if self.clocks != NO_CLOCKS else {}),
-            **({"memories": f"words with checks, {self.memories_protect}"} if self.coded_memories else {}),
-            **({"crc": "CRC-32C of raw bytes"} if self.crc else {}),
-            **self._describe_lossy(),
-            **({"shapes": f"dimensions above the row: {self.dimensions}"} if self.dimensions else {}),
-            **({"pages": "host memory in lists of pages"} if self.pages else {}),
-            **(
-                {
-                    "owners": f"{self.stream_id_bits} bits of stream ID, {self.substream_id_bits} of substream ID"
-                }
-                if self.records.owner_bits
-                else {}
-            ),
-            **({"channels": f"{self.channels} pairs"} if self.channels > 1 else {}),
-            **({"msi": "a message for each channel's interrupt"} if self.msi else {}),
+            "sideband registers": self.sideband_registers and "yes",
+            "register protection": self.register_protection != PROTECTIONS[0]
+            and f"{self.register_protection} accesses alone",
+            "windows": (self.open_windows and "open after a reset")
+            or (not self.windows and "none: all addresses are reached"),
+            "lengths": self.longest_bytes < MAX_BYTES and f"up to {self.longest_bytes} bytes",
+            "times": not self.times and "neither watchdogs nor cycles of completions",
+            "smallest memory": self.smallest_memory > 0
+            and f"{self.smallest_memory} bits; less is flip-flops",
+            "quiescence": self.quiescence and "asked for by a Q-channel",
+            "clocks of their own": self.clocks != NO_CLOCKS and self.clocks,
+            "memories": self.coded_memories and f"words with checks, {self.memories_protect}",
+            "crc": self.crc and "CRC-32C of raw bytes",
+            "lossy": self.lossy != LOSSY[0]
+            and f"{self.lossy} to integers of {self.format.word_bits} bits{kept}",
+            "shapes": self.dimensions > 0 and f"dimensions above the row: {self.dimensions}",
+            "pages": self.pages and "host memory in lists of pages",
+            "owners": self.records.owner_bits > 0
+            and f"{self.stream_id_bits} bits of stream ID, {self.substream_id_bits} of substream ID",
+            "channels": self.channels > 1 and f"{self.channels} pairs",
+            "msi": self.msi and "a message for each channel's interrupt",
             "registers": "yes" if self.registers else "no",
-            **({"pipelined": "yes"} if self.pipelined else {}),
+            "pipelined": self.pipelined and "yes",
             **slices_row(self.register_slices),
         }
-
-    def _describe_lossy(self) -> dict[str, object]:
-        if self.quantisation is None:
-            return {}
-        kept = ", none but zero becomes 0" if self.keep_nonzero else ""
-        return {"lossy": f"{self.lossy} to integers of {self.quantisation.bits} bits{kept}"}
+        return {name: row for name, row in rows.items() if row is not False}
 
     @property
     def read_buffer(self) -> int:
         """Beats of a reader's buffer: what was asked for, or latency in beats and at least two bursts."""
-        return self.read_buffer_beats or _power_at_least(max(self.latency, 2 * self.burst_beats))
+        return self.read_buffer_beats or 1 << (max(self.latency, 2 * self.burst_beats) - 1).bit_length()
 
     @property
     def write_buffer(self) -> int:

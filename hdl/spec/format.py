@@ -1,6 +1,4 @@
-"""What the formats of all codecs have in common, as software and hardware see them. The format of zeros and frequent
-values: one frozen, validated object for software and hardware. Formats with a name, and what each is for.
-"""
+"""Stream formats: the interface that all have, the format of zeros and frequent values, and formats with a name."""
 
 from __future__ import annotations
 
@@ -12,10 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 from cdma.base.errors import ParameterError
 
-from .checks import check_choice, check_range, is_int, word_count
-from .settings import check_settings, setting
-
-__all__ = ["EXPONENTS", "PRESETS", "Format", "Preset", "StreamFormat", "preset_named"]
+from .settings import check_choice, check_range, check_settings, is_int, setting, word_count
 
 _Format = TypeVar("_Format", bound="StreamFormat")
 

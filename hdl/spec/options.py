@@ -1,4 +1,4 @@
-"""What options of the engine are made of: counters, shares, stripes, codes, slices, sideband, pages, owners, clocks."""
+"""The values that engine options may have: counters, shares, stripes, codes, slices, sideband, pages, owners, clocks."""
 
 from __future__ import annotations
 
@@ -8,60 +8,8 @@ from typing import Any
 
 from cdma.base.errors import ParameterError
 
-from .checks import check_range
 from .format import Format, StreamFormat
-from .settings import check_settings, setting
-
-__all__ = [
-    "ACLK",
-    "AXCACHE",
-    "COUNTERS",
-    "ENTRY_BYTES",
-    "LEAST_PAGED_BITS",
-    "LEVEL_BITS",
-    "LIMIT_BITS",
-    "LIST_BURSTS",
-    "MEMORY_CODES",
-    "MOST_PAGED",
-    "MOST_PAIRS",
-    "MOST_STREAM_BITS",
-    "MOST_SUBSTREAM_BITS",
-    "NO_CLOCKS",
-    "NO_SLICES",
-    "OWNER_FIELDS",
-    "OWNER_PORTS",
-    "PAGE_BYTES",
-    "PAGE_LOG2",
-    "PAIR_SPAN_LOG2",
-    "PARTS",
-    "PERIOD_BITS",
-    "PROTECTIONS",
-    "SIDEBAND_POSITIONS",
-    "SIDEBAND_TARGETS",
-    "SIDEBAND_USER_BITS",
-    "TURN_LOG2",
-    "UNIT_LOG2",
-    "USUAL_PROT",
-    "WEIGHT_BITS",
-    "Clocks",
-    "Owner",
-    "Sideband",
-    "check_clocks",
-    "check_slices",
-    "clocks_setting",
-    "has_slices",
-    "need_one_clock",
-    "owner_fields",
-    "owner_mask",
-    "packed_pages",
-    "paged",
-    "reset_of",
-    "rights",
-    "slices_row",
-    "slices_setting",
-    "splittable",
-    "units_of",
-]
+from .settings import check_range, check_settings, setting
 
 #: The name and the meaning of each. They count modulo 2**64.
 COUNTERS = (

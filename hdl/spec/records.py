@@ -1,9 +1,7 @@
-"""The 64 bytes with which the shape of a tile follows a descriptor, as software sees them.
+"""Descriptors, completions and shapes as software sees them: 64 bytes each, little-endian, every bit named.
 
-Descriptors and completions as software sees them: 64 bytes each, little-endian, every bit named.
-
-Plain data, without Amaranth: the RTL (:mod:`~cdma.hdl.engine.channel.interfaces`), the register document, the C
-header and the drivers are all made from these tables, so they cannot disagree.
+The RTL (:mod:`~cdma.hdl.engine.channel.interfaces`), the register document, the C header and the drivers are all made
+from these tables, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -23,29 +21,6 @@ from .shape import (
     Dimension,
     Shape,
 )
-
-__all__ = [
-    "ALL_OPTIONS",
-    "COMPLETION",
-    "DESCRIPTOR",
-    "LENGTH_BITS",
-    "MAX_BYTES",
-    "NO_OPTIONS",
-    "ORDER_BITS",
-    "RECORD_BYTES",
-    "SHAPE_RECORD",
-    "STEP_BITS",
-    "Mode",
-    "RecordField",
-    "RecordOptions",
-    "Status",
-    "completion_fields",
-    "descriptor_fields",
-    "missing_fields",
-    "most_bytes",
-    "shape_from",
-    "shape_values",
-]
 
 #: Bytes of a descriptor and of a completion.
 RECORD_BYTES = 64

@@ -1,18 +1,53 @@
-"""Parameters that are declared once: the field of a frozen dataclass also says what it means and what it may be.
+"""Parameters that are declared once: the field of a frozen dataclass says what it means and what it may be.
 
-The command line, files of ``--config``, checks and reports read the fields, so that a new parameter is a field here and the
-place that uses it.
+The command line, files of ``--config``, checks and reports read the fields. A check refuses a value with a message that
+names the value, what is allowed and why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from operator import index
 from typing import Any
 
-from .checks import check_choice, check_flag, check_range
+from cdma.base.errors import ParameterError
 
-__all__ = ["Setting", "check_settings", "own_settings", "setting", "settings_of", "split_settings"]
+
+def is_int(value: object) -> bool:
+    """Whether a value is a whole number; true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def check_choice(name: str, value: object, allowed: tuple[object, ...], why: str = "") -> None:
+    """Refuses what is not one of the whole numbers or texts ``allowed``."""
+    if isinstance(value, bool) or not isinstance(value, type(allowed[0])) or value not in allowed:
+        choices, reason = ", ".join(map(str, allowed)), f": {why}" if why else ""
+        raise ParameterError(f"{name} is {value!r}; it must be one of {choices}{reason}")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuses what is neither true nor false."""
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name} is {value!r}; it must be true or false")
+
+
+def check_range(name: str, value: object, low: int, high: int, why: str) -> None:
+    """Refuses what is not a whole number from ``low`` to ``high``, both included."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise ParameterError(f"{name} is {value!r}; it must be a whole number from {low} to {high}: {why}")
+
+
+def word_count(words: object) -> int:
+    """A number of words, whatever type of whole number it has; refuses what is not 0 or more."""
+    try:
+        count = -1 if isinstance(words, bool) else index(words)  # type: ignore[arg-type]
+    except TypeError:
+        count = -1
+    if count < 0:
+        raise ParameterError(f"words is {words!r}; it must be a whole number of words, 0 or more")
+    return int(count)
+
 
 _KEY = "setting"
 

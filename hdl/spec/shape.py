@@ -1,6 +1,6 @@
 """The shape of a tile in device memory: rows of contiguous bytes, and dimensions above them.
 
-Plain data, without Amaranth and numpy: the checker, the model of the engine and both drivers follow these rules.
+The checker, the model of the engine and both drivers follow these rules.
 """
 
 from __future__ import annotations
@@ -12,20 +12,7 @@ from math import prod
 
 from cdma.base.errors import ParameterError
 
-from .checks import check_range
-
-__all__ = [
-    "COUNT_BITS",
-    "MARGIN_BITS",
-    "MAX_DIMENSIONS",
-    "PADDING_BITS",
-    "RUN_BITS",
-    "SPAN_LIMIT",
-    "STRIDE_BITS",
-    "Dimension",
-    "Shape",
-    "queued_rows",
-]
+from .settings import check_range
 
 #: The most dimensions above the row.
 MAX_DIMENSIONS = 4

@@ -1,6 +1,4 @@
-"""What an error-bounded stage does to numbers: their type, the integers that they become, and the exponents allowed.
-What one quantiser or dequantiser is generated from.
-"""
+"""The error-bounded stage: number types, integers, exponents, and the configuration of a quantiser or dequantiser."""
 
 from __future__ import annotations
 
@@ -8,10 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .checks import check_choice, check_range
-from .settings import check_settings, own_settings, setting, split_settings
-
-__all__ = ["NUMBERS", "STAGES", "NumberType", "Quantisation", "StageConfig"]
+from .settings import check_choice, check_range, check_settings, own_settings, setting, split_settings
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,11 @@
-"""Pauses Python's garbage collector during elaboration.
+"""Elaborates a shell to RTLIL with Amaranth, each expression of a module once, and notes where the source made each wire.
 
-RTLIL of a shell, by Amaranth.
+Amaranth writes an expression again for each statement that uses it, and every bit of a memory. Yosys merges equal ones,
+but every step up to there then takes longer. So equal expressions are joined before RTLIL is written, a variable of the
+source gets a wire with its name, and a memory of zeros has no initial words; :func:`.fill_memories` writes them.
+Python's garbage collector rests meanwhile.
 
-In: a shell. Out: its design, in which a module calculates an expression once, however many statements have it. A wire with
-a name for it stands beside what the source has a variable for. A memory of zeros has no initial words;
-:func:`.fill_memories` writes them.
-
-Amaranth alone writes an expression again for each statement, and every bit of a memory. Yosys merges what is equal, but
-then everything up to there has taken as much longer.
-
-What the source says of the wires of a design: the comment above each declaration, and places, ``cdma/hdl/file.py:57``.
-
-In: a design of Amaranth. Out: a note for each wire and instance of a module, by their names in RTLIL.
+A note has the comment above a declaration, and its place, ``cdma/hdl/file.py:57``, by the name in RTLIL.
 """
 
 from __future__ import annotations
@@ -46,8 +40,6 @@ from amaranth.lib.wiring import Component
 from .names import variable_of
 from .netlist.model import VALUE, called
 from .shell import Shell
-
-__all__ = ["Elaborated", "Note", "elaborate", "no_collection", "source_notes"]
 
 #: The allocations after a design before the next collection.
 _LATER = 100_000

@@ -1,11 +1,7 @@
-"""Word enables of a beat, from the byte enables ``tkeep``. What the text has in the words of Verilog-2005, or of
-SystemVerilog. How the text of a design is written. Identifiers that every Verilog and SystemVerilog tool reads
-without escaping.
+"""How Verilog is written: dialect, style, identifiers that need no escape, and names of variables in the source.
 
-What the source calls a value that is no signal: the variable that an expression is assigned to.
-
-In: a value of Amaranth, which knows the line of its operator. Out: the name of the variable, of the attribute, or of the
-function that returns it; None for a part of a larger expression, and for what a function was called for.
+A value of Amaranth knows the line of its operator. It is named after the variable or attribute that the line assigns,
+or the function that returns it. A part of a larger expression has no name.
 """
 
 from __future__ import annotations
@@ -22,21 +18,6 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.hdl._ast import Operator, SwitchValue
 
 from cdma.base.errors import ParameterError
-
-__all__ = [
-    "PLAIN",
-    "RESERVED_WORDS",
-    "SYSTEM_VERILOG",
-    "VERILOG_2005",
-    "Dialect",
-    "Style",
-    "check_identifier",
-    "check_prefix",
-    "kept_words",
-    "legal_name",
-    "natural",
-    "variable_of",
-]
 
 
 def kept_words(m: Module, tkeep: Value, width: int) -> Value:

@@ -1,13 +1,7 @@
-"""What the generator is made of: a key for caches of the Verilog that it writes. Ports of modules as plain data: what a
-shell, an instantiation template and a bench are made from.
+"""The top level of a block: flat ports with AXI names, a clock domain, and the cell that gates a clock.
 
-The cell that gates a clock: a latch and an AND, in a module of its own that a library's cell replaces.
-
-Amaranth has no latch. A design has instances of ``CLOCK_GATE``, and this is their module in RTLIL.
-
-The top level of a block: flat ports with AXI names, and a clock domain.
-
-:func:`~cdma.hdl.verilog.emit.emit` turns a ``Shell`` into Verilog.
+:func:`~cdma.hdl.verilog.emit.emit` turns a ``Shell`` into Verilog. Amaranth has no latch, so a design has instances of
+``CLOCK_GATE``, whose module here is RTLIL; a library's cell replaces it.
 """
 
 from __future__ import annotations
@@ -24,21 +18,6 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.base.cache import content_key
-
-__all__ = [
-    "CLOCK_AND_RESET",
-    "CLOCK_GATE",
-    "CLOCK_GATE_CONTRACT",
-    "SCAN_ENABLE",
-    "Direction",
-    "Port",
-    "Shell",
-    "axis_ports",
-    "clocked",
-    "generator_key",
-    "handshaken",
-    "with_clock_gate",
-]
 
 
 @cache

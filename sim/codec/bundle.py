@@ -25,8 +25,6 @@ from .container import (
     write_description,
 )
 
-__all__ = ["Bundle", "bundle_from", "data_order", "pack_bundle", "unpack_bundle"]
-
 _CRC_BYTES = 4
 _MOST_HEAD_BYTES = 1 << 27
 

@@ -1,13 +1,10 @@
-"""CRC-32C (Castagnoli), as in iSCSI: what an engine with a CRC computes of the raw bytes of a transfer.
+"""The ``.cdma`` file of one tensor, its frames, and CRC-32C (Castagnoli, as in iSCSI), which engines calculate, too.
 
-Frames: a header, a whole window and its padding, side by side, for many windows at once.
+``docs/format.md`` describes the file byte by byte. Reader and writer keep one chunk in memory, at any size of the file.
 
-A stream consists of the stored stream words of the frames, so one list of positions, made from one mask, serves both
-directions. Headers and windows are moved as opaque items of their whole size: one move per window, not one per word.
-
-The ``.cdma`` file of one tensor: the description of a tensor, its format, and its words in chunks with checksums.
-
-``docs/format.md`` describes it byte by byte. Reader and writer keep one chunk in memory, at any size of the file.
+A frame is a header, a whole window and its padding. A stream consists of the stored words of its frames, so one list of
+positions, made from one mask, serves both directions. Headers and windows are moved as opaque items: one move per
+window, not one per word.
 """
 
 from __future__ import annotations
@@ -32,27 +29,6 @@ from .headers import Codes, codes_of, pack, parts_of_codes
 from .model import CorruptStream
 from .software import compress, decompress
 from .words import Words, rotated, stream_dtype, word_dtype
-
-__all__ = [
-    "CHUNK_BYTES",
-    "FRAME_WORDS",
-    "POLYNOMIAL",
-    "TABLE",
-    "BadFile",
-    "Container",
-    "Frames",
-    "Progress",
-    "container_from",
-    "crc32c",
-    "pack_file",
-    "pack_tensor",
-    "read_checked",
-    "read_description",
-    "read_header",
-    "unpack_file",
-    "unpack_tensor",
-    "write_description",
-]
 
 #: The polynomial 0x1EDC6F41, reflected: the lowest bit is the highest power of x.
 POLYNOMIAL = 0x82F63B78

@@ -1,4 +1,4 @@
-"""Files of tensors: .npy and .safetensors."""
+"""Reads and writes files of tensors: .npy and .safetensors."""
 
 from __future__ import annotations
 
@@ -13,17 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.base.errors import CdmaError
-
-__all__ = [
-    "NotATensor",
-    "Part",
-    "Safetensors",
-    "Tensor",
-    "read_npy",
-    "read_npy_header",
-    "read_safetensors",
-    "write_npy_header",
-]
 
 
 class NotATensor(CdmaError, ValueError):

@@ -26,8 +26,6 @@ from .model import (
 from .unpacking import find_headers
 from .words import Words, word_dtype
 
-__all__ = ["MODEL", "FrequentValueModel"]
-
 
 class FrequentValueModel(CodecModel[Format]):
     """A header of codes for every window, then its literals; fast enough to be used as a codec."""

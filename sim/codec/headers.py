@@ -1,9 +1,6 @@
-"""Codes, and the headers that hold them, one before the literals of each window. How many cycles a plain compressor
-takes for a packet, with each depth of its queue of finished beats.
+"""Codes and headers of windows, words in memory, and the cycles that a plain compressor takes for a packet.
 
-Word arrays and streams as they lie in memory: little-endian, and words of 4 bits two to a byte, the low one first.
-
-A zero fills the last byte of an odd number of words of 4 bits.
+Words lie in memory little-endian; words of 4 bits two to a byte, the low one first, with a zero after an odd number.
 """
 
 from __future__ import annotations
@@ -21,23 +18,8 @@ from numpy.typing import NDArray
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 
-from .critical_cycle import Kinds, worst_circle
+from .fit import Kinds, worst_circle
 from .words import Words, rotated, stream_dtype, words_to_bytes
-
-__all__ = [
-    "Codes",
-    "codes_of",
-    "from_memory",
-    "lengths_at",
-    "pack",
-    "packing_cycles",
-    "parts_of_codes",
-    "shared_cycles",
-    "to_memory",
-    "unpack",
-    "window_lengths",
-    "worst_windows",
-]
 
 
 def to_memory(words: Words, bits: int) -> bytes:

@@ -1,10 +1,7 @@
-"""What the models of codecs answer: reports of packets, figures of tensors, and why a stream is corrupt. What the model
-of a codec can do; every codec has one, and its hardware agrees with it or is wrong. The windows of a stream one by
-one, for those who show them: where each header is and what it says.
+"""The golden model, as software calls it: tensors and packets to streams and back, by the codec of their format.
 
-The golden model, as software calls it: tensors and packets to streams and back, by the codec of their format.
-
-The RTL, the driver and the documents agree with this or are wrong.
+The RTL, the driver and the documents agree with this or are wrong. Each codec has a ``Model``; its answers are reports
+of packets, figures of tensors, the windows of a stream, and why a stream is corrupt.
 """
 
 from __future__ import annotations
@@ -19,36 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdma.base.errors import CdmaError
-from cdma.hdl.spec.checks import word_count
 from cdma.hdl.spec.codec import codec_of
 from cdma.hdl.spec.format import Format, StreamFormat
+from cdma.hdl.spec.settings import word_count
 
 from .words import Words, as_stream, as_words, require_byte_words, stream_dtype, stream_from_bytes, words_of
-
-__all__ = [
-    "CODE",
-    "NONE",
-    "PADDING",
-    "TRAILING",
-    "TRUNCATED",
-    "ZVC",
-    "Analysis",
-    "CodecModel",
-    "CorruptStream",
-    "PacketReport",
-    "PacketResult",
-    "Window",
-    "analyse",
-    "compress",
-    "compress_words",
-    "decode_packet",
-    "decompress",
-    "decompress_words",
-    "encode_packet",
-    "model_of",
-    "places_of",
-    "windows_of",
-]
 
 #: The error codes of a report, as in ``hdl/codec/parts/interface.py``, which needs Amaranth. There 4 is a malformed beat,
 #: which no stream has.

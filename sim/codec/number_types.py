@@ -1,6 +1,4 @@
-"""The integers of an error-bounded stage as the words of a codec: two's complement in as many bits. A recorded float32
-tensor in other number types and other layouts, as a device would hold it.
-"""
+"""Tensors in other number types and layouts, and the integers of an error-bounded stage as words of a codec."""
 
 from __future__ import annotations
 
@@ -10,18 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.base.errors import ParameterError
-
-__all__ = [
-    "LAYOUTS",
-    "NUMBER_TYPES",
-    "arrange",
-    "bfloat16_bits",
-    "convert",
-    "integers_of",
-    "quantise",
-    "word_bits_of",
-    "words_of",
-]
 
 
 def words_of(integers: NDArray[Any], bits: int) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Numbers to integers within a bound on the error, and back: the specification, which hardware agrees with bit for bit."""
+"""Numbers to integers within an error bound, and back: the specification, which hardware equals bit for bit."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.stage import Quantisation
-
-__all__ = ["Quantised", "dequantise", "quantise"]
 
 
 @dataclass(frozen=True)

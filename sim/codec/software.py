@@ -1,13 +1,7 @@
-"""New memory for large results, which the system hands out page by page, each set to zero, as it is first written to.
+"""The software codec: kernels in C where they are built and the format has them, else the golden model.
 
-The kernels in C, where they were built: words into streams and back, for every format whose words are bytes.
-
-They take what the golden model takes and give what it gives, byte for byte. They never say what is wrong with a stream:
-the golden model does.
-
-The codec that software uses: kernels in C where they are built and the format has them, and else the golden model.
-
-Whatever runs, streams and errors are those of the golden model, byte for byte and word for word.
+Streams and errors are those of the golden model, byte for byte, whichever runs. Kernels never say what is wrong with a
+stream: the golden model does. Large results are in new memory, whose pages the system zeroes on first write.
 """
 
 from __future__ import annotations
@@ -26,24 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.checks import check_range, word_count
 from cdma.hdl.spec.format import Format, StreamFormat
+from cdma.hdl.spec.settings import check_range, word_count
 
 from . import model
-from .model import ZVC
-from .words import Words, require_byte_words, word_dtype, words_of
-
-__all__ = [
-    "CHUNK_BYTES",
-    "Kernels",
-    "backend",
-    "compress",
-    "decompress",
-    "installed",
-    "is_supported",
-    "new_array",
-    "takes_nibbles",
-]
+from .headers import from_memory, to_memory
+from .model import ZVC, CorruptStream, compress_words, decompress_words
+from .words import Words, as_words, require_byte_words, word_dtype, words_of
 
 _HUGE_PAGE = 1 << 21
 #: Bytes from which on every array has new memory; smaller ones may have what was freed before.
@@ -384,3 +367,44 @@ def _holds_objects(out: Any) -> bool:
     if isinstance(out, np.ndarray):
         return bool(out.dtype.hasobject)
     return "O" in memoryview(out).format
+
+
+def compress_nibbles(words: ArrayLike, format: Format) -> bytes:
+    """The stream of a word array of 4-bit words; where it has an odd number of words, a zero fills the last byte."""
+    source = _words(words, format)
+    kernels = installed().get(backend()) if takes_nibbles(format) else None
+    if kernels is not None:
+        return kernels.compress_nibbles(source, format).tobytes()
+    return to_memory(compress_words(source, format), format.stream_bits)
+
+
+def decompress_nibbles(data: bytes | bytearray | memoryview, words: int, format: Format) -> Words:
+    """The ``words`` words, a byte each, that ``data`` stands for; raises :class:`.CorruptStream`."""
+    _check(format)
+    count = word_count(words)
+    stream = np.frombuffer(data, np.uint8)
+    kernels = installed().get(backend()) if takes_nibbles(format) else None
+    # A stream that is too short for its headers is refused before there is memory for its words.
+    if kernels is not None and -(-count // format.window) * format.header_words <= 2 * len(stream):
+        result = np.empty(count, np.uint8)
+        if kernels.decompress_nibbles(stream, result, format):
+            return result
+    # The golden model is what there is, or it says what is wrong with the stream.
+    nibbles = from_memory(data, format.stream_bits)
+    try:
+        return decompress_words(nibbles, count, format)
+    except CorruptStream as error:
+        # The last nibble of all may only fill a byte.
+        if error.kind != "trailing" or not len(nibbles) or nibbles[-1]:
+            raise
+        return decompress_words(nibbles[:-1], count, format)
+
+
+def _words(words: ArrayLike, format: Format) -> Words:
+    _check(format)
+    return as_words(words, format)
+
+
+def _check(format: Format) -> None:
+    if format.word_bits != 4:
+        raise ParameterError(f"word_bits is {format.word_bits}; these are words of 4 bits")

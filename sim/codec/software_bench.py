@@ -28,8 +28,6 @@ from .model import analyse, compress, decompress
 from .software import Kernels, installed, is_supported
 from .words import words_of
 
-__all__ = ["Codec", "Row", "WrongRoundTrip", "codecs", "measure"]
-
 
 class WrongRoundTrip(CdmaError):
     """A codec did not restore the data that it compressed."""

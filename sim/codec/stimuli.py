@@ -1,10 +1,8 @@
-"""Drawn formats, words and damaged streams, with which decoders are tried.
-
-Seeded tensors for measurements and tests.
+"""Random formats, words and damaged streams for decoders, and seeded tensors.
 
 ``activations`` resembles the output of a first convolution with ReLU, without a network: drawings are filtered with
-random kernels, and a threshold per channel leaves the wanted density. Zeros cluster as they do in activations, and
-some channels are much emptier than others.
+random kernels, and a threshold per channel leaves the wanted density. Zeros cluster as they do in activations, and some
+channels are much emptier than others.
 """
 
 from __future__ import annotations
@@ -18,8 +16,6 @@ from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 
 from .words import Words, word_dtype
-
-__all__ = ["SHAPES", "activations", "damaged", "draw", "draw_words"]
 
 _SIDE = 64
 _KERNELS = 32

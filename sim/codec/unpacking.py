@@ -1,13 +1,10 @@
-"""How many cycles a plain decompressor that stores one beat takes for a packet. Cuts the stream of a packet into the
-streams of pieces of it, as the splitter of an engine with several units does.
+"""Finds the headers of a stream, cuts it into pieces, and counts the cycles of a plain decompressor.
 
-Finds the headers of a stream.
-
-Each header says how much follows it, and so where the next header is: a chain with one step per window. Many
-walkers share a long stream; each starts at the beginning of its own segment. All but the first start at a word that
-most likely is no header. Chains that meet stay together, though, and a walker meets the true chain soon. The result
-does not depend on that: the true chain is followed from one segment into the next until it meets the walker of that
-segment, and through the whole segment if it never does.
+Each header says how many words follow, and so where the next header is: a chain with one step per window. Many walkers
+share a long stream; each starts at the beginning of its own segment. All but the first start at a word that most likely
+is no header. Chains that meet stay together, though, and a walker meets the true chain soon. The result does not depend
+on that: the true chain is followed from one segment into the next until it meets the walker of that segment, and
+through the whole segment if it never does.
 """
 
 from __future__ import annotations
@@ -25,11 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 
-from .critical_cycle import Kinds, worst_circle
+from .fit import Kinds, worst_circle
 from .headers import lengths_at
 from .words import Words, as_stream
-
-__all__ = ["find_headers", "split_packet", "unpacking_cycles", "worst_streams"]
 
 
 @dataclass(frozen=True)

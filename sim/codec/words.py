@@ -1,10 +1,8 @@
-"""Words packed into the beats of a stream.
+"""Word arrays, and words packed into the beats of a stream.
 
-Arrays of words, which is how the codec sees a tensor.
-
-A word array is one-dimensional and unsigned, one word per element: ``uint32``, ``uint16`` or ``uint8``.
-Words of 2 and 4 bits, which only small hardware for proofs has, take a ``uint8`` each, too. A stream is an array of
-stream words, which are bytes for a format with a field, and else words.
+A word array is one-dimensional and unsigned, one word per element: ``uint32``, ``uint16`` or ``uint8``. Words of 2 and
+4 bits, which only small hardware for proofs has, take a ``uint8`` each. A stream is an array of stream words, which are
+bytes for a format with a field, and else words.
 """
 
 from __future__ import annotations
@@ -18,23 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format, StreamFormat
-
-__all__ = [
-    "PackedBeat",
-    "WordFormat",
-    "Words",
-    "as_stream",
-    "as_words",
-    "packed_beats",
-    "require_byte_words",
-    "rotated",
-    "stream_dtype",
-    "stream_from_bytes",
-    "word_dtype",
-    "words_from_bytes",
-    "words_of",
-    "words_to_bytes",
-]
 
 
 class PackedBeat(NamedTuple):

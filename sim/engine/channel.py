@@ -15,8 +15,6 @@ from .memory import EVERYBODY, BusError, Completion, OwnerRule, Port, unpack
 from .shaped import fill_of, gathered, joined, list_of, page_runs
 from .transfer import Outcome, TransferRules
 
-__all__ = ["ChannelModel", "ErrorRecord"]
-
 
 @dataclass(frozen=True)
 class ErrorRecord:

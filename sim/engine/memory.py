@@ -1,7 +1,4 @@
-"""The memory at a port of the engine model: bytes at addresses, some of which answer with an error. An AXI4 port of the
-engine: which addresses it may use, and how it reads and writes the memory at it. Descriptors and completions as
-objects, and as the 64 bytes that they take in memory. Whose transfers a channel may carry out.
-"""
+"""The memory and ports of the engine model, and descriptors and completions as objects and as 64 bytes."""
 
 from __future__ import annotations
 
@@ -22,20 +19,6 @@ from cdma.hdl.spec.records import (
     shape_values,
 )
 from cdma.hdl.spec.shape import Shape
-
-__all__ = [
-    "EVERYBODY",
-    "AddressSpace",
-    "BusError",
-    "Completion",
-    "Descriptor",
-    "Memory",
-    "OwnerRule",
-    "Port",
-    "pack",
-    "stray_owner",
-    "unpack",
-]
 
 Response = Literal["SLVERR", "DECERR"]
 

@@ -1,7 +1,4 @@
-"""Tiles of tensors: a numpy or torch view as what a descriptor says of it, and the bytes that it has in the stream. How
-the engine moves host memory that is a list of pages. How the engine moves a shape in device memory: its fill, and the
-runs of bytes that bursts are cut from.
-"""
+"""Strided tensors and page lists in the engine model: the runs of bytes that bursts are cut from, and their stream."""
 
 from __future__ import annotations
 
@@ -18,18 +15,6 @@ from cdma.hdl.spec.records import SHAPE_RECORD, Mode
 from cdma.hdl.spec.shape import Dimension, Shape
 
 from .memory import BusError, Port
-
-__all__ = [
-    "Tile",
-    "fill_of",
-    "gathered",
-    "joined",
-    "list_of",
-    "page_runs",
-    "runs",
-    "tile_of",
-    "uses_reserved",
-]
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,6 @@ from cdma.sim.codec.words import Words, words_to_bytes
 from .memory import EVERYBODY, AddressSpace, OwnerRule, stray_owner
 from .shaped import list_of, uses_reserved
 
-__all__ = ["DIRECTIONS", "Outcome", "TransferRules", "words_in"]
-
 #: The channels of an engine: from device memory to host memory, compressing, and back.
 DIRECTIONS = ("offload", "prefetch")
 

@@ -17,8 +17,6 @@ from .netlist import CellCount, breakdown, synthesise
 from .recipe import Options, abc_constraints, abc_script, reset_map, yosys_script
 from .timing import OpenSta, Timing, find_opensta
 
-__all__ = ["Block", "Figures", "Measurement", "kept_measurement", "measure", "measure_block"]
-
 #: Part of every key: raise it when this package measures the same inputs differently.
 _REVISION = 3
 

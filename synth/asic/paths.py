@@ -1,12 +1,7 @@
-"""Errors outside our own code when a circuit is measured: of the library, of what is asked. The blocks that can be
-measured, as Verilog. The netlist of gates of a design, as Verilog that a simulator runs. Combinational paths through
-a circuit: which output ports follow which input ports within a cycle.
+"""Blocks to measure as Verilog, their gates, and paths in these: from input to output ports, and between clocks.
 
-Paths between clocks in a netlist, and whether each is in a cell that is made for it.
-
-In: a flat module of flip-flops and gates of one bit, with memories whole. Out: a sentence for each path that is not. Two
-cells are: the first flip-flop of a synchroniser, straight from a flip-flop; and the output of a FIFO between two clocks,
-from its own memory.
+A path between clocks must be in one of two cells: the first flip-flop of a synchroniser, straight from a flip-flop; or
+the output of a FIFO between two clocks, from its own memory.
 """
 
 from __future__ import annotations
@@ -23,21 +18,7 @@ from typing import Any
 from cdma.base.cache import Cache, content_key, kept_text
 from cdma.base.errors import CdmaError
 from cdma.base.yosys import Progress, Yosys, find_yosys, scratch
-from cdma.hdl.deliver.languages import Config, block_design
-
-__all__ = [
-    "GATES",
-    "Circuit",
-    "Config",
-    "LibraryError",
-    "MeasureError",
-    "circuit_of",
-    "combinational_paths",
-    "drivers_of",
-    "gate_netlist",
-    "paths_in",
-    "wrong_crossings",
-]
+from cdma.hdl.deliver.block import Config, block_design
 
 
 class LibraryError(CdmaError):

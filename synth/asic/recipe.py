@@ -1,13 +1,7 @@
-"""The clock gates of a circuit as cells of a library, as a team puts them into its netlist.
+"""The scripts that turn Verilog into cells, for measurements and for the folder of a generated block.
 
-The scripts that turn Verilog into cells.
-
-The meaning of a figure depends on them, so they are few, they stand together, and they are part of the key under
-which a result is kept.
-
-Scripts that synthesise a block in the folder that it was generated into, on a library of its user.
-
-The one for Yosys runs the commands with which ``cdma area`` measures.
+The meaning of a figure depends on them, so they are part of the key under which a result is kept. Clock gates become
+cells of the library.
 """
 
 from __future__ import annotations
@@ -21,20 +15,6 @@ from cdma.synth.asic.library.library import Library
 from cdma.synth.asic.paths import MeasureError
 
 from .paths import LibraryError
-
-__all__ = [
-    "COARSE",
-    "FINE",
-    "MEMORY_LEFT_OUT",
-    "Options",
-    "abc_constraints",
-    "abc_script",
-    "cells_of_gates",
-    "library_gates",
-    "reset_map",
-    "synthesis_files",
-    "yosys_script",
-]
 
 #: The module of a clock gate.
 _MODULE = re.compile(r"^module (\w*clock_gate) \(.*?^endmodule$", re.MULTILINE | re.DOTALL)

@@ -1,22 +1,15 @@
-"""How fast the gates of a library are, and the clock period that fits them.
+"""What an area is compared with: the clock that fits a library, the structural floor of a codec, and the paper.
 
-The structural floor: the storage and the multiplexers that every codec of a format needs, in any design.
+The floor is the storage and multiplexers that every codec of a format needs, in flip-flops without enable or reset and
+MUX2 of the library.
 
-- Storage. Compressing, the header comes before its literals and says how many there are, so a window is held
-  until all of it has been seen: ``window * word_bits`` bits. Decompressing, the header is held while its
-  window is expanded: ``window * code_bits`` bits. Both hold one output beat, ``lanes * word_bits`` bits:
-  literals of several beats meet in it.
-- A network that takes any lane to any other: ``log2(lanes)`` levels of ``lanes`` multiplexers, ``word_bits``
-  wide.
+- Storage. Compressing, a window is held until all of it has been seen: ``window * word_bits`` bits. Decompressing, the
+  header is held while its window is expanded: ``window * code_bits`` bits. Both hold one output beat, ``lanes *
+  word_bits`` bits.
+- A network that takes any lane to any other: ``log2(lanes)`` levels of ``lanes`` multiplexers, ``word_bits`` wide.
 
-Each bit is a flip-flop without enable or reset, and each multiplexer a MUX2, both of the library of the measurement.
-Comparators, control, counters, enables and the report come on top; in these a design can be good or bad.
-
-Measured areas beside the paper's, at the paper's feature size, and beside the nearest open designs.
-
-The paper (cDMA, HPCA 2018) gives 1.5 mm² in 28 nm for all of it: six units, one at each memory controller, and the
-70 KB buffer. A figure that was measured with another library has to be scaled, which needs assumptions. So there are
-two rules, one as good as scaling can be and one worse than it is; the true area lies between.
+The paper (cDMA, HPCA 2018) gives 1.5 mm² in 28 nm for six units, one at each memory controller, and the 70 KB buffer.
+An area in another library is scaled by two rules; the true one lies between.
 
 ``ideal``
     Area shrinks with the square of the feature size, rows of cells are full, and the buffer is nothing but
@@ -25,8 +18,8 @@ two rules, one as good as scaling can be and one worse than it is; the true area
     Area shrinks with the feature size only, as if the cells' height stayed; 70 % of the rows' area is cells;
     and half of the buffer's area is bits.
 
-A bit of the buffer is a six-transistor cell of 0.16 µm², as found in a graphics processor in a 28 nm process
-(AMD Radeon HD 7970, analysed by Chipworks in 2012).
+A bit of the buffer is a six-transistor cell of 0.16 µm², as found in a graphics processor in a 28 nm process (AMD
+Radeon HD 7970, analysed by Chipworks in 2012).
 """
 
 from __future__ import annotations
@@ -43,24 +36,6 @@ from cdma.synth.asic.library.library import Library
 from .netlist import write_library
 from .paths import MeasureError
 from .timing import OpenSta
-
-__all__ = [
-    "DEFAULT_PERIOD_NS",
-    "PAPER_MM2",
-    "PEERS",
-    "RULES",
-    "STAGES",
-    "Floor",
-    "Peer",
-    "Rule",
-    "ScaledArea",
-    "check_feature_size",
-    "codec_floor",
-    "default_period",
-    "scale_to_paper",
-    "scaled",
-    "stage_delay",
-]
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,6 @@ from cdma.synth.asic.library.library import Library
 
 from .netlist import Netlist, write_library
 
-__all__ = ["OpenSta", "Timing", "find_opensta"]
-
 
 @dataclass(frozen=True)
 class Timing:

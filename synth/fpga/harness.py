@@ -1,15 +1,13 @@
-"""A harness that a circuit is placed and routed in.
+"""A harness that a circuit is placed and routed in, and the output registers of an ECP5's block RAM.
 
-A codec has far more ports than a package has pins. In the harness a shift register feeds its inputs from one pin,
-every output goes to a flip-flop of its own, and a second shift register, to which all of those are added in each cycle,
-takes them out to another pin. No signal of the harness goes to more than a few flip-flops. All paths then run from
-register to register, those of the ports included, as between neighbouring blocks of a design.
+A codec has far more ports than a package has pins. In the harness a shift register feeds its inputs from one pin, every
+output goes to a flip-flop of its own, and a second shift register, to which all of those are added in each cycle, takes
+them out to another pin. No signal of the harness goes to more than a few flip-flops. All paths then run from register
+to register, those of the ports included, as between neighbouring blocks of a design.
 
-Uses the output registers of an ECP5's block RAM, which Yosys does not.
-
-A word takes 5.7 ns out of a block RAM of the slowest grade, and less than 1 ns out of its output register. The synthesis of
-vendors puts a register that follows a memory there; Yosys leaves it among the other flip-flops, wherever they are placed.
-For a flow of your own, ``python -m cdma.synth.fpga.harness NETLIST`` changes what ``write_json`` wrote.
+A word takes 5.7 ns out of a block RAM of the slowest grade, and less than 1 ns out of its output register. Vendors'
+synthesis puts a register that follows a memory there; Yosys does not. For a flow of your own, ``python -m
+cdma.synth.fpga.harness NETLIST`` changes what ``write_json`` wrote.
 """
 
 from __future__ import annotations
@@ -22,8 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from cdma.synth.asic.paths import MeasureError
-
-__all__ = ["PORTS", "harness", "use_output_registers"]
 
 #: The ports of the harness, in the order of a device's pins.
 PORTS = ("clk", "data_in", "data_out")

@@ -1,4 +1,4 @@
-"""What a circuit takes of an FPGA: look-up tables, flip-flops and RAM, and the clock after placing and routing.
+"""A circuit in an FPGA: look-up tables, flip-flops, RAM, and the clock after placing and routing.
 
 Resources are counted without the harness that the circuit is placed and routed in.
 """
@@ -18,8 +18,6 @@ from cdma.synth.asic.paths import Circuit, MeasureError
 
 from .harness import use_output_registers
 from .routing import TARGETS, Routed, Target, find_nextpnr, place_and_route
-
-__all__ = ["FpgaMeasurement", "measure_fpga"]
 
 #: Part of every key: raise it when this package measures the same inputs differently.
 _REVISION = 2

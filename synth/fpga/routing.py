@@ -1,4 +1,4 @@
-"""The families of FPGAs that circuits are measured on. Placing and routing with nextpnr."""
+"""FPGA families, and placing and routing on them with nextpnr."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cdma.base.errors import ToolError, ToolTimeout
-from cdma.base.install import install_command
+from cdma.base.errors import ToolError, ToolTimeout, install_command
 from cdma.base.spread import tool_threads
 from cdma.base.yosys import Progress, Yosys, run_tool, scratch
 from cdma.synth.asic.paths import Circuit, MeasureError
 
 from .harness import PORTS, harness, use_output_registers
-
-__all__ = ["PIN_FILE", "TARGETS", "Routed", "Target", "find_nextpnr", "place_and_route"]
 
 
 @dataclass(frozen=True)

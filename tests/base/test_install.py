@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cdma.base import install
+from cdma.base import errors
 from tests.support.paths import ROOT
 
 
@@ -25,7 +25,7 @@ def installed(monkeypatch: pytest.MonkeyPatch):
     def say(url: str | None) -> None:
         origin = None if url is None else {"url": url, "dir_info": {}}
         monkeypatch.setattr(
-            install, "distributions", lambda name: iter([_Installed(None), _Installed(origin)])
+            errors, "distributions", lambda name: iter([_Installed(None), _Installed(origin)])
         )
 
     return say
@@ -36,27 +36,27 @@ def test_checkout(installed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     folder.mkdir()
     installed(folder.as_uri())
     monkeypatch.chdir(folder)
-    assert install.install_command("verif") == "pip install '.[verif]'"
+    assert errors.install_command("verif") == "pip install '.[verif]'"
     monkeypatch.chdir(tmp_path)
-    assert install.install_command("verif") == f"pip install '{folder}[verif]'"
+    assert errors.install_command("verif") == f"pip install '{folder}[verif]'"
 
 
 def test_wheel_and_index(installed, tmp_path: Path) -> None:
     wheel = tmp_path / "compressing_dma-1-py3-none-any.whl"
     installed(wheel.as_uri())
-    assert install.install_command("plot") == "pip install 'compressing-dma[plot]'", "the wheel is gone"
+    assert errors.install_command("plot") == "pip install 'compressing-dma[plot]'", "the wheel is gone"
     wheel.touch()
-    assert install.install_command("plot") == f"pip install 'compressing-dma[plot] @ {wheel.as_uri()}'"
+    assert errors.install_command("plot") == f"pip install 'compressing-dma[plot] @ {wheel.as_uri()}'"
     installed(None)
-    assert install.install_command("plot") == "pip install 'compressing-dma[plot]'"
+    assert errors.install_command("plot") == "pip install 'compressing-dma[plot]'"
 
 
 def test_sources_that_are_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(install, "distributions", lambda name: iter([]))
+    monkeypatch.setattr(errors, "distributions", lambda name: iter([]))
     monkeypatch.chdir(ROOT)
-    assert install.install_command("dask") == "pip install '.[dask]'"
+    assert errors.install_command("dask") == "pip install '.[dask]'"
     monkeypatch.chdir(tmp_path)
-    assert install.install_command("dask") == "pip install 'compressing-dma[dask]'"
+    assert errors.install_command("dask") == "pip install 'compressing-dma[dask]'"
 
 
 def test_no_text_names_the_distribution_of_others() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from cdma.app import parser
-from cdma.hdl.deliver.languages import LANGUAGES
+from cdma.hdl.deliver.block import LANGUAGES
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import CAUSES, Status
 from cdma.options import codec_config_from

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.site.layout import documents
+from docs.site.build import documents
 from docs.site.reference.parameters import meanings
 from tests.support.documents import browser
 from tests.support.paths import DOCS, ROOT

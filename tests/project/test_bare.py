@@ -15,7 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from cdma.app import parser
-from cdma.base.install import DISTRIBUTION, extra_of
+from cdma.base.errors import DISTRIBUTION, extra_of
 from cdma.streams import commands_of
 from tests.support.paths import ROOT
 

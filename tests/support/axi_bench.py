@@ -9,8 +9,8 @@ from typing import Any
 from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
+from cdma.verif.engine.edges import CHANNELS, Port, Server
 from cdma.verif.engine.memory import Memory
-from cdma.verif.engine.memory_port import CHANNELS, Port, Server
 from tests.outside.axi_rules import PortRules
 
 __all__ = ["PORTS", "AxiMemory", "offsets_in", "outcomes", "port_shape"]

@@ -15,8 +15,7 @@ from pathlib import Path
 from cdma.hdl.deliver.registers import register_texts
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.options import NO_CLOCKS
-from cdma.verif.engine.design import SMALL, EngineDesign
-from cdma.verif.engine.several_clocks import with_late_flops
+from cdma.verif.engine.design import SMALL, EngineDesign, with_late_flops
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.simulate import Outcome, simulate
 

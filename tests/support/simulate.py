@@ -19,7 +19,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.sim import Simulator
 
 from cdma.base.yosys import find_yosys, scratch
-from cdma.hdl.deliver.languages import block_design
+from cdma.hdl.deliver.block import block_design
 from cdma.hdl.verilog.shell import SCAN_ENABLE
 from cdma.verif.simulator.four_state import four_state_name
 from cdma.verif.simulator.simulate import Design

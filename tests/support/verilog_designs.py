@@ -20,7 +20,7 @@ import pytest
 
 from cdma.base.cache import content_key, kept_folder
 from cdma.commands.generate import made
-from cdma.hdl.deliver.languages import SYSTEM_VERILOG, VERILOG, Config, block_design
+from cdma.hdl.deliver.block import SYSTEM_VERILOG, VERILOG, Config, block_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format

@@ -12,15 +12,14 @@ import pytest
 from cdma.base.cache import Cache
 from cdma.base.errors import ToolError
 from cdma.base.yosys import find_yosys
-from cdma.hdl.deliver.languages import block_ports
+from cdma.hdl.deliver.block import block_ports
 from cdma.hdl.deliver.wrappers import clocks_of
 from cdma.hdl.spec.codec import BLOCKS, CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.synth.asic.netlist import synthesise
+from cdma.synth.asic.netlist import Structure, structure_of, synthesise
 from cdma.synth.asic.paths import circuit_of
 from cdma.synth.asic.recipe import Options
-from cdma.synth.asic.structure import Structure, structure_of
 from tests.support.thorough import cases_of
 from tests.support.verilog_designs import circuit
 

@@ -1,8 +1,6 @@
-"""The regression on a Dask cluster: a job for each test.
+"""A campaign: independent parts on processors or a Dask cluster, each result kept by content.
 
-What a campaign is: parts that know nothing of each other, shared by workers, with what became of each kept by content.
-
-A campaign that was interrupted continues where it stopped, and one with more parts runs only the new ones.
+An interrupted campaign continues where it stopped, and one with more parts runs only the new ones.
 """
 
 from __future__ import annotations
@@ -20,8 +18,6 @@ from cdma.verif.simulator.simulate import Design, Outcome
 
 from .regression import Regression, check_budget, plan_of, verify
 
-__all__ = ["Campaign", "verify_on_cluster"]
-
 
 def verify_on_cluster(
     design: Design,
@@ -34,7 +30,7 @@ def verify_on_cluster(
     four_state: bool = False,
     report: Callable[[Outcome], None] | None = None,
 ) -> Regression:
-    """:func:`.verify` with the workers of a Dask ``scheduler``. A test whose job is lost has failed."""
+    """:func:`.verify` with the workers of a Dask ``scheduler``. A lost job is a failed test."""
     plan = plan_of(design)
     budget = check_budget(plan, packets)
     points = plan.choose(design, tests)
@@ -77,12 +73,12 @@ class Campaign(Generic[Part]):
     ``name``
         The folder of the cache.
     ``run``
-        What becomes of a part. A worker calls it with the part alone.
+        Gives the result of a part. A worker calls it with the part alone.
     ``key``
-        Texts of what the result depends on beside the benches and the models; None if nothing is kept. What is kept is JSON.
+        Texts that the result depends on beside the benches and the models; None if nothing is kept. Kept results are
+        JSON.
     ``lost``
-        What stands for the result of a part that was lost for this reason, where nothing is kept. By default the campaign
-        ends.
+        Makes the result of a lost part from the reason, where nothing is kept. By default the campaign ends.
     ``prepare``
         Called with the parts that will run on this machine, before the first does.
     """
@@ -101,10 +97,10 @@ class Campaign(Generic[Part]):
         scheduler: str | None = None,
         seconds: float | None = None,
     ) -> Iterator[tuple[Part, Any]]:
-        """Each part with what became of it: those that are kept first, the others as they end.
+        """Each part with its result: kept ones first, the others as they end.
 
-        ``jobs`` of them run at once, or the workers of a Dask ``scheduler`` share them. Where nothing is kept, there may be
-        no end of parts, which are taken as workers get free; after so many ``seconds`` those that still run are given up.
+        ``jobs`` of them run at once, or the workers of a Dask ``scheduler`` share them. Where nothing is kept, parts
+        may be endless; after ``seconds`` those that still run are dropped.
         """
         if self.key is None:
             yield from self._run(parts, jobs, scheduler, seconds)
@@ -141,7 +137,6 @@ class Campaign(Generic[Part]):
 
 @cache
 def _benches_key() -> str:
-    """A key of the sources of the benches and the models."""
     root = Path(__file__).parents[2]
     rooms = [root / name for name in _BENCHES]
     assert all(room.is_dir() for room in rooms), "a room has moved"

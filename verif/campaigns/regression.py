@@ -1,7 +1,4 @@
-"""What a regression runs on, by the name of the block: its class of designs, and its plan. Runs tensors through a
-netlist that counts what its nets do, against the golden model. The regression on one design: builds it, runs the
-tests of its plan in parallel, and sums up.
-"""
+"""The regression on one design: builds it, runs the tests of its plan in parallel, and sums up."""
 
 from __future__ import annotations
 
@@ -23,28 +20,13 @@ from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.plan import ENGINE_PLAN
 from cdma.verif.simulator.build import build, build_four_state
-from cdma.verif.simulator.counting import COUNTING
-from cdma.verif.simulator.plan import TestPlan, TestPoint
+from cdma.verif.simulator.plan import COUNTING, TestPlan, TestPoint
 from cdma.verif.simulator.simulate import Design, Outcome, SimulationError, simulate
 from cdma.verif.stream.codec.design import CODEC_PLAN, CodecDesign
 from cdma.verif.stream.stage.design import STAGE_PLAN, StageDesign
 
-__all__ = [
-    "COUNTS",
-    "COUNTS_SUFFIX",
-    "SAMPLES_SUFFIX",
-    "Regression",
-    "activity",
-    "check_budget",
-    "design_of",
-    "plan_of",
-    "replay_command",
-    "verify",
-]
-
 
 def design_of(block: str, config: CodecConfig | StageConfig | EngineConfig, *, init: bool = True) -> Design:
-    """The design of a block with these parameters, with or without initial values."""
     if isinstance(config, EngineConfig):
         return EngineDesign(config, init)
     if isinstance(config, StageConfig):
@@ -53,20 +35,19 @@ def design_of(block: str, config: CodecConfig | StageConfig | EngineConfig, *, i
 
 
 def plan_of(design: Design) -> TestPlan:
-    """The plan of a codec, of an error-bounded stage or of an engine."""
     if design.block in BLOCKS:
         return CODEC_PLAN
     return STAGE_PLAN if design.block in STAGES else ENGINE_PLAN
 
 
 def activity(design: Design, verilog: str, tensors: Sequence[NDArray[Any]], timeout: float = 7200) -> str:
-    """What the netlist ``verilog`` of a codec or of an engine with rings wrote of each tensor, and at rest; an engine writes
-    of each its offload and its prefetch.
+    """The counts of the netlist ``verilog`` of a codec or of an engine with rings for each tensor, and at rest; for an
+    engine offload and prefetch.
 
     Raises :class:`.SimulationError` where a bit differs from the golden model.
     """
     module = (
-        "cdma.verif.engine.counted_tests"
+        "cdma.verif.engine.measurement"
         if isinstance(design, EngineDesign)
         else "cdma.verif.stream.codec.tests.counted"
     )
@@ -108,11 +89,8 @@ COUNTS_SUFFIX, SAMPLES_SUFFIX = ".dat", ".jsonl"
 
 @dataclass(frozen=True)
 class Regression:
-    """What a regression did; it passed if it ran something and nothing failed.
-
-    ``packets``
-        Is the budget of the longest test, in the unit of the plan: packets of a codec, transfers of an engine.
-    """
+    """The results of a regression; ``packets`` is the budget of the longest test, of a codec in packets, of an engine in
+    transfers."""
 
     design: Design
     seed: int
@@ -129,7 +107,7 @@ class Regression:
         return sum(getattr(outcome, what) for outcome in self.outcomes)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: everything but the logs."""
+        """For JSON, without the logs."""
         rows = [dataclasses.asdict(outcome) for outcome in self.outcomes]
         for row in rows:
             del row["log"]
@@ -151,7 +129,6 @@ def replay_command(design: Design, test: str, seed: int, packets: int) -> str:
 
 
 def check_budget(plan: TestPlan, packets: int | None) -> int:
-    """The budget that was asked for, or else that of the plan."""
     budget = plan.budget if packets is None else packets
     if budget < 1:
         raise ParameterError(f"{plan.unit} is {budget}; a regression that moves nothing proves nothing")
@@ -177,12 +154,11 @@ def verify(
 ) -> Regression:
     """Runs the tests of the plan, or those named in ``tests``, on one design.
 
-    ``packets`` is the budget of the longest test; ``jobs`` is how many simulations may run at once, each for ``timeout``
-    seconds; ``waves`` is a directory that takes a VCD of every test; ``four_state`` takes Icarus Verilog instead of
-    Verilator; ``coverage`` is a directory that takes what each simulation covered, for :mod:`cdma.verif.campaigns.coverage`,
-    and ``samples`` one that takes of that only what the benches observe; ``report`` is called with each outcome; a ``short``
-    regression takes a build that is there sooner and runs slower. ``verilog``
-    replaces the design's own text and ``plusargs`` reach the simulation, which is how the bench itself is tested.
+    ``packets`` is the budget of the longest test; ``jobs`` simulations run at once, each for ``timeout`` seconds at
+    most. Directories: ``waves`` gets a VCD of every test, ``coverage`` what each simulation covered, ``samples`` of
+    that only what the benches observe. ``four_state`` uses Icarus Verilog; a ``short`` regression uses a build that is
+    ready sooner and slower. ``report`` is called with each outcome. ``verilog`` replaces the design's own text and
+    ``plusargs`` reach the simulation, which is how the bench itself is tested.
     """
     plan = plan_of(design)
     budget = check_budget(plan, packets)

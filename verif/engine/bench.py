@@ -1,8 +1,6 @@
-"""What drives one channel on the bench.
+"""The testbench of an engine: transfers with random data, and all that each of them must leave.
 
-The testbench of an engine: transfers with random data, and all that each of them must leave.
-
-What is common to an engine with registers (:mod:`.ring`) and one without (:mod:`.stream`).
+It has what an engine with registers (:mod:`.ring`) and one without (:mod:`.stream`) have in common.
 """
 
 from __future__ import annotations
@@ -22,22 +20,16 @@ from cdma.hdl.spec.stage import NUMBERS
 from cdma.sim.engine.memory import EVERYBODY, AddressSpace, OwnerRule, unpack
 from cdma.sim.engine.transfer import DIRECTIONS, Outcome, TransferRules
 
-from .design import EngineDesign
+from .design import EngineDesign, resets_of
 from .memory import AROUND, GUARD
 from .owners import Owners, check_promises
 from .ports_bench import PortsBench
-from .several_clocks import resets_of
 from .shaped import raw_of, shaped, some_shape
 from .transfer import Pages, Transfer, difference, random_numbers, random_step, random_words, transfer
 
-__all__ = ["CHANNELS", "ChannelEnd", "EngineBench"]
-
 
 class ChannelEnd(Protocol):
-    """What drives one channel, whether through rings and registers or through streams.
-
-    :class:`~cdma.verif.engine.ring.Ring` and :class:`~cdma.verif.engine.stream.DescriptorStream` say what each does.
-    """
+    """Drives one channel, through rings and registers (:class:`.Ring`) or through streams (:class:`.DescriptorStream`)."""
 
     #: The most descriptors that may be handed over and not completed.
     size: int
@@ -118,34 +110,32 @@ class EngineBench(PortsBench):
         raise NotImplementedError
 
     async def set_window(self, port: str, base: int, limit: int) -> None:
-        """Sets what the engine may touch on a port: whole pages, ``limit`` included."""
+        """Opens whole pages of a port for the engine, ``limit`` included."""
         self.spaces[port] = replace(self.spaces[port], base=base, limit=limit)
         await self.write_window(port, base, limit)
 
     async def write_window(self, port: str, base: int, limit: int) -> None:
-        """Gives the window to the engine."""
+        """Writes the window to the engine."""
         raise NotImplementedError
 
     async def set_owners(self, channel: str = "", rule: OwnerRule = EVERYBODY) -> None:
-        """Sets whose descriptors a channel may carry out, or both; without a rule everybody's. Nothing in an engine without
-        owners."""
+        """Sets the owners whose descriptors a channel may carry out, or both; any without a rule. Nothing without owners."""
         for name in (channel,) if channel else CHANNELS:
             if self.owners is not None:
                 self.owners.rules[name] = rule
                 await self.write_owners(name, rule)
 
     async def write_owners(self, channel: str, rule: OwnerRule) -> None:
-        """Gives the rule to the engine."""
+        """Writes the rule to the engine."""
         raise NotImplementedError
 
     async def set_table(self, channel: str, values: Sequence[int]) -> None:
-        """Sets a channel's table of frequent values."""
         self.tables[channel] = tuple(values)
         await self.channels[channel].set_table(values)
 
     def any_transfer(self, channel: str, words: int) -> Transfer:
-        """Makes a transfer of random data: every second one of a shape, and every second one in pages, if the engine takes
-        any; of less than its last word, if lengths are any."""
+        """A transfer of random data; where the engine allows, every second one has a shape, every second one pages, and
+        its last word may be partial."""
         config, rng = self.config, self.rng
         shape = None
         if config.dimensions and rng.random() < 0.5:
@@ -168,12 +158,12 @@ class EngineBench(PortsBench):
         cut: int = 0,
         **options: Any,
     ) -> Transfer:
-        """Makes a transfer of random data, or of those given, at a random address; writes its source, and allows its
-        destination. Where there is a CRC, every second one is checked; where there is an error-bounded stage, every second
-        one whose mode and data are left open has a step.
+        """A transfer of random or the given data, at a random address: writes its source, and makes its destination
+        writable. Every second one is checked by CRC, and every second one with free mode and data has a step, where the
+        engine has these.
 
-        With a ``shape`` there are as many bytes as that has. Of one that is read, ``raw`` is all that lies between its
-        lowest byte and its highest one. Without a step so many bytes of random data are ``cut`` off.
+        With a ``shape`` there are as many bytes as that has. If it is read, ``raw`` is everything from its lowest to
+        its highest byte. Without a step, ``cut`` bytes of random data are left off.
         """
         config, rng = self.config, self.rng
         reads_shape = shape is not None and channel == "offload"
@@ -237,7 +227,7 @@ class EngineBench(PortsBench):
         return made
 
     def put_in_pages(self, channel: str, made: Transfer) -> None:
-        """Puts the host memory of a transfer that has been made into pages, anywhere in memory."""
+        """Moves the host memory of a transfer into pages, anywhere in memory."""
         host, rng = self.memory["host"], self.rng
         field = "destination" if channel == "offload" else "source"
         before = made.descriptor[field]
@@ -281,7 +271,7 @@ class EngineBench(PortsBench):
         self.words += self.rules[channel].words(made.descriptor)
 
     def check_memory(self, channel: str, made: Transfer, exact: bool = True) -> None:
-        """Checks what lies at the destination, then clears it, and gives its places back. Without ``exact`` only the guards
+        """Checks what lies at the destination, then clears it and frees its memory. Without ``exact`` only the guards
         count."""
         made.places.clear()
         memory = self.memory["host" if channel == "offload" else "dev"]
@@ -335,7 +325,7 @@ class EngineBench(PortsBench):
                 in_flight.pop(0)
 
     def refusal(self, channel: str, made: Transfer) -> Outcome | None:
-        """What the specification objects to in a descriptor."""
+        """The specification's objection to a descriptor."""
         rules = self.rules[channel]
         source, sink = self.spaces[rules.source], self.spaces[rules.sink]
         record = made.record()
@@ -351,11 +341,11 @@ class EngineBench(PortsBench):
         raise AssertionError(f"{channel}: the abort did not end")
 
     def tell(self, **sample: Any) -> None:
-        """Notes something that happened, for those who count situations."""
+        """Notes an event for functional coverage."""
         self._told.append(sample)
 
     def tell_submitted(self, channel: str, records: Sequence[bytes]) -> None:
-        """Notes descriptors, so that it is known later what a completion belongs to."""
+        """Notes descriptors, by which completions are identified later."""
         for record in records:
             if self.owners is not None:
                 self.owners.expect(channel, record, self.memory["host"])
@@ -365,7 +355,7 @@ class EngineBench(PortsBench):
             self._submitted[descriptor["tag"]] = descriptor
 
     def tell_completed(self, channel: str, way: str, completion: bytes) -> None:
-        """Notes a completion that came by a ring or a stream. That of a failed fetch has no descriptor."""
+        """Notes a completion from a ring or a stream; that of a failed fetch has no descriptor."""
         got = unpack(COMPLETION, completion)
         descriptor = dict(self._submitted.get(got["tag"], {}))
         mode = descriptor.pop("mode", None)

@@ -1,35 +1,38 @@
-"""What every cocotb test of an engine starts from: a bench of the right kind, and a result to leave. The bench that
-measures: its memories have a fixed latency, never hold back, and may be written everywhere.
-"""
+"""The start and end of every cocotb test of an engine, paced memories, and steps that several tests take."""
 
 from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
 
 import cocotb
 
+from cdma.hdl.spec.options import PAIR_SPAN_LOG2
+from cdma.hdl.spec.records import Status
+from cdma.hdl.spec.registers.map import register_map
+from cdma.sim.engine.transfer import Outcome
 from cdma.verif.simulator.plan import bench_settings, leave_samples, leaving_result
 
 from .bench import CHANNELS, EngineBench
 from .design import EngineDesign
 from .measure import MOST_BYTES
 from .memory import Memory
-from .ring import RingBench
+from .owners import check_promises
+from .ring import Ring, RingBench
 from .stream import StreamBench
-
-__all__ = ["DESTINATION", "SIZE", "SOURCE", "PacedBench", "both", "engine_test"]
+from .transactions import RegisterBus, Response
+from .transfer import Transfer
 
 #: Hundreds of cycles within which the last responses come.
 _ENDING = 20
 
 
 def engine_test(body: Callable[[Any, int], Awaitable[None]], kind: type[EngineBench] | None = None) -> Any:
-    """Makes a cocotb test of ``body``, which gets the bench, started, and the budget of transfers.
+    """Makes a cocotb test of ``body``, which gets the started bench and the budget of transfers.
 
-    ``kind`` is the bench to take; without it the bench is the one for engines with registers, or without.
+    ``kind`` is the class of the bench; by default the one for engines with registers, or without.
     """
     name = body.__name__
 
@@ -68,11 +71,8 @@ SIZE = DESTINATION + MOST_BYTES
 
 
 class PacedBench(RingBench):
-    """The bench with memories that take an address, a beat and give a beat in every cycle.
-
-    ``host_period``
-        Is that of the host's clock in periods of the core's; of those the cycles are.
-    """
+    """The bench with memories that accept an address, a beat and return a beat in every cycle. ``host_period`` is that of
+    the host's clock in core cycles."""
 
     @property
     def host_period(self) -> float:
@@ -90,3 +90,143 @@ class PacedBench(RingBench):
         memory = Memory(self.rng, SIZE)
         memory.allow(0, SIZE)
         return memory
+
+
+#: Where the rings of all pairs but the first lie, and how far apart.
+_RINGS, _STEP = 0xA000, 0x200
+_LOG2 = 3
+
+
+class _Page:
+    """The registers of a pair at the register port."""
+
+    def __init__(self, bus: RegisterBus, base: int) -> None:
+        self.bus, self.base = bus, base
+
+    async def read(self, address: int) -> Response:
+        return await self.bus.read(self.base + address)
+
+    async def write(self, address: int, data: bytes) -> Response:
+        return await self.bus.write(self.base + address, data)
+
+
+class Pair(RingBench):
+    """The bench as the software of one pair sees it; attributes that a pair does not have are those of ``bench``."""
+
+    def __init__(self, bench: RingBench, number: int) -> None:
+        self.__dict__["bench"] = bench
+        self.number = number
+        self.registers = register_map(bench.config.of_pair(number))
+        self.bus = cast(RegisterBus, _Page(bench.bus, number << PAIR_SPAN_LOG2))
+        self.tag = number << 28
+        self.checks = self.transfers = self.words = 0
+        self.tables = dict(bench.tables)
+        self.spaces = dict(bench.spaces)
+        self.owners = bench.owners and bench.owners.of_pair(number)
+        self.rings = {name: Ring(self, name, _LOG2) for name in CHANNELS}
+        self.channels = self.rings
+        places = iter(range(_RINGS + 4 * _STEP * (number - 1), 0x10000, _STEP))
+        for ring in self.rings.values() if number else ():
+            ring.base, ring.completions = next(places), next(places)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.bench, name)
+
+    @property
+    def cycles(self) -> int:
+        return self.bench.cycles
+
+    @property
+    def interrupts(self) -> bool:
+        return bool(int(self.bench.dut.irq.value) >> self.number & 1)
+
+    def pauses(self, share: float | None = None) -> None:
+        self.bench.pauses(share)
+
+    async def blame(self, job: Awaitable[None]) -> None:
+        await self.bench.blame(job)
+
+    def account(self) -> None:
+        """Adds what it has done to what the bench has done."""
+        for name in ("checks", "transfers", "words"):
+            setattr(self.bench, name, getattr(self.bench, name) + getattr(self, name))
+
+
+async def pairs_of(bench: RingBench) -> list[Pair]:
+    """All pairs, with open windows, and descriptors of everybody."""
+    pairs = [Pair(bench, number) for number in range(bench.config.channels)]
+    for pair in pairs:
+        await pair.open_windows()
+        await pair.set_owners()
+    return pairs
+
+
+#: Cycles for a transfer of tens of thousands of rows of a byte each.
+_LONG = 100_000
+
+
+async def address_offered(bench: EngineBench, channel: str, id: int) -> None:
+    """Waits until the host's port offers an address with this ID: 0 is data, and what comes after it the channels' rings."""
+    valid, of = (getattr(bench.dut, f"m_axi_host_{channel}{name}") for name in ("valid", "id"))
+    [port] = bench.ports["host"]
+    before = port.came(channel, id)
+    for _ in range(2000 * bench.pace):
+        await bench.after(1)
+        # One of a faster clock may have come between two cycles.
+        if (int(valid.value) and int(of.value) == id) or port.came(channel, id) != before:
+            return
+    raise AssertionError(f"no {channel} with ID {id} at the host's port")
+
+
+def some_table(bench: EngineBench) -> list[int]:
+    top = (1 << bench.config.format.entry_bits) - 1
+    return [
+        bench.rng.choice((0, 1, top, bench.rng.randint(0, top))) for _ in range(bench.config.codec.table_size)
+    ]
+
+
+def some_length(bench: EngineBench) -> int:
+    """Words: short ones, boundaries of beats, windows, bursts and pages, one more and one less."""
+    config, rng = bench.config, bench.rng
+    form = config.format
+    # Raw data are whole bytes.
+    more = 8 * form.raw_bytes // form.word_bits
+    choice = rng.random()
+    if choice < 0.3:
+        return rng.randint(1, 3 * config.lanes)
+    if choice < 0.8:
+        beat = rng.choice((config.dev_data_bits, config.host_data_bits)) // 8
+        unit = rng.choice((beat, beat * config.burst_beats, form.window * form.word_bits // 8, 4096))
+        return max(1, unit * 8 // form.word_bits * rng.randint(1, 2) + rng.choice((-more, 0, more)))
+    return rng.randint(1, 2000)
+
+
+def changed(made: Transfer, **fields: int) -> Transfer:
+    made.descriptor |= fields
+    return made
+
+
+async def expect_refusal(
+    bench: EngineBench,
+    channel: str,
+    made: Transfer,
+    status: Status,
+    address: int,
+    *,
+    behind: Sequence[Transfer] = (),
+) -> None:
+    """Runs a descriptor that specification and engine must refuse, and ``behind`` others that they must not.
+
+    ``address`` -1 stands for the first byte past the capacity.
+    """
+    if address == -1:
+        address = made.descriptor["destination"] + made.descriptor["capacity"]
+    made.expected = Outcome(status, address=address)
+    assert bench.refusal(channel, made) == made.expected, (made.descriptor, bench.refusal(channel, made))
+    end = bench.channels[channel]
+    await end.submit([each.record() for each in (*behind, made)])
+    for each in behind:
+        bench.check(channel, each, await end.next(_LONG))
+    bench.checks += made.check(await end.next())
+    check_promises(bench.config, channel, made.descriptor, made.completion, made.moved)
+    bench.transfers += 1

@@ -1,23 +1,169 @@
-"""What a bench of an engine does at every clock edge: C++ in the process of the simulation, which wakes Python at events.
+"""The ports of memories and the clock edges of the bench of an engine: C++ in the process of the simulation.
 
-An event is a cycle that a test waits for, the response to an access to registers, a record that was written into a ring, or
-an objection. In most cycles there is none. Python sees the pins as the edge sees them, and what it drives comes after it.
+How a port answers, cycle by cycle, is memory.h, for a bench of pins and for one in Python. C++ wakes Python at events:
+a cycle that a test waits for, the response to an access to registers, a record that was written into a ring, or an
+objection. In most cycles there is none. Python sees the pins as the edge sees them, and what it drives comes after it.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from cdma.hdl.spec.options import reset_of
 
-from .memory import Memory
-from .memory_port import IDS, Port
-from .native import library
+from .memory import Memory, library
 from .owners import Objections
 
-__all__ = ["PERIOD_NS", "Edges", "End"]
+#: The channels of a port.
+CHANNELS = ("ar", "r", "aw", "w", "b")
+#: IDs that transactions have, and lengths of bursts, as in memory.h.
+IDS, _BEATS = 33, 257
+
+
+class Pauses(ctypes.Structure):
+    """The share of cycles in which each channel rests."""
+
+    _fields_ = [(channel, ctypes.c_double) for channel in CHANNELS]
+
+    def draw(self, share: Callable[[], float]) -> None:
+        for channel in CHANNELS:
+            setattr(self, channel, share())
+
+
+class Burst(NamedTuple):
+    """A kind of burst."""
+
+    kind: str
+    id: int
+    beats: int
+    ends_page: bool
+
+
+class Port(ctypes.Structure):
+    """A port of a memory, with a bus of ``bus_bytes`` bytes, which answers in the order of the addresses.
+
+    ``slow``, ``silent``
+        Cycles that this port alone stands still at every 256th byte; that it alone holds back its answers.
+    ``unit``, ``units``, ``stripe_bytes``
+        Which stripes, of so many bytes, may come to this port.
+    """
+
+    _fields_ = [
+        ("_memory", ctypes.c_void_p),
+        ("bus_bytes", ctypes.c_uint64),
+        ("_seed", ctypes.c_uint64),
+        ("pauses", Pauses),
+        ("slow", ctypes.c_uint64),
+        ("silent", ctypes.c_uint64),
+        ("unit", ctypes.c_uint64),
+        ("units", ctypes.c_uint64),
+        ("stripe_bytes", ctypes.c_uint64),
+        ("_bursts", ctypes.c_uint32 * 2 * _BEATS * IDS * 2),
+    ]
+    bus_bytes: int
+    pauses: Pauses
+    slow: int
+    silent: bool
+    unit: int
+    units: int
+    stripe_bytes: int
+
+    def __init__(self, memory: Memory, bus_bytes: int) -> None:
+        super().__init__(_memory=ctypes.addressof(memory), bus_bytes=bus_bytes, units=1, stripe_bytes=4096)
+        self._seed = memory.rng.getrandbits(64)
+        self.memory = memory
+
+    def owns(self, address: int) -> bool:
+        return address // self.stripe_bytes % self.units == self.unit
+
+    def came(self, way: str, id: int) -> int:
+        """The bursts that have come on ``ar`` or ``aw`` with an ID."""
+        return sum(sum(counts) for counts in self._bursts[way == "aw"][id])
+
+    def bursts(self) -> Iterator[Burst]:
+        """The kinds of bursts that have come."""
+        for kind, of_kind in zip(("read", "write"), self._bursts, strict=True):
+            for id, of_id in enumerate(of_kind):
+                for beats, counts in enumerate(of_id):
+                    for ends_page in (False, True):
+                        if counts[ends_page]:
+                            yield Burst(kind, id, beats, ends_page)
+
+
+class Beat(NamedTuple):
+    id: int
+    data: int
+    response: int
+    last: bool
+
+
+class Answer(NamedTuple):
+    id: int
+    response: int
+
+
+class _Offer(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_uint64), ("response", ctypes.c_uint64), ("last", ctypes.c_uint64)]
+
+
+class Server:
+    """Answers at a port, for a bench in Python: in each cycle it gets what passed the channels, and returns what it offers
+    and accepts next."""
+
+    def __init__(self, port: Port) -> None:
+        self.port = port
+        self._library = library()
+        self._server = self._library.server_new(ctypes.addressof(port))
+        self._offer = _Offer()
+        self._data = (ctypes.c_uint8 * port.bus_bytes)()
+        self._objections = Objections(port.memory)
+
+    def __del__(self) -> None:
+        self._library.server_delete(self._server)
+
+    def ask(self, way: str, cycle: int, id: int, address: int, beats: int, beat_bytes: int) -> None:
+        """An address that was taken on ``ar`` or ``aw``."""
+        self._do("ask", way == "aw", cycle, id, address, beats, beat_bytes)
+
+    def put(self, cycle: int, data: int, strobes: int) -> None:
+        """A beat that was taken on W. One that is answered with an error is not stored."""
+        lanes = self.port.bus_bytes
+        self._do("put", cycle, data.to_bytes(lanes, "little"), strobes.to_bytes(-(-lanes // 8), "little"))
+
+    def takes_read(self) -> bool:
+        return bool(self._library.server_takes_read(self._server))
+
+    def takes_write(self) -> bool:
+        return bool(self._library.server_takes_write(self._server))
+
+    def takes_data(self, cycle: int) -> bool:
+        """Whether W is ready in the next cycle, for data whose address has come."""
+        return bool(self._library.server_takes_data(self._server, cycle))
+
+    def next_beat(self, cycle: int) -> Beat | None:
+        """What R offers next; None where nothing is due."""
+        offer = self._offer
+        if not self._do("next_beat", cycle, ctypes.addressof(offer), ctypes.addressof(self._data)):
+            return None
+        return Beat(offer.id, int.from_bytes(self._data, "little"), offer.response, bool(offer.last))
+
+    def next_answer(self, cycle: int) -> Answer | None:
+        """What B offers next; None where nothing is due."""
+        offer = self._offer
+        if not self._library.server_next_answer(self._server, cycle, ctypes.addressof(offer)):
+            return None
+        return Answer(offer.id, offer.response)
+
+    def _do(self, what: str, *arguments: Any) -> int:
+        """Calls a function and raises its objections."""
+        result: int = getattr(self._library, f"server_{what}")(
+            self._server, *arguments, self._objections.text
+        )
+        self._objections.check()
+        return result
+
 
 #: Of the clock that counts cycles.
 PERIOD_NS = 10
@@ -46,7 +192,7 @@ class End:
         self._beside: dict[tuple[str, str], int] = {}
 
     def look_beside(self, way: str, member: str) -> None:
-        """From now on, looks at a signal that addresses of ``aw`` or ``ar`` have beside; it is 0 if nothing else is said."""
+        """From now on compares a sideband signal of ``aw`` or ``ar``, by default with 0."""
         name = f"{way}{member}"
         pin = f"{self._prefix}_{name}".encode()
         self._beside[way, member] = self._edges.call(
@@ -54,7 +200,7 @@ class End:
         )
 
     def expect(self, way: str, id: int, members: dict[str, int]) -> None:
-        """Sets what addresses with an ID have beside."""
+        """Sets the sideband of addresses with an ID."""
         assert id < IDS
         for member, value in members.items():
             library().beside_want(self._beside[way, member], id, value)
@@ -64,11 +210,9 @@ class Edges:
     """The clocks of a simulation; cycles are those of the first one.
 
     ``clocks``
-        Has half a period of each clock by its pin, and the jitter that may be added to it, in steps of the simulation.
-    ``wake``
-        Is a signal that changes when Python is to look, if there is one.
-    ``broken``
-        Is one that is high while a rule is broken, if there is one; it is an event.
+        By pin: half a period, and the jitter that may be added to it, in steps of the simulation.
+    ``wake``, ``broken``
+        Signals, if there are any: the one that wakes Python, and the one that is high while a rule is broken, an event.
     """
 
     #: Those of the test before are stopped when the next one begins; until then C++ uses what they refer to.
@@ -94,28 +238,26 @@ class Edges:
         self._shared.alarm = _NEVER
 
     def call(self, what: str, *arguments: Any, of: str = "edges") -> Any:
-        """Calls a function of the edges, and raises what it objects to."""
+        """Calls a function of the edges and raises its objections."""
         done = getattr(library(), f"{of}_{what}")(self._edges, *arguments, self._objections.text)
         self._objections.check()
         return done
 
     def keep(self, shared: Any) -> None:
-        """Keeps what C++ uses."""
+        """Keeps alive what C++ uses."""
         self._kept.append(shared)
 
     @property
     def cycles(self) -> int:
-        """The rising edges so far."""
         cycles: int = self._shared.cycles
         return cycles
 
     @property
     def broken(self) -> bool:
-        """Whether a rule is broken at this edge."""
         return bool(self._shared.broken)
 
     def clock(self, name: str) -> int:
-        """A clock, for what has something to do at its edges."""
+        """The C++ handle of a clock."""
         return self._clocks[name]
 
     def serve(self, memory: Memory, dut: Any, prefix: str, name: str, clock: str) -> End:
@@ -130,7 +272,7 @@ class Edges:
         self.call("keep_low", self.clock(clock), pin._path.encode(), falls)
 
     def wake_at(self, cycle: int | None) -> None:
-        """Sets the cycle from which on Python is woken; None: in no cycle."""
+        """Sets the cycle from which on Python is woken, if any."""
         self._shared.alarm = _NEVER if cycle is None else cycle
 
     def recorded(self) -> bool:
@@ -139,6 +281,6 @@ class Edges:
         return recorded
 
     def check(self) -> None:
-        """Raises what the memories have objected to."""
+        """Raises the memories' objections."""
         if self._shared.objected:
             self._objections.raise_with(self._shared.objection.decode())

@@ -1,10 +1,13 @@
-"""Moves tensors back to back between paced memories, and counts."""
+"""The cocotb side of measurements: moves tensors between paced memories, and counts."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import cocotb
+import numpy as np
+from cocotb.triggers import ClockCycles, RisingEdge
 
 from cdma.hdl.spec.format import StreamFormat
 from cdma.hdl.spec.options import PAGE_BYTES, packed_pages, paged
@@ -17,14 +20,12 @@ from cdma.sim.codec.quantise import dequantise
 from cdma.sim.codec.words import words_to_bytes
 from cdma.sim.engine.memory import Descriptor, unpack
 from cdma.sim.engine.transfer import TransferRules
+from cdma.verif.simulator.plan import REST_CYCLES, bench_settings, counting, leave_row
 
 from .bench import CHANNELS
-from .context import DESTINATION, SOURCE, PacedBench
-from .literals import literal_words
-from .measure import MOST_DESCRIPTORS
+from .context import DESTINATION, SOURCE, PacedBench, engine_test
+from .measure import BACK_TO_BACK, MOST_DESCRIPTORS, STEPS, literal_words
 from .memory import NEVER, Memory
-
-__all__ = ["Measurement"]
 
 #: Where the lists of pages of each channel lie.
 _LISTS = {"offload": 0x10000, "prefetch": 0x11000}
@@ -34,15 +35,13 @@ class Measurement:
     """One case: the data of its tensors, and what was counted while they moved.
 
     ``directions``
-        Are the channels that move them.
+        The channels that move them.
     ``raw``, ``stream``
-        Are the tensor as it is on the device, and on the host.
+        The tensor on the device, and on the host.
     ``shape``
-        Is that of the tensor in device memory, if the case has rows: there is as much between rows as a row has.
-    ``step``
-        Is that of the descriptors; the numbers are then those that the words are integers of.
-    ``capacity``
-        Is that of the descriptors.
+        The rows of the tensor in device memory, if the case has any, with gaps as long as a row.
+    ``step``, ``capacity``
+        Those of the descriptors; with a step the words are integers of numbers.
     """
 
     def __init__(self, bench: PacedBench, case: dict[str, Any]) -> None:
@@ -92,14 +91,14 @@ class Measurement:
         return raw, to_memory(compress_words(words, self._format), config.format.stream_bits)
 
     def _ends(self, direction: str) -> tuple[Memory, bytes, Memory, bytes]:
-        """The memory that is read and the data in it, the memory that is written and what it must hold."""
+        """The memory that is read and its data, the memory that is written and the expected data."""
         dev, host = self.bench.memory["dev"], self.bench.memory["host"]
         if direction == "offload":
             return dev, self._laid, host, self.stream
         return host, self.stream, dev, self._laid
 
     def _runs(self, memory: Memory, at: int, count: int) -> list[tuple[int, int]]:
-        """Addresses and bytes of what lies at ``at``, or there in pages, of which the last one comes first."""
+        """Addresses and bytes of data at ``at``, or of its pages, of which the last one comes first."""
         offset = self.case.get("offset", 0)
         if memory is self.bench.memory["dev"] or not self.case.get("paged"):
             return [(at + offset, count)]
@@ -109,12 +108,11 @@ class Measurement:
         return [(last - PAGE_BYTES * n + (0 if n else offset), size) for n, size in enumerate(sizes)]
 
     def _destinations(self, direction: str) -> list[tuple[int, int]]:
-        """Addresses and bytes of all that may be written."""
         _, _, write, result = self._ends(direction)
         return self._runs(write, DESTINATION, self.capacity if direction == "offload" else len(result))
 
     def _listed(self, direction: str, runs: list[tuple[int, int]]) -> int:
-        """Where the list of the pages of ``runs`` is, which is written; 0 for one run."""
+        """Writes the list of the pages of ``runs``; its address, or 0 for one run."""
         if len(runs) == 1:
             return 0
         self.bench.memory["host"].write(_LISTS[direction], packed_pages(paged(runs)[2]))
@@ -135,7 +133,7 @@ class Measurement:
         return [self._row(direction) for direction in self.directions]
 
     async def _prepare(self, direction: str) -> bytes:
-        """Puts the data in place and starts the channel, with a ring that holds all descriptors; one of these."""
+        """Writes the data and starts the channel, with a ring that holds all descriptors; one of these."""
         bench = self.bench
         # Sources of one port lie beside each other, so do destinations: nothing is shared between directions.
         read, source, write, _ = self._ends(direction)
@@ -166,7 +164,6 @@ class Measurement:
         ).pack()
 
     async def _finish(self, direction: str) -> None:
-        """Waits for the last completion, and looks at all."""
         bench, count = self.bench, self.case["descriptors"]
         ring, host = bench.rings[direction], bench.memory["host"]
         last = ring.completions + (count - 1) * RECORD_BYTES
@@ -215,8 +212,8 @@ class Measurement:
         }
 
     def _of_rows(self, row: int, utilisation: float) -> dict[str, Any]:
-        """The share of what the memory can give to bursts of a row: with so many in flight, each takes its beats and the
-        latency. A beat may have bytes beside those of its row."""
+        """The utilisation as a share of what the memory allows: so many bursts of a row in flight, each its beats and the
+        latency."""
         config, first = self.bench.config, self.case.get("offset", 0)
         beat = config.dev_data_bits // 8
         lanes = [start % beat for start in range(first, first + 2 * len(self.raw), 2 * row)]
@@ -225,3 +222,175 @@ class Measurement:
         given = min(1.0, config.outstanding * of_burst / (self.case["memory_latency"] + of_burst))
         most = given * row / (beats * beat)
         return {"row": row, "of_memory": round(utilisation / most, 4)}
+
+
+__all__: list[str] = []
+
+_paced_test = functools.partial(engine_test, kind=PacedBench)
+
+
+@_paced_test
+async def measure(bench: PacedBench, budget: int) -> None:
+    """Measures every case of the settings, and leaves each row at once."""
+    for case in bench_settings()["cases"]:
+        for row in await Measurement(bench, case).run():
+            leave_row(row)
+
+
+@_paced_test
+async def round_trip(bench: PacedBench, budget: int) -> None:
+    """One tensor out and back, each way in one descriptor."""
+    words = np.load(bench_settings()["words"])
+    raw = words_to_bytes(words)
+    form = bench.rules["offload"].format(Mode.ZVC, ())
+    stream = words_to_bytes(compress_words(words, form))
+    dev, host = bench.memory["dev"], bench.memory["host"]
+    dev.latency = host.latency = 100
+    dev.write(SOURCE, raw)
+
+    async def move(channel: str, descriptor: Descriptor) -> dict[str, int]:
+        ring = bench.rings[channel]
+        await ring.enable()
+        await ring.submit([descriptor.pack()])
+        got = unpack(COMPLETION, await ring.next(limit=10000 + 4 * len(raw)))
+        assert got["status"] == Status.OK, got
+        bench.transfers += 1
+        return got
+
+    capacity = form.bound_bytes(len(words))
+    out = await move("offload", Descriptor(SOURCE, DESTINATION, len(raw), capacity))
+    assert out["bytes_written"] == len(stream)
+    assert host.read(DESTINATION, len(stream)) == stream, "the stream is not the model's"
+    stored = Descriptor(DESTINATION, DESTINATION, len(raw), len(raw), compressed_length=out["bytes_written"])
+    back = await move("prefetch", stored)
+    assert dev.read(DESTINATION, len(raw)) == raw, "what came back is not the tensor"
+    bench.checks += 2
+    bench.notes = {
+        "stream_bytes": len(stream),
+        "offload_cycles": out["cycles"],
+        "prefetch_cycles": back["cycles"],
+    }
+
+
+#: The ID of the rings' transactions at the host port by channel; data has 0.
+_RING_IDS = {"offload": 1, "prefetch": 2}
+
+
+@functools.partial(engine_test, kind=PacedBench)
+async def latency(bench: PacedBench, budget: int) -> None:
+    """Measures every case of the settings, and leaves each row at once."""
+    for case in bench_settings()["cases"]:
+        direction = case["direction"]
+        await bench.poke(f"{direction}.irq_status", completion=1)
+        await bench.poke(f"{direction}.irq_enable", completion=1)
+        watch = _Watch(bench, direction)
+        await Measurement(bench, case | {"interrupt": True}).run()
+        steps = await watch.finish()
+        await bench.poke(f"{direction}.irq_enable", completion=0)
+        (many,) = await Measurement(bench, case | {"descriptors": BACK_TO_BACK}).run()
+        leave_row({**case, **steps, "each": round(many["cycles"] / BACK_TO_BACK, 1)})
+
+
+class _Watch:
+    """Notes the cycle of each step of a channel's descriptor."""
+
+    def __init__(self, bench: PacedBench, direction: str) -> None:
+        self._bench, self._ring = bench, _RING_IDS[direction]
+        dev = [f"m_axi_{name}" for name in bench.config.dev_ports]
+        ends = {"dev": dev, "host": ["m_axi_host"]}
+        rules = bench.rules[direction]
+        self._source, self._sink = ends[rules.source], ends[rules.sink]
+        self._seen: dict[str, int] = {}
+        self._doorbell = 0
+        self._task = cocotb.start_soon(self._run())
+
+    async def finish(self) -> dict[str, int]:
+        """The cycles from the doorbell on, when all steps have come."""
+        for _ in range(40):
+            if self._seen.keys() >= STEPS.keys():
+                break
+            await self._bench.after(100)
+        self._task.cancel()
+        return {step: self._seen[step] - self._doorbell for step in STEPS}
+
+    async def _run(self) -> None:
+        # All clocks have its edges.
+        edge, cycle = RisingEdge(getattr(self._bench.dut, self._bench.config.domains.core)), 0
+        while True:
+            await edge
+            cycle += 1
+            self._look(cycle)
+
+    def _look(self, cycle: int) -> None:
+        """Looks at the pins at this edge; the bench drives them after it."""
+        seen, ring, data = self._seen, self._ring, "read" in self._seen
+        if self._moves("s_axil_w") and "fetch" not in seen:
+            self._doorbell = cycle
+        if self._moves("m_axi_host_ar", ring):
+            seen.setdefault("fetch", cycle)
+        if self._moves("m_axi_host_r", ring):
+            seen["fetched"] = cycle
+        if any(self._moves(f"{port}_ar", 0) for port in self._source):
+            seen.setdefault("read", cycle)
+        if data and any(self._moves(f"{port}_r", 0) for port in self._source):
+            seen.setdefault("first_in", cycle)
+            seen["last_in"] = cycle
+        # Write data have no ID: those before the address of the completion are of the tensor.
+        if self._moves("m_axi_host_aw", ring):
+            seen.setdefault("completion", cycle)
+        if "completion" not in seen and any(self._moves(f"{port}_w") for port in self._sink):
+            seen.setdefault("first_out", cycle)
+            seen["last_out"] = cycle
+        if any(self._moves(f"{port}_b", 0) for port in self._sink):
+            seen["answered"] = cycle
+        if self._moves("m_axi_host_b", ring):
+            seen["completed"] = cycle
+        if self._pin("irq"):
+            seen.setdefault("interrupt", cycle)
+
+    def _moves(self, channel: str, id: int | None = None) -> bool:
+        moves = self._pin(f"{channel}valid") and self._pin(f"{channel}ready")
+        return bool(moves) and (id is None or self._pin(f"{channel}id") == id)
+
+    def _pin(self, name: str) -> int:
+        return int(getattr(self._bench.dut, name).value)
+
+
+#: Cycles of latency of both memories.
+_LATENCY = 100
+
+
+@functools.partial(engine_test, kind=PacedBench)
+async def counted(bench: PacedBench, budget: int) -> None:
+    """The words of each file out and back, each way in one descriptor, from its submission to its completion."""
+    dev, host = bench.memory["dev"], bench.memory["host"]
+    dev.latency = host.latency = _LATENCY
+    form = bench.rules["offload"].format(Mode.ZVC, ())
+    for channel in ("offload", "prefetch"):
+        await bench.rings[channel].enable()
+
+    async def move(channel: str, descriptor: Descriptor) -> None:
+        ring = bench.rings[channel]
+        async with counting(bench.dut):
+            await ring.submit([descriptor.pack()])
+            got = unpack(COMPLETION, await ring.next(limit=10000 + 4 * descriptor.length))
+        assert got["status"] == Status.OK, got
+        bench.transfers += 1
+        leave_row({"cycles": got["cycles"]})
+
+    for path in bench_settings()["words"]:
+        words = np.load(path)
+        raw, stream = (
+            to_memory(words, form.word_bits),
+            to_memory(compress_words(words, form), form.stream_bits),
+        )
+        dev.write(SOURCE, raw)
+        host.write(DESTINATION, bytes(len(stream)))
+        await move("offload", Descriptor(SOURCE, DESTINATION, len(raw), form.bound_bytes(len(words))))
+        assert host.read(DESTINATION, len(stream)) == stream, "the stream is not the model's"
+        stored = Descriptor(DESTINATION, DESTINATION, len(raw), len(raw), compressed_length=len(stream))
+        await move("prefetch", stored)
+        assert dev.read(DESTINATION, len(raw)) == raw, "what came back is not the tensor"
+        bench.checks += 2
+    async with counting(bench.dut):
+        await ClockCycles(bench.dut.aclk, REST_CYCLES)

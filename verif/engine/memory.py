@@ -1,7 +1,4 @@
-"""The memory at the ports of an engine: what lies in it, what may be written, and which addresses are answered with errors.
-
-What its ports do with it from cycle to cycle is in memory.h: they are C++, because they have something to do in each.
-"""
+"""The memories of the bench of an engine, and the C++ library of its memories, ports and clock edges."""
 
 from __future__ import annotations
 
@@ -9,12 +6,78 @@ import ctypes
 import mmap
 import random
 from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from .native import library
+from cdma.base.cache import content_key, kept_folder
+from cdma.verif.simulator.build import run_tool
+from cdma.verif.simulator.toolchain import find_verilator
 
-__all__ = ["AROUND", "DATA", "GUARD", "NEVER", "SIZE", "Far", "Memory", "Place"]
+_SOURCES = ("edges.cpp", "ends.h", "memory.h", "pins.h")
+_POINTER, _TEXT, _INT = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
+_NUMBER, _CYCLE = ctypes.c_uint64, ctypes.c_int64
+#: What each function returns, and what it takes.
+_FUNCTIONS = {
+    "edges_new": (_POINTER, _TEXT, _TEXT, _TEXT),
+    "edges_clock": (_POINTER, _POINTER, _TEXT, _TEXT, _NUMBER, _NUMBER, _TEXT),
+    "edges_stop": (None, _POINTER),
+    "edges_shared": (_POINTER, _POINTER),
+    "edges_memory": (_POINTER, _POINTER, _POINTER, _POINTER, _TEXT, _TEXT, _TEXT),
+    "edges_registers": (_POINTER, _POINTER, _POINTER, _POINTER, _TEXT, _TEXT),
+    "edges_keep_low": (_INT, _POINTER, _POINTER, _TEXT, _INT, _TEXT),
+    "memory_beside": (_POINTER, _POINTER, _POINTER, _INT, _TEXT, _TEXT, _TEXT),
+    "beside_want": (None, _POINTER, _NUMBER, _NUMBER),
+    "registers_write": (None, _POINTER, _NUMBER, _NUMBER, _NUMBER, _NUMBER),
+    "registers_read": (None, _POINTER, _NUMBER, _NUMBER),
+    "registers_next": (_INT, _POINTER, _POINTER),
+    "places_new": (_POINTER,),
+    "places_delete": (None, _POINTER),
+    "places_add": (None, _POINTER, _NUMBER),
+    "server_new": (_POINTER, _POINTER),
+    "server_delete": (None, _POINTER),
+    "server_ask": (None, _POINTER, _INT, _CYCLE, _NUMBER, _NUMBER, _NUMBER, _NUMBER, _TEXT),
+    "server_put": (None, _POINTER, _CYCLE, _TEXT, _TEXT, _TEXT),
+    "server_takes_read": (_INT, _POINTER),
+    "server_takes_write": (_INT, _POINTER),
+    "server_takes_data": (_INT, _POINTER, _CYCLE),
+    "server_next_beat": (_INT, _POINTER, _CYCLE, _POINTER, _POINTER, _TEXT),
+    "server_next_answer": (_INT, _POINTER, _CYCLE, _POINTER),
+}
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The functions of edges.cpp."""
+    texts = {name: (files("cdma.verif.engine") / name).read_text() for name in _SOURCES}
+    tool = find_verilator()
+
+    def make(folder: Path) -> None:
+        for name, text in texts.items():
+            (folder / name).write_text(text)
+        include = f"-I{tool.include / 'vltstd'}"
+        command = [
+            tool.compiler,
+            "-std=c++17",
+            "-O2",
+            "-shared",
+            "-fPIC",
+            include,
+            "-o",
+            "edges.so",
+            "edges.cpp",
+        ]
+        run_tool(command, folder, "compiling the bench of engines")
+
+    folder = kept_folder("bench", content_key(tool.compiler_version, tool.version, *texts.values()), make)
+    loaded = ctypes.CDLL(str(folder / "edges.so"))
+    for name, (result, *arguments) in _FUNCTIONS.items():
+        function = getattr(loaded, name)
+        function.restype, function.argtypes = result, arguments
+    return loaded
+
 
 SIZE = 1 << 20
 #: What memory holds where nobody has written.
@@ -30,8 +93,7 @@ NEVER = -1
 class Far:
     """Addresses beyond the memory: what is read follows from the address, what is written is checked.
 
-    Reads and writes must each go through it in order, from ``start`` on; with several ``units``, through the stripes of
-    each of them.
+    Reads and writes go through it in order, from ``start`` on; with several ``units``, through the stripes of each.
     """
 
     def __init__(
@@ -50,14 +112,13 @@ class Far:
         self._reads, self._writes = self._begin(), self._begin()
 
     def _begin(self) -> list[int]:
-        """The first address of each unit."""
         stripe, units = self.stripe_bytes, self.units
         first = self.start // stripe
         numbers = (first + (unit - first) % units for unit in range(units))
         return [max(self.start, number * stripe) if units > 1 else self.start for number in numbers]
 
     def _pass(self, what: str, at: list[int], address: int, length: int) -> None:
-        """Goes on past a beat, which must be the next one of its unit."""
+        """Advances past a beat, which must be the next one of its unit."""
         unit = address // self.stripe_bytes % self.units
         if address != at[unit]:
             raise AssertionError(f"a {what} of {address:#x}, not of {at[unit]:#x}")
@@ -66,13 +127,11 @@ class Far:
             at[unit] += (self.units - 1) * self.stripe_bytes
 
     def read_into(self, address: int, length: int, to: Any) -> None:
-        """One beat that is read."""
         self._pass("read", self._reads, address, length)
         self.read += length
         ctypes.memmove(to, self.data(address, length), length)
 
     def write_from(self, address: int, length: int, source: Any) -> None:
-        """One beat that is written."""
         data = ctypes.string_at(source, length)
         self._pass("write", self._writes, address, length)
         offset = address - self.start
@@ -94,7 +153,7 @@ _GET = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.P
 
 
 class Place:
-    """Bytes of a memory, from ``first`` to before ``end``, that nobody else is given for as long as somebody has this."""
+    """Bytes of a memory, from ``first`` to before ``end``, that are allocated as long as this exists."""
 
     def __init__(self, first: int, end: int) -> None:
         self.first, self.end = first, end
@@ -163,24 +222,24 @@ class Memory(ctypes.Structure):
         library().places_delete(self._places)
 
     def hold(self, content: bytearray | mmap.mmap) -> None:
-        """Has other bytes from now on, none of which may be written yet."""
+        """Replaces the bytes by others, none of which is writable yet."""
         self.size, self.bytes, self.writable = len(content), content, bytearray(len(content))
         self._bytes, self._writable = (
             ctypes.addressof(ctypes.c_uint8.from_buffer(content)) for content in (self.bytes, self.writable)
         )
 
     def repeat(self, base: int) -> None:
-        """Puts the memory at ``base``, a multiple of its size, as well, with the same bytes."""
+        """Maps the memory at ``base``, a multiple of its size, as well."""
         self.high.add(base)
         library().places_add(self._places, base)
 
     def spoil(self, responses: Mapping[int, int]) -> None:
-        """Answers beats that touch some bytes with errors; the first one of a burst of writes counts."""
+        """Makes some bytes answer with errors; the first one of a write burst counts."""
         self._spoilt.update(responses)
         self._share_spoilt()
 
     def mend(self, *addresses: int) -> None:
-        """Answers some of these bytes as any others again."""
+        """Makes some of these bytes answer normally again."""
         for address in addresses:
             del self._spoilt[address]
         self._share_spoilt()
@@ -192,7 +251,7 @@ class Memory(ctypes.Structure):
 
     @property
     def far(self) -> Far | None:
-        """What stands for the other addresses beyond ``size``, if anything does."""
+        """The addresses beyond ``size``, if they are used."""
         return self._far
 
     @far.setter
@@ -202,7 +261,7 @@ class Memory(ctypes.Structure):
         self._far_put = _GET(self._asked(far.write_from)) if far else _GET()
 
     def _asked(self, do: Callable[[int, int, Any], None]) -> Callable[[int, int, Any], int]:
-        """Does something for C++, which gets no exceptions."""
+        """A callback for C++, which gets no exceptions."""
 
         def asked(address: int, length: int, data: Any) -> int:
             try:
@@ -220,12 +279,10 @@ class Memory(ctypes.Structure):
         return at if address - at in self.high else address
 
     def read(self, address: int, length: int) -> bytes:
-        """What lies at an address of the memory."""
         at = self.place_of(address)
         return bytes(self.bytes[at : at + length])
 
     def write(self, address: int, data: bytes) -> None:
-        """Puts data there, for the bench."""
         self.bytes[address : address + len(data)] = data
 
     def allow(self, address: int, length: int, allowed: bool = True) -> None:
@@ -233,7 +290,7 @@ class Memory(ctypes.Structure):
         self.writable[address : address + length] = bytes([allowed]) * length
 
     def place(self, length: int, align: int) -> Place:
-        """Returns ``length`` bytes that nobody has, with guard bytes on both sides, often near a 4 KiB boundary."""
+        """Allocates ``length`` bytes with guard bytes on both sides, often near a 4 KiB boundary."""
         # Some transfers take long, while those of others come round the whole memory.
         for _ in range(3 * len(self._given) + 2):
             place = self._next_place(length, align)
@@ -253,7 +310,7 @@ class Memory(ctypes.Structure):
         return place
 
     def _next_place(self, length: int, align: int) -> Place:
-        """Returns bytes behind the last ones, whoever has them."""
+        """The bytes after the last ones, allocated or not."""
         rng = self.rng
         if self.next + length + 0x3000 > self.size:
             self.next = DATA

@@ -1,9 +1,8 @@
-"""What the C++ side of a bench objects to, as exceptions. Whose the addresses of an engine are, as its descriptors say.
-
-An outsider's check of completions, from the sentences of ``docs/engine.md`` alone.
+"""The owner of each address, objections of the C++ bench as exceptions, and a check of completions by the documents alone.
 
 The bench expects what the specification in :mod:`cdma.sim.engine.transfer` computes. A mistake in the specification
-would show in no comparison with it, so this check uses nothing of it and nothing of the codec's model.
+would show in no comparison with it, so this check follows ``docs/engine.md`` and uses nothing of the specification or
+the codec's model.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ from cdma.verif.simulator.monitors.rules import level, number
 
 from .memory import SIZE, Memory
 
-__all__ = ["Objections", "Owners", "check_promises"]
-
 
 class Objections:
     """Where C++ writes what it objects to.
@@ -41,12 +38,10 @@ class Objections:
         self.memories = list(memories)
 
     def check(self) -> None:
-        """Raises :class:`AssertionError` if there is any objection."""
         if self.text.value:
             self.raise_with(self.text.value.decode())
 
     def raise_with(self, text: str) -> NoReturn:
-        """Raises an objection."""
         for memory in self.memories:
             if memory.objection is not None:
                 raise memory.objection
@@ -145,18 +140,18 @@ class _Addresses:
         self._fields = [(lsb, number(pin(OWNER_PORTS[name]))) for name, (lsb, _) in fields.items()]
 
     def owner(self) -> int:
-        """Whose the address is, as a descriptor says it."""
+        """The owner in the form of a descriptor."""
         return sum(read() << lsb for lsb, read in self._fields)
 
 
 class Owners:
-    """Objects to an address that is not of the owner of the descriptor that it belongs to, or of the rings. Each of several
-    pairs has rules and rings of its own.
+    """Objects to an address whose owner is not that of its descriptor, or of the rings. Each of several pairs has rules
+    and rings of its own.
 
     ``rules``
-        Whose descriptors each channel may carry out.
+        The owners whose descriptors each channel may carry out.
     ``rings``
-        Whose its rings are.
+        The owners of its rings.
     ``seen``
         Counts the addresses of data and of rings that were looked at.
     """
@@ -190,7 +185,6 @@ class Owners:
         }
 
     def of_pair(self, number: int) -> Owners:
-        """What software of that pair sees."""
         if number:
             self._pairs[number] = pair = copy(self)
             pair.rules, pair.rings = dict.fromkeys(DIRECTIONS, EVERYBODY), dict.fromkeys(DIRECTIONS, 0)
@@ -207,7 +201,7 @@ class Owners:
         return {"owned": int(bool(word) or rng.random() < 0.5), "owner": word}
 
     def expect(self, channel: str, record: bytes, host: Memory) -> None:
-        """Notes a descriptor that is handed over; ``host`` memory has the lists of pages."""
+        """Notes a submitted descriptor; ``host`` memory has its lists of pages."""
         descriptor = unpack(DESCRIPTOR, record[:RECORD_BYTES])
         if pages := list_of(descriptor):
             self._lists.append((pages // PAGE_BYTES, self))
@@ -244,7 +238,6 @@ class Owners:
         yield first // beat * beat, first + count - 1
 
     def step(self, cycle: int, in_reset: bool) -> None:
-        """Looks at the addresses that are offered."""
         if in_reset:
             return
         for addresses, channel, way in self._ways:
@@ -252,7 +245,7 @@ class Owners:
                 self._look(addresses, channel, way)
 
     def _of_list(self, addresses: _Addresses) -> Owners:
-        """Whose list of pages an address is in."""
+        """The owner of the list of pages at an address."""
         page = addresses.address() // PAGE_BYTES
         return next(owners for at, owners in reversed(self._lists) if at == page)
 

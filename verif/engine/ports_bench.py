@@ -1,4 +1,4 @@
-"""The two memory ports of an engine: clock, memories, pauses, and the rules of AXI."""
+"""The memory ports of an engine: clock, memories, pauses, and the rules of AXI."""
 
 from __future__ import annotations
 
@@ -16,14 +16,9 @@ from cdma.hdl.spec.options import NO_CLOCKS, SIDEBAND_TARGETS, has_slices, reset
 from cdma.sim.engine.transfer import DIRECTIONS
 from cdma.verif.simulator.monitors.rules import UNKNOWN, level, unknowns_at
 
-from .design import EngineDesign
-from .edges import Edges, End
+from .design import EngineDesign, RuleBook, clock_periods, resets_of
+from .edges import Burst, Edges, End, Port
 from .memory import SIZE, Memory
-from .memory_port import Burst, Port
-from .rule_book import RuleBook
-from .several_clocks import clock_periods, resets_of
-
-__all__ = ["PortsBench", "StreamEnd"]
 
 #: Bursts in flight beyond which a port takes no address.
 _DEPTH = 3
@@ -33,18 +28,16 @@ class StreamEnd(Protocol):
     """The bench's end of a stream, in Python."""
 
     def step(self, cycle: int, in_reset: bool) -> None:
-        """Sees one rising edge: reads what it sees, and drives what comes after it."""
+        """One rising edge: reads what it sees, and drives what comes after it."""
 
 
 class PortsBench:
     """An engine between two memories.
 
-    ``edges``
-        Steps the memories at each clock edge.
     ``ends``
-        Are the bench's ends of streams.
+        The bench's ends of streams.
     ``failure``
-        Is the first failure of anything that runs beside the test.
+        The first failure of anything that runs beside the test.
     """
 
     def __init__(self, dut: Any, design: EngineDesign, rng: random.Random) -> None:
@@ -63,12 +56,11 @@ class PortsBench:
 
     @property
     def cycles(self) -> int:
-        """The clock cycles so far."""
         return self.edges.cycles
 
     @property
     def pace(self) -> int:
-        """Cycles within which every clock has an edge and what crosses is across, for each that it takes with one clock."""
+        """Cycles, for each of one clock, in which every clock has an edge and crossings are passed."""
         return 1 if self.config.clocks == NO_CLOCKS else 8
 
     @property
@@ -77,7 +69,6 @@ class PortsBench:
         return sum(has_slices(self.config.register_slices, direction) for direction in ("in", "out"))
 
     async def start(self) -> None:
-        """Starts clock and memories, and resets."""
         dut = self.dut
         for name in ("cocotbext", "cocotb"):
             logging.getLogger(name).setLevel(logging.WARNING)
@@ -120,10 +111,10 @@ class PortsBench:
                 await self.after(self.rng.randint(0, self.pace))
 
     def say(self, channel: str, target: str, values: dict[str, int]) -> None:
-        """Sets what the addresses of a channel have beside, for data on a port or for the channel's rings.
+        """Sets the sideband of a channel's addresses, for data on a port or for its rings.
 
-        1 and 2 on the host port are the rings of offload and prefetch, 3 and 4 their lists of pages, 5 and 6 their messages;
-        offload reads device memory and writes host memory.
+        1 and 2 on the host port are the rings of offload and prefetch, 3 and 4 their lists of pages, 5 and 6 their
+        messages; offload reads device memory and writes host memory.
         """
         number = DIRECTIONS.index(channel)
         # Lists of pages and messages have the IDs that further pairs' rings would have.
@@ -145,7 +136,7 @@ class PortsBench:
                 yield end.name, burst
 
     def high(self, port: str) -> int:
-        """Puts the memory at some multiple of its size, too, that the port has addresses for; returns that."""
+        """Maps the memory at a multiple of its size, too, that the port can address; returns that."""
         config = self.config
         bits = config.dev_address_bits if port == "dev" else config.host_address_bits
         base = self.rng.randrange(max(1, (1 << bits) // SIZE)) * SIZE
@@ -157,13 +148,12 @@ class PortsBench:
         raise NotImplementedError
 
     def make_memory(self) -> Memory:
-        """Makes a memory, without ports."""
         memory = Memory(self.rng)
         memory.depth = _DEPTH
         return memory
 
     def _connect_memories(self) -> None:
-        """Gives the memories their ports; each of several answers for its own stripes."""
+        """Connects ports to the memories; each of several answers for its own stripes."""
         for name, ports in (("dev", self.config.dev_ports), ("host", ("host",))):
             for unit, port in enumerate(ports):
                 domains = self.config.domains
@@ -188,7 +178,7 @@ class PortsBench:
 
     @contextlib.contextmanager
     def blaming(self) -> Iterator[None]:
-        """Keeps the first failure of what is done inside: the test itself only sees that it is cancelled."""
+        """Keeps the first failure inside: the test itself only sees that it is cancelled."""
         try:
             yield
         except Exception as error:
@@ -221,7 +211,7 @@ class PortsBench:
             self.edges.wake_at(min(self._alarms) if self._alarms else None)
 
     def deliver(self) -> None:
-        """Gives what has come at the ports beside the memories to those who wait for it."""
+        """Passes what came at the other ports to whoever waits for it."""
 
     async def _step(self, clock: str, ends: Sequence[StreamEnd]) -> None:
         look_for_unknowns = unknowns_at(self.dut, self._design_ports, clock)
@@ -236,18 +226,18 @@ class PortsBench:
                 end.step(self.cycles, in_reset)
 
     async def after(self, cycles: int) -> None:
-        """Waits for some rising edges, and wakes up once; cocotb's ClockCycles wakes up at each of them."""
+        """Waits for rising edges with one wake-up; cocotb's ClockCycles wakes up at each."""
         if cycles:
             await self._alarm(Event(), cycles)
 
     async def record(self, cycles: int) -> None:
-        """Waits until a record has been written into a ring, for so many cycles at most."""
+        """Waits, for ``cycles`` at most, until a record has been written into a ring."""
         written = Event()
         self._readers.append(written)
         await self._alarm(written, cycles)
 
     async def _alarm(self, event: Event, cycles: int) -> None:
-        """Waits for an event, which comes after so many cycles at the latest."""
+        """Waits for an event, for ``cycles`` at most."""
         cycle = self.cycles + cycles
         alarms = self._alarms.setdefault(cycle, [])
         alarms.append(event)
@@ -258,16 +248,15 @@ class PortsBench:
             self._alarms.pop(cycle, None)
 
     def some_share(self, share: float | None) -> float:
-        """``share``, or a random one."""
         return self.rng.choice((0.0, 0.1, 0.5, 0.8)) if share is None else share
 
     def pauses(self, share: float | None = None) -> None:
-        """Random back-pressure on all channels, each with a share of its own; None draws the shares."""
+        """Random back-pressure on all channels: ``share``, or a random one for each."""
         for port in (*self.ports["dev"], *self.ports["host"]):
             port.pauses.draw(lambda: self.some_share(share))
 
     def explain(self, error: BaseException) -> str:
-        """What a failure is, in a sentence: the first one of those that the bench has kept."""
+        """The first failure in a sentence."""
         return f"cycle {self.cycles}: {self.failure or error!r}"
 
     def finish(self) -> None:

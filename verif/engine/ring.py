@@ -1,4 +1,4 @@
-"""The engine with registers on the bench: a bus master on its port, and the rings of the software."""
+"""The bench of an engine with registers: a bus master on its port, and the software's rings."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from cdma.sim.engine.memory import OwnerRule, unpack
 from .bench import CHANNELS, EngineBench
 from .design import EngineDesign
 from .transactions import RegisterBus
-
-__all__ = ["Ring", "RingBench"]
 
 #: Where the rings lie.
 _RINGS = {"offload": 0x1000, "prefetch": 0x6000}
@@ -37,7 +35,6 @@ class Ring:
         self.forget()
 
     def forget(self) -> None:
-        """Forgets everything in flight."""
         self.submitted = self.done = 0
 
     async def enable(self, *, halt_on_error: int = 0) -> None:
@@ -60,11 +57,10 @@ class Ring:
         )
 
     async def disable(self) -> None:
-        """Stops the channel and empties its rings."""
         await self.bench.poke(f"{self.name}.control", enable=0)
 
     async def submit(self, records: Sequence[bytes]) -> None:
-        """Puts descriptors into the ring, which must have credit for them, and rings the doorbell once for all."""
+        """Writes descriptors into the ring, which must have credit for them, and rings the doorbell once."""
         self.bench.tell_submitted(self.name, records)
         entries = b"".join(records)
         for start in range(0, len(entries), RECORD_BYTES):
@@ -76,23 +72,22 @@ class Ring:
         await self.bench.poke(f"{self.name}.ring_tail", value=self.submitted & mask)
 
     def completion(self) -> bytes | None:
-        """Returns the next completion, if it is in memory already."""
+        """The next completion, if it is in memory."""
         return self._at(self.done)
 
     def _at(self, index: int) -> bytes | None:
-        """Returns the completion with an index, if it is in memory already."""
         slot = index % self.size
         data = self.bench.memory["host"].read(self.completions + slot * RECORD_BYTES, RECORD_BYTES)
         phase = 1 - (index // self.size & 1)
         return bytes(data) if unpack(COMPLETION, bytes(data))["phase"] == phase else None
 
     def arrived(self) -> int:
-        """Returns how many completions are in memory that nobody has taken."""
+        """The completions in memory that are not yet read."""
         indexes = range(self.done, self.done + self.size)
         return next((n for n, index in enumerate(indexes) if self._at(index) is None), self.size)
 
     async def next(self, limit: int = 20000) -> bytes:
-        """Waits for the next completion, takes it, and gives its slot back."""
+        """Waits for the next completion, and frees its entry."""
         bench, end = self.bench, self.bench.cycles + limit
         while (data := self.completion()) is None:
             if bench.cycles >= end:
@@ -105,7 +100,7 @@ class Ring:
         return data
 
     def skip(self) -> None:
-        """Passes over a completion that was lost, and marks its slot, which would look new in the next pass."""
+        """Passes over a lost completion, and marks its entry, which would look new in the next pass."""
         last = self.completions + (self.done % self.size + 1) * RECORD_BYTES - 1
         phase = 1 - (self.done // self.size & 1)
         host = self.bench.memory["host"]
@@ -113,11 +108,9 @@ class Ring:
         self.done += 1
 
     async def abort(self) -> None:
-        """Aborts the descriptors that have started."""
         await self.bench.poke(f"{self.name}.command", abort_now=1)
 
     async def resume(self) -> None:
-        """Resumes after a halt."""
         await self.bench.poke(f"{self.name}.command", resume=1)
 
     async def flag(self, name: str) -> int:
@@ -125,12 +118,10 @@ class Ring:
         return await self.bench.peek(f"{self.name}.status", name)
 
     async def set_table(self, values: Sequence[int]) -> None:
-        """Writes the table of frequent values."""
         for index, value in enumerate(values):
             await self.bench.poke(f"{self.name}.table[{index}]", entry=value)
 
     async def clear_error(self) -> None:
-        """Clears the error register, which keeps the first error."""
         await self.bench.poke(f"{self.name}.command", clear_error=1)
 
     async def check_error(self, status: Status, address: int, tag: int) -> None:
@@ -181,13 +172,12 @@ class RingBench(EngineBench):
         await self.set_owners()
 
     async def open_windows(self) -> None:
-        """Opens all addresses, which are closed after a reset."""
         if not self.config.open_windows:
             for port, space in self.spaces.items():
                 await self.set_window(port, 0, (1 << space.address_bits) - 1)
 
     async def push(self, channel: str, record: bytes) -> None:
-        """Hands a descriptor over through registers, with its extension if it has one."""
+        """Submits a descriptor through registers, with its extension if it has one."""
         self.tell_submitted(channel, [record])
         extension = unpack(SHAPE_RECORD, record[RECORD_BYTES:]) if len(record) > RECORD_BYTES else None
         words = push_words(self.config.records, unpack(DESCRIPTOR, record[:RECORD_BYTES]), extension)
@@ -231,7 +221,7 @@ class RingBench(EngineBench):
             await self._write_owner(channel, register, word)
 
     async def give_rings(self, channel: str) -> int:
-        """Gives the rings of a channel to somebody, once it is at rest; says to whom."""
+        """Sets a random owner of a channel's rings, once it is at rest; returns it."""
         assert self.owners is not None
         word = self.owners.some(self.rng)["owner"]
         await self._write_owner(channel, "ring", word)

@@ -1,4 +1,4 @@
-"""Transfers of shapes for the bench: random shapes, and what the specification makes of their rows."""
+"""Strided transfers for the bench: random shapes, and their rows by the specification."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from cdma.sim.engine.shaped import fill_of, gathered, joined
 from .memory import AROUND, GUARD
 from .transfer import Transfer
 
-__all__ = ["ShapedTransfer", "raw_of", "shaped", "some_shape", "wide_shape"]
-
 #: The most bytes from the lowest byte of a shape to the highest one: several pages.
 _MOST_SPAN = 0x6000
 #: About the most bytes and the most rows of a shape with large numbers.
@@ -30,8 +28,8 @@ _ADDRESSES = 1 << 64
 
 @dataclass
 class ShapedTransfer(Transfer):
-    """A transfer of a ``shape``, which the ``extension`` says; ``source`` is all that lies from the lowest byte of a shape
-    that is read to its highest one."""
+    """A transfer with a ``shape`` and its ``extension``; ``source`` is everything from the lowest to the highest byte of a
+    shape that is read."""
 
     shape: Shape = Shape(1)
     reads: bool = True
@@ -102,7 +100,6 @@ def raw_of(
 
 
 def _some_dimension(rng: random.Random) -> Dimension:
-    """A few entries, or tens of them, with padding of as many."""
     if rng.random() < 0.7:
         return Dimension(rng.randint(1, 4), 0, rng.choice((0, 0, 0, 1)), rng.choice((0, 0, 0, 2)))
     return Dimension(rng.randint(1, 40), 0, rng.choice((0, rng.randint(1, 40))), rng.choice((0, 0, 17)))
@@ -136,7 +133,7 @@ def some_shape(rng: random.Random, config: EngineConfig, most: int, *, reads: bo
 
 
 def wide_shape(rng: random.Random, config: EngineConfig, *, reads: bool) -> Shape:
-    """A shape of which one number or another is large: of the entries, of the bytes of a run, or of those of padding."""
+    """A shape in which one number is large: entries, bytes of a run, or of padding."""
     unit = config.align("dev")
 
     def up_to(most: int) -> int:

@@ -1,4 +1,4 @@
-"""The engine without registers on the bench: logic that gives descriptors and takes completions, as streams."""
+"""The bench of an engine without registers: logic that sends descriptors and receives completions as streams."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from cdma.verif.simulator.monitors.rules import Beat, StreamRules, level, number
 from .bench import CHANNELS, EngineBench
 from .design import EngineDesign
 
-__all__ = ["DescriptorStream", "StreamBench"]
-
 
 class DescriptorStream:
-    """The logic that drives one channel. It can do what :class:`.Ring` can, so that tests need not tell them apart.
+    """The logic that drives one channel, with the methods of :class:`.Ring`.
 
     ``pauses``
-        The share of cycles in which the descriptors' source, and the completions' sink, holds back.
+        The share of cycles in which the descriptors' source, and the completions' sink, pauses.
     """
 
     #: Descriptors handed over at once.
@@ -45,7 +43,6 @@ class DescriptorStream:
         self.forget()
 
     def forget(self) -> None:
-        """Forgets everything in flight."""
         self._waiting: deque[bytes] = deque()
         self._arrived: deque[bytes] = deque()
 
@@ -84,29 +81,24 @@ class DescriptorStream:
             self._ready.value = int(willing)
 
     async def enable(self, *, halt_on_error: int = 0) -> None:
-        """Starts the channel."""
         self._pin(f"{self.name}_halt_on_error").value = halt_on_error
         self._pin(f"{self.name}_enable").value = 1
 
     async def disable(self) -> None:
-        """Lets the channel start nothing more."""
+        """Starts nothing more."""
         self._pin(f"{self.name}_enable").value = 0
 
     async def submit(self, records: Sequence[bytes]) -> None:
-        """Queues descriptors for the stream."""
         self.bench.tell_submitted(self.name, records)
         self._waiting += records
 
     def completion(self) -> bytes | None:
-        """Returns the next completion, if it has arrived."""
         return self._arrived[0] if self._arrived else None
 
     def arrived(self) -> int:
-        """Returns how many completions have arrived that nobody has taken."""
         return len(self._arrived)
 
     async def next(self, limit: int = 20000) -> bytes:
-        """Waits for the next completion and takes it."""
         for _ in range(limit // 4):
             if self._arrived:
                 data = self._arrived.popleft()
@@ -124,11 +116,9 @@ class DescriptorStream:
         await self.bench.after(2)
 
     async def abort(self) -> None:
-        """Aborts the descriptors that have started."""
         await self._pulse("abort")
 
     async def resume(self) -> None:
-        """Resumes after a halt."""
         await self._pulse("resume")
 
     async def flag(self, name: str) -> int:
@@ -137,7 +127,6 @@ class DescriptorStream:
         return int(self._pin(f"{self.name}_{name}").value)
 
     async def set_table(self, values: Sequence[int]) -> None:
-        """Drives the table of frequent values."""
         if values:
             bits = self.bench.config.format.entry_bits
             self._pin(f"{self.name}_values").value = sum(value << n * bits for n, value in enumerate(values))

@@ -1,6 +1,4 @@
-"""A master at the register port of an engine, which is AXI4-Lite. Its handshakes are C++ (ends.h). What passed the ports
-of an engine in a run: bursts of AXI4 with their bytes, and accesses to registers.
-"""
+"""The AXI4-Lite master of the bench, whose handshakes are C++ (ends.h), and the bursts and register accesses of a run."""
 
 from __future__ import annotations
 
@@ -16,11 +14,8 @@ from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.options import USUAL_PROT
 
-from .edges import Edges
-from .memory_port import Pauses
-from .native import library
-
-__all__ = ["Access", "Burst", "Piece", "RegisterBus", "Response", "accesses_of", "bursts_of"]
+from .edges import Edges, Pauses
+from .memory import library
 
 _BYTES = 4
 #: The response to what a reset has cut off.
@@ -37,8 +32,6 @@ class _Given(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Response:
-    """What a read or a write was answered with."""
-
     resp: AxiResp
     data: bytes = b""
 
@@ -52,10 +45,10 @@ class _Access:
 
 
 class RegisterBus:
-    """Gives reads and writes to the port, each kind in the order of its calls, several in flight.
+    """Reads and writes registers, each kind in the order of its calls, several in flight.
 
     ``pauses``
-        The share of cycles in which each channel rests.
+        The share of cycles in which each channel pauses.
     """
 
     def __init__(self, edges: Edges, dut: Any, prefix: str, clock: str, rng: random.Random) -> None:
@@ -80,7 +73,6 @@ class RegisterBus:
         return await self._wait(write=True)
 
     async def read(self, address: int, prot: int = USUAL_PROT) -> Response:
-        """Reads a register."""
         library().registers_read(self._end, address, prot)
         return await self._wait(write=False)
 
@@ -92,7 +84,7 @@ class RegisterBus:
         return access.response
 
     def deliver(self) -> None:
-        """Gives the responses that have come to those who wait for them."""
+        """Passes responses to whoever waits for them."""
         given = self._given
         while library().registers_next(self._end, ctypes.addressof(given)):
             access = self._waiting[bool(given.write)].popleft()
@@ -107,8 +99,6 @@ Cycle = dict[str, int]
 
 @dataclass(frozen=True)
 class Piece:
-    """Bytes of a beat that passed in a cycle."""
-
     cycle: int
     address: int
     data: bytes
@@ -133,11 +123,9 @@ class Burst:
 
     @property
     def data(self) -> bytes:
-        """Its bytes, as far as they have passed."""
         return b"".join(piece.data for piece in self.pieces)
 
     def beat_address(self, beat: int) -> int:
-        """Where the bytes of a beat begin."""
         return self.address if beat == 0 else (self.address & -self.size) + beat * self.size
 
 
@@ -221,7 +209,7 @@ def _burst(cycle: Cycle, port: str, channel: str, first: int, number: int) -> Bu
 
 
 def _take(burst: Burst, number: int, data: int, strobes: int, width: int, resp: int) -> None:
-    """Gives a burst the bytes of its next beat."""
+    """Adds the next beat to a burst."""
     address = burst.beat_address(len(burst.pieces))
     start = address % width
     end = (address & -burst.size) % width + burst.size

@@ -1,4 +1,4 @@
-"""Transfers for the bench: a descriptor, the data at its source, and what the specification makes of both."""
+"""Transfers for the bench: a descriptor, the data at its source, and the outcome by the specification."""
 
 from __future__ import annotations
 
@@ -24,28 +24,17 @@ from cdma.sim.engine.transfer import Outcome, TransferRules, words_in
 
 from .memory import AROUND, GUARD, Memory, Place
 
-__all__ = [
-    "Pages",
-    "Transfer",
-    "difference",
-    "random_numbers",
-    "random_step",
-    "random_words",
-    "stream_of",
-    "transfer",
-]
-
 
 @dataclass
 class Pages:
     """Host memory of a transfer in pages.
 
     ``field``
-        Of the descriptor, which says where they begin.
+        The field of the descriptor with the first page.
     ``runs``
         Addresses and bytes, in order, each within a page.
     ``list_at``
-        Where the list of those after the first one is, in ``memory``.
+        The address of the list of other pages, in ``memory``.
     """
 
     field: str
@@ -57,12 +46,12 @@ class Pages:
         self.move(0)
 
     def move(self, step: int) -> None:
-        """Moves the pages by so many bytes, and writes their list."""
+        """Moves the pages by ``step`` bytes, and writes their list."""
         self.runs = [(address + step, count) for address, count in self.runs]
         self.memory.write(self.list_at, packed_pages([address for address, _ in self.runs[1:]]))
 
     def place(self, position: int) -> int:
-        """The address of a byte of all that the pages have, or the one behind the last."""
+        """The address of byte ``position`` of all pages, or the one after the last."""
         for address, count in self.runs[:-1]:
             if position < count:
                 return address + position
@@ -75,13 +64,13 @@ class Transfer:
     """A descriptor, the data at its source, and the outcome that the specification demands.
 
     ``entries``
-        Those of a ring that it takes.
+        Entries of a ring.
     ``pages``
-        Those of host memory, if it has a list.
+        The pages in host memory, if it has a list.
     ``places``
-        What it has of the memories, until it is checked.
+        Its allocated memory, until it is checked.
     ``lowest``
-        Where its data begin, counted from the source and from the destination of its descriptor.
+        Where its data begin, relative to the source and the destination of its descriptor.
     """
 
     descriptor: dict[str, int]
@@ -98,7 +87,7 @@ class Transfer:
 
     @property
     def room(self) -> int:
-        """Bytes at the destination, from the lowest one on, that are looked at."""
+        """Bytes at the destination, from the lowest one on, that are checked."""
         return self.descriptor["capacity"]
 
     @property
@@ -107,11 +96,10 @@ class Transfer:
         return None
 
     def record(self) -> bytes:
-        """Returns the descriptor as it lies in memory."""
         return pack(DESCRIPTOR, self.descriptor)
 
     def move(self, source: int, destination: int) -> None:
-        """Moves source and destination by so many bytes, which are whole beats and change no more than addresses."""
+        """Moves source and destination by whole beats."""
         self.descriptor["source"] += source
         self.descriptor["destination"] += destination
         if self.pages is not None:
@@ -120,7 +108,7 @@ class Transfer:
             self.expected = replace(self.expected, address=self.expected.address + destination)
 
     def wrong(self, completion: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-        """The fields of a completion that are not as expected: what they are, and what they should be."""
+        """The fields of a completion that differ from the expected: actual and expected value."""
         return {
             name: (completion[name], value)
             for name, value in self._wanted().items()
@@ -143,7 +131,7 @@ class Transfer:
         }
 
     def check(self, completion: bytes) -> int:
-        """Compares a completion with the expected outcome; returns the number of fields compared."""
+        """Compares a completion with the expected outcome; the number of fields compared."""
         got = self.completion = unpack(COMPLETION, completion)
         wrong = {name: tuple(map(hex, values)) for name, values in self.wrong(got).items()}
         if wrong:
@@ -152,23 +140,22 @@ class Transfer:
         return len(self._wanted())
 
     def writable(self) -> list[tuple[int, int]]:
-        """What may be written: where it begins, counted from the destination, and how many bytes."""
+        """What may be written: offset from the destination, and bytes."""
         return [(0, self.descriptor["capacity"])]
 
     def left(self) -> list[tuple[int, int]]:
-        """What is not written but could have been, if the transfer ends early: where it begins, counted from the lowest
-        byte, and how many bytes."""
+        """What an early end leaves unwritten: offset from the lowest byte, and bytes."""
         written = len(self.expected.written)
         return [(written, self.descriptor["length"] - written)]
 
     def image(self) -> bytes:
-        """The destination as it must be, and the bytes :data:`AROUND` it, which are guards."""
+        """The expected destination, with guard bytes :data:`AROUND` it."""
         written, guard = self.expected.written, bytes([GUARD])
         return guard * AROUND + written + guard * (self.descriptor["capacity"] - len(written) + AROUND)
 
 
 def difference(got: bytes, image: bytes) -> str:
-    """What is wrong with a destination and the bytes :data:`AROUND` it; nothing where it is the ``image``."""
+    """How a destination and the bytes :data:`AROUND` it differ from the ``image``; empty if they do not."""
     if got == image:
         return ""
     at = next(index for index in range(len(image)) if got[index] != image[index])
@@ -191,10 +178,10 @@ def transfer(
     crc_off: int | None = None,
     step: int = 0,
 ) -> Transfer:
-    """Returns a transfer of ``raw`` data, or a prefetch of any ``stream`` in the place of the compressed data.
+    """A transfer of ``raw`` data, or a prefetch of any ``stream`` in place of the compressed data.
 
-    ``capacity`` is by default what the result needs. With ``crc_off``, the CRC is checked against that of the words, in
-    which these bits are wrong. With a ``step``, ``raw`` are numbers, and a prefetch has their integers.
+    ``capacity`` is by default what the result needs. With ``crc_off``, the expected CRC has these bits wrong. With a
+    ``step``, ``raw`` are numbers, and a prefetch has their integers.
     """
     rules = TransferRules(config, direction)
     reads_compressed = direction == "prefetch" and bool(mode != Mode.RAW or step)
@@ -227,7 +214,6 @@ def transfer(
 
 
 def stream_of(raw: bytes, form: StreamFormat) -> bytes:
-    """Returns the compressed stream of raw data."""
     return _encoded(words_in(raw, form), form)
 
 
@@ -236,7 +222,6 @@ def _encoded(words: Words, form: StreamFormat) -> bytes:
 
 
 def _integers(raw: bytes, step: int, config: EngineConfig) -> Words:
-    """Returns the integers that the numbers become, as words."""
     form = config.quantisation
     assert form is not None
     numbers = np.frombuffer(raw, f"<u{form.number_type.bits // 8}")
@@ -244,7 +229,7 @@ def _integers(raw: bytes, step: int, config: EngineConfig) -> Words:
 
 
 def random_step(rng: random.Random, config: EngineConfig) -> int:
-    """Returns a step as a descriptor has it: the least, the greatest, or any."""
+    """A step as a descriptor has it: the least, the greatest, or any."""
     form = config.quantisation
     assert form is not None
     return rng.choice((1, form.greatest_step, rng.randint(1, form.greatest_step)))
@@ -253,8 +238,8 @@ def random_step(rng: random.Random, config: EngineConfig) -> int:
 def random_numbers(
     rng: np.random.Generator, count: int, config: EngineConfig, step: int, *, beyond: float = 0.0
 ) -> bytes:
-    """Returns ``count`` numbers of a random density around a step; a share of them, ``beyond``, is anything: too large,
-    infinite and NaN too."""
+    """``count`` numbers of a random density around a step; a share ``beyond`` is anything: too large, infinite and NaN
+    too."""
     form = config.quantisation
     assert form is not None
     kind = form.number_type
@@ -271,8 +256,8 @@ def random_numbers(
 
 
 def random_words(rng: np.random.Generator, count: int, config: EngineConfig, table: tuple[int, ...]) -> bytes:
-    """Returns ``count`` words of a random density: zeros, those that the table is for, and any others. A zero follows an odd
-    number of words of 4 bits."""
+    """``count`` words of a random density: zeros, those of the table, and any others. A zero follows an odd number of
+    words of 4 bits."""
     form = config.format
     density = rng.choice((0.0, 0.1, 0.5, 0.9, 1.0))
     words = rng.integers(1, 1 << form.word_bits, count).astype(word_dtype(form))

@@ -1,6 +1,4 @@
-"""What an engine did in a run, from its ports alone: descriptors, the bursts that belong to them, completions, tensors.
-How a run of an engine is shown: its ports and its stages in the order in which data flow, and what happened.
-"""
+"""How a run of an engine is shown, from its ports alone: descriptors, their bursts, completions, tensors, and stages."""
 
 from __future__ import annotations
 
@@ -19,13 +17,17 @@ from cdma.sim.codec.headers import from_memory
 from cdma.sim.engine.memory import unpack
 from cdma.sim.engine.transfer import DIRECTIONS, TransferRules
 from cdma.verif.simulator.page import Box, Event, Group, Line, Names, Row, Tensor, View, lines_of
-from cdma.verif.simulator.passage import Passage, compressed_tensor, copied_tensor, corruption, window_boxes
-from cdma.verif.simulator.stream_lanes import level_lines
+from cdma.verif.simulator.passage import (
+    Passage,
+    compressed_tensor,
+    copied_tensor,
+    corruption,
+    level_lines,
+    window_boxes,
+)
 from cdma.verif.simulator.vcd_trace import Trace
 
 from .transactions import Access, Burst, accesses_of, bursts_of
-
-__all__ = ["Job", "Record", "engine_view", "jobs_of", "status_name"]
 
 
 @dataclass(frozen=True)
@@ -51,16 +53,15 @@ class Job:
 
     @property
     def name(self) -> str:
-        """The channel and the tag."""
         return f"{self.channel} {self.descriptor.fields['tag']:#x}"
 
     @property
     def status(self) -> int:
-        """How it ended; that it ended well, as long as it has not ended."""
+        """The status; OK as long as it has not ended."""
         return self.completion.fields["status"] if self.completion else int(Status.OK)
 
     def tensor(self, config: EngineConfig) -> Tensor | None:
-        """Where its words were. None with a step, with a table or with words of less than a byte, and if nothing moved."""
+        """Its words; None with a step, a table or words of less than a byte, and if nothing moved."""
         rules = TransferRules(config, self.channel)
         fields, bits = self.descriptor.fields, config.format.word_bits
         if fields["step"] or fields["mode"] not in (Mode.RAW, Mode.ZVC) or bits < 8 or not self.reads:
@@ -90,7 +91,6 @@ class Job:
         return window_boxes(stream, raw.words, words, form, error)
 
     def _sides(self, config: EngineConfig) -> tuple[Passage, Passage]:
-        """The raw words and those of the stream."""
         form, fields = config.format, self.descriptor.fields
         if self.channel == "offload":
             length = _reach(self.writes, fields["destination"])
@@ -131,12 +131,11 @@ def jobs_of(config: EngineConfig, host: Sequence[Burst], dev: Sequence[Burst]) -
 
 
 def status_name(status: int) -> str:
-    """What a status is called."""
     return Status(status).name if status in list(Status) else str(status)
 
 
 def _records(bursts: Iterable[Burst], kind: tuple[RecordField, ...], *, write: bool) -> list[Record]:
-    """The records that bursts have, each of 64 bytes."""
+    """The records of 64 bytes in bursts."""
     records = []
     for burst in bursts:
         data = burst.data
@@ -168,7 +167,7 @@ def _own(bursts: Iterable[Burst], job: Job, start: int, length: int, *, write: b
 
 
 def _reach(bursts: Iterable[Burst], start: int) -> int:
-    """How many bytes from an address on have passed."""
+    """The bytes from an address on that have passed."""
     return max(
         (piece.address + len(piece.data) - start for burst in bursts for piece in burst.pieces), default=0
     )
@@ -212,7 +211,7 @@ _BUS_FAULTS = (Status.READ_SLVERR, Status.READ_DECERR, Status.WRITE_SLVERR, Stat
 
 
 def engine_view(config: EngineConfig, trace: Trace) -> View:
-    """Everything that is shown of a run of an engine with registers and rings."""
+    """The view of a run of an engine with registers and rings."""
     dev_ports = [f"m_axi_{name}" for name in config.dev_ports]
     host = bursts_of(trace.cycles, "m_axi_host", config.host_data_bits // 8)
     dev = [burst for port in dev_ports for burst in bursts_of(trace.cycles, port, config.dev_data_bits // 8)]
@@ -288,7 +287,7 @@ def _channel(
     of: Sequence[str] = (),
     windows: bool = False,
 ) -> Group:
-    """One stage of a channel: its state, what is full in it, the windows that pass, and fields of records that it has."""
+    """One stage of a channel: its state, fill levels, the windows that pass, and fields of its records."""
     own = [job for job in jobs if job.channel == channel]
     orange = GTKWColor.orange
     lines = []
@@ -309,7 +308,7 @@ def _port(trace: Trace, prefix: str, channels: Iterable[str], color: GTKWColor) 
 
 
 def _named(path: str) -> Names | None:
-    """What the values of a port or of a field of a record are called."""
+    """The names of values of a port or of a field of a record."""
     for end, names in (("resp", _RESPONSES), ("_status", _STATUSES), ("_mode", _MODES)):
         if path.endswith(end):
             return names
@@ -363,7 +362,7 @@ def _events(
     bursts: Sequence[Burst],
     jobs: Sequence[Job],
 ) -> list[Event]:
-    """What happened, and why what went wrong did."""
+    """The events of a run, with the causes of errors."""
     writes = {
         access: Event(
             access.last, f"{names.get(access.address, '?')} = {access.data:#x}", kind="register writes"
@@ -407,7 +406,7 @@ def _events(
 def _cause(
     config: EngineConfig, job: Job, fetched: Event, faults: Mapping[int, Event], commands: Sequence[Event]
 ) -> Event | None:
-    """Why a job ended as it did: a response of its bursts, a window of its stream, its descriptor, or a command."""
+    """Why a job ended with its status: a response of its bursts, a window of its stream, its descriptor, or a command."""
     if job.status in _BUS_FAULTS:
         return next((faults[id(burst)] for burst in (*job.reads, *job.writes) if id(burst) in faults), None)
     if job.status in _STREAM_FAULTS:

@@ -17,8 +17,6 @@ from cdma.verif.simulator.waveform import ERROR_BOX, KINDS, Scene, draw, levels
 from .design import EngineDesign
 from .view import engine_view
 
-__all__ = ["SCENARIOS", "SCENARIOS_OF_UNITS", "engine_wave"]
-
 #: Runs, as :mod:`~cdma.verif.engine.wave_tests` has them, those that only engines with several units have, and those
 #: that only engines with an error-bounded stage have.
 SCENARIOS = ("descriptor", "error", "corrupt", "abort")
@@ -42,8 +40,8 @@ def engine_wave(
 ) -> list[Path]:
     """Simulates each scenario, checked like the regression; writes ``engine_SCENARIO.vcd``, ``.gtkw``, ``.svg``.
 
-    ``scenarios`` are by default all that an engine of this kind has. ``words`` are a tensor that is moved instead of
-    them, or the first words of one that has ``total``.
+    By default all ``scenarios`` of this kind of engine. ``words`` are a tensor that is moved instead, or the first
+    words of one that has ``total``.
     """
     if words is not None:
         with tempfile.TemporaryDirectory(prefix="cdma-") as folder:
@@ -82,7 +80,6 @@ _Ports = dict[str, str]
 
 
 def _ports(design: EngineDesign) -> _Ports:
-    """The buses, each with its title."""
     several = design.config.units > 1
     dev = {
         f"m_axi_{name}": f"device memory, unit {unit}" if several else "device memory"
@@ -144,7 +141,6 @@ def _pieces(units: int, trace: Trace) -> dict[str, object]:
 
 
 def _beats(values: list[object]) -> dict[str, object]:
-    """Boxes with the numbers of the beats."""
     count = 0
     labels = []
     for value in values:
@@ -166,9 +162,9 @@ def _boxes(texts: list[str]) -> dict[str, object]:
 
 
 def _diagram(scenario: str, ports: _Ports, trace: Trace) -> dict[str, object]:
-    """One line per channel that has transfers, high in the cycles of a transfer; boxes say the addresses.
+    """One line per channel that has transfers, high in the cycles of a transfer, with addresses in boxes.
 
-    Cycles in which nothing happens are left out where there are many.
+    Long runs of cycles without a transfer are left out.
     """
     moves = [_moves(ports, cycle) for cycle in trace.cycles]
     telling = [
@@ -194,7 +190,6 @@ def _diagram(scenario: str, ports: _Ports, trace: Trace) -> dict[str, object]:
 
 
 def _moves(ports: _Ports, cycle: dict[str, int]) -> set[str]:
-    """The channels with a transfer in this cycle."""
     names = (f"{prefix}_{channel}" for prefix in ports for channel in _CHANNELS)
     return {name for name in names if cycle[f"{name}valid"] and cycle[f"{name}ready"]}
 
@@ -206,7 +201,7 @@ def _neighbours(
 
 
 def _shown(telling: list[bool], start: int) -> list[int | None]:
-    """The cycles from ``start`` on that are drawn; None stands for those left out."""
+    """The cycles from ``start`` on that are drawn; None for a gap."""
     shown: list[int | None] = []
     end = max(index for index, tells in enumerate(telling) if tells) + 2
     for index in range(start, min(end, len(telling))):

@@ -16,8 +16,6 @@ from .context import engine_test
 from .ring import RingBench
 from .transfer import random_numbers
 
-__all__: list[str] = []
-
 _WORDS = 48
 
 
@@ -74,8 +72,7 @@ async def tensor(bench: RingBench, budget: int) -> None:
 
 @engine_test
 async def abort(bench: RingBench, budget: int) -> None:
-    """An abort when the first burst of a prefetch is written: the transactions in flight end, then the completion says
-    ABORTED."""
+    """An abort at the first write burst of a prefetch: transactions in flight end, then the completion has ABORTED."""
     ring = bench.rings["prefetch"]
     await ring.enable()
     made = bench.transfer("prefetch", 6 * _WORDS, mode=Mode.RAW)

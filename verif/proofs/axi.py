@@ -1,4 +1,4 @@
-"""The reader and the writer keep the rules of AXI4 under any legal subordinate, and stay within their commands."""
+"""Reader, writer and arbiters keep AXI4 under any legal subordinate, and reader and writer their commands."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
+from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
 from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.arithmetic import popcount
 from cdma.hdl.spec.engine import EngineConfig
 
-from .axi_port import RULES, Side, legal_subordinate
-from .bench import Bench, free, hold, last_cycle, obey
-from .design import Config, engine_with
-from .proof import REDUCED, Proof
-
-__all__ = ["PROOFS", "Reading", "Writing", "Written"]
+from .bench import RULES, Bench, Side, free, hold, last_cycle, legal_manager, legal_subordinate, obey
+from .proof import REDUCED, Config, Proof, any_design, engine_with
 
 
 def _shape(
@@ -33,8 +30,8 @@ def _shape(
 ) -> PortShape:
     """A port that is as small as ports can be.
 
-    What the blocks say of 4 KiB is that bursts cross no multiple of the longest burst. So addresses need a few bits only:
-    those within a command's span, and one above, into which the count of blocks carries.
+    The blocks keep 4 KiB by crossing no multiple of the longest burst. So addresses need only the bits of a command's
+    span, and one above, into which the count of blocks carries.
     """
     return PortShape(
         word_bits=8,
@@ -50,7 +47,7 @@ def _shape(
 
 
 def _command(m: Module, dut: wiring.Component, shape: PortShape) -> tuple[Value, Value]:
-    """Gives the block commands of any bytes; the addresses of the command's first byte and of its last beat."""
+    """Drives commands of any bytes; the addresses of the command's first byte and of its last beat."""
     obey(m, dut.command, "command")
     first, last = dut.command.payload.first, dut.command.payload.last
     low = exact_log2(shape.data_bits // 8)
@@ -70,11 +67,11 @@ _SOON = 8
 class Reading(Bench):
     """The bursts of a command follow each other from its first beat to its last one, and are nowhere else.
 
-    Ghost state: ``expected`` is the address of the next burst of the command in hand. That of ``rows`` is the one of the
-    cycle before the burst is offered, when it may have been taken.
+    Ghost state: ``expected`` is the address of the next burst of the current command. With ``rows`` it is that of the
+    cycle before the burst is offered.
 
     ``progress``
-        Claims also that data are taken at once, that nothing is left over, and that there is no deadlock.
+        Claims also that data leave at once, that nothing is left over, and that there is no deadlock.
     """
 
     def __init__(self, reader: AxiReader, *, progress: bool = False) -> None:
@@ -176,9 +173,9 @@ class Writing(Bench):
 class Written(Writing):
     """Each word that fits is written once, to its own address, and nothing else is written.
 
-    Ghost state: ``place`` is the address of the next beat of the packet in hand, and ``over`` says that one did not fit.
-    ``inside`` counts the beats in the buffer. One beat is followed: once it is taken, ``target`` is where it belongs, and
-    ``ahead`` counts the beats in the buffer before it.
+    Ghost state: ``place`` is the address of the next beat of the current packet, ``over`` is set once one did not fit,
+    and ``inside`` counts the beats in the buffer. One beat is followed: ``target`` is its address, and ``ahead`` counts
+    the beats in the buffer before it.
     """
 
     def claim(self, m: Module, dut: AxiWriter, port: Side, first: Value) -> None:
@@ -237,17 +234,14 @@ _AS_PROVEN = engine_with(options=True, units=True)
 
 
 def _pipelined(config: Config) -> bool:
-    """The reader of a pipelined engine has registers more."""
     return isinstance(config, EngineConfig) and not config.realign and config.pipelined
 
 
 def _not_pipelined(config: Config) -> bool:
-    """The reader of an engine that is not pipelined."""
     return isinstance(config, EngineConfig) and not config.realign and not config.pipelined
 
 
 def _of_rows(config: Config) -> bool:
-    """A reader of rows, or of pages."""
     return (
         isinstance(config, EngineConfig)
         and _not_pipelined(config)
@@ -300,6 +294,72 @@ def _written(config: str, depth: int, **shape: Any) -> Proof:
     )
 
 
+_DATA_BITS, _ADDRESS_BITS, _BURST = 8, 1, 2
+#: The first client has one ID, and the second one, as the rings are, has two.
+_IDS = ((0,), (1, 2))
+_ID_BITS = 2
+
+
+def _byte_port(outstanding: int) -> PortShape:
+    """A port of a byte. An arbiter has no buffer, so the beats of one mean nothing."""
+    return PortShape(
+        word_bits=_DATA_BITS,
+        data_bits=_DATA_BITS,
+        address_bits=_ADDRESS_BITS,
+        burst=_BURST,
+        outstanding=outstanding,
+        buffer=_BURST,
+    )
+
+
+class Sharing(Bench):
+    """Two legal managers with ``outstanding`` bursts each, and any legal subordinate: each side sees legal AXI4."""
+
+    def __init__(self, arbiter: wiring.Component, outstanding: int) -> None:
+        super().__init__()
+        self.arbiter = arbiter
+        self.outstanding = outstanding
+        self.reading = isinstance(arbiter, ReadArbiter)
+
+    def describe(self, m: Module) -> None:
+        m.submodules.dut = dut = self.arbiter
+        kind = "read" if self.reading else "write"
+        clients = []
+        for number, ids in enumerate(_IDS):
+            client = getattr(dut, f"client_{number}")
+            clients.append(client)
+            legal_manager(
+                m,
+                _byte_port(self.outstanding),
+                f"client_{number}",
+                **{kind: client},
+                id_bits=(len(ids) - 1).bit_length(),
+            )
+            if self.reading:
+                # A client takes its data at any time.
+                m.d.comb += Assume(client.r.ready)
+        legal_subordinate(m, _byte_port(self.outstanding * len(_IDS)), **{kind: dut.port}, id_bits=_ID_BITS)
+        for client in clients:
+            answer = client.r if self.reading else client.b
+            m.d.comb += Cover(answer.valid & answer.ready & (answer.payload.resp.as_value() == 2))
+
+
+def _sharing(kind: type[ReadArbiter] | type[WriteArbiter], outstanding: int) -> Proof:
+    reading = kind is ReadArbiter
+    widths = (_DATA_BITS, _ADDRESS_BITS, _ID_BITS) if reading else (_DATA_BITS, _ADDRESS_BITS, 8, _ID_BITS)
+    return Proof(
+        name=f"{'read' if reading else 'write'}_arbiter",
+        config=f"2 clients, {outstanding} {'burst' if outstanding == 1 else 'bursts'} each",
+        claim="of any legal managers and any legal subordinate, what each sees of the other is legal AXI4 again",
+        blocks=(kind,),
+        built_so=any_design if reading else engine_with(options=True, realign=True, units=True),
+        bench=lambda: Sharing(kind(_IDS, *widths), outstanding),
+        rules=(RULES,),
+        prepare=REDUCED,
+        quick=False,
+    )
+
+
 PROOFS = [
     _reading("1 lane, bursts of 2"),
     _reading("2 lanes, bursts of 2", words=2, quick=False),
@@ -323,4 +383,6 @@ PROOFS = [
     _writing("1 lane, bursts of 2, 4 in flight", outstanding=4),
     _writing("1 lane, bursts of 2, registered", pipelined=True),
     _written("1 lane, bursts of 2", 14),
+    _sharing(ReadArbiter, 2),
+    _sharing(WriteArbiter, 1),
 ]

@@ -15,12 +15,8 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import OWNER_FIELDS, owner_mask
 from cdma.hdl.spec.records import NO_OPTIONS, Mode, RecordOptions, Status, descriptor_fields, most_bytes
 
-from .bench import Bench, fixed, free, last_cycle, obey, started
-from .design import engine_with
-from .proof import Proof
-from .windows import any_windows
-
-__all__ = ["PROOFS", "Deciding", "Resting"]
+from .bench import Bench, any_windows, fixed, free, last_cycle, obey, started
+from .proof import Proof, engine_with
 
 #: Cycles after the one in which a check begins, until that in which it ends: without an objection and with one.
 _CHECKED, _OBJECTED = 23, 33
@@ -30,10 +26,8 @@ _PAGE_LOG2 = 12
 
 
 class Resting(Bench):
-    """A check ends in time or is given up, and leaves the place at rest.
-
-    Ghost state: ``age``, the cycles since the check began.
-    """
+    """A check ends in time or is dropped, and leaves the checker at rest. Ghost state: ``age``, the cycles since the check
+    began."""
 
     def __init__(self, checker: Checker) -> None:
         super().__init__()
@@ -65,8 +59,7 @@ class Resting(Bench):
 
 
 class _Verdict(NamedTuple):
-    """What comes of a descriptor: its status, the address that belongs to that, the bytes to read, and the bytes that may
-    be written."""
+    """The outcome of a descriptor: its status, the address with it, the bytes to read, and the bytes that may be written."""
 
     status: Value
     about: Value
@@ -77,10 +70,9 @@ class _Verdict(NamedTuple):
 class Deciding(Bench):
     """One check of any descriptor with any windows, or without, after a flush in any state.
 
-    A flush leaves the checker at rest, whatever its data registers have. By :class:`Resting` every check begins so and ends
-    within the depth of the proof, so what holds of one holds of all.
-
-    Ghost state: ``stored`` has what the check writes into its slot, byte by byte.
+    A flush leaves the checker at rest, whatever its data registers have. By :class:`Resting` every check begins so and
+    ends within the depth of the proof, so this covers all checks. Ghost state: ``stored`` has what the check writes
+    into its slot, byte by byte.
     """
 
     any_start = True
@@ -127,7 +119,6 @@ class Deciding(Bench):
         ]
 
     def _judge(self, m: Module, read_window: Value, write_window: Value) -> _Verdict:
-        """What the documents say of the descriptor."""
         dut = self.checker
         request = dut.requests.payload
         descriptor = request.descriptor
@@ -188,7 +179,7 @@ class Deciding(Bench):
         return _Verdict(status, about, count, room)
 
     def _compare(self, m: Module, verdict: _Verdict) -> None:
-        """Compares it with the slot, when that is handed on."""
+        """Compares the verdict with the slot, when that is pushed."""
         status, about, count, room = verdict
         dut, slot = self.checker, self.checker.slot
         descriptor = dut.requests.payload.descriptor
@@ -228,7 +219,7 @@ class Deciding(Bench):
         ]
 
     def _count_words(self, judged: Value, length: Value) -> list[Any]:
-        """Of any number of bytes, the words that have them, and the bytes of the last one."""
+        """Words, and bytes of the last one, for any number of bytes."""
         dut, route = self.checker, self.checker.slot.route
         if not dut.tail_bits:
             return []
@@ -242,7 +233,7 @@ class Deciding(Bench):
         ]
 
     def _given_owner(self, given: Value) -> list[Assert | Cover]:
-        """The slot has the owner of the descriptor, field by field."""
+        """The slot has the descriptor's owner, field by field."""
         dut, slot = self.checker, self.checker.slot
         if not dut.options.owner_bits:
             return []
@@ -271,7 +262,7 @@ _STATUSES = (
 
 
 def _outside(first: Value, count: Value, window: Value, bits: int) -> Value:
-    """Whether a range is not in the window, whose edges are pages, or beyond the port's addresses."""
+    """Whether a range is outside the window, whose edges are pages, or beyond the port's addresses."""
     end = first + count
     base, limit = Cat(C(0, _PAGE_LOG2), window.base[_PAGE_LOG2:]), window.limit | (1 << _PAGE_LOG2) - 1
     return (first < base) | (end > limit + 1) | (end > 1 << bits)

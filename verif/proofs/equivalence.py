@@ -1,12 +1,14 @@
 """The Verilog of a design is its Amaranth source: Yosys and ABC show it, for every input.
 
-- ``scorr`` compares what Amaranth itself makes of the source with the file that a user gets, from the initial values on,
-  both flattened and side by side with the same inputs: every output bit is the same in every cycle of every run. ABC finds
-  the registers and gates that are the same in both.
-- ``equiv`` compares each printed module by itself with the netlist that it was printed from, in any state. Memories are cut
-  out at their ports, so that their size does not matter. What comes before that netlist is outside of it: equal
-  expressions that become one, the names that it gets, and the passes of Yosys that make operators and registers of
-  Amaranth's processes.
+- ``scorr`` compares Amaranth's RTLIL with the Verilog file, from the initial values on, both flattened and side by side
+  with the same inputs: every output bit is the same in every cycle of every run. ABC finds the registers and gates that
+  are the same in both.
+- ``equiv`` compares each printed module by itself with the netlist that it was printed from, in any state. Passes
+  before that netlist are not covered: joining of equal expressions, naming, and Yosys's passes over Amaranth's
+  processes.
+
+``equiv`` cuts memories out at their ports, so their size does not matter: what goes into a port must be the same on
+both sides, and what comes out is any value, the same on both. Address and data are 0 where nothing is written.
 """
 
 from __future__ import annotations
@@ -26,11 +28,74 @@ from cdma.hdl.verilog.names import SYSTEM_VERILOG, VERILOG_2005, Dialect
 from cdma.hdl.verilog.printer.design import print_design
 from cdma.hdl.verilog.shell import Shell
 
-from .memory_cuts import MEMORY_CUT, MEMORY_PASSES, check_memories
-from .proof import Claim
-from .result import FAILED, PROVEN, UNKNOWN
+from .proof import FAILED, PROVEN, UNKNOWN, Claim
 
-__all__ = ["Equivalence", "Modules", "Revisions", "Sides", "Whole", "printed"]
+#: Read ports are not clocked here: the register behind one is a register of its own. Write ports of one address are one. The
+#: order of read ports is free, so a memory with several is registers; so are one of one word, and a table, whose values
+#: count.
+MEMORY_PASSES = """\
+memory_share -nosat -nowiden
+memory_map -rom-only
+memory_map r:RD_PORTS>1 r:SIZE=1
+techmap -max_iter 1 -map memory.v
+opt_clean
+"""
+
+#: The rule of Yosys's ``techmap`` that masks what a write port is given while it writes nothing, and the clock of a read
+#: port that has none.
+MEMORY_CUT = r"""
+module \$mem_v2 (RD_CLK, RD_EN, RD_ARST, RD_SRST, RD_ADDR, RD_DATA, WR_CLK, WR_EN, WR_ADDR, WR_DATA);
+  parameter MEMID = "";
+  parameter SIZE = 1, OFFSET = 0, ABITS = 1, WIDTH = 1, INIT = 1'bx, RD_PORTS = 1, WR_PORTS = 1;
+  parameter RD_CLK_ENABLE = 0, RD_CLK_POLARITY = 0, RD_TRANSPARENCY_MASK = 0, RD_COLLISION_X_MASK = 0;
+  parameter RD_WIDE_CONTINUATION = 0, RD_CE_OVER_SRST = 0, RD_ARST_VALUE = 0, RD_SRST_VALUE = 0;
+  parameter RD_INIT_VALUE = 0, WR_CLK_ENABLE = 1, WR_CLK_POLARITY = 1, WR_PRIORITY_MASK = 0;
+  parameter WR_WIDE_CONTINUATION = 0;
+  input [RD_PORTS-1:0] RD_CLK, RD_EN, RD_ARST, RD_SRST;
+  input [RD_PORTS*ABITS-1:0] RD_ADDR;
+  output [RD_PORTS*WIDTH-1:0] RD_DATA;
+  input [WR_PORTS-1:0] WR_CLK;
+  input [WR_PORTS*WIDTH-1:0] WR_EN, WR_DATA;
+  input [WR_PORTS*ABITS-1:0] WR_ADDR;
+  wire [WR_PORTS*ABITS-1:0] written;
+  genvar n;
+  for (n = 0; n < WR_PORTS; n = n + 1)
+    assign written[n*ABITS +: ABITS] = WR_ADDR[n*ABITS +: ABITS] & {ABITS{|WR_EN[n*WIDTH +: WIDTH]}};
+  \$mem_v2 #(
+    .MEMID(MEMID), .SIZE(SIZE), .OFFSET(OFFSET), .ABITS(ABITS), .WIDTH(WIDTH), .INIT(INIT),
+    .RD_PORTS(RD_PORTS), .RD_CLK_ENABLE(RD_CLK_ENABLE), .RD_CLK_POLARITY({RD_PORTS{1'b1}}),
+    .RD_TRANSPARENCY_MASK(RD_TRANSPARENCY_MASK), .RD_COLLISION_X_MASK(RD_COLLISION_X_MASK),
+    .RD_WIDE_CONTINUATION(RD_WIDE_CONTINUATION), .RD_CE_OVER_SRST(RD_CE_OVER_SRST),
+    .RD_ARST_VALUE(RD_ARST_VALUE), .RD_SRST_VALUE(RD_SRST_VALUE), .RD_INIT_VALUE(RD_INIT_VALUE),
+    .WR_PORTS(WR_PORTS), .WR_CLK_ENABLE(WR_CLK_ENABLE), .WR_CLK_POLARITY(WR_CLK_POLARITY),
+    .WR_PRIORITY_MASK(WR_PRIORITY_MASK), .WR_WIDE_CONTINUATION(WR_WIDE_CONTINUATION)
+  ) _TECHMAP_REPLACE_ (
+    .RD_CLK({RD_PORTS{1'b0}}), .RD_EN(RD_EN), .RD_ARST(RD_ARST), .RD_SRST(RD_SRST),
+    .RD_ADDR(RD_ADDR), .RD_DATA(RD_DATA),
+    .WR_CLK(WR_CLK), .WR_EN(WR_EN), .WR_ADDR(written), .WR_DATA(WR_DATA & WR_EN)
+  );
+endmodule
+"""
+
+
+def check_memories(gold: str, gate: str) -> None:
+    """Refuses two designs in RTLIL whose memories differ in name, words, bits, ports or clocks."""
+    ours, theirs = _memories(gold), _memories(gate)
+    different = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+    if different:
+        raise ToolError(f"the memory {different[0]} is not the same on both sides")
+
+
+def _memories(text: str) -> dict[str, list[str]]:
+    """The parameters of each memory of a design, by its module and its name."""
+    found = {}
+    for module in re.split(r"^module \\", text, flags=re.MULTILINE)[1:]:
+        name = module.split(maxsplit=1)[0]
+        for cell in re.finditer(r"^  cell \$mem_v2 \\(\S+)\n((?:    parameter .*\n)*)", module, re.MULTILINE):
+            parameters = [line.strip() for line in cell[2].splitlines() if r"\MEMID" not in line]
+            found[f"{name}.{cell[1]}"] = parameters
+    return found
+
 
 #: A status, the bits that were compared, and what is wrong.
 Verdict = tuple[str, int, str]
@@ -196,7 +261,7 @@ delete gold gate equiv
 
 
 def _read(dialect: Dialect) -> str:
-    """What Yosys reads a text with."""
+    """The Yosys command that reads a text."""
     return "read_verilog -sv" if dialect is SYSTEM_VERILOG else "read_verilog"
 
 
@@ -213,7 +278,7 @@ class Modules:
     """The modules of two texts of a design, without initial values.
 
     ``before``, ``after``
-        Are a netlist in RTLIL, or Verilog, and Verilog.
+        A netlist in RTLIL, or Verilog, and Verilog.
     ``top``
         The top of both, with whose name those of all modules begin.
     """
@@ -274,7 +339,6 @@ class Modules:
 
 
 def _modules(text: str) -> list[str]:
-    """The modules of a netlist or of Verilog."""
     return re.findall(r"^module \\?([^\s(]+)", text, re.MULTILINE)
 
 
@@ -296,7 +360,6 @@ def _parents_first(text: str) -> list[str]:
 
 
 def _ports(text: str) -> dict[str, set[str]]:
-    """The names of the ports of each module of RTLIL."""
     found: dict[str, set[str]] = {}
     for module in re.split(r"^module \\", text, flags=re.MULTILINE)[1:]:
         name = module.split(maxsplit=1)[0]

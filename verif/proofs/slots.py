@@ -1,20 +1,20 @@
-"""Every descriptor that is in flight keeps its own: what its check found, and what the stages report of it."""
+"""Descriptors in flight: slots keep their values, and each ticket gets one completion, in order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, C, Cover, Module, Mux, Signal, Value
 from amaranth.lib import stream
 
 from cdma.hdl.axi.ports import Response
+from cdma.hdl.codec.parts.interface import Error
+from cdma.hdl.engine.channel.completer import Completer
 from cdma.hdl.engine.channel.slots import Slots
+from cdma.hdl.spec.records import Status
 
-from .bench import Bench, free, hold, last_cycle
-from .design import engine_with
-from .proof import Proof
-
-__all__ = ["PROOFS", "Keeping"]
+from .bench import Bench, free, hold, last_cycle, obey
+from .proof import Config, Proof, codec_in, engine_with
 
 #: Bits of a number that are followed: slots never look at them, and two tell a number from its neighbours.
 _BITS = 2
@@ -23,12 +23,12 @@ _SHOWN = 3
 
 
 class Keeping(Bench):
-    """One descriptor is followed, which may be any, refused or started, through the streams of the stages to its ticket.
+    """Any one descriptor is followed, refused or started, through the streams of the stages to its ticket.
 
-    The checker writes only while there is a free slot, and all of a descriptor before it is pushed. A stage is done with
-    commands that it has taken, in their order, and a ticket that was started goes when it is reported.
+    The checker writes only while there is a free slot, and all of a descriptor before it is pushed. Stages finish
+    commands in their order, and a started ticket goes when it is reported.
 
-    Ghost state: ``last`` has what was written of each kind; ``word`` what it was when the followed descriptor was pushed,
+    Ghost state: ``last`` has what was written of each kind; ``word`` its value when the followed descriptor was pushed,
     or when a stage reported on it. ``ahead`` counts, for each stream and each report, the descriptors before it.
     """
 
@@ -123,7 +123,7 @@ class Keeping(Bench):
         ]
 
     def _check(self, m: Module) -> dict[str, Signal]:
-        """The checker: what it has written of each kind when it pushes."""
+        """What the checker has written of each kind when it pushes."""
         dut = self.slots
         checked = dut.input
         for name in (
@@ -177,7 +177,7 @@ class Keeping(Bench):
         return found
 
     def _take(self, m: Module) -> dict[str, Value]:
-        """The stages and the completer: when each takes what is its own, and when it reports."""
+        """The stages and the completer: when each accepts its own, and when it reports."""
         dut = self.slots
         takes: dict[str, Value] = {}
         sinks: tuple[tuple[str, stream.Interface], ...] = (
@@ -245,6 +245,127 @@ class Keeping(Bench):
         return said
 
 
+#: Cycles from the one in which a ticket can be completed to that in which its completion is shown.
+_SHOWN_AFTER = 13
+#: What the completer writes into the ticket itself.
+_OWN = ("finish", "written", "cycles")
+
+
+class Completed(Bench):
+    """A ticket goes a cycle after its completion has been accepted, and only then.
+
+    A ticket is constant until it goes. Its outcomes are constant from when it is reported or its completion is shown,
+    and the completer's own values from when its completion is shown.
+
+    Ghost state: ``dropping`` and ``late`` of the current completion's beginning, and ``waits``, for how long it could
+    have gone.
+    """
+
+    def __init__(self, completer: Completer) -> None:
+        super().__init__()
+        self.completer = completer
+
+    def describe(self, m: Module) -> None:
+        m.submodules.dut = dut = self.completer
+        ticket, completion = dut.tickets.payload, dut.completion
+        self._give_tickets(m)
+        obey(m, dut.report, "report")
+        for name in ("drop", "hold", "watchdog", "at_write"):
+            free(m, name, getattr(dut, name))
+        hold(m, completion, "completion")
+
+        refused, raw = ~ticket.started, ticket.fields.raw
+        complete = refused | (dut.reported & (raw | dut.report.valid))
+        dropping, late = Signal(), Signal()
+        with m.If(dut.stamp):
+            m.d.sync += [dropping.eq(dut.drop), late.eq(dut.drop & dut.watchdog)]
+        accepted = last_cycle(m, completion.valid & completion.ready, "accepted")
+        status = self._judge(m, refused, dropping, late)
+        shown = completion.valid
+        m.d.comb += [
+            # Nothing is completed that is not there, or before it is complete, unless it is dropped.
+            Assert(~dut.stamp | (dut.tickets.valid & (dut.drop | (complete & ~dut.hold)))),
+            Assert(~shown | (dut.tickets.valid & (complete | dropping))),
+            # One to one, in order.
+            Assert(dut.tickets.ready == accepted),
+            Assert(~(accepted & shown)),
+            Assert(~shown | (completion.payload.tag == ticket.fields.tag)),
+            Assert(~shown | (completion.payload.status == status)),
+            Assert(~shown | (dut.failed == (status != Status.OK))),
+            # A report of the codec goes with the ticket that it belongs to.
+            Assert(dut.report.ready == (accepted & ticket.started & ~dropping & ~raw)),
+            Cover(accepted & (status == Status.OK) & ~raw),
+            Cover(accepted & (status == Status.WATCHDOG)),
+            Cover(accepted & (status == Status.WRITE_SLVERR)),
+        ]
+        waits = Signal(range(_SHOWN_AFTER + 2))
+        could = dut.tickets.valid & (dut.drop | (complete & ~dut.hold)) & ~shown & ~accepted
+        with m.If(~could):
+            m.d.sync += waits.eq(0)
+        with m.Elif(waits <= _SHOWN_AFTER):
+            m.d.sync += waits.eq(waits + 1)
+        m.d.comb += Assert(waits <= _SHOWN_AFTER)
+
+    def _give_tickets(self, m: Module) -> None:
+        """Tickets that stay as they are, but for what is written into them."""
+        dut = self.completer
+        ticket = dut.tickets.payload
+        free(m, "ticket", Value.cast(ticket))
+        free(m, "ticket_valid", dut.tickets.valid)
+        free(m, "reported", dut.reported)
+        waiting = last_cycle(m, dut.tickets.valid & ~dut.tickets.ready, "ticket_was_waiting")
+        settled = last_cycle(m, dut.reported, "was_reported")
+        m.d.comb += Assume(~waiting | (dut.tickets.valid & (dut.reported | ~settled)))
+        shown = last_cycle(m, dut.completion.valid, "was_shown")
+        for name in ticket.shape().members:
+            value = Value.cast(ticket[name])
+            same = last_cycle(m, value, f"ticket_{name}_was") == value
+            changing: Value = C(0)
+            if name in _OWN:
+                changing = ~shown
+            elif name.startswith(("read_", "write_")) or name == "overflow":
+                changing = ~(shown | settled)
+            m.d.comb += Assume(~waiting | same | changing)
+        # After a timeout it is known which port was at fault.
+        at_write = last_cycle(m, dut.at_write, "was_at_write") == dut.at_write
+        m.d.comb += Assume(~waiting | at_write)
+
+    def _judge(self, m: Module, refused: Value, dropping: Value, late: Value) -> Signal:
+        """The first cause counts."""
+        ticket, error = self.completer.tickets.payload, self.completer.report.payload.error
+        status = Signal(8)
+
+        def cause(resp: Value, decerr: Status, slverr: Status) -> Value:
+            return Mux(resp == Response.DECERR, decerr, slverr)
+
+        of_stream = (
+            (Error.TRUNCATED, Status.STREAM_TRUNCATED),
+            (Error.TRAILING, Status.STREAM_TRAILING),
+            (Error.CODE, Status.STREAM_CODE),
+        )
+        with m.If(refused):
+            m.d.comb += status.eq(ticket.fields.status)
+        with m.Elif(dropping):
+            m.d.comb += status.eq(Mux(late, Status.WATCHDOG, Status.ABORTED))
+        with m.Elif(ticket.read_resp != Response.OKAY):
+            m.d.comb += status.eq(cause(ticket.read_resp, Status.READ_DECERR, Status.READ_SLVERR))
+        with m.Elif(~ticket.fields.raw & (error != Error.NONE)):
+            for found, reported in of_stream:
+                with m.If(error == found):
+                    m.d.comb += status.eq(reported)
+        with m.Elif(ticket.write_resp != Response.OKAY):
+            m.d.comb += status.eq(cause(ticket.write_resp, Status.WRITE_DECERR, Status.WRITE_SLVERR))
+        with m.Elif(ticket.overflow):
+            m.d.comb += status.eq(Status.CAPACITY)
+        return status
+
+
+def _without_padding(config: Config) -> bool:
+    """The completer of the proof knows no padding."""
+    codec = codec_in(config)
+    return engine_with(realign=True, units=True)(config) and codec is not None and not codec.format.padded
+
+
 PROOFS = [
     Proof(
         name="slots",
@@ -255,5 +376,15 @@ PROOFS = [
         built_so=engine_with(realign=True, tails=False),
         bench=lambda: Keeping(Slots(8, 8, 2)),
         quick=False,
-    )
+    ),
+    Proof(
+        name="completer",
+        config="8 bits of address",
+        claim="one completion for each ticket, in order, with its tag and the status of its first cause; not before its"
+        " stages are done, unless it is dropped; shown 13 cycles after it can be",
+        blocks=(Completer,),
+        built_so=_without_padding,
+        bench=lambda: Completed(Completer(8, 8)),
+        cover=36,
+    ),
 ]

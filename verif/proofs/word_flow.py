@@ -1,4 +1,4 @@
-"""What changes the width or the lanes of a stream of words: every word arrives, in order, and packets keep their ends."""
+"""Blocks that move words to other lanes or widths: every word arrives, in order, and packets keep their ends."""
 
 from __future__ import annotations
 
@@ -11,31 +11,27 @@ from amaranth.utils import ceil_log2, exact_log2
 
 from cdma.hdl.blocks.arithmetic import popcount
 from cdma.hdl.blocks.width import Narrow, Realign, Widen
+from cdma.hdl.codec.generate import Compressor, Decompressor
+from cdma.hdl.codec.parts.network import Exchange, Ranking, Routes
 
 from .bench import Bench, free, hold, last_cycle, obey
-from .proof import Proof
-
-__all__ = ["PROOFS", "Flow", "WordFlow", "packed"]
+from .proof import Config, Proof, codec_in
 
 _BITS = 2
 
 
 def packed(keep: Value) -> Value:
-    """Whether the lanes that are kept are the lowest ones."""
+    """Whether only the lowest lanes are kept."""
     return ~(keep[1:] & ~keep[:-1]).any()
 
 
 class Flow(NamedTuple):
     """What goes in and what comes out in a cycle.
 
-    ``beat``, ``out``
-        The beats on either side.
     ``put``, ``take``
-        Whether they count in this cycle.
-    ``gone``
-        Lanes that leave.
-    ``inside``
-        Lanes that were inside before.
+        Whether the beats on either side count in this cycle.
+    ``gone``, ``inside``
+        Lanes that leave, and lanes that were inside before.
     """
 
     beat: Value
@@ -47,23 +43,21 @@ class Flow(NamedTuple):
 
 
 class WordFlow(Bench):
-    """A block through which words flow, with a ghost that follows one word, and one that follows the end of a packet.
+    """A block through which words flow, with ghosts that follow one word, and the end of a packet.
 
-    ``block``
-        Makes the block.
     ``lanes_in``, ``lanes_out``
         Words of a beat on either side.
     ``stall``
-        Most cycles in a row in which it does not take a beat although its output is taken.
+        Most cycles in a row in which it does not accept a beat although its output is accepted.
     ``shift``
-        ``up`` or ``down`` for blocks that shift packets, whose shift stays the same until it is taken.
+        ``up`` or ``down`` for blocks that shift packets, by a shift that stays the same until it is accepted.
     ``keeps_input``
-        The block shows the parts of a beat before it takes it: words are inside as soon as they are offered.
+        The block shows the parts of a beat before it accepts it: words are inside as soon as they are offered.
 
-    Ghost state: ``inside`` counts the lanes that have gone in and not come out; of a packet that is shifted up, the lanes
-    before its first word count too. ``ahead`` counts those before the tracked word, so a beat that comes out has it in
-    lane ``ahead``, or takes all of its lanes from ``ahead``. ``rest`` counts those up to the end of the tracked packet,
-    after ``ends`` ends of packets that are inside before it.
+    Ghost state: ``inside`` counts the lanes that have gone in and not come out; of a packet that is shifted up, the
+    lanes before its first word count too. ``ahead`` counts those before the tracked word, so a beat that comes out has
+    it in lane ``ahead``, or accounts for all of its lanes from ``ahead``. ``rest`` counts those up to the end of the
+    tracked packet, after ``ends`` ends of packets that are inside before it.
     """
 
     def __init__(
@@ -255,6 +249,130 @@ def _proof(
     )
 
 
+class _Network(Bench):
+    """The counts, the routes and the exchanges of all levels, in either order.
+
+    Any one lane has a mark, which arrives where a word of this lane would. Literals and offset may be any.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        super().__init__()
+        self.lanes = lanes
+        self.levels = exact_log2(lanes)
+
+    def through(self, m: Module, literal: Value, offset: Value, marks: Value, order: list[int]) -> Value:
+        m.submodules.ranking = ranking = Ranking(self.lanes)
+        m.submodules.routes = routes = Routes(self.lanes)
+        m.d.comb += [
+            ranking.literal.eq(literal),
+            routes.ranks.eq(ranking.ranks),
+            routes.offset.eq(offset),
+        ]
+        for level in order:
+            m.submodules[f"level_{level}"] = exchange = Exchange(1, self.lanes, level)
+            m.d.comb += [
+                Value.cast(exchange.input).eq(marks),
+                exchange.swap.eq(routes.swap[level]),
+                exchange.straight.eq(~routes.swap[level]),
+            ]
+            marks = Value.cast(exchange.output)
+        return marks
+
+    def describe(self, m: Module) -> None:
+        literal = free(m, "literal", shape=self.lanes)
+        offset = free(m, "offset", shape=self.levels)
+        lane = free(m, "lane", shape=self.levels)
+        rank = Signal(range(self.lanes + 1))
+        place = Signal(self.levels)
+        m.d.comb += [
+            # Counted in the plainest way, which is not the block's.
+            rank.eq(sum((Mux(lane > index, literal[index], 0) for index in range(self.lanes)), start=0)),
+            place.eq(rank + offset),
+        ]
+        is_literal = (literal >> lane)[0]
+        arrived = Signal(self.lanes)
+        m.d.comb += arrived.eq(self.route(m, literal, offset, lane, place))
+        expected = self.expected(lane, place)
+        with m.If(is_literal):
+            m.d.comb += [
+                Assert(arrived == 1 << expected),
+                Cover((expected == self.lanes - 1) & (rank == 0)),
+                Cover((rank == self.lanes - 1) & (offset != 0)),
+            ]
+
+    def route(self, m: Module, literal: Value, offset: Value, lane: Value, place: Value) -> Value:
+        raise NotImplementedError
+
+    def expected(self, lane: Value, place: Value) -> Value:
+        raise NotImplementedError
+
+
+class Concentrated(_Network):
+    """The word of a literal arrives in the lane ``(offset + rank) % lanes``, and in no other."""
+
+    def route(self, m: Module, literal: Value, offset: Value, lane: Value, place: Value) -> Value:
+        marks = Signal(self.lanes)
+        m.d.comb += marks.eq(1 << lane)
+        return self.through(m, literal, offset, marks, list(range(self.levels)))
+
+    def expected(self, lane: Value, place: Value) -> Value:
+        return place
+
+
+class Expanded(_Network):
+    """The word of the lane ``(offset + rank) % lanes`` arrives at the literal that has this rank, and at no other lane."""
+
+    def route(self, m: Module, literal: Value, offset: Value, lane: Value, place: Value) -> Value:
+        marks = Signal(self.lanes)
+        m.d.comb += marks.eq(1 << place)
+        return self.through(m, literal, offset, marks, list(reversed(range(self.levels))))
+
+    def expected(self, lane: Value, place: Value) -> Value:
+        return lane
+
+
+#: The networks of both directions: the codec that has it, the bench, the claim.
+_NETWORKS: dict[str, tuple[type[wiring.Component], type[_Network], str]] = {
+    "butterfly_concentrate": (
+        Compressor,
+        Concentrated,
+        "every literal arrives in lane (offset + rank) mod lanes",
+    ),
+    "butterfly_expand": (
+        Decompressor,
+        Expanded,
+        "every word arrives at the literal of its rank, for every offset",
+    ),
+}
+
+
+def _butterfly(name: str, lanes: int) -> Proof:
+    codec, bench, claim = _NETWORKS[name]
+    return Proof(
+        name=name,
+        config=f"{lanes} lanes",
+        claim=claim,
+        blocks=(codec,),
+        bench=lambda: bench(lanes),
+        cover=2,
+    )
+
+
+_BUTTERFLIES = [_butterfly(name, lanes) for name in _NETWORKS for lanes in (2, 4, 8, 16)]
+
+
+def own_proofs(block: str, config: Config) -> list[Proof]:
+    """Those of the lanes of a design's codec; of an engine, in both directions."""
+    codec = codec_in(config)
+    if codec is None:
+        return []
+    names = {"compressor": ["butterfly_concentrate"], "decompressor": ["butterfly_expand"]}
+    wanted = names.get(block, list(_NETWORKS))
+    return [
+        proof for proof in _BUTTERFLIES if proof.name in wanted and proof.config == f"{codec.units} lanes"
+    ]
+
+
 PROOFS = [
     _proof(Widen, "1 to 4 lanes", "widen", lambda: Widen(_BITS, 1, 4), 1, 4, 0),
     _proof(Widen, "2 to 4 lanes", "widen", lambda: Widen(_BITS, 2, 4), 2, 4, 0, quick=False),
@@ -276,4 +394,5 @@ PROOFS = [
         quick=False,
     ),
     _proof(Realign, "down, 4 lanes", "realign", lambda: Realign(_BITS, 4, down=True), 4, 4, 1, "down"),
+    *_BUTTERFLIES,
 ]

@@ -1,16 +1,12 @@
-"""What Verilator complains of in a Verilog text, with all of its warnings, and what the project's waivers cover. Builds
-Verilog into a four-state simulation that cocotb drives: Icarus Verilog, of the system.
+"""Builds Verilog into a simulation that cocotb drives, and keeps what it built; lints it, too.
 
-Builds Verilog into a simulation that cocotb drives, and keeps what it built.
+Most of the time of an ordinary Verilator build goes into its own runtime, which is the same for every design. Here the
+runtime and its headers are compiled once per tool version and kept; a design is then one or two C++ files and one link,
+a few seconds. A short simulation is compiled without optimisation, because the compiler would take longer than the run.
+Only the ports of the top are visible to the bench; the rest of the design is optimised freely.
 
-Most of the time of an ordinary Verilator build goes into its own runtime, which is the same for every design.
-Here the runtime and its headers are compiled once per tool version and kept; a design is then one or two C++ files and
-one link, a few seconds. All of it is kept by content. A simulation that is short is compiled without optimisation,
-because the compiler would take longer than the run. Only the ports of the top are visible to the bench; the rest of the
-design is optimised freely.
-
-A design can also be built with a main program of its own in C++, for runs that are too long for a bench in
-Python.
+A design can also be built with a main program in C++, for runs that are too long for a bench in Python, or for Icarus
+Verilog, which has four states.
 """
 
 from __future__ import annotations
@@ -39,20 +35,6 @@ from . import toolchain
 from .four_state import four_state_name, four_state_text
 from .toolchain import ToolchainError, find_verilator
 
-__all__ = [
-    "WAVES_HELD",
-    "BuildError",
-    "Icarus",
-    "Lint",
-    "build",
-    "build_four_state",
-    "build_with_main",
-    "find_icarus",
-    "lint",
-    "run_four_state",
-    "run_tool",
-]
-
 _WARNING = re.compile(r"^%(?:Warning|Error)-(\w+):", re.MULTILINE)
 #: What is no Verilog, and not merely a warning.
 _ERROR = re.compile(r"^%Error: (?!Exiting due to \d+ warning)", re.MULTILINE)
@@ -60,13 +42,8 @@ _ERROR = re.compile(r"^%Error: (?!Exiting due to \d+ warning)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Lint:
-    """What ``verilator --lint-only -Wall`` says of a text.
-
-    ``complaints``
-        Are its lines with the waivers; none is as it should be.
-    ``waived``
-        Says how often each waiver hides a warning.
-    """
+    """The complaints of ``verilator --lint-only -Wall`` with the project's waivers, and how many warnings each waiver
+    hides."""
 
     complaints: Sequence[str]
     waived: Mapping[Waiver, int]
@@ -99,8 +76,6 @@ _ICARUS_REVISION = "1"
 
 @dataclass(frozen=True)
 class Icarus:
-    """An Icarus Verilog that runs."""
-
     compiler: str
     runner: str
     version: str
@@ -126,10 +101,8 @@ def _find_icarus(_path: str | None) -> Icarus:
 
 
 def build_four_state(verilog: str, top: str, ports: Sequence[Port], *, trace: bool = False) -> Path:
-    """The simulation of the module ``top`` of ``verilog`` in four states; :func:`run_four_state` has the command.
-
-    With ``trace`` it can write a VCD of every signal.
-    """
+    """The simulation of the module ``top`` in four states, which with ``trace`` can write a VCD; :func:`run_four_state`
+    has the command."""
     tool = find_icarus()
     text = four_state_text(verilog, top, ports, trace=trace)
     key = content_key(_ICARUS_REVISION, tool.version, tool.compiler, text)
@@ -185,9 +158,9 @@ def build(
 ) -> Path:
     """The executable simulation of the module ``top`` of ``verilog``, of which a bench sees ``ports``.
 
-    With ``trace`` it can write a VCD of every signal. With ``coverage`` it counts lines, branches and toggles, and writes
-    them at its end. One for ``short`` runs, of some thousand cycles, is built in less time and runs slower. Registers
-    without an initial value start at random.
+    With ``trace`` it can write a VCD. With ``coverage`` it counts lines, branches and toggles, and writes them at its
+    end. One for ``short`` runs, of some thousand cycles, is built in less time and runs slower. Registers without an
+    initial value start at random.
     """
     builder = _Builder(toolchain.find_verilator(), trace, coverage, _SELDOM if short else _BENCH)
     # Only now: which tests there are can be said without it.
@@ -214,10 +187,8 @@ def build(
 
 
 def build_with_main(verilog: str, top: str, main: str) -> Path:
-    """The executable of the module ``top`` of ``verilog`` and of the C++ text ``main``.
-
-    ``main`` instantiates ``Vtop`` and clocks it.
-    """
+    """The executable of the module ``top`` of ``verilog`` and of the C++ text ``main``, which instantiates ``Vtop`` and
+    clocks it."""
     builder = _Builder(toolchain.find_verilator(), trace=False)
 
     def make(folder: Path) -> None:
@@ -238,10 +209,8 @@ class _Program:
 
 @dataclass(frozen=True)
 class _Builder:
-    """Verilator and the compiler, for simulations that can write waves (``trace``), count ``coverage``, or neither.
-
-    ``optimise`` is the compiler's level for what runs on every cycle.
-    """
+    """Verilator and the compiler, for simulations with waves (``trace``), ``coverage``, or neither; ``optimise`` is the
+    compiler's level for code of every cycle."""
 
     tool: toolchain.Verilator
     trace: bool
@@ -250,7 +219,6 @@ class _Builder:
 
     @property
     def key(self) -> str:
-        """What the tools make depends on this."""
         return content_key(self._runtime_key, self.optimise)
 
     @property
@@ -336,7 +304,7 @@ class _Builder:
 def run_tool(
     command: Sequence[str], folder: Path, what: str, environment: Mapping[str, str] | None = None
 ) -> None:
-    """Runs a tool in a folder; raises :class:`BuildError` with what it says where it fails."""
+    """Runs a tool in a folder; raises :class:`BuildError` with its message."""
     _log.info("%s: %s", what, shlex.join(map(str, command)))
     with subprocess.Popen(
         command,

@@ -16,32 +16,27 @@ from cdma.hdl.spec.options import reset_of
 from cdma.hdl.verilog.shell import Port
 from cdma.verif.simulator.monitors.rules import UNKNOWN, channel_valid, unknown_conditions
 
-__all__ = ["four_state_name", "four_state_text"]
-
 #: A register or a memory, as the design declares it.
 _REGISTER = re.compile(
     r"^ *(?:output +)?reg +(?:\[\d+:\d+\] +)?(?P<name>\w+|\\\S+ )(?: +\[(?P<first>\d+):(?P<last>\d+)\])?;?,?(?: //.*)?$",
     re.MULTILINE,
 )
 
-#: A module, and the line before it where it is one of those by which two clocks agree.
+#: A module, and the line before it if its registers are handshakes between two clocks.
 _MODULE = re.compile(
-    r"^(// Source: \S*/(?:link_end|synchroniser|access_crossing|answering|finishing)\.py, \w+\n)?"
+    r"^(// Source: \S*, (?:LinkEnd|Synchroniser|AccessCrossing|Answering|Finishing)\n)?"
     r"(module .*?^endmodule)$",
     re.MULTILINE | re.DOTALL,
 )
 
 
 def four_state_name(top: str) -> str:
-    """The name of the module around the module ``top``."""
     return f"{top}_four_state"
 
 
 def four_state_text(verilog: str, top: str, ports: Sequence[Port], *, trace: bool = False) -> str:
-    """The text of a design whose top is ``top``, and of the module around it, which has the same ports.
-
-    With ``trace`` it writes a VCD of every signal into the file that ``+trace-file=`` names.
-    """
+    """A design with top ``top``, and the module around it with the same ports; with ``trace`` it writes a VCD into
+    ``+trace-file=``."""
     around = four_state_name(top)
     resets = dict.fromkeys(f"{around}.{reset_of(port.clock)}" for port in ports)
     forgetful = _MODULE.sub(
@@ -52,8 +47,8 @@ def four_state_text(verilog: str, top: str, ports: Sequence[Port], *, trace: boo
 
 
 def _forgetting(module: str, reset: str, *, agrees: bool) -> str:
-    """A module whose registers and memories forget what they hold when ``reset`` falls, or, where it ``agrees`` with another
-    clock's, begin anew."""
+    """A module whose registers and memories become X when ``reset`` falls, or, where it ``agrees`` with another clock's,
+    initial."""
     body = []
     for register in _REGISTER.finditer(module):
         name, first, last = register.group("name", "first", "last")
@@ -97,6 +92,5 @@ def _around(top: str, ports: Sequence[Port], trace: bool) -> Iterator[str]:
 
 
 def _connection(port: Port, ports: Sequence[Port]) -> str:
-    """What a port of the design is connected to."""
     valid = channel_valid(port, ports) if port.direction == "input" else None
     return port.name if valid is None else f"{valid.name} === 1'b1 ? {port.name} : {{{port.width}{{1'bx}}}}"

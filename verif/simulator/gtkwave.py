@@ -20,13 +20,10 @@ from typing import Any
 
 from vcd.gtkw import GTKWFlag, GTKWSave
 
-from cdma.base.errors import CdmaError
-from cdma.base.install import install_command
+from cdma.base.errors import CdmaError, install_command
 
 from .page import Group, Line, Names, View
 from .vcd_trace import Trace
-
-__all__ = ["surfer_commands", "write_fst", "write_gtkw"]
 
 
 def surfer_commands(trace: Trace, view: View) -> str:

@@ -25,21 +25,6 @@ from vcd.gtkw import GTKWColor
 
 from .vcd_trace import Changes, Trace
 
-__all__ = [
-    "Box",
-    "Event",
-    "Group",
-    "Line",
-    "Names",
-    "Row",
-    "Tensor",
-    "View",
-    "lines_of",
-    "names_of",
-    "page",
-    "state_names",
-]
-
 #: Signals that one looks at together; where there are more, the groups show no more than their boxes at first.
 _MANY = 40
 
@@ -117,7 +102,7 @@ class _Kept:
         ]
 
     def group(self, group: Group, *, closed: bool) -> dict[str, Any]:
-        """A group of the view. The clock, in whose cycles the page counts, is left out."""
+        """A group of the view, without the clock, in whose cycles the page counts."""
         return {
             "title": group.title,
             "closed": closed,
@@ -145,7 +130,6 @@ class _Kept:
         return self._places[id(changes)]
 
     def _name(self, names: Names | None) -> int:
-        """The place of a set of names; -1 for none."""
         if names is None:
             return -1
         entry = {"values": dict(names.values), "errors": sorted(names.errors)}
@@ -187,7 +171,7 @@ def _whole(numbers: Iterable[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class Names:
-    """What the values of a signal are called, and which of them are errors."""
+    """The names of values of a signal, and which of them are errors."""
 
     values: Mapping[int, str]
     errors: frozenset[int] = frozenset()
@@ -195,8 +179,8 @@ class Names:
 
 @dataclass(frozen=True)
 class Line:
-    """One signal: path from the top, bits, colour, ``hex``, ``dec`` or ``analog``, what its values are called, and its label
-    if its own name does not say enough."""
+    """One signal: path from the top, bits, colour, ``hex``, ``dec`` or ``analog``, names of values, and its label if its
+    own name is not enough."""
 
     path: str
     bits: int
@@ -207,14 +191,13 @@ class Line:
 
     @property
     def title(self) -> str:
-        """What it is called where it is shown."""
         return self.label or self.path.rpartition(".")[2]
 
 
 @dataclass(frozen=True)
 class Box:
-    """Something that lasts from one cycle to another, both of them with it: a burst, a packet, a window. ``details`` are
-    lines of text, and ``beats`` the cycles in which its beats pass."""
+    """An interval of cycles, both ends included: a burst, a packet, a window. ``details`` are lines of text, and ``beats``
+    the cycles of its beats."""
 
     first: int
     last: int
@@ -234,7 +217,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of boxes and signals under a title; without a title they stand by themselves."""
+    """Rows of boxes and signals under a title, if any."""
 
     title: str
     lines: Sequence[Line]
@@ -244,8 +227,7 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """Something that happened. An error may have another event as its cause; events in a row of one ``kind``, which is
-    said in the plural, are folded."""
+    """An event. An error may have another event as its cause; adjacent events of one ``kind``, a plural, are folded."""
 
     cycle: int
     text: str
@@ -259,14 +241,14 @@ class Tensor:
     """Where each word of a tensor is over a run.
 
     ``places``
-        Are where a word is before it enters the block, while it is in it, and afterwards.
+        The names of its places before, in and after the block.
     ``entered``, ``left``
-        Have the cycle in which each word enters and that in which the last of it, or the header that says that it is not
-        stored, leaves; -1 for never.
+        The cycles in which each word enters, and in which the last of it, or the header without it, leaves; -1 for
+        never.
     ``stored``
-        Says which words travel as literals, where the tensor is compressed.
+        Which words travel as literals, where the tensor is compressed.
     ``sizes``
-        Are its bytes where it enters, and where it leaves.
+        Its bytes where it enters, and where it leaves.
     """
 
     title: str
@@ -289,7 +271,7 @@ class View:
 
 
 def state_names(trace: Trace, path: str) -> Names | None:
-    """What the values of a signal are called by the parameters beside it: those of ``fsm_state`` are ``FSM_STATE_…``."""
+    """The names of a signal's values by the parameters beside it: those of ``fsm_state`` are ``FSM_STATE_…``."""
     scope, _, name = path.rpartition(".")
     prefix = f"{name.upper()}_"
     found = {value: key for key, value in trace.constants(scope).items() if key.startswith(prefix)}
@@ -297,7 +279,7 @@ def state_names(trace: Trace, path: str) -> Names | None:
 
 
 def names_of(trace: Trace, view: View) -> dict[str, Names]:
-    """What the values of signals are called, by their paths with the top's name: those of the view, and all states."""
+    """The names of values of signals, by path with the top: those of the view, and all states."""
     shown = {line.path: line.names for group in view.groups for line in group.lines if line.names}
     states = {
         path: names
@@ -315,7 +297,7 @@ def lines_of(
     names: Names | None = None,
     within: str = "",
 ) -> list[Line]:
-    """The lines of those signals that this design has. What their paths begin with, ``within``, is not in their titles."""
+    """The lines of those signals that this design has; titles are without the prefix ``within``."""
     return [
         Line(
             path,

@@ -1,6 +1,4 @@
-"""The side of the simulation process: the settings that a cocotb test is given, and the result that it leaves.
-
-What a regression consists of, as plain data: its tests, what each sends and checks, and where they are.
+"""The test plan of a regression as data, and the side of the simulation process: settings in, results out.
 
 ``docs/site/reference/tests.py`` makes the tables of the test plan from it.
 """
@@ -10,8 +8,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +17,6 @@ from typing import Any
 from cdma.base.errors import ParameterError
 
 from .simulate import Design
-
-__all__ = ["TestPlan", "TestPoint", "bench_settings", "leave_row", "leave_samples", "leaving_result"]
 
 
 def _any_design(design: Design) -> bool:
@@ -33,17 +29,15 @@ class TestPoint:
     """One test of a plan.
 
     ``name``
-        Names the cocotb test.
-    ``stimulus``
-        Says what the test sends.
-    ``check``
-        Says what it checks, beyond what every test checks.
+        The name of the cocotb test.
+    ``stimulus``, ``check``
+        What the test sends, and what it checks beyond what every test checks.
     ``needs``
-        Tells whether the test is for a design; its docstring says so in a few words.
+        Whether the test is for a design; its docstring is the condition in a few words.
     ``starts``
         Counts the runs from different random start values, which must not show.
     ``weight``
-        Says roughly how long the test takes, compared with the others.
+        The rough time of the test, compared with the others.
     """
 
     name: str
@@ -57,7 +51,6 @@ class TestPoint:
 
     @property
     def statement(self) -> str:
-        """Stimulus and check in one line."""
         return f"{self.stimulus}: {self.check}"
 
 
@@ -66,13 +59,11 @@ class TestPlan:
     """The regression of one kind of design.
 
     ``modules``
-        Names the modules of the cocotb tests.
+        The modules of the cocotb tests.
     ``points``
-        Has the tests in the order in which they are reported.
-    ``unit``
-        Names what a budget counts.
-    ``budget``
-        Is the default budget of the longest test; the others take a share of it.
+        The tests in the order in which they are reported.
+    ``unit``, ``budget``
+        What a budget counts, and the default one of the longest test; the others take a share of it.
     """
 
     modules: tuple[str, ...]
@@ -99,7 +90,6 @@ class TestPlan:
 
 
 def bench_settings() -> dict[str, Any]:
-    """The settings that :func:`.simulate` was given for the tests."""
     settings: dict[str, Any] = json.loads(os.environ["CDMA_BENCH"])
     return settings
 
@@ -110,7 +100,8 @@ def leaving_result(
 ) -> Iterator[None]:
     """Leaves the result of the test that runs inside, for :func:`.simulate` to find.
 
-    ``tally`` gives the fields of an :class:`.Outcome` that the test counts; ``explain`` makes a sentence of a failure.
+    ``tally`` returns the fields of an :class:`.Outcome` that the test counts; ``explain`` makes a sentence of a
+    failure.
     """
     failure = None
     began = time.monotonic()
@@ -130,7 +121,7 @@ def leave_row(row: Mapping[str, Any]) -> None:
 
 
 def leave_samples(samples: Iterable[Mapping[str, Any]]) -> None:
-    """Leaves what the bench observed, for :mod:`cdma.verif.campaigns.coverage` to find, if it was asked for."""
+    """Leaves the bench's observations for :mod:`cdma.verif.campaigns.coverage`, if requested."""
     path = bench_settings().get("samples")
     if path is not None:
         with Path(path).open("a") as file:
@@ -140,3 +131,20 @@ def leave_samples(samples: Iterable[Mapping[str, Any]]) -> None:
 def _append(path: str, record: Mapping[str, Any]) -> None:
     with Path(path).open("a") as file:
         file.write(json.dumps(record) + "\n")
+
+
+#: The port that says when to count; when it falls, what was counted is written.
+COUNTING = "counting"
+#: How long a block is counted at rest.
+REST_CYCLES = 512
+
+
+@asynccontextmanager
+async def counting(dut: Any) -> AsyncIterator[None]:
+    """Counts what happens meanwhile."""
+    from cocotb.triggers import ClockCycles  # the names above are of use where no simulator is installed
+
+    dut.counting.value = 1
+    yield
+    dut.counting.value = 0
+    await ClockCycles(dut.aclk, 3)

@@ -1,7 +1,4 @@
-"""One run of one cocotb test that must pass: for measurements, tensors and waveforms. A block as ``cdma generate``
-writes it: what is built, simulated and measured. Runs cocotb tests in one simulation process, and brings back what
-they did.
-"""
+"""Runs cocotb tests of a block, as ``cdma generate`` writes it, in one simulation process, and collects their results."""
 
 from __future__ import annotations
 
@@ -24,15 +21,13 @@ from typing import Any, TypeVar
 from cdma.base.cache import cache_folder, content_key, kept_text
 from cdma.base.errors import CdmaError
 from cdma.base.spread import ending_with_thread
-from cdma.hdl.deliver.languages import block_design, block_ports
+from cdma.hdl.deliver.block import block_design, block_ports
 from cdma.hdl.spec.codec import BLOCKS, codec_of
 from cdma.hdl.spec.settings import settings_of
 from cdma.hdl.verilog.shell import Port, generator_key
 
 from .build import build, run_four_state
 from .four_state import four_state_name
-
-__all__ = ["Design", "Outcome", "SimulationError", "measure", "run_test", "simulate"]
 
 
 def run_test(
@@ -49,8 +44,8 @@ def run_test(
 ) -> Outcome:
     """Builds a design and runs one test of ``module`` on it; raises :class:`SimulationError` if the test fails.
 
-    ``verilog`` is the text of the design, for those who have it already. ``waves`` takes a VCD, and ``trace`` takes
-    the build that can write one; a ``short`` run takes a build that is there sooner. The ``settings`` reach the test.
+    ``verilog`` is the text of the design, if known. ``waves`` gets a VCD, ``trace`` uses the build that can write one,
+    and ``short`` the one that is ready sooner. The ``settings`` reach the test.
     """
     text = design.watched(design.verilog() if verilog is None else verilog)
     traced = trace or waves is not None
@@ -65,26 +60,24 @@ def run_test(
 def measure(
     design: Design,
     module: str,
+    test: str = "measure",
     *,
     report: Callable[[int], None] | None = None,
     timeout: float = 7200,
     **settings: Any,
 ) -> list[dict[str, Any]]:
-    """Runs the test ``measure`` of ``module``; the rows that it wrote with :func:`.leave_row`, one per measurement.
-
-    ``report`` is called with the number of new rows whenever there are some.
-    """
+    """Runs a test of ``module``; its rows of :func:`.leave_row`, one per measurement. ``report`` is called with the number
+    of new ones."""
     with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
         rows = Path(directory) / "rows.jsonl"
         rows.touch()
         with _watching(rows, report):
-            run_test(design, module, "measure", timeout=timeout, rows=str(rows), **settings)
+            run_test(design, module, test, timeout=timeout, rows=str(rows), **settings)
         return [json.loads(line) for line in rows.read_text().splitlines()]
 
 
 @contextmanager
 def _watching(rows: Path, report: Callable[[int], None] | None) -> Iterator[None]:
-    """Reports new rows while the block runs."""
     if report is None:
         yield
         return
@@ -116,11 +109,11 @@ class Design(ABC):
     JSON.
 
     ``block``
-        Is ``compressor``, ``decompressor``, ``quantiser``, ``dequantiser`` or ``engine``.
+        ``compressor``, ``decompressor``, ``quantiser``, ``dequantiser`` or ``engine``.
     ``config``
-        Has the parameters: a :class:`.CodecConfig`, a :class:`.StageConfig` or an :class:`.EngineConfig`.
+        A :class:`.CodecConfig`, a :class:`.StageConfig` or an :class:`.EngineConfig`.
     ``init``
-        Says whether the Verilog has initial values.
+        Whether the Verilog has initial values.
     """
 
     block: str
@@ -129,17 +122,14 @@ class Design(ABC):
 
     @property
     def top(self) -> str:
-        """The name of the module."""
         return f"cdma_{self.block}"
 
     @property
     def ports(self) -> tuple[Port, ...]:
-        """The ports, all of which a bench reads or drives."""
         return block_ports(self.block, self.config)
 
     @property
     def port_names(self) -> tuple[str, ...]:
-        """The names of the ports."""
         return tuple(port.name for port in self.ports)
 
     @property
@@ -148,12 +138,10 @@ class Design(ABC):
         """The parameters in a few words."""
 
     def generate(self) -> str:
-        """Makes the Verilog."""
         return block_design(self.block, self.config, name=self.top, init=self.init).text
 
     @classmethod
     def from_json(cls: type[D], text: str) -> D:
-        """The design that :meth:`to_json` wrote."""
         fields = json.loads(text)
         fields["config"] = type(cls.config).from_settings(fields["config"])
         make: Any = cls
@@ -161,20 +149,19 @@ class Design(ABC):
         return design
 
     def to_json(self) -> str:
-        """The design as JSON text."""
         return json.dumps({"block": self.block, "config": self.config.settings(), "init": self.init})
 
     def verilog(self) -> str:
-        """The text that a user gets; kept by what it is made from, because making it takes a while."""
+        """The text that a user gets; kept, because making it takes a while."""
         key = content_key(generator_key(), *self._codec_sources(), self.to_json())
         return kept_text("verilog", key, ".v", self.generate)
 
     def watched(self, verilog: str) -> str:
-        """A text of the design, and what watches its ports in a simulation."""
+        """A text of the design with its monitors."""
         return verilog
 
     def options(self) -> str:
-        """The options of the command line that ask for this design, without those that are at their defaults."""
+        """The command-line options of this design that are not defaults."""
         defaults = type(self.config)().settings()
         words = []
         for name, value in self.config.settings().items():
@@ -215,7 +202,7 @@ class SimulationError(CdmaError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run of one test did. It passed if ``failure`` is None."""
+    """The result of one run of one test, which passed if ``failure`` is None."""
 
     test: str
     failure: str | None
@@ -246,9 +233,9 @@ def simulate(
     """Runs ``tests`` of the cocotb test module ``module``, one after the other.
 
     ``settings`` reach the tests as JSON in ``CDMA_BENCH``; ``start`` seeds the registers without an initial value;
-    ``four_state`` says that the executable is for Icarus Verilog; ``waves`` takes a VCD, if the simulation was built to
-    write one; ``plusargs`` go to the simulation; ``report`` is called with each outcome as it arrives. A test that leaves
-    no result has failed, whatever the process says, and so has one that has checked nothing.
+    ``four_state`` is for Icarus Verilog; ``waves`` gets a VCD, if the simulation was built to write one; ``plusargs``
+    go to the simulation; ``report`` is called with each outcome. A test without a result has failed, whatever the
+    process returns, and so has one that has checked nothing.
     """
     outcomes: dict[str, Outcome] = {}
 
@@ -329,7 +316,6 @@ def _run(
 
 
 def _outcomes(result: Path, output: Path) -> list[Outcome]:
-    """The results that the tests have left so far."""
     try:
         lines = result.read_text().splitlines(keepends=True)
     except FileNotFoundError:
@@ -349,10 +335,8 @@ def _outcomes(result: Path, output: Path) -> list[Outcome]:
 
 
 def _with_bytecode(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment for a process that keeps what Python compiles, where the user wants none of it beside the sources.
-
-    Each simulation imports the whole bench; to compile it anew takes longer than most tests.
-    """
+    """The environment for a process that keeps Python's bytecode, also where the user disables it: each simulation imports
+    the whole bench, and compiling takes longer than most tests."""
     kept = dict(environment)
     if kept.pop("PYTHONDONTWRITEBYTECODE", ""):
         kept.setdefault("PYTHONPYCACHEPREFIX", str(cache_folder() / "bytecode"))

@@ -17,10 +17,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from cdma.base.errors import CdmaError
-from cdma.base.install import install_command
-
-__all__ = ["ToolchainError", "Verilator", "find_compiler", "find_verilator"]
+from cdma.base.errors import CdmaError, install_command
 
 #: What cocotb's Verilator main program asks for.
 _OLDEST = (5, 36)
@@ -115,7 +112,7 @@ def _package() -> Path:
 
 
 def _say(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """What a program prints, or None if it does not run."""
+    """The output of a program, or None if it does not run."""
     try:
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, errors="replace", timeout=60

@@ -16,8 +16,6 @@ from typing import TextIO
 
 import wavedrom
 
-__all__ = ["Changes", "Scope", "Trace", "read_trace", "timing_diagram"]
-
 
 def timing_diagram(source: Mapping[str, object]) -> str:
     """Draws a WaveDrom ``source`` on a white background, so that its black lines are visible in a dark theme."""
@@ -46,7 +44,7 @@ class Changes:
     values: list[int] = field(default_factory=lambda: [0])
 
     def put(self, cycle: int, value: int) -> None:
-        """Says which value the signal has from a cycle on, no earlier one than before; the last word of a cycle counts."""
+        """Sets the value from a cycle on, which must not precede the last; the last call of a cycle counts."""
         if self.cycles[-1] == cycle:
             self.values[-1] = value
         elif self.values[-1] != value:
@@ -56,18 +54,16 @@ class Changes:
 
 @dataclass(frozen=True)
 class Trace:
-    """A run, cycle by cycle: values are those that the clock's edge sees, just before it. With several clocks each edge of
-    one of them is a cycle.
+    """A run, cycle by cycle: values are those just before the clock's edge. With several clocks each edge of one of them
+    is a cycle.
 
-    ``top``
-        Is the top instance.
     ``cycles``
-        Has for each cycle the values of the signals that were asked for. Where their own clock has no edge, nothing is
-        ``ready``.
+        By cycle the values of the requested signals. Where their own clock has no edge, nothing is ``ready``.
     ``signals``
-        Has every signal by its path from the top, without the top's name. Signals that are always equal share their changes.
+        Every signal by its path from the top, without the top's name. Signals that are always equal share their
+        changes.
     ``edges``
-        Has the time of each cycle's edge, in the dump's unit, in which the run ends at ``end``.
+        The time of each cycle's edge, in the dump's unit, in which the run ends at ``end``.
     """
 
     top: Scope
@@ -90,11 +86,8 @@ class Trace:
 def read_trace(
     path: Path, top: str, ports: Sequence[str], clocks: Mapping[str, str] = MappingProxyType({})
 ) -> Trace:
-    """Reads the VCD that a simulation of the module ``top`` wrote.
-
-    ``ports`` are ports of the top, and signals inside it, as ``instance.instance.signal``. ``clocks`` has the clock of each
-    that has another one than ``aclk``.
-    """
+    """Reads the VCD of the module ``top``: ``ports``, and signals inside as ``instance.instance.signal``. ``clocks`` has
+    the clock of each that is not ``aclk``."""
     with path.open() as file:
         found, signals, codes = _definitions(file, top)
         if found is None:

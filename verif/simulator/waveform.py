@@ -14,8 +14,6 @@ from .page import View, names_of, page
 from .simulate import Design, run_test
 from .vcd_trace import Trace, read_trace, timing_diagram
 
-__all__ = ["ALL_KINDS", "ERROR_BOX", "KINDS", "Scene", "draw", "levels"]
-
 #: The kinds of files that a waveform is written as, and all that there are.
 KINDS = ("vcd", "gtkw", "sucl", "svg")
 ALL_KINDS = (*KINDS, "fst", "html")

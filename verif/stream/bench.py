@@ -1,10 +1,7 @@
-"""What every cocotb test of a block with streams starts from: design, bench, random numbers, and a result to leave. The
-bodies of tests that are alike for all blocks with streams.
+"""The bench of a block with streams: drives and watches all of them, cycle by cycle, and compares with the golden model.
 
-The bench: drives and watches every stream of a block, cycle by cycle, and compares with the golden model.
-
-One coroutine does all the work of a cycle. Nothing else wakes up, which is what lets Python keep up with
-thousands of packets. All signals are read as the clock edge sees them, and driven just after it.
+One coroutine does all the work of a cycle, which lets Python keep up with thousands of packets. All signals are read as
+the clock edge sees them, and driven just after it. Tests that are alike for all such blocks are here, too.
 """
 
 from __future__ import annotations
@@ -36,19 +33,6 @@ from cdma.verif.simulator.plan import bench_settings, leave_samples, leaving_res
 
 from .packet import Packet, PacketCheck, StreamDesign
 
-__all__ = [
-    "Bench",
-    "Context",
-    "Delivery",
-    "SidePort",
-    "in_any_order",
-    "long_stalls",
-    "random_traffic",
-    "resets",
-    "same_from_any_start",
-    "stream_test",
-]
-
 #: Cycles without any transfer, with every source and sink willing, after which the design is said to hang.
 _PATIENCE = 400
 #: Beats or reports for each beat that goes in or is expected, after which the design is said to put them out for ever.
@@ -60,10 +44,8 @@ T = TypeVar("T", bound=Packet, contravariant=True)
 
 @dataclass(frozen=True)
 class Delivery(Generic[P]):
-    """What came of one packet, and when: a clock cycle for each beat in and out, and that of the report, if there is one.
-
-    ``held`` names the streams that were held back meanwhile.
-    """
+    """One packet at the output: the clock cycles of its beats in and out, and of its report. ``held`` names the streams
+    that paused."""
 
     packet: P
     taken: Sequence[int]
@@ -96,10 +78,7 @@ class SidePort(Protocol[T]):
 
 
 class Bench(Generic[P]):
-    """A block with a source or a sink at every stream.
-
-    Use: ``start``, then any number of ``run`` with packets, or ``offer`` and ``cycle`` by hand.
-    """
+    """A block with a source or a sink at every stream: ``start``, then ``run`` with packets, or ``offer`` and ``cycle``."""
 
     def __init__(self, dut: Any, design: StreamDesign, rng: random.Random, tally: Tally) -> None:
         streams = design.streams
@@ -133,7 +112,6 @@ class Bench(Generic[P]):
         return self._digest.hexdigest()
 
     async def start(self) -> None:
-        """Starts the clock and resets."""
         Clock(self.dut.aclk, 10, "ns").start()
         await self.reset()
 
@@ -154,14 +132,14 @@ class Bench(Generic[P]):
         self.dut.aresetn.value = 1
 
     def set_pauses(self, **pauses: Pause) -> None:
-        """Sets when ``input``, ``length``, ``output`` and ``report`` hold back; the others never do."""
+        """Sets the pauses of ``input``, ``length``, ``output`` and ``report``; by default none."""
         for name in ("input", "length", "output", "report"):
             end = getattr(self, name)
             if end is not None:
                 end.pause = pauses.get(name) or always(self.rng)
 
     def offer(self, packets: Iterable[P]) -> None:
-        """Queues packets on the input, and what goes in beside them."""
+        """Queues packets on the input, and on its side port."""
         for packet in packets:
             self.input.queue.extend((beat.data, beat.keep, int(beat.last)) for beat in packet.beats)
             if self.length is not None:
@@ -171,7 +149,7 @@ class Bench(Generic[P]):
                 self.side.offer(packet)
 
     async def cycle(self) -> bool:
-        """One clock cycle; says whether anything moved."""
+        """One clock cycle; whether anything moved."""
         await self._edge
         self._look_for_unknowns(False)
         self.now += 1
@@ -190,10 +168,8 @@ class Bench(Generic[P]):
         return moved or sum(len(sink.received) for sink in self.sinks) > taken
 
     async def run(self, packets: Sequence[P]) -> list[Delivery[P]]:
-        """Sends packets back to back, waits until all have come out, and checks every bit of them.
-
-        Also waits a little longer: nothing more may come.
-        """
+        """Sends packets back to back, waits until all have come out, and checks every bit of them, and that nothing
+        follows."""
         self._forget()
         for sink in self.sinks:
             sink.received.clear()
@@ -252,7 +228,6 @@ class Bench(Generic[P]):
         return deliveries
 
     def _held(self, index: int, taken: Sequence[int], out: int, report: int | None) -> list[str]:
-        """The streams that were held back while a packet passed."""
         first = taken[0]
         spans: list[tuple[StreamSource | StreamSink, int, int]] = [
             (self.input, first, taken[-1]),
@@ -283,10 +258,7 @@ C = TypeVar("C", bound="Context[Any, Any]")
 
 
 class Context(ABC, Generic[D, P]):
-    """What a test has to work with: the bench, its parameters, and its random numbers.
-
-    A kind of block has a subclass, which says what goes in.
-    """
+    """The context of a test: the bench, its parameters, and its random numbers. Each kind of block has a subclass."""
 
     #: The streams that :meth:`any_pauses` draws for, in this order.
     streams: ClassVar[tuple[str, ...]]
@@ -305,30 +277,26 @@ class Context(ABC, Generic[D, P]):
 
     @abstractmethod
     def any_packet(self, length: int | None = None) -> P:
-        """A packet of any shape, of some length."""
+        """A packet of any shape."""
 
     @abstractmethod
     def describe(self, before: Delivery[P] | None, this: Delivery[P]) -> Mapping[str, Any]:
-        """What is told of a packet, after the one before it, to those who count situations."""
+        """A sample of a packet, after the one before it, for functional coverage."""
 
     def new_table(self) -> None:
         """Changes the run-time table, if the design has one."""
 
     def explain(self, error: BaseException) -> str:
-        """What a failure is, in a sentence."""
         return f"cycle {self.bench.now}: {error}" if isinstance(error, RuleError) else repr(error)
 
     def any_pauses(self) -> dict[str, Pause]:
-        """A random pattern on every stream."""
         sinks = ("output", "report")
         return {name: pattern(self.rng, sink=name in sinks)[1] for name in self.streams}
 
 
 def stream_test(kind: Callable[[Any, str], C]) -> Callable[..., Any]:
-    """Makes cocotb tests of functions that get a context of this ``kind``, with the bench started.
-
-    The test leaves the tally or the failure as its result, under the function's name or another one.
-    """
+    """Makes cocotb tests of functions of a context of this ``kind``, with the bench started; the result has the function's
+    name or another one."""
 
     def test(body: Callable[[C], Awaitable[None]], name: str = "") -> Any:
         name = name or body.__name__

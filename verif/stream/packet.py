@@ -1,6 +1,4 @@
-"""A block with one stream in and one out as a design under test. A packet of stimulus, what must come of it, and the
-comparison of both, bit by bit.
-"""
+"""A block with one stream in and one out as a design under test, and a packet that is compared bit by bit."""
 
 from __future__ import annotations
 
@@ -12,22 +10,21 @@ from dataclasses import dataclass
 from cdma.verif.simulator.monitors.rules import Beat, RuleError
 from cdma.verif.simulator.simulate import Design
 
-__all__ = ["Packet", "PacketCheck", "StreamDesign", "Streams", "broken_keeps"]
-
 
 @dataclass(frozen=True)
 class Streams:
-    """What the bench must know of the streams of a block, beside their names.
+    """The streams of a block, as the bench must know them.
 
     ``word_bits``, ``words``
-        Are the bits of a word that goes out, and the words of a beat. A word has a bit of ``keep`` for each of its bytes,
-        and at least one.
+        The bits of a word that goes out, and the words of a beat. A word has a bit of ``keep`` for each of its bytes,
+        and
+        at least one.
     ``report``
-        Names the fields of a report, lowest first, of 32 bits but for the last one; nothing, where there is no report.
+        The fields of a report, lowest first, of 32 bits but for the last one; empty without a report.
     ``length``
-        Says whether the words of each packet come in by a stream of their own.
+        The words of each packet come in by a stream of their own.
     ``may_be_empty``
-        Says whether the last beat of a packet may be without a word.
+        The last beat of a packet may be without a word.
     """
 
     word_bits: int
@@ -38,7 +35,6 @@ class Streams:
 
     @property
     def keeps(self) -> int:
-        """Bits of ``keep`` of a word."""
         return max(1, self.word_bits // 8)
 
 
@@ -53,14 +49,12 @@ class StreamDesign(Design):
 
 @dataclass(frozen=True)
 class Packet(ABC):
-    """What goes in, beat by beat, and what the golden model makes of it.
+    """Beats in, and the golden model's beats out.
 
     ``length``
-        Goes in by the stream of lengths; None, where there is none.
+        Goes in by the stream of lengths, if there is one.
     ``expected``
-        Has the beats that must come out; None where only the rules and some of the report are laid down.
-    ``words``
-        Counts the words of the packet.
+        The beats out; None where only the rules and some of the report are defined.
     """
 
     beats: Sequence[Beat]
@@ -70,11 +64,11 @@ class Packet(ABC):
 
     @abstractmethod
     def fields(self, words_out: int) -> Mapping[str, int]:
-        """The fields of the report that are laid down, where so many words have come out."""
+        """The defined fields of the report, after so many words out."""
 
 
 class PacketCheck:
-    """Compares the packets and the reports that come out of a block."""
+    """Compares the output and the reports of a block."""
 
     def __init__(self, streams: Streams) -> None:
         self._streams = streams
@@ -82,7 +76,7 @@ class PacketCheck:
         self._masks: dict[int, int] = {}
 
     def masked(self, beat: Beat) -> int:
-        """The data of a beat, with 0 wherever ``keep`` has no bit."""
+        """The data of a beat, 0 where ``keep`` has no bit."""
         mask = self._masks.get(beat.keep)
         if mask is None:
             part = (1 << self._keep_bits) - 1
@@ -91,7 +85,6 @@ class PacketCheck:
         return beat.data & mask
 
     def report(self, data: int) -> dict[str, int]:
-        """The fields of a report."""
         names = self._streams.report
         fields = {name: data >> (32 * index) & 0xFFFFFFFF for index, name in enumerate(names[:-1])}
         return {**fields, names[-1]: data >> (32 * (len(names) - 1))}
@@ -129,10 +122,7 @@ def _spelt(fields: Mapping[str, int]) -> str:
 
 
 def broken_keeps(rng: random.Random, words: int, keeps: int) -> Iterator[int]:
-    """For each word of a beat, a keep without that word below one that is there, and one with only a part of it.
-
-    A word has so many ``keeps``.
-    """
+    """For each word of a beat, of ``keeps`` bits, a keep without it below a kept one, and one with a part of it."""
     whole, word = (1 << (words * keeps)) - 1, (1 << keeps) - 1
     for lane in range(words):
         if lane + 1 < words:

@@ -1,4 +1,4 @@
-"""A short, telling run of a block with streams as pictures: what is shown of it, and the lanes of its diagram."""
+"""A short run of a block with streams as pictures: what is shown of it, and the lanes of its diagram."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from vcd.gtkw import GTKWColor
 
 from cdma.verif.simulator.page import Box, Event, Group, Line, Row, Tensor, View, lines_of
-from cdma.verif.simulator.stream_lanes import (
+from cdma.verif.simulator.passage import (
     Beat,
     Cycle,
     inside_groups,
@@ -18,8 +18,6 @@ from cdma.verif.simulator.stream_lanes import (
     packets_of,
 )
 from cdma.verif.simulator.vcd_trace import Trace
-
-__all__ = ["diagram", "report_row", "stream_view"]
 
 #: The streams that there may be, and the colours of their signals.
 _COLORS = {
@@ -38,8 +36,8 @@ def stream_view(
     first: Sequence[Line] = (),
     tensors: Sequence[Tensor] = (),
 ) -> View:
-    """The clock and the lines ``first``; the streams under their titles with their rows, and between them what is full
-    inside; what happened to each packet; at last closed groups of all inside."""
+    """The clock, the lines ``first``, streams with their rows and the levels between them, the events of packets, and
+    closed groups of all inside."""
     clock = Group("", [*lines_of(trace, ("aclk", "aresetn")), *first])
     levels = Group("inside: levels", level_lines(trace, "core"))
     streams = [_stream(trace, prefix, title, rows) for prefix, title in titles.items()]
@@ -113,7 +111,7 @@ def diagram(
     *first: Mapping[str, str | Sequence[str]],
     scale: int,
 ) -> dict[str, object]:
-    """The WaveDrom source: the clock, the lanes ``first``, and each stream that there is a function to spell for.
+    """The WaveDrom source: the clock, the lanes ``first``, and each stream with a function in ``spell``.
 
     The function gets data, keep and last of a beat; of a stream without packets, the number.
     """

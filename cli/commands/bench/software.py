@@ -8,8 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.base.errors import ParameterError
-from cdma.base.install import install_command
+from cdma.base.errors import ParameterError, install_command
 from cdma.hdl.spec.format import StreamFormat
 from cdma.options import add_format_options, format_from, word_bits_for
 

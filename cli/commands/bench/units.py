@@ -103,8 +103,7 @@ def _measure(arguments: argparse.Namespace) -> list[Row]:
     designs = list(_designs(arguments))
 
     from cdma.output import step_progress
-    from cdma.verif.engine.measure import measure_engine
-    from cdma.verif.engine.measure_units import unit_row
+    from cdma.verif.engine.measure import measure_engine, unit_row
 
     wanted = [_cases(arguments, design) for design in designs]
     check_plot(arguments.plot)
@@ -131,7 +130,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _designs(arguments: argparse.Namespace) -> Iterator[EngineDesign]:
     """An engine for each number of units."""
-    from cdma.verif.engine.measure_units import UNITS
+    from cdma.verif.engine.measure import UNITS
 
     counts = [arguments.units] if arguments.units is not None else arguments.unit_counts or UNITS
     for count in counts:
@@ -141,15 +140,14 @@ def _designs(arguments: argparse.Namespace) -> Iterator[EngineDesign]:
 
 def _cases(arguments: argparse.Namespace, design: EngineDesign) -> list[dict[str, Any]]:
     """The cases that are asked for."""
-    from cdma.verif.engine.literals import PATTERNS
-    from cdma.verif.engine.measure_units import DENSITIES, unit_cases
+    from cdma.verif.engine.measure import PATTERNS, UNIT_DENSITIES, unit_cases
 
     patterns = PATTERNS
     if arguments.patterns is not None:
         patterns = ("scattered", *(name.replace("-", " ") for name in arguments.patterns))
     return unit_cases(
         design.config,
-        arguments.densities or DENSITIES,
+        arguments.densities or UNIT_DENSITIES,
         directions=arguments.directions or _DIRECTIONS,
         patterns=patterns,
         cycles=arguments.cycles,

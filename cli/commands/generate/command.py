@@ -11,7 +11,7 @@ from typing import Any
 
 from cdma.base.errors import ParameterError
 from cdma.files import FileError
-from cdma.hdl.deliver.languages import LANGUAGES, VERILOG, is_edited, may_grow
+from cdma.hdl.deliver.block import LANGUAGES, VERILOG, is_edited, may_grow
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.stage import StageConfig
@@ -130,8 +130,8 @@ def _period(text: str) -> float:
 
 def _run(arguments: argparse.Namespace) -> int:
     from cdma.files import ready_directory, write_folder
-    from cdma.hdl.deliver.languages import kind_of
-    from cdma.hdl.deliver.package import package_files
+    from cdma.hdl.deliver.block import kind_of
+    from cdma.hdl.deliver.datasheet import package_files
     from cdma.output import status, warn
 
     from .bender import manifest

@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 
 from cdma.hdl.deliver.bench.opening import MemoryArea, StreamVectors, Transfer, TransferVectors, Vectors
-from cdma.hdl.deliver.languages import Config
+from cdma.hdl.deliver.block import Config
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format, StreamFormat

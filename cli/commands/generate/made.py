@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 
 from cdma._version import __version__
-from cdma.hdl.deliver.block import Block
-from cdma.hdl.deliver.languages import (
+from cdma.hdl.deliver.block import (
     SYSTEM_VERILOG,
+    Block,
     Config,
     block_design,
     block_ports,

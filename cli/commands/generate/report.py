@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cdma.base.install import install_command
+from cdma.base.errors import install_command
 from cdma.hdl.deliver.block import Block
 from cdma.hdl.deliver.document import memory_groups, memory_row
 from cdma.hdl.deliver.registers import uvm_file

@@ -304,7 +304,7 @@ def protocol(subject: Subject) -> Line:
             "The rules of AXI4-Stream and of packets are checked at every port in every cycle of every test."
         )
         return subject.by_verification("protocol", "Rules of the interfaces", answer)
-    from cdma.verif.engine.rule_book import REGISTERS, broken_rules
+    from cdma.verif.engine.design import REGISTERS, broken_rules
 
     memory, registers = (broken_rules(port, -1) for port in ("host", REGISTERS))
     answer = (

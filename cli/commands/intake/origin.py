@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cdma._version import __version__
-from cdma.base.install import DISTRIBUTION
+from cdma.base.errors import DISTRIBUTION
 
 __all__ = ["revision", "tool_versions"]
 

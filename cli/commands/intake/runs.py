@@ -55,7 +55,7 @@ def check_parts(parts: Sequence[str], subject: Subject, arguments: argparse.Name
 
         find_icarus()
     if "proofs" in parts:
-        from cdma.verif.proofs.tools import find_tools
+        from cdma.verif.proofs.runner import find_tools
 
         find_tools()
     if {"netlist", "proofs", "mutants", "gates", "area"} & {*parts}:
@@ -83,8 +83,8 @@ def _lint(subject: Subject, arguments: argparse.Namespace) -> Any:
 
 def _netlist(subject: Subject, arguments: argparse.Namespace) -> Any:
     from cdma.options import cache_from
+    from cdma.synth.asic.netlist import structure_of
     from cdma.synth.asic.paths import circuit_of
-    from cdma.synth.asic.structure import structure_of
 
     with status() as say:
         circuit = circuit_of(subject.block, subject.design.config)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdma.app import parser
-from cdma.hdl.deliver.languages import Config
+from cdma.hdl.deliver.block import Config
 from cdma.options import config_from
 
 from .documents import document

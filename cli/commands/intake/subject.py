@@ -12,14 +12,14 @@ from cdma.commands.generate.made import Made
 from cdma.hdl.deliver.document import Part
 from cdma.hdl.spec.codec import BLOCKS
 from cdma.options import ENGINE
-from cdma.verif.proofs.result import FAILURES
+from cdma.verif.proofs.proof import FAILURES
 
 from .line import FAILS, SHOWN, Line
 from .stored import Stored
 
 if TYPE_CHECKING:
     from cdma.synth.asic.measure import Measurement
-    from cdma.synth.asic.structure import Structure
+    from cdma.synth.asic.netlist import Structure
     from cdma.verif.campaigns.certificate.finding import Finding, Shown
     from cdma.verif.campaigns.coverage.code import Coverage
     from cdma.verif.campaigns.faults.verdict import Tally

@@ -14,7 +14,7 @@ from .subject import Subject
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.regression import Regression
-    from cdma.verif.proofs.result import Result
+    from cdma.verif.proofs.proof import Result
 
 __all__ = ["coverage", "faults", "four_states", "gates", "lint", "mutants", "netlist", "proofs", "tests"]
 
@@ -155,7 +155,7 @@ def proofs(subject: Subject) -> Line:
         table = Table(("proof", "configuration", "claim", "method", "depth"), listed)
         return Line("proofs", title, commands, answer, [*methods, table])
     from cdma.verif.campaigns.certificate.finding import proofs_finding
-    from cdma.verif.proofs.result import HOLDS
+    from cdma.verif.proofs.proof import HOLDS
 
     own, others = ([each.result for each in ran.shown if each.own is mine] for mine in (True, False))
     hold = [sum(each.status in HOLDS for each in results) for results in (own, others)]

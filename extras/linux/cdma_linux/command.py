@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cdma.base.errors import ParameterError, ToolError
-from cdma.base.install import install_command
+from cdma.base.errors import ParameterError, ToolError, install_command
 from cdma.options import ENGINE, add_block_options, check_one_or_more, engine_config_from
 
 __all__ = ["register"]

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.hdl.spec.checks import check_choice, check_range
 from cdma.hdl.spec.records import Mode, Status
+from cdma.hdl.spec.settings import check_choice, check_range
 
 from .requests import (
     ALLOCATE,

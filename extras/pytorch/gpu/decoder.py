@@ -10,8 +10,8 @@ import triton.language as tl
 from torch import Tensor
 
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.hdl.spec.checks import word_count
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.settings import word_count
 from cdma.sim.codec import model
 
 from .chain import found_index

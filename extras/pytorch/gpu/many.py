@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.checks import check_range
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.settings import check_range
 
 from .compress_kernels import count_kernel, pack_kernel
 from .decoder import check_index, decompress, unpack_kernel

@@ -15,8 +15,7 @@ from torch import Tensor
 
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.stage import Quantisation
-from cdma.sim.codec.nibbles import compress_nibbles, decompress_nibbles
-from cdma.sim.codec.software import compress, decompress
+from cdma.sim.codec.software import compress, compress_nibbles, decompress, decompress_nibbles
 from cdma.sim.codec.words import Words
 
 __all__ = [

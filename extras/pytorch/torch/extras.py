@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from cdma.base.errors import CdmaError
-from cdma.base.install import install_command
+from cdma.base.errors import CdmaError, install_command
 
 __all__ = ["MissingTorch", "require"]
 

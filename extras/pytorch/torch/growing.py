@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.hdl.spec.checks import check_range
+from cdma.hdl.spec.settings import check_range
 
 __all__ = ["Largest", "NothingFits", "largest_batch"]
 

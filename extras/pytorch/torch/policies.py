@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.checks import check_choice, check_flag, check_range
+from cdma.hdl.spec.settings import check_choice, check_flag, check_range
 
 if TYPE_CHECKING:
     from torch import Tensor

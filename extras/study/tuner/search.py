@@ -16,8 +16,7 @@ from itertools import cycle, product
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from cdma.base.errors import CdmaError
-from cdma.base.install import install_command
+from cdma.base.errors import CdmaError, install_command
 
 __all__ = [
     "SAMPLERS",

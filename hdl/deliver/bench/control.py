@@ -1,4 +1,4 @@
-"""How the first bench of an engine drives it: by its registers, or by the streams of one that has none."""
+"""How the first bench of an engine drives it: by its registers, or by descriptor streams."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from cdma.hdl.spec.registers.description import REGISTER_BYTES, RegisterMap
 from cdma.hdl.verilog.shell import Port
 
 from .opening import TransferVectors
-
-__all__ = ["Control", "register_control", "stream_control"]
 
 _CHANNELS = ("offload", "prefetch")
 #: Registers that a descriptor or a completion takes.

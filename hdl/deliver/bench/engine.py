@@ -16,8 +16,6 @@ from cdma.hdl.verilog.shell import Port
 from .control import register_control, stream_control
 from .opening import Transfer, TransferVectors, memory_module, opening, watch
 
-__all__ = ["engine_testbench"]
-
 _WHAT = (
     "A tensor goes from device memory through the engine to host memory, and back to another place in device memory. "
     "After each transfer its completion, and every byte of both memories, are compared with the golden model, which made "

@@ -1,17 +1,14 @@
-"""The first bench in cocotb: the same as that in Verilog, with cocotbext-axi and the driver in Python."""
+"""The first bench in cocotb: the Verilog bench's transfers, with cocotbext-axi and the Python driver."""
 
 from __future__ import annotations
 
-from cdma.hdl.deliver.block import Block
-from cdma.hdl.deliver.languages import Config, ending
+from cdma.hdl.deliver.block import Block, Config, ending
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import NO_CLOCKS, reset_of
 from cdma.hdl.spec.stage import STAGES, StageConfig
 
 from .opening import StreamVectors, TransferVectors
-
-__all__ = ["cocotb_bench"]
 
 _RUN = """
 

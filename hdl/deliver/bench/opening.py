@@ -1,4 +1,4 @@
-"""How a bench begins: its opening, its vectors and its memory."""
+"""The beginning of a bench: its declarations, its vectors and its memory."""
 
 from __future__ import annotations
 
@@ -7,17 +7,6 @@ from dataclasses import dataclass
 from textwrap import fill
 
 from cdma.hdl.verilog.shell import Port
-
-__all__ = [
-    "MemoryArea",
-    "StreamVectors",
-    "Transfer",
-    "TransferVectors",
-    "Vectors",
-    "memory_module",
-    "opening",
-    "watch",
-]
 
 _TEXT = """\
 //

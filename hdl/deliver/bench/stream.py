@@ -11,8 +11,6 @@ from cdma.hdl.verilog.shell import SCAN_ENABLE, Port
 
 from .opening import StreamVectors, opening, watch
 
-__all__ = ["stream_testbench"]
-
 _WHAT = (
     "It sends {what}, and compares what comes out with the golden model, which made the vectors at the end when "
     "the block was generated. Both ends hold back now and then."

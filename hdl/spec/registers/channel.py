@@ -1,4 +1,4 @@
-"""The block ``channel``, once for offload and once for prefetch."""
+"""The register block ``channel``, once for offload and once for prefetch."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from cdma.hdl.spec.records import RecordOptions, Status, completion_fields
 from .declare import address_pair, number, pulse, record_registers, register, ro, rw, w1c
 from .description import REGISTER_BITS, Access, Block, Field, Register
 from .optional import sideband_registers
-
-__all__ = ["channel_block"]
 
 #: Rings are multiples of 64 bytes.
 _LINE_BITS = 6

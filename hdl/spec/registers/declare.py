@@ -1,4 +1,4 @@
-"""How registers are declared: blocks, fields, parts of records, conditions."""
+"""Helpers that declare registers: blocks, fields, parts of records, conditions."""
 
 from __future__ import annotations
 
@@ -10,26 +10,6 @@ from cdma.hdl.spec.options import MEMORY_CODES, PROTECTIONS
 from cdma.hdl.spec.records import RecordField
 
 from .description import REGISTER_BITS, REGISTER_BYTES, Access, Field, Register
-
-__all__ = [
-    "DENIED_BITS",
-    "FLIPS_BITS",
-    "RecordPart",
-    "address_pair",
-    "constant",
-    "guard_commands",
-    "guard_registers",
-    "guarded",
-    "lock",
-    "number",
-    "pulse",
-    "record_parts",
-    "record_registers",
-    "register",
-    "ro",
-    "rw",
-    "w1c",
-]
 
 
 def constant(name: str, lsb: int, bits: int, value: int, doc: str) -> Field:

@@ -1,20 +1,19 @@
-"""The engine's register map. Plain data, without Amaranth.
+"""The register map of an engine, and its block ``engine``.
 
-Offsets, field positions and access are the same for every engine, so that one driver serves all of them. What
-differs is what the capability registers read, the number of entries of the table, the registers of the CRC, of the range,
-of the shape, of the sideband, of the guards, of owners, of messages and of the shares, and the number of bits of addresses
-and indices; a driver reads that at run time.
+Offsets, field positions and access are the same for every engine, so one driver serves all of them. What differs, a
+driver reads from capability registers: which optional registers exist, the entries of the table, and the bits of
+addresses and indices.
 """
 
 from __future__ import annotations
 
-from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.options import MOST_PAIRS, PAIR_SPAN_LOG2
-from cdma.hdl.spec.records import ALL_OPTIONS
+from cdma.hdl.spec.engine import LOSSY, EngineConfig
+from cdma.hdl.spec.options import COUNTERS, MOST_PAIRS, PAIR_SPAN_LOG2
+from cdma.hdl.spec.records import ALL_OPTIONS, RECORD_BYTES
 
 from .channel import channel_block
-from .description import RegisterMap
-from .engine import engine_block
+from .declare import constant, guard_commands, guard_registers, guarded, number, pulse, register, ro
+from .description import Access, Block, Field, Register, RegisterMap
 from .optional import (
     COUNTERS_BLOCK,
     SHAPE_BLOCK,
@@ -25,7 +24,255 @@ from .optional import (
     window_block,
 )
 
-__all__ = ["register_map"]
+#: What the first register reads: ``cDMA`` in the order of its bytes.
+IDENT = int.from_bytes(b"cDMA", "little")
+
+#: Major and minor version of the map. A driver works with every minor version of the major one that it knows.
+VERSION = (2, 0)
+
+
+def engine_block(config: EngineConfig, *, every: bool = False) -> Block:
+    """The block of the engine that ``config`` describes; with ``every`` also what only other engines have."""
+    return Block(
+        "engine",
+        "What this engine is, and what concerns both channels.",
+        (
+            *_capabilities(config, every=every),
+            *_controls(guard_commands(config, every=every)),
+            *guard_registers(config, every=every),
+        ),
+        (("engine", 0x000),),
+    )
+
+
+def _capabilities(config: EngineConfig, *, every: bool) -> tuple[Register, ...]:
+    """What a driver reads to know this engine."""
+    form = config.format
+    ring_log2 = config.ring_entries.bit_length() - 1
+    return (
+        register(
+            "ident",
+            0x00,
+            "The bytes `cDMA`; anything else is not this engine.",
+            constant("value", 0, 32, IDENT, "Fixed."),
+        ),
+        register(
+            "version",
+            0x04,
+            "Version of this register map. A higher minor version only adds.",
+            constant("minor", 0, 16, VERSION[1], "Minor version."),
+            constant("major", 16, 16, VERSION[0], "Major version."),
+        ),
+        register(
+            "stream_format",
+            0x08,
+            "Format of the compressed streams, and lanes of the codec.",
+            constant("word_bits", 0, 8, form.word_bits, "Bits of a word."),
+            constant("window", 8, 8, form.window, "Words that share one header."),
+            constant("code_bits", 16, 4, form.code_bits, "Bits of a code."),
+            constant("table_size", 20, 4, config.codec.table_size, "Entries of a channel's table."),
+            constant("lanes", 24, 8, config.lanes, "Words of one beat of the codec."),
+        ),
+        _port(config, "dev", 0x0C, config.dev_address_bits, every=every),
+        _port(config, "host", 0x10, config.host_address_bits, every=every),
+        register(
+            "bursts",
+            0x14,
+            "How the ports issue bursts.",
+            constant("beats", 0, 9, config.burst_beats, "Beats of the longest burst."),
+            constant(
+                "ring_reads",
+                9,
+                7,
+                config.ring_reads,
+                "Reads of descriptors in flight at most, on the host port beside the data.",
+            ),
+            constant(
+                "outstanding",
+                16,
+                9,
+                config.outstanding,
+                "Bursts of data in flight at most, per port and direction.",
+            ),
+            constant(
+                "ring_writes",
+                25,
+                7,
+                config.ring_writes,
+                "Writes of completions in flight at most, on the host port beside the data.",
+            ),
+        ),
+        register(
+            "limits",
+            0x18,
+            "Limits of rings and counters.",
+            constant("ring_log2", 0, 4, ring_log2, "log2 of the entries of the largest ring."),
+            constant("crc", 4, 1, config.crc, "Descriptors and completions have a CRC of the raw bytes."),
+            constant(
+                "lossy",
+                5,
+                2,
+                LOSSY.index(config.lossy),
+                "Descriptors may have a step, for numbers of this type: "
+                f"{', '.join(f'{number} {name}' for number, name in enumerate(LOSSY))}. Their integers are words.",
+            ),
+            constant("keep_nonzero", 7, 1, config.keep_nonzero, "No number but zero becomes the integer 0."),
+            constant("record_bytes", 8, 8, RECORD_BYTES, "Bytes of a descriptor and of a completion."),
+            constant("counters", 16, 8, len(COUNTERS), "Counters of a channel."),
+            constant(
+                "units", 24, 4, config.units, "Device ports, each with a compressor and a decompressor."
+            ),
+            constant(
+                "stripe_log2",
+                28,
+                4,
+                config.stripe_bytes.bit_length() - 1,
+                "Addresses of device memory belong to the device ports in turn, 2**this bytes each.",
+            ),
+        ),
+        register(
+            "stream_fields",
+            0x1C,
+            "Format of the compressed streams, continued: what codes are about, and the padding of windows.",
+            constant(
+                "field_bits",
+                0,
+                8,
+                form.field_bits,
+                "Bits of the field of a word that codes are about; 0: words.",
+            ),
+            constant(
+                "rotate",
+                8,
+                8,
+                form.rotate,
+                "Bits that a word is rotated left by, so that its field is on top.",
+            ),
+            constant(
+                "zero", 16, 1, form.zero, "Code 0 is a word of zeros, and the table's codes begin with 1."
+            ),
+            constant(
+                "align_log2",
+                24,
+                4,
+                form.align.bit_length() - 1,
+                "Each window is padded to a multiple of 2**this bytes.",
+            ),
+            *(
+                (
+                    constant(
+                        "any_length",
+                        28,
+                        1,
+                        config.alignment == "byte",
+                        "Lengths without a step are any number of bytes: zeros fill the last word in the stream.",
+                    ),
+                )
+                if config.alignment == "byte" or every
+                else ()
+            ),
+            *(
+                (
+                    constant(
+                        "more_pairs",
+                        29,
+                        3,
+                        config.channels - 1,
+                        "Further queue pairs, whose registers are in the pages of 4 KiB after this one's.",
+                    ),
+                )
+                if config.channels > 1 or every
+                else ()
+            ),
+        ),
+    )
+
+
+def _port(config: EngineConfig, name: str, offset: int, address_bits: int, *, every: bool) -> Register:
+    data_bits = config.data_bits(name)
+    align_log2 = config.align(name).bit_length() - 1
+    return register(
+        f"{name}_port",
+        offset,
+        f"Geometry of the {name} port.",
+        constant("data_bits", 0, 11, data_bits, "Bits of its data."),
+        constant(
+            "user_bits",
+            11,
+            5,
+            config.sideband.axuser_bits if config.sideband_registers else 0,
+            "Bits of AxUSER that software sets.",
+        ),
+        constant("address_bits", 16, 7, address_bits, "Bits of its addresses."),
+        constant(
+            "align_log2",
+            24,
+            4,
+            align_log2,
+            "Source and destination on this port are multiples of 2**this bytes.",
+        ),
+        constant("sideband", 28, 1, config.sideband_registers, "Channels have registers of the sideband."),
+        constant("guarded", 23, 1, guarded(config), "There is `guards`."),
+        *(
+            (
+                constant(
+                    "dimensions", 29, 3, config.dimensions, "Dimensions of a shape above its row; 0: none."
+                ),
+            )
+            if name == "dev" and (config.dimensions or every)
+            else ()
+        ),
+        *(
+            (constant("pages", 29, 1, config.pages, "Descriptors may have a list of pages."),)
+            if name == "host" and (config.pages or every)
+            else ()
+        ),
+        *(
+            (constant("messages", 30, 1, config.msi, "Interrupts are written, too."),)
+            if name == "host" and (config.msi or every)
+            else ()
+        ),
+    )
+
+
+def _controls(more: tuple[Field, ...]) -> tuple[Register, ...]:
+    """The controls; ``more`` are commands of this engine alone."""
+    return (_command(more), *_CONTROLS)
+
+
+def _command(more: tuple[Field, ...]) -> Register:
+    return register(
+        "command",
+        0x20,
+        "Acts on the whole engine.",
+        pulse(
+            "soft_reset",
+            0,
+            "Aborts both channels, then returns everything but windows and locks to its reset value. "
+            "`status.resetting` says when it is done; write nothing before.",
+        ),
+        pulse("clear_counters", 1, "Sets all counters of both channels to 0, but not what is held."),
+        *more,
+    )
+
+
+_CONTROLS = (
+    register(
+        "status",
+        0x24,
+        "State of the whole engine.",
+        ro("resetting", 0, "A soft reset is in progress."),
+        ro("offload_irq", 8, "The offload channel asserts the interrupt."),
+        ro("prefetch_irq", 9, "The prefetch channel asserts the interrupt."),
+    ),
+    number(
+        "watchdog",
+        0x28,
+        Access.RW,
+        "Clock cycles that a port may leave an open transaction without an answer; 0 is for ever.",
+    ),
+)
+
 
 _DOC = (
     "Registers are 32 bits wide and little-endian, at multiples of 4. "

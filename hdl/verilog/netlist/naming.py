@@ -1,17 +1,8 @@
-"""Legal Verilog names of modules, wires, cells and memories.
+"""Legal Verilog names for all of a netlist, which is printed as RTLIL with them.
 
-In: modules with dots, brackets and Amaranth's serial numbers in their names. Out: a legal name for each old one. A wire
-between submodules is named after its driving instance and port.
-
-Names of ports that Amaranth has no name for.
-
-In: modules in which a port that is not all of a signal is called after a number of the whole design. Out: the same
-modules, in which such ports are the signals that their bits belong to: ``literal`` in place of eight ports of a bit,
-``address_63_5`` for a part of a signal, or what an instance inside calls them.
-
-Prints a module as RTLIL.
-
-In: a module, and its new names. Out: the lines of its text, with the new names.
+A wire between submodules is named after its driving instance and port. A port that Amaranth numbers because it is a
+part of signals is named after these: ``literal`` for eight ports of a bit, ``address_63_5`` for a part of a signal, or
+what an instance inside calls it.
 """
 
 from __future__ import annotations
@@ -26,8 +17,6 @@ from typing import NamedTuple
 from cdma.hdl.verilog.names import legal_name
 
 from .model import ENUMERATION, VALUE, Cell, Module, Signal, Slice, Wire, cut, joined
-
-__all__ = ["module_names", "name_ports", "names_within", "write"]
 
 
 def module_names(paths: Mapping[str, Sequence[str]], top: str, prefix: str) -> dict[str, str]:

@@ -1,24 +1,12 @@
-"""Adapts the widths of operators to the rules of linters.
+"""Makes Amaranth's RTLIL readable before it becomes Verilog: the passes, of which two are here.
 
-In: a parsed module, with operands and results of different widths. Out: the same module, without unused result bits, with
-operands extended to Verilog's context width, and without the comparisons and shifts that linters report.
+Amaranth writes one module for each instance, one vector for each structure, serial numbers in repeated names, and
+dotted paths as names of modules. In Verilog a structure would read as ``input__payload[264]``, and names would need
+escapes. The result has one module for equal instances, one wire per field, and plain identifiers.
 
-Yosys's ``wreduce`` is no substitute: it narrows each operand to its own bits, so that ``4'd3 + 6'd1`` comes out as
-``2'd3 + 1'd1``, and linters then complain that the widths differ.
-
-Makes Amaranth's RTLIL readable before it becomes Verilog.
-
-In: the RTLIL text of a design. Out: RTLIL text of the same design with plain names.
-
-Amaranth writes one module for each instance, one vector for each structure, serial numbers in repeated names, and dotted
-paths as names of modules. In Verilog a structure would read as ``input__payload[264]``, and names would need escapes. Here
-equal modules are merged, structures become one wire per field, wires between submodules are named after their drivers, and
-every name becomes a plain identifier.
-
-Merges equal modules.
-
-In: the modules of a design, one for each instance, as Amaranth writes them. Out: the same design, with one module for all
-instances of equal ones.
+Operands are extended to Verilog's context width, unused result bits are dropped, and so are the comparisons and shifts
+that linters report. Yosys's ``wreduce`` is no substitute: it narrows each operand to its own bits, so that ``4'd3 +
+6'd1`` comes out as ``2'd3 + 1'd1``, and linters then complain that the widths differ.
 """
 
 from __future__ import annotations
@@ -43,8 +31,6 @@ from .model import (
 )
 from .naming import module_names, name_ports, names_within, write
 from .parse import call_wires, drop_initial_values, fill_memories, parse
-
-__all__ = ["Readable", "fit_operators", "inside_out", "merge_equal", "readable"]
 
 _SAME_AS_RESULT = frozenset({"$add", "$sub", "$and", "$or", "$xor", "$neg", "$not"})
 _SAME_AS_EACH_OTHER = frozenset({"$eq", "$ne", "$lt", "$le", "$gt", "$ge", "$divfloor", "$modfloor"})

@@ -1,16 +1,7 @@
-"""Writes or removes initial values.
+"""Parses RTLIL as Amaranth's back end and Yosys write it: one declaration, connection or statement a line.
 
-In: a module, in which a memory of zeros has no initial words. Out: the same module, with these words, or without initial
-values of registers and memories.
-
-Names of variables on nameless wires.
-
-In: a parsed module, in which a wire stands beside each value that the source has a variable for. Out: the same module
-without these, in which the wires of the values have the names of the variables, and stay nameless.
-
-Parses RTLIL as Amaranth's back end and Yosys write it: one declaration, connection or statement a line.
-
-In: RTLIL text. Out: its modules, in order.
+Two passes prepare modules: nameless wires get the names of variables from the wires beside them, and initial values are
+written for memories of zeros or removed for all registers.
 """
 
 from __future__ import annotations
@@ -36,8 +27,6 @@ from .model import (
     cut,
     variable_of,
 )
-
-__all__ = ["call_wires", "drop_initial_values", "fill_memories", "parse"]
 
 
 def fill_memories(module: Module) -> None:

@@ -20,8 +20,6 @@ from .nets import prepare
 from .statements import find_selections
 from .values import narrow
 
-__all__ = ["PlacedMemory", "Printed", "print_design"]
-
 
 @dataclass(frozen=True)
 class PlacedMemory:

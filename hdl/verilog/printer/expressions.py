@@ -10,21 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-__all__ = [
-    "Node",
-    "binary",
-    "cast",
-    "choose",
-    "concat",
-    "constant",
-    "equal_zero",
-    "leaf",
-    "select",
-    "selection",
-    "signed",
-    "unary",
-]
-
 #: Operators whose operands are as wide as the result.
 _WIDE = frozenset({"+", "-", "*", "/", "%", "&", "|", "^"})
 

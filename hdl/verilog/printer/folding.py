@@ -1,14 +1,11 @@
-"""Removes dead logic: ports, operators, registers and memories that reach no output of the design.
-
-In: prepared modules. Out: the same modules without dead logic. Yosys removes it within a module, but an unused port of a
-submodule keeps it alive there.
-
-Decides which results become nets and which are folded into their reader.
+"""Decides which results become nets, and which are folded into their only reader; removes dead logic.
 
 A nameless result is folded if it has one reader, which takes all its bits, and the expression stays short. A complement
-of a net and a comparison with one are always folded. So is an AND or OR of two
-bits that the source has no variable for. A selection is folded into the statement of a net that it alone is
-given to. Every other result becomes a net.
+of a net and a comparison with one are always folded. So is an AND or OR of two bits that the source has no variable
+for. A selection is folded into the statement of the net that it drives. Every other result becomes a net.
+
+Dead logic reaches no output of the design. Yosys removes it within a module, but keeps what drives an unused port of a
+submodule.
 """
 
 from __future__ import annotations
@@ -23,8 +20,6 @@ from .memories import Memory, memory_of
 from .nets import is_named, is_operator, result_ports
 from .statements import Group, groups_of
 from .values import expression, selects_from_net
-
-__all__ = ["Folded", "Use", "drop_unused", "fold"]
 
 
 def drop_unused(modules: dict[str, Module], top: str) -> None:

@@ -6,8 +6,6 @@ import textwrap
 
 from .expressions import ASSOCIATIVE, Node
 
-__all__ = ["LINE", "assignment", "condition", "constant_text", "flat", "noted", "selection", "wrapped"]
-
 #: The longest line, as most style guides for Verilog have it.
 LINE = 100
 

@@ -1,7 +1,4 @@
-"""Memories: their shapes, and one wrapper module for each shape.
-
-In: a memory cell as Yosys collects it. Out: its shape and its ports, and for each shape the text of a wrapper, which a
-macro of the same function can replace.
+"""Memories: their shapes, and one wrapper module for each shape, which a macro of the same function can replace.
 
 Reads come before writes: a read of an address that is written in the same cycle gives the old word.
 """
@@ -19,19 +16,6 @@ from cdma.hdl.verilog.netlist.model import Cell, Signal, constant, cut, joined, 
 
 from .expressions import Node, leaf
 from .layout import assignment, condition, constant_text, flat, wrapped
-
-__all__ = [
-    "REGISTERS",
-    "Memory",
-    "Shape",
-    "infer",
-    "initial_values",
-    "memory_of",
-    "read_data",
-    "wrapper",
-    "wrapper_ports",
-]
-
 
 #: The style of a memory that is made of flip-flops.
 REGISTERS = "registers"

@@ -1,12 +1,6 @@
-"""Names of values for nets without a name, on their way to registers that have such names.
+"""Prints one module, prepared and folded: ports, nets, initial values, assignments, registers, memories, instances.
 
-In: a prepared module. Out: the same module, in which a nameless net that is chosen for such a register alone has the names
-of its values as well.
-
-One module as Verilog.
-
-In: a prepared and folded module. Out: the lines of its text: ports, nets, initial values, assignments, registers,
-memories, instances.
+A nameless net that only a register with named values selects gets the names of its values as well.
 """
 
 from __future__ import annotations
@@ -25,8 +19,6 @@ from .net_names import net_names
 from .nets import LATCH, REGISTERS, is_named, is_operator, result_ports
 from .statements import Group
 from .values import Values
-
-__all__ = ["inherit_values", "print_module"]
 
 #: The inputs that come out as they are, by the kind of cell.
 _PASSED = {"$mux": ("\\A", "\\B"), "$pmux": ("\\A", "\\B"), **dict.fromkeys(REGISTERS, ("\\D",))}

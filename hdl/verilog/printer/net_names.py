@@ -1,10 +1,10 @@
-"""Names of nameless nets.
+"""Names nameless nets.
 
-A net has the name of its variable in the source. Any other whose expression is one operator of nets is named after that:
+A net has the name of its variable in the source. One whose expression is one operator of nets is named after that:
 ``state_is_3``, ``any_error``. The rest is named after its use: ``count_next`` is the next value of a register,
-``count_otherwise`` what it is given unless a later condition holds, ``count_enable`` its enable, ``reset`` resets registers;
-``queue_write_data`` goes to a port of an instance, ``output_fields`` is divided among several nets, and ``count_term`` is a
-part of the driver of ``count``.
+``count_otherwise`` the value unless a later condition holds, ``count_enable`` its enable, ``reset`` resets registers;
+``queue_write_data`` goes to a port of an instance, ``output_fields`` is divided among several nets, and ``count_term``
+is a part of the driver of ``count``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, variable
 from .folding import Folded, Use
 from .nets import SELECTION, is_named, result_ports
 from .values import value_name
-
-__all__ = ["net_names"]
 
 #: The longest name that says what a net is.
 _LONGEST = 32

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping
 
 from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, Wire, cut, joined, width_of
 
-__all__ = ["LATCH", "REGISTERS", "SELECTION", "is_named", "is_operator", "prepare", "result_ports"]
-
 #: The registers that ``opt_dff`` leaves.
 REGISTERS = frozenset({"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"})
 #: What a clock gate has.

@@ -1,15 +1,10 @@
-"""Registers grouped by clock, reset and enable: each group is one always block.
+"""Groups registers into always blocks by clock, reset and enable, and selections by one signal into ``case``.
 
-In: the registers of a module. Out: groups, in the order of the registers.
-
-Selections by the value of one signal, which are printed as ``case``.
-
-In: a prepared module. Out: the same module, in which each multiplexer whose conditions compare one signal with constants,
-and that has three different results or more, is one cell of the kind :data:`SELECTION`.
-
-An unknown select has an unknown result, as with conditional operators. A ``default`` with a result would hide it: so all
-values are listed, and the default is unknown. It may only keep the selecting signal itself, as that of a state machine
-does. A signal with too many other values to list keeps its conditional operators.
+A selection has multiplexers whose conditions compare one signal with constants, and three different results or more; it
+becomes one cell of the kind :data:`SELECTION`. An unknown select has an unknown result, as with conditional operators.
+A ``default`` with a result would hide it: so all values are listed, and the default is unknown. It may only keep the
+selecting signal itself, as in a state machine. A signal with too many other values to list keeps its conditional
+operators.
 """
 
 from __future__ import annotations
@@ -21,8 +16,6 @@ from dataclasses import dataclass, field
 from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, constant, cut, width_of
 
 from .nets import REGISTERS, SELECTION, is_named, is_operator, result_ports
-
-__all__ = ["Group", "Register", "find_selections", "groups_of"]
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,6 @@
-"""Narrows operators to the used bits of their results, which saves unused carries.
+"""Yosys's operators as expressions: narrowed to the bits in use, with local parameters for named constants.
 
-In: a prepared module. Out: the same module, without unused upper bits of multiplexers and of operators whose bit k depends
-on operand bits 0 to k alone.
-
-Yosys's operators as expressions.
-
-In: an operator, and a function from operand to expression. Out: the expression of its result.
-
-Names of values: a constant that a net with named values is given, or compared with, has the name of the value.
-
-In: expressions. Out: the same with local parameters of the module in place of such constants.
+Upper result bits that nothing reads are dropped if bit k depends on operand bits 0 to k alone, which saves carries.
 """
 
 from __future__ import annotations
@@ -38,8 +29,6 @@ from .expressions import (
 )
 from .layout import constant_text
 from .nets import SELECTION, is_named, is_operator, result_ports
-
-__all__ = ["Operand", "Values", "expression", "narrow", "selects_from_net", "value_name"]
 
 _NARROWED = frozenset(
     {"$add", "$sub", "$mul", "$and", "$or", "$xor", "$not", "$neg", "$shl", "$mux", "$pmux"}

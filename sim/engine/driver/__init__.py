@@ -12,19 +12,26 @@ if TYPE_CHECKING:  # for editors and type checkers
     from cdma.hdl.spec.records import Mode, Status
     from cdma.sim.engine.driver.channel import Channel
     from cdma.sim.engine.driver.driver import Driver
-    from cdma.sim.engine.driver.geometry import Backend, DriverError, EngineError, Geometry
-    from cdma.sim.engine.driver.rings import Pages, RingMemory, list_pages
+    from cdma.sim.engine.driver.rings import (
+        Backend,
+        DriverError,
+        EngineError,
+        Geometry,
+        Pages,
+        RingMemory,
+        list_pages,
+    )
     from cdma.sim.engine.memory import Completion, Descriptor
 
 _HOME = {
-    "Backend": ".geometry",
+    "Backend": ".rings",
     "Channel": ".channel",
     "Completion": "cdma.sim.engine.memory",
     "Descriptor": "cdma.sim.engine.memory",
     "Driver": ".driver",
-    "DriverError": ".geometry",
-    "EngineError": ".geometry",
-    "Geometry": ".geometry",
+    "DriverError": ".rings",
+    "EngineError": ".rings",
+    "Geometry": ".rings",
     "Mode": "cdma.hdl.spec.records",
     "Owner": "cdma.hdl.spec.options",
     "Pages": ".rings",

@@ -25,10 +25,17 @@ from cdma.hdl.spec.records import RECORD_BYTES, Status
 from cdma.hdl.spec.shape import Shape
 from cdma.sim.engine.memory import Completion, Descriptor
 
-from .geometry import DriverError, EngineError, Geometry, Registers
-from .rings import RingMemory, Rings, push_pending, read_completion, write_descriptor
-
-__all__ = ["Channel"]
+from .rings import (
+    DriverError,
+    EngineError,
+    Geometry,
+    Registers,
+    RingMemory,
+    Rings,
+    push_pending,
+    read_completion,
+    write_descriptor,
+)
 
 How = Literal["memory", "registers", "interrupt"]
 

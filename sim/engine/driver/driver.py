@@ -1,10 +1,8 @@
-"""The text of the C driver, for the folder that an engine is generated into.
+"""The Python driver of an engine, and the text of the C driver.
 
-A driver for the engine: rings, direct descriptors, interrupts, errors, counters, address windows.
-
-It needs a backend with ``read32(address)`` and ``write32(address, value)`` for the registers, and a buffer of host
-memory for the rings. Everything else it reads from the engine itself. It imports no Amaranth. One object drives one
-engine, from one thread at a time.
+A driver has rings, direct descriptors, interrupts, errors, counters and address windows. It needs a backend with
+``read32(address)`` and ``write32(address, value)`` for the registers, and a buffer of host memory for the rings, and
+reads everything else from the engine. One object drives one engine, from one thread at a time.
 """
 
 from __future__ import annotations
@@ -18,9 +16,7 @@ from typing import Literal
 from cdma.hdl.spec.options import MEMORY_CODES, PAIR_SPAN_LOG2, PROTECTIONS
 
 from .channel import Channel
-from .geometry import Backend, DriverError, Registers, read_geometry
-
-__all__ = ["Driver", "c_driver"]
+from .rings import Backend, DriverError, Registers, read_geometry
 
 
 def c_driver(name: str = "cdma") -> str:

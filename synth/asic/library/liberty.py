@@ -1,17 +1,13 @@
-"""The syntax of Liberty files.
-
-Reads cell libraries, and checks them for what a measurement needs.
+"""Reads cell libraries in Liberty, and checks them for what a measurement needs; has a table of gates for use without one.
 
 Yosys, ABC and OpenSTA read the files again. They are read here as well because each tool answers an unsuitable library
 in its own way, from a crash to a silent zero, and because a measurement needs figures that no tool gives: the NAND2
 that areas are divided by, the buffer that drives the inputs, the gate that stops a clock.
 
-The project's own table of gates, for figures without a maker's cell library.
-
-The area of a gate is counted in columns of a row of standard cells: one for each pair of transistors, and one that
-separates it from its neighbour. A NAND2 has three columns and is one gate equivalent (GE). All gates are static CMOS
-of one size; the flip-flop is the usual one of two transmission-gate latches, 16 columns and the separating one. The
-table has no delays: the speed of a gate depends on a process, and this table belongs to none.
+The project's own table counts the area of a gate in columns of a row of standard cells: one for each pair of
+transistors, and one that separates it from its neighbour. A NAND2 has three columns and is one gate equivalent (GE).
+All gates are static CMOS of one size; the flip-flop is the usual one of two transmission-gate latches, 16 columns and
+the separating one. The table has no delays, because these depend on a process.
 """
 
 from __future__ import annotations
@@ -27,17 +23,6 @@ from pathlib import Path
 from cdma.synth.asic.paths import LibraryError
 
 from .library import Cell, Library, Pin
-
-__all__ = [
-    "ASSUMPTION",
-    "NAME",
-    "Group",
-    "load_libraries",
-    "merge_libraries",
-    "normalised_library",
-    "parse_library",
-    "read_liberty",
-]
 
 _TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|\\\r?\n|"(?:[^"\\]|\\.)*"|[{}();:,]|[^\s{}();:,"]+|\s+', re.DOTALL)
 _BRACE = re.compile(r'/\*.*?\*/|"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)

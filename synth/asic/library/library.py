@@ -1,6 +1,4 @@
-"""Liberty's boolean expressions, and truth tables of gates. Cells of a library and their pins. A cell library, and the
-cells of it that a measurement needs.
-"""
+"""Cell libraries: cells, pins, boolean functions, and the cells that a measurement needs."""
 
 from __future__ import annotations
 
@@ -10,8 +8,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-
-__all__ = ["Cell", "Library", "Pin", "indexed", "input_rows", "truth_table"]
 
 
 def input_rows(inputs: int) -> Iterator[tuple[bool, ...]]:

@@ -18,8 +18,6 @@ from cdma.synth.asic.recipe import MEMORY_LEFT_OUT
 
 from .power_tables import PowerCell, PowerLibrary
 
-__all__ = ["COUNTING", "Counts", "counted_verilog", "memory_bits", "read_counts"]
-
 #: The port that says when to count.
 COUNTING = "counting"
 

@@ -21,8 +21,6 @@ from cdma.synth.asic.recipe import MEMORY_LEFT_OUT
 from .counted import Counts
 from .power_tables import Internal, PowerCell, PowerLibrary, PowerPin, rows_of
 
-__all__ = ["Power", "PowerModel"]
-
 
 @dataclass(frozen=True)
 class Power:

@@ -1,6 +1,4 @@
-"""What a block takes for a byte beside what a link would take for the bytes that it saves. What a Liberty library says
-of power: energies by slew and load, leakage by state, and the slews of outputs.
-"""
+"""Energy and leakage in a Liberty library, and the energy of a block for a byte against that of a link."""
 
 from __future__ import annotations
 
@@ -14,20 +12,6 @@ from functools import cache
 from cdma.synth.asic.library.liberty import Group, read_liberty
 from cdma.synth.asic.library.library import Library, input_rows, truth_table
 from cdma.synth.asic.paths import LibraryError
-
-__all__ = [
-    "Arc",
-    "Internal",
-    "PowerCell",
-    "PowerLibrary",
-    "PowerPin",
-    "Table",
-    "Wires",
-    "crossover",
-    "power_library",
-    "rows_of",
-    "saved_pj",
-]
 
 
 def saved_pj(raw_bytes: int, compressed_bytes: int, link_pj_per_bit: float) -> float:

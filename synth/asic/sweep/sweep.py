@@ -1,10 +1,7 @@
-"""The points of a sweep: every combination of the values of some parameters. Plots of a sweep, and the fit of area
-against lanes that one of them shows.
+"""Sweeps: every combination of parameters, measured on processors or machines, resumable, with plots and a fit.
 
-Many measurements, spread over processors or machines, and resumable.
-
-Measurements are kept by content. A sweep that was interrupted continues where it stopped, and one with more points
-measures only the new ones.
+Measurements are kept by content. An interrupted sweep continues where it stopped, and one with more points measures
+only the new ones.
 """
 
 from __future__ import annotations
@@ -21,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from cdma.base.cache import Cache
-from cdma.base.errors import ToolError
-from cdma.base.install import install_command
+from cdma.base.errors import ToolError, install_command
 from cdma.base.spread import Lost, spread
 from cdma.base.yosys import find_yosys
 from cdma.hdl.spec.codec import CodecConfig
@@ -32,20 +28,6 @@ from cdma.synth.asic.paths import Circuit, MeasureError, circuit_of
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.scaling import Floor, codec_floor
 from cdma.synth.asic.timing import find_opensta
-
-__all__ = [
-    "AXES",
-    "LanesFit",
-    "Outcome",
-    "Point",
-    "Sweep",
-    "fit_lanes",
-    "parse_axis",
-    "plot_sweep",
-    "points",
-    "require_matplotlib",
-    "run_sweep",
-]
 
 _FORMAT_AXES = ("word_bits", "window", "code_bits")
 _CODEC_AXES = ("lanes", "runtime_values", "pipelined")

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from cdma.hdl.spec.codec import BLOCKS
 from cdma.sim.codec.model import ZVC, analyse
 from cdma.sim.codec.stimuli import activations
-from cdma.verif.engine import tensor as engine_tensor
-from cdma.verif.engine.tensor import RoundTrip
+from cdma.verif.engine import measure as engine_tensor
+from cdma.verif.engine.measure import RoundTrip
 from cdma.verif.simulator.simulate import Design
 from cdma.verif.stream.codec import measure as codec_wave
 from cdma.verif.stream.codec import stimulus as codec_tensor

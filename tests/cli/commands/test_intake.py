@@ -22,7 +22,7 @@ from cdma.commands.intake.parts import PARTS
 from cdma.commands.intake.stored import stored_of
 from cdma.commands.intake.subject import Ran, Subject
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.synth.asic.structure import Structure
+from cdma.synth.asic.netlist import Structure
 from cdma.verif.campaigns import regression
 from cdma.verif.campaigns.faults.verdict import Tally, Verdict
 from cdma.verif.campaigns.regression import Regression

@@ -3,8 +3,7 @@
 import pytest
 
 from cdma.app import main
-from cdma.verif.proofs.choice import choose
-from cdma.verif.proofs.result import Result
+from cdma.verif.proofs.proof import Result, choose
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cdma.hdl.axi.crossings import LiteCrossing
-from cdma.verif.proofs.free_clocks import FreeClocks
+from cdma.verif.proofs.bench import FreeClocks
 from tests.support.simulate import simulate
 
 OKAY, SLVERR = 0, 2

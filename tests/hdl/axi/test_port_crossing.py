@@ -12,7 +12,7 @@ import pytest
 
 from cdma.hdl.axi.crossings import PortCrossing
 from cdma.hdl.axi.ports import ReadPort, WritePort
-from cdma.verif.proofs.free_clocks import FreeClocks
+from cdma.verif.proofs.bench import FreeClocks
 from tests.support.simulate import simulate
 
 OKAY, SLVERR = 0, 2

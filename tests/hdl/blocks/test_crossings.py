@@ -18,7 +18,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.clocks import AsyncFifo, reset_with
-from cdma.verif.proofs.free_clocks import FreeClocks
+from cdma.verif.proofs.bench import FreeClocks
 from tests.support.simulate import simulate
 from tests.support.synthesis import cells_of
 

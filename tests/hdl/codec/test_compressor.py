@@ -23,7 +23,7 @@ from cdma.hdl.codec.parts.interface import Error, GatedCodec
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.headers import packing_cycles
-from cdma.verif.stream.codec.frequent_value import BENCH
+from cdma.verif.stream.codec.codec_bench import BENCH
 from tests.support.codec_bench import (
     CODECS,
     LOADS,

@@ -12,8 +12,8 @@ from itertools import permutations
 import pytest
 
 from cdma.base.yosys import scratch
+from cdma.hdl.deliver.block import block_ports
 from cdma.hdl.deliver.flows import sdc
-from cdma.hdl.deliver.languages import block_ports
 from cdma.synth.asic.library.liberty import load_libraries
 from cdma.synth.asic.netlist import synthesise
 from cdma.synth.asic.paths import Circuit

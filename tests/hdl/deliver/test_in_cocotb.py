@@ -13,7 +13,7 @@ import pytest
 from cdma.commands.generate import made
 from cdma.commands.generate.made import make
 from cdma.hdl.deliver.bench.in_cocotb import cocotb_bench
-from cdma.hdl.deliver.languages import Config
+from cdma.hdl.deliver.block import Config
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format

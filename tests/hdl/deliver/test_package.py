@@ -19,10 +19,9 @@ from ipyxact.ipyxact import Component
 from cdma.commands.generate.made import make
 from cdma.commands.generate.report import missing_file
 from cdma.commands.generate.software import software_files
-from cdma.hdl.deliver.block import Block
+from cdma.hdl.deliver.block import VHDL, Block, block_ports
+from cdma.hdl.deliver.datasheet import package_files
 from cdma.hdl.deliver.flows import bender_manifest, listed_files, sdc
-from cdma.hdl.deliver.languages import VHDL, block_ports
-from cdma.hdl.deliver.package import package_files
 from cdma.hdl.deliver.wrappers import buses_of
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format

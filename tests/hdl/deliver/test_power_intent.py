@@ -8,9 +8,8 @@ from functools import cache
 
 import pytest
 
-from cdma.hdl.deliver.block import Block
+from cdma.hdl.deliver.block import Block, block_design, block_ports
 from cdma.hdl.deliver.flows import power_intent
-from cdma.hdl.deliver.languages import block_design, block_ports
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format

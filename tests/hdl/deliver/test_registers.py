@@ -14,9 +14,8 @@ import pytest
 from systemrdl import RDLCompiler
 from systemrdl.node import FieldNode, RegfileNode, RegNode
 
-from cdma.hdl.deliver.c_header import c_header
 from cdma.hdl.deliver.document import as_markdown
-from cdma.hdl.deliver.registers import register_document, register_rdl
+from cdma.hdl.deliver.registers import c_header, register_document, register_rdl
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Mode, Status
 from cdma.hdl.spec.registers.description import Access

@@ -18,7 +18,7 @@ from cdma.commands.generate.golden import golden_vectors
 from cdma.hdl.deliver.bench.engine import engine_testbench
 from cdma.hdl.deliver.bench.opening import StreamVectors, TransferVectors, Vectors
 from cdma.hdl.deliver.bench.stream import stream_testbench
-from cdma.hdl.deliver.languages import Config, block_design, block_ports, ending
+from cdma.hdl.deliver.block import Config, block_design, block_ports, ending
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format

@@ -13,7 +13,7 @@ import pytest
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.codec.generate import codec_design
-from cdma.hdl.deliver.languages import VERILOG, VHDL, block_ports, check_name_in
+from cdma.hdl.deliver.block import VERILOG, VHDL, block_ports, check_name_in
 from cdma.hdl.deliver.wrappers import (
     AXI4,
     AXI_LITE,

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from cdma.hdl.codec.generate import codec_verilog
+from cdma.hdl.deliver.block import block_ports, ending
 from cdma.hdl.deliver.flows import verilator_waivers
-from cdma.hdl.deliver.languages import block_ports, ending
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.verif.simulator.toolchain import find_verilator

@@ -16,7 +16,7 @@ from amaranth.sim import Simulator
 
 from cdma.hdl.deliver.block import instance_template
 from cdma.hdl.verilog import shell as generator
-from cdma.hdl.verilog.contracts import contract
+from cdma.hdl.verilog.emit import contract
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, Shell, generator_key
 from cdma.verif.engine.design import SMALL, EngineDesign
 from tests.support.paths import ROOT

@@ -5,11 +5,10 @@ import pytest
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
-from cdma.sim.codec import nibbles
+from cdma.sim.codec import software
 from cdma.sim.codec.headers import from_memory, to_memory
 from cdma.sim.codec.model import CorruptStream, compress_words
-from cdma.sim.codec.nibbles import compress_nibbles, decompress_nibbles
-from cdma.sim.codec.software import Kernels
+from cdma.sim.codec.software import Kernels, compress_nibbles, decompress_nibbles
 from tests.support.native import build, compiler, load
 
 FORMATS = [
@@ -27,7 +26,7 @@ def way(request, monkeypatch):
         pytest.skip("there is no C compiler")
     made = {"numpy": Kernels(load(build()), "scalar")} if request.param == "C" else {}
     monkeypatch.setenv("CDMA_BACKEND", "numpy")
-    monkeypatch.setattr(nibbles, "installed", lambda: made)
+    monkeypatch.setattr(software, "installed", lambda: made)
     return request.param
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cdma.hdl.spec.checks import check_choice
 from cdma.hdl.spec.codec import Codec, Shape
 from cdma.hdl.spec.format import StreamFormat
-from cdma.hdl.spec.settings import check_settings, setting
+from cdma.hdl.spec.settings import check_choice, check_settings, setting
 
 __all__ = ["CODEC", "LINE", "Verbatim"]
 

@@ -9,9 +9,17 @@ import pytest
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.verif.engine.design import EngineDesign
-from cdma.verif.engine.literals import literal_words
-from cdma.verif.engine.measure import STEPS, latency_cases, measure_engine, measure_latency
-from cdma.verif.engine.measure_units import DENSITIES, bound_cycles, unit_cases, unit_row
+from cdma.verif.engine.measure import (
+    STEPS,
+    UNIT_DENSITIES,
+    bound_cycles,
+    latency_cases,
+    literal_words,
+    measure_engine,
+    measure_latency,
+    unit_cases,
+    unit_row,
+)
 
 
 @pytest.mark.verilator
@@ -72,7 +80,7 @@ def test_the_bound(units: int, stream: int, cycles: int) -> None:
 def test_cases_take_about_the_same_time(units: int) -> None:
     config = EngineConfig(units=units)
     cases = unit_cases(config, cycles=16384)
-    assert len(cases) == 2 * (len(DENSITIES) + (2 if units > 1 else 0))
+    assert len(cases) == 2 * (len(UNIT_DENSITIES) + (2 if units > 1 else 0))
     for case in cases:
         assert case["bytes"] % (2 * units * config.stripe_bytes) == 0
         share = 1 / 32 + case["density"]

@@ -14,8 +14,7 @@ from cdma.hdl.spec.options import Sideband
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.verif.campaigns.regression import Regression, plan_of, verify
 from cdma.verif.engine.design import SMALL, EngineDesign
-from cdma.verif.engine.measure import cases, measure_engine
-from cdma.verif.engine.tensor import round_trip
+from cdma.verif.engine.measure import cases, measure_engine, round_trip
 from tests.support.engines import FIELDS, FIELDS_TO_A_BYTE, HALF_BYTES, STREAMING, TO_A_BYTE, TO_A_WORD
 from tests.support.stimuli import load_samples
 from tests.support.thorough import TURNS, cases_of, this_turn, turn_of

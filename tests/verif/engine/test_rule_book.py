@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cdma.verif.engine.rule_book import REGISTERS, broken_rules
+from cdma.verif.engine.design import REGISTERS, broken_rules
 from cdma.verif.simulator.build import build_with_main
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]

@@ -9,7 +9,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.sim.codec.model import decompress_words
 from cdma.sim.codec.words import word_dtype
 from cdma.verif.engine.design import SMALL
-from cdma.verif.engine.tensor import sparse_tensor
+from cdma.verif.engine.measure import sparse_tensor
 
 
 @pytest.mark.parametrize("config", [SMALL, EngineConfig()], ids=["small", "default"])

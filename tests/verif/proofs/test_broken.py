@@ -35,34 +35,23 @@ from cdma.hdl.spec.records import Status
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.registers.optional import window_block
 from cdma.hdl.spec.stage import Quantisation
-from cdma.verif.proofs import butterfly, clock_gates
+from cdma.verif.proofs import clocks, word_flow
 from cdma.verif.proofs.axi import Reading, Writing
-from cdma.verif.proofs.axi_port import RULES
-from cdma.verif.proofs.bench import Bench, fixed
-from cdma.verif.proofs.channel import TINY, Moving
+from cdma.verif.proofs.bench import RULES, Bench, fixed
+from cdma.verif.proofs.blocks import Credits, FlippedWord, Queue, Sum
 from cdma.verif.proofs.checker import Deciding
-from cdma.verif.proofs.choice import choose
-from cdma.verif.proofs.clock_gates import Resting, RestingChannel
-from cdma.verif.proofs.closing import Apart, FarInputs
-from cdma.verif.proofs.codec import AnyStream, Lossless
-from cdma.verif.proofs.completer import Completed
-from cdma.verif.proofs.compressor_parts import Packing, Storing
-from cdma.verif.proofs.counters import Credits, Sum
-from cdma.verif.proofs.crossing import Crossing, Passage
-from cdma.verif.proofs.decoding import Decoding
-from cdma.verif.proofs.owners import REGISTERS, SHAPE, LockedOwners, OwnedWriting
-from cdma.verif.proofs.pace import Pace
-from cdma.verif.proofs.proof import REDUCED, Proof
+from cdma.verif.proofs.clocks import Crossing, Passage, Resting, RestingChannel
+from cdma.verif.proofs.codec import AnyStream, Decoding, Lossless
+from cdma.verif.proofs.compressor import Pace, Packing, Storing
+from cdma.verif.proofs.control import LockedWindow
+from cdma.verif.proofs.engine import SMALL as SMALL_RINGS
+from cdma.verif.proofs.engine import TINY, Fetching, Finding, Moving
+from cdma.verif.proofs.pairs import REGISTERS, SHAPE, LockedOwners, OwnedWriting
+from cdma.verif.proofs.proof import BOUNDED, FAILED, PROVEN, REDUCED, UNKNOWN, VACUOUS, Proof, choose
 from cdma.verif.proofs.quantised import Bounded
-from cdma.verif.proofs.queues import Queue
-from cdma.verif.proofs.result import BOUNDED, FAILED, PROVEN, UNKNOWN, VACUOUS
-from cdma.verif.proofs.ring_slot import Finding
-from cdma.verif.proofs.rings import SMALL as SMALL_RINGS
-from cdma.verif.proofs.rings import Fetching
+from cdma.verif.proofs.quiescence import Apart, FarInputs
 from cdma.verif.proofs.runner import run_proof
-from cdma.verif.proofs.slots import Keeping
-from cdma.verif.proofs.window_lock import LockedWindow
-from cdma.verif.proofs.word_check import FlippedWord
+from cdma.verif.proofs.slots import Completed, Keeping
 from cdma.verif.proofs.word_flow import WordFlow
 
 pytestmark = pytest.mark.slow
@@ -108,9 +97,9 @@ class WrongRoutes(Routes):
         return m
 
 
-@pytest.mark.parametrize("bench", [butterfly.Concentrated, butterfly.Expanded])
+@pytest.mark.parametrize("bench", [word_flow.Concentrated, word_flow.Expanded])
 def test_a_wrong_exchange(bench, tmp_path, monkeypatch):
-    monkeypatch.setattr(butterfly, "Routes", WrongRoutes)
+    monkeypatch.setattr(word_flow, "Routes", WrongRoutes)
     refuted(lambda: bench(4), tmp_path, "butterfly.py", cover=2)
 
 
@@ -425,7 +414,7 @@ class Forgotten(GatedCodec):
 
 
 def test_a_gate_that_forgets_reports(tmp_path, monkeypatch):
-    monkeypatch.setattr("cdma.verif.proofs.clock_gates.GatedCodec", Forgotten)
+    monkeypatch.setattr("cdma.verif.proofs.clocks.GatedCodec", Forgotten)
     changes(
         lambda: Resting(Compressor(SMALL), 3, any_state=True),
         tmp_path,
@@ -443,7 +432,7 @@ def without_commands(m, name, channel, component, gates, clear):
 
 @pytest.mark.thorough
 def test_a_gate_of_a_channel_that_forgets_commands(tmp_path, monkeypatch):
-    monkeypatch.setattr("cdma.verif.proofs.clock_gates.gated_channel", without_commands)
+    monkeypatch.setattr("cdma.verif.proofs.clocks.gated_channel", without_commands)
     changes(lambda: RestingChannel(4, compressing=True), tmp_path, "channel.py", method="bmc", depth=9)
 
 
@@ -467,9 +456,9 @@ class NeverAtRest(RestingChannel):
 
 @pytest.mark.thorough
 def test_a_gate_of_a_channel_closes_after_a_descriptor_within_the_depth_of_its_proof(tmp_path, monkeypatch):
-    of_registers = clock_gates._REGISTER.splitlines()
+    of_registers = clocks._REGISTER.splitlines()
     monkeypatch.setattr(
-        clock_gates, "_REGISTER", "\n".join(line for line in of_registers if "$assert" not in line)
+        clocks, "_REGISTER", "\n".join(line for line in of_registers if "$assert" not in line)
     )
     depth = max(proof.depth for proof in choose(["clock_gates"]))
     refuted(lambda: NeverAtRest(4, compressing=True), tmp_path, "test_broken.py", method="bmc", depth=depth)

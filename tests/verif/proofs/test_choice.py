@@ -13,10 +13,19 @@ from cdma.hdl.spec.format import EXPONENTS, Format
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.verif import proofs
 from cdma.verif.engine.design import SMALL
-from cdma.verif.proofs import choice
-from cdma.verif.proofs.choice import all_proofs, choose, exact_proofs, smaller_proofs
-from cdma.verif.proofs.design import Config, blocks_in
-from cdma.verif.proofs.proof import METHODS, OWN, Claim, Proof
+from cdma.verif.proofs import proof as choice
+from cdma.verif.proofs.proof import (
+    METHODS,
+    OWN,
+    Claim,
+    Config,
+    Proof,
+    all_proofs,
+    blocks_in,
+    choose,
+    exact_proofs,
+    smaller_proofs,
+)
 
 
 def test_the_list() -> None:

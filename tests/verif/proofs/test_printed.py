@@ -9,9 +9,8 @@ from cdma.hdl.engine.control.register_file import RegisterFile
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.verif.proofs.equivalence import Whole
-from cdma.verif.proofs.ports import _MAP, LITE_RULES, STREAM_RULES, CodecPorts, LitePort
-from cdma.verif.proofs.proof import Proof
-from cdma.verif.proofs.result import FAILED, Result
+from cdma.verif.proofs.printed import _MAP, LITE_RULES, STREAM_RULES, CodecPorts, LitePort
+from cdma.verif.proofs.proof import FAILED, Proof, Result
 from cdma.verif.proofs.runner import run_proof
 from tests.support.verilog_designs import wrapped
 

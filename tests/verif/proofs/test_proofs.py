@@ -2,8 +2,7 @@
 
 import pytest
 
-from cdma.verif.proofs.choice import choose
-from cdma.verif.proofs.result import HOLDS
+from cdma.verif.proofs.proof import HOLDS, choose
 from cdma.verif.proofs.runner import run_proof
 
 

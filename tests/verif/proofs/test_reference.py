@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.model import compress_words
-from cdma.verif.proofs.decoding import Reader, step
+from cdma.verif.proofs.codec import Reader, step
 from tests.support.simulate import simulate
 
 FORMATS = [

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
+from cdma.hdl.engine.engine import engine_ports
+from cdma.hdl.engine.generate import engine_design
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, axis_ports
+from cdma.verif.engine.design import with_late_flops
 from cdma.verif.simulator.four_state import four_state_name, four_state_text
 
 PORTS = (*CLOCK_AND_RESET, *axis_ports("s_axis", "input", data=16), Port("q", "output", 16))
@@ -44,6 +51,18 @@ def test_a_reset_makes_registers_and_memories_unknown() -> None:
     assert "kept = 'bx" not in part
     assert "net = 'bx" not in part
     assert "four_state_index" not in text[text.index("module tiny (") :]
+
+
+def test_handshakes_between_clocks_begin_anew() -> None:
+    """From X none would ever end. A design with several clocks has a module of each kind."""
+    config = EngineConfig(Format(8, 8), clocks="device,host,registers")
+    design = engine_design(config)
+    text = four_state_text(design.text, "cdma_engine", engine_ports(config))
+    for name in ("LinkEnd", "Synchroniser", "AccessCrossing", "Answering", "Finishing"):
+        parts = re.findall(rf"^// Source: \S*, {name}$.*?^endmodule$", text, re.MULTILINE | re.DOTALL)
+        assert parts, name
+        assert all(re.search(r" = 'b[01];", part) and " = 'bx" not in part for part in parts), name
+    assert with_late_flops(design.text).count("$urandom") >= 1
 
 
 def test_a_payload_without_valid_is_unknown() -> None:

@@ -15,7 +15,7 @@ from cdma.sim.codec.model import compress_words
 from cdma.sim.codec.words import words_from_bytes
 from cdma.verif.simulator.page import Box, Event, Group, Names, Row, Tensor, View, lines_of
 from cdma.verif.simulator.page import page as page_of
-from cdma.verif.simulator.stream_lanes import level_lines, packets_of
+from cdma.verif.simulator.passage import level_lines, packets_of
 from cdma.verif.simulator.vcd_trace import Changes, Scope, Trace, read_trace
 from cdma.verif.stream.codec.design import CodecDesign
 from cdma.verif.stream.codec.measure import wave

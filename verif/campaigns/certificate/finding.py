@@ -15,28 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.verif.campaigns.mutation.campaign import SURVIVED, Score, Verdict
 from cdma.verif.campaigns.regression import Regression, plan_of, replay_command
-from cdma.verif.proofs.choice import exact_proofs, smaller_proofs
-from cdma.verif.proofs.proof import Claim
-from cdma.verif.proofs.result import FAILURES, HOLDS, UNKNOWN, Result
+from cdma.verif.proofs.proof import FAILURES, HOLDS, UNKNOWN, Claim, Result, exact_proofs, smaller_proofs
 from cdma.verif.proofs.runner import run_proof
 from cdma.verif.simulator.simulate import Design
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.coverage.code import Coverage
-
-__all__ = [
-    "GOAL",
-    "Chosen",
-    "Finding",
-    "Shown",
-    "chosen_proofs",
-    "coverage_finding",
-    "mutants_finding",
-    "proofs_finding",
-    "reached_by",
-    "regression_finding",
-    "run_chosen",
-]
 
 #: Percent of the mutants that are not equivalent that the regression must find.
 GOAL = 95.0

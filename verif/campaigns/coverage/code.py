@@ -1,7 +1,4 @@
-"""The Verilog with what was reached beside each line, as text and as a page of HTML. The regression on one design, built
-to count: what it covers of the Verilog, and which goals it meets. What of the Verilog a regression reached: per
-block, and what is missing.
-"""
+"""Code coverage of a regression: the Verilog with the counts of each line, as text and HTML, and what each block misses."""
 
 from __future__ import annotations
 
@@ -23,18 +20,6 @@ from .exclusions import BRANCH, EXCLUSIONS, LINE, TOGGLE, Exclusion, Point, mark
 from .goals import STAGE_GOALS, Goal, Reached, evaluate, read_samples
 from .shape_goals import CODEC_GOALS
 
-__all__ = [
-    "KINDS",
-    "BlockCoverage",
-    "CodeCoverage",
-    "Coverage",
-    "Share",
-    "annotate",
-    "code_coverage",
-    "collect",
-    "goals_of",
-]
-
 #: The colours of the page: a line that was reached, one with something missing, and one that is excluded.
 _STYLE = """body { font: 13px/1.35 monospace; background: #fff; color: #222 }
 pre { margin: 0; white-space: pre-wrap } .hit { background: #eaf6ea } .missing { background: #fbdcdc }
@@ -44,7 +29,7 @@ pre { margin: 0; white-space: pre-wrap } .hit { background: #eaf6ea } .missing {
 def annotate(coverage: CodeCoverage, directory: Path, title: str) -> list[Path]:
     """Writes ``coverage.txt`` and ``coverage.html`` into a directory, and returns their paths.
 
-    A line begins with how often it ran; ``-`` marks one that did not, ``x`` one that is excluded. Below it stand the
+    A line begins with its count; ``-`` marks one that did not run, ``x`` one that is excluded. Below it are the
     branches that were not taken and the bits that did not rise or fall.
     """
     rows = _rows(coverage)
@@ -58,7 +43,6 @@ def annotate(coverage: CodeCoverage, directory: Path, title: str) -> list[Path]:
 
 
 def _rows(coverage: CodeCoverage) -> list[tuple[str, str]]:
-    """The class and the text of each row."""
     counts: dict[int, int] = {}
     open_lines = set()
     for (_, line), (count, excluded) in coverage.lines().items():
@@ -96,14 +80,12 @@ def _rows(coverage: CodeCoverage) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What a regression covered.
+    """The coverage of a regression, which may have failed.
 
-    ``regression``
-        Is the regression itself, which may have failed.
     ``code``, ``reached``
-        Are what it reached of the Verilog, and of each functional goal.
+        That of the Verilog, and of each functional goal.
     ``goal``
-        Is the percentage of lines, and of branches, that it must reach.
+        The percentage of lines, and of branches, that it must reach.
     """
 
     regression: Regression
@@ -113,7 +95,7 @@ class Coverage:
 
     @property
     def failures(self) -> list[str]:
-        """What is short of its goal, in sentences; none if all goals are met."""
+        """The goals that are missed, in sentences."""
         failed = [outcome for outcome in self.regression.outcomes if outcome.failure is not None]
         said = [f"the test {outcome.test} failed: {outcome.failure}" for outcome in failed]
         whole = self.code.total()
@@ -129,11 +111,9 @@ class Coverage:
 
     @property
     def passed(self) -> bool:
-        """Whether the regression passed, and met all goals."""
         return self.regression.passed and not self.failures
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON and for certificates."""
         return {
             "design": str(self.regression.design),
             "seed": self.regression.seed,
@@ -148,7 +128,6 @@ class Coverage:
 
 
 def goals_of(design: Design) -> Sequence[Goal]:
-    """The functional goals of a codec, of an error-bounded stage or of an engine."""
     if design.block in BLOCKS:
         return CODEC_GOALS
     return STAGE_GOALS if design.block in STAGES else ENGINE_GOALS
@@ -166,10 +145,8 @@ def collect(
     goals: Sequence[Goal] | None = None,
     report: Callable[[Outcome], None] | None = None,
 ) -> Coverage:
-    """Runs the regression, or some of its ``tests``, as :func:`.verify` does, and collects what it covers.
-
-    ``goal`` is the percentage of lines and of branches to reach. ``exclusions`` and ``goals`` are the project's own.
-    """
+    """Runs the regression, or some of its ``tests``, as :func:`.verify` does, and collects its coverage. ``goal`` is the
+    percentage of lines and of branches to reach."""
     text = design.verilog()
     with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
         folder = Path(directory)
@@ -197,7 +174,7 @@ KINDS = ("lines", "branches", "toggles")
 
 @dataclass
 class Share:
-    """How many of some points were reached, and how many are excluded."""
+    """The points that were reached, and that are excluded."""
 
     hit: int = 0
     total: int = 0
@@ -232,13 +209,13 @@ class CodeCoverage:
     """The coverage of one design's Verilog.
 
     ``text``
-        Is the Verilog, by lines.
+        The Verilog, by lines.
     ``points``
-        Has all points and their counts.
+        All points and their counts.
     ``excluded``
-        Has the points that are excluded, each with what excludes it.
+        The excluded points, each with its exclusion.
     ``unused``, ``wrong``
-        Are the exclusions that match nothing, and those that match a point which was reached.
+        The exclusions that match nothing, and those that match a point which was reached.
     """
 
     text: Sequence[str]
@@ -248,7 +225,7 @@ class CodeCoverage:
     wrong: Sequence[Exclusion]
 
     def lines(self) -> dict[tuple[str, int], tuple[int, bool]]:
-        """Per block and line with a statement, how often it ran, and whether it is excluded."""
+        """By block and line with a statement: its count, and whether it is excluded."""
         found: dict[tuple[str, int], tuple[int, bool]] = {}
         for point, count in self.points.items():
             for line in point.statements:
@@ -257,7 +234,7 @@ class CodeCoverage:
         return found
 
     def blocks(self) -> list[BlockCoverage]:
-        """The table: all blocks that have points, by name."""
+        """All blocks that have points, by name."""
         rows: dict[str, BlockCoverage] = {}
         for point, count in self.points.items():
             row = rows.setdefault(point.block, BlockCoverage(point.block))
@@ -269,7 +246,6 @@ class CodeCoverage:
         return [rows[block] for block in sorted(rows)]
 
     def total(self) -> BlockCoverage:
-        """The sum over all blocks."""
         whole = BlockCoverage("all")
         for row in self.blocks():
             for kind in KINDS:
@@ -277,7 +253,7 @@ class CodeCoverage:
         return whole
 
     def missing(self) -> list[Point]:
-        """The statements and branches that were not reached and are not excluded, as they stand in the Verilog."""
+        """The statements and branches that were not reached and are not excluded, in the order of the Verilog."""
         points = (
             point
             for point, count in self.points.items()
@@ -286,11 +262,9 @@ class CodeCoverage:
         return sorted(points, key=lambda point: (point.line, point.column))
 
     def describe(self, point: Point) -> str:
-        """Where a point is, and its line."""
         return f"{point.block}, line {point.line}: {marked(point, self.text[point.line - 1])}"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
         rows = []
         for row in (*self.blocks(), self.total()):
             shares = {

@@ -15,8 +15,6 @@ from cdma.verif.simulator.simulate import Design
 from .goals import PAGE_GOALS, Goal, Sample, cross
 from .shape_goals import SHAPE_GOALS
 
-__all__ = ["ENGINE_GOALS"]
-
 _MODES = tuple(mode.name for mode in Mode)
 _BUS = ("READ_SLVERR", "READ_DECERR", "WRITE_SLVERR", "WRITE_DECERR")
 _RINGS = ("FETCH_SLVERR", "FETCH_DECERR", "COMPLETION_SLVERR", "COMPLETION_DECERR")
@@ -127,8 +125,8 @@ def _bursts(sample: Sample, design: Design) -> Iterator[str]:
 
 
 def _handshakes(design: Design) -> list[str]:
-    """An engine is always ready for what it has asked for. Its register block takes a request a cycle after it has come,
-    unless a register slice has room for it."""
+    """An engine is always ready for requested data. Its register block accepts a request a cycle late, unless a register
+    slice has room."""
     found = []
     for port in _ports(design):
         found += cross([port], ("ar", "aw", "w"), ("waited", "at once"))

@@ -1,12 +1,8 @@
-"""Reads what Verilator counts: how often each statement ran, each branch was taken, and each bit rose and fell.
+"""Reads Verilator's coverage counts, and excludes what no input can reach, each with its reason.
 
-The file that a simulation leaves has one line for each point, with fields of a name and a value. Counts of several
-simulations of the same Verilog add up.
-
-What of the Verilog no input can reach, each with its reason; everything else is to be reached.
-
-An exclusion that matches nothing fails a run, and so does one that matches a point which is reached all the same: its
-reason is then wrong.
+Verilator writes a line for each point: how often a statement ran, a branch was taken, a bit rose or fell. Counts of
+several simulations of the same Verilog add up. An exclusion that matches nothing fails a run, and so does one that
+matches a point which was reached.
 """
 
 from __future__ import annotations
@@ -19,20 +15,6 @@ from pathlib import Path
 
 from cdma.base.errors import CdmaError
 from cdma.verif.simulator.simulate import Design
-
-__all__ = [
-    "BRANCH",
-    "EXCLUSIONS",
-    "LINE",
-    "TOGGLE",
-    "Exclusion",
-    "Point",
-    "PointError",
-    "marked",
-    "match",
-    "merge_points",
-    "read_points",
-]
 
 #: The kinds of points.
 LINE, BRANCH, TOGGLE = "line", "branch", "toggle"
@@ -53,15 +35,15 @@ class Point:
     """Something that a simulation does or does not do.
 
     ``block``
-        Is the instance it is in, such as ``compressor.core.packer``.
+        The instance it is in, such as ``compressor.core.packer``.
     ``line``, ``column``
-        Say where it is in the Verilog, both from 1.
+        The place in the Verilog, both from 1.
     ``kind``
-        Is :data:`LINE`, :data:`BRANCH` or :data:`TOGGLE`.
+        :data:`LINE`, :data:`BRANCH` or :data:`TOGGLE`.
     ``what``
-        Is the branch (``if``, ``else``, ``cond_then``, ``cond_else``), or the bit and its direction.
+        The branch (``if``, ``else``, ``cond_then``, ``cond_else``), or the bit and its direction.
     ``lines``
-        Are the lines of statements that run just when the point is reached.
+        The lines of statements that run just when the point is reached.
     """
 
     block: str
@@ -126,17 +108,17 @@ class Exclusion:
     """Points that are unreachable.
 
     ``block``
-        Is a regular expression for the whole name of the instance, such as ``compressor.core.packer``.
+        A regular expression for the whole name of the instance, such as ``compressor.core.packer``.
     ``text``
-        Is a regular expression for a part of the line as :func:`marked` writes it: the branch stands in it, in ``«»``.
+        A regular expression for a part of the line as :func:`marked` writes it, with the branch in ``«»``.
     ``reason``
-        Says why nothing reaches them, in words.
+        Why nothing reaches them, in words.
     ``proof``
-        Names the property of ``cdma prove`` that says so, where there is one.
+        The property of ``cdma prove`` that shows it, if there is one.
     ``needs``
-        Tells whether a design has such points.
+        Whether a design has such points.
     ``tied``
-        Excludes only modules of which every instance has a 1 at the port that the group ``port`` of ``text`` names.
+        Excludes only modules of which every instance has a 1 at the port in the group ``port`` of ``text``.
     """
 
     block: str
@@ -147,7 +129,6 @@ class Exclusion:
     tied: bool = False
 
     def matches(self, point: Point, lines: Sequence[str]) -> bool:
-        """Whether it is about a point of the Verilog with these ``lines``."""
         if point.kind not in (LINE, BRANCH) or re.fullmatch(self.block, point.block) is None:
             return False
         found = re.search(self.text, marked(point, lines[point.line - 1]))
@@ -155,7 +136,7 @@ class Exclusion:
 
 
 def marked(point: Point, line: str) -> str:
-    """A line of the Verilog with what a point is about in ``«»``, where it is."""
+    """A line of the Verilog with the point in ``«»``."""
     # Of the two branches of a condition the second one has the next column.
     column = point.column - 1 - (point.what in ("else", "cond_else"))
     return f"{line[:column]}«{point.what}»{line[column:]}".strip()
@@ -164,7 +145,7 @@ def marked(point: Point, line: str) -> str:
 def match(
     exclusions: Sequence[Exclusion], points: Iterable[Point], lines: Sequence[str]
 ) -> dict[Exclusion, list[Point]]:
-    """The points that each exclusion is about; ``lines`` are those of the Verilog."""
+    """The points of each exclusion."""
     found: dict[Exclusion, list[Point]] = {each: [] for each in exclusions}
     for point in points:
         for exclusion in exclusions:
@@ -174,7 +155,7 @@ def match(
 
 
 def _tied(lines: Sequence[str], line: int, port: str) -> bool:
-    """Whether every instance of the module that a line belongs to has a 1 at a port."""
+    """Whether every instance of the module around a line has a 1 at a port."""
     module = next(text.split()[1] for text in reversed(lines[:line]) if text.startswith("module "))
     instances = re.findall(rf"^  {module} \S+ \((.*?)\);", "\n".join(lines), re.DOTALL | re.MULTILINE)
     return bool(instances) and all(f".{port}(1'b1)" in instance for instance in instances)

@@ -1,10 +1,7 @@
-"""The situations of host memory in pages that the regression of an engine must bring up. The situations that the
-regression of a quantiser or a dequantiser must bring up.
-
-Functional coverage: which situations a regression is to bring up, and which of them it did.
+"""Functional coverage: which situations a regression is to bring up, and which of them it did.
 
 A bench leaves a sample of each packet or transfer, as it observed it. A goal sorts samples into bins, all of which are
-to be met.
+to be met. The goals of page lists and of the error-bounded stage are here.
 """
 
 from __future__ import annotations
@@ -23,8 +20,6 @@ from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.simulator.simulate import Design
 from cdma.verif.stream.stage.packet import integer_kinds, number_kinds
 
-__all__ = ["PAGE_GOALS", "STAGE_GOALS", "Goal", "Reached", "Sample", "cross", "evaluate", "read_samples"]
-
 #: What a bench observed of one packet or transfer.
 Sample = Mapping[str, Any]
 
@@ -37,16 +32,14 @@ def _any_design(design: Design) -> bool:
 class Goal:
     """Bins, each of which some sample must fall into.
 
-    ``name``
-        Names it, such as ``length by density``.
     ``statement``
-        Says what it is about.
+        What it is about, in a sentence.
     ``bins``
-        Gives the bins of a design: all that can happen.
+        All bins that a design can reach.
     ``of``
-        Gives the bins that a sample falls into; none if the goal is not about it.
+        The bins of a sample; none if the goal is not about it.
     ``needs``
-        Tells whether the goal is for a design.
+        Whether the goal is for a design.
     """
 
     name: str
@@ -58,23 +51,21 @@ class Goal:
 
 @dataclass(frozen=True)
 class Reached:
-    """How many samples fell into each bin of a goal."""
+    """The samples in each bin of a goal."""
 
     goal: Goal
     counts: Mapping[str, int]
 
     @property
     def holes(self) -> list[str]:
-        """The bins that nothing fell into."""
+        """The bins without a sample."""
         return [name for name, count in self.counts.items() if not count]
 
     @property
     def hit(self) -> int:
-        """The bins that something fell into."""
         return len(self.counts) - len(self.holes)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
         return {
             "goal": self.goal.name,
             "statement": self.goal.statement,
@@ -86,7 +77,7 @@ class Reached:
 
 
 def evaluate(goals: Iterable[Goal], samples: Sequence[Sample], design: Design) -> list[Reached]:
-    """What samples reach of the goals that are for a design."""
+    """The goals of a design, with the samples that reach them."""
     found = []
     for goal in goals:
         if goal.needs(design):
@@ -101,7 +92,6 @@ def cross(*parts: Iterable[str]) -> list[str]:
 
 
 def read_samples(paths: Iterable[Path]) -> list[Sample]:
-    """The samples that simulations have left."""
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
 
@@ -117,12 +107,12 @@ def _with_pages(design: Design) -> bool:
 
 
 def _list(sample: Sample) -> int:
-    """Where the list of a transfer is; 0 if it has none."""
+    """The address of a transfer's list; 0 if it has none."""
     return int(sample.get("pages_low", 0) | sample.get("pages_high", 0) << 32)
 
 
 def _room(sample: Sample) -> tuple[int, int]:
-    """Where the pages of a transfer begin, and the bytes that they have for it."""
+    """The beginning of a transfer's pages, and their bytes."""
     if sample["channel"] == "offload":
         return sample["destination"], sample["capacity"]
     return sample["source"], sample["compressed_length"] or sample["length"]

@@ -1,9 +1,7 @@
-"""The situations of shapes in device memory that the regression of an engine must bring up.
+"""The situations of codecs, and of strided transfers of an engine, that a regression must bring up.
 
-The situations that the regression of a codec must bring up.
-
-Lengths are relative to the lanes and to the window. What cannot happen, such as a packet of one word that is half full, is
-found by trying all packets of up to four windows.
+Lengths of packets are relative to the lanes and to the window. What cannot happen, such as a packet of one word that is
+half full, is found by trying all packets of up to four windows.
 """
 
 from __future__ import annotations
@@ -24,8 +22,6 @@ from cdma.verif.stream.codec.codec_bench import bench_of
 from cdma.verif.stream.codec.stimulus import MALFORMED
 
 from .goals import Goal, Sample, cross
-
-__all__ = ["CODEC_GOALS", "SHAPE_GOALS"]
 
 _SIDES = ("before", "after", "on both sides")
 _OF_DIMENSIONS = (

@@ -17,14 +17,11 @@ from cdma.verif.engine.design import EngineDesign
 from .flips import flip_cases
 from .hostile import hostile_cases
 from .machine import Machine
-from .responses import response_cases
+from .responses import abort_cases, reset_cases, response_cases
 from .scene import Scene, scene_names
 from .stalls import stall_cases
-from .stops import abort_cases, reset_cases
 from .streams import BATCH, stream_cases
 from .verdict import Tally, Verdict, Wrong
-
-__all__ = ["CAMPAIGNS", "FORMATS", "OWN", "Part", "campaigns_for", "parts_of", "run_part", "run_parts"]
 
 #: The one that needs an engine whose words in memories have checks; another has it with each code.
 _MEMORIES = "memories"
@@ -62,9 +59,9 @@ class Part:
     ``every``
         One of so many places of a scene gets a fault.
     ``first``, ``count``
-        The streams.
+        The numbers of the streams.
     ``only``
-        The one case that is run, or None.
+        The one case to run, if any.
     """
 
     campaign: str
@@ -81,7 +78,7 @@ class Part:
 
 
 def campaigns_for(design: EngineDesign) -> Sequence[str]:
-    """Those that apply to an engine: not every one may have checks in its memories."""
+    """The campaigns of an engine: flips need checks in its memories."""
     try:
         parts_of(_MEMORIES, design, seed=0)
     except ParameterError:
@@ -139,7 +136,6 @@ def _with_format(design: EngineDesign, name: str) -> EngineDesign:
 
 
 def run_part(part: Part, verilog: str | None = None, plusargs: tuple[str, ...] = ()) -> Tally:
-    """Runs a part. ``verilog`` stands for the design's own, ``plusargs`` are arguments of its simulation."""
     with Machine(part.design, verilog, plusargs, seed=crc32(f"{part.seed} {part.name}".encode())) as machine:
         if part.campaign in _SCENES:
             scene = Scene(machine, part.name, part.seed)
@@ -164,10 +160,9 @@ def _guarded(scene: Scene, verdicts: Iterator[Verdict]) -> Iterator[Verdict]:
 def run_parts(
     parts: Sequence[Part], *, jobs: int = 1, scheduler: str | None = None
 ) -> Iterator[tuple[Part, Tally]]:
-    """The tallies of parts, those that are kept first."""
+    """The tallies of parts, kept ones first."""
 
     def build(waiting: Sequence[Part]) -> None:
-        """Once, and not by each thread at the same time."""
         for design in {part.design: None for part in waiting}:
             Machine(design).close()
 
@@ -182,6 +177,5 @@ def run_parts(
 
 
 def _counts(part: Part) -> dict[str, Any]:
-    """A tally as plain values, which travel and can be kept."""
     tally = run_part(part)
     return {"counts": tally.counts, "failures": tally.failures}

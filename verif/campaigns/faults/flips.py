@@ -20,8 +20,6 @@ from .machine import Array
 from .scene import Scene
 from .verdict import Verdict, Wrong, judged
 
-__all__ = ["flip_cases"]
-
 #: Flips of each kind in each memory of a scene.
 _EACH = 7
 #: Words of a memory that half of the flips are in, because transfers that are short use them.
@@ -101,7 +99,7 @@ def _run(scenes: list[Scene], place: int, array: Array, wrong: int, cycle: int, 
 
 
 def _tells(scenes: list[Scene]) -> None:
-    """The pin says of each queue pair whether a lost word is counted."""
+    """The pin shows for each queue pair whether a lost word is counted."""
     counted = sum(bool(_lost(each)) << number for number, each in enumerate(scenes))
     # With other clocks it comes later.
     scenes[0].machine.run(10 * scenes[0].machine.pace)
@@ -129,7 +127,7 @@ def _lost(scene: Scene) -> int:
 
 
 def _ends(scene: Scene, made: Transfer) -> bool:
-    """Waits for the completion of a transfer; whether a lost word has ended it. Otherwise all of it is right."""
+    """Waits for the completion of a transfer; whether a lost word has ended it. Otherwise everything is right."""
     software = scene.software
     if not software.ready(software.done, _LIMIT):
         _go_on(scene)

@@ -31,8 +31,6 @@ from .scene import compare
 from .software import Software
 from .verdict import Silent, Verdict, Wrong, judged
 
-__all__ = ["hostile_cases"]
-
 #: The windows of both ports, the buffers of the honest software, and where the hostile software's begin. Of two pairs the
 #: honest one has what is below that.
 _WINDOWS: dict[Side, tuple[int, int]] = {"dev": (0x8000, 0x7FFFF), "host": (0x1000, 0x7FFFF)}
@@ -52,7 +50,6 @@ def hostile_cases(machine: Machine, seed: int, numbers: range, only: str | None 
 
 
 def _sides(channel: str) -> tuple[Side, Side]:
-    """The memories that a channel reads and writes."""
     return ("dev", "host") if channel == "offload" else ("host", "dev")
 
 
@@ -107,7 +104,6 @@ class _Attack:
         return tuple(f"{name}_owner" for name in DIRECTIONS) if self._owner_bits else ()
 
     def verdict(self) -> Verdict:
-        """Carries it out."""
         self._prepare()
         outcome, reason = judged(self._run)
         return Verdict(f"{self.kind}, {self.hostile}", str(self.number), outcome, self.outside, reason)
@@ -153,7 +149,6 @@ class _Attack:
         machine.begin(Pace(latency=rng.choice((2, 30)), pause=rng.choice((0, 60)), seed=self.number + 1))
 
     def _window(self, port: Side, machine: Machine) -> tuple[int, int]:
-        """The first and the last address of the window of a pair."""
         base, limit = _WINDOWS[port]
         if not self.apart:
             return base, limit
@@ -194,7 +189,6 @@ class _Attack:
             raise Silent("the honest data are not right")
 
     def _some_owner(self) -> int:
-        """Anybody: 0 in an engine without owners."""
         word = self.rng.getrandbits(32) & self._owner_bits if self._owner_bits else 0
         return word if word >> 31 else word & ~((1 << 20) - 1)
 
@@ -311,7 +305,7 @@ class _Attack:
         self.machine.poke_at(placed.address, value)
 
     def _some_ring(self) -> None:
-        """Lays descriptors out, and starts rings anywhere, of any size, with any tail."""
+        """Writes descriptors, and starts rings anywhere, of any size, with any tail."""
         machine, rng, name = self.machine, self.rng, self.hostile
         at = rng.randrange(_ARENA, _WINDOWS["host"][1] - 0x10000, RECORD_BYTES)
         machine.write("host", at, b"".join(self._descriptor() for _ in range(_LAID)))
@@ -364,8 +358,7 @@ class _Attack:
         return pack(DESCRIPTOR, values)
 
     def _in_pages(self, values: dict[str, int], write: Side) -> None:
-        """Puts the host memory of a descriptor into a list of pages, which is laid out: some of them are none, or may not be
-        reached."""
+        """Moves the host memory of a descriptor into a list of pages, some of which are invalid or forbidden."""
         rng = self.rng
         at = rng.randrange(_ARENA, _WINDOWS["host"][1], PAGE_BYTES)
         values["destination" if write == "host" else "source"] = at ^ PAGE_BYTES | PAGE_BYTES - 64
@@ -380,7 +373,7 @@ class _Attack:
         values |= {"pages_low": at & 0xFFFFFFFF, "pages_high": at >> 32}
 
     def _push(self) -> None:
-        """Hands a descriptor over through registers, whether or not one is pending."""
+        """Submits a descriptor through registers, whether or not one is pending."""
         values = unpack(DESCRIPTOR, self._descriptor())
         for register, word in push_words(self.config.records, values).items():
             self.machine.poke_at(self.machine.registers[register].address, word)

@@ -1,9 +1,7 @@
-"""The memories in the Verilog of a design, as a simulation in C++ sees them.
+"""An engine between two memories as a machine with faults: a simulation in C++ that takes orders.
 
-An engine between two memories as a machine with faults: a simulation in C++ that takes orders.
-
-A bench in Python would see a few thousand cycles a second; this one makes some hundred thousand, because Python says what
-happens and the memories and monitors beside the engine (``machine.cpp``) are C++.
+A bench in Python would see a few thousand cycles a second; this one makes some hundred thousand, because memories and
+monitors (``machine.cpp``) are C++. It also finds the memories in the Verilog of a design.
 """
 
 from __future__ import annotations
@@ -23,11 +21,8 @@ from typing import Literal, NamedTuple
 from cdma.base.errors import CdmaError, ParameterError
 from cdma.hdl.spec.options import NO_CLOCKS, OWNER_PORTS, PAIR_SPAN_LOG2, reset_of
 from cdma.hdl.spec.registers.map import register_map
-from cdma.verif.engine.design import EngineDesign
-from cdma.verif.engine.rule_book import PREFIX, broken_rules
+from cdma.verif.engine.design import PREFIX, EngineDesign, broken_rules
 from cdma.verif.simulator.build import build_with_main
-
-__all__ = ["SIZE", "Array", "Channel", "Event", "Machine", "Pace", "Side", "State", "arrays_of", "visible"]
 
 _MODULE = re.compile(r"^module (\w+) \($.*?^endmodule$", re.MULTILINE | re.DOTALL)
 _INSTANCE = re.compile(r"^  (\w+) (\w+) \($", re.MULTILINE)
@@ -47,7 +42,6 @@ class Array:
 
     @property
     def name(self) -> str:
-        """What a simulation calls it, below the name of the top."""
         return "__DOT__".join([*self.path.split("."), "contents"])
 
 
@@ -90,8 +84,6 @@ _NO_PORT = (1 << 64) - 1
 
 
 class Channel(enum.IntEnum):
-    """The channels of an AXI4 port."""
-
     AR = 0
     R = 1
     AW = 2
@@ -121,7 +113,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class State:
-    """What has been noticed since the last look.
+    """Observations since the last call.
 
     ``outside``, ``first_outside``
         Bytes written where none may be, and the address of the first.
@@ -149,11 +141,9 @@ class Machine:
     """The simulation. Orders without an answer return at once, and are carried out in order.
 
     ``verilog``
-        Stands for the design's own, with the same ports.
-    ``plusargs``
-        Arguments of the simulation.
+        Replaces the design's own, with the same ports.
     ``seed``
-        Of the ratios and the jitter of several clocks.
+        That of the ratios and the jitter of several clocks.
     """
 
     def __init__(
@@ -187,7 +177,7 @@ class Machine:
 
     @property
     def pace(self) -> int:
-        """Cycles for each that something takes with one clock, however slow the others are."""
+        """A factor on cycles of one clock for slower other clocks."""
         return 1 if self.config.clocks == NO_CLOCKS else 8
 
     def of_pair(self, number: int) -> Machine:
@@ -206,7 +196,6 @@ class Machine:
         self.close()
 
     def close(self) -> None:
-        """Ends the simulation."""
         with contextlib.suppress(OSError):
             self._order("end")
             self._orders.close()
@@ -228,16 +217,13 @@ class Machine:
         return int.from_bytes(self._answer(8), "little")
 
     def write(self, memory: Side, address: int, data: bytes) -> None:
-        """Writes memory."""
         self._order("write", _MEMORIES[memory], address, len(data), data=data)
 
     def read(self, memory: Side, address: int, count: int) -> bytes:
-        """Reads memory."""
         self._order("read", _MEMORIES[memory], address, count)
         return self._answer(count)
 
     def fill(self, memory: Side, address: int, count: int, value: int) -> None:
-        """Fills memory with a byte."""
         self._order("fill", _MEMORIES[memory], address, count, value)
 
     def allow(self, memory: Side, address: int, count: int, allowed: bool = True) -> None:
@@ -261,7 +247,6 @@ class Machine:
         return placed.register.field(field).get(value) if field else value
 
     def run(self, cycles: int) -> None:
-        """Lets time pass."""
         self._order("run", cycles)
 
     def wait(self, memory: Side, address: int, mask: int, value: int, limit: int) -> bool:
@@ -279,7 +264,7 @@ class Machine:
         return bool(self._number())
 
     def reset(self, cycles: int = 3) -> None:
-        """Resets the engine and its neighbours, and takes a fault back."""
+        """Resets the engine and its neighbours, and removes a fault."""
         self._order("reset", cycles)
         self.open_windows()
 
@@ -303,7 +288,7 @@ class Machine:
         self._order("flip", array, word, bit)
 
     def heal(self) -> None:
-        """Takes a fault back."""
+        """Removes a fault."""
         self._order("fault", _NO_PORT)
 
     def begin(self, pace: Pace) -> None:
@@ -318,7 +303,6 @@ class Machine:
         return [Event(port, Channel(channel), *rest) for port, channel, *rest in numbers]
 
     def state(self) -> State:
-        """What has been noticed since the last look."""
         self._order("state")
         cycle, outside, first, open, data, deaf, alert = struct.unpack("<7Q", self._answer(56))
         broken = [f"{port}: {text}" for port in self.ports for text in broken_rules(port, self._number())]
@@ -326,7 +310,6 @@ class Machine:
 
 
 def _main(design: EngineDesign, arrays: Sequence[Array]) -> str:
-    """The text of the simulation's main program."""
     config = design.config
     domains = config.domains
     clocks = list(dict.fromkeys((domains.core, domains.host, domains.registers)))

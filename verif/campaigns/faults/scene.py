@@ -1,4 +1,4 @@
-"""A few transfers of one kind at fixed places that each fault of a campaign meets, and the judgement of them."""
+"""The few transfers, at fixed places, that each fault of a campaign meets, and the judgement of them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from cdma.verif.engine.transfer import Transfer, difference, random_words, trans
 from .machine import Event, Machine, Pace, Side, State
 from .software import WAYS, Software
 from .verdict import Silent, Verdict, Wrong, judged
-
-__all__ = ["Scene", "compare", "scene_names"]
 
 #: Transfers in flight through a ring; through registers there is one. One more follows when the fault is over.
 _TRANSFERS = 2
@@ -52,20 +50,16 @@ def compare(made: Transfer, completion: Mapping[str, int]) -> None:
 
 @dataclass(frozen=True)
 class _Ports:
-    """The two ports of a channel, by side."""
-
     read: Side
     write: Side
 
 
 class Scene:
-    """The transfers of one channel, in one mode, handed over in one way, with memories of one pace. All of it lies ``at``
-    an address and after it, beside what another queue pair has.
+    """The transfers of one channel, in one mode, submitted in one way, with memories of one pace, in the memory from
+    ``at`` on.
 
-    ``transfers``
-        Those that the faults meet.
-    ``after``
-        The one that follows.
+    ``transfers``, ``after``
+        Those that the faults meet, and the one that follows.
     ``outside``
         Bytes written outside since :meth:`prepare`.
     """
@@ -123,7 +117,7 @@ class Scene:
     # -- Running.
 
     def prepare(self, *, halt: bool = False, watchdog: int = 0) -> None:
-        """Resets everything and lays out memory; nothing is handed over yet."""
+        """Resets everything and writes memory; nothing is submitted yet."""
         machine = self.machine
         machine.heal()
         machine.reset()
@@ -137,7 +131,7 @@ class Scene:
         machine.begin(self.pace)
 
     def join(self, *, halt: bool = False) -> None:
-        """Lays out memory for an engine that is reset, and has windows of this pair opened."""
+        """Writes memory for an engine that is reset, and opens the windows of this pair."""
         for made in (*self.transfers, self.after):
             self.lay(made)
         self.software.start(halt=halt, table=self.table)
@@ -157,8 +151,7 @@ class Scene:
         self.allow(made)
 
     def _runs(self, made: Transfer, side: Side, first: int, count: int) -> Iterator[tuple[int, int, int]]:
-        """The runs of bytes that some of a transfer are in, counted from where it begins: the number of the first of them,
-        where that is, and how many there are."""
+        """The runs of some bytes of a transfer: the offset of the first byte, its address, and the count."""
         begin = made.descriptor["source" if side == self.sides.read else "destination"]
         if not self.config.pages or side == "dev":
             yield first, begin + first, count
@@ -170,18 +163,16 @@ class Scene:
             at += some
 
     def allow(self, made: Transfer, allowed: bool = True) -> None:
-        """Sets whether the engine may write a destination."""
         for _, place, count in self._runs(made, self.sides.write, 0, made.descriptor["capacity"]):
             self.machine.allow(self.sides.write, place, count, allowed)
 
     def forbid(self) -> None:
-        """Lets the engine write nothing at all."""
+        """Makes no byte writable."""
         for made in (*self.transfers, self.after):
             self.allow(made, False)
         self.software.forbid()
 
     def completed(self) -> list[dict[str, int]]:
-        """The completions that lie in the ring."""
         found: list[dict[str, int]] = []
         if self.software.way == "ring":
             for index in range(len(self.transfers)):
@@ -190,12 +181,10 @@ class Scene:
         return found
 
     def submit(self) -> None:
-        """Hands all transfers over."""
         self.software.submit([made.record() for made in self.transfers])
 
     def measure(self, **settings: Any) -> tuple[int, list[Event]]:
-        """The cycles that the transfers take without a fault, and all that happens on the buses; ``settings`` are those of
-        :meth:`prepare`."""
+        """The cycles and bus events of the transfers without a fault; ``settings`` are those of :meth:`prepare`."""
         self.prepare(**settings)
         start = self.look().cycle
         self.submit()
@@ -233,13 +222,12 @@ class Scene:
         self.completes(made, self.wait(limit))
 
     def wait(self, limit: int = 20000) -> dict[str, int]:
-        """Waits for the next completion and takes it."""
         if not self.software.ready(self.software.done, limit):
             raise TimeoutError("no completion")
         return self.software.take()
 
     def completes(self, made: Transfer, completion: Mapping[str, int]) -> None:
-        """Compares a completion and the destination with what the specification says of a transfer without a fault."""
+        """Compares a completion and the destination with the specification."""
         compare(made, completion)
         check_promises(self.config, self.channel, made.descriptor, completion)
         self.holds(made)
@@ -269,7 +257,7 @@ class Scene:
         self.complete(self.after)
 
     def look(self) -> State:
-        """What has been noticed since the last look; bytes outside are added up."""
+        """The state since the last call; bytes outside are added up."""
         state = self.machine.state()
         self.outside += state.outside
         return state

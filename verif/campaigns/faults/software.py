@@ -1,4 +1,4 @@
-"""The software of one channel: it hands descriptors over and takes completions, through rings or through registers."""
+"""The software of one channel: it submits descriptors and collects completions, through rings or registers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from cdma.hdl.spec.registers.optional import push_words
 from cdma.sim.engine.memory import unpack
 
 from .machine import Machine
-
-__all__ = ["WAYS", "ErrorRecord", "Software"]
 
 #: How descriptors and completions travel.
 WAYS = ("ring", "direct")
@@ -27,8 +25,6 @@ _TAKEN = 500
 
 @dataclass(frozen=True)
 class ErrorRecord:
-    """The error registers."""
-
     status: int
     address: int
     tag: int
@@ -51,7 +47,7 @@ class Software:
         self.submitted = self.done = 0
 
     def move(self, ring: int) -> None:
-        """Has the rings lie elsewhere."""
+        """Moves the rings."""
         self.completions += ring - self.ring
         self.ring = ring
 
@@ -79,11 +75,11 @@ class Software:
         )
 
     def forbid(self) -> None:
-        """Lets the engine write no completion."""
+        """Makes the completions' memory not writable."""
         self.machine.allow("host", self.completions, RECORD_BYTES << self.log2, False)
 
     def submit(self, records: Sequence[bytes]) -> None:
-        """Hands descriptors over: to the ring with one doorbell, or to the registers."""
+        """Submits descriptors: to the ring with one doorbell, or to the registers."""
         for record in records:
             if self.way == "ring":
                 self.machine.write("host", self.slot(self.submitted), record)
@@ -101,11 +97,9 @@ class Software:
         self.machine.poke("push.submit", **{self.channel: 1})
 
     def slot(self, index: int) -> int:
-        """The address of a descriptor in its ring."""
         return self.ring + index % (1 << self.log2) * RECORD_BYTES
 
     def completion_slot(self, index: int) -> int:
-        """The address of a completion in its ring."""
         return self.completions + index % (1 << self.log2) * RECORD_BYTES
 
     def ready(self, index: int, limit: int) -> bool:
@@ -120,7 +114,7 @@ class Software:
         return self.machine.expect(f"{self.channel}.completion_head", limit, value=count & self._mask)
 
     def take(self) -> dict[str, int]:
-        """Takes the completion that is :meth:`ready`."""
+        """Reads the :meth:`ready` completion."""
         if self.way == "direct":
             return self._pop()
         found = self.peek(self.done)
@@ -128,7 +122,7 @@ class Software:
         return found
 
     def peek(self, index: int) -> dict[str, int]:
-        """What lies in a slot of the ring of completions."""
+        """A slot of the ring of completions."""
         return unpack(COMPLETION, self.machine.read("host", self.completion_slot(index), RECORD_BYTES))
 
     def look(self, index: int) -> int:
@@ -138,7 +132,7 @@ class Software:
         return self.peek(index)["status"]
 
     def skip(self, count: int = 1) -> None:
-        """Gives slots of the ring of completions back."""
+        """Frees slots of the ring of completions."""
         self.done += count
         self.machine.poke(f"{self.channel}.completion_tail", value=self.done & self._mask)
 
@@ -152,7 +146,6 @@ class Software:
         return values
 
     def flag(self, name: str) -> bool:
-        """One bit of the status."""
         return bool(self.machine.peek(f"{self.channel}.status", name))
 
     def error(self) -> ErrorRecord | None:

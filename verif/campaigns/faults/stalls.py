@@ -17,8 +17,6 @@ from .machine import Channel, Event, Side
 from .scene import Scene
 from .verdict import Verdict, Wrong
 
-__all__ = ["stall_cases"]
-
 #: Cycles of the watchdog: more than the memories take, and than the software leaves the ring of completions full.
 _WATCHDOG = 400
 #: Cycles after the watchdog within which its error is in the registers: those of a completion, and of reading them.
@@ -29,7 +27,7 @@ _LIMIT = 4000
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a stall begins: before transfer ``index`` of a channel.
+    """The place of a stall: before transfer ``index`` of a channel.
 
     ``oldest``
         The address that is open then: of a beat that is read, of a burst that is written, or of a record.
@@ -69,7 +67,6 @@ def stall_cases(scene: Scene, every: int, only: str | None) -> Iterator[Verdict]
 
 
 def _places(events: Sequence[Event]) -> Iterator[_Place]:
-    """Every transfer of every channel."""
     counts: Counter[tuple[int, Channel]] = Counter()
     bursts: dict[int, list[Event]] = {}
     for event in events:

@@ -1,11 +1,9 @@
-"""Corrupted streams: what is drawn, and how it is damaged. Case N of a seed is always the same.
+"""Corrupted streams: many prefetches through the ring at once, judged by what the model says of each stream.
 
-Corrupted streams: many prefetches through the ring at once, judged by what the model says of each stream.
-
-A stream that the model refuses must be refused with the same status and the same numbers, and the words before the error
-must be in memory. A stream that has become another valid one is *undetectable* by the format: its words must be those that
-the model decodes. An engine with a CRC gets that of the data that were meant, and so it must refuse those, too. Every eighth
-transfer is whole, and must be right next to the others.
+A stream that the model refuses must be refused with the same status and the same numbers, and the words before the
+error must be in memory. A stream that has become another valid one is *undetectable* by the format: its words must be
+those that the model decodes. An engine with a CRC gets that of the data that were meant, and so it must refuse those,
+too. Every eighth transfer is whole, and must be right next to the others. Case N of a seed is always the same.
 """
 
 from __future__ import annotations
@@ -28,8 +26,6 @@ from .scene import compare
 from .software import Software
 from .verdict import Silent, Verdict, Wrong
 
-__all__ = ["BATCH", "INTACT", "KINDS", "Damaged", "damaged_stream", "some_stream", "stream_cases"]
-
 #: About how many bytes of raw data the longest stream stands for.
 _MOST_BYTES = 200
 #: The kind of a stream that is whole.
@@ -41,13 +37,11 @@ class Damaged:
     """One prefetch of a stream that is not what a compressor wrote for it.
 
     ``kind``
-        How it was damaged: one of :data:`KINDS`, or :data:`INTACT`.
-    ``raw``
-        The data that were meant.
-    ``stream``
-        What lies in host memory.
+        The damage: one of :data:`KINDS`, or :data:`INTACT`.
+    ``raw``, ``stream``
+        The data that were meant, and the stream in host memory.
     ``length``, ``compressed_length``
-        What the descriptor says.
+        Those of the descriptor.
     """
 
     kind: str
@@ -172,7 +166,7 @@ def stream_cases(machine: Machine, seed: int, numbers: range, only: str | None =
 
 
 class _Bench:
-    """The prefetch channel, and what has been handed to it."""
+    """The prefetch channel."""
 
     def __init__(self, machine: Machine, seed: int) -> None:
         self.machine, self.seed = machine, seed
@@ -209,7 +203,7 @@ class _Bench:
             slots = slots[done:]
 
     def _slot(self, number: int, place: int, rng: np.random.Generator, memory: bytearray) -> _Slot:
-        """Draws a transfer, and lays its stream into the image of the host's ``memory``."""
+        """Draws a transfer, and writes its stream into the image of the host's ``memory``."""
         config = self.machine.config
         if number < 0:
             mode = Mode.ZVC
@@ -244,7 +238,7 @@ class _Bench:
         return _Slot(number, damaged, made)
 
     def _run(self, slots: Sequence[_Slot]) -> Generator[Verdict, None, int]:
-        """Runs transfers until one hangs; gives the number of those that are judged."""
+        """Runs transfers until one hangs; the number of those that are judged."""
         machine, software = self.machine, self.software
         machine.state()
         machine.fill("dev", _DATA, _PITCH * software.size, GUARD)

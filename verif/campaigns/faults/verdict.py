@@ -1,12 +1,10 @@
-"""What becomes of a fault, and how the faults of a campaign are counted."""
+"""The verdict on a fault, and the counts of a campaign."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
-
-__all__ = ["OUTCOMES", "Silent", "Tally", "Verdict", "Wrong", "judged"]
 
 #: What becomes of a fault, from the best to the worst.
 #:
@@ -38,7 +36,7 @@ class Silent(Wrong):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one fault.
+    """The verdict on one fault.
 
     ``kind``
         The row of the table that counts it.
@@ -56,23 +54,17 @@ class Verdict:
 
     @property
     def failed(self) -> bool:
-        """Whether it must not be so."""
         return bool(self.outside) or self.outcome in ("wrong", "silent", "hung")
 
 
 @dataclass
 class Tally:
-    """Verdicts, counted by kind.
-
-    ``failures``
-        The first ones that must not be, described.
-    """
+    """Verdicts, counted by kind, with the descriptions of the first ``failures``."""
 
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     failures: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, verdict: Verdict) -> None:
-        """Counts a verdict."""
         row = self.counts.setdefault(verdict.kind, dict.fromkeys(("cases", *OUTCOMES, "outside"), 0))
         row["cases"] += 1
         row[verdict.outcome] += 1
@@ -81,7 +73,6 @@ class Tally:
             self.failures.append(vars(verdict).copy())
 
     def merge(self, other: Tally) -> None:
-        """Counts what another tally has counted."""
         for kind, row in other.counts.items():
             mine = self.counts.setdefault(kind, dict.fromkeys(row, 0))
             for name, count in row.items():
@@ -90,7 +81,6 @@ class Tally:
 
     @classmethod
     def of(cls, verdicts: Iterable[Verdict]) -> Tally:
-        """The tally of these verdicts."""
         tally = cls()
         for verdict in verdicts:
             tally.add(verdict)

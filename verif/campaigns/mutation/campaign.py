@@ -1,8 +1,7 @@
-"""Runs the regression on mutants of a design, and tells those that differ and were not found from those that cannot be.
+"""Runs the regression on mutants of a design, and sorts those that it misses by proof.
 
-A mutant meets a short regression first, which finds most of them in a second. One that passes meets the whole one, and one
-that passes that, too, is compared with the design by proof, and one of a codec that differs meets the proof of the rules at
-its ports.
+A mutant meets a short regression first, which finds most of them in a second, then the whole one. A survivor is
+compared with the design by proof; one of a codec that differs meets the proof of the rules at its ports.
 """
 
 from __future__ import annotations
@@ -17,10 +16,7 @@ from cdma.verif.campaigns.campaign import Campaign
 from cdma.verif.campaigns.regression import plan_of, verify
 from cdma.verif.simulator.simulate import Design, Outcome
 
-from .equivalence import is_equivalent
-from .mutants import Mutant, broken_rules, draw, mutated_verilog
-
-__all__ = ["EQUIVALENT", "KILLED", "SCORE_TITLES", "SURVIVED", "Score", "Verdict", "run_campaign", "scores"]
+from .mutants import Mutant, broken_rules, draw, is_equivalent, mutated_verilog
 
 #: What becomes of a mutant.
 KILLED, EQUIVALENT, SURVIVED = "killed", "equivalent", "survived"
@@ -36,14 +32,14 @@ _PATIENCE = 3.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant.
+    """The verdict on a mutant.
 
     ``result``
         :data:`KILLED`, :data:`EQUIVALENT` or :data:`SURVIVED`.
     ``by``
         The test or the proof that found it, or how it was shown to be equivalent.
     ``reason``
-        What the test said or the proof refuted, or what is known of one that survived.
+        The message of the test, what the proof refuted, or what is known of a survivor.
     """
 
     mutant: Mutant
@@ -52,7 +48,6 @@ class Verdict:
     reason: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """For JSON."""
         told = dataclasses.asdict(self.mutant)
         return {**told, "result": self.result, "by": self.by, "reason": self.reason}
 
@@ -69,12 +64,11 @@ class Score:
 
     @property
     def score(self) -> float:
-        """The part of those that are not equivalent that was killed; 1 if there is none."""
+        """The share of mutants that are not equivalent that was killed; 1 if there is none."""
         real = self.mutants - self.equivalent
         return self.killed / real if real else 1.0
 
     def cells(self) -> list[str]:
-        """A row of the table with :data:`SCORE_TITLES`."""
         counts = (self.mutants, self.equivalent, self.killed, self.survivors)
         return [self.block, *map(str, counts), f"{100 * self.score:.1f}"]
 
@@ -126,8 +120,8 @@ def run_campaign(
     """The verdicts on ``count`` mutants of each of these ``blocks`` of the design, in the order in which they were drawn.
     All are in one simulation, and one that is drawn for several blocks is tried once.
 
-    ``packets`` is the budget of the whole regression, ``prove`` the seconds of each proof. ``jobs`` of them run at once, or
-    the workers of a Dask ``scheduler`` share them. ``on_done`` gets each verdict.
+    ``packets`` is the budget of the whole regression, ``prove`` the seconds of each proof. ``jobs`` of them run at
+    once, or the workers of a Dask ``scheduler`` share them. ``on_done`` gets each verdict.
     """
     drawn = {block: draw(design, block, count, seed) for block in blocks}
     for block, found in drawn.items():

@@ -1,10 +1,15 @@
-"""Whether a mutant of a codec keeps the rules of streams at its ports, as a proof on its Verilog says. A netlist without
-its memories: what each would read becomes inputs of the module, and what goes into it outputs.
+"""Draws mutants of a design, makes the Verilog that holds them all, and proves whether one differs from the design.
 
-Draws mutants of a design, and makes the Verilog that holds all of them, of which a run chooses one.
+A mutant is the design with one fault: one bit at one port of one cell of the netlist is inverted, stuck, or inverted
+while another bit of the port is 0 or 1. Yosys draws them, evenly over the lines of the Verilog, its cells and wires.
 
-A mutant is the design with one fault: one bit at one port of one cell of the netlist is inverted, stuck, or inverted while
-another bit of the port is 0 or 1. Yosys draws them, evenly over the lines of the Verilog, its cells and wires.
+For the proof mutant and design run side by side with the same inputs, which may be anything that keeps the rules of
+streams. ABC merges the registers and gates that it can prove to be the same in both, and tries to prove the rest by
+property-directed reachability. Registers without an initial value start at 0 in both.
+
+Memories stay outside: each read word is an input of both, which may be anything, and what goes into a memory is
+compared. So the proof of an engine is of its logic alone and takes minutes. A difference that it finds may be one that
+no memory ever shows, and says nothing then.
 """
 
 from __future__ import annotations
@@ -15,33 +20,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from cdma.base.errors import ParameterError
-from cdma.base.yosys import find_yosys, scratch
+from cdma.base.errors import ParameterError, ToolError
+from cdma.base.yosys import WRITE_AIGER, decide_miter, find_yosys, scratch
 from cdma.hdl.spec.codec import BLOCKS
 from cdma.hdl.verilog.shell import Direction, Port
-from cdma.verif.proofs.ports import short_ports_proof
-from cdma.verif.proofs.result import FAILED
+from cdma.verif.proofs.printed import short_ports_proof
+from cdma.verif.proofs.proof import FAILED
 from cdma.verif.proofs.runner import run_proof
+from cdma.verif.simulator.monitors.rules import channel_valid, observed
 from cdma.verif.simulator.simulate import Design
-
-__all__ = [
-    "READ",
-    "Mutant",
-    "Socket",
-    "blocks_of",
-    "broken_rules",
-    "draw",
-    "flatten",
-    "memory_modules",
-    "mutated_verilog",
-    "read_netlist",
-    "sockets",
-]
 
 
 def broken_rules(design: Design, mutant: Mutant, seconds: int = 60) -> str:
-    """The assertions that some input breaks; none if the rules hold, or that does not come out in the time, or for a design
-    without such a proof."""
+    """The assertions that some input breaks; none if the rules hold, time runs out, or the design has no such proof."""
     if design.block not in BLOCKS:
         return ""
     text = _alone(design, mutant)
@@ -51,7 +42,6 @@ def broken_rules(design: Design, mutant: Mutant, seconds: int = 60) -> str:
 
 
 def _alone(design: Design, mutant: Mutant) -> str:
-    """The Verilog of the design with this fault."""
     script = f"{mutant.command}\nopt_clean\nwrite_verilog -noattr mutated.v\n"
     return read_netlist(design.verilog(), design.top, script, "mutated.v")
 
@@ -63,12 +53,12 @@ _LISTED = re.compile(
 
 
 class Socket:
-    """The place of a memory: the ports of its module, of which each is a port of the netlist now.
+    """The place of a memory: the ports of its module, each now a port of the netlist.
 
     ``path``
         Where in the design the memory was.
     ``ports``
-        By the names that they have in the memory's module. Directions are those of the netlist.
+        By the names in the memory's module, with the directions of the netlist.
     """
 
     def __init__(self, path: str) -> None:
@@ -77,22 +67,22 @@ class Socket:
 
     @property
     def inputs(self) -> list[Port]:
-        """What the memory would give."""
+        """The outputs of the memory."""
         return [port for port in self.ports.values() if port.direction == "input"]
 
     @property
     def outputs(self) -> list[Port]:
-        """What it would be given."""
+        """The inputs of the memory."""
         return [port for port in self.ports.values() if port.direction == "output"]
 
     def pin(self, port: Port) -> str:
-        """The port's name in the netlist, in Verilog. ``port.name`` itself is one that other names can be made of."""
+        """The port's name in the netlist, in Verilog; ``port.name`` is one that other names can be made of."""
         name = next(name for name, each in self.ports.items() if each is port)
         return f"\\{self.path}.{name} "
 
     def differences(self, one: str, other: str) -> Iterator[str]:
-        """Verilog expressions that are true while two netlists, whose outputs have these prefixes, do not do the same with
-        the memory. Addresses and data count while they are enabled."""
+        """Verilog expressions that are true while two netlists with these prefixes use the memory differently. Addresses
+        and data count while they are enabled."""
         for name, port in self.ports.items():
             if port.direction == "input":
                 continue
@@ -111,7 +101,6 @@ class Socket:
 
 
 def memory_modules(text: str) -> list[str]:
-    """The modules in the text of a design that are memories."""
     return _MODULE.findall(text)
 
 
@@ -124,7 +113,6 @@ def flatten(modules: Sequence[str]) -> str:
 
 
 def sockets(text: str, top: str, modules: Sequence[str]) -> list[Socket]:
-    """Where the memories were that these modules are."""
     if not modules:
         return []
     log = read_netlist(text, top, f"{flatten(modules)}portlist {top}\n")
@@ -159,12 +147,10 @@ _SELECT_BITS = 16
 class Mutant:
     """One fault.
 
-    ``block``
-        The path of the module that it is in, the design first: ``compressor.core.packer``.
-    ``module``
-        The name of this module.
+    ``block``, ``module``
+        The path of its module, the design first (``compressor.core.packer``), and the module's name.
     ``command``
-        What makes it in Yosys.
+        The command that makes it in Yosys.
     ``place``
         The lines of the Verilog that the cell comes from.
     ``what``
@@ -188,7 +174,7 @@ def read_netlist(text: str, top: str, script: str, made: str | None = None) -> s
 
 @cache
 def blocks_of(design: Design) -> dict[str, str]:
-    """The path of every module of a design, and the module's name. Of several instances the first one counts."""
+    """The path of every module of a design (the first instance's), and the module's name."""
     written = read_netlist(design.verilog(), design.top, "write_json design.json\n", "design.json")
     modules = json.loads(written)["modules"]
     blocks: dict[str, str] = {}
@@ -267,3 +253,104 @@ def mutated_verilog(design: Design, mutants: Sequence[Mutant]) -> str:
             "",
         ]
     )
+
+
+_COPY = """\
+design -load start
+{mutate}
+{flatten}rename {top} {name}
+design -stash {name}
+"""
+_MITER = """\
+design -copy-from original original
+design -copy-from mutant mutant
+read_verilog miter.v
+hierarchy -top miter
+proc
+flatten
+memory_map
+setundef -init -zero
+"""
+
+
+def is_equivalent(design: Design, mutant: Mutant, seconds: int = 60) -> bool | None:
+    """True if no input shows a difference, False if some input does, None if time runs out."""
+    text = design.verilog()
+    # The memory that has the fault is looked into.
+    modules = [module for module in memory_modules(text) if module != mutant.module]
+    memories = sockets(text, design.top, modules)
+    script = [
+        READ.format(top=design.top),
+        "design -save start",
+        _COPY.format(mutate="", flatten=flatten(modules), top=design.top, name="original"),
+        _COPY.format(mutate=mutant.command, flatten=flatten(modules), top=design.top, name="mutant"),
+        _MITER,
+        WRITE_AIGER,
+    ]
+    with scratch() as folder:
+        (folder / "design.v").write_text(text)
+        (folder / "miter.v").write_text(_miter(design, memories))
+        try:
+            find_yosys().run("\n".join(script), folder)
+        except ToolError:
+            # It declines a register that is stuck at another value than its initial one.
+            return None
+        merge = "&get; &scorr; &put" if memories else "scorr"
+        try:
+            same = decide_miter(folder, merge, seconds, 4 * seconds + 60)
+        except ToolError:
+            return None
+    return None if memories and not same else same
+
+
+def _miter(design: Design, memories: Sequence[Socket]) -> str:
+    """A module with the design and a mutant of it, whose output is 1 while someone may see a difference.
+
+    Nothing counts after a payload or a valid of an input has changed while it waited for ready, as no stream may.
+    """
+    inputs = [port for port in design.ports if port.direction == "input"]
+    outputs = [port for port in design.ports if port.direction == "output"]
+    read = [port for socket in memories for port in socket.inputs]
+    given_to = [port for socket in memories for port in socket.outputs]
+    lines = ["module miter (", *(f"  input wire {port.range}{port.name}," for port in [*inputs, *read])]
+    lines += ["  output wire differs", ");"]
+    for name in ("original", "mutant"):
+        lines += [f"  wire {port.range}{name}_{port.name};" for port in [*outputs, *given_to]]
+        given = [f"    .{port.name}({port.name})" for port in inputs]
+        given += [f"    .{port.name}({name}_{port.name})" for port in outputs]
+        for socket in memories:
+            given += [f"    .{socket.pin(port)}({port.name})" for port in socket.inputs]
+            given += [f"    .{socket.pin(port)}({name}_{port.name})" for port in socket.outputs]
+        lines += [f"  {name} {name}_0 (", ",\n".join(given), "  );"]
+    differences = [each for socket in memories for each in socket.differences("original_", "mutant_")]
+    for output in observed(design.ports):
+        difference = f"({output.value('original_')} != {output.value('mutant_')})"
+        # The valid itself is compared, so that of one of the two is enough.
+        differences.append(
+            difference if output.valid is None else f"(original_{output.valid.name} && {difference})"
+        )
+    broken = []
+    for port in inputs:
+        valid = port if port.name.endswith("valid") else channel_valid(port, design.ports)
+        if valid is not None:
+            lines += [
+                f"  reg {port.range}was_{port.name} = 0;",
+                f"  always @(posedge aclk) was_{port.name} <= {port.name};",
+            ]
+            broken.append(f"(waits_{valid.name} && {port.name} != was_{port.name})")
+        if valid is port:
+            ready = f"original_{port.name.removesuffix('valid')}ready"
+            lines += [
+                f"  reg waits_{port.name} = 0;",
+                f"  always @(posedge aclk) waits_{port.name} <= aresetn && {port.name} && !{ready};",
+            ]
+    lines += [
+        "  reg was_broken = 0;",
+        f"  wire broken = was_broken || (aresetn && ({' || '.join(broken)}));",
+        "  always @(posedge aclk) was_broken <= broken;",
+        "  assign differs = !broken && (",
+        " ||\n".join(f"    {difference}" for difference in differences) + ");",
+        "endmodule",
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,8 +1,7 @@
-"""Random designs: any block, with any parameters that go together.
+"""Random designs under random traffic, and the smallest case of the first that fails.
 
-Random designs under random traffic, one after the other, and the smallest case of the first that fails.
-
-Case N of a seed is always the same one, so that any of them can be run again, and a soak can go on where another stopped.
+A design is any block, with any parameters that go together. Case N of a seed is always the same one, so that any of
+them can be run again, and a soak can go on where another stopped.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ from cdma.verif.campaigns.regression import design_of, plan_of, replay_command, 
 from cdma.verif.simulator.simulate import Design, Outcome
 from cdma.verif.simulator.toolchain import find_verilator
 
-__all__ = ["Case", "Result", "any_design", "case_of", "reduce", "run_case", "soak", "with_settings"]
-
 #: How often a value that is not the default is drawn for what most users leave alone.
 _SELDOM = 0.2
 
@@ -48,7 +45,6 @@ def any_design(rng: random.Random) -> Design:
 
 
 def with_settings(block: str, settings: dict[str, Any], *, init: bool) -> Design:
-    """The design of a block with the ``settings``, of which those that are not given have their defaults."""
     kind = CodecConfig if block in BLOCKS else StageConfig if block in STAGES else EngineConfig
     return design_of(block, kind.from_settings(settings), init=init)
 
@@ -154,7 +150,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a case. It passed if ``failure`` is empty; else ``test`` is the first test that failed."""
+    """The result of a case, which passed if ``failure`` is empty; ``test`` is the first test that failed."""
 
     case: Case
     test: str
@@ -172,7 +168,6 @@ class Result:
         return " ".join(filter(None, [*words, f"--{plan_of(case.design).unit} {case.packets}"]))
 
     def as_json(self) -> dict[str, Any]:
-        """For a line of a log."""
         return {
             "case": self.case.number,
             "design": str(self.case.design),
@@ -186,7 +181,6 @@ class Result:
 
 
 def case_of(seed: int, number: int) -> Case:
-    """Case ``number`` of a soak."""
     rng = random.Random(f"soak {seed}/{number}")
     design = any_design(rng)
     most = plan_of(design).budget // _PART
@@ -220,11 +214,11 @@ def soak(
     scheduler: str | None = None,
     done: Container[int] = (),
 ) -> Iterator[Result]:
-    """Runs case ``first`` and those after it, but for those that are ``done``, until the time is over; what still
-    runs then is given up.
+    """Runs case ``first`` and those after it, except those that are ``done``, until the time is over, which drops the
+    rest.
 
-    On this machine there is one case at a time, of ``jobs`` simulations. The workers of a Dask ``scheduler`` share
-    the cases, which then come in the order in which they end.
+    On this machine there is one case at a time, of ``jobs`` simulations. The workers of a Dask ``scheduler`` share the
+    cases, which then come in the order in which they end.
     """
     end = clock() + 60 * minutes
 
@@ -248,11 +242,8 @@ def soak(
 
 
 def reduce(found: Result, report: Callable[[str], None] | None = None) -> Result:
-    """The smallest case that still fails: its one test, with fewest parameters that are not at their defaults, and with
-    the smallest budget, halved as often as it goes.
-
-    Another failure of the same test counts as the same: what is left is smaller, and fails.
-    """
+    """The smallest case that still fails: its one test, fewest parameters that are not at their defaults, and the smallest
+    budget by halving. Another failure of the same test counts as the same."""
     best = found
 
     def smaller(design: Design, packets: int, what: str) -> bool:

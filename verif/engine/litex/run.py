@@ -9,11 +9,8 @@ from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 
-from cdma.base.errors import CdmaError
-from cdma.base.install import install_command
+from cdma.base.errors import CdmaError, install_command
 from cdma.verif.simulator.build import build_with_main
-
-__all__ = ["LitexError", "missing", "run"]
 
 _COMPILER = "riscv64-unknown-elf-gcc"
 _PACKAGES = ("litex", "migen", "pythondata_cpu_vexriscv")
@@ -29,7 +26,7 @@ class LitexError(CdmaError):
 
 
 def missing() -> list[str]:
-    """What this machine lacks, each with how it is installed; empty if the SoC can be built."""
+    """What this machine lacks for the SoC, each with how it is installed."""
     packages = [name for name in _PACKAGES if find_spec(name) is None]
     found = [f"the Python packages {', '.join(packages)} ({install_command('litex')})"] if packages else []
     if shutil.which(_COMPILER) is None:

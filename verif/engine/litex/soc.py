@@ -18,8 +18,6 @@ from litex.soc.interconnect import wishbone
 from cdma.hdl.deliver.litex import add_cdma
 from cdma.hdl.spec.engine import EngineConfig
 
-__all__ = ["CONFIG", "TOP", "Sources", "soc_sources"]
-
 TOP = "soc"
 
 #: Small, and with the address width of the bus.

@@ -7,12 +7,9 @@ from dataclasses import replace
 from cdma.hdl.spec.records import Status, shape_values
 from cdma.hdl.spec.shape import SPAN_LIMIT, Dimension, Shape
 from cdma.verif.engine.bench import CHANNELS, EngineBench
-from cdma.verif.engine.context import engine_test
+from cdma.verif.engine.context import engine_test, expect_refusal
 from cdma.verif.engine.memory import SIZE
 from cdma.verif.engine.shaped import ShapedTransfer
-from cdma.verif.engine.steps import expect_refusal
-
-__all__: list[str] = []
 
 
 def _near_and_far(bench: EngineBench, distance: int) -> tuple[Shape, Shape]:

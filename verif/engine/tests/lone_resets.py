@@ -5,11 +5,9 @@ from __future__ import annotations
 from cdma.hdl.spec.options import reset_of
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import engine_test
+from cdma.verif.engine.design import REGISTERS
 from cdma.verif.engine.ring import RingBench
-from cdma.verif.engine.rule_book import REGISTERS
 from cdma.verif.engine.transfer import Transfer
-
-__all__: list[str] = []
 
 #: Cycles within which nothing of what a reset has cut off is left.
 _LEFT = 400

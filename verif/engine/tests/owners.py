@@ -7,13 +7,10 @@ import cocotb
 from cdma.hdl.spec.records import Status
 from cdma.sim.engine.memory import OwnerRule, stray_owner
 from cdma.verif.engine.bench import CHANNELS, EngineBench
-from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.context import Pair, both, changed, engine_test, expect_refusal, pairs_of, some_length
 from cdma.verif.engine.owners import Owners
 from cdma.verif.engine.ring import RingBench
-from cdma.verif.engine.steps import Pair, changed, expect_refusal, pairs_of, some_length
 from cdma.verif.engine.transfer import Transfer
-
-__all__: list[str] = []
 
 
 def _some_rule(bench: EngineBench, owners: Owners) -> OwnerRule:

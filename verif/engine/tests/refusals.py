@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from cdma.hdl.spec.records import Mode, Status
 from cdma.verif.engine.bench import CHANNELS, EngineBench
-from cdma.verif.engine.context import engine_test
+from cdma.verif.engine.context import changed, engine_test, expect_refusal
 from cdma.verif.engine.memory import GUARD
-from cdma.verif.engine.steps import changed, expect_refusal
 from cdma.verif.engine.transfer import Transfer
-
-__all__: list[str] = []
 
 
 @engine_test

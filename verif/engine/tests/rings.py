@@ -9,11 +9,8 @@ from cocotbext.axi import AxiResp
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Mode, Status
 from cdma.sim.engine.memory import unpack
 from cdma.verif.engine.bench import CHANNELS
-from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.context import address_offered, both, engine_test
 from cdma.verif.engine.ring import Ring, RingBench
-from cdma.verif.engine.steps import address_offered
-
-__all__: list[str] = []
 
 
 @engine_test

@@ -14,14 +14,11 @@ from cdma.hdl.spec.shape import SPAN_LIMIT, Dimension, Shape
 from cdma.sim.engine.memory import unpack
 from cdma.sim.engine.shaped import runs
 from cdma.verif.engine.bench import CHANNELS, EngineBench
-from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.context import both, engine_test, expect_refusal
 from cdma.verif.engine.memory import AROUND, GUARD
 from cdma.verif.engine.ring import Ring, RingBench
 from cdma.verif.engine.shaped import ShapedTransfer, some_shape, wide_shape
-from cdma.verif.engine.steps import expect_refusal
 from cdma.verif.engine.transfer import stream_of
-
-__all__: list[str] = []
 
 #: Cycles from the software's write until a shape is measured and checked, and some more.
 _MEASURED = 80

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from cdma.hdl.spec.options import SIDEBAND_TARGETS
-from cdma.verif.engine.context import both, engine_test
+from cdma.verif.engine.context import Pair, both, engine_test, pairs_of
 from cdma.verif.engine.ring import RingBench
-from cdma.verif.engine.steps import Pair, pairs_of
-
-__all__: list[str] = []
 
 
 @engine_test

@@ -7,11 +7,8 @@ import itertools
 from cdma.hdl.spec.records import COMPLETION, Mode, Status
 from cdma.sim.engine.memory import unpack
 from cdma.verif.engine.bench import CHANNELS, ChannelEnd, EngineBench
-from cdma.verif.engine.context import both, engine_test
-from cdma.verif.engine.steps import address_offered, changed, some_table
+from cdma.verif.engine.context import address_offered, both, changed, engine_test, some_table
 from cdma.verif.engine.transfer import Transfer
-
-__all__: list[str] = []
 
 #: Cycles from the software's write until the end of the check of what it announces, and some more.
 _CHECKED = 80

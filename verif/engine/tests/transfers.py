@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from cdma.hdl.spec.records import Mode
 from cdma.verif.engine.bench import EngineBench
-from cdma.verif.engine.context import both, engine_test
-from cdma.verif.engine.steps import some_length, some_table
-
-__all__: list[str] = []
+from cdma.verif.engine.context import both, engine_test, some_length, some_table
 
 
 @engine_test

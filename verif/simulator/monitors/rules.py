@@ -1,15 +1,10 @@
-"""What a test of a block with streams has done, so that nothing can pass by doing nothing. Reads pins of a simulation as
-plain numbers, for benches that look at many of them in every cycle. The rules of a stream, checked on every cycle,
-without a simulator: feed it what a clock edge sees.
+"""The rules of streams, which a bench checks in every cycle, and the rule that no visible output is unknown.
 
-What of a module's outputs anyone may look at, and when.
+- A valid, a ready and whatever belongs to no channel are visible always.
+- The payload of a channel is visible while its valid is high; of data, the bytes that keep or the strobes keep.
 
-- A valid, a ready and whatever belongs to no channel: always.
-- The payload of a channel: while its valid is high; of data, the bytes that keep or the strobes keep.
-
-The rule of four-state simulations: after a reset no output is unknown (X) that anyone may look at.
-
-The conditions are Verilog, so that the simulator evaluates them: in Python they would take longer than the bench.
+In a four-state simulation no visible output is X after a reset. These conditions are Verilog, which the simulator
+evaluates: in Python they would take longer than the bench.
 """
 
 from __future__ import annotations
@@ -20,28 +15,10 @@ from typing import Any
 
 from cdma.hdl.verilog.shell import Port
 
-__all__ = [
-    "UNKNOWN",
-    "Beat",
-    "Observed",
-    "RuleError",
-    "StreamRules",
-    "Tally",
-    "UnknownError",
-    "Unknowns",
-    "channel_valid",
-    "keep_is_whole",
-    "level",
-    "number",
-    "observed",
-    "unknown_conditions",
-    "unknowns_at",
-]
-
 
 @dataclass
 class Tally:
-    """The packets and words that came out as they must, comparisons, clock cycles, and what a test notes beside."""
+    """The packets, words and comparisons of a test, its clock cycles, and notes."""
 
     packets: int = 0
     words: int = 0
@@ -55,13 +32,11 @@ _KNOWN = str.maketrans(dict.fromkeys("xXzZ", "0"))
 
 
 def level(pin: Any) -> Callable[[], bool]:
-    """What tells whether a pin of one bit is high."""
     read = pin._handle.get_signal_val_binstr
     return lambda: read() == "1"
 
 
 def number(pin: Any) -> Callable[[], int]:
-    """What tells the number on a pin of any width."""
     read = pin._handle.get_signal_val_binstr
 
     def value() -> int:
@@ -78,8 +53,6 @@ def number(pin: Any) -> Callable[[], int]:
 class Observed:
     """An output.
 
-    ``port``
-        The port.
     ``valid``
         The valid of the channel whose payload it is; None for everything else.
     ``masks``
@@ -134,7 +107,7 @@ def channel_valid(port: Port, ports: Sequence[Port]) -> Port | None:
 
 @dataclass(frozen=True)
 class Beat:
-    """What one transfer carries. ``keep`` has one bit per byte."""
+    """The payload of one transfer. ``keep`` has one bit per byte."""
 
     data: int
     keep: int = 0
@@ -206,11 +179,11 @@ UNKNOWN = "four_state_unknown"
 
 
 class UnknownError(AssertionError):
-    """An output was X that someone may have looked at."""
+    """A visible output was X."""
 
 
 def unknown_conditions(ports: Sequence[Port]) -> dict[str, str]:
-    """For each output, the Verilog expression that is 1 while what anyone may look at of it is X."""
+    """For each output, the Verilog expression that is 1 while a visible part of it is X."""
     conditions = {}
     for output in observed(ports):
         condition = f"(^{output.value()}) === 1'bx"
@@ -222,13 +195,7 @@ def unknown_conditions(ports: Sequence[Port]) -> dict[str, str]:
 
 @dataclass
 class Unknowns:
-    """Watches the outputs of one design. Whoever steps the clock calls :meth:`cycle` at each rising edge.
-
-    ``ports``
-        Are the ports of the design.
-    ``cycles``
-        Counts the edges that were looked at.
-    """
+    """Watches the outputs of one design; whoever steps the clock calls :meth:`cycle` at each rising edge."""
 
     ports: Sequence[Port]
     cycles: int = field(default=0, init=False)
@@ -254,8 +221,7 @@ class Unknowns:
 
 
 def unknowns_at(dut: Any, ports: Sequence[Port], clock: str | None = None) -> Callable[[bool], None]:
-    """What looks at the outputs of a clock, or of the only one, at one of its rising edges, given whether its reset is
-    applied; at nothing in two states."""
+    """A function to call at each rising edge of a clock, with whether its reset is applied; none in two states."""
     if not hasattr(dut, UNKNOWN):
         return lambda in_reset: None
     unknowns, bits = Unknowns(ports), number(getattr(dut, UNKNOWN))

@@ -1,6 +1,4 @@
-"""When a source or a sink of the bench holds back: the patterns of valid and ready that neighbours show.
-
-The bench's ends of a stream: a source and a sink that look at every clock edge.
+"""The bench's ends of a stream: a source and a sink that look at every clock edge, and patterns of their pauses.
 
 All signals are read as the clock edge sees them, and driven just after it.
 """
@@ -14,32 +12,17 @@ from typing import Any
 
 from .rules import Beat, StreamRules, level, number
 
-__all__ = [
-    "PATTERNS",
-    "Pause",
-    "StreamSink",
-    "StreamSource",
-    "after_waiting",
-    "always",
-    "bursts",
-    "long_stalls",
-    "never_first",
-    "once",
-    "pattern",
-    "scattered",
-]
-
 #: Called once per cycle with whether the other side is willing; returns whether to hold back in the next cycle.
 Pause = Callable[[bool], bool]
 
 
 def always(rng: random.Random) -> Pause:
-    """Never holds back."""
+    """Never pauses."""
     return lambda willing: False
 
 
 def scattered(rng: random.Random) -> Pause:
-    """Holds back in random cycles, rarely or often."""
+    """Pauses in random cycles, rarely or often."""
     share = rng.choice((0.05, 0.3, 0.5, 0.8, 0.95))
     draw = rng.random
     return lambda willing: draw() < share
@@ -88,7 +71,7 @@ def never_first(rng: random.Random) -> Pause:
 
 
 def once(first: int, cycles: int) -> Pause:
-    """Holds back once, for some cycles, from the first-th beat on offer."""
+    """Pauses once, for some cycles, from the first-th beat on offer."""
     seen = 0
 
     def pause(willing: bool) -> bool:
@@ -100,7 +83,7 @@ def once(first: int, cycles: int) -> Pause:
 
 
 def after_waiting(cycles: int) -> Pause:
-    """Takes each beat only when it has been on offer for so many cycles."""
+    """Accepts each beat only when it has been on offer for ``cycles``."""
     waited = 0
 
     def pause(willing: bool) -> bool:
@@ -137,11 +120,8 @@ def _all_ones(bits: int) -> int:
 
 
 class StreamSource:
-    """Drives one stream; what it offers stays until it is taken, and then the payload is zeros, ones or anything.
-
-    ``fields``
-        Are the parts of the payload, such as ``data``, in the order of the tuples in ``queue``.
-    """
+    """Drives one stream with the ``fields`` of each tuple of ``queue``; an accepted payload becomes zeros, ones or
+    anything."""
 
     def __init__(self, dut: Any, name: str, fields: Sequence[str]) -> None:
         self.name = name
@@ -161,7 +141,7 @@ class StreamSource:
         self._valid.value = 0
 
     def step(self, cycle: int) -> bool:
-        """Sees one clock edge; returns whether a transfer happened."""
+        """One clock edge; whether a transfer happened."""
         moved = False
         ready = self._ready()
         if self._offering and ready:
@@ -188,14 +168,13 @@ class StreamSource:
             signal.value = value
 
     def clear(self) -> None:
-        """Forgets everything, as a neighbour in the same reset does."""
         self.queue.clear()
         self._offering = False
         self._valid.value = 0
 
 
 class StreamSink:
-    """Takes from one stream, and watches its rules."""
+    """Receives one stream, and watches its rules."""
 
     def __init__(self, dut: Any, name: str, rules: StreamRules, packed: bool) -> None:
         self.name = name
@@ -213,7 +192,7 @@ class StreamSink:
         self._ready.value = 0
 
     def step(self, cycle: int) -> Beat | None:
-        """Sees one clock edge; returns the beat on offer, whether taken or not."""
+        """One clock edge; the beat on offer, whether accepted or not."""
         beat = None
         if self._valid():
             data = self._data()
@@ -233,11 +212,10 @@ class StreamSink:
         return beat
 
     def step_in_reset(self) -> None:
-        """Sees one clock edge with reset applied."""
+        """One clock edge with reset applied."""
         self.rules.reset(self._valid())
 
     def clear(self) -> None:
-        """Forgets everything, as a neighbour in the same reset does."""
         self.received.clear()
         self._willing = False
         self._ready.value = 0

@@ -1,4 +1,4 @@
-"""What a cocotb test of a codec has to work with: packets by where their literals lie, and the run-time table."""
+"""The context of a cocotb test of a codec: packets by the places of their literals, and the run-time table."""
 
 from __future__ import annotations
 
@@ -17,12 +17,8 @@ from .codec_bench import bench_of, limits_of
 from .design import CodecDesign
 from .stimulus import CodecPacket, compress_packet, decompress_packet
 
-__all__ = ["Context", "codec_test"]
-
 
 class Context(bench.Context[CodecDesign, CodecPacket]):
-    """What a test of a codec has to work with."""
-
     streams = ("input", "length", "output", "report")
 
     def __init__(self, dut: Any, name: str) -> None:
@@ -42,7 +38,6 @@ class Context(bench.Context[CodecDesign, CodecPacket]):
         return make(words, self.config)
 
     def fill(self, mask: stimulus.Mask) -> Words:
-        """Words with literals where ``mask`` says."""
         return self.codec_bench.fill(self.np, mask, self.config)
 
     def from_mask(self, mask: stimulus.Mask) -> CodecPacket:

@@ -13,8 +13,6 @@ from cdma.verif.simulator.plan import TestPlan, TestPoint
 from cdma.verif.simulator.simulate import Design
 from cdma.verif.stream.packet import StreamDesign, Streams
 
-__all__ = ["CODEC_PLAN", "REPORT", "CodecDesign"]
-
 #: The fields of a report.
 REPORT = ("words in", "words out", "literals", "error")
 
@@ -29,12 +27,10 @@ class CodecDesign(StreamDesign):
 
     @property
     def decompresses(self) -> bool:
-        """Whether it makes raw words of a stream."""
         return self.block == "decompressor"
 
     @property
     def bits_in(self) -> int:
-        """Bits of a word that comes in."""
         form = self.config.format
         return form.stream_bits if self.decompresses else form.word_bits
 

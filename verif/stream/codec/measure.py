@@ -1,6 +1,4 @@
-"""Cycles and latency of a codec against the density of its data, measured under Verilator. A short, telling run of a
-codec as pictures.
-"""
+"""Cycles and latency of a codec against the density of its data, under Verilator, and a short run as pictures."""
 
 from __future__ import annotations
 
@@ -19,17 +17,23 @@ from cdma.sim.codec.headers import from_memory
 from cdma.sim.codec.model import CODE, PADDING, TRAILING, TRUNCATED
 from cdma.sim.codec.words import Words
 from cdma.verif.simulator.page import Row, View, lines_of
-from cdma.verif.simulator.passage import Passage, compressed_tensor, corruption, window_boxes
+from cdma.verif.simulator.passage import (
+    Beat,
+    Passage,
+    beat_row,
+    busy_cycles,
+    compressed_tensor,
+    corruption,
+    packets_of,
+    window_boxes,
+)
 from cdma.verif.simulator.simulate import measure
-from cdma.verif.simulator.stream_lanes import Beat, beat_row, busy_cycles, packets_of
 from cdma.verif.simulator.vcd_trace import Trace
 from cdma.verif.simulator.waveform import KINDS, Scene, draw
 from cdma.verif.stream.wave import diagram, report_row, stream_view
 
 from .design import CodecDesign
 from .stimulus import MALFORMED, Speller
-
-__all__ = ["SHAPES", "cases", "measure_codec", "packet_windows", "standard_designs", "wave"]
 
 #: Shares of words that are not zero, and of those whose field is in the table, that formats with a field and a code of
 #: zero are measured at.
@@ -44,9 +48,9 @@ def measure_codec(
 ) -> list[dict[str, Any]]:
     """One row for each of :func:`cases`: a packet of 64 windows with its literals anywhere, or of 256 with a field.
 
-    ``cycles`` counts from the first beat in to the last beat out, ``bound`` is what the contract allows,
-    ``port`` is the share of the cycles in which the busier port moves a beat, ``latency`` is from the first beat in to the
-    first beat out, ``bytes_per_cycle`` is of raw data. ``report`` is called with the number of new rows.
+    ``cycles`` counts from the first beat in to the last beat out, ``bound`` is what the contract allows, ``port`` is
+    the share of the cycles in which the busier port moves a beat, ``latency`` is from the first beat in to the first
+    beat out, ``bytes_per_cycle`` is of raw data. ``report`` is called with the number of new rows.
     """
     config = design.config
     raw = packet_windows(config.format) * config.format.window * config.format.word_bits // 8
@@ -61,7 +65,7 @@ def measure_codec(
 
 
 def cases(format: StreamFormat) -> list[dict[str, float]]:
-    """The densities 0, 0.1 … 1 of literals; with a field and a code of zero, densities of words that are not zero, each with
+    """The densities 0, 0.1 … 1 of literals; with a field and a code of zero, densities of nonzero words, each with
     coverages of the table."""
     if not (format.zero and format.values):
         return [{"density": tenths / 10} for tenths in range(11)]
@@ -107,8 +111,8 @@ def wave(
 ) -> list[Path]:
     """Simulates the scenario, checked by the golden model, and writes ``BLOCK.vcd``, ``.gtkw`` and ``.svg``.
 
-    ``verilog`` is the design's text, for those who have it already. ``words`` take the place of those of the scenario,
-    as one packet; they are the first of ``total`` words.
+    ``verilog`` is the design's text, if known. ``words``, the first of ``total`` ones, replace those of the scenario,
+    as one packet.
     """
     with tempfile.TemporaryDirectory(prefix="cdma-") as folder:
         test, settings = "scenario", {}
@@ -172,7 +176,6 @@ def _report(data: int) -> str:
 
 
 def _error(data: int) -> str:
-    """What the report says of an error; nothing where there is none."""
     return _ERRORS.get(data >> 96, "")
 
 

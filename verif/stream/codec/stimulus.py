@@ -1,7 +1,4 @@
-"""Sends a whole tensor through a compressor or a decompressor, under Verilator, against the golden model. Spells the
-beats of a codec's streams, for timing diagrams. Words for packets. Where the literals lie is what the datapath feels:
-every shape is a mask of literals. Packets for the bench: what goes in, beat by beat, and what must come out.
-"""
+"""Packets for the bench of a codec: words by a mask of literals, beats in, expected beats out; a whole tensor, too."""
 
 from __future__ import annotations
 
@@ -35,33 +32,10 @@ from cdma.verif.stream.packet import Packet
 from .codec_bench import Limits, bench_of
 from .design import REPORT, CodecDesign
 
-__all__ = [
-    "CodecPacket",
-    "Speller",
-    "TensorRun",
-    "adversarial",
-    "alternating",
-    "beats_of",
-    "boundary_lengths",
-    "clustered",
-    "compress_packet",
-    "costly",
-    "decompress_packet",
-    "endings",
-    "malformed_packet",
-    "mixed",
-    "periodic",
-    "run_tensor",
-    "scattered",
-    "short_of_dense",
-    "some_length",
-    "window_loads",
-]
-
 
 @dataclass(frozen=True)
 class TensorRun:
-    """What one block did with one tensor; every bit of its output was the model's."""
+    """One tensor through one block, compared with the model bit by bit."""
 
     block: str
     raw_bytes: int
@@ -84,10 +58,8 @@ def run_tensor(
     trace: bool = False,
     short: bool = False,
 ) -> TensorRun:
-    """Runs the tensor through the block as one packet; raises where any bit differs from the golden model.
-
-    ``trace`` takes the build that can write waves, and ``short`` the one that is there sooner.
-    """
+    """Runs the tensor through the block as one packet; raises where any bit differs. ``trace`` uses the build with waves,
+    ``short`` the one that is ready sooner."""
     form = design.config.format
     words = words_of(array, form)
     with tempfile.TemporaryDirectory(prefix="cdma-") as directory:
@@ -106,8 +78,8 @@ _SPELT_LANES = 8
 
 
 class Speller:
-    """Spells the words of beats: ``H`` header word, ``L`` literal, ``.`` frequent value, ``-`` invalid. In a stream whose
-    words are bytes, ``L`` is one that is stored of any word; ``P`` is padding."""
+    """Spells the words of beats: ``H`` header word, ``L`` literal or stored byte, ``.`` frequent value, ``P`` padding,
+    ``-`` invalid."""
 
     def __init__(self, design: CodecDesign, raw: bool) -> None:
         self._config = design.config
@@ -116,7 +88,6 @@ class Speller:
         self._stored = self._padding = 0
 
     def beat(self, data: int, keep: int, last: bool) -> str:
-        """The label of one transfer."""
         config = self._config
         form, whole = config.format, data.to_bytes(config.data_bits // 8, "little")[: keep.bit_length()]
         lanes = config.lanes if self._raw else config.units
@@ -193,8 +164,8 @@ def _beat(rng: Random, lanes: int, literals: int) -> Mask:
 def periodic(rng: Random, config: CodecConfig, repeats: int) -> Mask:
     """A few windows with a chosen number of literals in every beat, over and over.
 
-    A datapath that loses a cycle on such a period loses it again every time round: the loss adds up until the
-    bound is passed. Random search over periods is what finds a queue that is one row too short.
+    A datapath that loses a cycle on such a period loses it every time: the loss adds up until the bound is passed.
+    Random search over periods finds a queue that is one row too short.
     """
     lanes, beats = config.lanes, config.beats
     shapes = []
@@ -221,8 +192,8 @@ def periodic(rng: Random, config: CodecConfig, repeats: int) -> Mask:
 def adversarial(config: CodecConfig, repeats: int) -> Iterator[Mask]:
     """Periods that bring the fill of the compressor's last beat back to the same level before a dense window.
 
-    A lead-in window sets the level, to each of the telling ones; then come, over and over, a dense window,
-    one in which only one beat is dense, and one with as many literals as make the period whole beats.
+    A lead-in window sets the level; then come, over and over, a dense window, one in which only one beat is dense, and
+    one with as many literals as make the period whole beats.
     """
     form, lanes, beats = config.format, config.lanes, config.beats
     window, header = form.window, form.header_words
@@ -240,8 +211,8 @@ def adversarial(config: CodecConfig, repeats: int) -> Iterator[Mask]:
 def short_of_dense(config: CodecConfig, repeats: int) -> Iterator[Mask]:
     """Periods of one or two windows that lack a few literals in their inner beats, and a dense one.
 
-    A decompressor that stores a beat only where a whole row is free takes none while few words are left of the oldest
-    beat, and so may lack a beat when the dense window begins.
+    A decompressor that stores a beat only where a whole row is free accepts none while few words of the oldest beat are
+    left, and so may lack a beat when the dense window begins.
     """
     form, lanes, beats = config.format, config.lanes, config.beats
     inner = range(1, beats - 1) if beats > 2 else range(beats)
@@ -257,10 +228,8 @@ def short_of_dense(config: CodecConfig, repeats: int) -> Iterator[Mask]:
 
 
 def endings(config: CodecConfig) -> Iterator[Mask]:
-    """Packets that end in every way: with each fill of the last beat before a dense last window of each short length.
-
-    Of many lanes, only the telling fills and lengths.
-    """
+    """Packets that end with each fill of the last beat before a dense last window of each short length; of many lanes,
+    only the telling ones."""
     form, lanes = config.format, config.lanes
     fills = range(lanes) if lanes <= 8 else (0, 1, 2, lanes // 2, lanes - 2, lanes - 1)
     near = {beats * lanes + more for beats in (0, 1, 2) for more in (-1, 0, 1)}
@@ -275,8 +244,8 @@ def endings(config: CodecConfig) -> Iterator[Mask]:
 def costly(config: CodecConfig) -> Mask:
     """Two windows that a compressor with less than two queued beats takes the most cycles for, in relation to their words.
 
-    The first begins with a dense beat when the incomplete beat is full, which fills two beats at once. It leaves that beat
-    one word short, and the second, dense one fills it again.
+    The first begins with a dense beat when the incomplete beat is full, which fills two beats at once. It leaves that
+    beat one word short, and the second, dense one fills it again.
     """
     form, lanes = config.format, config.lanes
     window = np.arange(form.window)
@@ -327,10 +296,8 @@ MALFORMED = 4
 
 @dataclass(frozen=True)
 class CodecPacket(Packet):
-    """One packet of stimulus and what the golden model makes of it.
-
-    The compressor has no length. Of a packet with malformed beats only the rules and the error of its report are laid down.
-    """
+    """One packet of stimulus and the golden model's result; with malformed beats only the rules and the report's error are
+    defined."""
 
     report: PacketReport
     #: Clock cycles that the contract allows from first beat in to last beat out, without the constant.
@@ -377,12 +344,10 @@ def _cost(words: Words, config: CodecConfig, header_parts: int, limits: Limits |
 
 
 def _packing_cost(words: Words, config: CodecConfig) -> int:
-    """The cycles of a compressor that fills one beat per cycle."""
     return packing_cycles(model_of(config.format).stream_words_of_each(words, config.format), config)
 
 
 def compress_packet(words: Words, config: CodecConfig) -> CodecPacket:
-    """Raw words for the compressor."""
     result = encode_packet(words, config.format)
     return CodecPacket(
         beats_of(words, config.format.word_bits, config),
@@ -395,7 +360,6 @@ def compress_packet(words: Words, config: CodecConfig) -> CodecPacket:
 
 
 def decompress_packet(words: Words, config: CodecConfig) -> CodecPacket:
-    """The stream of ``words`` for the decompressor."""
     if config.work_conserving:
         cost = _cost(words, config, config.header_reads, bench_of(config).limits(config, "decompressor"))
     else:

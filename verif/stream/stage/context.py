@@ -1,4 +1,4 @@
-"""What a cocotb test of a stage has to work with: packets of numbers or of integers, with any step."""
+"""The context of a cocotb test of a stage: packets of numbers or of integers, with any step."""
 
 from __future__ import annotations
 
@@ -21,12 +21,8 @@ from .packet import (
     quantise_packet,
 )
 
-__all__ = ["Context", "stage_test"]
-
 
 class Context(bench.Context[StageDesign, StagePacket]):
-    """What a test of a stage has to work with."""
-
     streams = ("input", "output", "report")
 
     def __init__(self, dut: Any, name: str) -> None:
@@ -73,7 +69,6 @@ class Context(bench.Context[StageDesign, StagePacket]):
         }
 
     def _kinds(self, packet: StagePacket) -> set[str]:
-        """The kinds of what came in."""
         form = self.config.form
         words = set(kept_words(packet, self.design.bits_in))
         if self.design.quantises:

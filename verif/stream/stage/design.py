@@ -1,6 +1,4 @@
-"""A quantiser or a dequantiser as a design under test. The test plan of the error-bounded stage: each test's stimulus
-and what it checks, in a line each.
-"""
+"""A quantiser or a dequantiser as a design under test, and the test plan of both."""
 
 from __future__ import annotations
 
@@ -10,8 +8,6 @@ from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.verif.simulator.plan import TestPlan, TestPoint
 from cdma.verif.simulator.simulate import Design
 from cdma.verif.stream.packet import StreamDesign, Streams
-
-__all__ = ["REPORT", "STAGE_PLAN", "StageDesign"]
 
 #: The fields of a quantiser's report; a dequantiser has none.
 REPORT = ("out of range", "first of them")
@@ -27,18 +23,15 @@ class StageDesign(StreamDesign):
 
     @property
     def quantises(self) -> bool:
-        """Whether it makes integers of numbers."""
         return self.block == STAGES[0]
 
     @property
     def bits_in(self) -> int:
-        """Bits of a word that comes in."""
         form = self.config.form
         return form.number_type.bits if self.quantises else form.bits
 
     @property
     def bits_out(self) -> int:
-        """Bits of a word that goes out."""
         form = self.config.form
         return form.bits if self.quantises else form.number_type.bits
 
@@ -122,7 +115,7 @@ _POINTS = (
 )
 
 STAGE_PLAN = TestPlan(
-    modules=tuple(f"cdma.verif.stream.stage.tests.{name}" for name in ("words", "waiting")),
+    modules=("cdma.verif.stream.stage.tests",),
     points=_POINTS,
     unit="packets",
     budget=1000,

@@ -1,6 +1,4 @@
-"""Cycles and latency of a quantiser or a dequantiser by the length of its packets, measured under Verilator. A short,
-telling run of a quantiser or a dequantiser as pictures.
-"""
+"""Cycles and latency of a quantiser or a dequantiser by packet length, under Verilator, and a short run as pictures."""
 
 from __future__ import annotations
 
@@ -14,16 +12,13 @@ from vcd.gtkw import GTKWColor
 
 from cdma.hdl.spec.stage import NumberType
 from cdma.verif.simulator.page import Row, View, lines_of
-from cdma.verif.simulator.passage import Passage, copied_tensor
+from cdma.verif.simulator.passage import Beat, Passage, beat_row, busy_cycles, copied_tensor, packets_of
 from cdma.verif.simulator.simulate import measure
-from cdma.verif.simulator.stream_lanes import Beat, beat_row, busy_cycles, packets_of
 from cdma.verif.simulator.vcd_trace import Trace
 from cdma.verif.simulator.waveform import KINDS, Scene, draw
 from cdma.verif.stream.wave import diagram, report_row, stream_view
 
 from .design import StageDesign
-
-__all__ = ["BEATS", "PACKETS", "measure_stage", "stage_wave"]
 
 #: Beats of the packets that are measured, and how many packets of each length go in back to back.
 BEATS = (1, 2, 4, 16, 64, 256)
@@ -35,9 +30,9 @@ def measure_stage(
 ) -> list[dict[str, Any]]:
     """One row for each length.
 
-    ``cycles`` counts from the first beat out to the last one, ``bound`` is what the contract allows, ``latency`` is from
-    the first beat in to the first beat out, ``bytes_per_cycle`` is of numbers. ``report`` is called with the number of
-    new rows.
+    ``cycles`` counts from the first beat out to the last one, ``bound`` is what the contract allows, ``latency`` is
+    from the first beat in to the first beat out, ``bytes_per_cycle`` is of numbers. ``report`` is called with the
+    number of new rows.
     """
     config = design.config
     shape = {
@@ -48,7 +43,7 @@ def measure_stage(
     }
     # A quantiser takes a cycle more for each packet, for its report.
     more = int(design.quantises)
-    rows = measure(design, "cdma.verif.stream.stage.tests.single", report=report, seed=seed)
+    rows = measure(design, "cdma.verif.stream.stage.tests", report=report, seed=seed)
     return [
         {
             **shape,
@@ -68,7 +63,7 @@ def stage_wave(design: StageDesign, directory: Path, kinds: Sequence[str] = KIND
     """Simulates the scenario, checked by the golden model, and writes ``BLOCK.vcd``, ``.gtkw`` and ``.svg``."""
     scene = Scene(
         name=design.block,
-        module="cdma.verif.stream.stage.tests.single",
+        module="cdma.verif.stream.stage.tests",
         test="scenario",
         view=partial(_view, design),
         diagram=partial(_diagram, design),
@@ -89,7 +84,6 @@ class _Side:
         )
 
     def words(self, data: int, keep: int) -> list[int]:
-        """The words of a beat that are kept, from lane 0 on."""
         count = keep.bit_count() // max(1, self._bits // 8)
         return [data >> (self._bits * lane) & ((1 << self._bits) - 1) for lane in range(count)]
 
@@ -99,11 +93,9 @@ class _Side:
         return " ".join([*words[:_ROOM], *(["…"] if len(words) > _ROOM else [])])
 
     def row(self, packets: Sequence[Sequence[Beat]]) -> Row:
-        """A box for each beat."""
         return beat_row(packets, lambda beat: self.spell(beat.data, beat.keep))
 
     def passage(self, beats: Sequence[Beat]) -> Passage:
-        """The words of a packet."""
         pairs = [(word, beat.cycle) for beat in beats for word in self.words(beat.data, beat.keep)]
         words, cycles = zip(*pairs, strict=True) if pairs else ((), ())
         return Passage(np.array(words, np.int64), np.array(cycles, np.int64))

@@ -1,7 +1,7 @@
-"""Numbers that a quantiser may meet: near its step and its limit, half way between integers, and any bits at all. The
-kinds of numbers and integers that a stage treats in different ways, by the definition of the format. Packets of
-numbers or of integers: what goes in, beat by beat, and what the golden model makes of it. The port ``step`` of a
-stage: right only when it must be.
+"""Packets of numbers or integers: beats in, the golden model's beats out, and the port ``step``, valid only when needed.
+
+Numbers are near the step and the limit, half way between integers, and any bits at all; kinds of them are by the
+definition of the format.
 """
 
 from __future__ import annotations
@@ -21,20 +21,6 @@ from cdma.verif.simulator.monitors.stream_ends import StreamSource
 from cdma.verif.stream.packet import Packet
 
 from .design import REPORT
-
-__all__ = [
-    "StagePacket",
-    "StepPort",
-    "any_words",
-    "dequantise_packet",
-    "integer_kind",
-    "integer_kinds",
-    "kept_words",
-    "number_kind",
-    "number_kinds",
-    "quantise_packet",
-    "unkept",
-]
 
 
 def any_words(source: random.Random, form: Quantisation, exponent: int, count: int) -> list[int]:
@@ -115,7 +101,6 @@ def number_kinds(form: Quantisation, step: int) -> Iterator[str]:
 
 
 def integer_kind(word: int, form: Quantisation) -> str:
-    """The kind of an integer, given as bits."""
     value = word - (word >> (form.bits - 1) << form.bits)
     named = {0: "0", 1: "1", -1: "-1", form.limit: "the limit", -form.limit: "less the limit"}
     if value in named:
@@ -126,14 +111,13 @@ def integer_kind(word: int, form: Quantisation) -> str:
 
 
 def integer_kinds() -> list[str]:
-    """The kinds of integers."""
     others = [f"{sign}{kind}" for sign in _SIGNS for kind in ("", " power of two")]
     return ["0", "1", "-1", "the limit", "less the limit", "the least", *others]
 
 
 @dataclass(frozen=True)
 class StagePacket(Packet):
-    """One packet of stimulus and what must come of it.
+    """One packet of stimulus and the expected output.
 
     ``step``
         The exponent of the step as the port has it.
@@ -195,17 +179,14 @@ def kept_words(packet: StagePacket, bits: int) -> list[int]:
 
 
 def unkept(packet: StagePacket, keep: int) -> StagePacket:
-    """A packet of one beat with another ``keep``, of which no word is to be kept: an empty beat, and nothing reported."""
+    """A packet of one beat with another ``keep`` without a word: an empty beat, and nothing reported."""
     (beat,) = packet.beats
     return StagePacket([Beat(beat.data, keep, True)], None, [Beat(0, 0, True)], 0, packet.step)
 
 
 class StepPort:
-    """Drives the step of the beat at the head of a source's queue, and anything while there is none.
-
-    ``a_cycle_before``
-        Says whether a beat has to wait until its step has been there for a cycle.
-    """
+    """Drives the step of the beat at the head of a source's queue, else anything; with ``a_cycle_before`` a cycle before
+    the beat."""
 
     def __init__(self, port: Any, source: StreamSource, rng: random.Random, *, a_cycle_before: bool) -> None:
         self._port, self._source, self._rng = port, source, rng
@@ -218,7 +199,6 @@ class StepPort:
         port.value = 0
 
     def offer(self, packet: StagePacket) -> None:
-        """A packet has been queued."""
         self._steps += [packet.step] * len(packet.beats)
 
     def after_input(self, moved: bool) -> None:
@@ -229,7 +209,6 @@ class StepPort:
         self._asked = False
 
     def forget(self) -> None:
-        """Nothing is queued any more."""
         self._steps.clear()
         self._driven = None
 

@@ -21,8 +21,8 @@ from typing import Any
 from cdma.base.errors import ParameterError
 from cdma.base.spread import tool_threads
 from cdma.verif.engine.design import EngineDesign
+from cdma.verif.engine.measure import sparse_tensor
 from cdma.verif.engine.memory import SIZE
-from cdma.verif.engine.tensor import sparse_tensor
 from cdma.verif.simulator.simulate import Outcome, SimulationError, run_test
 
 from .kernel import DEVICE_ID, Kernel, KernelError, archive, build_module, device_tree, kernel

@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Protocol
 
-from cdma.base.errors import CdmaError, ParameterError
-from cdma.base.install import install_command
+from cdma.base.errors import CdmaError, ParameterError, install_command
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec import model as fvc_model
 from cdma.sim.codec.fit import frequent_values

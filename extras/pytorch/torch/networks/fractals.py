@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from cdma.hdl.spec.checks import check_range
+from cdma.hdl.spec.settings import check_range
 
 __all__ = ["Fractals"]
 

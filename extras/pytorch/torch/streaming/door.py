@@ -7,8 +7,8 @@ from torch import nn
 from torch.optim import Optimizer
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.checks import check_range
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.settings import check_range
 from cdma.torch.swapping.link import CardLink, Link, PacedLink
 
 from .cache import Cache

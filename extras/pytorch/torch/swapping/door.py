@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.checks import check_range
+from cdma.hdl.spec.settings import check_range
 
 from .context import Offload, Settings
 from .link import CardLink, Link, PacedLink

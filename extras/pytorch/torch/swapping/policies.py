@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.checks import check_choice, check_range
+from cdma.hdl.spec.settings import check_choice, check_range
 
 if TYPE_CHECKING:
     from cdma.torch.keeping import Slot

@@ -8,8 +8,7 @@ from typing import Any
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.verif.engine.design import EngineDesign
-from cdma.verif.engine.measure import measure_engine
-from cdma.verif.engine.measure_units import UNITS, unit_cases, unit_row
+from cdma.verif.engine.measure import UNITS, measure_engine, unit_cases, unit_row
 from cdma.verif.stream.codec.measure import measure_codec, standard_designs
 
 __all__ = ["COMMAND", "UNITS_COMMAND", "engine_rows", "measure_cycles", "measure_units", "units_as_text"]

@@ -14,8 +14,8 @@ import pytest
 
 from cdma.sim.engine.driver import Descriptor, Driver, Mode, RingMemory, Status
 from cdma.verif.engine.design import SMALL, EngineDesign
+from cdma.verif.engine.measure import sparse_tensor
 from cdma.verif.engine.memory import SIZE as SIZE_OF_MEMORY
-from cdma.verif.engine.tensor import sparse_tensor
 from cdma.verif.simulator.simulate import Outcome, run_test
 from cdma_linux.trial.run import Trial
 from tests.support.guest import CONFIG_WRITE, FIRST, INTERRUPTS, READ, SIZE, WRITE, Guest

@@ -138,8 +138,7 @@ def test_several_units_have_the_sum_of_their_rates() -> None:
     """Within two per cent, of an engine whose link is faster than its units; and none is slower than its link."""
     from cdma.hdl.spec.engine import EngineConfig
     from cdma.verif.engine.design import EngineDesign
-    from cdma.verif.engine.measure import measure_engine
-    from cdma.verif.engine.measure_units import unit_cases
+    from cdma.verif.engine.measure import measure_engine, unit_cases
 
     config = EngineConfig(units=2)
     machine = replace(load_machine("titan_xp").engine, units=2)

@@ -16,7 +16,7 @@ from cdma.hdl.engine.pairs.sharing import Account, Shares
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import PERIOD_BITS
 from cdma.hdl.spec.records import Mode, Status
-from cdma.sim.engine.pairs import ShareModel
+from cdma.sim.engine.model import ShareModel
 from tests.support.simulate import simulate
 
 

@@ -18,7 +18,7 @@ from cdma.hdl.verilog.printer.expressions import Node, binary, choose, concat, c
 from cdma.hdl.verilog.printer.layout import LINE, assignment, constant_text, flat
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, Shell
 from cdma.verif.proofs.equivalence import printed
-from cdma.verif.proofs.result import FAILED, PROVEN
+from cdma.verif.proofs.proof import FAILED, PROVEN
 
 _PAIR = data.StructLayout({"low": 1, "high": 1})
 

@@ -13,7 +13,7 @@ import pytest
 from amaranth.hdl import Module, Signal
 
 from cdma.hdl.codec.generate import codec_design, codec_shell
-from cdma.hdl.deliver.languages import VERILOG
+from cdma.hdl.deliver.block import VERILOG
 from cdma.hdl.spec.codec import BLOCKS, CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
@@ -23,8 +23,8 @@ from cdma.hdl.verilog.names import SYSTEM_VERILOG, Style
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, Shell
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.proofs.equivalence import Equivalence, Modules, Revisions, Whole, printed
-from cdma.verif.proofs.result import FAILED, PROVEN
-from cdma.verif.proofs.source import PROOFS, shell_of
+from cdma.verif.proofs.printed import PROOFS
+from cdma.verif.proofs.proof import FAILED, PROVEN, shell_of
 from tests.support.thorough import cases_of
 from tests.support.verilog_designs import DESIGNS, verilog_of
 

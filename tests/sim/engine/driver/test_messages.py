@@ -10,7 +10,7 @@ import pytest
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.sim.engine.driver import Descriptor, Driver, DriverError, Mode, RingMemory
 from cdma.sim.engine.memory import Memory
-from cdma.sim.engine.pairs import PairsModel
+from cdma.sim.engine.model import PairsModel
 from tests.support.c_driver_library import CDriver, built
 from tests.support.stream_bench import DEV, HOST, RINGS, SIZE, WINDOWS
 

@@ -11,7 +11,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 from cdma.sim.engine.driver import Descriptor, Driver, DriverError, Mode, RingMemory, Status
 from cdma.sim.engine.memory import BusError, Memory
-from cdma.sim.engine.pairs import PairsModel
+from cdma.sim.engine.model import PairsModel
 from tests.support.c_driver_library import CDriver, built
 from tests.support.stream_bench import DEV, HOST, RINGS, SIZE
 

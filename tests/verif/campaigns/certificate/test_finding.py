@@ -14,7 +14,7 @@ from cdma.verif.campaigns.certificate.finding import (
 from cdma.verif.campaigns.mutation.campaign import KILLED, SURVIVED, Verdict, scores
 from cdma.verif.campaigns.mutation.mutants import Mutant
 from cdma.verif.campaigns.regression import Regression, plan_of
-from cdma.verif.proofs.result import FAILED, PROVEN, UNKNOWN, VACUOUS, Result
+from cdma.verif.proofs.proof import FAILED, PROVEN, UNKNOWN, VACUOUS, Result
 from cdma.verif.simulator.simulate import Outcome
 from cdma.verif.stream.codec.design import CodecDesign
 

@@ -11,8 +11,14 @@ from cdma import CodecConfig, Format
 from cdma.base.errors import CdmaError, ParameterError
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, axis_ports
 from cdma.verif.campaigns.mutation import campaign
-from cdma.verif.campaigns.mutation.equivalence import is_equivalent
-from cdma.verif.campaigns.mutation.mutants import Mutant, blocks_of, broken_rules, draw, mutated_verilog
+from cdma.verif.campaigns.mutation.mutants import (
+    Mutant,
+    blocks_of,
+    broken_rules,
+    draw,
+    is_equivalent,
+    mutated_verilog,
+)
 from cdma.verif.campaigns.regression import verify
 from cdma.verif.simulator.simulate import Design, Outcome
 from cdma.verif.stream.codec.design import CodecDesign

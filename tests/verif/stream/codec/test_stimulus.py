@@ -13,7 +13,7 @@ from cdma import CodecConfig, Format
 from cdma.sim.codec.headers import codes_of
 from cdma.verif.simulator.monitors.stream_ends import PATTERNS, pattern
 from cdma.verif.stream.codec import stimulus
-from cdma.verif.stream.codec.frequent_value import BENCH
+from cdma.verif.stream.codec.codec_bench import BENCH
 from cdma.verif.stream.codec.stimulus import (
     beats_of,
     compress_packet,

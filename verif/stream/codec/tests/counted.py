@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 from cocotb.triggers import ClockCycles
 
-from cdma.verif.simulator.counting import REST_CYCLES, counting
-from cdma.verif.simulator.plan import leave_row
+from cdma.verif.simulator.plan import REST_CYCLES, counting, leave_row
 from cdma.verif.stream.codec.context import Context, codec_test
-
-__all__: list[str] = []
 
 
 @codec_test

@@ -1,23 +1,21 @@
-"""The walk of the pages of host memory: each page of the list once, in its order, none outside of the window; and what is
-told of a list that is outside."""
+"""Walks over pages of host memory and over rows of a shape: each once, in order, and none outside of the window."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from amaranth.hdl import Array, Assert, Assume, C, Cat, Cover, Module, Mux, Signal, Value
 
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.engine.pages.page_walk import PageWalk, PageWindow
+from cdma.hdl.engine.shapes.walker import Walker
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LEAST_PAGED_BITS, PAGE_LOG2
 
 from .bench import Bench, fixed, free, hold, last_cycle
-from .design import Config
-from .proof import Proof
-
-__all__ = ["PROOFS", "PageTelling", "PageWalking"]
+from .proof import Config, Proof
 
 #: The most pages after the first one, and bits of an address.
 _MOST, _BITS = 2, LEAST_PAGED_BITS + 1
@@ -26,11 +24,8 @@ _FOLLOWED = 2
 
 
 class PageWalking(Bench):
-    """A descriptor with a list of few pages, whatever stands in it, and any window. Entries come at any time, and the packet
-    may end at any.
-
-    Ghost state: the commands that were taken, and whether the packet has ended.
-    """
+    """A descriptor with a list of any few pages, and any window. Entries come at any time, and the packet may end at any
+    time. Ghost state: the commands that were issued, and whether the packet has ended."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -122,11 +117,9 @@ class PageWalking(Bench):
 
 
 class PageTelling(Bench):
-    """A few descriptors before a writer: without a list, with a list inside of the window, and with one outside. Memory has
-    good pages in all lists, and answers at any time; the data of a descriptor may end in any page.
-
-    Ghost state: the last commands and the outcomes that there were, and whether the data had ended before.
-    """
+    """A few descriptors before a writer: without a list, with a list inside of the window, and with one outside. Memory
+    has good pages in all lists, and answers at any time; data may end in any page. Ghost state: the last commands and
+    outcomes, and whether the data had ended before."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -208,6 +201,133 @@ def _paged(config: Config) -> bool:
     return isinstance(config, EngineConfig) and config.pages
 
 
+#: The most entries of a dimension in memory, its most entries of padding on either side, and the most cycles in which a row
+#: waits.
+_MOST_COUNT, _MOST_PADDING, _MOST_STALLS = 2, 1, 2
+#: Bits of an address that are compared: a sum has no others in its low bits, however wide it is.
+_WALKED_BITS = 6
+
+
+class _Axis(NamedTuple):
+    """A dimension of the shape, and the index of the current row."""
+
+    stride: Value
+    count: Value
+    before: Value
+    after: Value
+    index: Signal
+
+    @property
+    def inside(self) -> Value:
+        return (self.index >= self.before) & (self.index < self.before + self.count)
+
+    @property
+    def ends(self) -> Value:
+        return self.index + 1 == self.before + self.count
+
+    @property
+    def final(self) -> Value:
+        return self.index + 1 == self.before + self.count + self.after
+
+
+class Walking(Bench):
+    """Any shape of few entries is walked, with any strides, at any place, from whatever state the one before has left.
+
+    Registers begin with anything except a shape in progress, and a walk ends within the depth, so the depth is no
+    bound.
+
+    Ghost state: the indexes of the current row, which count as an odometer does, so each combination comes once. A
+    row's address is the sum of the products of index and stride.
+    """
+
+    any_start = True
+
+    def __init__(self, dimensions: int) -> None:
+        super().__init__()
+        self.walker = Walker(dimensions)
+
+    def describe(self, m: Module) -> None:
+        m.submodules.dut = dut = self.walker
+        shape = fixed(m, "any_shape", dut.input.payload.shape().size)
+        begun, over = Signal(), Signal()
+        m.d.sync += begun.eq(1)
+        m.d.comb += [
+            Value.cast(dut.input.payload).eq(shape),
+            dut.input.valid.eq(~begun),
+            Assume(begun | (dut.input.ready & ~dut.rows.valid)),
+        ]
+        hold(m, dut.rows, "rows")
+        stalls = Signal(range(_MOST_STALLS + 2))
+        m.d.sync += stalls.eq(stalls + (dut.rows.valid & ~dut.rows.ready))
+        m.d.comb += Assume(stalls <= _MOST_STALLS)
+        axes = self._axes(m)
+        final = Cat(axis.final for axis in axes).all()
+        taken = dut.rows.valid & dut.rows.ready
+        with m.If(taken):
+            carries: Value | int = 1
+            for axis in axes:
+                with m.If(carries):
+                    m.d.sync += axis.index.eq(Mux(axis.final, 0, axis.index + 1))
+                carries = carries & axis.final
+        with m.If(taken & final):
+            m.d.sync += over.eq(1)
+        row, inside = dut.rows.payload, Cat(axis.inside for axis in axes).all()
+        due = Signal(range(4))
+        m.d.sync += due.eq(Mux(dut.rows.valid | over, 0, due + begun))
+        m.d.comb += [
+            Assert(due != 3),
+            Assert(~over | (dut.input.ready & ~dut.rows.valid)),
+            Assert(~begun | over | ~dut.input.ready),
+            Assert(~dut.rows.valid | (row.inside == inside)),
+            Assert(~dut.rows.valid | (row.final == final)),
+            Assert(~(dut.rows.valid & inside) | (row.ends == Cat(axis.ends for axis in axes).all())),
+            Assert(~(dut.rows.valid & inside) | (row.first[:_WALKED_BITS] == self._place(axes))),
+            Cover(taken & final & Cat(axis.count == _MOST_COUNT for axis in axes).all()),
+        ]
+
+    def _axes(self, m: Module) -> list[_Axis]:
+        extension = self.walker.input.payload.extension
+        axes = [
+            _Axis(
+                *(extension[f"{name}_{number}"] for name in ("stride", "count", "before", "after")),
+                Signal(3, name=f"index_{number}"),
+            )
+            for number in range(1, self.walker.dimensions + 1)
+        ]
+        for axis in axes:
+            m.d.comb += [
+                Assume((axis.count >= 1) & (axis.count <= _MOST_COUNT)),
+                Assume((axis.before <= _MOST_PADDING) & (axis.after <= _MOST_PADDING)),
+            ]
+        return axes
+
+    def _place(self, axes: list[_Axis]) -> Value:
+        place: Value = self.walker.input.payload.first[:_WALKED_BITS]
+        for axis in axes:
+            place = place + Mux(axis.index == axis.before, 0, axis.stride[:_WALKED_BITS])
+        return place[:_WALKED_BITS]
+
+
+def _shaped(config: Config) -> bool:
+    return isinstance(config, EngineConfig) and config.dimensions > 0
+
+
+def _walking(dimensions: int, depth: int, *, quick: bool = True) -> Proof:
+    return Proof(
+        name="walker",
+        config=f"{dimensions} dimensions",
+        claim="each row of a shape is walked once, in the order of the stream, where index times stride says, and no other; "
+        "which rows are padding, and which is the last one",
+        blocks=(Walker,),
+        built_so=_shaped,
+        bench=lambda: Walking(dimensions),
+        method="bmc",
+        depth=depth,
+        cover=depth,
+        quick=quick,
+    )
+
+
 PROOFS = [
     Proof(
         name="pages",
@@ -234,4 +354,6 @@ PROOFS = [
         cover=32,
         quick=False,
     ),
+    _walking(1, 14),
+    _walking(2, 38, quick=False),
 ]

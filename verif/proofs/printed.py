@@ -1,30 +1,110 @@
-"""The printed Verilog keeps the rules of AXI-Stream at its ports, and the registers those of AXI4-Lite.
+"""The printed Verilog: it is its Amaranth source, and keeps the rules of AXI-Stream and AXI4-Lite at its ports.
 
 The rules are those of ``verif/properties/``, bound as any project would bind them. A codec is the file that a user gets
-without initial values: registers begin with anything, the first cycle is one of reset, and later ones may be, at any time.
+without initial values: registers begin with anything, the first cycle is one of reset, and later ones may be, at any
+time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from amaranth.hdl import C, ClockDomain, ClockSignal, Cover, Instance, Module, Signal, Value
 
-from cdma.hdl.codec.generate import CodecShell, codec_ports, codec_verilog
+from cdma.hdl.codec.generate import (
+    CodecShell,
+    Compressor,
+    Decompressor,
+    codec_ports,
+    codec_shell,
+    codec_verilog,
+)
 from cdma.hdl.codec.plain.compressor import PlainCompressor
 from cdma.hdl.codec.plain.decompressor import PlainDecompressor
 from cdma.hdl.engine.control.register_file import RegisterFile
-from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.engine.engine import Engine
+from cdma.hdl.lossy.dequantiser import Dequantiser
+from cdma.hdl.lossy.generate import StageShell, stage_design
+from cdma.hdl.lossy.quantiser import Quantiser
+from cdma.hdl.spec.codec import BLOCKS, CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.registers.description import Access, Block, Field, Register, RegisterMap
+from cdma.hdl.spec.stage import STAGES, StageConfig
 
 from .bench import Bench, free, started
-from .design import Config, plain_codec
-from .proof import OWN, Proof
+from .equivalence import Equivalence, Whole, printed
+from .proof import OWN, Claim, Config, Proof, any_design, codec_in, plain_codec, shell_of
 
-__all__ = ["PROOFS", "CodecPorts", "LitePort", "codec_ports_proof", "own_proofs", "short_ports_proof"]
+
+def _by_module(config: Config) -> bool:
+    """Codecs that are pipelined are compared module by module, and others whole."""
+    codec = codec_in(config)
+    return codec is not None and codec.pipelined
+
+
+_WHOLE = "every output bit of the Verilog file is that of Amaranth's RTLIL, in every cycle of every run"
+
+
+def codec_source(block: str, config: CodecConfig, named: str, *, quick: bool = True) -> Equivalence:
+    """The file of a codec against Amaranth's own RTLIL of it; ``named`` is the configuration in words."""
+    return Equivalence(
+        name=f"{block}_verilog",
+        config=named,
+        claim=_WHOLE,
+        method="scorr",
+        blocks=(CodecShell, PlainCompressor if block == "compressor" else PlainDecompressor),
+        sides=lambda: Whole(codec_shell(block, config), codec_verilog(block, config), f"cdma_{block}"),
+        quick=quick,
+    )
+
+
+def stage_source(block: str, config: StageConfig, named: str) -> Equivalence:
+    """The file of a quantiser or a dequantiser against Amaranth's own RTLIL of it."""
+    return Equivalence(
+        name=f"{block}_verilog",
+        config=named,
+        claim=_WHOLE,
+        method="scorr",
+        blocks=(StageShell, Quantiser if block == STAGES[0] else Dequantiser),
+        sides=lambda: Whole(StageShell(block, config), stage_design(block, config).text, f"cdma_{block}"),
+    )
+
+
+def module_source(block: str, config: CodecConfig | EngineConfig, named: str) -> Equivalence:
+    """Each module of the Verilog of a codec or an engine against the netlist that it was printed from."""
+    whole = {"compressor": (CodecShell, Compressor), "decompressor": (CodecShell, Decompressor)}
+    return Equivalence(
+        name=f"{block}_modules",
+        config=named,
+        claim="each module of the Verilog is the logic of the netlist that it was printed from, in any state",
+        method="equiv",
+        blocks=whole.get(block, (Engine,)),
+        built_so=any_design if isinstance(config, EngineConfig) else _by_module,
+        sides=lambda: printed(shell_of(block, config)),
+        quick=False,
+    )
+
+
+_SMALL = CodecConfig(Format(8, 8), lanes=2)
+_VALUES = CodecConfig(Format(8, 16, 2, (0, 7)), lanes=4, runtime_values=True)
+_PIPELINED = replace(_VALUES, pipelined=True)
+_ENGINE = EngineConfig(
+    Format(8, 8, 1),
+    lanes=2,
+    dev_data_bits=64,
+    host_data_bits=64,
+    dev_address_bits=32,
+    host_address_bits=32,
+    burst_beats=4,
+    latency=4,
+    descriptors=2,
+    ring_entries=2,
+    alignment="word",
+)
+
 
 #: Cycles from the reset for which the ports of a codec of any size are looked at, and within which a packet gets through.
 _DEPTH, _COVER = 8, 30
@@ -33,7 +113,7 @@ STREAM_RULES, LITE_RULES = "axi_stream.sv", "axi_lite_subordinate.sv"
 
 
 def _reset(m: Module, name: str) -> Signal:
-    """A reset, low when it resets: in the first cycle, and whenever it likes."""
+    """A reset, low in the first cycle and at any time."""
     released = free(m, f"{name}_free")
     resetn = Signal(name=name)
     m.d.comb += resetn.eq(released & started(m))
@@ -134,7 +214,6 @@ class LitePort(Bench):
 
 
 def _of_manager(name: str) -> bool:
-    """Whether a signal of AXI4-Lite is the manager's."""
     if name.endswith("valid"):
         return name[:-5] in ("aw", "w", "ar")
     if name.endswith("ready"):
@@ -152,9 +231,9 @@ def codec_ports_proof(
     quick: bool = True,
     verilog: Callable[[], str] | None = None,
 ) -> Proof:
-    """The rules at the ports of a codec; for so many cycles if there is a ``depth``, else for runs of any length.
+    """The rules at the ports of a codec, for ``depth`` cycles, or for runs of any length.
 
-    ``verilog`` makes the Verilog if it is not that of the generator, without initial values.
+    ``verilog`` makes other Verilog than the generator's, without initial values.
     """
     return Proof(
         name=f"{block}_ports",
@@ -178,8 +257,6 @@ def short_ports_proof(
     """The rules at the ports of a codec of any size, for a few cycles."""
     return codec_ports_proof(block, config, named, depth=_DEPTH, cover=_COVER, verilog=verilog)
 
-
-_SMALL = CodecConfig(Format(word_bits=8, window=8), lanes=2)
 
 #: Registers of every kind: constant, stored, acting, sticky, driven by hardware, in memory; and an address without one.
 _MAP = RegisterMap(
@@ -214,12 +291,10 @@ _MAP = RegisterMap(
 
 
 def _fast(config: Config) -> bool:
-    """The register file of a pipelined engine."""
     return isinstance(config, EngineConfig) and config.pipelined
 
 
 def _not_fast(config: Config) -> bool:
-    """The register file of an engine that is not pipelined."""
     return isinstance(config, EngineConfig) and not config.pipelined
 
 
@@ -236,14 +311,26 @@ def _lite(config: str, *, fast: bool, quick: bool) -> Proof:
     )
 
 
+def own_proofs(block: str, config: Config) -> Sequence[Claim]:
+    """The Verilog against its source, and for a codec the rules at its ports."""
+    if isinstance(config, StageConfig):
+        return [stage_source(block, config, OWN)]
+    if isinstance(config, EngineConfig):
+        return [module_source(block, config, OWN)]
+    source = module_source if config.pipelined else codec_source
+    return [short_ports_proof(block, config, OWN), source(block, config, OWN)]
+
+
 PROOFS = [
+    *(codec_source(block, _SMALL, "2 lanes of 8 bits, window 8") for block in BLOCKS),
+    *(codec_source(block, _VALUES, "4 lanes of 8 bits, run-time table", quick=False) for block in BLOCKS),
+    *(codec_source(block, CodecConfig(), "the default", quick=False) for block in BLOCKS),
+    *(stage_source(block, StageConfig(), "the default") for block in STAGES),
+    *(module_source(block, _PIPELINED, "4 lanes of 8 bits, pipelined") for block in BLOCKS),
+    module_source("engine", _ENGINE, "2 lanes of 8 bits, small buffers"),
+    module_source("engine", EngineConfig(), "the default"),
     codec_ports_proof("compressor", _SMALL, "2 lanes of 8 bits, window 8", depth=12, quick=False),
     codec_ports_proof("decompressor", _SMALL, "2 lanes of 8 bits, window 8", quick=False),
     _lite("5 registers", fast=False, quick=True),
     _lite("5 registers, fast", fast=True, quick=False),
 ]
-
-
-def own_proofs(block: str, config: Config) -> list[Proof]:
-    """The rules at the ports of a codec."""
-    return [short_ports_proof(block, config, OWN)] if isinstance(config, CodecConfig) else []

@@ -1,29 +1,27 @@
-"""An address says whose it is: the owner that its descriptor was checked with, and no other."""
+"""Queue pairs: each address carries the owner that its descriptor was checked with, and shares starve no pair."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from amaranth.hdl import Assert, Assume, Cat, ClockDomain, Cover, DomainRenamer, Module, Value
+from amaranth.hdl import Assert, Assume, Cat, ClockDomain, Cover, DomainRenamer, Module, Mux, Signal, Value
+from amaranth.lib import data
 
 from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.engine.channel.slots import Slots
 from cdma.hdl.engine.control.register_file import RegisterFile
+from cdma.hdl.engine.pairs.sharing import Shares
 from cdma.hdl.spec.records import RecordOptions
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.registers.optional import owner_block
 
 from .axi import Reading, Writing
-from .axi_port import RULES, Side
-from .bench import Bench, last_cycle, started
-from .design import engine_with
-from .proof import REDUCED, Proof
+from .bench import RULES, Bench, Side, fixed, free, last_cycle, started
+from .control import any_access
+from .proof import REDUCED, Proof, engine_with
 from .slots import Keeping
-from .window_lock import any_access
-
-__all__ = ["PROOFS", "REGISTERS", "SHAPE", "LockedOwners", "OwnedReading", "OwnedWriting"]
 
 #: A port that is as small as ports can be.
 SHAPE = PortShape(
@@ -32,7 +30,7 @@ SHAPE = PortShape(
 
 
 def _by_address(m: Module, command: Value) -> None:
-    """Memory has two owners, one of either half, and each command keeps to its half: so an address tells whose it is."""
+    """Memory has two owners, one of either half, and each command keeps to its half: an address identifies its owner."""
     first, last, owner = command.payload.first, command.payload.last, command.payload.owner
     m.d.comb += Assume(~command.valid | ((first[-1] == owner) & (last[-1] == owner)))
 
@@ -113,6 +111,82 @@ REGISTERS = RegisterMap(
     6,
 )
 
+
+_COUNT, _BITS = 3, 2
+_MOST = (1 << _BITS) - 1
+#: Looks in which all the others use up what they have; a debt of ``_MOST - 1`` takes as many looks again, each after one
+#: that fills the accounts; and in the end each of the others may go first.
+_LONGEST = _MOST * (_COUNT - 1) * _MOST + _MOST + (_COUNT - 1)
+
+
+class Turns(Bench):
+    """Constant weights and levels, any requests and bytes. Ghost state: ``waited`` counts the looks in which ``one``
+    requested, no higher level did, and it was not chosen."""
+
+    def __init__(self, shares: Shares) -> None:
+        super().__init__()
+        self.shares = shares
+
+    def describe(self, m: Module) -> None:
+        m.submodules.dut = dut = self.shares
+        free(m, "asks", dut.asks)
+        free(m, "look", dut.look)
+        free(m, "charge", dut.charge)
+        free(m, "cost", dut.cost)
+        m.d.comb += [
+            dut.levels.eq(fixed(m, "levels", data.ArrayLayout(2, _COUNT))),
+            dut.weights.eq(fixed(m, "weights", data.ArrayLayout(_BITS, _COUNT))),
+        ]
+        looked, charged = Signal(), Signal()
+        asks, asked = Signal(_COUNT), Signal(_COUNT)
+        #: The accounts do not know what they have yet.
+        settles = Signal(2)
+        m.d.sync += [looked.eq(dut.look), asks.eq(dut.asks)]
+        with m.If(dut.look):
+            m.d.sync += [asked.eq(asks), charged.eq(0)]
+        with m.Elif(dut.charge):
+            m.d.sync += charged.eq(1)
+        chosen_one = dut.choice.any()
+        fills = looked & ~chosen_one
+        m.d.sync += settles.eq(Cat(dut.charge, settles[0] | fills))
+        m.d.comb += [
+            Assume(~dut.charge | (chosen_one & ~dut.look & ~charged)),
+            Assume(~dut.look | charged | ~chosen_one),
+            Assume(~dut.look | ~(settles.any() | fills)),
+            Assume(dut.cost != 0),
+        ]
+
+        one = fixed(m, "one", range(_COUNT))
+        m.d.comb += Assume(one < _COUNT)
+        mine = Signal(2)
+        m.d.comb += mine.eq(Cat(dut.levels).word_select(one, 2))
+        counts = (
+            asks.bit_select(one, 1)
+            & ~Cat(asks[number] & (dut.levels[number] > mine) for number in range(_COUNT)).any()
+        )
+        waited = Signal(range(2 * _LONGEST))
+        before = Signal()
+        # Whether it was chosen is known a cycle after the look.
+        chosen = dut.choice.bit_select(one, 1)
+        spent = Signal.like(waited)
+        m.d.comb += spent.eq(Mux(before & looked & ~chosen, waited + 1, Mux(looked, 0, waited)))
+        m.d.sync += waited.eq(spent)
+        with m.If(dut.look):
+            m.d.sync += before.eq(counts)
+        chosen_level = Signal(2)
+        for number in range(_COUNT):
+            with m.If(dut.choice[number]):
+                m.d.comb += chosen_level.eq(dut.levels[number])
+        m.d.comb += [
+            Assert((dut.choice & ~asked) == 0),
+            Assert((dut.choice & (dut.choice - 1)) == 0),
+            Assert(spent <= _LONGEST),
+            Cover(spent == _MOST),
+        ]
+        for number in range(_COUNT):
+            m.d.comb += Assert(~(dut.choice.any() & asked[number]) | (dut.levels[number] <= chosen_level))
+
+
 PROOFS = [
     Proof(
         name="owner_read",
@@ -155,5 +229,15 @@ PROOFS = [
         built_so=engine_with(owners=True, realign=True, units=True),
         bench=lambda: LockedOwners(RegisterFile(REGISTERS)),
         cover=24,
+    ),
+    Proof(
+        name="shares",
+        config="3 that ask, weights and levels of 2 bits",
+        claim="who is chosen asks and none of a higher level does, and with any weights no one of the highest level waits "
+        "for ever",
+        blocks=(Shares,),
+        bench=lambda: Turns(Shares(_COUNT, _BITS, step_log2=0, weight_bits=_BITS, often_log2=1)),
+        prepare=REDUCED,
+        quick=False,
     ),
 ]

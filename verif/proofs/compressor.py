@@ -1,8 +1,8 @@
-"""The two halves of a compressor, each against its contract; together they are the definition of the format.
+"""The two halves of a compressor, each against its contract, and the cycles that a whole one takes.
 
-The window store turns raw beats into steps: each has the header of its window, if it begins one, and its literals in the
-lanes where they belong. The packer turns any steps of that kind into the stream: header words, then literals, in order.
-What the store's steps are proven to keep of positions is what the packer's proof assumes.
+The window store turns raw beats into steps: each has the header of its window, if it begins one, and its literals in
+the lanes where they belong. The packer turns any steps of that kind into the stream: header words, then literals, in
+order. What the store's steps are proven to keep of positions is what the packer's proof assumes.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import popcount
 from cdma.hdl.blocks.registers import Beat
+from cdma.hdl.codec.generate import Compressor
 from cdma.hdl.codec.parts.packer import Packer
-from cdma.hdl.codec.plain.compressor import BeatQueue
+from cdma.hdl.codec.plain.compressor import BeatQueue, PlainCompressor
 from cdma.hdl.codec.plain.window_store import WindowStore
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 
-from .bench import Bench, free, hold, obey
-from .design import plain_codec
-from .proof import Proof
+from .bench import Bench, free, hold, last_cycle, obey
+from .proof import REDUCED, Proof, plain_codec
 from .word_flow import Flow, WordFlow, packed
-
-__all__ = ["PROOFS", "Packing", "Storing"]
 
 
 def _positions(m: Module, step: Value, taken: Value, units: int) -> Signal:
@@ -38,8 +36,7 @@ class Packing(WordFlow):
     """Every word of every step, of the header first, comes out in order, in full beats but for a packet's last.
 
     Steps may be anything that keeps the positions: a packet begins with a header, a step begins where the one before
-    ended, and has at most a beat of literals. The words of a step are gathered in their order, so that the ghost of
-    :class:`.WordFlow` may follow any of them.
+    ended, and has at most a beat of literals. :class:`.WordFlow` follows any of their words.
     """
 
     def __init__(self, packer: Packer) -> None:
@@ -95,9 +92,9 @@ class Packing(WordFlow):
 class Storing(Bench):
     """Every word has its code in its window's header, and is in its lane if it is a literal.
 
-    Ghost state: one word is followed, which may be any. Of its beat, ``place`` is the number in its window and ``literals``
-    the number of literals; ``rank`` counts those below the word. ``ahead`` counts the beats inside before its own, so that
-    the step is known which is made of its beat. ``shown`` is the header of the window whose steps are going out.
+    Ghost state: any one word is followed. Of its beat, ``place`` is the number in its window and ``literals`` the
+    number of literals; ``rank`` counts those below the word. ``ahead`` counts the beats inside before its own, which
+    identifies its step. ``shown`` is the header of the window whose steps are going out.
     """
 
     def __init__(self, store: WindowStore) -> None:
@@ -209,6 +206,113 @@ def _packing(config: str, codec: CodecConfig, *, quick: bool = True) -> Proof:
 
 _ZEROS = CodecConfig(Format(word_bits=2, window=4), lanes=2)
 _VALUES = CodecConfig(Format(word_bits=4, window=4, code_bits=2, values=(0, 5, 9)), lanes=2)
+
+
+#: Cycles of the contract beyond those of the words.
+_CONSTANT = 8
+
+
+class Pace(Bench):
+    """Any number of packets of any length back to back, with a source that is always valid until it ends and sinks that
+    are always ready.
+
+    From the first beat in to the last beat out, both counted, they take no more cycles than the contract allows: those
+    of the larger side of each window of a packet, rounded up to a beat, a constant, and one for each packet after the
+    first.
+
+    Ghost state: ``words`` and ``literals`` of the window that comes in, and ``rest``, the words of the packet beyond
+    whole beats. ``slack`` is the number of words that could have passed since the first beat, less those that the
+    contract allows for the input so far. It never reaches its upper end, and saturates at its lower one, nearer to the
+    limit than it would have to be.
+    """
+
+    def __init__(self, compressor: Compressor, constant: int = _CONSTANT) -> None:
+        super().__init__()
+        self.compressor = compressor
+        self.constant = constant
+
+    def describe(self, m: Module) -> None:
+        m.submodules.dut = dut = self.compressor
+        lanes, fmt = dut.config.lanes, dut.config.format
+        beat, out = dut.input.payload, dut.output.payload
+        payload = Value.cast(beat)
+        free(m, "payload", beat)
+        begun, given, again = Signal(), Signal(), Signal()
+        enters, leaves = dut.input.valid & dut.input.ready, dut.output.valid
+        ends_packet = enters & beat.last
+        waiting = last_cycle(m, dut.input.valid & ~dut.input.ready, "waiting")
+        m.d.comb += [
+            dut.input.valid.eq(~given),
+            dut.output.ready.eq(1),
+            dut.report.ready.eq(1),
+            Assume(~waiting | (payload == last_cycle(m, payload, "payload_was"))),
+            Assume(packed(beat.keep) & beat.keep[0]),
+            Assume(beat.last | beat.keep.all()),
+        ]
+        m.d.sync += [
+            begun.eq(begun | enters),
+            again.eq(again | ends_packet),
+            given.eq(given | (ends_packet & free(m, "stop"))),
+        ]
+        inside, inside_next = Signal(range(8)), Signal(range(8))
+        m.d.comb += inside_next.eq(inside + ends_packet - (leaves & out.last))
+        m.d.sync += inside.eq(inside_next)
+
+        words, literals = (Signal(range(fmt.window + 1), name=name) for name in ("words", "literals"))
+        rest = Signal(range(lanes))
+        with_beat, found = Signal.like(words, name="with_beat"), Signal.like(words, name="found")
+        stored, larger = (Signal(range(2 * fmt.window + 1), name=name) for name in ("stored", "larger"))
+        ends_window = enters & (beat.last | (with_beat == fmt.window))
+        literal = [beat.keep[lane] & (beat.data[lane] != 0) for lane in range(lanes)]
+        m.d.comb += [
+            with_beat.eq(words + popcount(beat.keep)),
+            found.eq(literals + sum(literal)),
+            stored.eq(found + fmt.header_words),
+            larger.eq(Mux(stored > with_beat, stored, with_beat)),
+        ]
+        with m.If(enters):
+            m.d.sync += [words.eq(Mux(ends_window, 0, with_beat)), literals.eq(Mux(ends_window, 0, found))]
+        with m.If(ends_window):
+            m.d.sync += rest.eq(Mux(beat.last, 0, rest + larger))
+
+        most = (self.constant + 4) * lanes
+        slack, allowed, after = (
+            Signal(range(-2 * most, 2 * most), name=name) for name in ("slack", "allowed", "after")
+        )
+        # A packet's words are rounded up to whole beats.
+        rounded = Signal(range(lanes))
+        m.d.comb += [
+            rounded.eq(-(rest + larger)),
+            allowed.eq(Mux(ends_window, larger, 0) + Mux(ends_packet, rounded + Mux(again, lanes, 0), 0)),
+            # After the last packet no time passes.
+            after.eq(slack + Mux(enters | (begun & ~(given & (inside == 0))), lanes, 0) - allowed),
+        ]
+        m.d.sync += slack.eq(Mux(after < -most, -most, after))
+        all_out = leaves & out.last & given & (inside_next == 0)
+        m.d.comb += [
+            Assert(inside != 7),
+            Assert(after <= most),
+            Assert(~all_out | (after <= self.constant * lanes)),
+            Cover(all_out & (after == 4 * lanes) & again),
+            Cover(all_out & again & (after < 4 * lanes)),
+        ]
+
+
+def _pace(config: str, codec: CodecConfig) -> Proof:
+    return Proof(
+        name="compressor_pace",
+        config=config,
+        claim="with nothing in its way no packet takes more cycles than the larger side of each of its windows, and 8; one"
+        " that follows another takes one more at most",
+        blocks=(PlainCompressor,),
+        built_so=plain_codec,
+        bench=lambda: Pace(Compressor(codec)),
+        prepare=REDUCED,
+        cover=24,
+        quick=False,
+    )
+
+
 PROOFS = [
     _storing("2 lanes, c = 1", _ZEROS),
     _storing("2 lanes, c = 2", _VALUES),
@@ -216,4 +320,6 @@ PROOFS = [
     _packing("2 lanes, c = 1", _ZEROS),
     _packing("2 lanes, c = 2", _VALUES, quick=False),
     _packing("4 lanes, c = 1", CodecConfig(Format(word_bits=4, window=4), lanes=4), quick=False),
+    _pace("2 lanes, c = 1", CodecConfig(Format(word_bits=4, window=4), lanes=2)),
+    _pace("2 lanes, c = 2", CodecConfig(Format(word_bits=4, window=4, code_bits=2), lanes=2)),
 ]

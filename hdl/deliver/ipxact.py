@@ -121,10 +121,7 @@ def _bus_interface(bus: Bus, buses: Sequence[Bus], block: Block) -> _Tree:
         {"@parameterId": f"{bus.name}_{name}".lower(), "name": name, "value": value}
         for name, value in values.items()
     ]
-    abstraction = {
-        "abstractionRef": {**reference, "@name": f"{kind}_rtl"},
-        "portMaps": {"portMap": maps},
-    }
+    abstraction = {"abstractionRef": {**reference, "@name": f"{kind}_rtl"}, "portMaps": {"portMap": maps}}
     return {
         "name": bus.name,
         "busType": {**reference, "@name": kind},

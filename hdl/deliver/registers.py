@@ -341,10 +341,7 @@ def c_header(registers: RegisterMap, name: str = "cdma") -> str:
     lines += [_define(f"{prefix}_mode_{mode.name}", f"{mode.value}u") for mode in Mode]
     lines += ["", "/* How a descriptor ended. */"]
     lines += [_define(f"{prefix}_status_{status.name}", f"{status.value}u") for status in Status]
-    for name, record, shared in (
-        ("descriptor", DESCRIPTOR, "flags"),
-        ("completion", COMPLETION, "result"),
-    ):
+    for name, record, shared in (("descriptor", DESCRIPTOR, "flags"), ("completion", COMPLETION, "result")):
         lines += ["", *_struct(f"{prefix}_{name}", record, shared)]
     for block in registers.blocks:
         lines += ["", *_c_block(block, prefix)]

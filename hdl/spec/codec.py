@@ -38,10 +38,7 @@ def _of_the_user(text: str) -> dict[str, str]:
 
 
 #: Each codec by name: the module and the name of its :class:`Codec`. A new codec is a line here.
-CODECS: dict[str, str] = {
-    DEFAULT: "cdma.hdl.spec.codec:CODEC",
-    **_of_the_user(os.environ.get(VARIABLE, "")),
-}
+CODECS: dict[str, str] = {DEFAULT: "cdma.hdl.spec.codec:CODEC", **_of_the_user(os.environ.get(VARIABLE, ""))}
 
 
 class Shape(Protocol):

@@ -282,11 +282,7 @@ class EngineConfig:
         for objection in objections_to_words(self):
             raise ParameterError(objection)
         CodecConfig(
-            self.format,
-            self.lanes,
-            pipelined=self.pipelined,
-            queue=self.queue,
-            clock_gates=self.clock_gates,
+            self.format, self.lanes, pipelined=self.pipelined, queue=self.queue, clock_gates=self.clock_gates
         )
         allowed = tuple(1 << log2 for log2 in range((2 * self.burst_beats - 1).bit_length(), 18))
         for name in ("read_buffer_beats", "write_buffer_beats"):

@@ -17,10 +17,7 @@ COUNTERS = (
     ("bytes_read", "Bytes read from sources, summed over completions."),
     ("bytes_written", "Bytes written to destinations, summed over completions."),
     ("literals", "Words stored as literals, summed over completions."),
-    (
-        "raw_words",
-        "Raw words that were compressed or decompressed: literals / raw_words is the density.",
-    ),
+    ("raw_words", "Raw words that were compressed or decompressed: literals / raw_words is the density."),
     ("descriptors", "Descriptors completed, whether well or not."),
     ("errors", "Descriptors that ended with an error, and completions that could not be written."),
     ("read_beats", "Beats of data taken from the read port."),

@@ -38,9 +38,7 @@ def worst_circle(windows: Mapping[tuple[int, int], Kinds], states: int) -> dict[
 
 
 def _circle_above(
-    ratio: float,
-    windows: Mapping[tuple[int, int], Kinds],
-    states: int,
+    ratio: float, windows: Mapping[tuple[int, int], Kinds], states: int
 ) -> tuple[float, dict[int, tuple[int, ...]]] | None:
     """A circle of windows with more cycles than ``ratio`` times the contract's.
 

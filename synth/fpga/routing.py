@@ -71,10 +71,7 @@ class Target:
 PIN_FILE = "harness.pins"
 
 #: CrossLink-NX and Certus-NX: the package, and pins of it from the first of which nextpnr can route a clock.
-_NEXUS = {
-    "lifcl-40": ("BG400", ("E3", "F13", "F14")),
-    "lfd2nx-40": ("BG256", ("E2", "C2", "E3")),
-}
+_NEXUS = {"lifcl-40": ("BG400", ("E3", "F13", "F14")), "lfd2nx-40": ("BG256", ("E2", "C2", "E3"))}
 
 #: Gowin's devices: part, name in nextpnr, name in Yosys, pins.
 _GOWIN = {

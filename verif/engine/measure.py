@@ -149,11 +149,7 @@ def cases(
     """
     found = []
     for direction in ("offload", "prefetch", "both"):
-        for mode, chosen in (
-            ("zvc", densities),
-            *([("lossy", densities)] if lossy else []),
-            ("raw", (1.0,)),
-        ):
+        for mode, chosen in (("zvc", densities), *([("lossy", densities)] if lossy else []), ("raw", (1.0,))):
             for size, row, offset, pages, latency, density in itertools.product(
                 sizes, rows, offsets, paged, latencies, chosen
             ):

@@ -79,12 +79,7 @@ class PortsBench:
         if self.config.quiescence:
             dut.qreqn.value = 1
         periods = self.periods()
-        self.edges = Edges(
-            dut,
-            periods,
-            self.rules_of_axi.wake,
-            self.rules_of_axi.any_broken,
-        )
+        self.edges = Edges(dut, periods, self.rules_of_axi.wake, self.rules_of_axi.any_broken)
         self.memory = {name: self.make_memory() for name in ("dev", "host")}
         self._connect_memories()
         self.connect()

@@ -56,10 +56,7 @@ class RegisterBus:
         edges.keep(self._port)
         self.pauses: Pauses = self._port.pauses
         self._end = edges.call(
-            "registers",
-            edges.clock(clock),
-            ctypes.addressof(self._port),
-            f"{dut._path}.{prefix}".encode(),
+            "registers", edges.clock(clock), ctypes.addressof(self._port), f"{dut._path}.{prefix}".encode()
         )
         self._given = _Given()
         self._waiting: dict[bool, deque[_Access]] = {True: deque(), False: deque()}

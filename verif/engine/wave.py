@@ -120,10 +120,7 @@ def _pieces(units: int, trace: Trace) -> dict[str, object]:
                 f"unit {unit}",
                 {"name": "AR", **_transfers(list(cycles), ar)},
                 {"name": "R", **_transfers(list(cycles), r)},
-                {
-                    "name": "piece",
-                    **_beats([piece(unit, cycle) for cycle in range(first, last + 2)]),
-                },
+                {"name": "piece", **_beats([piece(unit, cycle) for cycle in range(first, last + 2)])},
             ]
         )
     turns = [

@@ -77,12 +77,7 @@ class Queue(Bench):
         age = Signal(range(self.latency + 1))
         came_out = Signal()
         with m.If(~tracked & put & follow):
-            m.d.sync += [
-                tracked.eq(1),
-                word.eq(came),
-                ahead.eq(inside - take),
-                age.eq(1),
-            ]
+            m.d.sync += [tracked.eq(1), word.eq(came), ahead.eq(inside - take), age.eq(1)]
         with m.Elif(tracked):
             m.d.sync += age.eq(Mux(age == self.latency, age, age + 1))
             with m.If(take):
@@ -118,12 +113,7 @@ def _queue(
 ) -> Proof:
     claim = "nothing lost, doubled or out of order; no overflow; the stream rules; an entry first in line is offered at once"
     return Proof(
-        name=name,
-        config=config,
-        claim=claim,
-        blocks=(kind,),
-        bench=lambda: Queue(block, *shape),
-        quick=quick,
+        name=name, config=config, claim=claim, blocks=(kind,), bench=lambda: Queue(block, *shape), quick=quick
     )
 
 

@@ -147,11 +147,7 @@ class Deciding(Bench):
             *self._owner_objections(),
             ((length == 0) | (compressed & (of_stream == 0)), Status.ZERO_LENGTH, 0),
             ((length % whole != 0) | too_long, Status.LENGTH, 0),
-            (
-                compressed & ((of_stream % stream_word != 0) | (of_stream >> bits != 0)),
-                Status.LENGTH,
-                0,
-            ),
+            (compressed & ((of_stream % stream_word != 0) | (of_stream >> bits != 0)), Status.LENGTH, 0),
             (~compressed & (of_stream != 0), Status.LENGTH, 0),
             (
                 (descriptor.capacity == 0) | fits_not,

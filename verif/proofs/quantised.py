@@ -121,10 +121,7 @@ class Exact(_WithStep):
                 ),
                 Assert(restoring.negative == integer[-1]),
             ]
-        m.d.comb += [
-            Cover(magnitude == form.limit + 1),
-            Cover((magnitude == 1) & (restoring.exponent == 1)),
-        ]
+        m.d.comb += [Cover(magnitude == form.limit + 1), Cover((magnitude == 1) & (restoring.exponent == 1))]
 
 
 _FORMS = [

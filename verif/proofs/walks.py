@@ -49,10 +49,7 @@ class PageWalking(Bench):
         ]
         first, last = given.first[PAGE_LOG2:], given.last[PAGE_LOG2:]
         further = Signal.like(first)
-        m.d.comb += [
-            further.eq(last - first),
-            Assume((given.last >= given.first) & (further <= _MOST)),
-        ]
+        m.d.comb += [further.eq(last - first), Assume((given.last >= given.first) & (further <= _MOST))]
         bad = self._window(m)
         entries = self._entries(m)
         listed = given.pages.any() & (further != 0)
@@ -191,10 +188,7 @@ def _give_window(m: Module, port: PageWindow, base: Value, limit: Value) -> None
     """Answers to who reads a window, in halves, with these edges."""
     asked, before = Signal(), Signal()
     m.d.sync += [asked.eq(port.high), before.eq(asked)]
-    m.d.comb += [
-        port.base.eq(base.word_select(asked, 32)),
-        port.limit.eq(limit.word_select(before, 32)),
-    ]
+    m.d.comb += [port.base.eq(base.word_select(asked, 32)), port.limit.eq(limit.word_select(before, 32))]
 
 
 def _paged(config: Config) -> bool:

@@ -263,11 +263,7 @@ class _Network(Bench):
     def through(self, m: Module, literal: Value, offset: Value, marks: Value, order: list[int]) -> Value:
         m.submodules.ranking = ranking = Ranking(self.lanes)
         m.submodules.routes = routes = Routes(self.lanes)
-        m.d.comb += [
-            ranking.literal.eq(literal),
-            routes.ranks.eq(ranking.ranks),
-            routes.offset.eq(offset),
-        ]
+        m.d.comb += [ranking.literal.eq(literal), routes.ranks.eq(ranking.ranks), routes.offset.eq(offset)]
         for level in order:
             m.submodules[f"level_{level}"] = exchange = Exchange(1, self.lanes, level)
             m.d.comb += [
@@ -349,12 +345,7 @@ _NETWORKS: dict[str, tuple[type[wiring.Component], type[_Network], str]] = {
 def _butterfly(name: str, lanes: int) -> Proof:
     codec, bench, claim = _NETWORKS[name]
     return Proof(
-        name=name,
-        config=f"{lanes} lanes",
-        claim=claim,
-        blocks=(codec,),
-        bench=lambda: bench(lanes),
-        cover=2,
+        name=name, config=f"{lanes} lanes", claim=claim, blocks=(codec,), bench=lambda: bench(lanes), cover=2
     )
 
 

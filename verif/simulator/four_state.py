@@ -61,13 +61,7 @@ def _forgetting(module: str, reset: str, *, agrees: bool) -> str:
             body.append(f"         four_state_index = four_state_index + 1) {name}[four_state_index] = 'bx;")
     if not body:
         return module
-    lines = [
-        "  integer four_state_index;",
-        f"  always @(negedge {reset}) begin",
-        *body,
-        "  end",
-        "endmodule",
-    ]
+    lines = ["  integer four_state_index;", f"  always @(negedge {reset}) begin", *body, "  end", "endmodule"]
     return module.removesuffix("endmodule") + "\n".join(lines)
 
 

@@ -92,11 +92,7 @@ class _Kept:
         """Every signal of the design: its path, its changes, its names; constants are left out."""
         names = names_of(self._trace, view)
         return [
-            [
-                path,
-                self._wave(changes),
-                self._name(names.get(f"{self._trace.top.name}.{path}")),
-            ]
+            [path, self._wave(changes), self._name(names.get(f"{self._trace.top.name}.{path}"))]
             for path, changes in self._trace.signals.items()
             if not path.rpartition(".")[2].isupper()
         ]

@@ -145,11 +145,7 @@ _TRANSFER = """
 
 
 def engine_testbench(
-    name: str,
-    ports: Sequence[Port],
-    registers: RegisterMap | None,
-    vectors: TransferVectors,
-    end: str = ".v",
+    name: str, ports: Sequence[Port], registers: RegisterMap | None, vectors: TransferVectors, end: str = ".v"
 ) -> str:
     """The bench of the engine ``name``, whose file ends with ``end``: a module called ``NAME_tb``, and its memories.
 

@@ -120,13 +120,7 @@ _INTERRUPT = (
         rw("completion", 0, "Completions do."),
         rw("error", 1, "Errors do."),
     ),
-    number(
-        "coalesce_count",
-        0x14,
-        Access.RW,
-        "Completions that want it per interrupt; 0 is taken as 1.",
-        8,
-    ),
+    number("coalesce_count", 0x14, Access.RW, "Completions that want it per interrupt; 0 is taken as 1.", 8),
     number(
         "coalesce_cycles",
         0x18,

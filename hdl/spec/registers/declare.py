@@ -72,14 +72,7 @@ def address_pair(
     ``low`` are the fields of the lower half; ``high_reset`` is what the upper half resets to.
     """
     if bits > REGISTER_BITS:
-        high = rw(
-            "value",
-            0,
-            f"{doc} Bits above 31.",
-            bits - REGISTER_BITS,
-            reset=high_reset,
-            in_memory=True,
-        )
+        high = rw("value", 0, f"{doc} Bits above 31.", bits - REGISTER_BITS, reset=high_reset, in_memory=True)
     else:
         high = constant("value", 0, REGISTER_BITS, 0, "This port has no address bits above 31.")
     return (

@@ -303,10 +303,7 @@ class _Printer:
             yield from _instance(wrapper, name, pins, self._note(memory.name))
             return
         yield from infer(
-            memory,
-            name,
-            lambda port, low, width: self._node(cut(signals[port], low, width)),
-            self.dialect,
+            memory, name, lambda port, low, width: self._node(cut(signals[port], low, width)), self.dialect
         )
 
     def _instance(self, cell: Cell) -> Iterator[str]:

@@ -84,14 +84,7 @@ def _narrow_once(module: Module, modules: Mapping[str, Module]) -> bool:
 #: The expression of a signal.
 Operand = Callable[[Signal], Node]
 
-_WIDE = {
-    "$add": "+",
-    "$sub": "-",
-    "$mul": "*",
-    "$and": "&",
-    "$or": "|",
-    "$xor": "^",
-}
+_WIDE = {"$add": "+", "$sub": "-", "$mul": "*", "$and": "&", "$or": "|", "$xor": "^"}
 _DIVISIONS = {"$div": "/", "$divfloor": "/", "$mod": "%", "$modfloor": "%"}
 _COMPARISONS = {"$eq": "==", "$ne": "!=", "$lt": "<", "$le": "<=", "$gt": ">", "$ge": ">="}
 _REDUCTIONS = {"$reduce_or": "|", "$reduce_bool": "|", "$reduce_and": "&", "$reduce_xor": "^"}

@@ -206,12 +206,7 @@ class Channel:
         self._registers.write(f"{self.name}.{target}_sideband", word)
 
     def set_owners(
-        self,
-        allowed: Owner = NOBODY,
-        mask: int = 0xFFFF_FFFF,
-        *,
-        ring: Owner = NOBODY,
-        lock: bool = False,
+        self, allowed: Owner = NOBODY, mask: int = 0xFFFF_FFFF, *, ring: Owner = NOBODY, lock: bool = False
     ) -> None:
         """Allows the channel transfers whose owner is ``allowed`` in the bits of ``mask``, which lie as in
         :attr:`.Owner.word`; its rings and lists of pages are those of ``ring``, from when it is next at rest.

@@ -167,10 +167,7 @@ def run_parts(
             Machine(design).close()
 
     campaign: Campaign[Part] = Campaign(
-        "faults",
-        _counts,
-        key=lambda part: (part.design.verilog(), repr(part)),
-        prepare=build,
+        "faults", _counts, key=lambda part: (part.design.verilog(), repr(part)), prepare=build
     )
     for part, found in campaign.results(parts, jobs=jobs, scheduler=scheduler):
         yield part, Tally(found["counts"], found["failures"])

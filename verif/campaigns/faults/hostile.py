@@ -91,13 +91,7 @@ class _Attack:
             placed
             for placed in self.machine.registers.placed()
             if placed.instance
-            in (
-                self.hostile,
-                f"{self.hostile}_message",
-                "dev_window",
-                "host_window",
-                *self._owner_blocks(),
-            )
+            in (self.hostile, f"{self.hostile}_message", "dev_window", "host_window", *self._owner_blocks())
         ]
 
     def _owner_blocks(self) -> tuple[str, ...]:

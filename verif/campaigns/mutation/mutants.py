@@ -23,12 +23,11 @@ from functools import cache
 from cdma.base.errors import ParameterError, ToolError
 from cdma.base.yosys import WRITE_AIGER, decide_miter, find_yosys, scratch
 from cdma.hdl.spec.codec import BLOCKS
-from cdma.hdl.verilog.shell import Direction, Port
 from cdma.verif.proofs.printed import short_ports_proof
 from cdma.verif.proofs.proof import FAILED
 from cdma.verif.proofs.runner import run_proof
 from cdma.verif.simulator.monitors.rules import channel_valid, observed
-from cdma.verif.simulator.simulate import Design
+from cdma.verif.simulator.simulate import Design, Port
 
 
 def broken_rules(design: Design, mutant: Mutant, seconds: int = 60) -> str:
@@ -119,8 +118,7 @@ def sockets(text: str, top: str, modules: Sequence[str]) -> list[Socket]:
     found: dict[str, Socket] = {}
     for direction, high, path, name in _LISTED.findall(log):
         socket = found.setdefault(path, Socket(path))
-        # It says nothing else.
-        kind: Direction = "input" if direction == "input" else "output"
+        kind = "input" if direction == "input" else "output"
         socket.ports[name] = Port(f"socket_{len(found)}_{name}", kind, int(high) + 1)
     return list(found.values())
 

@@ -117,9 +117,7 @@ _POINTS = (
         weight=4,
     ),
     TestPoint(
-        "interop",
-        "cocotbext-axi's own sources and sinks, with pauses",
-        "every word, keep, last and report",
+        "interop", "cocotbext-axi's own sources and sinks, with pauses", "every word, keep, last and report"
     ),
 )
 

@@ -114,9 +114,4 @@ _POINTS = (
     ),
 )
 
-STAGE_PLAN = TestPlan(
-    modules=("cdma.verif.stream.stage.tests",),
-    points=_POINTS,
-    unit="packets",
-    budget=1000,
-)
+STAGE_PLAN = TestPlan(modules=("cdma.verif.stream.stage.tests",), points=_POINTS, unit="packets", budget=1000)

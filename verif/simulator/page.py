@@ -1,11 +1,10 @@
-"""A run as one page for a browser, which needs nothing beside it: the waveform, what happened in it, and where a tensor is.
+"""A run as one page for a browser, which needs no other file: the waveform, events, and where a tensor is.
 
-The page is ``page.html`` with ``page.css``, ``page.js`` and the data in it. The data are deflated, in base 64: the length of
-a description, the description as JSON, the cycles of all changes, and their values.
+``page.html`` gets ``page.css``, ``page.js``, ``page_panels.js`` and the data. The data are deflated, in base 64: the length
+of a description, the description as JSON, the cycles of all changes, and their values.
 
-How a run is shown, whoever shows it: groups of signals in the order in which data flow, names of values, events, tensors.
-
-The save file for GTKWave, the commands for Surfer and the page are all made from this.
+A ``View`` is how a run is shown: groups of signals in the order in which data flow, names of values, events, tensors. The
+save file for GTKWave, the commands for Surfer and the page are all made from it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def page(title: str, trace: Trace, view: View, total: int | None = None) -> str:
     parts = {
         "title": escape(title),
         "style": (_HERE / "page.css").read_text(),
-        "script": (_HERE / "page.js").read_text(),
+        "script": "\n".join((_HERE / name).read_text() for name in ("page.js", "page_panels.js")),
         "data": base64.b64encode(_data(title, trace, view, total)).decode(),
     }
     text = (_HERE / "page.html").read_text()

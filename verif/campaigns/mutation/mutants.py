@@ -118,8 +118,8 @@ def sockets(text: str, top: str, modules: Sequence[str]) -> list[Socket]:
     found: dict[str, Socket] = {}
     for direction, high, path, name in _LISTED.findall(log):
         socket = found.setdefault(path, Socket(path))
-        kind = "input" if direction == "input" else "output"
-        socket.ports[name] = Port(f"socket_{len(found)}_{name}", kind, int(high) + 1)
+        pin = f"socket_{len(found)}_{name}"
+        socket.ports[name] = Port(pin, "input" if direction == "input" else "output", int(high) + 1)
     return list(found.values())
 
 

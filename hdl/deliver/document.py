@@ -198,7 +198,6 @@ class MemoryGroup:
 
     @property
     def bits(self) -> int:
-        """Of all of them."""
         return sum(memory.bits for memory in self.memories)
 
     @property

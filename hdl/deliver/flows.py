@@ -227,7 +227,6 @@ class _Level(NamedTuple):
 
 
 def _crossings(ports: Sequence[Port]) -> tuple[list[_Fifo], list[_Level]]:
-    """The FIFOs and the levels of an engine."""
     clock = {port.name: port.clock for port in ports}
     core = next(clock[port.name] for port in ports if port.name.startswith("m_axi_dev"))
     fifos: list[_Fifo] = []

@@ -73,7 +73,6 @@ def ipxact_component(block: Block, files: Iterable[str]) -> str:
 
 
 def _fill(element: ElementTree.Element, content: object) -> None:
-    """Puts contents into an element."""
     if not isinstance(content, Mapping):
         element.text = str(content)
         return

@@ -50,7 +50,6 @@ _WIDTH = 100
 
 
 def bit_range(msb: int, lsb: int, mark: str = ":") -> str:
-    """The bits from ``msb`` to ``lsb`` as one reads them."""
     return str(msb) if msb == lsb else f"{msb}{mark}{lsb}"
 
 
@@ -133,7 +132,6 @@ _ACCESS = {
 
 
 def register_document(registers: RegisterMap) -> list[Part]:
-    """The parts of the document."""
     placed = [(base, instance, block) for block in registers.blocks for instance, base in block.instances]
     bases = [
         (f"`{base:#05x}`", f"`{block.span:#x}`", instance, f"[{block.name}](#{block.name})")

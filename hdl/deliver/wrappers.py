@@ -76,7 +76,6 @@ def role_of(bus: Bus) -> str:
 
 
 def clocks_of(ports: Sequence[Port]) -> list[str]:
-    """The clocks."""
     return [port.name for port in ports if port.name == port.clock]
 
 
@@ -219,7 +218,6 @@ class _Field(NamedTuple):
 
 
 def sv_package_file(name: str) -> str:
-    """The file of the package."""
     return f"{name}_pkg.sv"
 
 
@@ -340,7 +338,6 @@ def vhdl_files(name: str, ports: Sequence[Port]) -> dict[str, str]:
 
 
 def _lines(entries: Sequence[str], separator: str, indent: int) -> str:
-    """The entries of a list, one a line."""
     pad = " " * indent
     return f"{separator}\n".join(f"{pad}{entry}" for entry in entries)
 
@@ -359,7 +356,6 @@ def _vhdl_record(name: str, bus: Bus, direction: Direction) -> str:
 
 
 def _record_type(name: str, bus: Bus, direction: Direction) -> str:
-    """The declaration of that type."""
     record = _vhdl_record(name, bus, direction)
     fields = "".join(
         f"    {signal} : {_type(port)};\n"

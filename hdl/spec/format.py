@@ -363,7 +363,6 @@ PRESETS: dict[str, Preset] = {
 
 
 def preset_named(name: object) -> Preset:
-    """The preset of that name."""
     if not isinstance(name, str) or name not in PRESETS:
         raise ParameterError(f"format is {name!r}; it must be one of {', '.join(PRESETS)}")
     return PRESETS[name]

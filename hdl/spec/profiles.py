@@ -53,7 +53,6 @@ PROFILES: dict[str, Profile] = {
 
 
 def profile_named(name: object) -> Profile:
-    """The profile of that name."""
     if not isinstance(name, str) or name not in PROFILES:
         raise ParameterError(f"profile is {name!r}; it must be one of {', '.join(PROFILES)}")
     return PROFILES[name]

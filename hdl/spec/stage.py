@@ -18,7 +18,6 @@ class NumberType:
 
     @property
     def bits(self) -> int:
-        """Bits of a number."""
         return 1 + self.exponent_bits + self.fraction_bits
 
     @property

@@ -261,7 +261,6 @@ def _names(file: str, line: int) -> dict[str, str]:
 
 
 def _function(file: str, line: int) -> str:
-    """The function that a line is in."""
     indent = len(text := linecache.getline(file, line)) - len(text.lstrip())
     for above in range(line, 0, -1):
         found = _FUNCTION.match(linecache.getline(file, above))

@@ -174,7 +174,6 @@ class Shell(wiring.Component):
 
     @property
     def clock(self) -> Signal:
-        """The clock."""
         return self.port(self._ports[0].name)
 
     @property
@@ -183,7 +182,6 @@ class Shell(wiring.Component):
         return self.port(self._ports[1].name)
 
     def port(self, name: str) -> Signal:
-        """The signal of one port."""
         return getattr(self, name)
 
     def add_domain(

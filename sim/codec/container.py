@@ -190,7 +190,6 @@ class Container:
 
     @property
     def word_bytes(self) -> int:
-        """Bytes of one word."""
         return word_dtype(self.format).itemsize
 
     @property

@@ -344,7 +344,6 @@ def _check_sharing(threads: int, chunk_bytes: int) -> None:
 
 
 def _kernels(format: StreamFormat) -> Kernels | None:
-    """The kernels for a format, if there are any."""
     return installed().get(backend()) if is_supported(format) else None
 
 

@@ -69,7 +69,6 @@ class Outcome:
 
     @property
     def bytes_written(self) -> int:
-        """Bytes that are written."""
         return len(self.written) if self.scattered is None else self.scattered
 
 

@@ -102,7 +102,6 @@ def _synthesise(yosys: Yosys, verilog: str, top: str, libraries: Sequence[bytes]
 
 
 def _module(verilog: str, name: str) -> str:
-    """The text of one module."""
     found = re.search(rf"^module {re.escape(name)} \(.*?^endmodule$", verilog, re.MULTILINE | re.DOTALL)
     assert found is not None
     return found[0] + "\n"

@@ -276,7 +276,6 @@ def _route(
     timeout: float | None,
     say: Progress,
 ) -> Routed:
-    """One run of nextpnr, with a seed."""
     report = f"report{seed}.json"
     command = (*nextpnr, *options, "--seed", str(seed), "--json", "harness.json", "--report", report)
     try:

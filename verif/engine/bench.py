@@ -115,7 +115,6 @@ class EngineBench(PortsBench):
         await self.write_window(port, base, limit)
 
     async def write_window(self, port: str, base: int, limit: int) -> None:
-        """Writes the window to the engine."""
         raise NotImplementedError
 
     async def set_owners(self, channel: str = "", rule: OwnerRule = EVERYBODY) -> None:
@@ -126,7 +125,6 @@ class EngineBench(PortsBench):
                 await self.write_owners(name, rule)
 
     async def write_owners(self, channel: str, rule: OwnerRule) -> None:
-        """Writes the rule to the engine."""
         raise NotImplementedError
 
     async def set_table(self, channel: str, values: Sequence[int]) -> None:

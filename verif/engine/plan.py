@@ -8,6 +8,8 @@ from cdma.verif.simulator.simulate import Design
 
 from .measure import MOST_DESCRIPTORS
 
+__all__ = ["ENGINE_PLAN"]
+
 
 def _with_registers(design: Design) -> bool:
     """with registers"""

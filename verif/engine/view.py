@@ -135,7 +135,6 @@ def status_name(status: int) -> str:
 
 
 def _records(bursts: Iterable[Burst], kind: tuple[RecordField, ...], *, write: bool) -> list[Record]:
-    """The records of 64 bytes in bursts."""
     records = []
     for burst in bursts:
         data = burst.data

@@ -225,7 +225,6 @@ class Register:
         return any(field.access.writable for field in self.fields)
 
     def field(self, name: str) -> Field:
-        """The field of that name."""
         return find(f"register {self.name}", "field", self.fields, name)
 
     def put(self, **values: int) -> int:
@@ -296,7 +295,6 @@ class Block:
         return 1 << (end - 1).bit_length()
 
     def register(self, name: str) -> Register:
-        """The register of that name."""
         return find(f"block {self.name}", "register", self.registers, name)
 
     def field(self, path: str) -> Field:
@@ -382,5 +380,4 @@ class RegisterMap:
             raise ParameterError(f"{self.name} has no register {name!r}") from None
 
     def block(self, name: str) -> Block:
-        """The block of that name."""
         return find(self.name, "block", self.blocks, name)

@@ -62,7 +62,6 @@ def constant_bits(text: str) -> str:
 
 
 def width_of(signal: Signal) -> int:
-    """The width of a signal."""
     return sum(piece.width for piece in signal)
 
 

@@ -73,7 +73,6 @@ _TOKEN = re.compile(r"\{|\}|\[(\d+)(?::(\d+))?\]|(\d+)'([01xz-]*)|([\\$]\S+)|(-?
 
 
 def parse(text: str) -> list[Module]:
-    """The modules of ``text``."""
     modules: list[Module] = []
     attributes: dict[str, str] = {}
     lines = iter(text.splitlines())
@@ -152,7 +151,6 @@ def _process(module: Module, name: str, lines: Iterator[str]) -> Iterator[Statem
 
 
 def _signals(module: Module, text: str) -> list[Signal]:
-    """The signals in ``text``, in order."""
     whole = module.wires.get(text)
     if whole is not None and whole.width:
         return [[Slice(text, 0, whole.width)]]

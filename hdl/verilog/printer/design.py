@@ -48,7 +48,6 @@ class PlacedMemory:
 
     @property
     def check_bits(self) -> int:
-        """Those of them that are checks."""
         return self.checks * self.shape.depth
 
 

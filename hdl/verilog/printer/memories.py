@@ -132,7 +132,6 @@ class Memory:
 
 
 def memory_of(cell: Cell) -> Memory:
-    """The memory of a memory cell."""
     number = {name[1:]: int(value) for name, value in cell.parameters.items() if value.isdigit()}
     depth, width, address_bits = number["SIZE"], number["WIDTH"], number["ABITS"]
     read_count, write_count = number["RD_PORTS"], number["WR_PORTS"]

@@ -116,7 +116,6 @@ class _Printer:
                 self._own_registers(memory)
 
     def _own_registers(self, memory: Memory) -> None:
-        """Notes the read data registers of a memory."""
         for read in memory.reads:
             if read.clock:
                 self.registers.update(piece.wire for piece in read.data)

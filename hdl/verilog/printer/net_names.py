@@ -181,7 +181,6 @@ def _value(module: Module, cell: Cell) -> str | None:
 
 
 def _operand(folded: Folded, cell: Cell, port: str, names: Mapping[str, str]) -> str | None:
-    """The part of a name for an operand."""
     signal: Signal = cell.ports[port]
     while len(signal) > 1 and signal[-1].bits is not None and "1" not in signal[-1].bits:
         # Leading zeros only make it as wide as the other operand.

@@ -266,7 +266,6 @@ class Values:
         return self._compared(node)
 
     def _has_type(self, node: Node, net: str) -> bool:
-        """Whether an expression is of the type of a net."""
         if node.kind == "?:":
             return all(self._has_type(branch, net) for branch in node.parts[1:])
         kind, members = self._types[net]

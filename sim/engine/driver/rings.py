@@ -59,15 +59,12 @@ class Registers:
         self.base = base
 
     def read(self, name: str) -> int:
-        """Reads a register."""
         return self._backend.read32(self.base + _MAP[name].address)
 
     def write(self, name: str, value: int) -> None:
-        """Writes a register."""
         self._backend.write32(self.base + _MAP[name].address, value)
 
     def write_array(self, name: str, index: int, value: int) -> None:
-        """Writes one register of an array."""
         self._backend.write32(self.base + _MAP[f"{name}[0]"].address + 4 * index, value)
 
     def fields(self, name: str) -> dict[str, int]:

@@ -145,7 +145,6 @@ def marked(point: Point, line: str) -> str:
 def match(
     exclusions: Sequence[Exclusion], points: Iterable[Point], lines: Sequence[str]
 ) -> dict[Exclusion, list[Point]]:
-    """The points of each exclusion."""
     found: dict[Exclusion, list[Point]] = {each: [] for each in exclusions}
     for point in points:
         for exclusion in exclusions:

@@ -47,7 +47,6 @@ class Software:
         self.submitted = self.done = 0
 
     def move(self, ring: int) -> None:
-        """Moves the rings."""
         self.completions += ring - self.ring
         self.ring = ring
 

@@ -11,6 +11,8 @@ from cdma.verif.engine.context import engine_test, expect_refusal
 from cdma.verif.engine.memory import SIZE
 from cdma.verif.engine.shaped import ShapedTransfer
 
+__all__: list[str] = []
+
 
 def _near_and_far(bench: EngineBench, distance: int) -> tuple[Shape, Shape]:
     """A small shape, and the same with a stride that is longer by a ``distance``."""

@@ -10,6 +10,8 @@ from cdma.verif.engine.context import Pair, address_offered, changed, engine_tes
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import Transfer
 
+__all__: list[str] = []
+
 #: Where messages go, and for how many cycles one is waited for.
 _CELLS, _PATIENCE = 0xF000, 20_000
 #: More cycles than a message takes that nobody keeps waiting.
@@ -19,7 +21,7 @@ _LONGEST = 400
 
 
 class _Line:
-    """A channel of a pair, whose software waits for messages alone."""
+    """A channel of a pair, whose software is told by messages alone."""
 
     def __init__(self, pair: Pair, channel: str, high: int) -> None:
         self.pair, self.channel, self.ring = pair, channel, pair.rings[channel]
@@ -37,6 +39,7 @@ class _Line:
 
     @property
     def count(self) -> int:
+        """The messages that have come."""
         return self.pair.ports["host"][0].came("aw", self.id)
 
     async def poke(self, register: str, **fields: int) -> None:
@@ -56,6 +59,7 @@ class _Line:
         await self.enable()
 
     async def enable(self) -> None:
+        """Enables the rings, and both causes."""
         await self.ring.enable()
         await self.pair.poke(f"{self.channel}.irq_enable", completion=1, error=1)
 
@@ -65,6 +69,7 @@ class _Line:
         await self.enable()
 
     async def message(self) -> None:
+        """Waits for a message, and forgets it."""
         end = self.pair.cycles + _PATIENCE
         while (got := int.from_bytes(self.host.read(self.cell, 4), "little")) == 0:
             left = end - self.pair.cycles
@@ -77,6 +82,7 @@ class _Line:
         await self.pair.poke(f"{self.channel}.irq_status", completion=1, error=1)
 
     async def rest(self) -> None:
+        """Waits until no message is to come."""
         for _ in range(_PATIENCE // _QUIET):
             if not await self.peek("status", "pending"):
                 return
@@ -93,6 +99,7 @@ class _Line:
         return made
 
     async def one(self) -> None:
+        """A transfer, its message and its completion."""
         made = self.some()
         await self.ring.submit([made.record()])
         await self.message()

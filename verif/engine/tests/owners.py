@@ -12,6 +12,8 @@ from cdma.verif.engine.owners import Owners
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import Transfer
 
+__all__: list[str] = []
+
 
 def _some_rule(bench: EngineBench, owners: Owners) -> OwnerRule:
     """Everybody, one alone, or some."""

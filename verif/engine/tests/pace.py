@@ -11,6 +11,8 @@ from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import PacedBench, engine_test
 from cdma.verif.engine.measurement import Measurement
 
+__all__: list[str] = []
+
 #: Beats of a packet of raw data at the narrower port.
 _BEATS = 128
 #: Two runs have so many packets; what a packet takes is their difference, so that beginning and end do not count.

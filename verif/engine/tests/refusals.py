@@ -8,6 +8,8 @@ from cdma.verif.engine.context import changed, engine_test, expect_refusal
 from cdma.verif.engine.memory import GUARD
 from cdma.verif.engine.transfer import Transfer
 
+__all__: list[str] = []
+
 
 @engine_test
 async def refusals(bench: EngineBench, budget: int) -> None:

@@ -10,6 +10,8 @@ from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.ring import RingBench
 
+__all__: list[str] = []
+
 #: What a hostile write asks for: anything that would stop a transfer or let it reach elsewhere.
 _TARGETS = (
     "engine.command",

@@ -12,6 +12,8 @@ from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import address_offered, both, engine_test
 from cdma.verif.engine.ring import Ring, RingBench
 
+__all__: list[str] = []
+
 
 @engine_test
 async def ring_windows(bench: RingBench, budget: int) -> None:

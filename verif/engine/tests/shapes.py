@@ -20,6 +20,8 @@ from cdma.verif.engine.ring import Ring, RingBench
 from cdma.verif.engine.shaped import ShapedTransfer, some_shape, wide_shape
 from cdma.verif.engine.transfer import stream_of
 
+__all__: list[str] = []
+
 #: Cycles from the software's write until a shape is measured and checked, and some more.
 _MEASURED = 80
 

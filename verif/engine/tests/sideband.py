@@ -6,6 +6,8 @@ from cdma.hdl.spec.options import SIDEBAND_TARGETS
 from cdma.verif.engine.context import Pair, both, engine_test, pairs_of
 from cdma.verif.engine.ring import RingBench
 
+__all__: list[str] = []
+
 
 @engine_test
 async def sideband(bench: RingBench, budget: int) -> None:

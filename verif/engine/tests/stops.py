@@ -10,6 +10,8 @@ from cdma.verif.engine.bench import CHANNELS, ChannelEnd, EngineBench
 from cdma.verif.engine.context import address_offered, both, changed, engine_test, some_table
 from cdma.verif.engine.transfer import Transfer
 
+__all__: list[str] = []
+
 #: Cycles from the software's write until the end of the check of what it announces, and some more.
 _CHECKED = 80
 #: A time of watchdogs that is short, and longer than a memory that answers takes.

@@ -6,6 +6,8 @@ from cdma.hdl.spec.records import Mode
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test, some_length, some_table
 
+__all__: list[str] = []
+
 
 @engine_test
 async def soak(bench: EngineBench, budget: int) -> None:

@@ -11,8 +11,11 @@ from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.transfer import Transfer
 
+__all__: list[str] = []
+
 
 def _stripes(bench: EngineBench, number: int) -> int:
+    """The words of so many stripes."""
     return number * bench.config.stripe_bytes * 8 // bench.config.format.word_bits
 
 

@@ -13,6 +13,8 @@ from cdma.verif.simulator.plan import TestPlan, TestPoint
 from cdma.verif.simulator.simulate import Design
 from cdma.verif.stream.packet import StreamDesign, Streams
 
+__all__ = ["CODEC_PLAN", "REPORT", "CodecDesign"]
+
 #: The fields of a report.
 REPORT = ("words in", "words out", "literals", "error")
 
@@ -27,10 +29,12 @@ class CodecDesign(StreamDesign):
 
     @property
     def decompresses(self) -> bool:
+        """Whether it makes raw words of a stream."""
         return self.block == "decompressor"
 
     @property
     def bits_in(self) -> int:
+        """Bits of a word that comes in."""
         form = self.config.format
         return form.stream_bits if self.decompresses else form.word_bits
 
@@ -117,7 +121,9 @@ _POINTS = (
         weight=4,
     ),
     TestPoint(
-        "interop", "cocotbext-axi's own sources and sinks, with pauses", "every word, keep, last and report"
+        "interop",
+        "cocotbext-axi's own sources and sinks, with pauses",
+        "every word, keep, last and report",
     ),
 )
 

@@ -114,4 +114,9 @@ _POINTS = (
     ),
 )
 
-STAGE_PLAN = TestPlan(modules=("cdma.verif.stream.stage.tests",), points=_POINTS, unit="packets", budget=1000)
+STAGE_PLAN = TestPlan(
+    modules=tuple(f"cdma.verif.stream.stage.tests.{name}" for name in ("words", "waiting")),
+    points=_POINTS,
+    unit="packets",
+    budget=1000,
+)

@@ -43,7 +43,7 @@ def measure_stage(
     }
     # A quantiser takes a cycle more for each packet, for its report.
     more = int(design.quantises)
-    rows = measure(design, "cdma.verif.stream.stage.tests", report=report, seed=seed)
+    rows = measure(design, "cdma.verif.stream.stage.tests.single", report=report, seed=seed)
     return [
         {
             **shape,
@@ -63,7 +63,7 @@ def stage_wave(design: StageDesign, directory: Path, kinds: Sequence[str] = KIND
     """Simulates the scenario, checked by the golden model, and writes ``BLOCK.vcd``, ``.gtkw`` and ``.svg``."""
     scene = Scene(
         name=design.block,
-        module="cdma.verif.stream.stage.tests",
+        module="cdma.verif.stream.stage.tests.single",
         test="scenario",
         view=partial(_view, design),
         diagram=partial(_diagram, design),

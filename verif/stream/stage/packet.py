@@ -88,7 +88,6 @@ def _kind(stored: int, fraction: int, step: int, form: Quantisation) -> str:
 
 
 def number_kinds(form: Quantisation, step: int) -> Iterator[str]:
-    """The kinds of numbers that there are with a step."""
     kinds = [_ZERO, _SUBNORMAL, _INFINITE, _NAN, _BEYOND, _WHOLE, *_TIES, *_ROUNDED]
     if step > 1:
         # With the least step, what is less than one is subnormal.

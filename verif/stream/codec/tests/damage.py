@@ -14,8 +14,11 @@ from cdma.verif.stream.codec.context import Context, codec_test
 from cdma.verif.stream.codec.stimulus import CodecPacket, corrupt_packet, malformed_packet
 from cdma.verif.stream.packet import broken_keeps
 
+__all__: list[str] = []
+
 
 def _keeps(context: Context) -> tuple[int, int]:
+    """The bits of ``keep`` of a word at the input, and the words of a beat."""
     bits = context.design.bits_in
     return max(1, bits // 8), context.config.data_bits // bits
 
@@ -111,7 +114,7 @@ def _corruptions(context: Context) -> list[CodecPacket]:
 
 
 def _cut_beats(context: Context) -> Iterator[CodecPacket]:
-    """Streams of literals less a word, cut after each of their beats: a whole output beat lacks one word."""
+    """Streams of literals but for a word, cut after each of their beats: of some beat all words are there but one."""
     config, form = context.config, context.config.format
     for start in range(0, form.window, config.lanes):
         mask = np.ones(form.window, bool)

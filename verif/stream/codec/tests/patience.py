@@ -7,6 +7,8 @@ import numpy as np
 from cdma.verif.stream.bench import long_stalls, resets
 from cdma.verif.stream.codec.context import Context, codec_test
 
+__all__: list[str] = []
+
 
 @codec_test
 async def patience(context: Context) -> None:

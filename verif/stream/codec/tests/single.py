@@ -11,6 +11,8 @@ from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
 from cdma.verif.stream.codec.measure import cases, packet_windows
 
+__all__: list[str] = []
+
 
 @codec_test
 async def scenario(context: Context) -> None:
@@ -60,8 +62,8 @@ async def measure(context: Context) -> None:
 
 
 def _words(context: Context, density: float, coverage: float | None = None) -> Words:
-    """Words with a share ``density`` of literals or, with a ``coverage``, of nonzero words, of which that share has a
-    field of the table."""
+    """Words of which a share ``density`` is literals or, with a ``coverage``, not zero; that share of them has a field of
+    the table."""
     config = context.config
     count = packet_windows(config.format) * config.format.window
     order = context.np.permutation(count)

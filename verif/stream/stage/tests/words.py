@@ -1,22 +1,16 @@
-"""The cocotb tests of an error-bounded stage, and its runs for waves and measurements."""
+"""What becomes of words: of every one, at every place, at any step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
-import numpy as np
-
-from cdma.hdl.spec.stage import NumberType, Quantisation
+from cdma.hdl.spec.stage import Quantisation
 from cdma.verif.simulator.monitors.rules import RuleError
-from cdma.verif.simulator.monitors.stream_ends import PATTERNS, never_first, once
-from cdma.verif.simulator.plan import leave_row
-from cdma.verif.stream import bench
+from cdma.verif.simulator.monitors.stream_ends import PATTERNS
 from cdma.verif.stream.bench import in_any_order, random_traffic, same_from_any_start
-from cdma.verif.stream.packet import broken_keeps
 from cdma.verif.stream.stage.context import Context, stage_test
-from cdma.verif.stream.stage.measure import BEATS, PACKETS
-from cdma.verif.stream.stage.packet import unkept
+
+__all__: list[str] = []
 
 
 def _exponents(form: Quantisation) -> tuple[int, int, int]:
@@ -133,69 +127,3 @@ async def rate(context: Context) -> None:
             if index and delivery.given[0] - deliveries[index - 1].given[-1] > between:
                 raise RuleError(f"more than a cycle passes between packets of {length} beats")
             context.tally.checks += 3
-
-
-@stage_test
-async def waiting(context: Context) -> None:
-    await bench.long_stalls(context)
-
-
-resets = stage_test(bench.resets, "resets")
-
-
-@stage_test
-async def holes(context: Context) -> None:
-    keeps, lanes = max(1, context.design.bits_in // 8), context.config.lanes
-    for keep in chain((0,), broken_keeps(context.rng, lanes, keeps)):
-        for pauses in ({}, *(context.any_pauses() for _ in range(3)), {"output": never_first(context.rng)}):
-            context.bench.set_pauses(**pauses)
-            whole = context.any_packet(lanes)
-            await context.bench.run([context.any_packet(), unkept(whole, keep), context.any_packet()])
-
-
-#: Numbers half way between integers, beside them, too large, and none; what a step of 1 makes of them shows every rule.
-_NUMBERS = (0.0, 0.5, 1.5, -2.5, 0.25, 3.0, -7.75, 100.0, -0.0, 999.0, float("nan"), 2.25)
-
-
-def _bits(values: tuple[float, ...], number: NumberType) -> list[int]:
-    """The bits of numbers that the type has, most of them exactly."""
-    if number.exponent_bits == 5:
-        return [int(word) for word in np.array(values, np.float16).view(np.uint16)]
-    wide = np.array(values, np.float32).view(np.uint32)
-    return [int(word) >> (32 - number.bits) for word in wide]
-
-
-@stage_test
-async def scenario(context: Context) -> None:
-    """A packet of a few beats with steps of 1, the last one partial; one beat with steps of a quarter. The sink pauses
-    once."""
-    form, lanes = context.config.form, context.config.lanes
-    count, top = 3 * lanes - lanes // 2, form.limit
-    if context.design.quantises:
-        shown = _bits(_NUMBERS, form.number_type)
-    else:
-        integers = (0, 0, 2, -2, 0, 3, -top, top, 0, 1, 0, 2)
-        shown = [word & ((1 << form.bits) - 1) for word in integers]
-    words = (shown * count)[:count]
-    context.bench.set_pauses(output=once(2, 2))
-    await context.bench.run([context.packet(words, 0), context.packet(words[:lanes], -2)])
-
-
-@stage_test
-async def measure(context: Context) -> None:
-    """Packets of one length back to back, with a source and sinks that never hold back."""
-    bench, lanes = context.bench, context.config.lanes
-    bench.set_pauses()
-    for beats in BEATS:
-        deliveries = await bench.run([context.any_packet(beats * lanes, 0) for _ in range(PACKETS)])
-        first, final = deliveries[0], deliveries[-1]
-        cycles = final.given[-1] - first.given[0] + 1
-        leave_row(
-            {
-                "beats": beats,
-                "packets": PACKETS,
-                "cycles": cycles,
-                "latency": first.latency,
-                "beats_per_cycle": round(PACKETS * beats / cycles, 4),
-            }
-        )

@@ -1,0 +1,31 @@
+"""Neighbours that hold back, resets at any moment, and beats that break the rules of packing."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from cdma.verif.simulator.monitors.stream_ends import never_first
+from cdma.verif.stream import bench
+from cdma.verif.stream.packet import broken_keeps
+from cdma.verif.stream.stage.context import Context, stage_test
+from cdma.verif.stream.stage.packet import unkept
+
+__all__: list[str] = []
+
+
+@stage_test
+async def waiting(context: Context) -> None:
+    await bench.long_stalls(context)
+
+
+resets = stage_test(bench.resets, "resets")
+
+
+@stage_test
+async def holes(context: Context) -> None:
+    keeps, lanes = max(1, context.design.bits_in // 8), context.config.lanes
+    for keep in chain((0,), broken_keeps(context.rng, lanes, keeps)):
+        for pauses in ({}, *(context.any_pauses() for _ in range(3)), {"output": never_first(context.rng)}):
+            context.bench.set_pauses(**pauses)
+            whole = context.any_packet(lanes)
+            await context.bench.run([context.any_packet(), unkept(whole, keep), context.any_packet()])

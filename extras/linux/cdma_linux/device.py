@@ -30,6 +30,7 @@ from .requests import (
     NO_FAULT,
     REAP,
     SUBMIT,
+    Batch,
     Direction,
     Info,
     Range,
@@ -269,7 +270,7 @@ class Device:
             table=ctypes.addressof(table) if transfer.table else 0,
             entries=len(transfer.table),
         )
-        while not self._ask(SUBMIT, request, errno.EAGAIN):
+        while not self._ask(SUBMIT, Batch.of(request), errno.EAGAIN):
             if self._running:
                 self._take()
             else:
@@ -293,7 +294,7 @@ class Device:
     def _take(self) -> None:
         """Takes the next reply."""
         reply = Reply()
-        self._ask(REAP, reply)
+        self._ask(REAP, Batch.of(reply))
         transfer = self._running.pop(reply.cookie)
         transfer.reply = reply
         if transfer.direction is Direction.OFFLOAD:
@@ -304,14 +305,20 @@ class Device:
             self._places.append(transfer.place)
 
     def _ask(self, code: int, argument: ctypes.Structure, harmless: int = 0) -> bool:
-        """Asks the driver; whether it has done so, if it may refuse with one error that is ``harmless``."""
-        try:
-            fcntl.ioctl(self._file, code, argument)
-        except OSError as error:
-            if error.errno == harmless:
-                return False
-            raise self._refusal(error) from None
-        return True
+        """Asks the driver; whether it has done so, if it may refuse with one error that is ``harmless``.
+
+        What a signal interrupts goes on when its handler has returned.
+        """
+        while True:
+            try:
+                fcntl.ioctl(self._file, code, argument)
+            except InterruptedError:
+                continue
+            except OSError as error:
+                if error.errno == harmless:
+                    return False
+                raise self._refusal(error) from None
+            return True
 
     def _copy(self, by: Any, data: Bytes, place: int) -> None:
         """Copies to the accelerator's memory, or from there."""

@@ -12,6 +12,7 @@ __all__ = [
     "NO_FAULT",
     "REAP",
     "SUBMIT",
+    "Batch",
     "Direction",
     "Info",
     "Range",
@@ -45,7 +46,7 @@ class Info(ctypes.Structure):
                 "table",
                 "lossy",
                 "direct",
-                "reserved",
+                "version",
             ]
         ),
         ("device_bytes", ctypes.c_uint64),
@@ -62,7 +63,7 @@ class Info(ctypes.Structure):
     table: int
     lossy: int
     direct: int
-    reserved: int
+    version: int
     device_bytes: int
     host_bytes: int
 
@@ -124,19 +125,34 @@ class Reply(ctypes.Structure):
     range: int
 
 
+class Batch(ctypes.Structure):
+    """Requests, or room for replies, in a row; ``size`` is that of each."""
+
+    _fields_ = [("first", ctypes.c_uint64), ("count", ctypes.c_uint32), ("size", ctypes.c_uint32)]
+    first: int
+    count: int
+    size: int
+
+    @classmethod
+    def of(cls, one: Request | Reply) -> Batch:
+        """The row of one."""
+        return cls(ctypes.addressof(one), 1, ctypes.sizeof(one))
+
+
 #: Of :attr:`Request.flags`: ends in an error unless the data have this CRC.
 CHECK_CRC = 1
 #: Of :attr:`Reply.fault`.
 NO_FAULT = (1 << 64) - 1
 
 _WRITE, _READ = 1, 2
+_DRIVER = 0xCD
 
 
 def _command(direction: int, number: int, argument: type[ctypes.Structure]) -> int:
-    return direction << 30 | ctypes.sizeof(argument) << 16 | ord("d") << 8 | number
+    return direction << 30 | ctypes.sizeof(argument) << 16 | _DRIVER << 8 | number
 
 
 INFO = _command(_READ, 0x40, Info)
 ALLOCATE = _command(_READ | _WRITE, 0x41, Range)
-SUBMIT = _command(_WRITE, 0x43, Request)
-REAP = _command(_READ, 0x44, Reply)
+SUBMIT = _command(_WRITE, 0x43, Batch)
+REAP = _command(_WRITE, 0x44, Batch)

@@ -17,7 +17,7 @@ from cdma.hdl.spec.records import Mode, Status
 from cdma.sim.codec.model import compress_words, decompress_words
 from cdma.sim.codec.words import word_dtype, words_to_bytes
 from cdma_linux import device, requests
-from cdma_linux.requests import Direction, Info, Range, Reply, Request
+from cdma_linux.requests import Batch, Direction, Info, Range, Reply, Request
 
 __all__ = ["LinuxFile"]
 
@@ -29,6 +29,8 @@ class LinuxFile:
         Statuses of the next transfers.
     ``most``
         Transfers in flight beyond which there is no room.
+    ``interrupts``
+        So many of the next calls are interrupted by a signal.
     """
 
     def __init__(
@@ -40,7 +42,7 @@ class LinuxFile:
         self.info = Info(
             word_bits=16, window=32, code_bits=2, padding=1, table=3, device_bytes=bytes, host_bytes=1 << 20
         )
-        self.most, self.allocated = most, 0
+        self.most, self.allocated, self.interrupts = most, 0, 0
         self.fail: list[Status] = []
         self.running: deque[Request] = deque()
         #: The format of each transfer, by its cookie.
@@ -49,15 +51,23 @@ class LinuxFile:
         monkeypatch.setattr(device.fcntl, "ioctl", self._ioctl)
 
     def _ioctl(self, file: int, code: int, argument: Any) -> None:
+        if self.interrupts:
+            self.interrupts -= 1
+            raise InterruptedError(errno.EINTR, "")
         if code == requests.INFO:
             ctypes.pointer(argument)[0] = self.info
         elif code == requests.ALLOCATE:
             self._allocate(argument)
         elif code == requests.SUBMIT:
-            self._submit(argument)
+            self._submit(Request.from_address(self._only(argument, Request)))
         else:
             assert code == requests.REAP
-            ctypes.pointer(argument)[0] = self._reap(file)
+            ctypes.pointer(Reply.from_address(self._only(argument, Reply)))[0] = self._reap(file)
+
+    def _only(self, batch: Batch, kind: type[ctypes.Structure]) -> int:
+        """Where the only one of a row is."""
+        assert (batch.count, batch.size) == (1, ctypes.sizeof(kind))
+        return batch.first
 
     def _allocate(self, wanted: Range) -> None:
         if self.allocated + wanted.bytes > self.info.device_bytes:

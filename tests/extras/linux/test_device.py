@@ -107,6 +107,15 @@ def test_a_raw_copy_has_no_step(engine: cdma_linux.Device) -> None:
         engine.offload(sparse(5), step=256)
 
 
+def test_what_a_signal_interrupts_goes_on(engine: cdma_linux.Device, file: LinuxFile) -> None:
+    array = sparse(3000)
+    file.interrupts = 2
+    handle = engine.offload(array)
+    file.interrupts = 1
+    np.testing.assert_array_equal(handle.prefetch(), array)
+    assert file.interrupts == 0
+
+
 def test_tensors_out_of_order_leave_in_order(engine: cdma_linux.Device) -> None:
     array = sparse(8, 6, 5).transpose(2, 0, 1)[:, ::2]
     np.testing.assert_array_equal(engine.offload(array).prefetch(), array)

@@ -15,6 +15,7 @@ _STRUCTURES = {
     "cdma_range": requests.Range,
     "cdma_request": requests.Request,
     "cdma_reply": requests.Reply,
+    "cdma_batch": requests.Batch,
 }
 _COMMANDS = {
     "CDMA_IOC_INFO": requests.INFO,

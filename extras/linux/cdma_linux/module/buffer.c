@@ -3,80 +3,64 @@
  * Buffers that drivers share: pieces of the accelerator's memory that others
  * may have, and those of others as the host memory of a transfer.
  *
- * Operations of a buffer are called with its locks held, and a job lets its
- * buffer go with the lock of the engine held: so they take none of the latter.
+ * Operations of a buffer are called with its locks held, and those of other
+ * drivers take locks of their own: so the lock of the engine is never held here,
+ * but for the list of exports.
  */
-#include <linux/dma-mapping.h>
+#include <linux/fs.h>
 #include <linux/io.h>
-#include <linux/pci-p2pdma.h>
 #include <linux/slab.h>
 
 #include "driver.h"
 #include "kernels.h"
 
+/**
+ * struct cdma_exported - a piece of the accelerator's memory as a buffer
+ * @link: in the engine's list
+ * @cd: the engine
+ * @piece: that it is in
+ * @inode: of the engine's file, of which what is mapped of the buffer is mapped
+ * @address: where it begins
+ */
+struct cdma_exported {
+	struct list_head link;
+	struct cdma_device *cd;
+	struct cdma_piece *piece;
+	struct inode *inode;
+	u64 address;
+};
+
 /* ---- pieces that others have ---- */
 
-/* Others reach it at its address on the bus, if their device can. */
-static int attach_export(struct dma_buf *buffer, struct dma_buf_attachment *attachment)
+/* Other devices have no way to it: they would have to let it go when this one does. */
+static int refuse_device(struct dma_buf *buffer, struct dma_buf_attachment *attachment)
 {
-	struct cdma_export *export = buffer->priv;
-	struct device *dev = export->file->cd->dev;
-
-	if (READ_ONCE(export->file->cd->state) == CDMA_GONE)
-		return -ENODEV;
-	if (dev_is_pci(dev) && pci_p2pdma_distance(to_pci_dev(dev), attachment->dev, false) < 0)
-		attachment->peer2peer = false;
-	return 0;
+	return -EOPNOTSUPP;
 }
 
-static struct sg_table *map_export(struct dma_buf_attachment *attachment,
-				   enum dma_data_direction direction)
+static struct sg_table *map_nothing(struct dma_buf_attachment *attachment,
+				    enum dma_data_direction direction)
 {
-	struct cdma_export *export = attachment->dmabuf->priv;
-	const size_t bytes = attachment->dmabuf->size;
-	const phys_addr_t at = export->file->cd->memory_bus + export->address;
-	struct sg_table *table;
-	dma_addr_t bus;
-	int err;
-
-	if (!attachment->peer2peer)
-		return ERR_PTR(-EOPNOTSUPP);
-	table = kzalloc(sizeof(*table), GFP_KERNEL);
-	if (!table)
-		return ERR_PTR(-ENOMEM);
-	err = sg_alloc_table(table, 1, GFP_KERNEL);
-	if (err)
-		goto free;
-	bus = dma_map_resource(attachment->dev, at, bytes, direction, DMA_ATTR_SKIP_CPU_SYNC);
-	err = dma_mapping_error(attachment->dev, bus);
-	if (err)
-		goto free_table;
-	/* There are no pages. */
-	sg_set_page(table->sgl, NULL, bytes, 0);
-	sg_dma_address(table->sgl) = bus;
-	sg_dma_len(table->sgl) = bytes;
-	return table;
-
-free_table:
-	sg_free_table(table);
-free:
-	kfree(table);
-	return ERR_PTR(err);
+	return ERR_PTR(-EOPNOTSUPP);
 }
 
-static void unmap_export(struct dma_buf_attachment *attachment, struct sg_table *table,
-			 enum dma_data_direction direction)
+static void unmap_nothing(struct dma_buf_attachment *attachment, struct sg_table *table,
+			  enum dma_data_direction direction)
 {
-	dma_unmap_resource(attachment->dev, sg_dma_address(table->sgl), sg_dma_len(table->sgl),
-			   direction, DMA_ATTR_SKIP_CPU_SYNC);
-	sg_free_table(table);
-	kfree(table);
+}
+
+/* It is asked before a buffer is mapped, which is not expected to fail. */
+static int begin_access(struct dma_buf *buffer, enum dma_data_direction direction)
+{
+	struct cdma_exported *export = buffer->priv;
+
+	return READ_ONCE(export->cd->state) == CDMA_GONE ? -ENODEV : 0;
 }
 
 static int vmap_export(struct dma_buf *buffer, struct iosys_map *map)
 {
-	struct cdma_export *export = buffer->priv;
-	struct cdma_device *cd = export->file->cd;
+	struct cdma_exported *export = buffer->priv;
+	struct cdma_device *cd = export->cd;
 	void __iomem *memory;
 
 	if (READ_ONCE(cd->state) == CDMA_GONE)
@@ -95,80 +79,87 @@ static void vunmap_export(struct dma_buf *buffer, struct iosys_map *map)
 
 static int mmap_export(struct dma_buf *buffer, struct vm_area_struct *vma)
 {
-	struct cdma_export *export = buffer->priv;
+	struct cdma_exported *export = buffer->priv;
 
-	return cdma_mmap_buffer(export->file->cd, vma, export->address);
+	return cdma_mmap_buffer(export->cd, vma, export->address);
 }
 
 static void release_export(struct dma_buf *buffer)
 {
-	struct cdma_export *export = buffer->priv;
-	struct cdma_file *file = export->file;
-	struct cdma_device *cd = file->cd;
+	struct cdma_exported *export = buffer->priv;
 
-	mutex_lock(&cd->lock);
+	mutex_lock(&export->cd->lock);
 	list_del(&export->link);
-	atomic_dec(&file->pinned);
-	cdma_put_file(file);
-	mutex_unlock(&cd->lock);
-	cdma_put_device(cd);
+	mutex_unlock(&export->cd->lock);
+	iput(export->inode);
+	cdma_put_piece(export->piece);
 	kfree(export);
 }
 
 static const struct dma_buf_ops export_operations = {
-	.attach = attach_export,
-	.map_dma_buf = map_export,
-	.unmap_dma_buf = unmap_export,
+	.attach = refuse_device,
+	.map_dma_buf = map_nothing,
+	.unmap_dma_buf = unmap_nothing,
+	.begin_cpu_access = begin_access,
 	.vmap = vmap_export,
 	.vunmap = vunmap_export,
 	.mmap = mmap_export,
 	.release = release_export,
 };
 
-/* The piece stays with the file until nobody has the buffer any more. */
-int cdma_export(struct cdma_file *file, struct cdma_buffer *piece)
+/* The piece stays until nobody has the buffer any more, which may be written if @flags say so. */
+int cdma_export(struct cdma_file *file, struct cdma_export *piece, int flags, struct dma_buf **made)
 {
-	const u64 bytes = PAGE_ALIGN(piece->bytes);
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
 	struct cdma_device *cd = file->cd;
-	struct cdma_export *export;
-	struct dma_buf *buffer;
-	int fd;
+	struct cdma_exported *export;
+	int err = -EACCES;
 
-	if (!PAGE_ALIGNED(piece->address) ||
-	    !cdma_pool_owns(&cd->device, file, piece->address, bytes))
-		return -EACCES;
-	export = kzalloc(sizeof(*export), GFP_KERNEL);
+	info.ops = &export_operations;
+	info.size = PAGE_ALIGN(piece->bytes);
+	info.flags = flags | O_CLOEXEC;
+	if (piece->reserved)
+		return -EINVAL;
+	export = kzalloc(sizeof(*export), GFP_KERNEL_ACCOUNT);
 	if (!export)
 		return -ENOMEM;
-	export->file = file;
-	export->address = piece->address;
-	info.ops = &export_operations;
-	info.size = bytes;
-	info.flags = O_RDWR;
 	info.priv = export;
-	buffer = dma_buf_export(&info);
-	if (IS_ERR(buffer)) {
-		kfree(export);
-		return PTR_ERR(buffer);
+	export->cd = cd;
+	export->address = piece->address;
+	export->piece = cdma_find_piece(file, piece->address, info.size);
+	if (!export->piece || !PAGE_ALIGNED(piece->address))
+		goto free;
+	*made = dma_buf_export(&info);
+	if (IS_ERR(*made)) {
+		err = PTR_ERR(*made);
+		goto free;
 	}
-	export->buffer = buffer;
-	kref_get(&cd->ref);
-	kref_get(&file->ref);
-	atomic_inc(&file->pinned);
+	ihold(file->inode);
+	export->inode = file->inode;
+	(*made)->file->f_mapping = file->inode->i_mapping;
+	mutex_lock(&cd->lock);
 	list_add(&export->link, &cd->exports);
-	fd = dma_buf_fd(buffer, O_CLOEXEC);
-	if (fd < 0) {
-		dma_buf_put(buffer);
-		return fd;
-	}
-	piece->file = fd;
+	mutex_unlock(&cd->lock);
 	return 0;
+
+free:
+	cdma_put_piece(export->piece);
+	kfree(export);
+	return err;
+}
+
+/* Takes all pages away from processes. */
+void cdma_unmap_exports(struct cdma_device *cd)
+{
+	struct cdma_exported *export;
+
+	list_for_each_entry(export, &cd->exports, link)
+		unmap_mapping_range(export->inode->i_mapping, 0, 0, 1);
 }
 
 /* ---- buffers of others ---- */
 
-/* Waits for those that still write it. The lock is not held. */
+/* Waits for those that still write it. */
 int cdma_import(struct cdma_import *import, const struct cdma_request *request)
 {
 	const bool offload = request->direction == CDMA_OFFLOAD;
@@ -178,6 +169,9 @@ int cdma_import(struct cdma_import *import, const struct cdma_request *request)
 	if (IS_ERR(buffer))
 		return PTR_ERR(buffer);
 	import->buffer = buffer;
+	err = -EOPNOTSUPP;
+	if (!buffer->ops->vmap)
+		goto put;
 	err = -EINVAL;
 	if (request->host > buffer->size || request->host_bytes > buffer->size - request->host)
 		goto put;
@@ -197,7 +191,7 @@ put:
 	return err;
 }
 
-void cdma_let_go(struct cdma_import *import, const struct cdma_request *request)
+void cdma_drop_import(struct cdma_import *import, const struct cdma_request *request)
 {
 	const bool offload = request->direction == CDMA_OFFLOAD;
 

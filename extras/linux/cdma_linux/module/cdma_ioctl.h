@@ -2,6 +2,11 @@
 /*
  * What a process may ask /dev/cdmaN for.
  *
+ * Structures grow at their ends: a process may hand over longer ones than the
+ * kernel knows, if what is more is 0, and is told 0 there. The number of a call
+ * has the size of its structure, and a batch that of its elements. What is
+ * reserved is 0.
+ *
  * The accelerator's memory has addresses from 0 on. A process takes pieces of
  * it, which are its own until it closes the file, and reaches them by pread()
  * and pwrite() at their address, or by mmap(), shared, of that place.
@@ -11,6 +16,8 @@
 
 #include <linux/ioctl.h>
 #include <linux/types.h>
+
+#define CDMA_INTERFACE_VERSION	1
 
 /* The engine, as it was generated. Sizes are in bytes but for those of a word. */
 struct cdma_info {
@@ -25,9 +32,9 @@ struct cdma_info {
 	__u32 table;		/* The most entries of a table, for CDMA_MODE_FVC. */
 	__u32 lossy;		/* Numbers that a step is for: 0 none, 1 fp32, 2 bf16, 3 fp16. */
 	__u32 direct;		/* Large buffers at multiples of it are not copied; 0: all are. */
-	__u32 reserved;
+	__u32 version;		/* CDMA_INTERFACE_VERSION of the driver. */
 	__u64 device_bytes;	/* Of the accelerator's memory. */
-	__u64 host_bytes;	/* Of all buffers of a process in flight. */
+	__u64 host_bytes;	/* Of one buffer, and of those of a user that are copied. */
 };
 
 /* A piece of the accelerator's memory. */
@@ -37,10 +44,10 @@ struct cdma_range {
 };
 
 /* Such a piece as a buffer that other drivers, and processes, can have. */
-struct cdma_buffer {
+struct cdma_export {
 	__u64 bytes;
 	__u64 address;
-	__s32 file;		/* Filled in. */
+	__s32 file;		/* Filled in; it is written if the engine's file is. */
 	__u32 reserved;
 };
 
@@ -86,37 +93,31 @@ struct cdma_reply {
 /* Requests, or room for replies, in a row: a call takes CDMA_MOST at most, and returns how many. */
 struct cdma_batch {
 	__u64 first;		/* Pointer to the first one. */
-	__u64 count;
+	__u32 count;
+	__u32 size;		/* Of each. */
 };
 
 #define CDMA_MOST	64
 
-#define CDMA_IOC_INFO	_IOR('d', 0x40, struct cdma_info)
-#define CDMA_IOC_ALLOC	_IOWR('d', 0x41, struct cdma_range)
-/* Fails with EBUSY while transfers run, or something of the process is mapped or exported. */
-#define CDMA_IOC_FREE	_IOW('d', 0x42, struct cdma_range)
-/*
- * Fails with EAGAIN while there is no room, or while transfers of that
- * direction run with another table: take a reply first.
- */
-#define CDMA_IOC_SUBMIT	_IOW('d', 0x43, struct cdma_request)
-/*
- * Takes the reply that came first, and with that of an offload what was
- * written. Waits for one, or fails with EAGAIN if the file is not to wait, and
- * with ENOENT where nothing was submitted. Replies make the file readable.
- */
-#define CDMA_IOC_REAP	_IOR('d', 0x44, struct cdma_reply)
-#define CDMA_IOC_EXPORT	_IOWR('d', 0x45, struct cdma_buffer)
-/* The eventfd that each reply is added to, instead of the one before; -1 for none. */
-#define CDMA_IOC_EVENT	_IOW('d', 0x46, __s32)
+#define CDMA_IOC	0xcd
+#define CDMA_IOC_INFO	_IOR(CDMA_IOC, 0x40, struct cdma_info)
+#define CDMA_IOC_ALLOC	_IOWR(CDMA_IOC, 0x41, struct cdma_range)
+/* Of a whole piece; fails with EBUSY while transfers, maps or exports have it. */
+#define CDMA_IOC_FREE	_IOW(CDMA_IOC, 0x42, struct cdma_range)
 /*
  * Submits requests in their order, and tells the engine of all of them at once.
  * Ends at one that fails, which was not submitted; its error is returned if it
- * is the first.
+ * is the first. The first waits for room, unless the file is not to wait: then,
+ * and where 1,024 replies have not been taken, it fails with EAGAIN.
  */
-#define CDMA_IOC_SUBMIT_ALL	_IOW('d', 0x47, struct cdma_batch)
-/* Takes the replies that there are. Waits, or fails, as CDMA_IOC_REAP where there is none. */
-#define CDMA_IOC_REAP_ALL	_IOW('d', 0x48, struct cdma_batch)
+#define CDMA_IOC_SUBMIT	_IOW(CDMA_IOC, 0x43, struct cdma_batch)
+/*
+ * Takes the replies that there are, in the order in which they came. Waits for
+ * one, or fails with EAGAIN if the file is not to wait, and with ENOENT where
+ * nothing was submitted. Replies make the file readable.
+ */
+#define CDMA_IOC_REAP	_IOW(CDMA_IOC, 0x44, struct cdma_batch)
+#define CDMA_IOC_EXPORT	_IOWR(CDMA_IOC, 0x45, struct cdma_export)
 
 /*
  * As a command of io_uring: submits, and completes when the transfer has ended
@@ -127,6 +128,6 @@ struct cdma_command {
 	__u64 reply;
 };
 
-#define CDMA_URING_TRANSFER	_IOWR('d', 0x60, struct cdma_command)
+#define CDMA_URING_TRANSFER	_IOWR(CDMA_IOC, 0x60, struct cdma_command)
 
 #endif

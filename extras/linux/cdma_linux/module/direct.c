@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Buffers of processes that the engine reads and writes itself.
+ * Buffers of processes. The pages of a buffer are pinned until its transfer has
+ * ended, and so nothing of a process is touched then: it may have gone.
  *
- * Where the engine takes lists of pages, those of a buffer are pinned, mapped
- * for the device, and listed in a page of host memory that no process reaches.
- * They are unmapped when the transfer has ended, and go when its reply is
- * taken. What cannot be pinned, or does not lie as the engine needs it, is
- * copied instead.
+ * Where the engine takes lists of pages it reads and writes them itself. They
+ * are mapped for the device, and listed in a page of host memory that no
+ * process reaches. Other buffers are copied to and from host memory.
  */
 #include <linux/dma-mapping.h>
+#include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "driver.h"
@@ -21,25 +22,80 @@ MODULE_PARM_DESC(direct, "bytes of the smallest buffer that the engine reaches i
 /* The most that a list has pages for. */
 #define CDMA_MOST_LISTED ((u64)CDMA_PAGE_BYTES / 8 * CDMA_PAGE_BYTES)
 
-/**
- * struct cdma_direct - a buffer of a process that the engine reaches
- * @link: while the engine has ended its transfer and may still write there
- * @pages: those of the buffer, which are pinned
- * @count: how many
- * @table: where they are for the engine
- * @way: that of the data
- * @orphan: nobody waits for it any more
- * @lost: the engine may write there for ever
- */
-struct cdma_direct {
-	struct list_head link;
-	struct page **pages;
-	unsigned int count;
-	struct sg_table table;
-	enum dma_data_direction way;
-	bool orphan;
-	bool lost;
-};
+/* ---- pages that stay ---- */
+
+/* Charges the process, as RLIMIT_MEMLOCK has it. */
+static bool charge(struct mm_struct *mm, unsigned int pages)
+{
+	const u64 limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+
+	if (atomic64_add_return(pages, &mm->pinned_vm) <= limit || capable(CAP_IPC_LOCK))
+		return true;
+	atomic64_sub(pages, &mm->pinned_vm);
+	return false;
+}
+
+/* Brings pages in, for as long as that takes, and pins them. */
+int cdma_pin(struct cdma_pins *pins, u64 user, u64 bytes, bool write)
+{
+	const unsigned int count = cdma_pages_of(offset_in_page(user) + bytes);
+	struct mm_struct *mm = current->mm;
+	int err = -ENOMEM, pinned = 0;
+
+	if (!mm || user + bytes < user || user + bytes > ULONG_MAX)
+		return -EFAULT;
+	if (!charge(mm, count))
+		return -ENOMEM;
+	pins->pages = kvcalloc(count, sizeof(*pins->pages), GFP_KERNEL_ACCOUNT);
+	if (pins->pages) {
+		pinned = pin_user_pages_fast(user, count, write ? FOLL_WRITE : 0, pins->pages);
+		err = pinned < 0 ? pinned : -EFAULT;
+	}
+	if (pinned == count) {
+		pins->count = count;
+		pins->offset = offset_in_page(user);
+		pins->write = write;
+		pins->mm = mm;
+		mmgrab(mm);
+		return 0;
+	}
+	if (pinned > 0)
+		unpin_user_pages(pins->pages, pinned);
+	kvfree(pins->pages);
+	atomic64_sub(count, &mm->pinned_vm);
+	return err;
+}
+
+void cdma_unpin(struct cdma_pins *pins)
+{
+	if (!pins->count)
+		return;
+	unpin_user_pages_dirty_lock(pins->pages, pins->count, pins->write);
+	kvfree(pins->pages);
+	atomic64_sub(pins->count, &pins->mm->pinned_vm);
+	mmdrop(pins->mm);
+	pins->count = 0;
+}
+
+/* Copies memory @out to the first bytes of a buffer, or those to memory. */
+void cdma_copy(const struct cdma_pins *pins, void *memory, u64 bytes, bool out)
+{
+	size_t at = pins->offset, part;
+	struct page **page;
+
+	for (page = pins->pages; bytes; ++page) {
+		part = min_t(u64, bytes, PAGE_SIZE - at);
+		if (out)
+			memcpy_to_page(*page, at, memory, part);
+		else
+			memcpy_from_page(memory, *page, at, part);
+		memory += part;
+		bytes -= part;
+		at = 0;
+	}
+}
+
+/* ---- buffers that the engine reaches ---- */
 
 /* Of what buffers must begin at multiples for the engine to reach them; 0 if it reaches none. */
 u32 cdma_direct_align(const struct cdma_device *cd)
@@ -52,7 +108,7 @@ u32 cdma_direct_align(const struct cdma_device *cd)
 }
 
 /* No line of a cache is of the buffer and of something else, where caches matter. */
-static bool is_suitable(const struct cdma_device *cd, const struct cdma_request *request)
+bool cdma_is_direct(const struct cdma_device *cd, const struct cdma_request *request)
 {
 	const u32 align = cdma_direct_align(cd);
 
@@ -75,75 +131,37 @@ static bool is_listable(struct sg_table *table)
 	return true;
 }
 
-static int map(struct cdma_device *cd, struct cdma_direct *found,
-	       const struct cdma_request *request)
+/* Maps a buffer for the device, which is there; fails where it is to be copied. */
+int cdma_map(struct cdma_hold *hold, const struct cdma_request *request)
 {
-	int err = sg_alloc_table_from_pages(&found->table, found->pages, found->count,
-					    offset_in_page(request->host), request->host_bytes,
-					    GFP_KERNEL);
+	int err = sg_alloc_table_from_pages(&hold->table, hold->pins.pages, hold->pins.count,
+					    hold->pins.offset, request->host_bytes, GFP_KERNEL);
 
 	if (err)
 		return err;
-	err = dma_map_sgtable(cd->dev, &found->table, found->way, 0);
-	if (!err && !is_listable(&found->table)) {
-		dma_unmap_sgtable(cd->dev, &found->table, found->way, 0);
-		err = -EINVAL;
-	}
-	if (err)
-		sg_free_table(&found->table);
-	return err;
+	err = dma_map_sgtable(hold->cd->dev, &hold->table, hold->way, 0);
+	if (!err && is_listable(&hold->table))
+		return 0;
+	if (!err)
+		dma_unmap_sgtable(hold->cd->dev, &hold->table, hold->way, 0);
+	sg_free_table(&hold->table);
+	return err ? err : -EINVAL;
 }
 
-/*
- * Pins and maps the buffer of a request; @found is NULL afterwards where it is
- * to be copied. The process alone waits for its pages: the lock is not held.
- */
-int cdma_pin(struct cdma_device *cd, const struct cdma_request *request,
-	     struct cdma_direct **found)
+static void unmap(struct cdma_hold *hold)
 {
-	const bool offload = request->direction == CDMA_OFFLOAD;
-	const unsigned int flags = FOLL_LONGTERM | (offload ? FOLL_WRITE : 0);
-	const unsigned int count =
-		PAGE_ALIGN(offset_in_page(request->host) + request->host_bytes) >> PAGE_SHIFT;
-	struct cdma_direct *made;
-	int err = -ENOMEM;
-	int pinned;
-
-	*found = NULL;
-	if (!is_suitable(cd, request))
-		return 0;
-	made = kzalloc(sizeof(*made), GFP_KERNEL);
-	if (!made)
-		return err;
-	INIT_LIST_HEAD(&made->link);
-	made->way = offload ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
-	made->pages = kvcalloc(count, sizeof(*made->pages), GFP_KERNEL);
-	if (!made->pages)
-		goto free;
-	pinned = pin_user_pages_fast(request->host, count, flags, made->pages);
-	made->count = max(pinned, 0);
-	err = pinned < 0 ? pinned : -EFAULT;
-	if (made->count == count)
-		err = map(cd, made, request);
-	if (!err) {
-		*found = made;
-		return 0;
-	}
-	unpin_user_pages(made->pages, made->count);
-free:
-	kvfree(made->pages);
-	kfree(made);
-	return err == -ENOMEM || err == -EINTR ? err : 0;
+	dma_unmap_sgtable(hold->cd->dev, &hold->table, hold->way, 0);
+	sg_free_table(&hold->table);
 }
 
 /* Writes the list of all pages but the first; gives where the buffer begins. */
-u64 cdma_list(struct cdma_direct *found, unsigned char *list, bool *more)
+u64 cdma_list(const struct cdma_hold *hold, unsigned char *list, bool *more)
 {
 	u64 first = 0, at;
 	struct scatterlist *run;
 	unsigned int k, number = 0;
 
-	for_each_sgtable_dma_sg(&found->table, run, k) {
+	for_each_sgtable_dma_sg(&hold->table, run, k) {
 		const u64 begin = sg_dma_address(run), end = begin + sg_dma_len(run);
 
 		if (!k)
@@ -157,13 +175,13 @@ u64 cdma_list(struct cdma_direct *found, unsigned char *list, bool *more)
 }
 
 /* The place in the buffer of what the engine calls so, or of the beat that the buffer begins in. */
-u64 cdma_place_in(struct cdma_direct *found, u64 address)
+u64 cdma_place_in(const struct cdma_hold *hold, u64 address)
 {
 	struct scatterlist *run;
 	unsigned int k;
 	u64 before = 0;
 
-	for_each_sgtable_dma_sg(&found->table, run, k) {
+	for_each_sgtable_dma_sg(&hold->table, run, k) {
 		const u64 begin = ALIGN_DOWN(sg_dma_address(run), CDMA_PAGE_BYTES);
 		const u64 end = sg_dma_address(run) + sg_dma_len(run);
 
@@ -175,54 +193,16 @@ u64 cdma_place_in(struct cdma_direct *found, u64 address)
 	return CDMA_NO_FAULT;
 }
 
-/* The transfer has ended; with @open the engine may still write. The lock is held. */
-void cdma_unmap(struct cdma_device *cd, struct cdma_direct *found, bool open)
+/* Lets all go that the engine does not reach any more, or never has. */
+void cdma_let_go(struct cdma_hold *hold)
 {
-	if (open)
-		list_add(&found->link, &cd->exposed);
-	else
-		dma_unmap_sgtable(cd->dev, &found->table, found->way, 0);
-}
-
-static void unpin(struct cdma_direct *found)
-{
-	if (!found->lost)
-		unpin_user_pages_dirty_lock(found->pages, found->count,
-					    found->way == DMA_FROM_DEVICE);
-	sg_free_table(&found->table);
-	kvfree(found->pages);
-	kfree(found);
-}
-
-/* Nobody waits for the buffer, which was unmapped. What is open goes with the next reset. */
-void cdma_unpin(struct cdma_direct *found)
-{
-	if (list_empty(&found->link))
-		unpin(found);
-	else
-		found->orphan = true;
-}
-
-/* One that was never given to the engine. */
-void cdma_drop(struct cdma_device *cd, struct cdma_direct *found)
-{
-	if (!found)
-		return;
-	dma_unmap_sgtable(cd->dev, &found->table, found->way, 0);
-	unpin(found);
-}
-
-/* The engine writes no more, or the pages are @lost. The lock is held. */
-void cdma_close_all(struct cdma_device *cd, bool lost)
-{
-	struct cdma_direct *found, *next;
-
-	list_for_each_entry_safe(found, next, &cd->exposed, link) {
-		list_del_init(&found->link);
-		found->lost = lost;
-		if (!lost)
-			dma_unmap_sgtable(cd->dev, &found->table, found->way, 0);
-		if (found->orphan)
-			unpin(found);
-	}
+	lockdep_assert_not_held(&hold->cd->lock);
+	if (hold->table.sgl)
+		unmap(hold);
+	cdma_give_host(hold);
+	if (hold->busy && atomic_dec_and_test(&hold->cd->busy))
+		wake_up_all(&hold->cd->room);
+	cdma_unpin(&hold->pins);
+	cdma_put_piece(hold->piece);
+	kfree(hold);
 }

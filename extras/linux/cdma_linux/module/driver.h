@@ -3,12 +3,17 @@
 #ifndef CDMA_DRIVER_H
 #define CDMA_DRIVER_H
 
+#include <linux/dma-direction.h>
 #include <linux/iosys-map.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/miscdevice.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
+#include <linux/rwsem.h>
+#include <linux/scatterlist.h>
+#include <linux/spinlock.h>
+#include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -21,16 +26,11 @@
 
 #define CDMA_DIRECTIONS 2
 
-/**
- * struct cdma_pool - memory that is handed out in runs of pages
- * @owner: who has each page, or NULL
- * @pages: how many there are
- * @base: the address of the first one, as the engine sees it
- */
+/* Memory that is handed out in runs of pages. */
 struct cdma_pool {
-	const void **owner;
-	unsigned int pages;
-	u64 base;
+	unsigned long *used;		/* A bit for each page. */
+	unsigned long pages;
+	spinlock_t lock;		/* Held for these bits, and what accounts have. */
 };
 
 /* A code has four bits at most. */
@@ -49,200 +49,208 @@ enum cdma_state {
 	CDMA_GONE,	/* The hardware is not there any more. */
 };
 
-/**
- * struct cdma_device - an engine
- * @ref: one for the hardware, and one for each open file
- * @lock: held for everything below, and for the engine itself
- * @memory_lock: held, within @lock or alone, for the owners of @device, and with
- *	@lock where @state becomes CDMA_GONE; nothing of a process is touched meanwhile
- * @number: of its file in /dev
- * @irq: its interrupt
- * @state: see above
- * @sick: a memory was silent
- * @resets: how many there were
- * @care: looks whether transfers end, and tries again what is stuck
- * @progress: when a transfer of a direction has ended, or the first began
- * @dev: the device, of whatever bus
- * @misc: the file in /dev
- * @engine: what cdma.h keeps of the engine
- * @registers: of the engine
- * @memory: the accelerator's
- * @memory_bus: where that is for a processor
- * @device: the pages of @memory, which files own
- * @rings: what the engine may touch in host memory: the rings, and then @host
- * @rings_bus: where that is for the engine
- * @host_bytes: its size
- * @host: the pages there, which jobs own
- * @exposed: buffers of processes that an engine may still write
- * @host_memory: where the first of them is
- * @running: jobs that the engine has, by direction, in their order
- * @tables: what the registers have, by direction; none after a reset
- * @files: those that processes have open
- * @exports: pieces of @memory that others may have
- * @folder: in debugfs
+/*
+ * An engine. Its presence is read-held for what is done to the accelerator's
+ * memory, and from where memory is mapped for the device until its job is
+ * queued; and write-held where it goes. The lock is held, within the presence or
+ * alone, for the engine and for all lists. Meanwhile no memory of a process is
+ * copied, and no other driver called.
  */
 struct cdma_device {
-	struct kref ref;
-	struct mutex lock;	/* See above. */
-	struct mutex memory_lock;	/* See above. */
-	int number;
-	int irq;
-	enum cdma_state state;
-	bool sick;
+	struct kref ref;		/* Of the hardware, files and pieces. */
+	struct rw_semaphore presence;
+	struct mutex lock;		/* See above. */
+	enum cdma_state state;		/* Changes with the lock held. */
+	bool sick;			/* A memory was silent. */
 	unsigned int resets;
-	struct delayed_work care;
-	unsigned long progress[CDMA_DIRECTIONS];
+	struct delayed_work care;	/* Looks for what is late or stuck. */
+	unsigned long progress[CDMA_DIRECTIONS]; /* When one ended, or the first began. */
 	struct device *dev;
 	struct miscdevice misc;
+	int number;			/* Of the file in /dev. */
+	int irq;
 	struct cdma engine;
 	void __iomem *registers;
-	void __iomem *memory;
-	phys_addr_t memory_bus;
-	struct cdma_pool device;
-	void *rings;
+	void __iomem *memory;		/* The accelerator's, */
+	phys_addr_t memory_bus;		/* and where it is for a processor, */
+	bool mappable;			/* whose pages are pages for a process. */
+	struct cdma_pool device;	/* Its pages, of which files have pieces. */
+	void *rings;			/* Host memory: the rings, and then the pool. */
 	dma_addr_t rings_bus;
 	size_t host_bytes;
-	struct cdma_pool host;
-	struct list_head exposed;
-	void *host_memory;
+	struct cdma_pool host;		/* Of which jobs have runs. */
+	void *host_memory;		/* Where its first page is, also for the engine. */
+	u64 host_bus;
+	wait_queue_head_t room;		/* For its pages, and for nobody to be busy. */
+	struct mutex turn;		/* Of the one that waits for its pages. */
+	atomic_t busy;			/* Jobs whose memory is the device's. */
+	struct list_head exposed;	/* Memory that a stuck engine may still write, */
+	struct list_head safe;		/* and that which it may not any more. */
+	struct list_head queued[CDMA_DIRECTIONS];
 	struct list_head running[CDMA_DIRECTIONS];
-	struct cdma_table tables[CDMA_DIRECTIONS];
+	struct cdma_table tables[CDMA_DIRECTIONS]; /* In the registers; none after a reset. */
 	struct list_head files;
+	struct list_head accounts;
 	struct list_head exports;
-	struct dentry *folder;
+	struct dentry *folder;		/* In debugfs. */
 };
 
-/**
- * struct cdma_file - an open file
- * @ref: one for the process, and one for each job that runs, and each export
- * @cd: its engine
- * @link: in the engine's list, while a process has it
- * @mapping: what is mapped of it, meanwhile
- * @pinned: how many maps and exports have pieces of it
- * @done: jobs that nobody has taken the reply of
- * @event: what is told of each of them, or NULL
- * @jobs: how many run
- * @host_bytes: those of all its jobs
- * @wait: who waits for a reply
- */
-struct cdma_file {
+/* What a user has of the host memory. */
+struct cdma_account {
+	struct list_head link;
+	kuid_t uid;
+	unsigned int files;
+	unsigned long pages;
+	struct mutex turn;		/* Of the one that waits for its user's others. */
+};
+
+/* A piece of the accelerator's memory: of its file, and of maps, exports and jobs. */
+struct cdma_piece {
 	struct kref ref;
+	struct list_head link;
+	struct cdma_device *cd;
+	u64 address;
+	u64 bytes;			/* Whole pages. */
+};
+
+/* An open file; it stays until its jobs have ended. */
+struct cdma_file {
 	struct cdma_device *cd;
 	struct list_head link;
-	struct address_space *mapping;
-	atomic_t pinned;
-	struct list_head done;
-	struct eventfd_ctx *event;
-	unsigned int jobs;
-	u64 host_bytes;
-	wait_queue_head_t wait;
+	struct inode *inode;		/* What is mapped of the memory is mapped of it. */
+	struct cdma_account *account;
+	struct mutex mutex;		/* Held for its pieces. */
+	struct list_head pieces;
+	spinlock_t lock;		/* Held for all below. */
+	struct list_head ended;		/* Jobs whose data are to be copied, */
+	struct list_head done;		/* and those whose reply nobody has taken. */
+	unsigned int jobs;		/* That are not done, */
+	unsigned int replies;		/* and that are. */
+	struct work_struct work;	/* Has those done that have ended. */
+	wait_queue_head_t wait;		/* For replies, and for no job to be left. */
 };
 
-/**
- * struct cdma_export - a piece of the accelerator's memory as a buffer
- * @link: in the engine's list
- * @file: whose piece it is
- * @buffer: what others have
- * @address: where it begins
- */
-struct cdma_export {
-	struct list_head link;
-	struct cdma_file *file;
-	struct dma_buf *buffer;
-	u64 address;
+/* A buffer of a process, whose pages stay; there is none without pages. */
+struct cdma_pins {
+	struct page **pages;
+	unsigned int count;
+	unsigned int offset;		/* In the first. */
+	bool write;
+	struct mm_struct *mm;		/* Whose limit they count against. */
 };
 
-/**
- * struct cdma_import - a buffer of another driver
- * @buffer: NULL if there is none
- * @map: where its bytes are
- */
+/* What the engine may touch for a job. */
+struct cdma_hold {
+	struct list_head link;		/* Where it may so after the job has ended. */
+	struct cdma_device *cd;
+	struct cdma_account *account;	/* Whose its pages are. */
+	struct cdma_piece *piece;
+	struct cdma_pins pins;
+	bool direct;			/* The engine reaches the process's pages itself. */
+	struct sg_table table;		/* Then, while they are mapped for it. */
+	enum dma_data_direction way;
+	u64 host;			/* In the pool: a copy, or the list of pages. */
+	unsigned long pages;		/* How many are there. */
+	bool busy;
+};
+
+/* A buffer of another driver, if there is one, and where its bytes are. */
 struct cdma_import {
 	struct dma_buf *buffer;
 	struct iosys_map map;
 };
 
-struct cdma_direct;
-struct cdma_job;
 struct io_uring_cmd;
 struct seq_file;
 
-/* Jobs, which may belong to a command; the lock is not held for the first five. */
-int cdma_submit_request(struct cdma_file *file, const struct cdma_request *request,
-			struct io_uring_cmd *command);
-int cdma_submit_batch(struct cdma_file *file, const struct cdma_batch *batch);
-int cdma_reap(struct cdma_file *file, struct cdma_reply *reply, bool wait);
+/* Jobs, which may belong to a command; the lock is held for those with an engine. */
+int cdma_submit_command(struct cdma_file *file, fmode_t mode, const struct cdma_request *request,
+			struct io_uring_cmd *command, u64 reply, bool wait);
+int cdma_submit_batch(struct cdma_file *file, fmode_t mode, const struct cdma_batch *batch,
+		      bool wait);
 int cdma_reap_batch(struct cdma_file *file, const struct cdma_batch *batch, bool wait);
-int cdma_take_job(struct cdma_job *job, struct cdma_reply *reply, bool copy);
+void cdma_begin_jobs(struct cdma_file *file);
+void cdma_end_jobs(struct cdma_file *file);
 void cdma_collect(struct cdma_device *cd);
-void cdma_end_all(struct cdma_device *cd, bool open);
+void cdma_dispatch(struct cdma_device *cd);
+void cdma_abort_all(struct cdma_device *cd, bool open, bool queued);
 void cdma_show_jobs(struct seq_file *text, struct cdma_device *cd, unsigned int direction);
-void cdma_put_file(struct cdma_file *file);
+
+static inline struct cdma_channel *cdma_channel_of(struct cdma_device *cd, unsigned int direction)
+{
+	return direction == CDMA_OFFLOAD ? &cd->engine.offload : &cd->engine.prefetch;
+}
+
+/* Memory that is handed out. */
+int cdma_pool_init(struct cdma_pool *pool, u64 bytes);
+bool cdma_pool_take(struct cdma_pool *pool, u64 pages, u64 *offset);
+int cdma_take_host(struct cdma_hold *hold, u64 bytes, bool wait);
+void cdma_give_host(struct cdma_hold *hold);
+void cdma_disown_host(struct cdma_hold *hold);
 u64 cdma_quota(const struct cdma_device *cd);
-struct cdma_channel *cdma_channel_of(struct cdma_device *cd, unsigned int direction);
+int cdma_allocate(struct cdma_file *file, struct cdma_range *range);
+int cdma_free(struct cdma_file *file, const struct cdma_range *range);
+void cdma_free_all(struct cdma_file *file);
+struct cdma_piece *cdma_find_piece(struct cdma_file *file, u64 address, u64 bytes);
+void cdma_put_piece(struct cdma_piece *piece);
+void cdma_store(const struct cdma_device *cd, u64 address, const void *data, size_t bytes);
 
-/* Pages. */
-int cdma_pool_init(struct cdma_pool *pool, u64 base, u64 bytes);
-void cdma_pool_exit(struct cdma_pool *pool);
-int cdma_pool_take(struct cdma_pool *pool, const void *owner, u64 bytes, u64 *address);
-bool cdma_pool_owns(const struct cdma_pool *pool, const void *owner, u64 address, u64 bytes);
-void cdma_pool_pass(struct cdma_pool *pool, u64 address, u64 bytes, const void *heir);
-void cdma_pool_pass_all(struct cdma_pool *pool, const void *owner, const void *heir);
+static inline u64 cdma_pages_of(u64 bytes)
+{
+	return (bytes >> PAGE_SHIFT) + !!(bytes & ~PAGE_MASK);
+}
 
-/* Buffers that the engine reaches itself; cdma_drop() and the first two need no lock. */
+/* Buffers of processes; no lock is held. */
+int cdma_pin(struct cdma_pins *pins, u64 user, u64 bytes, bool write);
+void cdma_unpin(struct cdma_pins *pins);
+void cdma_copy(const struct cdma_pins *pins, void *memory, u64 bytes, bool out);
 u32 cdma_direct_align(const struct cdma_device *cd);
-int cdma_pin(struct cdma_device *cd, const struct cdma_request *request,
-	     struct cdma_direct **found);
-u64 cdma_list(struct cdma_direct *found, unsigned char *list, bool *more);
-u64 cdma_place_in(struct cdma_direct *found, u64 address);
-void cdma_unmap(struct cdma_device *cd, struct cdma_direct *found, bool open);
-void cdma_unpin(struct cdma_direct *found);
-void cdma_drop(struct cdma_device *cd, struct cdma_direct *found);
-void cdma_close_all(struct cdma_device *cd, bool lost);
+bool cdma_is_direct(const struct cdma_device *cd, const struct cdma_request *request);
+int cdma_map(struct cdma_hold *hold, const struct cdma_request *request);
+u64 cdma_list(const struct cdma_hold *hold, unsigned char *list, bool *more);
+u64 cdma_place_in(const struct cdma_hold *hold, u64 address);
+void cdma_let_go(struct cdma_hold *hold);
 
 /* The accelerator's memory in a process. */
 int cdma_mmap_file(struct file *filp, struct vm_area_struct *vma);
 int cdma_mmap_buffer(struct cdma_device *cd, struct vm_area_struct *vma, u64 address);
-void cdma_unmap_all(struct cdma_device *cd);
 
-/* Buffers of others, and for them. */
-int cdma_export(struct cdma_file *file, struct cdma_buffer *piece);
+/* Buffers of others, and for them; the lock is held for the last. */
+int cdma_export(struct cdma_file *file, struct cdma_export *piece, int flags,
+		struct dma_buf **made);
 int cdma_import(struct cdma_import *import, const struct cdma_request *request);
-void cdma_let_go(struct cdma_import *import, const struct cdma_request *request);
+void cdma_drop_import(struct cdma_import *import, const struct cdma_request *request);
+void cdma_unmap_exports(struct cdma_device *cd);
 
 /* What there is to see; without the lock. */
 void cdma_describe(struct miscdevice *misc);
 void cdma_show(struct cdma_device *cd);
 void cdma_hide(struct cdma_device *cd);
 
-/* Commands; the lock is held for the first. */
-void cdma_end_command(struct io_uring_cmd *command, struct cdma_job *job);
 int cdma_uring_command(struct io_uring_cmd *command, unsigned int flags);
 
 extern const struct file_operations cdma_file_operations;
 
-/**
- * struct cdma_place - where a bus has found an engine
- * @registers: of the engine
- * @memory: the accelerator's
- * @memory_bus: where that is for a processor
- * @memory_bytes: its size
- * @irq: the interrupt
- */
+/* Where a bus has found an engine. */
 struct cdma_place {
 	void __iomem *registers;
-	void __iomem *memory;
+	void __iomem *memory;		/* The accelerator's. */
 	phys_addr_t memory_bus;
 	u64 memory_bytes;
+	bool mappable;			/* Its pages are pages for a processor. */
 	int irq;
 };
 
 /* Engines; the lock is held for the last two. */
 int cdma_add(struct device *dev, const struct cdma_place *place);
 void cdma_rest(struct device *dev);
+void cdma_halt(struct device *dev);
+int cdma_go_on(struct device *dev);
 extern const struct dev_pm_ops cdma_pm;
 void cdma_put_device(struct cdma_device *cd);
-void cdma_look_after(struct cdma_device *cd);
+bool cdma_get_presence(struct cdma_device *cd);
+void cdma_put_presence(struct cdma_device *cd);
+void cdma_expose(struct cdma_hold *hold);
 void cdma_keep_watch(struct cdma_device *cd);
 
 /* Buses. */

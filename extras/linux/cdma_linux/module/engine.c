@@ -73,8 +73,8 @@ static void free_device(struct kref *ref)
 {
 	struct cdma_device *cd = container_of(ref, struct cdma_device, ref);
 
-	cdma_pool_exit(&cd->device);
-	cdma_pool_exit(&cd->host);
+	kvfree(cd->device.used);
+	kvfree(cd->host.used);
 	kfree(cd->misc.name);
 	put_device(cd->dev);
 	kfree(cd);
@@ -85,15 +85,19 @@ void cdma_put_device(struct cdma_device *cd)
 	kref_put(&cd->ref, free_device);
 }
 
-static irqreturn_t cdma_interrupt(int irq, void *context)
+/* Whether the hardware is there, and stays until its presence is put. */
+bool cdma_get_presence(struct cdma_device *cd)
 {
-	struct cdma_device *cd = context;
+	down_read(&cd->presence);
+	if (cd->state != CDMA_GONE)
+		return true;
+	up_read(&cd->presence);
+	return false;
+}
 
-	mutex_lock(&cd->lock);
-	if (cd->state == CDMA_WELL)
-		cdma_look_after(cd);
-	mutex_unlock(&cd->lock);
-	return IRQ_HANDLED;
+void cdma_put_presence(struct cdma_device *cd)
+{
+	up_read(&cd->presence);
 }
 
 /* What the portable driver says, as the kernel says it. */
@@ -112,9 +116,10 @@ static int error_of(int status)
 	}
 }
 
-static u64 limit_of(const struct cdma_pool *pool)
+/* The last byte of a pool that begins at an address, and has a page at least. */
+static u64 limit_of(const struct cdma_pool *pool, u64 base)
 {
-	return pool->base + ((u64)pool->pages << PAGE_SHIFT) - 1;
+	return base + ((u64)pool->pages << PAGE_SHIFT) - 1;
 }
 
 /* Opens the windows on rings, pools and buffers that it reaches, and starts both channels. */
@@ -129,12 +134,13 @@ static int start_engine(struct cdma_device *cd)
 
 	/* A reset has made every entry the first of the format. */
 	memset(cd->tables, 0, sizeof(cd->tables));
-	err = error_of(cdma_set_window(&cd->engine, CDMA_DEV_WINDOW_BASE, cd->device.base,
-				       limit_of(&cd->device), 0));
+	err = error_of(cdma_set_window(&cd->engine, CDMA_DEV_WINDOW_BASE, 0,
+				       limit_of(&cd->device, 0), 0));
 	if (!err)
 		err = error_of(cdma_set_window(&cd->engine, CDMA_HOST_WINDOW_BASE,
 					       anywhere ? 0 : cd->rings_bus,
-					       anywhere ? all : limit_of(&cd->host), 0));
+					       anywhere ? all : limit_of(&cd->host, cd->host_bus),
+					       0));
 	cdma_set_watchdog(&cd->engine, watchdog);
 	for (direction = 0; !err && direction < CDMA_DIRECTIONS; ++direction) {
 		struct cdma_channel *channel = cdma_channel_of(cd, direction);
@@ -149,7 +155,8 @@ static int start_engine(struct cdma_device *cd)
 
 /*
  * Nothing moves after it, and nothing is reached: a window that ends below its
- * base is closed. Or it fails, and the engine is not at rest.
+ * base is closed. Or it fails, and the engine is not at rest. One that is not
+ * there any more reaches nothing.
  */
 static int stop_engine(struct cdma_device *cd)
 {
@@ -162,10 +169,35 @@ static int stop_engine(struct cdma_device *cd)
 	err = error_of(cdma_soft_reset(&cd->engine, CDMA_PATIENCE));
 	cdma_set_window(&cd->engine, CDMA_DEV_WINDOW_BASE, nowhere, 0xfff, 0);
 	cdma_set_window(&cd->engine, CDMA_HOST_WINDOW_BASE, nowhere, 0xfff, 0);
-	return err;
+	return cdma_read32(cd, CDMA_ENGINE_BASE + CDMA_ENGINE_IDENT) == ~0u ? 0 : err;
 }
 
 /* ---- health ---- */
+
+/* What an engine that is stuck may still write is given to nobody before its next reset. */
+void cdma_expose(struct cdma_hold *hold)
+{
+	struct cdma_device *cd = hold->cd;
+
+	cdma_disown_host(hold);
+	list_add(&hold->link, &cd->exposed);
+	hold->busy = false;
+	if (atomic_dec_and_test(&cd->busy))
+		wake_up_all(&cd->room);
+}
+
+/* Frees what was exposed, and is not any more; no lock is held. */
+static void free_safe(struct cdma_device *cd)
+{
+	struct cdma_hold *hold, *next;
+	LIST_HEAD(safe);
+
+	mutex_lock(&cd->lock);
+	list_splice_init(&cd->safe, &safe);
+	mutex_unlock(&cd->lock);
+	list_for_each_entry_safe(hold, next, &safe, link)
+		cdma_let_go(hold);
+}
 
 /* Resets an engine and starts it, or will try again. */
 static void cure(struct cdma_device *cd)
@@ -173,14 +205,10 @@ static void cure(struct cdma_device *cd)
 	int err = stop_engine(cd);
 	const bool rests = !err;
 
-	cdma_end_all(cd, !rests);
+	cdma_abort_all(cd, !rests, false);
 	if (rests) {
 		++cd->resets;
-		cdma_pool_pass_all(&cd->host, cd, NULL);
-		cdma_close_all(cd, false);
-		mutex_lock(&cd->memory_lock);
-		cdma_pool_pass_all(&cd->device, cd, NULL);
-		mutex_unlock(&cd->memory_lock);
+		list_splice_init(&cd->exposed, &cd->safe);
 		err = start_engine(cd);
 	}
 	if (!err)
@@ -190,14 +218,20 @@ static void cure(struct cdma_device *cd)
 	cd->state = err ? CDMA_STUCK : CDMA_WELL;
 	cd->sick = false;
 	if (err)
-		mod_delayed_work(system_wq, &cd->care, CDMA_RETRY);
+		cdma_abort_all(cd, false, true);
+	cdma_dispatch(cd);
+	mod_delayed_work(system_wq, &cd->care, err ? CDMA_RETRY : 0);
 }
 
-void cdma_look_after(struct cdma_device *cd)
+static void look_after(struct cdma_device *cd)
 {
+	if (cd->state != CDMA_WELL)
+		return;
 	cdma_collect(cd);
 	if (cd->sick)
 		cure(cd);
+	else
+		cdma_dispatch(cd);
 }
 
 /* Whether the oldest job of a direction has been there for too long. */
@@ -224,59 +258,76 @@ void cdma_keep_watch(struct cdma_device *cd)
 		queue_delayed_work(system_wq, &cd->care, timeout * HZ / 2 + 1);
 }
 
+static irqreturn_t cdma_interrupt(int irq, void *context)
+{
+	struct cdma_device *cd = context;
+
+	mutex_lock(&cd->lock);
+	look_after(cd);
+	mutex_unlock(&cd->lock);
+	return IRQ_HANDLED;
+}
+
 static void care(struct work_struct *work)
 {
 	struct cdma_device *cd = container_of(to_delayed_work(work), struct cdma_device, care);
 
 	mutex_lock(&cd->lock);
-	if (cd->state == CDMA_STUCK) {
+	/* An interrupt may have been lost. */
+	look_after(cd);
+	if (cd->state == CDMA_STUCK || (cd->state == CDMA_WELL && is_late(cd)))
 		cure(cd);
-	} else if (cd->state == CDMA_WELL) {
-		/* An interrupt may have been lost. */
-		cdma_look_after(cd);
-		if (is_late(cd))
-			cure(cd);
-		if (is_busy(cd))
-			cdma_keep_watch(cd);
-	}
+	if (cd->state == CDMA_WELL && is_busy(cd))
+		cdma_keep_watch(cd);
 	mutex_unlock(&cd->lock);
+	free_safe(cd);
 }
 
 /* ---- sleep ---- */
 
-/* Processes are frozen; what they have in flight ends, or is ended. */
+/* What is in flight is ended, and nothing begins before the engine goes on. */
+void cdma_halt(struct device *dev)
+{
+	struct cdma_device *cd = dev_get_drvdata(dev);
+
+	mutex_lock(&cd->lock);
+	if (cd->state != CDMA_GONE) {
+		/* Without power it will be at rest. */
+		cdma_abort_all(cd, stop_engine(cd), false);
+		cd->state = CDMA_ASLEEP;
+	}
+	mutex_unlock(&cd->lock);
+	cancel_delayed_work_sync(&cd->care);
+}
+
+int cdma_go_on(struct device *dev)
+{
+	struct cdma_device *cd = dev_get_drvdata(dev);
+
+	mutex_lock(&cd->lock);
+	if (cd->state != CDMA_GONE)
+		cure(cd);
+	mutex_unlock(&cd->lock);
+	return 0;
+}
+
+/* Processes are frozen; what they have in flight may end. */
 static int suspend_engine(struct device *dev)
 {
 	struct cdma_device *cd = dev_get_drvdata(dev);
 	unsigned int looks;
-	int err;
 
-	cancel_delayed_work_sync(&cd->care);
 	mutex_lock(&cd->lock);
 	for (looks = 0; cd->state == CDMA_WELL && is_busy(cd) && looks < CDMA_DRAIN; ++looks) {
 		msleep(100);
-		cdma_look_after(cd);
+		look_after(cd);
 	}
-	err = stop_engine(cd);
-	cdma_end_all(cd, err);
-	cd->state = CDMA_ASLEEP;
 	mutex_unlock(&cd->lock);
-	cancel_delayed_work_sync(&cd->care);
-	/* Without power it will be at rest. */
+	cdma_halt(dev);
 	return 0;
 }
 
-static int resume_engine(struct device *dev)
-{
-	struct cdma_device *cd = dev_get_drvdata(dev);
-
-	mutex_lock(&cd->lock);
-	cure(cd);
-	mutex_unlock(&cd->lock);
-	return 0;
-}
-
-DEFINE_SIMPLE_DEV_PM_OPS(cdma_pm, suspend_engine, resume_engine);
+DEFINE_SIMPLE_DEV_PM_OPS(cdma_pm, suspend_engine, cdma_go_on);
 
 /* ---- from its probe to its end ---- */
 
@@ -287,11 +338,17 @@ static struct cdma_device *new_device(struct device *dev, const struct cdma_plac
 	if (!cd)
 		return NULL;
 	kref_init(&cd->ref);
+	init_rwsem(&cd->presence);
 	mutex_init(&cd->lock);
-	mutex_init(&cd->memory_lock);
+	mutex_init(&cd->turn);
+	init_waitqueue_head(&cd->room);
+	INIT_LIST_HEAD(&cd->safe);
+	INIT_LIST_HEAD(&cd->queued[CDMA_OFFLOAD]);
+	INIT_LIST_HEAD(&cd->queued[CDMA_PREFETCH]);
 	INIT_LIST_HEAD(&cd->running[CDMA_OFFLOAD]);
 	INIT_LIST_HEAD(&cd->running[CDMA_PREFETCH]);
 	INIT_LIST_HEAD(&cd->files);
+	INIT_LIST_HEAD(&cd->accounts);
 	INIT_LIST_HEAD(&cd->exports);
 	INIT_LIST_HEAD(&cd->exposed);
 	INIT_DELAYED_WORK(&cd->care, care);
@@ -299,72 +356,103 @@ static struct cdma_device *new_device(struct device *dev, const struct cdma_plac
 	cd->registers = place->registers;
 	cd->memory = place->memory;
 	cd->memory_bus = place->memory_bus;
+	cd->mappable = place->mappable && PAGE_ALIGNED(place->memory_bus);
 	cd->irq = place->irq;
 	return cd;
 }
 
-static int open_engine(struct cdma_device *cd, u64 memory_bytes)
+/* Finds out what it is; another kernel may have left it running. */
+static int find_engine(struct cdma_device *cd)
 {
-	const size_t rings = PAGE_ALIGN(CDMA_DIRECTIONS * cdma_ring_bytes(CDMA_ENTRIES));
-	const struct cdma_geometry *geometry = &cd->engine.geometry;
 	const struct cdma_io io = {
 		.context = cd,
 		.read32 = cdma_read32,
 		.write32 = cdma_write32,
 		.idle = cdma_idle_a_while,
 	};
+	int err = error_of(cdma_open(&cd->engine, &io));
+
+	return err ? err : stop_engine(cd);
+}
+
+static int open_engine(struct cdma_device *cd, u64 memory_bytes)
+{
+	const size_t rings = PAGE_ALIGN(CDMA_DIRECTIONS * cdma_ring_bytes(CDMA_ENTRIES));
+	const struct cdma_geometry *geometry = &cd->engine.geometry;
 	int err;
 
 	cd->host_bytes = PAGE_ALIGN((size_t)host_kib << 10);
-	if (cd->host_bytes <= rings)
+	/* Of less than a page nothing is handed out, and no window is opened. */
+	if (cd->host_bytes <= rings || memory_bytes < PAGE_SIZE)
 		return -EINVAL;
-	err = error_of(cdma_open(&cd->engine, &io));
-	if (!err)
-		err = dma_set_mask_and_coherent(cd->dev, DMA_BIT_MASK(geometry->host_address_bits));
+	err = dma_set_mask_and_coherent(cd->dev, DMA_BIT_MASK(geometry->host_address_bits));
 	if (err)
 		return err;
 	/* Where a buffer is moved for the device it keeps its place in a page. */
 	dma_set_min_align_mask(cd->dev, CDMA_PAGE_BYTES - 1);
+	dma_set_max_seg_size(cd->dev, UINT_MAX);
 	cd->rings = dma_alloc_coherent(cd->dev, cd->host_bytes, &cd->rings_bus, GFP_KERNEL);
 	if (!cd->rings)
 		return -ENOMEM;
 	cd->host_memory = cd->rings + rings;
-	err = cdma_pool_init(&cd->host, cd->rings_bus + rings, cd->host_bytes - rings);
+	cd->host_bus = cd->rings_bus + rings;
+	err = cdma_pool_init(&cd->host, cd->host_bytes - rings);
 	if (!err)
-		err = cdma_pool_init(&cd->device, 0, memory_bytes);
+		err = cdma_pool_init(&cd->device, memory_bytes);
 	return err ? err : start_engine(cd);
 }
 
-/* Whatever files ask for from now on fails, and their jobs have ended. */
-static void end_engine(struct cdma_device *cd)
+/* Takes all pages away from processes, none of which gets another one. */
+static void unmap_all(struct cdma_device *cd)
 {
-	int err;
+	struct cdma_file *file;
 
-	mutex_lock(&cd->lock);
-	if (cd->state != CDMA_GONE) {
-		if (cd->state == CDMA_WELL)
-			cdma_collect(cd);
-		mutex_lock(&cd->memory_lock);
-		cd->state = CDMA_GONE;
-		mutex_unlock(&cd->memory_lock);
-		cdma_unmap_all(cd);
-		err = stop_engine(cd);
-		cdma_end_all(cd, err);
-		cdma_close_all(cd, err);
-		/* It may still write there. */
-		if (err) {
-			dev_err(cd->dev, "the engine does not come to rest: its memory is lost\n");
-			cd->rings = NULL;
-		}
+	list_for_each_entry(file, &cd->files, link) {
+		unmap_mapping_range(file->inode->i_mapping, 0, 0, 1);
+		wake_up_all(&file->wait);
 	}
-	mutex_unlock(&cd->lock);
-	cancel_delayed_work_sync(&cd->care);
+	cdma_unmap_exports(cd);
 }
 
-static void free_memory(struct cdma_device *cd)
+/* Stops the engine, and frees what it may touch, which is lost if it does not come to rest. */
+static void end_memory(struct cdma_device *cd)
 {
+	const int err = stop_engine(cd);
+
+	mutex_lock(&cd->lock);
+	cdma_abort_all(cd, err, true);
+	mutex_unlock(&cd->lock);
+	wait_event(cd->room, !atomic_read(&cd->busy));
+	cancel_delayed_work_sync(&cd->care);
+	if (err) {
+		dev_err(cd->dev, "the engine does not come to rest: its memory is lost\n");
+		return;
+	}
+	mutex_lock(&cd->lock);
+	list_splice_init(&cd->exposed, &cd->safe);
+	mutex_unlock(&cd->lock);
+	free_safe(cd);
 	if (cd->rings)
 		dma_free_coherent(cd->dev, cd->host_bytes, cd->rings, cd->rings_bus);
+	cd->rings = NULL;
+}
+
+/* Whatever files ask for from now on fails, and their jobs end. */
+static void end_engine(struct cdma_device *cd)
+{
+	bool first;
+
+	down_write(&cd->presence);
+	mutex_lock(&cd->lock);
+	first = cd->state != CDMA_GONE;
+	if (cd->state == CDMA_WELL)
+		cdma_collect(cd);
+	cd->state = CDMA_GONE;
+	unmap_all(cd);
+	mutex_unlock(&cd->lock);
+	up_write(&cd->presence);
+	if (first)
+		end_memory(cd);
 }
 
 static int make_file(struct cdma_device *cd)
@@ -395,7 +483,6 @@ static void drop(void *context)
 	ida_free(&cdma_numbers, cd->number);
 	free_irq(cd->irq, cd);
 	end_engine(cd);
-	free_memory(cd);
 	cdma_put_device(cd);
 }
 
@@ -408,12 +495,15 @@ int cdma_add(struct device *dev, const struct cdma_place *place)
 	if (!cd)
 		return -ENOMEM;
 	dev_set_drvdata(dev, cd);
+	err = find_engine(cd);
+	if (err)
+		goto put;
 	err = open_engine(cd, place->memory_bytes);
 	if (err)
-		goto free;
+		goto end;
 	err = request_threaded_irq(cd->irq, NULL, cdma_interrupt, IRQF_ONESHOT, "cdma", cd);
 	if (err)
-		goto stop;
+		goto end;
 	err = make_file(cd);
 	if (err)
 		goto irq;
@@ -425,10 +515,9 @@ int cdma_add(struct device *dev, const struct cdma_place *place)
 
 irq:
 	free_irq(cd->irq, cd);
-stop:
-	stop_engine(cd);
-free:
-	free_memory(cd);
+end:
+	end_engine(cd);
+put:
 	cdma_put_device(cd);
 	return err;
 }

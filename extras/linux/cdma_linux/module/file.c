@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* /dev/cdmaN: what a process sees of an engine. */
+#include <linux/cred.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/io.h>
 #include <linux/poll.h>
@@ -9,53 +11,95 @@
 #include "driver.h"
 #include "kernels.h"
 
+/* The account of a user, which is made for the first file; the lock is held. */
+static struct cdma_account *account_of(struct cdma_device *cd, kuid_t uid)
+{
+	struct cdma_account *account;
+
+	list_for_each_entry(account, &cd->accounts, link)
+		if (uid_eq(account->uid, uid))
+			return account;
+	account = kzalloc(sizeof(*account), GFP_KERNEL_ACCOUNT);
+	if (account) {
+		account->uid = uid;
+		mutex_init(&account->turn);
+		list_add(&account->link, &cd->accounts);
+	}
+	return account;
+}
+
 static int cdma_open_file(struct inode *inode, struct file *filp)
 {
 	struct cdma_device *cd = container_of(filp->private_data, struct cdma_device, misc);
-	struct cdma_file *file = kzalloc(sizeof(*file), GFP_KERNEL);
+	struct cdma_file *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
 
 	if (!file)
 		return -ENOMEM;
-	kref_init(&file->ref);
-	kref_get(&cd->ref);
 	file->cd = cd;
-	file->mapping = filp->f_mapping;
-	INIT_LIST_HEAD(&file->done);
-	init_waitqueue_head(&file->wait);
+	file->inode = inode;
+	mutex_init(&file->mutex);
+	INIT_LIST_HEAD(&file->pieces);
+	cdma_begin_jobs(file);
 	mutex_lock(&cd->lock);
-	list_add(&file->link, &cd->files);
+	file->account = account_of(cd, filp->f_cred->uid);
+	if (file->account) {
+		++file->account->files;
+		list_add(&file->link, &cd->files);
+	}
 	mutex_unlock(&cd->lock);
+	if (!file->account) {
+		kfree(file);
+		return -ENOMEM;
+	}
+	kref_get(&cd->ref);
 	filp->private_data = file;
 	return 0;
 }
 
-/* Jobs that run and exports keep the file, and with it the accelerator's memory that they use. */
+/* Nothing of its process is written afterwards. What others have of its memory they keep. */
 static int cdma_release_file(struct inode *inode, struct file *filp)
 {
 	struct cdma_file *file = filp->private_data;
+	struct cdma_account *account = file->account;
 	struct cdma_device *cd = file->cd;
 
+	cdma_end_jobs(file);
 	mutex_lock(&cd->lock);
 	list_del(&file->link);
-	cdma_put_file(file);
+	if (!--account->files) {
+		list_del(&account->link);
+		kfree(account);
+	}
 	mutex_unlock(&cd->lock);
+	cdma_free_all(file);
+	kfree(file);
 	cdma_put_device(cd);
 	return 0;
 }
 
-/* Writes are posted, and not any number of them: the read waits until they have arrived. */
-static void store(const struct cdma_device *cd, u64 address, const void *data, size_t bytes)
+/* Copies a page at most between the accelerator's memory and memory of the kernel. */
+static int access_page(struct cdma_file *file, void *page, u64 at, size_t bytes, bool write)
 {
-	memcpy_toio(cd->memory + address, data, bytes);
-	readb(cd->memory + address);
+	struct cdma_piece *piece;
+	int err = -ENODEV;
+
+	if (!cdma_get_presence(file->cd))
+		return err;
+	piece = cdma_find_piece(file, at, bytes);
+	err = piece ? 0 : -EACCES;
+	if (!err && write)
+		cdma_store(file->cd, at, page, bytes);
+	else if (!err)
+		memcpy_fromio(page, file->cd->memory + at, bytes);
+	cdma_put_piece(piece);
+	cdma_put_presence(file->cd);
+	return err;
 }
 
-/* Copies between the accelerator's memory and a process, a page at a time. */
+/* Copies between the accelerator's memory and a process. */
 static ssize_t access_memory(struct file *filp, char __user *user, size_t count, loff_t *at,
 			     bool write)
 {
-	struct cdma_file *file = filp->private_data;
-	struct cdma_device *cd = file->cd;
 	size_t copied = 0;
 	ssize_t err = 0;
 	void *page;
@@ -71,15 +115,7 @@ static ssize_t access_memory(struct file *filp, char __user *user, size_t count,
 		err = -EFAULT;
 		if (write && copy_from_user(page, user + copied, part))
 			break;
-		mutex_lock(&cd->lock);
-		err = cd->state == CDMA_GONE ? -ENODEV : 0;
-		if (!err && !cdma_pool_owns(&cd->device, file, *at, part))
-			err = -EACCES;
-		if (!err && write)
-			store(cd, *at, page, part);
-		else if (!err)
-			memcpy_fromio(page, cd->memory + *at, part);
-		mutex_unlock(&cd->lock);
+		err = access_page(filp->private_data, page, *at, part, write);
 		if (err)
 			break;
 		err = -EFAULT;
@@ -108,12 +144,10 @@ static __poll_t cdma_poll_file(struct file *filp, poll_table *table)
 	__poll_t events = 0;
 
 	poll_wait(filp, &file->wait, table);
-	mutex_lock(&file->cd->lock);
-	if (!list_empty(&file->done))
+	if (!list_empty_careful(&file->done))
 		events |= EPOLLIN | EPOLLRDNORM;
-	if (file->cd->state == CDMA_GONE)
+	if (READ_ONCE(file->cd->state) == CDMA_GONE)
 		events |= EPOLLHUP;
-	mutex_unlock(&file->cd->lock);
 	return events;
 }
 
@@ -122,6 +156,7 @@ static void describe_engine(const struct cdma_device *cd, struct cdma_info *info
 	const struct cdma_geometry *geometry = &cd->engine.geometry;
 
 	*info = (struct cdma_info){
+		.version = CDMA_INTERFACE_VERSION,
 		.word_bits = geometry->word_bits,
 		.window = geometry->window,
 		.code_bits = geometry->code_bits,
@@ -138,108 +173,112 @@ static void describe_engine(const struct cdma_device *cd, struct cdma_info *info
 	};
 }
 
-/* Nothing of what another process left there is given away. */
-static int allocate(struct cdma_file *file, struct cdma_range *range)
-{
-	struct cdma_device *cd = file->cd;
-	u64 at;
-	int err;
+/* What is asked for, as the kernel has it: it may be longer in a process, if what is more is 0. */
+union argument {
+	struct cdma_info info;
+	struct cdma_range range;
+	struct cdma_export export;
+	struct cdma_batch batch;
+};
 
-	mutex_lock(&cd->memory_lock);
-	err = cdma_pool_take(&cd->device, file, range->bytes, &range->address);
-	if (!err)
-		for (at = 0; at < range->bytes; at += PAGE_SIZE)
-			store(cd, range->address + at, page_address(ZERO_PAGE(0)), PAGE_SIZE);
-	mutex_unlock(&cd->memory_lock);
-	return err;
+static const unsigned int calls[] = {
+	CDMA_IOC_INFO, CDMA_IOC_ALLOC, CDMA_IOC_FREE, CDMA_IOC_SUBMIT, CDMA_IOC_REAP,
+	CDMA_IOC_EXPORT,
+};
+
+static bool is_call(unsigned int known, unsigned int code)
+{
+	const unsigned int size = _IOC_SIZEMASK << _IOC_SIZESHIFT;
+
+	return (known & ~size) == (code & ~size) && _IOC_SIZE(code) >= _IOC_SIZE(known);
 }
 
-/* Memory that a job, a map or another driver may still use stays. */
-static int release(struct cdma_file *file, const struct cdma_range *range)
+static int return_argument(void __user *user, size_t bytes, const void *argument, size_t known)
 {
-	struct cdma_device *cd = file->cd;
-	int err = 0;
-
-	mutex_lock(&cd->memory_lock);
-	if (file->jobs || atomic_read(&file->pinned) || cd->state == CDMA_STUCK)
-		err = -EBUSY;
-	else if (!PAGE_ALIGNED(range->address) ||
-		 !cdma_pool_owns(&cd->device, file, range->address, range->bytes))
-		err = -EACCES;
-	else
-		cdma_pool_pass(&cd->device, range->address, range->bytes, NULL);
-	mutex_unlock(&cd->memory_lock);
-	return err;
-}
-
-/* Tells an eventfd of replies from now on. */
-static int tell(struct cdma_file *file, int fd)
-{
-	struct eventfd_ctx *event = fd < 0 ? NULL : eventfd_ctx_fdget(fd);
-
-	if (IS_ERR(event))
-		return PTR_ERR(event);
-	swap(file->event, event);
-	if (event)
-		eventfd_ctx_put(event);
+	if (copy_to_user(user, argument, known) ||
+	    clear_user((char __user *)user + known, bytes - known))
+		return -EFAULT;
 	return 0;
 }
 
-static int command(struct cdma_file *file, unsigned int code, void *argument)
+/* The process gets the buffer once it has been told of its file, or not at all. */
+static int export(struct file *filp, union argument *argument, void __user *user, size_t bytes)
 {
+	const int file = get_unused_fd_flags(O_CLOEXEC);
+	struct dma_buf *made;
+	int err;
+
+	if (file < 0)
+		return file;
+	err = cdma_export(filp->private_data, &argument->export, filp->f_flags & O_ACCMODE, &made);
+	if (err)
+		goto put;
+	argument->export.file = file;
+	err = return_argument(user, bytes, argument, sizeof(argument->export));
+	if (!err) {
+		fd_install(file, made->file);
+		return 0;
+	}
+	dma_buf_put(made);
+put:
+	put_unused_fd(file);
+	return err;
+}
+
+/* A piece that the process cannot be told of is given back. */
+static int allocate(struct cdma_file *file, union argument *argument, void __user *user,
+		    size_t bytes)
+{
+	int err = cdma_allocate(file, &argument->range);
+
+	if (!err) {
+		err = return_argument(user, bytes, argument, sizeof(argument->range));
+		if (err)
+			cdma_free(file, &argument->range);
+	}
+	return err;
+}
+
+static long call(struct file *filp, unsigned int code, void __user *user, size_t bytes,
+		 union argument *argument)
+{
+	const bool wait = !(filp->f_flags & O_NONBLOCK);
+	struct cdma_file *file = filp->private_data;
+
+	switch (code) {
+	case CDMA_IOC_REAP:
+		return cdma_reap_batch(file, &argument->batch, wait);
+	case CDMA_IOC_FREE:
+		return cdma_free(file, &argument->range);
+	}
+	if (READ_ONCE(file->cd->state) == CDMA_GONE)
+		return -ENODEV;
 	switch (code) {
 	case CDMA_IOC_INFO:
-		describe_engine(file->cd, argument);
-		return 0;
+		describe_engine(file->cd, &argument->info);
+		return return_argument(user, bytes, argument, sizeof(argument->info));
 	case CDMA_IOC_ALLOC:
-		return allocate(file, argument);
-	case CDMA_IOC_FREE:
-		return release(file, argument);
-	case CDMA_IOC_EXPORT:
-		return cdma_export(file, argument);
-	case CDMA_IOC_EVENT:
-		return tell(file, *(const s32 *)argument);
+		return allocate(file, argument, user, bytes);
+	case CDMA_IOC_SUBMIT:
+		return cdma_submit_batch(file, filp->f_mode, &argument->batch, wait);
 	default:
-		return -ENOTTY;
+		return export(filp, argument, user, bytes);
 	}
 }
 
-static long cdma_ioctl_file(struct file *filp, unsigned int code, unsigned long user)
+static long cdma_ioctl_file(struct file *filp, unsigned int code, unsigned long pointer)
 {
-	struct cdma_file *file = filp->private_data;
-	void __user *pointer = (void __user *)user;
-	union {
-		struct cdma_info info;
-		struct cdma_range range;
-		struct cdma_buffer buffer;
-		struct cdma_request request;
-		struct cdma_reply reply;
-		struct cdma_batch batch;
-	} argument = {};
-	const bool wait = !(filp->f_flags & O_NONBLOCK);
-	const size_t bytes = _IOC_SIZE(code);
-	long err;
+	void __user *user = (void __user *)pointer;
+	union argument argument = {};
+	unsigned int k = 0;
+	int err = 0;
 
-	if (bytes > sizeof(argument))
-		return -ENOTTY;
-	if (_IOC_DIR(code) & _IOC_WRITE && copy_from_user(&argument, pointer, bytes))
-		return -EFAULT;
-	if (code == CDMA_IOC_REAP) {
-		err = cdma_reap(file, &argument.reply, wait);
-	} else if (code == CDMA_IOC_REAP_ALL) {
-		err = cdma_reap_batch(file, &argument.batch, wait);
-	} else if (code == CDMA_IOC_SUBMIT) {
-		err = cdma_submit_request(file, &argument.request, NULL);
-	} else if (code == CDMA_IOC_SUBMIT_ALL) {
-		err = cdma_submit_batch(file, &argument.batch);
-	} else {
-		mutex_lock(&file->cd->lock);
-		err = file->cd->state == CDMA_GONE ? -ENODEV : command(file, code, &argument);
-		mutex_unlock(&file->cd->lock);
-	}
-	if (!err && _IOC_DIR(code) & _IOC_READ && copy_to_user(pointer, &argument, bytes))
-		return -EFAULT;
-	return err;
+	while (!is_call(calls[k], code))
+		if (++k == ARRAY_SIZE(calls))
+			return -ENOTTY;
+	if (_IOC_DIR(code) & _IOC_WRITE)
+		err = copy_struct_from_user(&argument, _IOC_SIZE(calls[k]), user, _IOC_SIZE(code));
+	return err ? err : call(filp, calls[k], user, _IOC_SIZE(code), &argument);
 }
 
 const struct file_operations cdma_file_operations = {

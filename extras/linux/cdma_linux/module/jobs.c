@@ -2,15 +2,15 @@
 /*
  * Transfers from their submission to the reply.
  *
- * An engine without lists of pages reads and writes whole tensors at one
- * address, and a buffer of a process is scattered. So each job has a run of
- * pages that the engine may touch, and data are copied in the process: before a
- * prefetch, and when the reply of an offload is taken. Buffers that the engine
- * reaches itself are those of direct.c: their jobs have a page for the list.
+ * A job gets all that it needs in its process, and no lock is held then: its
+ * buffer is pinned, or mapped by the driver whose it is, a run of host memory is
+ * taken, and what a prefetch reads is copied there. Then it is queued behind all
+ * others of its direction, and handed to the engine in turn. When the engine has
+ * ended it, what an offload has written is copied, all that it holds is let go,
+ * and its reply is left for its file, or its command completes. That is done by
+ * the work of its file, in order: so nobody waits for the buffer of another one.
  */
 #include <linux/mm.h>
-#include <linux/pagemap.h>
-#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -19,10 +19,13 @@
 #include "kernels.h"
 #include "trace.h"
 
-/* How often pages of a process may go away again before they are copied. */
-#define CDMA_TRIES 16u
 /* Completions that are taken at once. */
 #define CDMA_BATCH 8
+/* Jobs of a file that have not ended, and replies that were not taken. */
+#define CDMA_MOST_JOBS 1024
+/* The first version of what is handed over, which is the least. */
+#define CDMA_REQUEST_BYTES 80
+#define CDMA_REPLY_BYTES 56
 
 struct cdma_job {
 	struct list_head link;
@@ -30,72 +33,22 @@ struct cdma_job {
 	struct cdma_request request;
 	struct cdma_table table;
 	struct cdma_reply reply;
-	u64 host;	/* Its run of pages, or the list of its buffer's, as the engine sees it. */
-	struct cdma_direct *direct;	/* Its buffer, or NULL if that is copied. */
-	unsigned int resets;	/* There were so many when it ended. */
-	unsigned int tries;	/* Its pages may still go away so often before it starts. */
-	bool open;		/* The engine has ended it, and may still write there. */
+	struct cdma_hold *hold;
+	u64 data;	/* Where they are in host memory, as the engine sees it; */
+	u64 pages;	/* and the list of the pages that they are in, or 0. */
 	struct cdma_import import;
 	struct io_uring_cmd *command;	/* Gets the reply; otherwise the file does. */
+	struct cdma_pins answer;	/* Where a command has it. */
+	unsigned int resets;	/* There were so many when it ended. */
+	bool open;		/* The engine has ended it, and may still write there. */
 };
 
-struct cdma_channel *cdma_channel_of(struct cdma_device *cd, unsigned int direction)
+static void *memory_of(const struct cdma_job *job)
 {
-	return direction == CDMA_OFFLOAD ? &cd->engine.offload : &cd->engine.prefetch;
+	return job->hold->cd->host_memory + job->hold->host;
 }
 
-/* The bytes that the jobs of one file may have, so that it leaves some to others. */
-u64 cdma_quota(const struct cdma_device *cd)
-{
-	return (u64)(cd->host.pages / 4) << PAGE_SHIFT;
-}
-
-static u64 run_of_job(const struct cdma_job *job)
-{
-	return job->direct ? CDMA_PAGE_BYTES : job->request.host_bytes;
-}
-
-static void *pages_of_job(const struct cdma_job *job)
-{
-	const struct cdma_device *cd = job->file->cd;
-
-	return cd->host_memory + (job->host - cd->host.base);
-}
-
-/* What the engine may still write is given to nobody before its next reset. */
-static void free_job(struct cdma_job *job)
-{
-	struct cdma_device *cd = job->file->cd;
-	const bool open = job->open && job->resets == cd->resets;
-
-	cdma_pool_pass(&cd->host, job->host, run_of_job(job), open ? cd : NULL);
-	job->file->host_bytes -= job->request.host_bytes;
-	cdma_let_go(&job->import, &job->request);
-	if (job->direct)
-		cdma_unpin(job->direct);
-	kfree(job);
-}
-
-static void free_file(struct kref *ref)
-{
-	struct cdma_file *file = container_of(ref, struct cdma_file, ref);
-	struct cdma_device *cd = file->cd;
-	struct cdma_job *job, *next;
-
-	list_for_each_entry_safe(job, next, &file->done, link)
-		free_job(job);
-	if (file->event)
-		eventfd_ctx_put(file->event);
-	mutex_lock(&cd->memory_lock);
-	cdma_pool_pass_all(&cd->device, file, cd->state == CDMA_STUCK ? cd : NULL);
-	mutex_unlock(&cd->memory_lock);
-	kfree(file);
-}
-
-void cdma_put_file(struct cdma_file *file)
-{
-	kref_put(&file->ref, free_file);
-}
+/* ---- ends ---- */
 
 /* Where in its buffer an error was met; the beat with it may begin before the buffer. */
 static u64 fault_of(const struct cdma_job *job, const struct cdma_result *result)
@@ -120,27 +73,22 @@ static u64 fault_of(const struct cdma_job *job, const struct cdma_result *result
 	default:
 		return CDMA_NO_FAULT;
 	}
-	if (job->direct && !device)
+	if (job->hold->direct && !device)
 		/* Nothing lies behind the last page. */
 		return result->status != CDMA_STATUS_CAPACITY ?
-		       cdma_place_in(job->direct, result->address) :
+		       cdma_place_in(job->hold, result->address) :
 		       request->mode == CDMA_MODE_RAW ? request->host_bytes : result->bytes_written;
-	base = device ? request->device : job->host;
+	base = device ? request->device : job->data;
 	return result->address < base ? 0 : result->address - base;
 }
 
-/* Ends the oldest job of a direction. */
-static void finish(struct cdma_device *cd, unsigned int direction, const struct cdma_result *result)
+/* Ends a job, which the work of its file does the rest of; the lock is held. */
+static void end_job(struct cdma_device *cd, struct cdma_job *job, const struct cdma_result *result)
 {
-	struct list_head *running = &cd->running[direction];
-	struct cdma_job *job = list_first_entry_or_null(running, struct cdma_job, link);
-	struct cdma_file *file;
-	u64 room;
+	const unsigned int direction = job->request.direction;
+	const u64 room = direction == CDMA_OFFLOAD ? job->request.host_bytes : job->request.bytes;
+	struct cdma_file *file = job->file;
 
-	if (WARN_ON_ONCE(!job))
-		return;
-	file = job->file;
-	room = direction == CDMA_OFFLOAD ? job->request.host_bytes : job->request.bytes;
 	job->reply = (struct cdma_reply){
 		.cookie = job->request.cookie,
 		.bytes_read = result->bytes_read,
@@ -156,22 +104,24 @@ static void finish(struct cdma_device *cd, unsigned int direction, const struct 
 		job->open = true;
 		cd->sick = true;
 	}
-	if (job->direct)
-		cdma_unmap(cd, job->direct, job->open);
 	job->resets = cd->resets;
-	cd->progress[direction] = jiffies;
 	trace_cdma_complete(cd->number, direction, &job->reply);
-	list_del(&job->link);
-	--file->jobs;
-	if (job->command) {
-		cdma_end_command(job->command, job);
-	} else {
-		list_add_tail(&job->link, &file->done);
-		if (file->event)
-			cdma_signal(file->event);
-	}
-	wake_up_interruptible(&file->wait);
-	cdma_put_file(file);
+	spin_lock(&file->lock);
+	list_move_tail(&job->link, &file->ended);
+	spin_unlock(&file->lock);
+	queue_work(system_unbound_wq, &file->work);
+}
+
+/* Ends the oldest job of a direction. */
+static void finish(struct cdma_device *cd, unsigned int direction, const struct cdma_result *result)
+{
+	struct cdma_job *job =
+		list_first_entry_or_null(&cd->running[direction], struct cdma_job, link);
+
+	if (WARN_ON_ONCE(!job))
+		return;
+	cd->progress[direction] = jiffies;
+	end_job(cd, job, result);
 }
 
 /* Takes what a channel has completed; returns whether it had anything to say. */
@@ -221,19 +171,121 @@ void cdma_collect(struct cdma_device *cd)
 	} while (any);
 }
 
-/* Ends all jobs: the engine has forgotten them, or they are @open. */
-void cdma_end_all(struct cdma_device *cd, bool open)
+static void abort_list(struct cdma_device *cd, struct list_head *jobs, struct cdma_file *file,
+		       bool open)
 {
 	const struct cdma_result aborted = { .status = CDMA_STATUS_ABORTED };
+	struct cdma_job *job, *next;
+
+	list_for_each_entry_safe(job, next, jobs, link)
+		if (!file || job->file == file) {
+			job->open = open;
+			end_job(cd, job, &aborted);
+		}
+}
+
+/* Ends all jobs that the engine has forgotten, or that are @open, and those that are @queued. */
+void cdma_abort_all(struct cdma_device *cd, bool open, bool queued)
+{
+	unsigned int direction;
+
+	for (direction = 0; direction < CDMA_DIRECTIONS; ++direction) {
+		abort_list(cd, &cd->running[direction], NULL, open);
+		if (queued)
+			abort_list(cd, &cd->queued[direction], NULL, false);
+	}
+}
+
+/* What the engine may still write is given to nobody before its next reset. */
+static void let_go(struct cdma_job *job)
+{
+	struct cdma_hold *hold = job->hold;
+	struct cdma_device *cd = hold->cd;
+
+	mutex_lock(&cd->lock);
+	if (job->open && job->resets == cd->resets) {
+		cdma_expose(hold);
+		hold = NULL;
+	}
+	mutex_unlock(&cd->lock);
+	if (hold)
+		cdma_let_go(hold);
+	cdma_drop_import(&job->import, &job->request);
+}
+
+/* Copies what an offload has written, lets all go, and tells of the end. */
+static void retire(struct cdma_job *job)
+{
+	const struct cdma_request *request = &job->request;
+	struct cdma_file *file = job->file;
+
+	if (request->direction == CDMA_OFFLOAD && job->import.buffer)
+		iosys_map_memcpy_to(&job->import.map, request->host, memory_of(job),
+				    job->reply.bytes_written);
+	else if (request->direction == CDMA_OFFLOAD && !job->hold->direct)
+		cdma_copy(&job->hold->pins, memory_of(job), job->reply.bytes_written, true);
+	let_go(job);
+	spin_lock(&file->lock);
+	--file->jobs;
+	if (!job->command) {
+		++file->replies;
+		list_add_tail(&job->link, &file->done);
+	}
+	spin_unlock(&file->lock);
+	wake_up_all(&file->wait);
+	if (job->command) {
+		cdma_copy(&job->answer, &job->reply, sizeof(job->reply), true);
+		cdma_unpin(&job->answer);
+		io_uring_cmd_done(job->command, 0, 0, IO_URING_F_UNLOCKED);
+		kfree(job);
+	}
+}
+
+static struct cdma_job *take_first(struct cdma_file *file, struct list_head *jobs)
+{
+	struct cdma_job *job;
+
+	spin_lock(&file->lock);
+	job = list_first_entry_or_null(jobs, struct cdma_job, link);
+	if (job)
+		list_del(&job->link);
+	spin_unlock(&file->lock);
+	return job;
+}
+
+static void retire_all(struct work_struct *work)
+{
+	struct cdma_file *file = container_of(work, struct cdma_file, work);
+	struct cdma_job *job;
+
+	while ((job = take_first(file, &file->ended)))
+		retire(job);
+}
+
+void cdma_begin_jobs(struct cdma_file *file)
+{
+	INIT_LIST_HEAD(&file->ended);
+	INIT_LIST_HEAD(&file->done);
+	INIT_WORK(&file->work, retire_all);
+	spin_lock_init(&file->lock);
+	init_waitqueue_head(&file->wait);
+}
+
+/* Ends what has not begun, waits for the others, and forgets their replies. */
+void cdma_end_jobs(struct cdma_file *file)
+{
+	struct cdma_device *cd = file->cd;
 	unsigned int direction;
 	struct cdma_job *job;
 
+	mutex_lock(&cd->lock);
 	for (direction = 0; direction < CDMA_DIRECTIONS; ++direction)
-		while (!list_empty(&cd->running[direction])) {
-			job = list_first_entry(&cd->running[direction], struct cdma_job, link);
-			job->open = open;
-			finish(cd, direction, &aborted);
-		}
+		abort_list(cd, &cd->queued[direction], file, false);
+	mutex_unlock(&cd->lock);
+	wait_event(file->wait, !READ_ONCE(file->jobs));
+	flush_work(&file->work);
+	while ((job = take_first(file, &file->done)))
+		kfree(job);
 }
 
 /* One line for each job that the engine has. */
@@ -246,45 +298,17 @@ void cdma_show_jobs(struct seq_file *text, struct cdma_device *cd, unsigned int 
 			   job->request.cookie, job->request.bytes, job->request.host_bytes);
 }
 
-/*
- * The engine reads as many raw bytes as the tensor has, which must be those of
- * the buffer. With a step there would be fewer.
- */
-static bool is_valid(const struct cdma_request *request)
-{
-	return request->direction < CDMA_DIRECTIONS && request->mode <= CDMA_MODE_FVC &&
-	       !(request->flags & ~(CDMA_CHECK_CRC | CDMA_DMABUF)) && !request->reserved &&
-	       request->step <= U8_MAX && (!request->step || request->mode != CDMA_MODE_RAW) &&
-	       request->entries <= CDMA_TABLE &&
-	       (request->mode == CDMA_MODE_FVC) == (request->entries > 0) &&
-	       request->bytes && request->host_bytes &&
-	       (request->mode != CDMA_MODE_RAW || request->direction == CDMA_OFFLOAD ||
-		request->host_bytes == request->bytes);
-}
-
-/* Where the data of a job are in host memory; writes the list of them, if there is one. */
-static u64 host_of(const struct cdma_job *job, u64 *pages)
-{
-	u64 first = job->host;
-	bool more = false;
-
-	if (job->direct)
-		first = cdma_list(job->direct, pages_of_job(job), &more);
-	*pages = more ? job->host : 0;
-	return first;
-}
+/* ---- the engine's turn ---- */
 
 static void describe(const struct cdma_job *job, struct cdma_transfer *transfer)
 {
 	const struct cdma_request *request = &job->request;
 	const bool offload = request->direction == CDMA_OFFLOAD;
 	const bool stream = !offload && request->mode != CDMA_MODE_RAW;
-	u64 pages;
-	const u64 host = host_of(job, &pages);
 
 	*transfer = (struct cdma_transfer){
-		.source = offload ? request->device : host,
-		.destination = offload ? host : request->device,
+		.source = offload ? request->device : job->data,
+		.destination = offload ? job->data : request->device,
 		.length = request->bytes,
 		.capacity = offload ? request->host_bytes : request->bytes,
 		.compressed_length = stream ? request->host_bytes : 0,
@@ -293,368 +317,378 @@ static void describe(const struct cdma_job *job, struct cdma_transfer *transfer)
 		.interrupt = 1,
 		.check_crc = !!(request->flags & CDMA_CHECK_CRC),
 		.crc = request->crc,
-		.pages = pages,
+		.pages = job->pages,
 	};
-}
-
-/*
- * Copies between a job and a process, with the lock held. A process may have
- * pages that it takes for ever to bring in, for which nobody else is to wait:
- * where one is missing this fails, and they are brought in without the lock.
- */
-static int copy_out(struct cdma_job *job, u64 bytes)
-{
-	void __user *user = u64_to_user_ptr(job->request.host);
-	const void *pages = pages_of_job(job);
-	unsigned long left;
-
-	if (job->import.buffer) {
-		iosys_map_memcpy_to(&job->import.map, job->request.host, pages, bytes);
-		return 0;
-	}
-	pagefault_disable();
-	left = copy_to_user(user, pages, bytes);
-	pagefault_enable();
-	return left ? -EFAULT : 0;
-}
-
-static int copy_in(struct cdma_job *job)
-{
-	void __user *user = u64_to_user_ptr(job->request.host);
-	const u64 bytes = job->request.host_bytes;
-	void *pages = pages_of_job(job);
-	unsigned long left;
-
-	if (job->import.buffer) {
-		iosys_map_memcpy_from(pages, &job->import.map, job->request.host, bytes);
-		return 0;
-	}
-	pagefault_disable();
-	left = copy_from_user(pages, user, bytes);
-	pagefault_enable();
-	return left ? -EFAULT : 0;
-}
-
-/* Brings pages in, unless that cannot be or has been done too often. */
-static bool bring_in(u64 host, u64 bytes, bool write, unsigned int *tries)
-{
-	char __user *user = u64_to_user_ptr(host);
-
-	if (!*tries || fatal_signal_pending(current))
-		return false;
-	--*tries;
-	return !(write ? fault_in_writeable(user, bytes) : fault_in_readable(user, bytes));
-}
-
-/* Whether the engine takes a request now, which makes sense. */
-static int may_submit(const struct cdma_file *file, const struct cdma_request *request)
-{
-	struct cdma_device *cd = file->cd;
-
-	if (cd->state != CDMA_WELL)
-		return cd->state == CDMA_GONE ? -ENODEV : -EIO;
-	if (!cdma_pool_owns(&cd->device, file, request->device, request->bytes))
-		return -EACCES;
-	if (request->host_bytes > cdma_quota(cd))
-		return -EMSGSIZE;
-	if (request->host_bytes > cdma_quota(cd) - file->host_bytes ||
-	    !cdma_room(cdma_channel_of(cd, request->direction)))
-		return -EAGAIN;
-	return 0;
 }
 
 /*
  * Has a channel use the table of a job. All that it does with a table is done
  * with that in its registers, so another one waits until nothing runs.
  */
-static int use_table(struct cdma_channel *channel, const struct cdma_job *job)
+static bool use_table(struct cdma_device *cd, const struct cdma_job *job)
 {
-	struct cdma_device *cd = job->file->cd;
 	const unsigned int direction = job->request.direction;
 	const struct cdma_table *table = &job->table;
 
 	if (!table->entries || !memcmp(table, &cd->tables[direction], sizeof(*table)))
-		return 0;
+		return true;
 	if (!list_empty(&cd->running[direction]))
-		return -EAGAIN;
-	if (cdma_set_table(channel, table->values, table->entries))
-		return -EINVAL;
+		return false;
+	cdma_set_table(cdma_channel_of(cd, direction), table->values, table->entries);
 	cd->tables[direction] = *table;
-	return 0;
+	return true;
 }
 
-/* Puts a job into the ring, or fails and has nothing of it; the lock is held. */
-static int start(struct cdma_job *job)
+static void dispatch_channel(struct cdma_device *cd, unsigned int direction)
 {
-	const struct cdma_request *request = &job->request;
-	struct cdma_file *file = job->file;
-	struct cdma_device *cd = file->cd;
-	struct cdma_channel *channel = cdma_channel_of(cd, request->direction);
+	struct cdma_channel *channel = cdma_channel_of(cd, direction);
+	struct list_head *running = &cd->running[direction];
 	struct cdma_transfer transfer;
-	int err = may_submit(file, request);
+	struct cdma_job *job;
+	bool any = false;
 
-	if (!err)
-		err = use_table(channel, job);
-	if (err)
-		return err;
-	if (cdma_pool_take(&cd->host, job, run_of_job(job), &job->host))
-		return -EAGAIN;
-	if (job->direct)
-		err = 0;
-	else if (request->direction == CDMA_OFFLOAD)
-		/* Of what others left there, nothing is given away. */
-		memset(pages_of_job(job), 0, request->host_bytes);
-	else
-		err = copy_in(job);
-	if (err)
-		goto give;
-	describe(job, &transfer);
-	trace_cdma_submit(cd->number, request);
-	err = -EINVAL;
-	if (cdma_lacks_option(channel, &transfer))
-		goto give;
-	cdma_enter(channel, &transfer);
-	file->host_bytes += request->host_bytes;
-	if (list_empty(&cd->running[request->direction]))
-		cd->progress[request->direction] = jiffies;
-	cdma_keep_watch(cd);
-	list_move_tail(&job->link, &cd->running[request->direction]);
-	kref_get(&file->ref);
-	++file->jobs;
-	return 0;
-
-give:
-	cdma_pool_pass(&cd->host, job->host, run_of_job(job), NULL);
-	return err;
+	while (cdma_room(channel)) {
+		job = list_first_entry_or_null(&cd->queued[direction], struct cdma_job, link);
+		if (!job || !use_table(cd, job))
+			break;
+		describe(job, &transfer);
+		trace_cdma_submit(cd->number, &job->request);
+		cdma_enter(channel, &transfer);
+		if (list_empty(running))
+			cd->progress[direction] = jiffies;
+		list_move_tail(&job->link, running);
+		any = true;
+	}
+	if (any) {
+		trace_cdma_doorbell(cd->number, direction, channel->tail);
+		cdma_doorbell(channel);
+		cdma_keep_watch(cd);
+	}
 }
+
+/* Hands jobs to the engine in their order, as far as it has room, and tells it of all at once. */
+void cdma_dispatch(struct cdma_device *cd)
+{
+	unsigned int direction;
+
+	for (direction = 0; cd->state == CDMA_WELL && direction < CDMA_DIRECTIONS; ++direction)
+		dispatch_channel(cd, direction);
+}
+
+/* ---- submission ---- */
 
 /*
- * Hands jobs to the engine in their order, until one fails, and tells it of all
- * at once. Those that it has are in the list no more; the lock is held.
+ * The engine reads as many raw bytes as the tensor has, which must be those of
+ * the buffer. With a step there would be fewer.
  */
-static int start_all(struct cdma_device *cd, struct list_head *jobs)
+static bool is_valid(const struct cdma_device *cd, const struct cdma_request *request)
 {
-	bool told[CDMA_DIRECTIONS] = {};
-	unsigned int direction;
-	struct cdma_job *job;
-	int err = 0;
+	const struct cdma_geometry *geometry = &cd->engine.geometry;
 
-	while (!err && !list_empty(jobs)) {
-		job = list_first_entry(jobs, struct cdma_job, link);
-		direction = job->request.direction;
-		err = start(job);
-		told[direction] |= !err;
+	return request->direction < CDMA_DIRECTIONS && request->mode <= CDMA_MODE_FVC &&
+	       !(request->flags & ~(CDMA_CHECK_CRC | CDMA_DMABUF)) && !request->reserved &&
+	       (!(request->flags & CDMA_CHECK_CRC) || geometry->crc) &&
+	       request->step <= U8_MAX &&
+	       (!request->step || (request->mode != CDMA_MODE_RAW && geometry->lossy)) &&
+	       request->entries <= min_t(u32, geometry->table_size, CDMA_TABLE) &&
+	       (request->mode == CDMA_MODE_FVC) == (request->entries > 0) &&
+	       request->bytes && request->host_bytes &&
+	       (request->mode != CDMA_MODE_RAW || request->direction == CDMA_OFFLOAD ||
+		request->host_bytes == request->bytes);
+}
+
+/* Whether the engine takes a request, which makes sense, of a file that may be used so. */
+static int may_submit(struct cdma_file *file, fmode_t mode, const struct cdma_request *request)
+{
+	struct cdma_device *cd = file->cd;
+	const enum cdma_state state = READ_ONCE(cd->state);
+
+	if (!is_valid(cd, request))
+		return -EINVAL;
+	if (!(mode & (request->direction == CDMA_OFFLOAD ? FMODE_READ : FMODE_WRITE)))
+		return -EACCES;
+	if (state != CDMA_WELL)
+		return state == CDMA_GONE ? -ENODEV : -EIO;
+	if (request->host_bytes > cdma_quota(cd))
+		return -EMSGSIZE;
+	return READ_ONCE(file->jobs) + READ_ONCE(file->replies) < CDMA_MOST_JOBS ? 0 : -EAGAIN;
+}
+
+static int copy_table(struct cdma_device *cd, struct cdma_job *job)
+{
+	const struct cdma_geometry *geometry = &cd->engine.geometry;
+	const u32 bits = geometry->field_bits ? geometry->field_bits : geometry->word_bits;
+	u32 k;
+
+	job->table.entries = job->request.entries;
+	if (copy_from_user(job->table.values, u64_to_user_ptr(job->request.table),
+			   job->table.entries * sizeof(*job->table.values)))
+		return -EFAULT;
+	for (k = 0; k < job->table.entries; ++k)
+		if ((u64)job->table.values[k] >> bits)
+			return -EINVAL;
+	return 0;
+}
+
+/* Gets a job what it needs of its process and of other drivers, and host memory. */
+static int equip(struct cdma_job *job, bool wait)
+{
+	const struct cdma_request *request = &job->request;
+	const bool offload = request->direction == CDMA_OFFLOAD;
+	struct cdma_file *file = job->file;
+	struct cdma_hold *hold = job->hold;
+	int err;
+
+	hold->cd = file->cd;
+	hold->account = file->account;
+	hold->way = offload ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
+	hold->piece = cdma_find_piece(file, request->device, request->bytes);
+	if (!hold->piece)
+		return -EACCES;
+	err = copy_table(file->cd, job);
+	if (err)
+		return err;
+	if (request->flags & CDMA_DMABUF) {
+		err = cdma_import(&job->import, request);
+	} else {
+		err = cdma_pin(&hold->pins, request->host, request->host_bytes, offload);
+		hold->direct = cdma_is_direct(file->cd, request);
 	}
-	for (direction = 0; direction < CDMA_DIRECTIONS; ++direction)
-		if (told[direction]) {
-			struct cdma_channel *channel = cdma_channel_of(cd, direction);
+	if (err)
+		return err;
+	return cdma_take_host(hold, hold->direct ? CDMA_PAGE_BYTES : request->host_bytes, wait);
+}
 
-			trace_cdma_doorbell(cd->number, direction, channel->tail);
-			cdma_doorbell(channel);
-		}
-	return err;
+static void drop_job(struct cdma_job *job)
+{
+	if (job->hold)
+		cdma_let_go(job->hold);
+	cdma_drop_import(&job->import, &job->request);
+	cdma_unpin(&job->answer);
+	kfree(job);
 }
 
 /* Adds a job to those that are to start. */
-static int make_job(struct cdma_file *file, const struct cdma_request *request,
-		    struct io_uring_cmd *command, struct list_head *jobs)
+static int make_job(struct cdma_file *file, fmode_t mode, const struct cdma_request *request,
+		    struct list_head *jobs, bool wait)
 {
 	struct cdma_job *job;
-	int err;
+	int err = may_submit(file, mode, request);
 
-	if (!is_valid(request))
-		return -EINVAL;
-	job = kzalloc(sizeof(*job), GFP_KERNEL);
+	if (err)
+		return err;
+	job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
 	if (!job)
 		return -ENOMEM;
+	job->hold = kzalloc(sizeof(*job->hold), GFP_KERNEL_ACCOUNT);
 	job->file = file;
 	job->request = *request;
-	job->command = command;
-	job->tries = CDMA_TRIES;
-	job->table.entries = request->entries;
-	err = 0;
-	if (copy_from_user(job->table.values, u64_to_user_ptr(request->table),
-			   request->entries * sizeof(*job->table.values)))
-		err = -EFAULT;
-	else if (request->flags & CDMA_DMABUF)
-		err = cdma_import(&job->import, request);
-	else
-		err = cdma_pin(file->cd, request, &job->direct);
+	err = -ENOMEM;
+	if (job->hold)
+		err = equip(job, wait);
 	if (err)
-		kfree(job);
+		drop_job(job);
 	else
 		list_add_tail(&job->link, jobs);
 	return err;
 }
 
-/* Starts jobs until one fails, and frees the others; takes those from their number. */
+/* A buffer that cannot be mapped for the device is copied. */
+static int map_or_copy(struct cdma_job *job)
+{
+	struct cdma_hold *hold = job->hold;
+
+	if (!hold->direct || !cdma_map(hold, &job->request))
+		return 0;
+	hold->direct = false;
+	cdma_give_host(hold);
+	return cdma_take_host(hold, job->request.host_bytes, false);
+}
+
+/* Has the data of a job where the engine will look for them; the device is there. */
+static int fill(struct cdma_job *job)
+{
+	const struct cdma_request *request = &job->request;
+	struct cdma_hold *hold = job->hold;
+	struct cdma_device *cd = hold->cd;
+	bool more = false;
+	int err = map_or_copy(job);
+
+	if (err)
+		return err;
+	atomic_inc(&cd->busy);
+	hold->busy = true;
+	job->data = cd->host_bus + hold->host;
+	if (hold->direct) {
+		job->pages = job->data;
+		job->data = cdma_list(hold, memory_of(job), &more);
+		job->pages = more ? job->pages : 0;
+	} else if (request->direction == CDMA_OFFLOAD) {
+		/* Of what others left there, nothing is given away. */
+		memset(memory_of(job), 0, request->host_bytes);
+	} else if (job->import.buffer) {
+		iosys_map_memcpy_from(memory_of(job), &job->import.map, request->host,
+				      request->host_bytes);
+	} else {
+		cdma_copy(&hold->pins, memory_of(job), request->host_bytes, false);
+	}
+	return 0;
+}
+
+/* Queues jobs that are filled, unless the engine takes none. */
+static int queue(struct cdma_file *file, struct list_head *jobs)
+{
+	struct cdma_device *cd = file->cd;
+	struct cdma_job *job, *next;
+	int err = 0;
+
+	mutex_lock(&cd->lock);
+	if (cd->state != CDMA_WELL)
+		err = -EIO;
+	else
+		list_for_each_entry_safe(job, next, jobs, link) {
+			spin_lock(&file->lock);
+			++file->jobs;
+			spin_unlock(&file->lock);
+			list_move_tail(&job->link, &cd->queued[job->request.direction]);
+		}
+	cdma_dispatch(cd);
+	mutex_unlock(&cd->lock);
+	return err;
+}
+
+/* Queues jobs until one fails, and drops the others; takes those from their number. */
 static int submit(struct cdma_file *file, struct list_head *jobs, unsigned int *number)
 {
 	struct cdma_job *job, *next;
-	int err;
+	LIST_HEAD(filled);
+	int err = -ENODEV, failed;
 
-	do {
-		mutex_lock(&file->cd->lock);
-		err = start_all(file->cd, jobs);
-		mutex_unlock(&file->cd->lock);
-		job = list_first_entry_or_null(jobs, struct cdma_job, link);
-	} while (err == -EFAULT && bring_in(job->request.host, job->request.host_bytes, false,
-					    &job->tries));
+	if (cdma_get_presence(file->cd)) {
+		err = 0;
+		list_for_each_entry_safe(job, next, jobs, link) {
+			err = fill(job);
+			if (err)
+				break;
+			list_move_tail(&job->link, &filled);
+		}
+		failed = queue(file, &filled);
+		err = failed ? failed : err;
+		cdma_put_presence(file->cd);
+	}
+	list_splice(&filled, jobs);
 	list_for_each_entry_safe(job, next, jobs, link) {
-		cdma_let_go(&job->import, &job->request);
-		cdma_drop(file->cd, job->direct);
-		kfree(job);
+		drop_job(job);
 		--*number;
 	}
 	return err;
 }
 
-int cdma_submit_request(struct cdma_file *file, const struct cdma_request *request,
-			struct io_uring_cmd *command)
+int cdma_submit_command(struct cdma_file *file, fmode_t mode, const struct cdma_request *request,
+			struct io_uring_cmd *command, u64 reply, bool wait)
 {
 	unsigned int number = 1;
+	struct cdma_job *job;
 	LIST_HEAD(jobs);
-	int err = make_job(file, request, command, &jobs);
+	int err = make_job(file, mode, request, &jobs, wait);
 
-	return err ? err : submit(file, &jobs, &number);
+	if (err)
+		return err;
+	job = list_first_entry(&jobs, struct cdma_job, link);
+	job->command = command;
+	err = cdma_pin(&job->answer, reply, sizeof(job->reply), true);
+	if (!err)
+		return submit(file, &jobs, &number);
+	drop_job(job);
+	return err;
 }
 
-int cdma_submit_batch(struct cdma_file *file, const struct cdma_batch *batch)
+/* Requests may be longer than they are known to be here, if what is more is 0. */
+int cdma_submit_batch(struct cdma_file *file, fmode_t mode, const struct cdma_batch *batch,
+		      bool wait)
 {
-	const struct cdma_request __user *requests = u64_to_user_ptr(batch->first);
-	const unsigned int count = min_t(u64, batch->count, CDMA_MOST);
+	const char __user *requests = u64_to_user_ptr(batch->first);
+	const unsigned int count = min_t(u32, batch->count, CDMA_MOST);
 	unsigned int number = 0;
 	LIST_HEAD(jobs);
-	int err = 0, failed;
+	int err = 0, failed = 0;
 
+	if (batch->size < CDMA_REQUEST_BYTES || batch->size > PAGE_SIZE)
+		return -EINVAL;
 	while (number < count) {
 		struct cdma_request request;
 
-		err = -EFAULT;
-		if (!copy_from_user(&request, requests + number, sizeof(request)))
-			err = make_job(file, &request, NULL, &jobs);
+		err = copy_struct_from_user(&request, sizeof(request),
+					    requests + number * batch->size, batch->size);
+		if (!err)
+			err = make_job(file, mode, &request, &jobs, wait && !number);
 		if (err)
 			break;
 		++number;
 	}
-	failed = submit(file, &jobs, &number);
+	if (number)
+		failed = submit(file, &jobs, &number);
 	return number ? number : failed ? failed : err;
 }
+
+/* ---- replies ---- */
 
 static bool has_news(struct cdma_file *file)
 {
 	return !list_empty_careful(&file->done) || !READ_ONCE(file->jobs);
 }
 
-/* Tells how a job has ended, and frees it unless pages are missing; the lock is held. */
-static int end_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
-{
-	*reply = job->reply;
-	if (job->file->cd->state == CDMA_GONE) {
-		/* The pages went with the device. */
-		reply->status = CDMA_STATUS_ABORTED;
-		reply->bytes_written = 0;
-		reply->fault = CDMA_NO_FAULT;
-	}
-	if (copy && !job->direct && job->request.direction == CDMA_OFFLOAD &&
-	    copy_out(job, reply->bytes_written))
-		return -EFAULT;
-	free_job(job);
-	return 0;
-}
-
-/* The same, and brings pages in; the lock is not held. */
-static int try_job(struct cdma_job *job, struct cdma_reply *reply)
-{
-	struct mutex *lock = &job->file->cd->lock;
-	const u64 host = job->request.host;
-	unsigned int tries = CDMA_TRIES;
-	int err;
-
-	do {
-		mutex_lock(lock);
-		err = end_job(job, reply, true);
-		mutex_unlock(lock);
-	} while (err && bring_in(host, reply->bytes_written, true, &tries));
-	return err;
-}
-
-/* The job is in no list any more, and its file stays meanwhile. */
-int cdma_take_job(struct cdma_job *job, struct cdma_reply *reply, bool copy)
-{
-	struct mutex *lock = &job->file->cd->lock;
-	int err = copy ? try_job(job, reply) : 0;
-
-	if (err || !copy) {
-		mutex_lock(lock);
-		end_job(job, reply, false);
-		mutex_unlock(lock);
-	}
-	return err;
-}
-
 /* Takes the job that ended first out of its list, or waits for it. */
-static int next_job(struct cdma_file *file, struct cdma_job **job, bool wait)
+static int next_done(struct cdma_file *file, struct cdma_job **job, bool wait)
 {
-	struct mutex *lock = &file->cd->lock;
 	int err;
 
-	mutex_lock(lock);
-	while (list_empty(&file->done)) {
-		err = !file->jobs ? -ENOENT : !wait ? -EAGAIN : 0;
-		mutex_unlock(lock);
-		if (!err)
-			err = wait_event_interruptible(file->wait, has_news(file));
+	while (!(*job = take_first(file, &file->done))) {
+		err = !READ_ONCE(file->jobs) && list_empty_careful(&file->done) ? -ENOENT :
+		      !wait ? -EAGAIN : wait_event_interruptible(file->wait, has_news(file));
 		if (err)
 			return err;
-		mutex_lock(lock);
 	}
-	*job = list_first_entry(&file->done, struct cdma_job, link);
-	list_del(&(*job)->link);
-	mutex_unlock(lock);
 	return 0;
 }
 
-int cdma_reap(struct cdma_file *file, struct cdma_reply *reply, bool wait)
+/* Replies may be longer than they are known to be here: what is more is 0 then. */
+static int copy_reply(char __user *user, size_t bytes, const struct cdma_reply *reply)
 {
-	struct cdma_job *job;
-	int err = next_job(file, &job, wait);
+	const size_t known = min(bytes, sizeof(*reply));
 
-	return err ? err : cdma_take_job(job, reply, true);
+	if (copy_to_user(user, reply, known) || clear_user(user + known, bytes - known))
+		return -EFAULT;
+	return 0;
 }
 
-/* Puts a job back, whose data cannot be copied: it is the first of the next call, which says so. */
-static void put_back(struct cdma_file *file, struct cdma_job *job)
-{
-	mutex_lock(&file->cd->lock);
-	list_add(&job->link, &file->done);
-	mutex_unlock(&file->cd->lock);
-	wake_up_interruptible(&file->wait);
-}
-
+/* A reply that cannot be written is the first of the next call. */
 int cdma_reap_batch(struct cdma_file *file, const struct cdma_batch *batch, bool wait)
 {
-	struct cdma_reply __user *replies = u64_to_user_ptr(batch->first);
-	const unsigned int count = min_t(u64, batch->count, CDMA_MOST);
-	struct cdma_reply reply;
+	char __user *replies = u64_to_user_ptr(batch->first);
+	const unsigned int count = min_t(u32, batch->count, CDMA_MOST);
 	struct cdma_job *job;
 	unsigned int number;
 	int err = 0;
 
-	/* No reply is taken that has nowhere to go. */
-	if (fault_in_writeable((char __user *)replies, count * sizeof(reply)))
-		return -EFAULT;
+	if (batch->size < CDMA_REPLY_BYTES || batch->size > PAGE_SIZE)
+		return -EINVAL;
 	for (number = 0; number < count; ++number) {
-		err = next_job(file, &job, wait && !number);
+		err = next_done(file, &job, wait && !number);
 		if (err)
 			break;
-		err = number ? try_job(job, &reply) : cdma_take_job(job, &reply, true);
-		if (err && number)
-			put_back(file, job);
-		if (!err && copy_to_user(replies + number, &reply, sizeof(reply)))
-			err = -EFAULT;
+		err = copy_reply(replies + number * batch->size, batch->size, &job->reply);
+		spin_lock(&file->lock);
 		if (err)
+			list_add(&job->link, &file->done);
+		else
+			--file->replies;
+		spin_unlock(&file->lock);
+		if (err) {
+			wake_up_all(&file->wait);
 			break;
+		}
+		kfree(job);
 	}
 	return number ? number : err;
 }

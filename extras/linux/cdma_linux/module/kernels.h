@@ -4,7 +4,6 @@
 #define CDMA_KERNELS_H
 
 #include <linux/dma-buf.h>
-#include <linux/eventfd.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/version.h>
@@ -32,15 +31,6 @@ static inline const void *cdma_command_of(const struct io_uring_cmd *command)
 	return command->cmd;
 #else
 	return io_uring_sqe_cmd(command->sqe);
-#endif
-}
-
-static inline void cdma_signal(struct eventfd_ctx *event)
-{
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
-	eventfd_signal(event, 1);
-#else
-	eventfd_signal(event);
 #endif
 }
 

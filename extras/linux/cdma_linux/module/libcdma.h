@@ -16,8 +16,7 @@
  * cdma_submit_transfers and cdma_take_replies do so by fewer calls; a buffer
  * stays as it is until its reply is taken. One at a multiple of info.direct
  * bytes, such as a page, is not copied where the engine can reach it. The file
- * cdma.file is readable when there is a reply, and cdma_tell adds each to an
- * eventfd. After <linux/io_uring.h> or <liburing.h> there is cdma_prepare, too.
+ * cdma.file is readable when there is a reply. After <linux/io_uring.h> or <liburing.h> there is cdma_prepare, too.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -77,7 +76,7 @@ static inline void *cdma_map(struct cdma_user *cdma, uint64_t address, size_t by
 
 /* A piece as a dma-buf: the file, which is to be closed, or -1. */
 static inline int cdma_export(struct cdma_user *cdma, uint64_t address, uint64_t bytes) {
-    struct cdma_buffer buffer = {bytes, address, -1, 0};
+    struct cdma_export buffer = {bytes, address, -1, 0};
     return ioctl(cdma->file, CDMA_IOC_EXPORT, &buffer) != 0 ? -1 : buffer.file;
 }
 
@@ -89,27 +88,24 @@ static inline uint64_t cdma_bound(const struct cdma_user *cdma, uint64_t bytes) 
     return words * info->word_bits / 8 + windows * ((uint64_t)info->window * info->code_bits / 8 + info->padding);
 }
 
+/* Several at once: how many of them were, from the first on, or -1 if none. */
+static inline int cdma_submit_transfers(struct cdma_user *cdma, const struct cdma_request *requests, uint32_t count) {
+    const struct cdma_batch batch = {(uintptr_t)requests, count, sizeof *requests};
+    return ioctl(cdma->file, CDMA_IOC_SUBMIT, &batch);
+}
+
+static inline int cdma_take_replies(struct cdma_user *cdma, struct cdma_reply *replies, uint32_t count) {
+    const struct cdma_batch batch = {(uintptr_t)replies, count, sizeof *replies};
+    return ioctl(cdma->file, CDMA_IOC_REAP, &batch);
+}
+
 static inline int cdma_submit_transfer(struct cdma_user *cdma, const struct cdma_request *request) {
-    return ioctl(cdma->file, CDMA_IOC_SUBMIT, request);
+    return cdma_submit_transfers(cdma, request, 1) == 1 ? 0 : -1;
 }
 
 static inline int cdma_take_reply(struct cdma_user *cdma, struct cdma_reply *reply) {
-    return ioctl(cdma->file, CDMA_IOC_REAP, reply);
+    return cdma_take_replies(cdma, reply, 1) == 1 ? 0 : -1;
 }
-
-/* Several at once: how many of them were, from the first on, or -1 if none. */
-static inline int cdma_submit_transfers(struct cdma_user *cdma, const struct cdma_request *requests, uint64_t count) {
-    const struct cdma_batch batch = {(uintptr_t)requests, count};
-    return ioctl(cdma->file, CDMA_IOC_SUBMIT_ALL, &batch);
-}
-
-static inline int cdma_take_replies(struct cdma_user *cdma, struct cdma_reply *replies, uint64_t count) {
-    const struct cdma_batch batch = {(uintptr_t)replies, count};
-    return ioctl(cdma->file, CDMA_IOC_REAP_ALL, &batch);
-}
-
-/* Adds 1 to an eventfd for each reply from now on; -1 for none. */
-static inline int cdma_tell(struct cdma_user *cdma, int event) { return ioctl(cdma->file, CDMA_IOC_EVENT, &event); }
 
 #ifdef IORING_SETUP_SQE128
 /* A transfer as an entry of io_uring, to which its user_data is added. All that it names must stay until it completes. */
@@ -124,6 +120,7 @@ static inline void cdma_prepare(const struct cdma_user *cdma, struct io_uring_sq
 }
 #endif
 
+/* Nothing else is in flight. A signal does not end it: the transfer goes on, and so does the wait for its reply. */
 static inline int cdma_transfer_and_wait(struct cdma_user *cdma, enum cdma_direction direction, uint64_t device,
     uint64_t bytes, const void *host, uint64_t host_bytes, struct cdma_reply *reply) {
     struct cdma_request request;
@@ -134,7 +131,13 @@ static inline int cdma_transfer_and_wait(struct cdma_user *cdma, enum cdma_direc
     request.bytes = bytes;
     request.host = (uintptr_t)host;
     request.host_bytes = host_bytes;
-    return cdma_submit_transfer(cdma, &request) != 0 ? -1 : cdma_take_reply(cdma, reply);
+    while (cdma_submit_transfer(cdma, &request) != 0) {
+        if (errno != EINTR) return -1;
+    }
+    while (cdma_take_reply(cdma, reply) != 0) {
+        if (errno != EINTR) return -1;
+    }
+    return 0;
 }
 
 /* Compresses a tensor into host memory, of which room bytes may be written; reply.bytes_written are. */

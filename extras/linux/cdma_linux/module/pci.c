@@ -16,26 +16,33 @@
 
 static int cdma_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
-	const int bars = BIT(CDMA_REGISTERS_BAR) | BIT(CDMA_MEMORY_BAR);
 	struct cdma_place place;
 	int err;
 
 	err = pcim_enable_device(pdev);
 	if (!err)
-		err = pcim_iomap_regions(pdev, bars, "cdma");
+		err = pcim_iomap_regions(pdev, BIT(CDMA_REGISTERS_BAR), "cdma");
+	if (!err)
+		err = pci_request_region(pdev, CDMA_MEMORY_BAR, "cdma");
 	if (err)
 		return err;
 	pci_set_master(pdev);
+	pci_save_state(pdev);
 	err = pci_alloc_irq_vectors(pdev, 1, 1, PCI_IRQ_MSI | PCI_IRQ_MSIX);
 	if (err < 0)
 		return err;
 	place = (struct cdma_place){
 		.registers = pcim_iomap_table(pdev)[CDMA_REGISTERS_BAR],
-		.memory = pcim_iomap_table(pdev)[CDMA_MEMORY_BAR],
+		.memory = devm_ioremap_wc(&pdev->dev, pci_resource_start(pdev, CDMA_MEMORY_BAR),
+					  pci_resource_len(pdev, CDMA_MEMORY_BAR)),
 		.memory_bus = pci_resource_start(pdev, CDMA_MEMORY_BAR),
 		.memory_bytes = pci_resource_len(pdev, CDMA_MEMORY_BAR),
+		/* A kernel in user mode has a BAR by messages. */
+		.mappable = !IS_ENABLED(CONFIG_UML),
 		.irq = pci_irq_vector(pdev, 0),
 	};
+	if (!place.memory)
+		return -ENOMEM;
 	return cdma_add(&pdev->dev, &place);
 }
 
@@ -43,6 +50,32 @@ static void cdma_shutdown(struct pci_dev *pdev)
 {
 	cdma_rest(&pdev->dev);
 }
+
+/* An error of the bus: nothing moves before the device has been reset. */
+static pci_ers_result_t cdma_error(struct pci_dev *pdev, pci_channel_state_t state)
+{
+	cdma_halt(&pdev->dev);
+	return state == pci_channel_io_perm_failure ? PCI_ERS_RESULT_DISCONNECT :
+	       PCI_ERS_RESULT_NEED_RESET;
+}
+
+static pci_ers_result_t cdma_slot_reset(struct pci_dev *pdev)
+{
+	pci_restore_state(pdev);
+	pci_set_master(pdev);
+	return PCI_ERS_RESULT_RECOVERED;
+}
+
+static void cdma_resume_device(struct pci_dev *pdev)
+{
+	cdma_go_on(&pdev->dev);
+}
+
+static const struct pci_error_handlers cdma_errors = {
+	.error_detected = cdma_error,
+	.slot_reset = cdma_slot_reset,
+	.resume = cdma_resume_device,
+};
 
 static const struct pci_device_id cdma_ids[] = {
 	{ PCI_DEVICE(CDMA_VENDOR, CDMA_DEVICE) },
@@ -55,6 +88,7 @@ static struct pci_driver cdma_driver = {
 	.id_table = cdma_ids,
 	.probe = cdma_probe,
 	.shutdown = cdma_shutdown,
+	.err_handler = &cdma_errors,
 	.driver.pm = pm_sleep_ptr(&cdma_pm),
 };
 

@@ -16,11 +16,16 @@ static int cdma_probe(struct platform_device *pdev)
 	if (IS_ERR(place.registers))
 		return PTR_ERR(place.registers);
 	memory = platform_get_resource_byname(pdev, IORESOURCE_MEM, "memory");
-	place.memory = devm_ioremap_resource(&pdev->dev, memory);
-	if (IS_ERR(place.memory))
-		return PTR_ERR(place.memory);
+	if (!memory)
+		return -EINVAL;
+	if (!devm_request_mem_region(&pdev->dev, memory->start, resource_size(memory), "cdma"))
+		return -EBUSY;
+	place.memory = devm_ioremap_wc(&pdev->dev, memory->start, resource_size(memory));
+	if (!place.memory)
+		return -ENOMEM;
 	place.memory_bus = memory->start;
 	place.memory_bytes = resource_size(memory);
+	place.mappable = true;
 	place.irq = platform_get_irq(pdev, 0);
 	return place.irq < 0 ? place.irq : cdma_add(&pdev->dev, &place);
 }

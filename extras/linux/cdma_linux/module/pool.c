@@ -1,80 +1,271 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory that is handed out in runs of pages. */
+/*
+ * Memory that is handed out in runs of pages: the accelerator's, of which files
+ * have pieces, and the host memory, of which jobs have runs.
+ */
+#include <linux/bitmap.h>
+#include <linux/io.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "driver.h"
 
-static u64 pages_of(u64 bytes)
+int cdma_pool_init(struct cdma_pool *pool, u64 bytes)
 {
-	return (bytes >> PAGE_SHIFT) + !!(bytes & ~PAGE_MASK);
-}
-
-int cdma_pool_init(struct cdma_pool *pool, u64 base, u64 bytes)
-{
-	pool->base = base;
+	spin_lock_init(&pool->lock);
 	pool->pages = bytes >> PAGE_SHIFT;
-	pool->owner = kvcalloc(pool->pages, sizeof(*pool->owner), GFP_KERNEL);
-	return pool->owner ? 0 : -ENOMEM;
+	pool->used = kvcalloc(BITS_TO_LONGS(pool->pages), sizeof(*pool->used), GFP_KERNEL);
+	return pool->used ? 0 : -ENOMEM;
 }
 
-void cdma_pool_exit(struct cdma_pool *pool)
+/* Takes the first run of free pages that is long enough, if there is one. */
+bool cdma_pool_take(struct cdma_pool *pool, u64 pages, u64 *offset)
 {
-	kvfree(pool->owner);
+	unsigned long first;
+	bool found;
+
+	if (pages > pool->pages)
+		return false;
+	spin_lock(&pool->lock);
+	first = bitmap_find_next_zero_area(pool->used, pool->pages, 0, pages, 0);
+	found = first + pages <= pool->pages;
+	if (found)
+		bitmap_set(pool->used, first, pages);
+	spin_unlock(&pool->lock);
+	*offset = (u64)first << PAGE_SHIFT;
+	return found;
 }
 
-/* Gives the owner the first run of free pages that is long enough. */
-int cdma_pool_take(struct cdma_pool *pool, const void *owner, u64 bytes, u64 *address)
+static void give(struct cdma_pool *pool, u64 offset, u64 pages)
 {
-	const u64 wanted = pages_of(bytes);
-	unsigned int page, run = 0;
+	spin_lock(&pool->lock);
+	bitmap_clear(pool->used, offset >> PAGE_SHIFT, pages);
+	spin_unlock(&pool->lock);
+}
 
-	if (!wanted)
-		return -EINVAL;
-	for (page = 0; page < pool->pages; ++page) {
-		run = pool->owner[page] ? 0 : run + 1;
-		if (run == wanted)
-			break;
+/* ---- host memory ---- */
+
+/* The bytes that a user may have, so that some are left to others. */
+u64 cdma_quota(const struct cdma_device *cd)
+{
+	return (u64)(cd->host.pages / 4) << PAGE_SHIFT;
+}
+
+static bool charge(struct cdma_hold *hold, u64 pages)
+{
+	struct cdma_account *account = hold->account;
+	bool may;
+
+	spin_lock(&hold->cd->host.lock);
+	may = account->pages + pages <= hold->cd->host.pages / 4;
+	if (may)
+		account->pages += pages;
+	spin_unlock(&hold->cd->host.lock);
+	return may;
+}
+
+static void uncharge(struct cdma_hold *hold, u64 pages)
+{
+	spin_lock(&hold->cd->host.lock);
+	hold->account->pages -= pages;
+	spin_unlock(&hold->cd->host.lock);
+	wake_up_all(&hold->cd->room);
+}
+
+static int take_turn(struct mutex *turn, bool wait)
+{
+	if (!wait)
+		return mutex_trylock(turn) ? 0 : -EAGAIN;
+	return mutex_lock_interruptible(turn) ? -ERESTARTSYS : 0;
+}
+
+static int take_pages(struct cdma_hold *hold, u64 pages, bool wait)
+{
+	struct cdma_device *cd = hold->cd;
+	int err = take_turn(&cd->turn, wait);
+
+	if (err)
+		return err;
+	if (wait)
+		err = wait_event_interruptible(cd->room,
+					       cdma_pool_take(&cd->host, pages, &hold->host));
+	else
+		err = cdma_pool_take(&cd->host, pages, &hold->host) ? 0 : -EAGAIN;
+	mutex_unlock(&cd->turn);
+	return err;
+}
+
+/*
+ * Takes a run of host memory. A process waits behind those of its user until
+ * the user may have more, and then behind all others until there is a run.
+ */
+int cdma_take_host(struct cdma_hold *hold, u64 bytes, bool wait)
+{
+	const u64 pages = cdma_pages_of(bytes);
+	struct mutex *turn = &hold->account->turn;
+	int err = take_turn(turn, wait);
+
+	if (err)
+		return err;
+	if (wait)
+		err = wait_event_interruptible(hold->cd->room, charge(hold, pages));
+	else
+		err = charge(hold, pages) ? 0 : -EAGAIN;
+	if (!err) {
+		err = take_pages(hold, pages, wait);
+		if (err)
+			uncharge(hold, pages);
+		else
+			hold->pages = pages;
 	}
-	if (run != wanted)
-		return -ENOSPC;
-	page -= run - 1;
-	*address = pool->base + ((u64)page << PAGE_SHIFT);
-	while (run--)
-		pool->owner[page++] = owner;
+	mutex_unlock(turn);
+	return err;
+}
+
+/* What a run has been taken for has ended, though the run stays taken. */
+void cdma_disown_host(struct cdma_hold *hold)
+{
+	if (hold->account && hold->pages)
+		uncharge(hold, hold->pages);
+	hold->account = NULL;
+}
+
+void cdma_give_host(struct cdma_hold *hold)
+{
+	if (!hold->pages)
+		return;
+	give(&hold->cd->host, hold->host, hold->pages);
+	if (hold->account)
+		uncharge(hold, hold->pages);
+	hold->pages = 0;
+	wake_up_all(&hold->cd->room);
+}
+
+/* ---- the accelerator's memory ---- */
+
+/* Writes are posted, and not any number of them: the read waits until they have arrived. */
+void cdma_store(const struct cdma_device *cd, u64 address, const void *data, size_t bytes)
+{
+	memcpy_toio(cd->memory + address, data, bytes);
+	readb(cd->memory + address);
+}
+
+/* Nothing of what another process left there is given away. Others wait for a page at most. */
+static int clear(struct cdma_piece *piece)
+{
+	struct cdma_device *cd = piece->cd;
+	u64 at;
+
+	for (at = 0; at < piece->bytes; at += PAGE_SIZE) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (!cdma_get_presence(cd))
+			return -ENODEV;
+		cdma_store(cd, piece->address + at, page_address(ZERO_PAGE(0)), PAGE_SIZE);
+		cdma_put_presence(cd);
+		cond_resched();
+	}
 	return 0;
 }
 
-/* Whether all of these bytes lie in pages of the owner. */
-bool cdma_pool_owns(const struct cdma_pool *pool, const void *owner, u64 address, u64 bytes)
+static void free_piece(struct kref *ref)
 {
-	const u64 end = pool->base + ((u64)pool->pages << PAGE_SHIFT);
-	u64 page, last;
+	struct cdma_piece *piece = container_of(ref, struct cdma_piece, ref);
 
-	if (!bytes || address < pool->base || address >= end || bytes > end - address)
-		return false;
-	last = (address + bytes - 1 - pool->base) >> PAGE_SHIFT;
-	for (page = (address - pool->base) >> PAGE_SHIFT; page <= last; ++page)
-		if (pool->owner[page] != owner)
-			return false;
-	return true;
+	give(&piece->cd->device, piece->address, piece->bytes >> PAGE_SHIFT);
+	cdma_put_device(piece->cd);
+	kfree(piece);
 }
 
-/* Gives pages to somebody else, or with NULL back. */
-void cdma_pool_pass(struct cdma_pool *pool, u64 address, u64 bytes, const void *heir)
+void cdma_put_piece(struct cdma_piece *piece)
 {
-	unsigned int page = (address - pool->base) >> PAGE_SHIFT;
-	u64 run = pages_of(bytes);
-
-	while (run--)
-		pool->owner[page++] = heir;
+	if (piece)
+		kref_put(&piece->ref, free_piece);
 }
 
-void cdma_pool_pass_all(struct cdma_pool *pool, const void *owner, const void *heir)
+int cdma_allocate(struct cdma_file *file, struct cdma_range *range)
 {
-	unsigned int page;
+	const u64 pages = cdma_pages_of(range->bytes);
+	struct cdma_device *cd = file->cd;
+	struct cdma_piece *piece;
+	int err;
 
-	for (page = 0; page < pool->pages; ++page)
-		if (pool->owner[page] == owner)
-			pool->owner[page] = heir;
+	if (!pages)
+		return -EINVAL;
+	piece = kzalloc(sizeof(*piece), GFP_KERNEL_ACCOUNT);
+	if (!piece)
+		return -ENOMEM;
+	if (!cdma_pool_take(&cd->device, pages, &piece->address)) {
+		kfree(piece);
+		return -ENOSPC;
+	}
+	kref_init(&piece->ref);
+	kref_get(&cd->ref);
+	piece->cd = cd;
+	piece->bytes = pages << PAGE_SHIFT;
+	err = clear(piece);
+	if (err) {
+		cdma_put_piece(piece);
+		return err;
+	}
+	range->address = piece->address;
+	mutex_lock(&file->mutex);
+	list_add(&piece->link, &file->pieces);
+	mutex_unlock(&file->mutex);
+	return 0;
+}
+
+static struct cdma_piece *piece_of(struct cdma_file *file, u64 address, u64 bytes)
+{
+	struct cdma_piece *piece;
+
+	list_for_each_entry(piece, &file->pieces, link)
+		if (address >= piece->address && bytes <= piece->bytes &&
+		    address - piece->address <= piece->bytes - bytes)
+			return piece;
+	return NULL;
+}
+
+/* The piece of a file that has all of these bytes, or NULL; it is to be put. */
+struct cdma_piece *cdma_find_piece(struct cdma_file *file, u64 address, u64 bytes)
+{
+	struct cdma_piece *piece;
+
+	mutex_lock(&file->mutex);
+	piece = bytes ? piece_of(file, address, bytes) : NULL;
+	if (piece)
+		kref_get(&piece->ref);
+	mutex_unlock(&file->mutex);
+	return piece;
+}
+
+/* A piece that a job, a map or another driver may still use stays. */
+int cdma_free(struct cdma_file *file, const struct cdma_range *range)
+{
+	struct cdma_piece *piece;
+	int err = 0;
+
+	mutex_lock(&file->mutex);
+	piece = piece_of(file, range->address, range->bytes);
+	if (!piece || piece->address != range->address ||
+	    piece->bytes >> PAGE_SHIFT != cdma_pages_of(range->bytes))
+		err = -EACCES;
+	else if (kref_read(&piece->ref) > 1)
+		err = -EBUSY;
+	else
+		list_del(&piece->link);
+	mutex_unlock(&file->mutex);
+	if (!err)
+		cdma_put_piece(piece);
+	return err;
+}
+
+/* The file is closed. */
+void cdma_free_all(struct cdma_file *file)
+{
+	struct cdma_piece *piece, *next;
+
+	list_for_each_entry_safe(piece, next, &file->pieces, link)
+		cdma_put_piece(piece);
 }

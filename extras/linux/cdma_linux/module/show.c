@@ -27,27 +27,14 @@ struct cdma_line {
 
 /* ---- geometry ---- */
 
+#define FACT(name) { #name, offsetof(struct cdma_geometry, name) }
+
 static const struct cdma_line facts[] = {
-	{ "version_major", offsetof(struct cdma_geometry, version_major) },
-	{ "version_minor", offsetof(struct cdma_geometry, version_minor) },
-	{ "word_bits", offsetof(struct cdma_geometry, word_bits) },
-	{ "window", offsetof(struct cdma_geometry, window) },
-	{ "code_bits", offsetof(struct cdma_geometry, code_bits) },
-	{ "align", offsetof(struct cdma_geometry, align) },
-	{ "any_length", offsetof(struct cdma_geometry, any_length) },
-	{ "units", offsetof(struct cdma_geometry, units) },
-	{ "lanes", offsetof(struct cdma_geometry, lanes) },
-	{ "ring_entries", offsetof(struct cdma_geometry, ring_entries) },
-	{ "dev_data_bits", offsetof(struct cdma_geometry, dev_data_bits) },
-	{ "dev_address_bits", offsetof(struct cdma_geometry, dev_address_bits) },
-	{ "dev_align", offsetof(struct cdma_geometry, dev_align) },
-	{ "host_data_bits", offsetof(struct cdma_geometry, host_data_bits) },
-	{ "host_address_bits", offsetof(struct cdma_geometry, host_address_bits) },
-	{ "host_align", offsetof(struct cdma_geometry, host_align) },
-	{ "crc", offsetof(struct cdma_geometry, crc) },
-	{ "lossy", offsetof(struct cdma_geometry, lossy) },
-	{ "dimensions", offsetof(struct cdma_geometry, dimensions) },
-	{ "pages", offsetof(struct cdma_geometry, pages) },
+	FACT(version_major), FACT(version_minor), FACT(word_bits), FACT(window), FACT(code_bits),
+	FACT(align), FACT(any_length), FACT(units), FACT(lanes), FACT(ring_entries),
+	FACT(dev_data_bits), FACT(dev_address_bits), FACT(dev_align), FACT(host_data_bits),
+	FACT(host_address_bits), FACT(host_align), FACT(crc), FACT(lossy), FACT(dimensions),
+	FACT(pages),
 };
 
 static ssize_t geometry_show(struct device *dev, struct device_attribute *attribute, char *text)

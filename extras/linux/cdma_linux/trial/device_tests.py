@@ -35,6 +35,8 @@ __all__: list[str] = []
 _STEP, _QUIET = 32, 256
 #: Cycles of latency of both memories, and the share of cycles in which each channel rests.
 _LATENCY, _PAUSES = 20, 0.1
+#: Cycles of a reset.
+_RESET = 8
 #: What root's processes are that go before others.
 _PRIORITY = -10
 #: Seconds within which the guest must boot.
@@ -150,9 +152,20 @@ class _Device:
         if queue is self._guest.queues[COMMANDS]:
             await self._function.serve(queue, memory, count)
             self._until = self._bench.cycles + _QUIET
+        if self._function.config.gone:
+            await self._power()
         self._freeze(self._function.config.silent)
         self._send()
         self._bench.checks = self._function.accesses
+
+    async def _power(self) -> None:
+        """A function that is gone moves nothing, and what was in flight is forgotten when it is there again."""
+        for memory in self._bench.memory.values():
+            memory.frozen = True
+        if self._function.present:
+            await self._bench.reset(_RESET, opens=False)
+            self._function.config.forget()
+            self._silent = 0b11
 
     def _freeze(self, silent: int) -> None:
         for bit, port in enumerate(("dev", "host")):

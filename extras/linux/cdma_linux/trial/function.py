@@ -22,8 +22,9 @@ _VENDOR, _DEVICE = 0x1234, 0xCD4A
 _CLASS = 0x088000
 _CAPABILITIES = 0x40
 _MSI = 5
-#: Behind the capabilities, and of tests alone: a byte with a bit for each memory that is to be silent.
-_SILENT = 0x80
+#: Behind the capabilities, and of tests alone: a byte with a bit for each memory that is to be silent, and one for a
+#: function that is to be gone until somebody looks for it again.
+_SILENT, _GONE = 0x80, 0b100
 #: Of the message control word of MSI: enabled, and an address of 64 bits.
 _ENABLED, _WIDE = 1, 0x80
 #: The bits of a command register that a function of this kind has: memory, master, no pin as interrupt.
@@ -40,7 +41,7 @@ class ConfigSpace:
         self._bytes[0x34] = _CAPABILITIES
         struct.pack_into("<BBH", self._bytes, _CAPABILITIES, _MSI, 0, _WIDE)
         #: The bits of each register that software may change.
-        self._changeable = {0x04: _COMMAND, 0x3C: 0xFF, _CAPABILITIES: _ENABLED << 16, _SILENT: 0b11}
+        self._changeable = {0x04: _COMMAND, 0x3C: 0xFF, _CAPABILITIES: _ENABLED << 16, _SILENT: 0b111}
         self._changeable |= {_BARS[bar]: ~(size - 1) & 0xFFFFFFFF for bar, size in bars.items()}
         self._changeable |= dict.fromkeys(range(_CAPABILITIES + 4, _CAPABILITIES + 16, 4), 0xFFFFFFFF)
 
@@ -58,7 +59,16 @@ class ConfigSpace:
     @property
     def silent(self) -> int:
         """The memories that the guest wants to be silent: bit 0 is the accelerator's, bit 1 the guest's."""
-        return self._bytes[_SILENT]
+        return self._bytes[_SILENT] & ~_GONE
+
+    @property
+    def gone(self) -> bool:
+        """Whether the guest wants the function to be gone."""
+        return bool(self._bytes[_SILENT] & _GONE)
+
+    def forget(self) -> None:
+        """It has been without power."""
+        self._bytes[_SILENT] = self._bytes[_CAPABILITIES + 2] = self._bytes[0x04] = 0
 
     @property
     def message(self) -> int | None:
@@ -119,12 +129,15 @@ class Function:
     async def _answer(self, chain: Chain) -> bytes:
         code, bar, _, size, address = _MESSAGE.unpack_from(chain.data)
         data = chain.data[_MESSAGE.size :][:size]
+        if self.config.gone and code == _CONFIG_READ and address == 0:
+            self.present = True
         if not self.present:
             return b"\xff" * size if code in (_CONFIG_READ, _READ) else b""
         if code == _CONFIG_READ:
             return self.config.read(address, size)
         if code == _CONFIG_WRITE:
             self.config.write(address, data)
+            self.present &= not self.config.gone
         elif code == _READ:
             return await self._read(bar, address, size)
         elif code == _WRITE:

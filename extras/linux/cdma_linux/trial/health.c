@@ -5,7 +5,7 @@
 /* Where the device that is tried has a byte with a bit for each memory that is to be silent: the accelerator's, the host's. */
 #define SILENT 0x80
 
-static void silence(unsigned char memories) {
+void silence(unsigned char memories) {
     const int file = open(FUNCTION "config", O_RDWR);
     need(file >= 0 && pwrite(file, &memories, 1, SILENT) == 1, "a silent memory");
     close(file);

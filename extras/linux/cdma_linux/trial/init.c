@@ -240,6 +240,12 @@ int refused(struct cdma_user *cdma, const struct cdma_request *request, int erro
     return cdma_submit_transfer(cdma, request) == -1 && errno == error;
 }
 
+int moves(struct cdma_user *cdma, const struct cdma_request *request) {
+    struct cdma_reply reply;
+    return cdma_submit_transfer(cdma, request) == 0 && cdma_take_reply(cdma, &reply) == 0 &&
+           reply.status == CDMA_STATUS_OK;
+}
+
 static void bad_requests(struct cdma_user *cdma) {
     const uint64_t from = place(cdma);
     const struct cdma_request good = request_of(CDMA_OFFLOAD, from, stream.bytes, stream.size);
@@ -261,7 +267,7 @@ static void bad_requests(struct cdma_user *cdma) {
     bad.host = 8;
     well &= refused(cdma, &bad, EFAULT);
     well &= ioctl(cdma->file, CDMA_IOC_SUBMIT, NULL) == -1 && errno == EFAULT;
-    well &= ioctl(cdma->file, _IOW('d', 0x43, char[8]), stream.bytes) == -1 && errno == ENOTTY;
+    well &= ioctl(cdma->file, _IOW(CDMA_IOC, 0x43, char[8]), stream.bytes) == -1 && errno == ENOTTY;
     say(well, "requests that make no sense are refused with their error");
 }
 
@@ -344,37 +350,6 @@ static void all_is_free(void) {
     cdma_detach(&cdma);
 }
 
-/* ---- the end of a device ---- */
-
-static void take_away(void) {
-    need(write_text("/sys/bus/pci/devices/0000:00:00.0/remove", "1") == 0, "removing the device");
-}
-
-static void unplug(void) {
-    struct cdma_user cdma = attach();
-    const uint64_t from = place(&cdma);
-    unsigned char *host = cleared(stream.size);
-    struct cdma_reply reply;
-    struct pollfd ready = {.fd = cdma.file, .events = POLLIN};
-    int k, ended = 0;
-    for (k = 0; k < 6; ++k) {
-        const struct cdma_request request = request_of(CDMA_OFFLOAD, from, host, stream.size);
-        need(cdma_submit_transfer(&cdma, &request) == 0, "submitting");
-    }
-    /* One has been written to pages that go with the device. */
-    need(poll(&ready, 1, -1) == 1, "the first completion");
-    say(commands_end(&cdma, take_away), "commands complete once each when the device is taken away");
-    while (cdma_take_reply(&cdma, &reply) == 0) {
-        ended += reply.status == CDMA_STATUS_ABORTED && reply.bytes_written == 0;
-    }
-    say(ended == 6 && errno == ENOENT, "transfers end once each when the device is taken away");
-    say(ioctl(cdma.file, CDMA_IOC_INFO, &cdma.info) == -1 && errno == ENODEV,
-        "a file of a device that is gone refuses everything");
-    free(host);
-    cdma_detach(&cdma);
-    need(write_text("/sys/bus/pci/rescan", "1") == 0, "looking for devices again");
-}
-
 static void nothing(void) {}
 
 /* What was allocated and is not to be found any more, but for the kernel's own from its start; an object must be 5 s old. */
@@ -397,12 +372,10 @@ void leaks(void) {
 
 static void try_driver(void) {
     struct cdma_user cdma;
-    int lists;
     /* Small buffers, too, are reached by an engine that can. */
     wanted = "direct=1";
     reload("");
     cdma = attach();
-    lists = cdma.info.direct != 0;
     say(unload_module() == -1 && errno == EWOULDBLOCK, "a driver in use is not unloaded");
     waits(&cdma);
     there_and_back(&cdma);
@@ -426,8 +399,10 @@ static void try_driver(void) {
     bus_errors();
     stress();
     all_is_free();
+    attacks();
+    all_is_free();
     health();
-    unplug();
+    removal();
     cdma = attach();
     there_and_back(&cdma);
     cdma_detach(&cdma);
@@ -435,7 +410,7 @@ static void try_driver(void) {
     say(unload_module() == 0, "the driver is unloaded");
     say(load_module("") == 0 && unload_module() == 0, "the driver is loaded and unloaded again");
     platform();
-    pins(lists);
+    pins();
     /* And halt while something is in flight. */
     need(load_module("") == 0, "loading the driver");
     leave_in_flight();

@@ -4,16 +4,20 @@ of Debian's sources as a program of user mode, and kept with what modules are bu
 
 from __future__ import annotations
 
+import contextlib
 import enum
+import fcntl
 import os
 import platform
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterator, Mapping
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from cdma.base.cache import cache_folder, content_key, kept_folder
+from cdma.base.cache import cache_folder, content_key, kept_folder, ready_cache
 from cdma.base.errors import ToolError
 
 __all__ = [
@@ -110,8 +114,8 @@ _KEPT = ("Makefile", "scripts", "include", "arch/um", "arch/x86", "Module.symver
 _SOURCES = Path("/usr/src")
 #: The commands that a kernel is built with, and Debian's packages that have them.
 _TOOLS = {"make": "make", "gcc": "gcc", "flex": "flex", "bison": "bison", "bc": "bc", "xz": "xz-utils"}
-#: Lines of a tool that failed that are shown.
-_LINES = 30
+#: Lines of a tool that failed that are shown; seconds between two words about one that takes long.
+_LINES, _INTERVAL = 30, 30
 
 
 class KernelError(ToolError):
@@ -144,8 +148,11 @@ def is_kept(kind: Kernel = Kernel.CHECKED) -> bool:
     return (cache_folder() / "linux" / _key(sources, _configuration(kind))[:32]).is_dir()
 
 
-def kernel(jobs: int = 1, kind: Kernel = Kernel.CHECKED) -> Path:
-    """The folder with a kernel, the program ``linux``, and with what modules are built with."""
+def kernel(jobs: int = 1, kind: Kernel = Kernel.CHECKED, say: Callable[[str], None] = print) -> Path:
+    """The folder with a kernel, the program ``linux``, and with what modules are built with.
+
+    A kernel is built by one process at a time; what takes long is said.
+    """
     if lacking := missing():
         raise KernelError(
             f"the kernel is built with what this machine lacks: on Debian apt install {' '.join(lacking)}"
@@ -162,11 +169,28 @@ def kernel(jobs: int = 1, kind: Kernel = Kernel.CHECKED) -> Path:
         build = ["make", "ARCH=um", f"-j{jobs}"]
         _call([*build, "KCONFIG_ALLCONFIG=options", "allnoconfig"], folder, "configuring the kernel")
         _check_options(folder / ".config", configuration)
-        _call([*build, "linux", "modules_prepare"], folder, "building the kernel")
+        _call([*build, "linux", "modules_prepare"], folder, "building the kernel", say)
         shutil.copy(folder / "vmlinux.symvers", folder / "Module.symvers")
         _prune(folder)
 
-    return kept_folder("linux", _key(sources, configuration), make)
+    if is_kept(kind):
+        return kept_folder("linux", _key(sources, configuration), make)
+    with _locked(say):
+        return kept_folder("linux", _key(sources, configuration), make)
+
+
+@contextlib.contextmanager
+def _locked(say: Callable[[str], None]) -> Iterator[None]:
+    """Waits until no other process builds a kernel."""
+    folder = cache_folder() / "linux"
+    ready_cache(folder)
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("# another process builds a kernel")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _check_options(config: Path, configuration: str) -> None:
@@ -188,18 +212,30 @@ def _prune(folder: Path) -> None:
         path.unlink()
 
 
-def build_module(built: Path, sources: Path, folder: Path, name: str) -> Path:
-    """Builds the module ``name`` of the folder ``sources`` for the kernel in ``built``, in ``folder``."""
-    copy = folder / name
-    shutil.copytree(sources, copy)
-    said = _call(
-        ["make", "-C", built, "ARCH=um", f"M={copy}", "W=1", "modules"],
-        folder,
-        "building the module",
+def build_module(built: Path, sources: Mapping[str, Path]) -> Path:
+    """The last module of ``sources``, folders by the names of their modules, for the kernel in ``built``; it is kept by what
+    all of these folders have.
+    """
+    *_, name = sources
+
+    def make(folder: Path) -> None:
+        for each, source in sources.items():
+            shutil.copytree(source, folder / each, ignore=shutil.ignore_patterns("__pycache__"))
+        command: list[str | Path] = ["make", "-C", built, "ARCH=um", f"M={folder / name}", "W=1", "modules"]
+        said = _call(command, folder, "building the module")
+        if "warning:" in said:
+            raise KernelError(f"the module has warnings:\n{said}")
+        shutil.move(folder / name / f"{name}.ko", folder)
+        for each in sources:
+            shutil.rmtree(folder / each)
+
+    contents = (
+        part
+        for each, source in sources.items()
+        for path in [*sorted(source.rglob("*.[ch]")), source / "Kbuild"]
+        for part in (f"{each}/{path.relative_to(source)}", path.read_bytes())
     )
-    if "warning:" in said:
-        raise KernelError(f"the module has warnings:\n{said}")
-    return copy / f"{name}.ko"
+    return kept_folder("linux-modules", content_key(str(built), *contents), make) / f"{name}.ko"
 
 
 def device_tree(built: Path, binding: Path, folder: Path) -> Path:
@@ -212,18 +248,27 @@ def device_tree(built: Path, binding: Path, folder: Path) -> Path:
     return blob
 
 
-def _call(command: list[str | Path], folder: Path, what: str) -> str:
-    """Runs a tool of the kernel's; returns what it says."""
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, "LC_ALL": "C"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    if done.returncode:
-        said = "\n".join(done.stdout.splitlines()[-_LINES:])
-        raise KernelError(f"{what} failed with status {done.returncode}:\n{said}")
-    return done.stdout
+def _call(
+    command: list[str | Path], folder: Path, what: str, say: Callable[[str], None] = lambda line: None
+) -> str:
+    """Runs a tool of the kernel's; returns what it says, and says every half a minute that it runs."""
+    began = time.monotonic()
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        process = subprocess.Popen(
+            command, cwd=folder, env={**os.environ, "LC_ALL": "C"}, stdout=output, stderr=subprocess.STDOUT
+        )
+        while True:
+            try:
+                process.wait(_INTERVAL)
+                break
+            except subprocess.TimeoutExpired:
+                say(f"# {what}: {time.monotonic() - began:.0f} s")
+            except BaseException:
+                process.kill()
+                raise
+        output.seek(0)
+        said = output.read()
+    if process.returncode:
+        last = "\n".join(said.splitlines()[-_LINES:])
+        raise KernelError(f"{what} failed with status {process.returncode}:\n{last}")
+    return said

@@ -16,26 +16,26 @@ static void there_and_back(struct cdma_user *cdma) {
     say(map != MAP_FAILED && cdma_prefetch(cdma, to, tensor.size, host, stream.size, &reply) == 0 &&
             reply.status == CDMA_STATUS_OK && equal(map, tensor.bytes, tensor.size),
         "a process sees in its own memory what a prefetch writes");
-    munmap(map, tensor.size);
+    say(cdma_release(cdma, to, tensor.size) == -1 && errno == EBUSY && munmap(map, PAGE) == 0 &&
+            cdma_release(cdma, to, tensor.size) == -1 && errno == EBUSY && munmap(map + PAGE, tensor.size - PAGE) == 0 &&
+            cdma_release(cdma, to, tensor.size) == 0,
+        "memory that is mapped is not given back");
     free(host);
 }
 
-/* The driver copies between a process and pages of its own device. */
+/* Pages of a device are no pages of the process. */
 static void device_pages_as_buffer(struct cdma_user *cdma) {
-    uint64_t from = 0, beside = 0;
-    struct cdma_reply reply;
-    unsigned char *map, *other;
-    need(cdma_allocate(cdma, tensor.size, &from) == 0 && cdma_allocate(cdma, stream.size, &beside) == 0, "memory");
-    map = cdma_map(cdma, from, tensor.size);
-    other = cdma_map(cdma, beside, stream.size);
-    need(map != MAP_FAILED && other != MAP_FAILED, "maps");
-    memcpy(map, tensor.bytes, tensor.size);
-    say(cdma_offload(cdma, from, tensor.size, other, stream.size, &reply) == 0 && reply.status == CDMA_STATUS_OK &&
-            equal(other, stream.bytes, stream.size) && cdma_load(cdma, beside, map, stream.size) == 0 &&
-            equal(map, stream.bytes, stream.size),
-        "what a process writes there is offloaded, into such memory too");
+    const uint64_t from = place(cdma);
+    unsigned char *map = cdma_map(cdma, from, tensor.size);
+    struct cdma_request request = request_of(CDMA_OFFLOAD, from, map, tensor.size);
+    need(map != MAP_FAILED, "a map");
+    say(refused(cdma, &request, EFAULT), "pages of a device are refused as a buffer, which a dma-buf of them is");
+    request.host = 0;
+    request.flags = CDMA_DMABUF;
+    request.dmabuf = cdma_export(cdma, place(cdma), tensor.size);
+    say(moves(cdma, &request), "a piece of the same memory is a buffer by its dma-buf");
+    close(request.dmabuf);
     munmap(map, tensor.size);
-    munmap(other, stream.size);
 }
 
 static int exported;
@@ -86,6 +86,32 @@ static void pages_of_what_is_gone(void) {
     cdma_detach(&cdma);
 }
 
+/* Buffers whose last process goes while the device does. */
+static void buffers_that_go_at_once(void) {
+    enum { ROUNDS = 7, CHILDREN = 4 };
+    int round, child, well = 1;
+    for (round = 0; round < ROUNDS; ++round) {
+        struct cdma_user cdma = attach();
+        pid_t children[CHILDREN];
+        for (child = 0; child < CHILDREN; ++child) {
+            const int buffer = cdma_export(&cdma, place(&cdma), tensor.size);
+            children[child] = fork();
+            if (children[child] == 0) {
+                volatile unsigned char *map = mmap(NULL, tensor.size, PROT_READ, MAP_SHARED, buffer, 0);
+                (void)*map;
+                usleep((unsigned int)(1000 * (round + child)));
+                _exit(0);
+            }
+            close(buffer);
+        }
+        well &= write_text(DRIVER "unbind", "carried") == 0;
+        for (child = 0; child < CHILDREN; ++child) well &= waitpid(children[child], NULL, 0) == children[child];
+        cdma_detach(&cdma);
+        well &= write_text(DRIVER "bind", "carried") == 0;
+    }
+    say(well, "buffers may go while their device does");
+}
+
 /* The function is taken from its driver, which is not loaded, and carried to the platform. */
 void platform(void) {
     struct cdma_user cdma;
@@ -97,5 +123,6 @@ void platform(void) {
     exported_pages(&cdma);
     cdma_detach(&cdma);
     pages_of_what_is_gone();
+    buffers_that_go_at_once();
     need(syscall(SYS_delete_module, "cdma", O_NONBLOCK) == 0, "unloading the driver");
 }

@@ -36,6 +36,7 @@ _BAD_BYTE = SIZE - 256
 #: The sources of the guest's program.
 _PROGRAM = (
     "init.c",
+    "attacks.c",
     "batches.c",
     "tables.c",
     "completions.c",
@@ -44,6 +45,7 @@ _PROGRAM = (
     "host.c",
     "measure.c",
     "platform.c",
+    "removal.c",
     "sharing.c",
     "stress.c",
     "watch.c",
@@ -146,7 +148,7 @@ def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], No
     commands_in(trial.script)
     if trial.program and not shutil.which(trial.program[0]):
         raise ParameterError(f"the program is {trial.program[0]}, which is not there")
-    built = kernel(os.cpu_count() or 1, trial.kernel)
+    built = kernel(os.cpu_count() or 1, trial.kernel, say)
     with (
         tempfile.TemporaryDirectory(prefix="cdma-linux-") as name,
         _accelerator() as memory,
@@ -226,14 +228,14 @@ def _result(device: Future[Outcome]) -> tuple[Outcome | None, str]:
 def _initrd(design: EngineDesign, built: Path, folder: Path, trial: Trial) -> Path:
     """The guest's file system, with the module, and the program of the tests or what runs one of the host."""
     with as_file(files("cdma_linux") / "module") as driver:
-        module = build_module(built, driver, folder, "cdma")
+        module = build_module(built, {"cdma": driver})
         device_tree(built, driver / "cdma,engine.yaml", folder)
         init = folder / "init"
         with as_file(files(__package__)) as own:
             values = [f"-DBAD_BYTE={_BAD_BYTE}u", f'-DBEGIN="{_BEGIN}"']
             sources = [own / name for name in _PROGRAM]
             _compile(sources, init, "-static", *values, f"-I{driver}")
-            carrier = build_module(built, own / "carrier", folder, "carrier")
+            carrier = build_module(built, {"cdma": driver, "carrier": own / "carrier"})
     modules = {file.name: file.read_bytes() for file in (module, carrier)}
     tensor, stream = sparse_tensor(design.config)
     contents = {"init": init.read_bytes(), **modules, "vectors/tensor": tensor, "vectors/stream": stream}

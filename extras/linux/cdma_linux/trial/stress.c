@@ -32,7 +32,7 @@ static void make_sense(uint64_t *request) {
 static void ask_at_random(void) {
     static const unsigned long codes[] = {
         CDMA_IOC_INFO, CDMA_IOC_ALLOC, CDMA_IOC_FREE, CDMA_IOC_SUBMIT, CDMA_IOC_SUBMIT, CDMA_IOC_REAP, CDMA_IOC_EXPORT,
-        CDMA_IOC_SUBMIT_ALL, CDMA_IOC_SUBMIT_ALL, CDMA_IOC_REAP_ALL, 0, ~0ul};
+        CDMA_IOC_SUBMIT, 0, ~0ul};
     struct cdma_user cdma = attach();
     const uint64_t address = place(&cdma);
     unsigned char *buffer = cleared(1 << 16);
@@ -46,7 +46,7 @@ static void ask_at_random(void) {
         for (word = 0; word < 4 * REQUEST_WORDS; ++word) row[word] = strange(address, buffer);
         for (word = 0; word < 4; ++word) make_sense(row + word * REQUEST_WORDS);
         /* Rows that there are. */
-        if (draw(3) == 0) words[0] = (uintptr_t)row, words[1] = draw(6);
+        if (draw(3) != 0) words[0] = (uintptr_t)row, words[1] = draw(6) | (uint64_t)sizeof(struct cdma_request) << 32;
         ioctl(cdma.file, codes[draw(sizeof codes / sizeof *codes)], draw(8) == 0 ? (void *)words[3] : (void *)words);
         if (draw(16) == 0) pread(cdma.file, buffer, draw(1 << 14), (off_t)strange(address, buffer));
         if (draw(16) == 0) pwrite(cdma.file, buffer, draw(1 << 14), (off_t)strange(address, buffer));

@@ -41,6 +41,7 @@ int holds_tensor(struct cdma_user *cdma, uint64_t address);
 struct cdma_request request_of(enum cdma_direction direction, uint64_t device, void *host, uint64_t host_bytes);
 /* Whether a request is, with this error. */
 int refused(struct cdma_user *cdma, const struct cdma_request *request, int error);
+int moves(struct cdma_user *cdma, const struct cdma_request *request);
 int child_succeeds(void (*job)(void));
 /* Loads a module, and the driver; what the tests want of it comes before the parameters. */
 int load(const char *path, const char *parameters);
@@ -48,20 +49,26 @@ int load_module(const char *parameters);
 int unload_module(void);
 void leaks(void);
 
+/* attacks.c */
+void attacks(void);
+
 /* batches.c */
 void batches(void);
 
 /* completions.c */
 void completions(void);
+/* Commands in flight, of a process that is about to go. */
+void leave_commands(void);
 /* Whether each of four commands completes once when the device is taken away. */
 int commands_end(struct cdma_user *cdma, void (*take_away)(void));
 
-/* direct.c: buffers, and whether all pages that were pinned, if there were some, have been let go. */
+/* direct.c: buffers, and whether all pages that were pinned have been let go. */
 void direct(void);
-void pins(int some);
+void pins(void);
 
-/* health.c */
+/* health.c: an engine that is not well; which memories are silent, a bit for each: the accelerator's, the host's. */
 void health(void);
+void silence(unsigned char memories);
 void reload(const char *parameters);
 
 /* host.c: runs a command of the host's shell, and returns its status. */
@@ -69,6 +76,9 @@ int run_on_host(const char *command);
 
 /* platform.c */
 void platform(void);
+
+/* removal.c */
+void removal(void);
 
 /* sharing.c */
 void sharing(void);

@@ -103,17 +103,8 @@ void cdma_put_presence(struct cdma_device *cd)
 /* What the portable driver says, as the kernel says it. */
 static int error_of(int status)
 {
-	switch (status) {
-	case CDMA_OK:
-		return 0;
-	case CDMA_NO_ENGINE:
-	case CDMA_BAD_VERSION:
-		return -ENODEV;
-	case CDMA_TIMEOUT:
-		return -ETIMEDOUT;
-	default:
-		return -EIO;
-	}
+	return status == CDMA_OK ? 0 :
+	       status == CDMA_NO_ENGINE || status == CDMA_BAD_VERSION ? -ENODEV : -EIO;
 }
 
 /* The last byte of a pool that begins at an address, and has a page at least. */

@@ -11,6 +11,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.arithmetic import WideCounter, popcount
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat, SkidBuffer
 
@@ -66,12 +67,8 @@ def _grant(m: Module, ids: Ids, asking: list, port: stream.Interface, credit: Va
             for own, id in enumerate(ids[number]):
                 with m.Case(own):
                     m.d.comb += port.payload.id.eq(id)
-    for name in ("address", "len", "size"):
+    for name in ("address", "len", "size", "user"):
         m.d.comb += port.payload[name].eq(_one_of(granted, [client.payload[name] for client in asking]))
-    if "owner" in port.payload.shape().members:
-        says = [number for number, client in enumerate(asking) if "owner" in client.payload.shape().members]
-        owners = [asking[number].payload.owner for number in says]
-        m.d.comb += port.payload.owner.eq(_one_of(Cat(granted[number] for number in says), owners))
     return granted
 
 
@@ -85,24 +82,17 @@ class ReadArbiter(wiring.Component):
     their own: they are the rings, whose bursts are few and short.
 
     A client must be able to take the data of all its bursts at any time, because the port is always ready.
-
-    ``owner_bits``
-        Addresses of the first ``owned`` clients say whose they are; those of others say 0.
     """
 
-    def __init__(
-        self, ids: Ids, data_bits: int, address_bits: int, id_bits: int, owner_bits: int = 0, owned: int = 1
-    ) -> None:
+    def __init__(self, ids: Ids, data_bits: int, address_bits: int, id_bits: int, user_bits: int = 0) -> None:
         self.ids = ids
         super().__init__(
             {
                 **{
-                    f"client_{n}": In(
-                        ReadPort(data_bits, address_bits, _bits(own), owner_bits if n < owned else 0)
-                    )
+                    f"client_{n}": In(ReadPort(data_bits, address_bits, _bits(own), user_bits))
                     for n, own in enumerate(ids)
                 },
-                "port": Out(ReadPort(data_bits, address_bits, id_bits, owner_bits)),
+                "port": Out(ReadPort(data_bits, address_bits, id_bits, user_bits)),
             }
         )
 
@@ -128,8 +118,6 @@ class WriteArbiter(wiring.Component):
 
     A client must offer the data of a burst as soon as its address is taken, without waiting for anything else.
 
-    ``owner_bits``
-        Addresses of the first client say whose they are; those of others say 0.
     ``pipelined``
         The selection of the data has flip-flops of its own beside those of the handshake, because an FPGA's wires are slow.
     """
@@ -141,7 +129,7 @@ class WriteArbiter(wiring.Component):
         address_bits: int,
         word_bits: int,
         id_bits: int,
-        owner_bits: int = 0,
+        user_bits: int = 0,
         *,
         pipelined: bool = False,
     ) -> None:
@@ -151,12 +139,10 @@ class WriteArbiter(wiring.Component):
         super().__init__(
             {
                 **{
-                    f"client_{n}": In(
-                        WritePort(data_bits, address_bits, word_bits, _bits(own), 0 if n else owner_bits)
-                    )
+                    f"client_{n}": In(WritePort(data_bits, address_bits, word_bits, _bits(own), user_bits))
                     for n, own in enumerate(ids)
                 },
-                "port": Out(WritePort(data_bits, address_bits, word_bits, id_bits, owner_bits)),
+                "port": Out(WritePort(data_bits, address_bits, word_bits, id_bits, user_bits)),
             }
         )
 
@@ -228,7 +214,7 @@ class Scatter(wiring.Component):
         self.shape = shape
         super().__init__(
             {
-                "command": In(stream.Signature(Command(shape.address_bits, "more", owner=shape.owner_bits))),
+                "command": In(stream.Signature(Command(shape.address_bits, "more", user=shape.user_bits))),
                 "input": In(stream.Signature(Beat(shape.word_bits, shape.lanes))),
                 "store": Out(stream.Signature(StoredBeat(shape), always_ready=True)),
                 "bursts": Out(stream.Signature(Burst(shape), always_ready=True)),
@@ -236,7 +222,7 @@ class Scatter(wiring.Component):
                 "flush": In(1),
                 "ended": Out(1),
                 "end": Out(SPAN_BITS),
-                **({"skip": Out(1)} if shape.limited else {}),
+                **optional(shape.limited, skip=Out(1)),
             }
         )
 
@@ -287,9 +273,8 @@ class Scatter(wiring.Component):
             burst.end.eq(finishes),
             cut.output.ready.eq(gives | skips | (finishes & ~tail)),
             cutter.skip.eq(skips & cut.empty),
+            burst.user.eq(room.user),
         ]
-        if shape.owner_bits:
-            m.d.comb += burst.owner.eq(room.owner)
         if shape.limited:
             fills = admits & ~skips & ~drops & ~tail & cut.output.valid & self.input.valid
             beyond = Cat(beat.keep[lane] & (room.words <= lane) for lane in range(shape.lanes)).any()

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.queues import Fifo
 
 from .ports import Command, PortShape, ReadPort, WriteData, WritePort
@@ -17,7 +18,7 @@ __all__ = ["AddressFirst", "CutBurst", "Cutter", "Finishing"]
 class CutBurst(data.StructLayout):
     """A burst: the number of its first beat in memory, its beats less one, and whether the packet has no other after it.
     Where commands may end within a beat, also the words that then fit in its last one, and where they may begin within one
-    the ``lane`` of its first word. ``owner`` is the command's."""
+    the ``lane`` of its first word. ``user`` is the command's."""
 
     def __init__(self, shape: PortShape) -> None:
         super().__init__(
@@ -25,9 +26,9 @@ class CutBurst(data.StructLayout):
                 "beat": shape.address_bits - shape.blocks.beat_log2,
                 "len": range(shape.burst),
                 "end": 1,
-                **({"words": range(shape.lanes + 1)} if shape.limited else {}),
-                **({"lane": exact_log2(shape.lanes)} if shape.realign else {}),
-                **({"owner": shape.owner_bits} if shape.owner_bits else {}),
+                **optional(shape.limited, words=range(shape.lanes + 1)),
+                **optional(shape.realign, lane=exact_log2(shape.lanes)),
+                "user": shape.user_bits,
             }
         )
 
@@ -47,7 +48,7 @@ class Cutter(wiring.Component):
         self.shape = shape
         super().__init__(
             {
-                "command": In(stream.Signature(Command(shape.address_bits, "more", owner=shape.owner_bits))),
+                "command": In(stream.Signature(Command(shape.address_bits, "more", user=shape.user_bits))),
                 "output": Out(stream.Signature(CutBurst(shape))),
                 "skip": In(1),
             }
@@ -73,11 +74,10 @@ class Cutter(wiring.Component):
             burst.beat.eq(blocks.beat(command.first, command.last, wrapped, block, start)),
             burst.len.eq(length),
             burst.end.eq(final & ~command.more),
+            burst.user.eq(command.user),
             self.command.ready.eq(inside & self.output.ready & final),
             length.eq(self.shape.burst - 1 - start),
         ]
-        if self.shape.owner_bits:
-            m.d.comb += burst.owner.eq(command.owner)
         if self.shape.realign:
             first = Signal()
             with m.If(self.output.ready | ~inside):

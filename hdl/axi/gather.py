@@ -39,7 +39,7 @@ class Burst(data.StructLayout):
         The packet had more, which would have gone to ``beat``.
     ``lane``
         The lane of its first word, where beats do not say it.
-    ``owner``
+    ``user``
         That of the command.
     """
 
@@ -52,7 +52,7 @@ class Burst(data.StructLayout):
                 "end": 1,
                 "overflow": 1,
                 "lane": exact_log2(shape.lanes) if shape.realign else 0,
-                **({"owner": shape.owner_bits} if shape.owner_bits else {}),
+                "user": shape.user_bits,
             }
         )
 
@@ -169,7 +169,7 @@ class Gather(wiring.Component):
         self.shape = shape
         super().__init__(
             {
-                "command": In(stream.Signature(Command(shape.address_bits, owner=shape.owner_bits))),
+                "command": In(stream.Signature(Command(shape.address_bits, user=shape.user_bits))),
                 "input": In(stream.Signature(Beat(shape.word_bits, shape.lanes))),
                 "store": Out(stream.Signature(StoredBeat(shape), always_ready=True)),
                 "bursts": Out(stream.Signature(Burst(shape), always_ready=True)),
@@ -262,10 +262,9 @@ class Gather(wiring.Component):
             burst.end.eq(self.command.ready),
             burst.overflow.eq(overflow & ~some),
             burst.lane.eq(position.lane),
+            burst.user.eq(command.user),
             self.end.eq(Cat(C(0, self.shape.word_log2), held, place, position.following)),
         ]
-        if self.shape.owner_bits:
-            m.d.comb += burst.owner.eq(command.owner)
         return self.bursts.valid
 
     def _sequence(self, m: Module, phase: _Phase, accept: Signal, drops: Signal) -> None:

@@ -37,13 +37,12 @@ class Command(data.StructLayout):
 
     Of the ``flags``, ``more`` says that the packet goes on with the next command, and ``shaped`` that only some of the bytes
     are meant: those of a shape. ``pages`` bits of the number of a page say where the list of the memory's pages is; 0: it
-    has none. ``padding`` is no memory, but a part of a shape's stream. ``owner`` bits say whose the memory is; 0: nobody
-    asks.
+    has none. ``padding`` is no memory, but a part of a shape's stream. The ``user`` bits go to every address of the command.
     """
 
-    def __init__(self, address_bits: int, *flags: str, pages: int = 0, owner: int = 0) -> None:
-        further = {name: bits for name, bits in (("pages", pages), ("owner", owner)) if bits}
-        super().__init__({"first": address_bits, "last": address_bits, **dict.fromkeys(flags, 1), **further})
+    def __init__(self, address_bits: int, *flags: str, pages: int = 0, user: int = 0) -> None:
+        bits = {"first": address_bits, "last": address_bits, **dict.fromkeys(flags, 1)}
+        super().__init__({**bits, "pages": pages, "user": user})
 
 
 class Outcome(wiring.Signature):
@@ -192,8 +191,8 @@ class PortShape:
         A command spans at most half of ``2**span_bits`` bytes, or, if it is ``contained``, all of them.
     ``contained``
         A command does not go across a multiple of ``2**span_bits`` bytes.
-    ``owner_bits``
-        Bits by which commands, and addresses, say whose the data are.
+    ``user_bits``
+        User bits of a command, which travel with each of its addresses.
     """
 
     word_bits: int
@@ -212,7 +211,7 @@ class PortShape:
     of_addresses: bool = False
     span_bits: int = SPAN_BITS
     contained: bool = False
-    owner_bits: int = 0
+    user_bits: int = 0
 
     @property
     def lanes(self) -> int:
@@ -237,17 +236,17 @@ class PortShape:
     @property
     def command(self) -> Command:
         """The commands of a reader or a writer."""
-        return Command(self.address_bits, *(("more",) if self.rows else ()), owner=self.owner_bits)
+        return Command(self.address_bits, *(("more",) if self.rows else ()), user=self.user_bits)
 
     @property
     def read_port(self) -> "ReadPort":
         """The reading half of the port."""
-        return ReadPort(self.data_bits, self.address_bits, owner_bits=self.owner_bits)
+        return ReadPort(self.data_bits, self.address_bits, user_bits=self.user_bits)
 
     @property
     def write_port(self) -> "WritePort":
         """The writing half of the port."""
-        return WritePort(self.data_bits, self.address_bits, self.word_bits, owner_bits=self.owner_bits)
+        return WritePort(self.data_bits, self.address_bits, self.word_bits, user_bits=self.user_bits)
 
     @property
     def blocks(self) -> Blocks:
@@ -265,11 +264,11 @@ class Response(enum.Enum, shape=2):
 
 
 class AddressBeat(data.StructLayout):
-    """AR or AW: ``len`` is the number of beats less one, ``size`` the logarithm of a beat's bytes, ``owner`` whose it is."""
+    """AR or AW: ``len`` is the number of beats less one, ``size`` the logarithm of a beat's bytes, and the ``user`` bits are
+    what the source of the address says with it."""
 
-    def __init__(self, address_bits: int, id_bits: int = 0, owner_bits: int = 0) -> None:
-        owner = {"owner": owner_bits} if owner_bits else {}
-        super().__init__({"id": id_bits, "address": address_bits, "len": 8, "size": 3, **owner})
+    def __init__(self, address_bits: int, id_bits: int = 0, user_bits: int = 0) -> None:
+        super().__init__({"id": id_bits, "address": address_bits, "len": 8, "size": 3, "user": user_bits})
 
 
 class ReadData(data.StructLayout):
@@ -296,10 +295,10 @@ class WriteResponse(data.StructLayout):
 class ReadPort(wiring.Signature):
     """The reading half, seen from the manager."""
 
-    def __init__(self, data_bits: int, address_bits: int, id_bits: int = 0, owner_bits: int = 0) -> None:
+    def __init__(self, data_bits: int, address_bits: int, id_bits: int = 0, user_bits: int = 0) -> None:
         super().__init__(
             {
-                "ar": Out(stream.Signature(AddressBeat(address_bits, id_bits, owner_bits))),
+                "ar": Out(stream.Signature(AddressBeat(address_bits, id_bits, user_bits))),
                 "r": In(stream.Signature(ReadData(data_bits, id_bits))),
             }
         )
@@ -309,11 +308,11 @@ class WritePort(wiring.Signature):
     """The writing half, seen from the manager."""
 
     def __init__(
-        self, data_bits: int, address_bits: int, word_bits: int, id_bits: int = 0, owner_bits: int = 0
+        self, data_bits: int, address_bits: int, word_bits: int, id_bits: int = 0, user_bits: int = 0
     ) -> None:
         super().__init__(
             {
-                "aw": Out(stream.Signature(AddressBeat(address_bits, id_bits, owner_bits))),
+                "aw": Out(stream.Signature(AddressBeat(address_bits, id_bits, user_bits))),
                 "w": Out(stream.Signature(WriteData(data_bits, word_bits))),
                 "b": In(stream.Signature(WriteResponse(id_bits))),
             }

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.elaboration import without_reset
+from cdma.hdl.blocks.elaboration import Pace
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.blocks.width import Realign
@@ -154,9 +154,10 @@ class AxiReader(wiring.Component):
             opened.input.payload.final.eq(final & ~self.command.payload.more if self.shape.rows else final),
             opened.input.payload.words.eq(Mux(final, last[self.shape.word_log2 :], self.shape.lanes - 1)),
         ]
-        asks = {"address": blocks.address(opened.input.payload.beat)}
-        if self.shape.owner_bits:
-            asks["owner"] = self.command.payload.owner
+        asks = {
+            "address": blocks.address(opened.input.payload.beat),
+            "user": self.command.payload.user,
+        }
         for name, value in asks.items():
             shown = Signal(len(value), name=f"ar_{name}", reset_less=True) if dense else value
             if dense:
@@ -203,11 +204,8 @@ class AxiReader(wiring.Component):
         free = Signal(range(parts + 1), init=parts)
         credit = Signal(init=1)
         able = free != 0
-        asked: Value = pulses.ask
-        if shape.pipelined:
-            # An address takes four cycles, so there is time for a register.
-            asked = Signal(name="asked")
-            m.d.sync += asked.eq(pulses.ask)
+        # An address takes four cycles, so there is time for a register.
+        asked = Pace(m, shape).late(pulses.ask, "asked", reset=True)
         m.d.sync += free.eq(free - asked + pulses.freed)
         if shape.outstanding < parts:
             in_flight = Signal(range(shape.outstanding + 1))
@@ -242,11 +240,9 @@ class AxiReader(wiring.Component):
             outcome.resp.eq(Mux(first_fault, r.payload.resp, fault)),
         ]
         # On an FPGA a beat goes through a register on its way to block RAM.
-        domain = m.d.sync if shape.pipelined else m.d.comb
-        stored = store.input.payload
-        if shape.pipelined:
-            stored = without_reset(m, "stored", stored)
-        domain += [
+        pace = Pace(m, shape)
+        stored = pace.early(store.input.payload, "stored")
+        pace.d += [
             store.input.valid.eq(receive & ~self.flush),
             stored.data.eq(self._cleared(r.payload, front.words) if shape.clears else r.payload.data),
             stored.part.eq(r.payload.last),

@@ -6,7 +6,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.elaboration import without_reset
+from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat, BeatSlice, ElasticBuffer, SkidBuffer
 from cdma.hdl.blocks.width import Realign
@@ -81,7 +81,7 @@ class AxiWriter(wiring.Component):
             {
                 "command": In(stream.Signature(shape.command)),
                 "input": In(stream.Signature(Beat(shape.word_bits, shape.lanes))),
-                **({"skip": Out(1)} if shape.limited else {}),
+                **optional(shape.limited, skip=Out(1)),
                 "ahead": In(1),
                 "end": Out(SPAN_BITS),
                 "outcome": Out(Outcome(shape.address_bits)),
@@ -147,22 +147,17 @@ class AxiWriter(wiring.Component):
         else:
             wiring.connect(m, wiring.flipped(self.input), gather.input)
         store = queues.store.input
-        if self.shape.pipelined:
-            # What decides about a beat need not be near the block RAM. The burst is in its queue for longer than this.
-            stored = without_reset(m, "stored", store.payload)
-            m.d.sync += [store.valid.eq(gather.store.valid), stored.eq(gather.store.payload)]
-        else:
-            wiring.connect(m, gather.store, store)
+        pace = Pace(m, self.shape)
+        # What decides about a beat need not be near the block RAM. The burst is in its queue for longer than this.
+        stored = pace.early(store.payload, "stored")
+        pace.d += [store.valid.eq(gather.store.valid), stored.eq(gather.store.payload)]
         wiring.connect(m, gather.bursts, queues.bursts.input)
         # Of what goes in, the levels do not count the last two beats, nor the two bursts that may follow from the last one.
         admit = (
             ~queues.store.level[2:-1].all() & ~queues.store.level[-1] & (queues.bursts.level < _BURSTS // 2)
         )
-        if self.shape.pipelined:
-            # Nor two more beats, with what they end, for the registers on both ways: both queues take them all the same.
-            m.d.sync += gather.admit.eq(admit)
-        else:
-            m.d.comb += gather.admit.eq(admit)
+        # Nor, if pipelined, two more beats, with what they end, for the registers on both ways: both queues take them.
+        pace.d += gather.admit.eq(admit)
         return counted
 
     def _keep_end(self, m: Module, scatter: Scatter) -> Value:
@@ -272,9 +267,8 @@ class AxiWriter(wiring.Component):
         said = [
             aw.payload.address.eq(blocks.address(following.beat)),
             aw.payload.len.eq(following.len),
+            aw.payload.user.eq(following.user),
         ]
-        if self.shape.owner_bits:
-            said.append(aw.payload.owner.eq(following.owner))
         if self.shape.pipelined:
             # The bus is far from the queue.
             m.d.comb += bursts.ready.eq(take)

@@ -140,7 +140,7 @@ def block_design(
 def block_ports(block: str, config: Config) -> tuple[Port, ...]:
     """The ports of the module that :func:`block_design` prints."""
     if isinstance(config, EngineConfig):
-        from cdma.hdl.engine.engine import engine_ports
+        from cdma.hdl.engine.pins import engine_ports
 
         return engine_ports(config)
     if isinstance(config, StageConfig):

@@ -21,8 +21,8 @@ from litex.soc.interconnect.csr_eventmanager import EventManager, EventSourceLev
 from migen import ClockSignal, Instance, ResetSignal
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.engine.engine import engine_ports
 from cdma.hdl.engine.generate import engine_verilog
+from cdma.hdl.engine.pins import engine_ports
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import NO_CLOCKS
 from cdma.hdl.verilog.emit import module_prefix

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.answers import Timebase
-from cdma.hdl.axi.ports import ReadPort, WritePort, connect_ports, port_members
+from cdma.hdl.axi.ports import ReadPort, WritePort, port_members
 from cdma.hdl.blocks.clocks import ClockGates
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.codec.parts.interface import PURPOSES as CODEC_PURPOSES
 from cdma.hdl.engine.channel.channel import Channel, gated_channel
-from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus, Completion, Request
+from cdma.hdl.engine.channel.interfaces import (
+    ChannelControl,
+    ChannelStatus,
+    Completion,
+    Request,
+    connect_members,
+)
 from cdma.hdl.engine.control.interfaces import Window
 from cdma.hdl.engine.control.windows import DrivenWindows
 from cdma.hdl.spec.engine import EngineConfig
+
+from .user import ChannelUsers, UserLayout, connect_with_user, data_user
 
 __all__ = ["PURPOSES", "ChannelPorts", "EngineCore", "host_ports", "memory_members"]
 
@@ -46,7 +55,7 @@ PURPOSES = {
     r"path\.splitter\.\w+(\.\w+)*": "words of a stream, and where its windows end, until it is split",
     r"slots\.(read|write)_range": "descriptors in flight: where each reads and writes, from first to last",
     r"slots\.(read|write)_(shaped|pages)(_\d+)?": "descriptors in flight: which have a shape, and where lists of pages are",
-    r"slots\.(read|write)_owner(_\d+)?": "descriptors in flight: whose the memory of each is",
+    r"slots\.(read|write)_user(_\d+)?": "descriptors in flight: whose the memory of each is",
     r"slots\.(read|write)_(addresses|resps)": "descriptors in flight: the bus error of each",
     r"slots\.(objection|fields)": "descriptors in flight: tag, words and status of each, and its wrong address",
     r"slots\.(numbers|ends)": "descriptors in flight: when each began, how much it reads, where its writes begin and end",
@@ -93,20 +102,21 @@ class ChannelPorts(wiring.Signature):
 def memory_members(config: EngineConfig, host_id_bits: int = 0) -> dict[str, wiring.Member]:
     """The AXI4 ports of an engine; those of device memory are arrays if there are several."""
     dev = (config.dev_data_bits, config.dev_address_bits)
-    owner_bits = config.records.tag_bits
-    host_read, host_write = host_ports(config, host_id_bits, owner_bits)
+    user_bits = UserLayout(config, "dev").size
+    host_read, host_write = host_ports(config, host_id_bits)
     return {
-        "dev_read": port_members(ReadPort(*dev, owner_bits=owner_bits), config.units),
-        "dev_write": port_members(WritePort(*dev, config.moved_bits, owner_bits=owner_bits), config.units),
+        "dev_read": port_members(ReadPort(*dev, user_bits=user_bits), config.units),
+        "dev_write": port_members(WritePort(*dev, config.moved_bits, user_bits=user_bits), config.units),
         "host_read": Out(host_read),
         "host_write": Out(host_write),
     }
 
 
-def host_ports(config: EngineConfig, id_bits: int, owner_bits: int) -> tuple[ReadPort, WritePort]:
+def host_ports(config: EngineConfig, id_bits: int) -> tuple[ReadPort, WritePort]:
     """Both halves of the host port."""
     host = (config.host_data_bits, config.host_address_bits)
-    return ReadPort(*host, id_bits, owner_bits), WritePort(*host, config.moved_bits, id_bits, owner_bits)
+    user_bits = UserLayout(config, "host").size
+    return ReadPort(*host, id_bits, user_bits), WritePort(*host, config.moved_bits, id_bits, user_bits)
 
 
 class EngineCore(wiring.Component):
@@ -131,8 +141,8 @@ class EngineCore(wiring.Component):
             {
                 "offload": In(ChannelPorts(config)),
                 "prefetch": In(ChannelPorts(config)),
-                **({"dev_window": In(Window), "host_window": In(Window)} if config.windows else {}),
-                **({"watchdog_cycles": In(32)} if config.times else {}),
+                **optional(config.windows, dev_window=In(Window), host_window=In(Window)),
+                **optional(config.times, watchdog_cycles=In(32)),
                 **memory_members(config),
             }
         )
@@ -149,21 +159,28 @@ class EngineCore(wiring.Component):
             m.submodules[name] = (
                 channel if self.gates is None else gated_channel(m, name, channel, channel, self.gates)
             )
-        connect_ports(m, offload.source, self.dev_read)
-        wiring.connect(m, offload.sink, wiring.flipped(self.host_write))
-        wiring.connect(m, prefetch.source, wiring.flipped(self.host_read))
-        connect_ports(m, prefetch.sink, self.dev_write)
+        # Without registers all sideband signals are constants.
+        none = [Signal(ChannelUsers(self.config), name="no_users")]
+        of_dev, of_host = (data_user(self.config, port, none) for port in ("dev", "host"))
+        connect_with_user(m, offload.source, self.dev_read, of_dev)
+        connect_with_user(m, offload.sink, self.host_write, of_host)
+        connect_with_user(m, prefetch.source, self.host_read, of_host)
+        connect_with_user(m, prefetch.sink, self.dev_write, of_dev)
         if self.config.windows:
             m.submodules.windows = windows = DrivenWindows()
             m.d.comb += [windows.dev_window.eq(self.dev_window), windows.host_window.eq(self.host_window)]
             wiring.connect(m, offload.windows, windows.offload)
             wiring.connect(m, prefetch.windows, windows.prefetch)
-        control = ChannelControl(self.config)
+        control = ChannelControl(self.config).members
         for channel, ports in ((offload, self.offload), (prefetch, self.prefetch)):
             if self.config.times:
                 m.d.comb += [channel.now.eq(timebase.now), channel.watchdog_tick.eq(timebase.tick)]
             m.d.comb += ports.status.eq(channel.status)
-            control.connect(m, ports, channel)
+            connect_members(m, control, wiring.flipped(ports), channel)
             wiring.connect(m, wiring.flipped(ports.requests), channel.requests)
-            wiring.connect(m, channel.completion, wiring.flipped(ports.completion))
+            m.d.comb += [
+                ports.completion.valid.eq(channel.done.valid),
+                ports.completion.payload.eq(channel.done.payload.completion),
+                channel.done.ready.eq(ports.completion.ready),
+            ]
         return m

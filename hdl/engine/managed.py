@@ -1,90 +1,81 @@
-"""Both channels with their rings, on two AXI4 ports: what the register block controls."""
+"""Both channels with their registers and rings, on AXI4 ports: the engine that software controls."""
+
+from __future__ import annotations
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, DomainRenamer, Elaboratable, Module, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.answers import Timebase
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
-from cdma.hdl.axi.ports import connect_ports
-from cdma.hdl.blocks.clocks import ALWAYS, ClockGates, reset_with
-from cdma.hdl.blocks.memories import CodedParts, coding_of
+from cdma.hdl.axi.ports import AxiLiteSignature, each_port
+from cdma.hdl.blocks.clocks import ClockGates, declare_always, reset_with
+from cdma.hdl.blocks.elaboration import optional
+from cdma.hdl.blocks.memories import CodedParts, PlainMemories, coding_of
 from cdma.hdl.engine.channel.channel import Channel, gated_channel
-from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelControl
-from cdma.hdl.engine.control.counters import Counters
-from cdma.hdl.engine.control.interfaces import ControlSignature
-from cdma.hdl.engine.control.quiescence import CONTROL, soft_reset
-from cdma.hdl.engine.control.windows import StoredWindows
+from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelDriver, connect_members
+from cdma.hdl.engine.pairs.front import Pairs
+from cdma.hdl.engine.pairs.pair import Pair
 from cdma.hdl.engine.pairs.sharing import list_ids, message_ids, ring_ids
-from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
 
 from .core import memory_members
+from .user import UserLayout, connect_with_user, data_user, list_user
 
-__all__ = [
-    "LIST_IDS",
-    "MESSAGE_IDS",
-    "OFFLOAD_RING_ID",
-    "PREFETCH_RING_ID",
-    "ManagedEngine",
-    "host_id_bits",
-]
-
-OFFLOAD_RING_ID, PREFETCH_RING_ID = 1, 2
-#: The IDs of the lists of pages of offload and prefetch.
-LIST_IDS = list_ids(1)
-#: And of their messages.
-MESSAGE_IDS = message_ids(0, 1)
-#: IDs of the arbiters' clients: data, and the rings of two channels.
-_IDS = ((0,), (OFFLOAD_RING_ID, PREFETCH_RING_ID))
+__all__ = ["HostIds", "ManagedEngine"]
 
 
-def host_id_bits(config: EngineConfig) -> int:
-    """Bits of an ID on the host port."""
-    pairs = config.channels
-    if config.msi:
-        return max(message_ids(pairs - 1, pairs, pages=config.pages)).bit_length()
-    return max(list_ids(pairs) if config.pages else ring_ids(pairs - 1)).bit_length()
+class HostIds(NamedTuple):
+    """The IDs of the transactions on the host port: of data; of the rings of each pair, for offload and for prefetch; of the
+    lists of pages of both channels; of the messages of each pair."""
 
+    data: int
+    rings: list[tuple[int, int]]
+    lists: tuple[int, ...]
+    messages: list[tuple[int, int]]
 
-#: Where memories are that both channels depend on.
-_SHARED = "shared"
+    @classmethod
+    def of(cls, config: EngineConfig) -> HostIds:
+        """Those of an engine."""
+        pairs = config.channels
+        return cls(
+            0,
+            [ring_ids(number) for number in range(pairs)],
+            list_ids(pairs) if config.pages else (),
+            [message_ids(number, pairs, pages=config.pages) for number in range(pairs) if config.msi],
+        )
 
+    @property
+    def all(self) -> list[int]:
+        """All of them."""
+        return [self.data, *self.lists, *(id for pair in (*self.rings, *self.messages) for id in pair)]
 
-class _Parts(NamedTuple):
-    """The parts of the engine."""
-
-    timebase: Timebase
-    offload: Channel
-    prefetch: Channel
-    rings: Rings
-    windows: StoredWindows
-    counters: Counters
+    @property
+    def bits(self) -> int:
+        """Bits of an ID."""
+        return max(self.all).bit_length()
 
 
 class ManagedEngine(wiring.Component):
-    """The engine without its register block.
+    """The engine between its ports. Each queue pair has registers and rings of its own, and all share the channels.
 
-    A soft reset lets every open transaction finish and then resets everything except the windows, which belong to the
-    register block. ``control.resetting`` is high until then.
+    A soft reset of a pair that is alone lets every open transaction finish and then resets everything except the windows.
 
     ``clock``
         Where it is given, parts of the engine have resets of their own: see :func:`.reset_with`.
     ``gates``
-        Where they are given, those of the channels stop their clocks, and what is not of a channel is in the domain
-        :data:`CONTROL`, but for time and counters, whose phase shows.
-    ``control``
-        The register block.
-    ``active``
-        With gates: what is in that domain may change.
+        Where they are given, the clocks of the channels and of each pair's registers and rings stop.
+
+    ``bus``, ``irq``, ``alert``
+        The registers, and of each pair the interrupt and, in an engine with coded memories, the alert.
     ``working``, ``pending``
         In an engine with a Q-channel: something is in flight, and a descriptor waits in a ring.
     ``dev_read``, ``dev_write``
         The device port, or an array of them.
     ``host_read``, ``host_write``
-        The host port: ID 0 is data, ID 1 the rings of the offload channel, ID 2 those of the prefetch channel.
+        The host port, with the IDs of :class:`HostIds`.
     """
 
     def __init__(
@@ -95,176 +86,106 @@ class ManagedEngine(wiring.Component):
         self.gates = gates
         super().__init__(
             {
-                "control": In(ControlSignature(config)),
-                **memory_members(config, host_id_bits(config)),
-                **({"working": Out(1), "pending": Out(1)} if config.quiescence else {}),
-                **({"active": Out(1)} if config.clock_gates else {}),
+                "bus": In(AxiLiteSignature(config.register_address_bits)),
+                "irq": Out(config.channels),
+                **optional(config.coded_memories, alert=Out(config.channels)),
+                **optional(config.quiescence, working=Out(1), pending=Out(1)),
+                **memory_members(config, HostIds.of(config).bits),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config, control = self.config, self.control
-        clear = Signal(name="engine_clear")
-        parts = _Parts(
-            timebase=Timebase(),
-            offload=Channel(config, compressing=True, clock=self.clock, gates=self.gates),
-            prefetch=Channel(config, compressing=False, clock=self.clock, gates=self.gates),
-            rings=Rings(config),
-            windows=StoredWindows(config),
-            counters=Counters(config.units, pipelined=config.pipelined, options=config.records),
-        )
-        m.submodules.timebase = parts.timebase
-        m.d.comb += parts.timebase.watchdog_cycles.eq(control.watchdog_cycles)
-        memories = CodedParts(coding_of(platform))
-        for name in ("offload", "prefetch", "rings"):
-            group = name if name in CHANNELS else _SHARED
-            built = memories.built(group, part := getattr(parts, name))
-            if self.gates is None:
-                m.submodules[name] = reset_with(m, name, built, clear, self.clock)
-            elif isinstance(part, Channel):
-                m.submodules[name] = gated_channel(m, name, part, built, self.gates, clear)
-            else:
-                m.submodules[name] = self._controls(ResetInserter({"sync": clear, ALWAYS: clear})(built))
-        self._connect_ports(m, parts, memories)
-        m.submodules.windows = self._controls(memories.built(_SHARED, parts.windows))
-        m.submodules.counters = reset_with(
-            m, "counters", memories.built(_SHARED, parts.counters), clear, self.clock
-        )
+        config, memories = self.config, CodedParts(coding_of(platform))
+        if self.gates is not None:
+            declare_always(m)
+        m.submodules.timebase = timebase = Timebase()
+        front = (Pairs if config.channels > 1 else Pair)(config, self.clock, self.gates)
+        m.submodules.front = front
+        wiring.connect(m, wiring.flipped(self.bus), front.bus)
+        m.d.comb += [
+            self.irq.eq(front.irq),
+            timebase.watchdog_cycles.eq(front.watchdog_cycles),
+            front.watchdog_tick.eq(timebase.tick),
+        ]
+        channels = []
+        for name in CHANNELS:
+            channel = Channel(config, name == CHANNELS[0], self.clock, self.gates)
+            channels.append(channel)
+            built = memories.built(name, channel)
+            m.submodules[name] = (
+                reset_with(m, name, built, front.clear, self.clock)
+                if self.gates is None
+                else gated_channel(m, name, channel, built, self.gates, front.clear)
+            )
+            connect_members(m, ChannelDriver(config).members, getattr(front, name), channel)
+            m.d.comb += [channel.now.eq(timebase.now), channel.watchdog_tick.eq(timebase.tick)]
+        self._connect_ports(m, front, memories.coding, *channels)
         if memories.coding.coded:
-            self._tell_losses(m, parts, memories)
-        self._connect_registers(m, parts)
-        self._connect_channel(m, parts, 0, "offload", parts.offload)
-        self._connect_channel(m, parts, 1, "prefetch", parts.prefetch)
+            self._tell_losses(m, front, channels, memories)
         if config.quiescence:
-            busy = [half.status.busy | half.status.aborting for half in (control.offload, control.prefetch)]
+            busy = [channel.status.busy | channel.status.aborting for channel in channels]
             m.d.comb += [
-                self.working.eq(
-                    Cat(*busy, control.resetting, parts.rings.timing, *self._messaging(parts)).any()
-                ),
-                self.pending.eq(parts.rings.pending),
+                self.working.eq(Cat(*busy, front.working).any()),
+                self.pending.eq(front.pending),
             ]
-
-        if config.clock_gates:
-            self._notice_activity(m, parts)
-
-        # Nothing begins while ``resetting`` is high, so what has stopped stays so.
-        stopped = parts.offload.stopped & parts.prefetch.stopped & parts.rings.stopped
-        soft_reset(m, control, stopped, clear, self.clock)
         return m
 
-    def _controls(self, component: Elaboratable) -> Elaboratable:
-        """A part that is in no channel, in its domain."""
-        return component if self.gates is None else DomainRenamer(CONTROL)(component)
-
-    def _notice_activity(self, m: Module, parts: _Parts) -> None:
-        """Says when anything may change in the parts that are in no channel."""
-        control = self.control
-        halves = (control.offload, control.prefetch)
-        activity = [self.host_read.r.valid, self.host_write.b.valid, control.resetting, control.soft_reset]
-        activity += [half.status.busy | half.status.aborting | half.completion_irq for half in halves]
-        activity += [getattr(parts.counters, name).output.valid for name in CHANNELS]
-        activity += self._messaging(parts)
-        if self.config.coded_memories:
-            activity += [control.word_corrected, control.word_lost]
-        m.d.comb += self.active.eq(Cat(activity).any())
-
-    def _messaging(self, parts: _Parts) -> list[Value]:
-        """Whether a message is to be written or answered, in an engine with any."""
-        return [parts.rings.messaging] if self.config.msi else []
-
-    def _tell_losses(self, m: Module, parts: _Parts, memories: CodedParts) -> None:
+    def _tell_losses(
+        self, m: Module, front: Pair | Pairs, channels: list[Channel], memories: CodedParts
+    ) -> None:
         """A lost word concerns its channel, while that has a descriptor; both, if it is in what they share."""
-        control, codings, found = self.control, memories.groups, memories.found()
-        shared_loses = Signal()
-        m.d.comb += shared_loses.eq(codings[_SHARED].loses() | control.register_lost)
-        for name in CHANNELS:
-            channel = getattr(parts, name)
-            loses, lost = Signal(name=f"{name}_loses"), Signal(name=f"{name}_lost")
-            m.d.comb += [loses.eq(codings[name].loses()), channel.lost.eq(lost)]
-            m.d.sync += lost.eq((loses & channel.status.busy) | shared_loses)
+        for name, channel in zip(CHANNELS, channels, strict=True):
+            lost = Signal(name=f"{name}_lost")
+            m.d.comb += channel.lost.eq(lost)
+            m.d.sync += lost.eq((memories.groups[name].loses() & channel.status.busy) | front.loses)
+        found = memories.found()
         m.d.comb += [
-            parts.rings.register_lost.eq(control.register_lost),
-            control.word_corrected.eq(found.corrected),
-            control.word_lost.eq(found.lost),
+            self.alert.eq(front.alert),
+            front.word_corrected.eq(found.corrected),
+            front.word_lost.eq(found.lost),
         ]
 
-    def _connect_ports(self, m: Module, parts: _Parts, memories: CodedParts) -> None:
+    def _connect_ports(
+        self, m: Module, front: Pair | Pairs, coding: PlainMemories, offload: Channel, prefetch: Channel
+    ) -> None:
         """Gives the device port to the channels, and the host port to the channels and the rings."""
-        config = self.config
+        config, ids = self.config, HostIds.of(self.config)
         host = (config.host_data_bits, config.host_address_bits)
-        offload, prefetch, rings = parts.offload, parts.prefetch, parts.rings
-        id_bits = host_id_bits(config)
-        lists = [(id,) for id in LIST_IDS] if config.pages else []
-        owner_bits = config.records.owner_bits
-        reads = ReadArbiter((*_IDS, *lists), *host, id_bits, owner_bits)
-        writers = (*_IDS, MESSAGE_IDS) if config.msi else _IDS
-        writes = WriteArbiter(
-            writers, *host, config.moved_bits, id_bits, owner_bits, pipelined=config.pipelined
+        user_bits = UserLayout(config, "host").size
+        lists = [(id,) for id in ids.lists]
+        m.submodules.host_reads = reads = ReadArbiter(
+            ((ids.data,), *ids.rings, *lists), *host, ids.bits, user_bits
         )
-        m.submodules.host_reads = self._controls(memories.built(_SHARED, reads))
-        m.submodules.host_writes = self._controls(memories.built(_SHARED, writes))
-        connect_ports(m, offload.source, self.dev_read)
-        connect_ports(m, prefetch.sink, self.dev_write)
-        wiring.connect(m, prefetch.source, reads.client_0)
-        wiring.connect(m, rings.fetch, reads.client_1)
-        if config.pages:
-            wiring.connect(m, offload.lists, reads.client_2)
-            wiring.connect(m, prefetch.lists, reads.client_3)
-        wiring.connect(m, offload.sink, writes.client_0)
-        wiring.connect(m, rings.complete, writes.client_1)
-        if config.msi:
-            wiring.connect(m, rings.messages, writes.client_2)
+        writes = WriteArbiter(
+            ((ids.data,), *ids.rings, *ids.messages),
+            *host,
+            config.moved_bits,
+            ids.bits,
+            user_bits,
+            pipelined=config.pipelined,
+        )
+        # Whose data come next must not be lost: it concerns all.
+        m.submodules.host_writes = coding.in_flip_flops(writes)
+        users = [list(getattr(front, f"{name}_users")) for name in CHANNELS]
+        for channel, port, mine in (
+            (offload.source, self.dev_read, users[0]),
+            (prefetch.sink, self.dev_write, users[1]),
+        ):
+            connect_with_user(m, channel, port, data_user(config, "dev", mine))
+        for channel, client, mine in (
+            (prefetch.source, reads.client_0, users[1]),
+            (offload.sink, writes.client_0, users[0]),
+        ):
+            connect_with_user(m, channel, wiring.flipped(client), data_user(config, "host", mine))
+        requests = each_port(front.fetch)
+        answers = [*each_port(front.complete), *(each_port(front.messages) if config.msi else ())]
+        for arbiter, ports in ((reads, requests), (writes, answers)):
+            for number, port in enumerate(ports, 1):
+                wiring.connect(m, port, getattr(arbiter, f"client_{number}"))
+        for number, (channel, mine) in enumerate(zip((offload, prefetch), users, strict=True), 1):
+            if config.pages:
+                client = getattr(reads, f"client_{len(requests) + number}")
+                connect_with_user(m, channel.lists, wiring.flipped(client), list_user(config, mine))
         wiring.connect(m, reads.port, wiring.flipped(self.host_read))
         wiring.connect(m, writes.port, wiring.flipped(self.host_write))
-
-    def _connect_registers(self, m: Module, parts: _Parts) -> None:
-        """What the register block gives to, and takes from, more than one channel."""
-        control, rings = self.control, parts.rings
-        changes: Value = control.changes
-        if self.config.pipelined:
-            # The copies are far from the registers, and may be written a cycle later.
-            changes = Signal.like(control.changes, name="late_changes")
-            m.d.sync += changes.eq(control.changes)
-        wiring.connect(m, rings.stored, wiring.flipped(control.stored))
-        wiring.connect(m, rings.report, wiring.flipped(control.report))
-        m.d.comb += [
-            rings.watchdog_tick.eq(parts.timebase.tick),
-            rings.stop.eq(control.resetting),
-            parts.windows.changes.eq(changes),
-            rings.changes.eq(changes),
-            parts.counters.clear.eq(control.clear_counters),
-        ]
-
-    def _connect_channel(self, m: Module, parts: _Parts, index: int, name: str, channel: Channel) -> None:
-        """Connects a channel to its registers, its rings, its windows and its counters."""
-        control, rings, timebase = self.control, parts.rings, parts.timebase
-        half, client, counting = getattr(control, name), getattr(rings, name), getattr(parts.counters, name)
-        wiring.connect(m, wiring.flipped(half), getattr(rings, f"{name}_control"))
-        wiring.connect(m, wiring.flipped(getattr(control, f"{name}_counters")), counting.read)
-        ChannelControl(self.config).connect(m, half, channel)
-        wiring.connect(m, channel.windows, getattr(parts.windows, name))
-        if self.config.pages:
-            wiring.connect(m, channel.page_windows, getattr(parts.windows, f"{name}_pages"))
-        wiring.connect(m, client.requests, channel.requests)
-        wiring.connect(m, channel.completion, counting.input)
-        wiring.connect(m, counting.output, client.completion)
-        m.d.comb += [
-            channel.now.eq(timebase.now),
-            channel.watchdog_tick.eq(timebase.tick),
-            channel.stop.eq(control.resetting),
-            channel.halt.eq(client.halt),
-            client.checking.eq(channel.checking),
-            client.interrupt.eq(channel.completion_interrupt),
-            client.aborting.eq(channel.status.aborting),
-            counting.words.eq(channel.completion_words),
-            counting.coded.eq(channel.completion_coded),
-            counting.events.eq(channel.events),
-            counting.extra_error.eq(client.extra_error),
-            counting.hold.eq(half.hold_counters),
-            half.counters_held.eq(counting.held),
-            half.status.busy.eq(channel.status.busy | rings.busy[index]),
-            half.status.halted.eq(channel.status.halted),
-            half.status.aborting.eq(channel.status.aborting | client.settling),
-            half.status.stuck.eq(channel.status.stuck | rings.stuck[index]),
-        ]

@@ -86,7 +86,7 @@ class Deciding(Bench):
         everything = Signal(Window, init={"base": 0, "limit": -1})
         read_window, write_window = everything, everything
         if dut.windowed:
-            read_window, write_window = any_windows(m, dut.windows, compressing=dut.compressing)
+            read_window, write_window = any_windows(m, dut.windows, compressing=dut.rules.compressing)
         m.d.comb += [
             dut.requests.valid.eq(1),
             Value.cast(dut.requests.payload).eq(fixed(m, "request", len(Value.cast(dut.requests.payload)))),
@@ -123,24 +123,24 @@ class Deciding(Bench):
         request = dut.requests.payload
         descriptor = request.descriptor
         raw = descriptor.mode == Mode.RAW
-        compressed = C(0) if dut.compressing else ~raw
+        compressed = C(0) if dut.rules.compressing else ~raw
         length, of_stream = descriptor.length, descriptor.compressed_length
         bits = dut.options.length_bits
-        word = 1 << dut.word_log2
-        whole, stream_word = 1 if dut.tail_bits else word, 1 << dut.stream_log2
+        word = 1 << dut.rules.word_log2
+        whole, stream_word = 1 if dut.rules.tail_bits else word, 1 << dut.rules.stream_log2
         count = Signal(64, name="count")
         status = Signal(8, name="status")
         about = Signal(64, name="about")
         m.d.comb += count.eq(Mux(compressed, of_stream, length))
         fields = descriptor_fields(dut.options)
         reserved = Cat(descriptor[field.name] for field in fields if field.reserved).any()
-        wrong_source = descriptor.source % (1 << dut.read.align_log2) != 0
-        wrong_destination = descriptor.destination % (1 << dut.write.align_log2) != 0
+        wrong_source = descriptor.source % (1 << dut.rules.read.align_log2) != 0
+        wrong_destination = descriptor.destination % (1 << dut.rules.write.align_log2) != 0
         # No packet has more bytes than this, so a capacity counts as no more.
         room = Mux(descriptor.capacity >> bits != 0, (1 << bits) - 1, descriptor.capacity)
         too_long = length > most_bytes(8 * word, 1 << bits - 1)
         fits_not = length > descriptor.capacity
-        if dut.compressing:
+        if dut.rules.compressing:
             fits_not &= raw
         objections: list[tuple[Value, Status, Value | int]] = [
             (reserved | (descriptor.mode > max(Mode)), Status.RESERVED, 0),
@@ -157,12 +157,12 @@ class Deciding(Bench):
             (wrong_source, Status.ALIGNMENT, descriptor.source),
             (wrong_destination, Status.ALIGNMENT, descriptor.destination),
             (
-                _outside(descriptor.source, count, read_window, dut.read.address_bits),
+                _outside(descriptor.source, count, read_window, dut.rules.read.address_bits),
                 Status.WINDOW,
                 descriptor.source,
             ),
             (
-                _outside(descriptor.destination, room, write_window, dut.write.address_bits),
+                _outside(descriptor.destination, room, write_window, dut.rules.write.address_bits),
                 Status.WINDOW,
                 descriptor.destination,
             ),
@@ -217,9 +217,9 @@ class Deciding(Bench):
     def _count_words(self, judged: Value, length: Value) -> list[Any]:
         """Words, and bytes of the last one, for any number of bytes."""
         dut, route = self.checker, self.checker.slot.route
-        if not dut.tail_bits:
+        if not dut.rules.tail_bits:
             return []
-        word = 1 << dut.word_log2
+        word = 1 << dut.rules.word_log2
         well = judged & (dut.slot.fields.status == Status.OK)
         return [
             Assert(~well | (route.words == length // word + (length % word != 0))),
@@ -234,13 +234,13 @@ class Deciding(Bench):
         if not dut.options.owner_bits:
             return []
         claims: list[Assert | Cover] = [
-            Cover(given & (slot.owner != 0)),
+            Cover(given & (slot.user != 0)),
             Cover(slot.push & (slot.fields.status == Status.OWNER)),
         ]
         kept = 0
         for lsb, bits in dut.options.owner_fields.values():
             owner = dut.requests.payload.descriptor.owner
-            claims.append(Assert(~given | (slot.owner[kept : kept + bits] == owner[lsb : lsb + bits])))
+            claims.append(Assert(~given | (slot.user[kept : kept + bits] == owner[lsb : lsb + bits])))
             kept += bits
         return claims
 

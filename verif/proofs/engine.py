@@ -126,7 +126,7 @@ class Moving(Bench):
             free(m, name, getattr(dut, name))
         port = legal_subordinate(m, dut.read, read=dut.source, write=dut.sink)
         obey(m, dut.requests, "request")
-        hold(m, dut.completion, "completion")
+        hold(m, dut.done, "completion")
         self._stay_inside(m, dut, port)
         self.cover(m, dut, port)
 

@@ -25,13 +25,13 @@ from .slots import Keeping
 
 #: A port that is as small as ports can be.
 SHAPE = PortShape(
-    word_bits=8, data_bits=8, address_bits=6, burst=2, outstanding=2, buffer=8, span_bits=5, owner_bits=1
+    word_bits=8, data_bits=8, address_bits=6, burst=2, outstanding=2, buffer=8, span_bits=5, user_bits=1
 )
 
 
 def _by_address(m: Module, command: Value) -> None:
     """Memory has two owners, one of either half, and each command keeps to its half: an address identifies its owner."""
-    first, last, owner = command.payload.first, command.payload.last, command.payload.owner
+    first, last, owner = command.payload.first, command.payload.last, command.payload.user
     m.d.comb += Assume(~command.valid | ((first[-1] == owner) & (last[-1] == owner)))
 
 
@@ -43,8 +43,8 @@ class OwnedReading(Reading):
         _by_address(m, self.reader.command)
         ar = self.reader.port.ar
         m.d.comb += [
-            Assert(~ar.valid | (ar.payload.owner == ar.payload.address[-1])),
-            Cover(ar.valid & ar.payload.owner),
+            Assert(~ar.valid | (ar.payload.user == ar.payload.address[-1])),
+            Cover(ar.valid & ar.payload.user),
         ]
 
 
@@ -56,8 +56,8 @@ class OwnedWriting(Writing):
         _by_address(m, dut.command)
         aw = dut.port.aw
         m.d.comb += [
-            Assert(~aw.valid | (aw.payload.owner == aw.payload.address[-1])),
-            Cover(last_cycle(m, aw.valid & aw.payload.owner, "was_mine") & ~aw.valid),
+            Assert(~aw.valid | (aw.payload.user == aw.payload.address[-1])),
+            Cover(last_cycle(m, aw.valid & aw.payload.user, "was_mine") & ~aw.valid),
         ]
 
 

@@ -80,8 +80,8 @@ class Keeping(Bench):
             for part in ("first", "last"):
                 m.d.comb += Assert(~offered | (sink.payload[part][:_BITS] == word[f"{name}_{part}"]))
             m.d.comb += Assert(~sink.valid | (inside[name] != 0))
-            if "owner" in word:
-                m.d.comb += Assert(~offered | (sink.payload.owner == word["owner"]))
+            if "user" in word:
+                m.d.comb += Assert(~offered | (sink.payload.user == word["user"]))
         m.d.comb += Assert(
             ~(here("route") & dut.route.valid) | (dut.route.payload.words[:_BITS] == word["words"])
         )
@@ -169,8 +169,8 @@ class Keeping(Bench):
                 needed &= checked.starts
             m.d.comb += Assume(~needed)
         pushed = {"tag": checked.fields.tag, "words": checked.route.words}
-        if hasattr(checked, "owner"):
-            pushed["owner"] = free(m, "owner", checked.owner)
+        if len(checked.user):
+            pushed["user"] = free(m, "user", checked.user)
         for name, value in pushed.items():
             found[name] = Signal(min(_BITS, len(value)), name=f"last_{name}")
             m.d.comb += found[name].eq(value)

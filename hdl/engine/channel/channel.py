@@ -5,12 +5,13 @@ stops while it has nothing to do.
 from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Elaboratable, Module, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.answers import Watchdog
 from cdma.hdl.axi.ports import PortShape, connect_ports, each_port, port_members
 from cdma.hdl.blocks.clocks import ClockGates, reset_around, reset_with
+from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.codec.parts.interface import GatedCodec
 from cdma.hdl.engine.path.data_path import DataPath
 from cdma.hdl.engine.path.ports import list_port
@@ -21,7 +22,7 @@ from cdma.hdl.spec.engine import EngineConfig
 
 from .checker import Checker
 from .completer import Completer
-from .interfaces import ChannelControl, ChannelEvents, ChannelStatus, Completion, Request, WindowPort
+from .interfaces import ChannelDriver
 from .shape_measure import ShapeMeasure
 from .slots import Slots
 
@@ -49,7 +50,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             rows=config.pages if port == "host" else config.dimensions > 0,
             limited=port == "host" and config.pages,
             span_bits=config.records.length_bits + 1,
-            owner_bits=config.records.tag_bits,
+            user_bits=config.records.tag_bits,
         )
 
     read, write = ("dev", "host") if compressing else ("host", "dev")
@@ -106,26 +107,12 @@ class Channel(wiring.Component):
     ``compressing``
         Makes an offload channel: from the device port to the host port, through a compressor. A prefetch channel goes
         the other way, through a decompressor.
-    ``completion_interrupt``, ``completion_words``, ``completion_coded``
-        Belong to ``completion``: whether it counts towards the interrupt, its raw words, and whether they went through the
-        codec.
     ``source``, ``sink``
         The AXI4 ports that are read and written: one of them is an array with several units.
-    ``lists``, ``page_windows``
-        With ``config.pages``: an AXI4 port for lists of pages in host memory, and the windows that these must be inside.
-    ``pair``, ``page_pair``
-        In an engine with several pairs whose addresses tell that: whose the request is that is checked, and the page that
-        is looked at.
+    ``lists``
+        With ``config.pages``: an AXI4 port for lists of pages in host memory.
     ``now``, ``watchdog_tick``
         The time, from the :class:`~cdma.hdl.axi.answers.Timebase`.
-    ``halt``
-        Pulse: halts the channel as an error does.
-    ``stop``
-        Acts like an abort without completions.
-    ``stopped``
-        High while ``stop`` is high and nothing is in flight: the channel is then to be reset.
-    ``checking``
-        High while the request at the input is checked: it must stay.
     ``lost``
         In an engine with coded memories: a word that this channel may depend on is lost. The oldest descriptor completes as
         ``MEMORY`` at once, as do those whose completion is being made, and then it is as after an abort.
@@ -143,36 +130,14 @@ class Channel(wiring.Component):
         self.gates = gates
         self.compressing = compressing
         self.read, self.write = _port_shapes(config, compressing)
-        pair_bits = config.records.pair_bits
         super().__init__(
             {
-                "requests": In(stream.Signature(Request(config.records))),
-                "completion": Out(stream.Signature(Completion(config.records))),
-                "completion_interrupt": Out(1),
-                "completion_words": Out(32),
-                "completion_coded": Out(1),
+                **ChannelDriver(config).flip().members,
                 "source": port_members(self.read.read_port, config.units if compressing else 1),
                 "sink": port_members(self.write.write_port, 1 if compressing else config.units),
-                **ChannelControl(config).flip().members,
-                **({"windows": Out(WindowPort())} if config.windows else {}),
-                **(
-                    {
-                        "lists": Out(list_port(config)),
-                        "page_windows": Out(WindowPort()),
-                    }
-                    if config.pages
-                    else {}
-                ),
-                **({"pair": In(pair_bits)} if pair_bits else {}),
-                **({"page_pair": Out(pair_bits)} if pair_bits and config.pages else {}),
-                **({"now": In(32), "watchdog_tick": In(1)} if config.times else {}),
-                "halt": In(1),
-                "stop": In(1),
-                "stopped": Out(1),
-                "checking": Out(1),
-                **({"lost": In(1)} if config.coded_memories else {}),
-                "status": Out(ChannelStatus),
-                "events": Out(ChannelEvents(config.units)),
+                **optional(config.pages, lists=Out(list_port(config))),
+                **optional(config.times, now=In(32), watchdog_tick=In(1)),
+                **optional(config.coded_memories, lost=In(1)),
             }
         )
 
@@ -291,7 +256,6 @@ class Channel(wiring.Component):
             wiring.connect(m, slots.step, path.step)
             if self.compressing:
                 wiring.connect(m, path.range, completer.range)
-        wiring.connect(m, completer.completion, wiring.flipped(self.completion))
         connect_ports(m, path.source, self.source)
         connect_ports(m, path.sink, self.sink)
         if self.config.pages:
@@ -301,9 +265,8 @@ class Channel(wiring.Component):
                 self.page_windows.at.high.eq(path.window.high),
                 path.window.base.eq(self.page_windows.base),
                 path.window.limit.eq(self.page_windows.limit),
+                self.page_pair.eq(path.window.pair),
             ]
-            if self.config.records.pair_bits:
-                m.d.comb += self.page_pair.eq(path.window.pair)
 
     def _connect_shapes(self, m: Module, measure: ShapeMeasure, checker: Checker, path: DataPath) -> None:
         """Measures shapes before they are checked, and has those walked that are not refused."""
@@ -348,7 +311,7 @@ class Channel(wiring.Component):
         owned = self.config.records.owner_bits
         m.d.comb += [
             path.values.eq(self.values),
-            *([checker.pair.eq(self.pair)] if self.config.records.pair_bits else []),
+            checker.pair.eq(self.pair),
             *([checker.allowed.eq(self.owner_value), checker.compared.eq(self.owner_mask)] if owned else []),
             path.mark.eq(state.fired),
             path.ahead.eq(slots.ahead),
@@ -358,14 +321,17 @@ class Channel(wiring.Component):
             completer.reported.eq(slots.reported),
             completer.watchdog.eq(state.timeout & ~state.reported),
             completer.at_write.eq(state.at_write),
-            self.completion_interrupt.eq(completer.interrupt),
-            self.completion_words.eq(completer.words),
-            self.completion_coded.eq(completer.coded),
+            self.done.valid.eq(completer.completion.valid),
+            completer.completion.ready.eq(self.done.ready),
+            self.done.payload.completion.eq(completer.completion.payload),
+            self.done.payload.interrupt.eq(completer.interrupt),
+            self.done.payload.words.eq(completer.words),
+            self.done.payload.coded.eq(completer.coded),
         ]
         if self.config.times:
             m.d.comb += [slots.now.eq(self.now), slots.stamp.eq(completer.stamp)]
         # On an FPGA, outcomes go through registers on their way to the slots.
-        domain = m.d.sync if self.config.pipelined else m.d.comb
+        domain = Pace(m, self.config.pipelined).d
         domain += slots.overflow.eq(path.overflow)
         of_outcome = domain if slots.end_when_done else m.d.comb
         of_outcome += slots.end.eq(path.end)
@@ -489,7 +455,7 @@ def gated_channel(
     m.d.comb += active.eq(
         Cat(
             channel.requests.valid,
-            channel.completion.valid,
+            channel.done.valid,
             channel.status.busy,
             channel.status.aborting,
             channel.enable != enabled,

@@ -10,20 +10,20 @@ from amaranth.utils import exact_log2
 from cdma.hdl.axi.gather import EARLY
 from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.blocks.arithmetic import one_of
+from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.engine.shapes.segments import Measured
-from cdma.hdl.spec.options import MOST_PAGED, PAGE_LOG2
+from cdma.hdl.spec.options import PAGE_LOG2
 from cdma.hdl.spec.records import (
     NO_OPTIONS,
     Mode,
     RecordOptions,
     Status,
-    descriptor_fields,
-    most_bytes,
 )
 from cdma.hdl.spec.registers.description import REGISTER_BYTES
 from cdma.hdl.spec.stage import Quantisation
 
-from .interfaces import Request, StatusShape, WindowPort, owner_in, stray_owner
+from .facts import Facts, Reading, Rules
+from .interfaces import Request, StatusShape, WindowPort, owner_in
 from .slots import ADDRESS_BYTES, SlotPort
 
 __all__ = ["Checker"]
@@ -47,18 +47,6 @@ class _About(NamedTuple):
     fault: Signal
 
 
-class _Facts(NamedTuple):
-    """What is wrong with a descriptor by itself: registers, valid once its addresses are scanned."""
-
-    reserved: Signal
-    owner: Signal
-    zero: Signal
-    length: Signal
-    capacity: Signal
-    source: Signal
-    destination: Signal
-
-
 class _Sum(NamedTuple):
     """A byte of an address, and of that of its last byte; ``carry`` out of the byte before."""
 
@@ -79,22 +67,6 @@ def _byte(value: Value, place: Value) -> Value:
     """The byte of ``value`` at ``place``."""
     count = -(-len(value) // 8)
     return one_of(*((place[index], value[8 * index : 8 * index + 8]) for index in range(count)))
-
-
-def _in_units(length: Value, unit_log2: int) -> Value:
-    """The length in units of 2**unit_log2 bytes, the rest of a unit left out."""
-    return length >> unit_log2 if unit_log2 >= 0 else length << -unit_log2
-
-
-def _is_sum(total: Value, number: Value, carry: Value) -> Value:
-    """``total == number + carry``, without a carry chain: each carry follows from the bits of ``total`` and ``number``."""
-    taken = total ^ number
-    return taken == Cat(carry, (number & ~total)[:-1])
-
-
-def _number_log2(form: Quantisation) -> int:
-    """log2 of the bytes of a number."""
-    return exact_log2(form.number_type.bits // 8)
 
 
 class Checker(wiring.Component):
@@ -155,26 +127,27 @@ class Checker(wiring.Component):
         self.pipelined = pipelined
         self.windowed = windowed
         self.options = options
-        self.quantisation = quantisation
-        self.read = read
-        self.write = write
-        self.compressing = compressing
-        self.word_bits = word_bits
-        #: log2 of the bytes of a word: -1 for words of 4 bits.
-        self.word_log2 = exact_log2(word_bits) - 3
-        self.stream_log2 = exact_log2(stream_bytes or read.word_bits // 8)
-        self.tail_bits = tail_bits
+        self.rules = Rules(
+            read=read,
+            write=write,
+            word_bits=word_bits,
+            stream_bytes=stream_bytes or read.word_bits // 8,
+            tail_bits=tail_bits,
+            compressing=compressing,
+            options=options,
+            quantisation=quantisation,
+        )
         super().__init__(
             {
                 "requests": In(stream.Signature(Request(options))),
                 "slot": Out(SlotPort(options, tail_bits)),
-                **({"windows": Out(WindowPort())} if windowed else {}),
+                **optional(windowed, windows=Out(WindowPort())),
                 "run": In(1),
                 "flush": In(1),
                 "busy": Out(1),
-                **({"allowed": In(32), "compared": In(32)} if options.owner_bits else {}),
-                **({"pair": In(options.pair_bits)} if options.pair_bits else {}),
-                **({"measured": In(Measured)} if options.dimensions else {}),
+                **optional(options.owner_bits, allowed=In(32), compared=In(32)),
+                "pair": In(options.pair_bits),
+                **optional(options.dimensions, measured=In(Measured)),
             }
         )
 
@@ -191,63 +164,38 @@ class Checker(wiring.Component):
         kept = _About(*(Signal(name=f"kept_{name}", reset_less=True) for name in _About._fields))
         m.d.sync += [register.eq(value) for register, value in zip(kept, about, strict=True)]
         # The state of the checker goes through flip-flops to what it selects.
-        scanned = self._follow(m, steps, "scanned") if self.pipelined else steps
+        scanned = self._late(m, steps, "scanned")
+        request, slot = self.requests.payload, self.slot
+        measured = self.measured if self.options.dimensions else Signal(Measured, name="no_shape")
+        self._reading = reading = Reading(self.rules, request, measured)
         findings = self._scan(m, scanned, kept)
-        facts = self._look(m, scanned)
+        owners = (self.allowed, self.compared) if self.options.owner_bits else (C(0), C(0))
+        facts = reading.find(m, scanned.source, *owners, pipelined=self.pipelined)
         verdict = self._judge(m, about, facts, findings)
         status = self._sequence(m, steps, verdict)
 
-        slot, request, descriptor = self.slot, self.requests.payload, self.requests.payload.descriptor
-        raw = descriptor.mode == Mode.RAW
-        words, tail = _in_units(descriptor.length, self.word_log2), descriptor.length[: self.tail_bits]
-        if self.tail_bits:
-            words = words[:32] + tail.any()
-            m.d.comb += slot.route.tail.eq(tail)
-        if self.quantisation is not None:
-            words = Mux(self._lossy(), descriptor.length >> _number_log2(self.quantisation), words)
+        descriptor, words = request.descriptor, reading.words()
         m.d.comb += [
             self.requests.ready.eq(slot.push),
             slot.fields.tag.eq(Mux(request.fault == Status.OK, descriptor.tag, 0)),
             slot.fields.interrupt.eq(descriptor.interrupt),
-            slot.fields.raw.eq(raw),
+            slot.fields.raw.eq(reading.raw),
             slot.fields.words.eq(words),
             slot.fields.status.eq(status),
-            slot.route.raw.eq(raw),
+            slot.fields.lossy.eq(reading.lossy),
+            slot.fields.check_crc.eq(reading.field("check_crc")),
+            slot.fields.crc.eq(reading.field("crc")),
+            slot.route.raw.eq(reading.raw),
             slot.route.zeros.eq(descriptor.mode == Mode.ZVC),
             slot.route.words.eq(words),
+            slot.route.tail.eq(descriptor.length),
             slot.early.eq(self._register(m, "early", self._early(descriptor))),
+            slot.step.eq(reading.field("step")),
+            slot.shaped.eq(reading.shaped),
+            slot.pages.eq(reading.pages[PAGE_LOG2:]),
+            slot.user.eq(Cat(owner_in(reading.field("owner"), self.options), self.pair)),
         ]
-        if self.quantisation is not None:
-            m.d.comb += [slot.fields.lossy.eq(self._lossy()), slot.step.eq(descriptor.step)]
-        if self.options.dimensions:
-            m.d.comb += slot.shaped.eq(self.measured.shaped)
-        if self.options.pages:
-            m.d.comb += slot.pages.eq(self._pages()[PAGE_LOG2:])
-        if self.options.tag_bits:
-            owner = owner_in(descriptor.owner, self.options) if self.options.owner_bits else C(0, 0)
-            m.d.comb += slot.owner.eq(Cat(owner, self.pair if self.options.pair_bits else C(0, 0)))
-        if self.options.crc:
-            m.d.comb += [
-                slot.fields.check_crc.eq(descriptor.check_crc),
-                slot.fields.crc.eq(descriptor.crc),
-            ]
         return m
-
-    def _lossy(self) -> Value:
-        """The descriptor has a step."""
-        return C(0) if self.quantisation is None else self.requests.payload.descriptor.step.any()
-
-    def _pages(self) -> Value:
-        """The address of the list of a descriptor's pages; 0 without one."""
-        descriptor = self.requests.payload.descriptor
-        return Cat(descriptor.pages_low, descriptor.pages_high) if self.options.pages else C(0, 64)
-
-    def _address(self, name: str) -> Value:
-        """Where the data of a descriptor begin: with a shape at its lowest byte."""
-        address: Value = self.requests.payload.descriptor[name]
-        if self.options.dimensions and self.compressing == (name == "source"):
-            return Mux(self.measured.shaped, self.measured.lowest, address)
-        return address
 
     def _sequence(self, m: Module, steps: _Steps, verdict: Signal) -> Signal:
         """Goes through the steps: the addresses, the verdict, and the address of an objection; keeps the verdict."""
@@ -319,7 +267,8 @@ class Checker(wiring.Component):
 
     def _early(self, descriptor: data.View) -> Value:
         """Beats of the packet may be written before its command: it begins with a beat of that kind, and has room."""
-        write, beat_log2 = self.write, self.write.blocks.beat_log2
+        write = self.rules.write
+        beat_log2 = write.blocks.beat_log2
         if write.realign or write.burst < EARLY:
             return C(0)
         unaligned = descriptor.destination[beat_log2:][: exact_log2(EARLY)].any()
@@ -334,8 +283,8 @@ class Checker(wiring.Component):
             length.eq(_byte(descriptor.length[: self.options.length_bits], steps.place)),
             capacity.eq(_byte(descriptor.capacity[: self.options.length_bits], steps.place)),
         ]
-        selected = self._follow(m, steps, "selected" if self.pipelined else "adding")
-        adding = self._follow(m, selected, "adding") if self.pipelined else selected
+        selected = self._follow(m, steps, "selected")
+        adding = self._late(m, selected, "adding")
         # A capacity that no packet can fill counts as the most that a packet can.
         unfillable = self._register(m, "unfillable", descriptor.capacity[self.options.length_bits :].any())
         short = self._compare_length(m, selected if self.pipelined else steps, length, capacity, unfillable)
@@ -362,6 +311,10 @@ class Checker(wiring.Component):
         m.d.sync += below.eq(under[-1])
         return below
 
+    def _late(self, m: Module, steps: _Steps, name: str) -> _Steps:
+        """The steps, a cycle later where the checker is ``pipelined``."""
+        return self._follow(m, steps, name) if self.pipelined else steps
+
     def _follow(self, m: Module, steps: _Steps, name: str) -> _Steps:
         """The steps a cycle later."""
         flags = _Steps._fields[1:]
@@ -380,11 +333,7 @@ class Checker(wiring.Component):
 
     def _register(self, m: Module, name: str, value: Value) -> Value:
         """The value, a cycle later where the checker is ``pipelined``."""
-        if not self.pipelined:
-            return value
-        kept = Signal(len(value), name=f"{name}_late", reset_less=True)
-        m.d.sync += kept.eq(value)
-        return kept
+        return Pace(m, self.pipelined).late(value, f"{name}_late")
 
     def _compare_length(
         self, m: Module, steps: _Steps, length: Value, capacity: Value, unfillable: Value
@@ -418,34 +367,26 @@ class Checker(wiring.Component):
         )
         compressed = _byte(descriptor.compressed_length[: self.options.length_bits], place)
         most = _byte(unfillable.replicate(self.options.length_bits), place)
-        compressed_counts: Value | int = 0
-        if not self.compressing:
-            compressed_counts = descriptor.mode != Mode.RAW
-            if self.quantisation is not None:
-                compressed_counts |= self._lossy()
+        reading, measured, of_host = self._reading, self._reading.measured, self.rules.of_host
         first = Signal(8, reset_less=True)
         count = Signal(8, reset_less=True)
-        read: Value = Mux(compressed_counts, compressed, length)
+        taken = Signal(8, reset_less=True)
+        read: Value = Mux(reading.stream, compressed, length)
         written: Value = capacity | most
-        if self.options.dimensions:
-            span, moved = _byte(self.measured.span, place), _byte(self.measured.moved, place)
-            bytes_read = read
-            if self.compressing:
-                bytes_read = Mux(self.measured.shaped, moved, read)
-                read = Mux(self.measured.shaped, span, read)
-            else:
-                written = Mux(self.measured.shaped, span, written)
-            taken = Signal(8, reset_less=True)
-            m.d.sync += taken.eq(bytes_read)
-            m.d.comb += self.slot.moved.eq(self._register(m, "taken", taken))
+        span, moved = _byte(measured.span, place), _byte(measured.moved, place)
+        m.d.sync += taken.eq(of_host(read, Mux(reading.shaped, moved, read)))
+        m.d.comb += self.slot.moved.eq(self._register(m, "taken", taken))
+        # A shape is in device memory.
+        read = of_host(read, Mux(reading.shaped, span, read))
+        written = of_host(Mux(reading.shaped, span, written), written)
         m.d.sync += [
             first.eq(
                 one_of(
                     (
                         destination | (objection & (about.destination | about.capacity)),
-                        _byte(self._address("destination"), place),
+                        _byte(reading.address("destination"), place),
                     ),
-                    (source | (objection & about.source), _byte(self._address("source"), place)),
+                    (source | (objection & about.source), _byte(reading.address("source"), place)),
                     (objection & about.fault, _byte(request.address, place)),
                 )
             ),
@@ -506,17 +447,14 @@ class Checker(wiring.Component):
             late_destination.eq(steps.destination),
             late_last.eq(total.last),
         ]
-        carry: Value = total.carry
-        if self.options.pages:
-            # Where there is a list, the first page alone is looked at: all of its bytes are in the same page as the first.
-            host = late_destination if self.compressing else late_source
-            one_page = self._pages().any() & (steps.destination if self.compressing else steps.source)
-            with m.If(one_page):
-                m.d.sync += late_last.eq(total.first)
-            carry &= ~(self._pages().any() & host)
+        # Where there is a list, the first page alone is looked at: all of its bytes are in the same page as the first.
+        listed, of_host = self._reading.pages.any(), self.rules.of_host
+        with m.If(listed & of_host(steps.source, steps.destination)):
+            m.d.sync += late_last.eq(total.first)
+        carry = total.carry & ~(listed & of_host(late_source, late_destination))
         for late, bits in (
-            (late_source, self.read.address_bits),
-            (late_destination, self.write.address_bits),
+            (late_source, self.rules.read.address_bits),
+            (late_destination, self.rules.write.address_bits),
         ):
             reachable = _byte(C((1 << bits) - 1, 8 * ADDRESS_BYTES), late_place)
             with m.If(late):
@@ -536,107 +474,28 @@ class Checker(wiring.Component):
                 m.d.sync += outside_source.eq(outside)
         return outside_source, outside_destination
 
-    def _look(self, m: Module, steps: _Steps) -> _Facts:
-        """Looks at the descriptor by itself, while its addresses are scanned."""
-        facts = _Facts(*(Signal(name=f"fact_{name}") for name in _Facts._fields))
-        descriptor = self.requests.payload.descriptor
-        length, compressed = descriptor.length, descriptor.compressed_length
-        raw = descriptor.mode == Mode.RAW
-        fields = descriptor_fields(self.options)
-        reserved = Cat(descriptor[field.name] for field in fields if field.reserved).any()
-
-        def known(name: str, value: Value) -> Value:
-            return self._register(m, name, value)
-
-        needs_compressed = C(0) if self.compressing else ~raw
-        if self.quantisation is not None:
-            reserved |= descriptor.step > self.quantisation.greatest_step
-            if not self.compressing:
-                needs_compressed |= self._lossy()
-        if self.options.dimensions:
-            reserved |= self.measured.shaped & self.measured.reserved
-        if self.options.owner_bits:
-            reserved |= stray_owner(descriptor.owner, descriptor.owned, self.options)
-            foreign = ((descriptor.owner ^ self.allowed) & self.compared).any()
-            with m.If(steps.source):
-                m.d.sync += facts.owner.eq(known("foreign", foreign))
-        length_wrong, compressed_wrong = self._wrong_lengths(descriptor)
-        if self.options.pages:
-            host = self.write if self.compressing else self.read
-            pages = self._pages()
-            reserved |= pages[:PAGE_LOG2].any() | pages[host.address_bits :].any()
-            moved = descriptor.capacity if self.compressing else Mux(needs_compressed, compressed, length)
-            length_wrong |= pages.any() & (moved > MOST_PAGED)
-        with m.If(steps.source):
-            m.d.sync += [
-                facts.reserved.eq(known("reserved", reserved) | (descriptor.mode > max(Mode))),
-                facts.zero.eq(
-                    known("empty", length == 0) | (needs_compressed & known("empty_source", compressed == 0))
-                ),
-                facts.length.eq(
-                    known("length_wrong", length_wrong)
-                    | Mux(
-                        needs_compressed,
-                        known("compressed_wrong", compressed_wrong),
-                        known("compressed", compressed != 0),
-                    )
-                ),
-                facts.capacity.eq(descriptor.capacity == 0),
-                facts.source.eq(self._address("source")[: self.read.align_log2].any()),
-                facts.destination.eq(self._address("destination")[: self.write.align_log2].any()),
-            ]
-        return facts
-
-    def _wrong_lengths(self, descriptor: data.View) -> tuple[Value, Value]:
-        """Whether the length is wrong, and the compressed one where it is needed."""
-        length, compressed = descriptor.length, descriptor.compressed_length
-        bits = self.options.length_bits
-        most = most_bytes(self.word_bits, 1 << bits - 1)
-        whole = 0 if self.tail_bits else max(0, self.word_log2)
-        length_wrong = length[:whole].any() | (length > most)
-        compressed_wrong = compressed[: self.stream_log2].any() | compressed[bits:].any()
-        if self.quantisation is not None:
-            number_log2 = _number_log2(self.quantisation)
-            length_wrong |= self._lossy() & length[:number_log2].any()
-            # Integers that pass around the codec are as many as the numbers.
-            integers = length[: bits + 1] >> (number_log2 - self.word_log2)
-            around = self._lossy() & (descriptor.mode == Mode.RAW)
-            if self.word_log2 < 0:
-                # Two are in a byte, and a zero may fill the last one.
-                fits = _is_sum(compressed[:bits], integers, length[number_log2])
-                compressed_wrong |= around & ~fits
-            else:
-                compressed_wrong |= around & (compressed[:bits] != integers)
-        return length_wrong, compressed_wrong
-
-    def _judge(self, m: Module, about: _About, facts: _Facts, findings: _Findings) -> Signal:
+    def _judge(self, m: Module, about: _About, facts: Facts, findings: _Findings) -> Signal:
         """The status of the first objection; drives which address it is about."""
         status = Signal(StatusShape)
-        request = self.requests.payload
+        request, reading = self.requests.payload, self._reading
         # The bytes that an offload through the codec will take are not known before.
-        known = request.descriptor.mode == Mode.RAW if self.compressing else C(1)
-        if self.compressing and self.quantisation is not None:
-            known &= ~self._lossy()
+        known = self.rules.of_host(C(1), reading.raw & ~reading.lossy)
         overflows = (known & findings.short) | facts.capacity
-        outside_source: Value = findings.outside_source
-        outside_destination: Value = findings.outside_destination
+        beneath = reading.shaped & reading.measured.beneath
+        outside_source = findings.outside_source | self.rules.of_host(C(0), beneath)
+        outside_destination = findings.outside_destination | self.rules.of_host(beneath, C(0))
         with m.If(request.fault != Status.OK):
             m.d.comb += [status.eq(request.fault), about.fault.eq(1)]
         with m.Elif(facts.reserved):
             m.d.comb += status.eq(Status.RESERVED)
-        if self.options.owner_bits:
-            with m.Elif(facts.owner):
-                m.d.comb += status.eq(Status.OWNER)
+        with m.Elif(facts.owner):
+            m.d.comb += status.eq(Status.OWNER)
         with m.Elif(facts.zero):
             m.d.comb += status.eq(Status.ZERO_LENGTH)
         with m.Elif(facts.length):
             m.d.comb += status.eq(Status.LENGTH)
-        if self.options.dimensions:
-            with m.Elif(self.measured.shaped & self.measured.wrong):
-                m.d.comb += status.eq(Status.SHAPE)
-            beneath = self.measured.shaped & self.measured.beneath
-            outside_source |= beneath if self.compressing else 0
-            outside_destination |= 0 if self.compressing else beneath
+        with m.Elif(reading.shaped & reading.measured.wrong):
+            m.d.comb += status.eq(Status.SHAPE)
         with m.Elif(overflows):
             m.d.comb += [status.eq(Status.CAPACITY), about.capacity.eq(1)]
         with m.Elif(facts.source):

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.blocks.arithmetic import CRC_BITS, one_of
+from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.engine.path.ports import Verdict
 from cdma.hdl.lossy.quantiser import OutOfRange
@@ -120,18 +121,18 @@ class Completer(wiring.Component):
                 "tickets": In(stream.Signature(Ticket(read_address_bits, write_address_bits, options))),
                 "reported": In(1),
                 "report": In(stream.Signature(Verdict)),
-                **({"crc": In(stream.Signature(CRC_BITS))} if options.crc else {}),
-                **({"range": In(stream.Signature(OutOfRange()))} if ranged else {}),
+                **optional(options.crc, crc=In(stream.Signature(CRC_BITS))),
+                **optional(ranged, range=In(stream.Signature(OutOfRange()))),
                 "completion": Out(stream.Signature(Completion(options))),
                 "interrupt": Out(1),
                 "words": Out(32),
                 "coded": Out(1),
-                **({"stamp": Out(1)} if options.timed else {}),
+                **optional(options.timed, stamp=Out(1)),
                 "result": Out(8),
                 "result_place": Out(result_bytes(options)),
                 "drop": In(1),
                 "hold": In(1),
-                **({"lost": In(1)} if coded_memories else {}),
+                **optional(coded_memories, lost=In(1)),
                 "watchdog": In(1),
                 "at_write": In(1),
                 "taken": Out(1),
@@ -268,7 +269,7 @@ class Completer(wiring.Component):
         if self.options.timed:
             numbers.append((ticket.finish, ticket.start, CYCLES_BYTES))
         # On an FPGA selecting and subtracting take a cycle each.
-        domain = m.d.sync if self.pipelined else m.d.comb
+        domain = Pace(m, self.pipelined).d
         minuend = Signal(8)
         subtrahend = Signal(8)
         difference = Signal(9)

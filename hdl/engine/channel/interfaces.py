@@ -5,11 +5,13 @@ channel, what it shows of itself, and how it reads its address windows.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from amaranth.hdl import Cat, Module, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.elaboration import NamedValues
+from cdma.hdl.blocks.elaboration import NamedValues, optional
 from cdma.hdl.engine.shapes.segments import ShapeLayout
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import owner_mask
@@ -26,15 +28,18 @@ from cdma.hdl.spec.registers.description import REGISTER_BITS
 __all__ = [
     "CHANNELS",
     "ChannelControl",
+    "ChannelDriver",
     "ChannelEvents",
     "ChannelStatus",
     "Completion",
     "Descriptor",
+    "Done",
     "OwnerLayout",
     "Request",
     "StatusShape",
     "WindowHalf",
     "WindowPort",
+    "connect_members",
     "owner_in",
     "stray_owner",
 ]
@@ -86,6 +91,14 @@ class Completion(data.StructLayout):
 
     def __init__(self, options: RecordOptions) -> None:
         super().__init__(_members(completion_fields(options)))
+
+
+class Done(data.StructLayout):
+    """A completion with what belongs to it: whether it counts towards the interrupt, its raw words, and whether they went
+    through the codec."""
+
+    def __init__(self, options: RecordOptions) -> None:
+        super().__init__({"completion": Completion(options), "interrupt": 1, "words": 32, "coded": 1})
 
 
 class Request(data.StructLayout):
@@ -162,19 +175,65 @@ class ChannelControl(wiring.Signature):
                 "abort": Out(1),  # pulse
                 "values": Out(data.ArrayLayout(config.format.entry_bits, config.codec.table_size)),
                 # Those bits of a descriptor's owner that the mask has must be those of the value.
-                **({"owner_value": Out(32), "owner_mask": Out(32)} if config.records.owner_bits else {}),
+                **optional(config.records.owner_bits, owner_value=Out(32), owner_mask=Out(32)),
             }
         )
 
-    def connect(self, m: Module, driver: wiring.PureInterface, channel: wiring.PureInterface) -> None:
-        """Connects these members of two interfaces that have others besides."""
-        wiring.connect(m, _Part(self, driver), _Part(self.flip(), channel))
+
+class ChannelDriver(wiring.Signature):
+    """All that drives a channel, seen from the logic that does. Every channel has these members.
+
+    ``requests``, ``checking``
+        The next descriptor. It stays while it is checked.
+    ``done``
+        The completions.
+    ``pair``
+        Whose the request is, in an engine with several pairs whose addresses need that.
+    ``halt``
+        Pulse: halts the channel as an error does.
+    ``stop``, ``stopped``
+        As an abort without completions; and nothing is in flight then, so that the channel may be reset.
+    ``status``, ``events``
+        What the channel shows, and what the counters count.
+    ``windows``
+        The address windows of the pair, for the check.
+    ``page_windows``, ``page_pair``
+        With ``config.pages``: those that lists and pages must be inside, and whose these are.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        pair_bits = config.records.pair_bits
+        pages = {"page_windows": In(WindowPort()), "page_pair": In(pair_bits)}
+        super().__init__(
+            {
+                **ChannelControl(config).members,
+                "requests": Out(stream.Signature(Request(config.records))),
+                "checking": In(1),
+                "done": In(stream.Signature(Done(config.records))),
+                "pair": Out(pair_bits),
+                "halt": Out(1),
+                "stop": Out(1),
+                "stopped": In(1),
+                "status": In(ChannelStatus),
+                "events": In(ChannelEvents(config.units)),
+                **optional(config.windows, windows=In(WindowPort())),
+                **(pages if config.pages else {}),
+            }
+        )
+
+
+def connect_members(
+    m: Module, names: Iterable[str], first: wiring.PureInterface, second: wiring.PureInterface
+) -> None:
+    """Connects the members of these names of two interfaces that have others besides."""
+    names = list(names)
+    wiring.connect(m, _Part(names, first), _Part(names, second))
 
 
 class _Part:
-    """The members of an interface that belong to ``signature``, as an interface of their own."""
+    """Some members of an interface, as an interface of their own."""
 
-    def __init__(self, signature: wiring.Signature, interface: wiring.PureInterface) -> None:
-        self.signature = signature
-        for name in signature.members:
+    def __init__(self, names: list[str], interface: wiring.PureInterface) -> None:
+        self.signature = wiring.Signature({name: interface.signature.members[name] for name in names})
+        for name in names:
             setattr(self, name, getattr(interface, name))

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import SPAN_BITS, Command, Outcome, Response
 from cdma.hdl.blocks.arithmetic import CRC_BITS
+from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.path.switches import Route
 from cdma.hdl.spec.options import PAGE_LOG2
@@ -55,8 +56,9 @@ class TicketFields(data.StructLayout):
                 "raw": 1,
                 "words": 32,
                 "status": StatusShape,
-                **({"check_crc": 1, "crc": CRC_BITS} if options.crc else {}),
-                **({"lossy": 1} if options.lossy else {}),
+                "check_crc": int(options.crc),
+                "crc": CRC_BITS * options.crc,
+                "lossy": int(options.lossy),
             }
         )
 
@@ -118,7 +120,7 @@ class SlotPort(wiring.Signature):
         What lies in device memory is a shape, with ``push``; and the bytes that are read, as ``count`` otherwise.
     ``pages``
         The number of the page that the list of host memory's pages is in, with ``push``; 0: there is none.
-    ``owner``
+    ``user``
         Whose the memory is, with ``push``: an :class:`~.interfaces.OwnerLayout`, and the pair's number.
     ``starts``
         With ``push``: ``fields.status`` is OK. Only then the stages see the slot.
@@ -139,10 +141,11 @@ class SlotPort(wiring.Signature):
                 "fields": Out(TicketFields(options)),
                 "route": Out(Route(tail_bits)),
                 "early": Out(1),
-                **({"step": Out(STEP_BITS)} if options.lossy else {}),
-                **({"shaped": Out(1), "moved": Out(8)} if options.dimensions else {}),
-                **({"pages": Out(64 - PAGE_LOG2)} if options.pages else {}),
-                **({"owner": Out(options.tag_bits)} if options.tag_bits else {}),
+                "step": Out(STEP_BITS * options.lossy),
+                "shaped": Out(int(options.dimensions > 0)),
+                "moved": Out(8 * (options.dimensions > 0)),
+                "pages": Out((64 - PAGE_LOG2) * options.pages),
+                "user": Out(options.tag_bits),
                 "push": Out(1),
                 "starts": Out(1),
             }
@@ -285,14 +288,14 @@ class Slots(wiring.Component):
         self.compressing = compressing
         commands = []
         for bits, device in ((read_address_bits, compressing), (write_address_bits, not compressing)):
-            flags = ("shaped",) if self.shapes and device else ()
-            pages = bits - PAGE_LOG2 if options.pages and not device else 0
-            commands.append(Command(bits, *flags, pages=pages, owner=options.tag_bits))
+            shaped = ("shaped",) * (self.shapes and device)
+            pages = (bits - PAGE_LOG2) * (options.pages and not device)
+            commands.append(Command(bits, *shaped, pages=pages, user=options.tag_bits))
         super().__init__(
             {
                 "input": In(SlotPort(options, tail_bits)),
                 "read": Out(stream.Signature(commands[0])),
-                **({"step": Out(stream.Signature(STEP_BITS))} if options.lossy else {}),
+                **optional(options.lossy, step=Out(stream.Signature(STEP_BITS))),
                 "route": Out(stream.Signature(Route(tail_bits))),
                 "write": Out(stream.Signature(commands[1])),
                 "ahead": Out(1),
@@ -302,11 +305,11 @@ class Slots(wiring.Component):
                 "overflow": In(1),
                 "tickets": Out(stream.Signature(Ticket(read_address_bits, write_address_bits, options))),
                 "reported": Out(1),
-                **({"now": In(32), "stamp": In(1)} if options.timed else {}),
+                **optional(options.timed, now=In(32), stamp=In(1)),
                 "result": In(8),
                 "result_place": In(result_bytes(options)),
                 "at_stages": In(1),
-                **({"lost": Out(1)} if coded_memories else {}),
+                **optional(coded_memories, lost=Out(1)),
                 "empty": Out(1),
             }
         )
@@ -386,13 +389,9 @@ class Slots(wiring.Component):
             lines.append(self._coding.watch(memory))
         write = memory.write_port(granularity=len(value) // len(Value.cast(enable)))
         read = memory.read_port(domain="sync")
-        address = read_at[: len(read.addr)]
-        if self.pipelined:
-            asked = Signal.like(address, name=f"{name}_at", reset_less=True)
-            m.d.sync += asked.eq(address)
-            address = asked
-        domain = m.d.sync if self.pipelined else m.d.comb
-        domain += [
+        pace = Pace(m, self.pipelined)
+        address = pace.late(read_at[: len(read.addr)], f"{name}_at")
+        pace.d += [
             write.addr.eq(write_at[: len(write.addr)]),
             write.data.eq(value),
             write.en.eq(enable),
@@ -430,8 +429,8 @@ class Slots(wiring.Component):
                 sink.payload.first.eq(stored[: 8 * count]),
                 sink.payload.last.eq(stored[8 * count :]),
             ]
-            for flag in ("shaped", "pages", "owner"):
-                if flag in sink.payload.shape().members:
+            for flag in ("shaped", "pages", "user"):
+                if flag in sink.payload.shape().members and len(sink.payload[flag]):
                     value = getattr(checked, flag)[: len(sink.payload[flag])]
                     stored = self._keep(
                         m, f"{name}_{flag}", started, walk.next, value, checked.push, walk.lines

@@ -10,6 +10,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.blocks.elaboration import Pace
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelEvents, Completion
 from cdma.hdl.spec.options import COUNTERS
 from cdma.hdl.spec.records import LENGTH_BITS, NO_OPTIONS, RecordOptions, Status
@@ -250,7 +251,7 @@ class Counters(wiring.Component):
             into, out = copy.write_port(), copy.read_port(domain="sync")
             place = len(into.addr)
             # The sum is in the counter's memory by then, and need not reach the copy in the same cycle.
-            domain = m.d.sync if self.pipelined else m.d.comb
+            domain = Pace(m, self.pipelined).d
             domain += [
                 into.addr.eq(visit.row[:place]),
                 into.data.eq(value),

@@ -12,6 +12,7 @@ from amaranth.hdl import unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus, OwnerLayout
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LEVEL_BITS, LIMIT_BITS, PERIOD_BITS, SIDEBAND_TARGETS, WEIGHT_BITS
@@ -101,9 +102,9 @@ class ChannelSignature(wiring.Signature):
                 "error_valid": In(1),  # the first error since the last error_clear is in the registers
                 "error_clear": Out(1),  # pulse
                 **_sideband(config),
-                **({"message": Out(MessageSignature())} if config.msi else {}),
+                **optional(config.msi, message=Out(MessageSignature())),
                 # Whose the rings are; it changes under no transaction.
-                **({"ring_owner": Out(OwnerLayout(config.records))} if config.records.owner_bits else {}),
+                **optional(config.records.owner_bits, ring_owner=Out(OwnerLayout(config.records))),
             }
         )
 

@@ -8,15 +8,16 @@ from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.clocks import Synchroniser
+from cdma.hdl.blocks.elaboration import optional
 
 from .registers import RegisterBlock
 
 __all__ = ["CONTROL", "SETTLING_CYCLES", "Closing", "Quiescence", "accessed", "settling_cycles", "soft_reset"]
 
-#: The clock domain of registers, rings and windows, and in an engine with one queue pair of the arbiters.
+#: The clock domain of registers, rings and windows.
 CONTROL = "control"
 
-#: Registers, rings and arbiters have done within so many cycles what follows from the last that they were given.
+#: Registers and rings have done within so many cycles what follows from the last that they were given.
 _SETTLING_CYCLES = 64
 
 
@@ -137,7 +138,7 @@ class Quiescence(wiring.Component):
                 "taking": In(1),
                 "pending": In(1),
                 "closed": Out(1, init=1),
-                **({"shut": In(1)} if far else {}),
+                **optional(far, shut=In(1)),
             }
         )
 

@@ -31,7 +31,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import AxiLiteSignature, Response
 from cdma.hdl.blocks.arithmetic import one_of
-from cdma.hdl.blocks.elaboration import NamedValues
+from cdma.hdl.blocks.elaboration import NamedValues, Pace, optional
 from cdma.hdl.blocks.memories import LOOK_UP_TABLES
 from cdma.hdl.spec.options import PROTECTIONS, rights
 from cdma.hdl.spec.registers.description import (
@@ -108,7 +108,7 @@ class RegisterFile(wiring.Component):
         super().__init__(
             {
                 "bus": bus,
-                **({"denied_write": denied, "denied_read": denied} if self._protected else {}),
+                **optional(self._protected, denied_write=denied, denied_read=denied),
                 "soft_reset": In(1),
                 "settled": Out(1),
                 "stored": In(StoredSignature(len(registers.kept))),
@@ -136,7 +136,7 @@ class RegisterFile(wiring.Component):
         )
         write = memory.write_port(granularity=8)
         # Where wires are slow, what is written goes through a register, and what is read is read a cycle later.
-        domain = m.d.sync if self.pipelined else m.d.comb
+        domain = Pace(m, self.pipelined).d
         domain += [
             write.addr.eq(self.changes.index),
             write.data.eq(self.changes.data),
@@ -182,7 +182,7 @@ class RegisterFile(wiring.Component):
             m.d.sync += [word.eq(Mux(reached, 0, word + 1)), busy.eq(~reached)]
             with m.If(reached):
                 m.d.sync += all_words.eq(0)
-        domain = m.d.sync if self.pipelined else m.d.comb
+        domain = Pace(m, self.pipelined).d
         domain += [value.eq(0), place.eq(word), writing.eq(busy & (all_words | ~survives))]
         with m.Switch(word):
             for number, placed in enumerate(kept):
@@ -331,7 +331,7 @@ class RegisterFile(wiring.Component):
         chosen = [
             here(placed) if self.pipelined else place == n for n, placed in enumerate(self.registers.kept)
         ]
-        domain = m.d.sync if self.pipelined else m.d.comb
+        domain = Pace(m, self.pipelined).d
         domain += writable.eq(
             reduce(or_, (Mux(this, mask, 0) for this, mask in zip(chosen, masks, strict=True) if mask))
         )

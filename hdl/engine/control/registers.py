@@ -5,6 +5,7 @@ from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import AxiLiteSignature
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import PlainMemories, coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.spec.engine import EngineConfig
@@ -53,7 +54,7 @@ class RegisterBlock(wiring.Component):
                 "bus": In(AxiLiteSignature(self.registers.address_bits)),
                 "control": Out(ControlSignature(config)),
                 "irq": Out(1),
-                **({"alert": Out(1)} if config.coded_memories else {}),
+                **optional(config.coded_memories, alert=Out(1)),
             }
         )
 

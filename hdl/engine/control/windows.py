@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.blocks.elaboration import Pace
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.channel.interfaces import WindowPort
 from cdma.hdl.spec.engine import EngineConfig
@@ -176,7 +177,7 @@ class StoredWindows(wiring.Component):
     def _copy(self, m: Module, bases: Memory, limits: Memory) -> list[int]:
         """Copies the registers; gives the rows that no register has, because the port has few address bits."""
         writes = {"base": bases.write_port(granularity=8), "limit": limits.write_port(granularity=8)}
-        domain = m.d.sync if self.pipelined else m.d.comb
+        domain = Pace(m, self.pipelined).d
         domain += [write.data.eq(self.changes.data) for write in writes.values()]
         if self.pipelined:
             domain += [write.en.eq(0) for write in writes.values()]

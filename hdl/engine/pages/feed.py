@@ -34,20 +34,20 @@ class PageFeed(wiring.Component):
     """
 
     def __init__(
-        self, data_bits: int, address_bits: int, descriptors: int, owner_bits: int = 0, pair_bits: int = 0
+        self, data_bits: int, address_bits: int, descriptors: int, user_bits: int = 0, pair_bits: int = 0
     ) -> None:
         self.data_bits = data_bits
         self.address_bits = address_bits
         self.descriptors = descriptors
-        self.owner_bits = owner_bits
+        self.user_bits = user_bits
         self.pair_bits = pair_bits
         #: Lists tell whose they are where there are several pairs.
-        self.list_bits = list_bits = owner_bits if pair_bits else 0
-        given = Command(address_bits, pages=address_bits - PAGE_LOG2, owner=owner_bits)
+        self.list_bits = list_bits = user_bits if pair_bits else 0
+        given = Command(address_bits, pages=address_bits - PAGE_LOG2, user=user_bits)
         super().__init__(
             {
                 "input": In(stream.Signature(given)),
-                "command": Out(stream.Signature(Command(address_bits, "more", owner=owner_bits))),
+                "command": Out(stream.Signature(Command(address_bits, "more", user=user_bits))),
                 "given": In(Outcome(address_bits)),
                 "outcome": Out(Outcome(address_bits)),
                 "lost": In(1),
@@ -55,7 +55,7 @@ class PageFeed(wiring.Component):
                 "resting": In(1),
                 "window": Out(PageWindow(pair_bits)),
                 "skip": In(1),
-                "port": Out(ReadPort(data_bits, address_bits, owner_bits=list_bits)),
+                "port": Out(ReadPort(data_bits, address_bits, user_bits=list_bits)),
                 "flush": In(1),
                 "idle": Out(1),
                 "progress": Out(1),
@@ -74,7 +74,7 @@ class PageFeed(wiring.Component):
         """One for the reader or writer of the host port of a data path."""
         shape = stage.shape
         m.submodules.pages = pages = cls(
-            shape.data_bits, shape.address_bits, descriptors, shape.owner_bits, pair_bits
+            shape.data_bits, shape.address_bits, descriptors, shape.user_bits, pair_bits
         )
         wiring.connect(m, pages.command, stage.command)
         wiring.connect(m, stage.outcome, pages.given)
@@ -93,7 +93,7 @@ class PageFeed(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.walk = walk = PageWalk(self.address_bits, self.owner_bits, self.pair_bits)
+        m.submodules.walk = walk = PageWalk(self.address_bits, self.user_bits, self.pair_bits)
         m.submodules.list = pages = PageList(self.data_bits, self.address_bits, self.list_bits)
         m.submodules.faults = faults = Fifo(PageFault, self.descriptors, reserved=True)
         wiring.connect(m, wiring.flipped(self.input), walk.input)
@@ -103,8 +103,6 @@ class PageFeed(wiring.Component):
         wiring.connect(m, pages.entries, walk.entries)
         wiring.connect(m, walk.faults, faults.input)
         wiring.connect(m, pages.port, wiring.flipped(self.port))
-        if self.pair_bits:
-            m.d.comb += pages.owner.eq(self.input.payload.owner)
         given, outcome, fault = self.given, self.outcome, faults.output.payload
         counts = Signal()
         #: The packet in hand is written before its fault is known: that does not count, because its data have ended.
@@ -114,6 +112,7 @@ class PageFeed(wiring.Component):
             walk.fault.eq(pages.fault),
             walk.skip.eq(self.skip),
             pages.drop.eq(walk.drop),
+            pages.user.eq(self.input.payload.user),
             pages.flush.eq(self.flush),
             self.idle.eq(pages.idle),
             self.progress.eq(pages.progress),

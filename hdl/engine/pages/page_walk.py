@@ -34,8 +34,8 @@ class PageList(wiring.Component):
 
     ``request``
         A list is begun, when nothing is left of the one before.
-    ``owner``
-        With ``request``: whose the list is, which its addresses say.
+    ``user``
+        With ``request``: the user bits of its addresses.
     ``entries``
         Its entries. From one that could not be read on none is right.
     ``fault``
@@ -50,7 +50,7 @@ class PageList(wiring.Component):
         For a watchdog: the address that the next beat will be from.
     """
 
-    def __init__(self, data_bits: int, address_bits: int, owner_bits: int = 0) -> None:
+    def __init__(self, data_bits: int, address_bits: int, user_bits: int = 0) -> None:
         self.shape = PortShape(
             word_bits=_ENTRY_BITS,
             data_bits=data_bits,
@@ -61,7 +61,7 @@ class PageList(wiring.Component):
             of_addresses=True,
             span_bits=PAGE_LOG2,
             contained=True,
-            owner_bits=owner_bits,
+            user_bits=user_bits,
         )
         super().__init__(
             {
@@ -69,8 +69,8 @@ class PageList(wiring.Component):
                 "entries": Out(stream.Signature(ListEntry)),
                 "fault": Out(address_bits),
                 "drop": In(1),
-                **({"owner": In(owner_bits)} if owner_bits else {}),
-                "port": Out(ReadPort(data_bits, address_bits, owner_bits=owner_bits)),
+                "user": In(user_bits),
+                "port": Out(ReadPort(data_bits, address_bits, user_bits=user_bits)),
                 "flush": In(1),
                 "idle": Out(1),
                 "progress": Out(1),
@@ -86,6 +86,7 @@ class PageList(wiring.Component):
         m.submodules.reader = ResetInserter(forgets)(reader)
         wiring.connect(m, reader.port, wiring.flipped(self.port))
         wanted = Signal.like(self.request.payload, reset_less=True)
+        user = Signal.like(self.user, reset_less=True, name="user_of_list")
         #: A list is read; its last address is not taken.
         busy = Signal()
         asks = Signal()
@@ -105,15 +106,11 @@ class PageList(wiring.Component):
             self.idle.eq(reader.idle),
             self.progress.eq(reader.progress),
             self.at.eq(reader.outcome.address),
+            reader.command.payload.user.eq(user),
         ]
         m.d.sync += [dropped.eq(drops & busy & ~over), forgets.eq(drops & over)]
-        if self.shape.owner_bits:
-            owner = Signal.like(self.owner, reset_less=True, name="owner_of_list")
-            m.d.comb += reader.command.payload.owner.eq(owner)
-            with m.If(begins):
-                m.d.sync += owner.eq(self.owner)
         with m.If(begins):
-            m.d.sync += [wanted.eq(self.request.payload), busy.eq(1), asks.eq(1)]
+            m.d.sync += [wanted.eq(self.request.payload), user.eq(self.user), busy.eq(1), asks.eq(1)]
         with m.Elif(over):
             m.d.sync += [busy.eq(0), asks.eq(0)]
         with m.Elif(reader.command.ready):
@@ -178,7 +175,7 @@ class PageWindow(wiring.Signature):
         super().__init__(
             {
                 "high": Out(1),
-                **({"pair": Out(pair_bits)} if pair_bits else {}),
+                "pair": Out(pair_bits),
                 "base": In(REGISTER_BITS),
                 "limit": In(REGISTER_BITS),
             }
@@ -206,15 +203,15 @@ class PageWalk(wiring.Component):
         that.
     """
 
-    def __init__(self, address_bits: int, owner_bits: int = 0, pair_bits: int = 0) -> None:
+    def __init__(self, address_bits: int, user_bits: int = 0, pair_bits: int = 0) -> None:
         self.address_bits = address_bits
-        self.owner_bits = owner_bits
+        self.user_bits = user_bits
         self.pair_bits = pair_bits
-        given = Command(address_bits, pages=address_bits - PAGE_LOG2, owner=owner_bits)
+        given = Command(address_bits, pages=address_bits - PAGE_LOG2, user=user_bits)
         super().__init__(
             {
                 "input": In(stream.Signature(given)),
-                "command": Out(stream.Signature(Command(address_bits, "more", owner=owner_bits))),
+                "command": Out(stream.Signature(Command(address_bits, "more", user=user_bits))),
                 "request": Out(stream.Signature(ListRequest(address_bits))),
                 "entries": In(stream.Signature(ListEntry)),
                 "fault": In(address_bits),
@@ -246,16 +243,14 @@ class PageWalk(wiring.Component):
             further.eq(given.last[pages] - given.first[pages]),
             command.payload.first.eq(Cat(Mux(begins, given.first[in_page], 0), run)),
             command.payload.last.eq(Cat(Mux(left == 0, given.last[in_page], (1 << PAGE_LOG2) - 1), run)),
+            command.payload.user.eq(given.user),
+            self.window.pair.eq(given.user[len(given.user) - self.pair_bits :]),
             self.request.payload.page.eq(given.pages),
             self.request.payload.last.eq(further - 1),
             fault.eq(found),
             self.faults.valid.eq(lasts & ~told),
         ]
         m.d.sync += told.eq(lasts & ~command.ready)
-        if self.owner_bits:
-            m.d.comb += command.payload.owner.eq(given.owner)
-        if self.pair_bits:
-            m.d.comb += self.window.pair.eq(given.owner[-self.pair_bits :])
 
         def ends(resp: Value, address: Value) -> None:
             m.d.sync += [found.resp.eq(resp), found.address.eq(address)]

@@ -5,15 +5,16 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.arithmetic import one_of
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.blocks.queues import Fifo
-from cdma.hdl.engine.channel.interfaces import Request, WindowPort
+from cdma.hdl.engine.channel.interfaces import Done, Request, WindowPort
 from cdma.hdl.engine.control.interfaces import SharesSignature
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LIMIT_BITS, PERIOD_BITS, TURN_LOG2, UNIT_LOG2
 from cdma.hdl.spec.records import LENGTH_BITS, Mode, Status
 
-from .sharing import Account, Done, Flight, PairClient, Shares
+from .sharing import Account, Flight, PairClient, Shares
 
 __all__ = ["Dispatch"]
 
@@ -55,8 +56,8 @@ class Dispatch(wiring.Component):
                 "checking": In(1),
                 "done": In(stream.Signature(Done(config.records))),
                 "windows": In(WindowPort()),
-                **({"pair": Out(pair_bits)} if pair_bits else {}),
-                **({"page_windows": In(WindowPort()), "page_pair": In(pair_bits)} if config.pages else {}),
+                "pair": Out(pair_bits),
+                **optional(config.pages, page_windows=In(WindowPort()), page_pair=In(pair_bits)),
                 **{
                     name: member
                     for name, member in PairClient(config).members.items()
@@ -141,6 +142,7 @@ class Dispatch(wiring.Component):
         self._load_table(m, who, fits, idle, flight.shown.request.descriptor.mode, lost)
         m.d.comb += [
             self.requests.payload.eq(flight.shown.request),
+            self.pair.eq(self._of(who, [C(number) for number in range(self.count)])),
             flight.new.request.eq(self._of(shares.choice, [pair.requests.payload for pair in pairs])),
             flight.new.owner.eq(shares.choice),
             order.input.valid.eq(taken),
@@ -160,8 +162,6 @@ class Dispatch(wiring.Component):
                 pair.windows.at.eq(self.windows.at),
             ]
         self._complete(m, pairs, order, flight)
-        if self.config.records.pair_bits:
-            m.d.comb += self.pair.eq(self._of(who, [C(number) for number in range(self.count)]))
         if self.config.pages:
             self._look_at_pages(m, pairs)
         return m

@@ -9,8 +9,9 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import AxiLiteSignature, Response
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
-from cdma.hdl.engine.channel.interfaces import Completion, Request, WindowPort
+from cdma.hdl.engine.channel.interfaces import Done, Request, WindowPort
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LEVEL_BITS, WEIGHT_BITS
 from cdma.hdl.spec.records import RecordOptions, Status
@@ -18,7 +19,6 @@ from cdma.hdl.spec.records import RecordOptions, Status
 __all__ = [
     "Account",
     "BusSplit",
-    "Done",
     "Flight",
     "PairClient",
     "Shares",
@@ -179,14 +179,6 @@ def message_ids(number: int, pairs: int, *, pages: bool = False) -> tuple[int, i
     return ring_ids(number + max(2, pairs + pages))
 
 
-class Done(data.StructLayout):
-    """A completion with what belongs to it: whether it counts towards the interrupt, its raw words, and whether they went
-    through the codec."""
-
-    def __init__(self, options: RecordOptions) -> None:
-        super().__init__({"completion": Completion(options), "interrupt": 1, "words": 32, "coded": 1})
-
-
 class PairClient(wiring.Signature):
     """One direction of a pair as the data path sees it, seen from the pair.
 
@@ -222,8 +214,8 @@ class PairClient(wiring.Signature):
                 "drops": Out(1),
                 "windows": In(WindowPort()),
                 "values": Out(table),
-                **({"page_windows": In(WindowPort())} if config.pages else {}),
-                **({"owner_value": Out(32), "owner_mask": Out(32)} if config.records.owner_bits else {}),
+                **optional(config.pages, page_windows=In(WindowPort())),
+                **optional(config.records.owner_bits, owner_value=Out(32), owner_mask=Out(32)),
             }
         )
 

@@ -8,6 +8,7 @@ from amaranth.utils import exact_log2
 from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import StreamRegister, slice_after
 from cdma.hdl.blocks.width import Repack, connect_width
@@ -73,11 +74,7 @@ class DataPath(wiring.Component):
         super().__init__(
             {
                 **path_members(config, read.address_bits, write.address_bits, compressing=compressing),
-                **(
-                    {"range": Out(stream.Signature(OutOfRange()))}
-                    if compressing and config.records.lossy
-                    else {}
-                ),
+                **optional(compressing and config.records.lossy, range=Out(stream.Signature(OutOfRange()))),
                 "source": Out(read.read_port),
                 "sink": Out(write.write_port),
             }
@@ -187,7 +184,7 @@ class DataPath(wiring.Component):
             shape.address_bits,
             beat_log2,
             shape.outstanding,
-            shape.owner_bits,
+            shape.user_bits,
             lane_bits=exact_log2(shape.lanes) if shape.in_place else 0,
             reads=self.compressing,
         )

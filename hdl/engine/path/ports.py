@@ -19,6 +19,7 @@ from cdma.hdl.blocks.arithmetic import (
     popcount,
     xor_network,
 )
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.codec.parts.interface import Error
@@ -43,7 +44,7 @@ def list_port(config: EngineConfig) -> ReadPort:
     return ReadPort(
         config.host_data_bits,
         config.host_address_bits,
-        owner_bits=options.tag_bits if options.pair_bits else 0,
+        user_bits=options.tag_bits if options.pair_bits else 0,
     )
 
 
@@ -54,29 +55,24 @@ def path_members(
     read, write = (
         Command(
             bits,
-            *(("shaped",) if device and config.dimensions else ()),
-            pages=bits - PAGE_LOG2 if config.pages and not device else 0,
-            owner=config.records.tag_bits,
+            *("shaped",) * (device and config.dimensions > 0),
+            pages=(bits - PAGE_LOG2) * (config.pages and not device),
+            user=config.records.tag_bits,
         )
         for bits, device in ((read_address_bits, compressing), (write_address_bits, not compressing))
     )
     return {
-        **({"shapes": In(stream.Signature(WalkLayout))} if config.dimensions else {}),
-        **(
-            {
-                "lists": Out(list_port(config)),
-                "window": Out(PageWindow(config.records.pair_bits)),
-            }
-            if config.pages
-            else {}
+        **optional(config.dimensions, shapes=In(stream.Signature(WalkLayout))),
+        **optional(
+            config.pages, lists=Out(list_port(config)), window=Out(PageWindow(config.records.pair_bits))
         ),
         "read": In(stream.Signature(read)),
-        **({"step": In(stream.Signature(STEP_BITS))} if config.records.lossy else {}),
+        **optional(config.records.lossy, step=In(stream.Signature(STEP_BITS))),
         "route": In(stream.Signature(Route(config.tail_bits))),
         "write": In(stream.Signature(write)),
         "read_outcome": Out(Outcome(read_address_bits)),
         "report": Out(stream.Signature(Verdict)),
-        **({"crc": Out(stream.Signature(CRC_BITS))} if config.crc else {}),
+        **optional(config.crc, crc=Out(stream.Signature(CRC_BITS))),
         "write_outcome": Out(Outcome(write_address_bits)),
         "ahead": In(1),
         "overflow": Out(1),

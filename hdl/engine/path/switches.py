@@ -8,6 +8,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.codec.parts.interface import Report
@@ -61,7 +62,7 @@ class LossySwitch(wiring.Component):
                 "step": In(stream.Signature(STEP_BITS)),
                 "input": In(self._before),
                 "output": Out(self._after),
-                **({"report": Out(stream.Signature(OutOfRange()))} if quantises else {}),
+                **optional(quantises, report=Out(stream.Signature(OutOfRange()))),
             }
         )
 
@@ -144,8 +145,7 @@ class Route(data.StructLayout):
     the raw packet. ``tail``, where it has so many bits: the bytes that are meant of the last one, 0 for all."""
 
     def __init__(self, tail_bits: int = 0) -> None:
-        tail = {"tail": tail_bits} if tail_bits else {}
-        super().__init__({"raw": 1, "zeros": 1, "words": 32, **tail})
+        super().__init__({"raw": 1, "zeros": 1, "words": 32, "tail": tail_bits})
 
 
 def pass_beat(m: Module, source: data.View, sink: data.View) -> None:
@@ -295,7 +295,7 @@ class CodecSwitch(wiring.Component):
         odd = self._odd(m, fresh, pop)
         self._leave(m, around, self._inner(m, begins_around, ends) if self.config.pipelined else ~around, odd)
         # In a pipelined engine what leaves is counted a cycle later: the way may then change a cycle later.
-        domain = m.d.sync if self.config.pipelined else m.d.comb
+        domain = Pace(m, self.config.pipelined).d
         domain += leave.eq(codec.output.valid & codec.output.ready & codec.output.payload.last)
         m.d.comb += inside_next.eq(inside + (pop & through) - leave)
         m.d.sync += [inside.eq(inside_next), vacant.eq(inside_next == 0)]
@@ -311,7 +311,7 @@ class CodecSwitch(wiring.Component):
     def _give_table(self, m: Module, zeros: Signal) -> None:
         """The codec's table. It changes at least a cycle before a packet comes in, so it may come from a register."""
         table = self.codec.values
-        domain = m.d.sync if self.config.pipelined else m.d.comb
+        domain = Pace(m, self.config.pipelined).d
         domain += table.eq(Mux(zeros, 0, Value.cast(self.values)))
 
     def _give_length(self, m: Module, wanted: Value, pop: Signal) -> Value | int:

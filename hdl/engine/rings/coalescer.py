@@ -8,6 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.interfaces import ChangeLayout
@@ -74,7 +75,7 @@ class Coalescer(wiring.Component):
             {
                 "changes": In(ChangeLayout(len(self.registers.kept))),
                 **{name: In(Coalescing()) for name in CHANNELS},
-                **({"waiting": Out(1)} if config.quiescence else {}),
+                **optional(config.quiescence, waiting=Out(1)),
             }
         )
 

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.blocks.elaboration import without_reset
+from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.memories import PlainMemories, coding_of
 from cdma.hdl.engine.channel.interfaces import Request
 from cdma.hdl.spec.engine import EngineConfig
@@ -124,8 +124,8 @@ class Fetcher(wiring.Component):
                 "upper": Out(1),
                 "word_valid": In(1),
                 "word": In(4),
-                **({"word_lost": In(1)} if config.coded_memories else {}),
-                **({"extends": Out(1)} if config.dimensions else {}),
+                **optional(config.coded_memories, word_lost=In(1)),
+                **optional(config.dimensions, extends=Out(1)),
                 "pushed": Out(1),
                 "taken_push": Out(1),
                 "requests": Out(stream.Signature(Request(config.records))),
@@ -334,7 +334,7 @@ class Fetcher(wiring.Component):
         reading = {"addr": place, "en": read}
         # Nothing is read before it is counted, so there is time for registers before the memories.
         pipelined = self.config.pipelined
-        writes = m.d.sync if pipelined else m.d.comb
+        writes = Pace(m, pipelined).d
 
         record = []
         words = self.part_bits // WORD_BITS
@@ -342,7 +342,7 @@ class Fetcher(wiring.Component):
             memory = Memory(shape=self.part_bits, depth=self.entries, init=[])
             m.submodules[f"part_{number}"] = memory
             write, out = memory.write_port(granularity=WORD_BITS), memory.read_port(domain="sync")
-            written = without_reset(m, f"written_{number}", write.data) if pipelined else write.data
+            written = Pace(m, pipelined).early(write.data, f"written_{number}")
             writes += [write.addr.eq(write_place), written.eq(self.data)]
             with m.If(self.word_valid):
                 for lane in range(words):

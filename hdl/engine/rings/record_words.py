@@ -8,7 +8,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.blocks.elaboration import without_reset
+from cdma.hdl.blocks.elaboration import Pace
 from cdma.hdl.spec.records import COMPLETION, RecordOptions, Status, completion_fields, descriptor_fields
 from cdma.hdl.spec.registers.declare import record_parts
 from cdma.hdl.spec.registers.description import RegisterMap
@@ -79,11 +79,8 @@ class RecordWords:
 
         for port in self.ports:
             record = port.client.completion.payload.as_value()
-            if self.pipelined:
-                # The completion has been there for some cycles when its job begins.
-                kept = Signal.like(record, name=f"{port.name}_record", reset_less=True)
-                m.d.sync += kept.eq(record)
-                record = kept
+            # The completion has been there for some cycles when its job begins.
+            record = Pace(m, self.pipelined).late(record, f"{port.name}_record")
             mine = sequencer.channel == port.index
             for number in numbers:
                 # The error of a slot that is refused still has the tag of its completion.
@@ -174,7 +171,7 @@ class RecordWords:
         part_bits = fetchers[0].part_bits
         # There is time for a register between the registers' memory, which may be slow, and those of the fetchers.
         pushed = Signal(WORD_BITS, name="pushed_word")
-        domain = m.d.sync if self.pipelined else m.d.comb
+        domain = Pace(m, self.pipelined).d
         domain += pushed.eq(Mux(sequencer.word < len(names), given, 0))
         if max(names) >= len(names):
             # Reserved words stand between them.
@@ -188,7 +185,7 @@ class RecordWords:
                 port.fetcher.word.eq(sequencer.word),
             ]
         bus = r.payload.data
-        landed = without_reset(m, "landed", landing.payload) if self.pipelined else landing.payload
+        landed = Pace(m, self.pipelined).early(landing.payload, "landed")
         domain += [
             landing.valid.eq(r.valid),
             landed.eq(r.payload),

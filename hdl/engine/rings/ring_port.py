@@ -5,6 +5,7 @@ from typing import NamedTuple
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 
+from cdma.hdl.blocks.elaboration import Pace
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Status
 
@@ -175,7 +176,7 @@ class RingPort:
     def _follow(self, m: Module) -> None:
         """What software says of the rings, and what it reads of them: with pipelined codecs out of registers, as it goes
         far."""
-        domain = m.d.sync if self.pipelined else m.d.comb
+        domain = Pace(m, self.pipelined).d
         control = self.control
         domain += [
             self.fetcher.enable.eq(control.ring.enable),

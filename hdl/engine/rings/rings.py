@@ -13,7 +13,7 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.blocks.clocks import ALWAYS
-from cdma.hdl.blocks.elaboration import without_reset
+from cdma.hdl.blocks.elaboration import optional, without_reset
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.interfaces import ChangeLayout, ChannelSignature, ReportLayout, StoredSignature
@@ -75,14 +75,12 @@ class Rings(wiring.Component):
                 "complete": Out(WritePort(*host, config.moved_bits, id_bits=1)),
                 "busy": Out(2),
                 "stuck": Out(2),
-                **({"register_lost": In(1)} if config.coded_memories else {}),
+                **optional(config.coded_memories, register_lost=In(1)),
                 "stop": In(1),
                 "stopped": Out(1),
-                **({"pending": Out(1), "timing": Out(1)} if config.quiescence else {}),
-                **(
-                    {"messages": Out(WritePort(*host, config.moved_bits, id_bits=1)), "messaging": Out(1)}
-                    if config.msi
-                    else {}
+                **optional(config.quiescence, pending=Out(1), timing=Out(1)),
+                **optional(
+                    config.msi, messages=Out(WritePort(*host, config.moved_bits, id_bits=1)), messaging=Out(1)
                 ),
             }
         )

@@ -15,6 +15,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.interfaces import StoredSignature
 from cdma.hdl.spec.engine import EngineConfig
@@ -82,7 +83,7 @@ class RingSlot(wiring.Component):
                 "ring_log2": In(4),
                 "stored": Out(StoredSignature(len(self.registers.kept))),
                 "word": Out(REGISTER_BITS),
-                **({"word_lost": In(1)} if config.coded_memories else {}),
+                **optional(config.coded_memories, word_lost=In(1)),
                 "done": Out(1),
                 "allowed": Out(1),
                 "address": Out(64),
@@ -94,16 +95,14 @@ class RingSlot(wiring.Component):
         limbs = self.limbs
         asks = self._ask(m)
         selects = self._follow(m, asks, "selects")
-        if self.config.pipelined:
-            # The registers are in block RAM, which is slow.
-            m.d.sync += self.word.eq(self.stored.data)
+        pace = Pace(m, self.config)
+        # The registers are in block RAM, which is slow.
+        pace.d += self.word.eq(self.stored.data)
+        if pace.pipelined:
             selects = self._follow(m, selects, "waits")
-        else:
-            m.d.comb += self.word.eq(self.stored.data)
         adds = self._follow(m, selects, "adds")
         mask = Signal(len(self.index), reset_less=True)
-        domain = m.d.sync if self.config.pipelined else m.d.comb
-        domain += mask.eq((C(1, len(self.index)) << self.ring_log2)[: len(self.index)] - 1)
+        pace.d += mask.eq((C(1, len(self.index)) << self.ring_log2)[: len(self.index)] - 1)
         offset = Cat(C(0, _RECORD_LOG2), (self.index & mask)[: len(self.index)])
         # First the offset, then the address. It turns by a limb in each step, so it is whole again after each phase.
         turning = Signal(limbs * _LIMB, reset_less=True)

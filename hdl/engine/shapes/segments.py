@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import SPAN_BITS
 from cdma.hdl.blocks.arithmetic import is_next
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.spec.records import SHAPE_RECORD
 from cdma.hdl.spec.shape import MARGIN_BITS, RUN_BITS
 
@@ -132,7 +133,7 @@ class Mark(data.StructLayout):
 
     def __init__(self, lane_bits: int = 0) -> None:
         super().__init__(
-            {"whole": 1, "inside": 1, "final": 1, **({"lane": lane_bits} if lane_bits else {})},
+            {"whole": 1, "inside": 1, "final": 1, **optional(lane_bits, lane=lane_bits)},
         )
 
 

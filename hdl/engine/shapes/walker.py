@@ -220,7 +220,7 @@ class ShapeFeed(wiring.Component):
         address_bits: int,
         beat_log2: int,
         outstanding: int,
-        owner_bits: int = 0,
+        user_bits: int = 0,
         *,
         lane_bits: int = 0,
         joins: bool = True,
@@ -229,7 +229,7 @@ class ShapeFeed(wiring.Component):
         self.dimensions = dimensions
         self.address_bits = address_bits
         self.beat_log2 = beat_log2
-        self.owner_bits = owner_bits
+        self.user_bits = user_bits
         self.lane_bits = lane_bits
         self.joins = joins and not lane_bits
         self.reads = reads
@@ -238,8 +238,8 @@ class ShapeFeed(wiring.Component):
         super().__init__(
             {
                 "shapes": In(stream.Signature(WalkLayout)),
-                "input": In(stream.Signature(Command(address_bits, "shaped", owner=owner_bits))),
-                "command": Out(stream.Signature(Command(address_bits, "more", owner=owner_bits))),
+                "input": In(stream.Signature(Command(address_bits, "shaped", user=user_bits))),
+                "command": Out(stream.Signature(Command(address_bits, "more", user=user_bits))),
                 "segments": Out(stream.Signature(Segment(beat_log2, lane_bits))),
             }
         )
@@ -323,6 +323,7 @@ class ShapeFeed(wiring.Component):
             sink.payload.first.eq(Mux(shaped, self._whole(run.first), source.payload.first)),
             sink.payload.last.eq(Mux(shaped, self._whole(run.last), source.payload.last)),
             sink.payload.more.eq(shaped & run.more),
+            sink.payload.user.eq(source.payload.user),
             runs.output.ready.eq(source.valid & shaped & ~given & sink.ready),
             gives_last.eq(sink.valid & sink.ready & ~sink.payload.more),
             marks.input.valid.eq(source.valid & ~marked & (~shaped | rows.output.valid)),
@@ -331,8 +332,6 @@ class ShapeFeed(wiring.Component):
             marks_last.eq(marks.input.valid & marks.input.ready & (~shaped | rows.output.payload.final)),
             source.ready.eq(source.valid & (given | gives_last) & (marked | marks_last)),
         ]
-        if self.owner_bits:
-            m.d.comb += sink.payload.owner.eq(source.payload.owner)
         with m.If(~shaped):
             m.d.comb += [marks.input.payload.whole.eq(1), marks.input.payload.inside.eq(0)]
             if self.lane_bits:

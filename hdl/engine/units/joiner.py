@@ -12,6 +12,7 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import Command
 from cdma.hdl.blocks.arithmetic import rotate_up, thermometer
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat, count_kept, slice_before
 from cdma.hdl.engine.path.switches import Route
@@ -51,13 +52,13 @@ class Orders(wiring.Component):
         self.writes = writes
         self.shape = plan.stripe
         flags = ("shaped",) if plan.shaped else ()
-        command = Command(plan.dev.address_bits, *flags, owner=plan.dev.owner_bits)
+        command = Command(plan.dev.address_bits, *flags, user=plan.dev.user_bits)
         order = ReportOrder(plan.dev.address_bits, plan.units, plan.place_bits, shaped=plan.shaped)
         super().__init__(
             {
                 "command": In(stream.Signature(command)),
                 "route": In(stream.Signature(Route(plan.config.tail_bits))),
-                **({"shapes": In(stream.Signature(WalkLayout))} if plan.shaped else {}),
+                **optional(plan.shaped, shapes=In(stream.Signature(WalkLayout))),
                 "stripes": Out(stream.Signature(self.shape, always_ready=True)).array(plan.units),
                 "pieces": Out(stream.Signature(order)),
                 "reports": Out(stream.Signature(order)),
@@ -75,7 +76,7 @@ class Orders(wiring.Component):
             units,
             config.stripe_bytes,
             config.format.word_bits,
-            plan.dev.owner_bits,
+            plan.dev.user_bits,
             config.tail_bits,
             shaped=plan.shaped,
         )

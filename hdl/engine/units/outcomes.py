@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import SPAN_BITS, Outcome, Response
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.engine.path.ports import Verdict
 
@@ -39,7 +40,7 @@ class ReportOrder(data.StructLayout):
                 "number": address_bits - place_bits,
                 "raw": 1,
                 "final": 1,
-                **({"padding": 1, "place": place_bits} if shaped else {}),
+                **optional(shaped, padding=1, place=place_bits),
             }
         )
 
@@ -74,7 +75,7 @@ class Outcomes(wiring.Signature):
         super().__init__(
             {
                 "port": Out(stream.Signature(StripeOutcome(place_bits))),
-                **({"end": Out(stream.Signature(place_bits + 1))} if writes else {}),
+                **optional(writes, end=Out(stream.Signature(place_bits + 1))),
                 "codec": Out(stream.Signature(StripeVerdict(stripe_words))),
                 "next_place": Out(place_bits),
             }

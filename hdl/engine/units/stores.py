@@ -51,7 +51,7 @@ class UnitPlan:
             self.dev.address_bits,
             self.units,
             self.stripe_words,
-            self.dev.owner_bits,
+            self.dev.user_bits,
             self.config.tail_bits,
             shaped=self.shaped,
         )
@@ -180,13 +180,13 @@ class Extents(wiring.Component):
         self.plan = plan
         self.reads = reads
         route = Route(plan.config.tail_bits)
-        bits, owner = plan.dev.address_bits, plan.dev.owner_bits
+        bits, user = plan.dev.address_bits, plan.dev.user_bits
         super().__init__(
             {
                 "shapes": In(stream.Signature(WalkLayout)),
-                "input": In(stream.Signature(Command(bits, "shaped", owner=owner))),
+                "input": In(stream.Signature(Command(bits, "shaped", user=user))),
                 "whole_route": In(stream.Signature(route)),
-                "command": Out(stream.Signature(Command(bits, "more", "padding", owner=owner))),
+                "command": Out(stream.Signature(Command(bits, "more", "padding", user=user))),
                 "route": Out(stream.Signature(route)),
             }
         )
@@ -200,7 +200,7 @@ class Extents(wiring.Component):
             dev.address_bits,
             self.plan.word_log2,
             dev.outstanding,
-            dev.owner_bits,
+            dev.user_bits,
             joins=False,
             reads=self.reads,
         )
@@ -218,6 +218,7 @@ class Extents(wiring.Component):
             self.command.payload.last.eq(row.payload.last),
             self.command.payload.more.eq(~segment.last),
             self.command.payload.padding.eq(padding),
+            self.command.payload.user.eq(row.payload.user),
             self.route.payload.eq(whole_route.payload),
             takes.eq(there & self.command.ready),
             feed.segments.ready.eq(takes),
@@ -226,8 +227,6 @@ class Extents(wiring.Component):
         ]
         with m.If(~segment.whole):
             m.d.comb += self.route.payload.words.eq(segment.beats + 1)
-        if dev.owner_bits:
-            m.d.comb += self.command.payload.owner.eq(row.payload.owner)
         return m
 
 

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import Blocks, Command
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.engine.path.switches import Route
 
 __all__ = ["Stripe", "StripeWalk"]
@@ -26,7 +27,7 @@ class Stripe(data.StructLayout):
         The descriptor has no stripe after it.
     ``tail``
         The bytes that are meant of its last word, 0 for all.
-    ``owner``
+    ``user``
         Of the descriptor's command.
     ``padding``
         It lies in no memory.
@@ -37,7 +38,7 @@ class Stripe(data.StructLayout):
         address_bits: int,
         units: int,
         stripe_words: int,
-        owner_bits: int = 0,
+        user_bits: int = 0,
         tail_bits: int = 0,
         *,
         shaped: bool = False,
@@ -51,9 +52,9 @@ class Stripe(data.StructLayout):
                 "raw": 1,
                 "zeros": 1,
                 "final": 1,
-                **({"tail": tail_bits} if tail_bits else {}),
-                **({"owner": owner_bits} if owner_bits else {}),
-                **({"padding": 1} if shaped else {}),
+                **optional(tail_bits, tail=tail_bits),
+                "user": user_bits,
+                **optional(shaped, padding=1),
             }
         )
 
@@ -109,23 +110,22 @@ class StripeWalk(wiring.Component):
         units: int,
         stripe_bytes: int,
         word_bits: int,
-        owner_bits: int = 0,
+        user_bits: int = 0,
         tail_bits: int = 0,
         *,
         shaped: bool = False,
     ) -> None:
         self.units = units
         self.shaped = shaped
-        self.owner_bits = owner_bits
         self.tail_bits = tail_bits
         self.word_log2 = exact_log2(word_bits // 8)
         self.blocks = Blocks(address_bits, stripe_bytes, 1)
         flags = ("more", "padding") if shaped else ()
         words = stripe_bytes * 8 // word_bits
-        stripe = Stripe(address_bits, units, words, owner_bits, tail_bits, shaped=shaped)
+        stripe = Stripe(address_bits, units, words, user_bits, tail_bits, shaped=shaped)
         super().__init__(
             {
-                "command": In(stream.Signature(Command(address_bits, *flags, owner=owner_bits))),
+                "command": In(stream.Signature(Command(address_bits, *flags, user=user_bits))),
                 "route": In(stream.Signature(Route(tail_bits))),
                 "stripes": Out(stream.Signature(stripe)),
             }
@@ -196,14 +196,13 @@ class StripeWalk(wiring.Component):
             stripe.words.eq(end - begin),
             stripe.raw.eq(route.raw),
             stripe.zeros.eq(route.zeros),
+            stripe.user.eq(command.user),
             stripe.final.eq(final & ~command.more if self.shaped else final),
         ]
         if self.tail_bits:
             m.d.comb += stripe.tail.eq(Mux(final, route.tail, 0))
             with m.If(stripe.tail != 0):
                 m.d.comb += stripe.last[: self.word_log2].eq(stripe.tail - 1)
-        if self.owner_bits:
-            m.d.comb += stripe.owner.eq(command.owner)
         if self.shaped:
             m.d.comb += stripe.padding.eq(command.padding)
         return m

@@ -84,7 +84,7 @@ class Unit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         plan, config, stripe = self.plan, self.plan.config, self.stripe.payload
-        command = Command(plan.dev.address_bits, owner=plan.dev.owner_bits)
+        command = Command(plan.dev.address_bits, user=plan.dev.user_bits)
         m.submodules.commands = commands = self._queue(command)
         m.submodules.routes = routes = self._queue(Route())
         switch = CodecSwitch(self.codec, config.codec, plan.in_flight)
@@ -96,13 +96,12 @@ class Unit(wiring.Component):
             commands.input.valid.eq(self._asks()),
             commands.input.payload.first.eq(stripe.first),
             commands.input.payload.last.eq(stripe.last),
+            commands.input.payload.user.eq(stripe.user),
             routes.input.valid.eq(self.stripe.valid),
             routes.input.payload.raw.eq(stripe.raw),
             routes.input.payload.zeros.eq(stripe.zeros),
             routes.input.payload.words.eq(stripe.words),
         ]
-        if plan.dev.owner_bits:
-            m.d.comb += commands.input.payload.owner.eq(stripe.owner)
         wiring.connect(m, commands.output, port.command)
         wiring.connect(m, routes.output, switch.routes)
         note_outcome(m, "outcome", port.outcome, outcomes.input)

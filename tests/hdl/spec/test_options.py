@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.engine.engine import engine_ports
+from cdma.hdl.engine.pins import engine_ports
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import MOST_PAGED, Sideband, packed_pages, paged, units_of
 from cdma.hdl.spec.settings import check_settings, own_settings, setting, settings_of, split_settings

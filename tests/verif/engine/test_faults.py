@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from cdma.hdl.engine.engine import engine_ports
+from cdma.hdl.engine.pins import engine_ports
 from cdma.verif.campaigns.regression import verify
 from cdma.verif.engine.design import SMALL, EngineDesign
 from tests.support.engines import STREAMING

@@ -327,7 +327,7 @@ class OfTheCommand(AxiWriter):
 
     def _begin(self, m, queues, in_flight):
         pulses = super()._begin(m, queues, in_flight)
-        m.d.comb += self.port.aw.payload.owner.eq(self.command.payload.owner)
+        m.d.comb += self.port.aw.payload.user.eq(self.command.payload.user)
         return pulses
 
 
@@ -426,7 +426,7 @@ def test_a_gate_that_forgets_reports(tmp_path, monkeypatch):
 
 def without_commands(m, name, channel, component, gates, clear):
     """A gate that forgets what software commands."""
-    active = channel.requests.valid | channel.completion.valid | channel.status.busy
+    active = channel.requests.valid | channel.done.valid | channel.status.busy
     return gates.gated(m, name, component, active, 4, clear=clear)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from cdma.hdl.engine.engine import engine_ports
 from cdma.hdl.engine.generate import engine_design
+from cdma.hdl.engine.pins import engine_ports
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, axis_ports

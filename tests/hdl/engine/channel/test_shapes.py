@@ -168,7 +168,7 @@ class _Bench:
         ctx.set(dut.enable, 1)
         ctx.set(dut.windows.limit, 0xFFFFFFFF)
         ctx.set(dut.values, list(_TABLE))
-        ctx.set(dut.completion.ready, 1)
+        ctx.set(dut.done.ready, 1)
         for (raw, host), wanted, image in zip(self.made, self.wanted, self.images, strict=True):
             if self.read == "host":
                 self.memories["host"][:] = host
@@ -179,7 +179,7 @@ class _Bench:
             ctx.set(dut.requests.valid, 1)
             await ctx.tick().until(dut.requests.ready)
             ctx.set(dut.requests.valid, 0)
-            (got,) = await ctx.tick().sample(dut.completion.payload).until(dut.completion.valid)
+            (got,) = await ctx.tick().sample(dut.done.payload.completion).until(dut.done.valid)
             assert Status(got.status) is wanted.status, raw.hex()
             for name in ("tag", "bytes_read", "bytes_written", "literals", "address"):
                 assert getattr(got, name) == getattr(wanted, name), (name, wanted)

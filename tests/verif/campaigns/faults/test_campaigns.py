@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from cdma.hdl.engine.engine import engine_ports
+from cdma.hdl.engine.pins import engine_ports
 from cdma.verif.campaigns.faults.campaign import CAMPAIGNS, OWN, Part, parts_of, run_part
 from cdma.verif.campaigns.faults.streams import KINDS
 from cdma.verif.campaigns.faults.verdict import OUTCOMES, Tally

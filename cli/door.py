@@ -12,7 +12,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from cdma.hdl.spec.format import Format, StreamFormat
+from cdma.hdl.spec.format import Format, StreamFormat, require_stream_format
 from cdma.sim.codec import model, software
 from cdma.sim.codec.fit import fit as fit_on_host
 from cdma.sim.codec.model import ZVC, Analysis
@@ -41,6 +41,7 @@ def compress(
         How many threads of the host compress at once, where there are kernels in C, and how many bytes of raw data each of
         them takes at once; ``cdma study tune software`` times what is best.
     """
+    require_stream_format(format)
     if library := _library_of(array):
         return library.compress(array, format, out=out)
     return software.compress(array, format, out=out, threads=threads, chunk_bytes=chunk_bytes)
@@ -66,6 +67,7 @@ def decompress(
     ``threads``, ``chunk_bytes``
         How many threads of the host decompress at once, and how many bytes of words each of them makes at once.
     """
+    require_stream_format(format)
     if library := _library_of(data):
         return library.decompress(data, words, format, out=out)
     return software.decompress(data, words, format, out=out, threads=threads, chunk_bytes=chunk_bytes)
@@ -73,6 +75,7 @@ def decompress(
 
 def analyse(array: Any, format: StreamFormat = ZVC) -> Analysis:
     """Counts what :func:`compress` would store, of a tensor on a card there."""
+    require_stream_format(format)
     analysis: Analysis = (_library_of(array) or model).analyse(array, format)
     return analysis
 
@@ -83,6 +86,7 @@ def fit(array: Any, format: Format, *, whole: bool = False) -> Format:
     Of a tensor of more than a million words evenly spaced runs of words decide, a million in all, or with ``whole`` all
     of them. Where there is nothing to learn from, the table stays as it is. Words of a tensor on a card are counted there.
     """
+    require_stream_format(format)
     if library := _library_of(array):
         fitted: Format = library.fit(array, format, whole=whole)
         return fitted

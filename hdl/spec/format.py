@@ -366,3 +366,11 @@ def preset_named(name: object) -> Preset:
     if not isinstance(name, str) or name not in PRESETS:
         raise ParameterError(f"format is {name!r}; it must be one of {', '.join(PRESETS)}")
     return PRESETS[name]
+
+
+def require_stream_format(format: object) -> None:
+    """Refuses what is no format of a stream."""
+    if not isinstance(format, StreamFormat):
+        raise ParameterError(
+            f"format is {format!r}; it must be a cdma.Format, such as Format(word_bits=32) or Format.preset('bf16')"
+        )

@@ -364,7 +364,8 @@ def _by_model(data: Tensor, length: Tensor, words: int, format: Format) -> Tenso
     if not 0 <= size <= data.numel():
         raise ParameterError(f"the stream has {size} bytes; there was space for {data.numel()}")
     made = model.decompress(data[:size].cpu().numpy().tobytes(), words, format)
-    return torch.from_numpy(made.copy()).to(data.device)
+    words_there = torch.empty(words, dtype=UNSIGNED[format.word_bits // 8], device=data.device)
+    return words_there.copy_(torch.from_numpy(made.copy()))
 
 
 def check_index(index: Tensor | None, words: int, format: Format, data: Tensor) -> None:

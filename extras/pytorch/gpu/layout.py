@@ -28,7 +28,7 @@ import triton.language as tl
 from torch import Tensor
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.format import Format, StreamFormat
+from cdma.hdl.spec.format import Format, StreamFormat, require_stream_format
 from cdma.sim.codec.words import require_byte_words
 
 __all__ = [
@@ -203,6 +203,7 @@ _HERE = nullcontext()
 
 def require_format(format: StreamFormat) -> Format:
     """The format, if there are kernels for it."""
+    require_stream_format(format)
     if not isinstance(format, Format):
         raise ParameterError(
             f"the format is one of the codec {format.codec}; a card has kernels for {Format.codec} alone"
@@ -260,6 +261,9 @@ def words_of(tensor: Tensor, format: Format) -> Tensor:
     flat = tensor.detach()
     if tensor.dim() != 1 or tensor.is_complex() or tensor.is_neg() or not tensor.is_contiguous():
         flat = flat.resolve_conj().resolve_neg().contiguous().reshape(-1)
+    if flat.stride() != (1,):
+        # A single element may have any.
+        flat = flat.as_strided((flat.numel(),), (1,))
     if flat.is_complex():
         flat = torch.view_as_real(flat).reshape(-1)
     return words_in(flat, word)

@@ -176,8 +176,7 @@ def stream(
 
     A unit is a block of an ``nn.ModuleList``, or a module outside of these. Outputs are those of the plain model, bit for
     bit. The context is for inference, from one thread at a time; it computes no gradients. Behind it all weights are where
-    they were. A weight that is read while none of its modules runs has no elements, and PyTorch raises an error of its
-    shape.
+    they were. A weight has its shape, type and device while none of its modules runs; reading its elements is an error.
 
     States of an optimiser come before the step of their parameter and leave behind it; ``optimizer.step()`` does that in
     the block, and parameters become what they are in plain training, bit for bit. The optimiser must treat each parameter

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from cdma.base.errors import ParameterError
 
-from .memory import Layout, Place, in_memory, is_plain, layout_of, place_of
+from .memory import Layout, Place, cuda_stream, in_memory, is_plain, layout_of, on_stream, place_of
 from .version import OUTSIDE, Watch, watch
 
 __all__ = ["OUTSIDE", "Counts", "Keeping", "Kept", "Slot", "Stays"]
@@ -210,8 +210,7 @@ class Keeping:
         # An operation writes its noise when it has kept it, and no version says so: RReLU does.
         packed = _Packed(None, None, watch(tensor, name, memory=True))
         calls.operation = torch._C._autograd._get_sequence_nr()
-        stream = torch.cuda.current_stream(tensor.device) if tensor.is_cuda else None
-        calls.unsettled.append((weakref.ref(packed), name, module, stream))
+        calls.unsettled.append((weakref.ref(packed), name, module, cuda_stream(tensor.device)))
         return packed
 
     def _settle(self) -> None:
@@ -220,7 +219,7 @@ class Keeping:
         for reference, name, module, stream in unsettled:
             packed = reference()
             if packed is not None and not packed.watch.is_written:
-                with torch.no_grad(), torch.cuda.stream(stream):
+                with torch.no_grad(), on_stream(stream):
                     made = self._packed(packed.watch.counter, name, module)
                 vars(packed).update(vars(made))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,9 +24,11 @@ __all__ = [
     "Layout",
     "Observer",
     "Place",
+    "cuda_stream",
     "in_memory",
     "is_plain",
     "layout_of",
+    "on_stream",
     "place_of",
 ]
 
@@ -244,3 +247,13 @@ def _span(tensor: Tensor) -> int:
 def _once(tensor: Tensor) -> int:
     """Elements of a tensor without the repetitions of dimensions with stride 0."""
     return math.prod(size for size, step in zip(tensor.shape, tensor.stride(), strict=True) if step)
+
+
+def cuda_stream(device: torch.device) -> Any:
+    """The current CUDA stream of a GPU; None of a processor."""
+    return torch.cuda.current_stream(device) if device.type == "cuda" else None
+
+
+def on_stream(stream: Any) -> AbstractContextManager[object]:
+    """Has a CUDA stream, if it is one, be the current one."""
+    return nullcontext() if stream is None else torch.cuda.stream(stream)

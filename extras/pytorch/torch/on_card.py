@@ -15,7 +15,6 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import defaultdict, deque
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,8 +33,9 @@ from cdma.hdl.spec.format import Format
 from .coded import Coded, Step, as_coded, integer_format, integers_of, lossless_format
 from .keeping import Slot, Stays
 from .ledger import MOST, Arriving, Entry, Ledger, Mail
+from .memory import cuda_stream, on_stream
 
-__all__ = ["Card", "KeptOnCard", "WrongStream", "held_by", "order", "quantised_there", "work_on"]
+__all__ = ["Card", "KeptOnCard", "WrongStream", "held_by", "order", "quantised_there"]
 
 #: The kernels have words of whole bytes, so integers of 4 bits are not made on a card.
 _BITS = 8
@@ -56,7 +56,7 @@ def quantised_there(flat: Tensor, sample: Tensor, step: Step, fault: Tensor) -> 
     if made is None:
         return None
     found = replace(some, error=made.error, squares=made.squares, numbers=made.numbers)
-    back = _IntegersThere(made.packed, some.exponent, flat.dtype, work_on(flat.device), fault)
+    back = _IntegersThere(made.packed, some.exponent, flat.dtype, cuda_stream(flat.device), fault)
     return as_coded(held_by(made.packed), format, back, found)
 
 
@@ -262,7 +262,7 @@ class Card:
 
     def _join(self, kept: KeptOnCard, format: Format, device: torch.device) -> None:
         """Has a tensor become a stream with others, as soon as there are enough."""
-        kept.stream = work_on(device)
+        kept.stream = cuda_stream(device)
         key = format, device, kept.stream
         kept.group = self._open.get(key)
         if kept.group is None:
@@ -280,7 +280,7 @@ class Card:
             if those:
                 group.members = [weakref.ref(kept) for kept in those]
                 group.raw = sum(kept.entry.raw for kept in those)
-                with on(stream), current(device):
+                with on_stream(stream), current(device):
                     self._pack(group, those)
                 self._waiting.append(group)
                 self._in_doubt += group.raw
@@ -336,7 +336,7 @@ class Card:
             with current(device):
                 order(kept.stream, kept.elements)
                 kept.packed = compress(kept.elements, format, capacity=_space(length))
-                kept.stream = work_on(device)
+                kept.stream = cuda_stream(device)
         kept.elements = None
         self._ledger.size(kept.entry, held_by(kept.packed))
 
@@ -360,7 +360,7 @@ class Card:
                 words = [restored(packed[0], fault)]
             else:
                 words = restored_many(packed, fault)
-            stream = work_on(device)
+            stream = cuda_stream(device)
         for each, own in zip(those, words, strict=True):
             each.elements, each.packed, each.stream = own.view(torch.uint8).view(each.dtype), None, stream
             self._ledger.there(each.entry, each.entry.raw)
@@ -377,19 +377,9 @@ def held_by(packed: Packed) -> int:
     return packed.data.nbytes + packed.index.nbytes + packed.length.nbytes
 
 
-def work_on(device: torch.device) -> Any:
-    """The current stream of work, on a card."""
-    return torch.cuda.current_stream(device) if device.type == "cuda" else None
-
-
-def on(stream: Any) -> AbstractContextManager[object]:
-    """Has a stream of work be the current one."""
-    return nullcontext() if stream is None else torch.cuda.stream(stream)
-
-
 def order(made: Any, *tensors: Tensor) -> None:
     """Has the current stream of work wait for the one that made the tensors, which it reads."""
-    if made is None or made == (reading := work_on(tensors[0].device)):
+    if made is None or made == (reading := cuda_stream(tensors[0].device)):
         return
     reading.wait_stream(made)
     for tensor in tensors:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from cdma.base.errors import CdmaError, ParameterError
 from cdma.hdl.spec.format import Format
 
+from .away import Away
 from .codecs import Codec
 from .depot import Lane, Passed, Place, Ring
 from .plan import Cold, Measured, Order, Plan, measured, plan
@@ -25,6 +27,8 @@ __all__ = ["Settings", "Stream", "WrongWeights"]
 
 #: Rounds of which the device's verdict is not there yet; then the oldest is waited for.
 _ROUNDS = 2
+#: Modules whose weights a stream has.
+_STREAMED: WeakSet[nn.Module] = WeakSet()
 
 
 class WrongWeights(CdmaError):
@@ -58,6 +62,7 @@ class Stream:
         self._taken: dict[Cold, Place] = {}
         self._handles: list[Any] = []
         self._entered = False
+        self._streamed: list[nn.Module] = []
         self._grad = torch.no_grad()
         # Waits of this round, and of those whose end the device has not passed.
         self._waits: list[tuple[str, Any, Any]] = []
@@ -76,6 +81,11 @@ class Stream:
     def __enter__(self) -> Stream:
         if self._entered:
             raise ParameterError("the context is entered twice; it is for one block at a time")
+        modules = list(self._model.modules())
+        if not _STREAMED.isdisjoint(modules):
+            raise ParameterError(
+                "the model, or a part of it, is streamed already; one stream has its weights"
+            )
         self._homes = {weight: weight.device for weight in self._model.parameters()}
         self._report = StreamReport()
         try:
@@ -85,7 +95,10 @@ class Stream:
             with self._on_device():
                 self._restore()
             raise
-        self._handles.append(self._model.register_state_dict_pre_hook(_refuse))
+        away = {id(weight) for unit in self._cold for weight in unit.measured.unit.weights}
+        for module in modules:
+            if module is self._model or any(id(weight) in away for weight in module.parameters()):
+                self._handles.append(module.register_state_dict_pre_hook(_refuse))
         for unit in self._cold:
             for module in holders(unit.measured.unit):
                 # Hooks of the module's own may read its weights.
@@ -94,6 +107,8 @@ class Stream:
                     module.register_forward_hook(partial(self._leave, unit), always_call=True),
                 ]
         self._handles.append(self._model.register_forward_pre_hook(self._begin_pass, prepend=True))
+        _STREAMED.update(modules)
+        self._streamed = modules
         self._entered = True
         self._grad.__enter__()
         return self
@@ -105,10 +120,15 @@ class Stream:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
-        self._entered = False
+        _STREAMED.difference_update(self._streamed)
+        self._streamed, self._entered = [], False
         with self._on_device():
             self._count()
             self._restore()
+
+    def __reduce__(self) -> Any:
+        # A copy of the model copies what its hooks are of.
+        _refuse()
 
     def synchronize(self) -> None:
         """Returns when nothing is on its way."""
@@ -153,16 +173,13 @@ class Stream:
         for each in made.cold:
             self._hold(each)
         for weight in self._model.parameters():
-            if weight.numel():
+            if type(weight) is not Away:
                 weight.data = weight.data.to(self._device)
         for module in self._model.modules():
             for name, buffer in module._buffers.items():
                 if buffer is not None and buffer.device != self._device:
                     self._buffers.append((module, name, buffer.device))
                     module._buffers[name] = buffer.to(self._device)
-        for cold in self._cold:
-            for weight in cold.measured.unit.weights:
-                weight.data = torch.empty(0, dtype=weight.dtype, device=self._device)
         if self._cold:
             self._ring = Ring(self._lane, self._device, made.slots, made.slot)
             self._order = Order(self._cold)
@@ -310,7 +327,8 @@ class Stream:
             except CdmaError as error:
                 damaged.append(error)
         for weight, home in self._homes.items():
-            weight.data = weight.data.to(home)
+            if type(weight) is not Away:
+                weight.data = weight.data.to(home)
         for module, name, home in self._buffers:
             buffer = module._buffers.get(name)
             if buffer is not None:

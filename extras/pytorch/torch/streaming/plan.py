@@ -14,6 +14,7 @@ from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.torch.memory import layout_of
 
+from .away import bring, send, without_elements
 from .codecs import Chosen, Codec, chosen
 from .units import Bundle, Unit, bundled
 
@@ -82,6 +83,7 @@ class Cold:
         # One after the other, so that the device has no more than one of them.
         flats = (_elements(weight).to(device) for weight in measured.unit.weights)
         measured.pack(flats, codec, self.block)
+        self._nothing = [without_elements(weight, device) for weight in measured.unit.weights]
 
     @property
     def is_packed(self) -> bool:
@@ -99,12 +101,12 @@ class Cold:
     def show(self, memory: Tensor) -> None:
         """Lets the weights have their elements in memory of the device."""
         for weight, tensor in zip(self.measured.unit.weights, self.measured.tensors(memory), strict=True):
-            weight.data = tensor
+            bring(weight, tensor)
 
     def hide(self) -> None:
-        """Leaves the weights without elements: who reads one gets an error of its shape."""
-        for weight in self.measured.unit.weights:
-            weight.data = weight.data.new_empty(0)
+        """Leaves the weights without elements: who reads one gets an error."""
+        for weight, nothing in zip(self.measured.unit.weights, self._nothing, strict=True):
+            send(weight, nothing)
 
 
 def _elements(weight: Tensor) -> Tensor:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
+from weakref import WeakSet
 
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -17,6 +19,9 @@ from .depot import Depot, Held
 from .units import Streamed, StreamReport
 
 __all__ = ["States"]
+
+#: Optimisers whose states a stream has.
+_STREAMED: WeakSet[Optimizer] = WeakSet()
 
 
 @dataclass(eq=False)
@@ -75,10 +80,13 @@ class States:
     def __enter__(self) -> States:
         if self._handles:
             raise ParameterError("the context is entered twice; it is for one block at a time")
+        if self._optimizer in _STREAMED:
+            raise ParameterError("the optimiser is streamed already; one stream has its states")
         self._report = StreamReport()
         self._find()
         self._plan([unit for unit in self._units.values() if self._optimizer.state.get(unit.parameter)])
         optimizer = self._optimizer
+        _STREAMED.add(optimizer)
         self._handles = [
             optimizer.register_step_pre_hook(self._before),
             optimizer.register_step_post_hook(self._behind),
@@ -93,6 +101,7 @@ class States:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        _STREAMED.discard(self._optimizer)
         damaged: list[CdmaError] = []
         cold = self._cold()
         brought = [unit.held for unit in cold if unit.held]
@@ -225,6 +234,9 @@ class States:
         part = object.__new__(type(self._optimizer))
         part.__dict__ = {
             **self._optimizer.__dict__,
+            # A step may be made of that of another class, which would call them anew.
+            "_optimizer_step_pre_hooks": OrderedDict(),
+            "_optimizer_step_post_hooks": OrderedDict(),
             "param_groups": [
                 {**group, "params": [unit.parameter for unit in units if unit.group == number]}
                 for number, group in enumerate(self._optimizer.param_groups)

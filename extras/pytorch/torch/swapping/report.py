@@ -107,8 +107,12 @@ class Profile:
         self.decompress: KernelFit | None = None
         self._marks: list[tuple[Learnt, str, Any, Any]] = []
         self._kernels: list[tuple[str, Learnt, Any, Any]] = []
-        self._samples = {way: deque[KernelSample](maxlen=_SAMPLES) for way in ("compress", "decompress")}
-        self._copies = {way: deque[tuple[Learnt, Copy]](maxlen=_SAMPLES) for way in ("out", "back")}
+        # Of the last ones size, density and seconds; of copies those on their way, and whose they were with their rates.
+        self._samples = {
+            way: deque[tuple[float, float, float]](maxlen=_SAMPLES) for way in ("compress", "decompress")
+        }
+        self._copies: dict[str, list[tuple[Learnt, Copy]]] = {"out": [], "back": []}
+        self._rates = {way: deque[tuple[int, float]](maxlen=_SAMPLES) for way in self._copies}
         self._kept: tuple[Learnt, Any] | None = None
         self._given: Any = None
 
@@ -154,7 +158,13 @@ class Profile:
             setattr(learnt, what, self._link.seconds(begin, end))
         for way, learnt, begin, end in self._kernels:
             seconds = self._link.seconds(begin, end)
-            self._samples[way].append(KernelSample(learnt.raw, learnt.density, max(seconds, 1e-9)))
+            self._samples[way].append((learnt.raw, learnt.density, max(seconds, 1e-9)))
+        for way, copies in self._copies.items():
+            ended = [(learnt, copy) for learnt, copy in copies if copy.finished]
+            self._copies[way] = [(learnt, copy) for learnt, copy in copies if not copy.finished]
+            for learnt, copy in ended:
+                rate = copy.nbytes / self._link.seconds(copy.begin, copy.end)
+                self._rates[way].append((id(learnt), rate))
         learnt_more = bool(self._kernels)
         self._marks.clear()
         self._kernels.clear()
@@ -165,24 +175,19 @@ class Profile:
 
     def rates_without(self, learnt: Learnt | None = None) -> tuple[float, float] | None:
         """Rates of the link by copies of all tensors but this one; None if there are none."""
-        out, back = (
-            [copy for whose, copy in taken if whose is not learnt] for taken in self._copies.values()
-        )
+        out, back = ([rate for whose, rate in taken if whose != id(learnt)] for taken in self._rates.values())
         # Over a slow link nothing may have left by the time it is needed: then the way back is taken to be as fast.
-        return (self._rate(out), self._rate(back or out)) if out else None
+        return (median(out), median(back or out)) if out else None
 
     def fits(self, counts: Callable[[float], bool] = lambda size: True) -> tuple[KernelFit, KernelFit] | None:
         """Laws of both kernels, from the tensors of those sizes that count; None if these are too few."""
-        samples = [[one for one in taken if counts(one.size)] for taken in self._samples.values()]
+        samples = [
+            [KernelSample(*one) for one in taken if counts(one[0])] for taken in self._samples.values()
+        ]
         if min(map(len, samples)) < _LEAST:
             return None
         compress, decompress = map(KernelFit.of, samples)
         return compress, decompress
-
-    def _rate(self, copies: list[Copy]) -> float:
-        ended = [copy for copy in copies if copy.finished]
-        found = [copy.nbytes / self._link.seconds(copy.begin, copy.end) for copy in ended]
-        return median(found) if found else float("inf")
 
 
 @dataclass

@@ -197,3 +197,29 @@ def test_what_is_no_tensor_is_refused_by_its_name(call):
 def test_memory_of_the_host_is_no_space_for_a_stream_of_a_card():
     with pytest.raises(cdma.ParameterError, match="out is bytearray"):
         cdma.compress(torch.ones(3), FORMAT, out=bytearray(400))
+
+
+@pytest.mark.parametrize("format", [FORMAT, cdma.Format(16), cdma.Format(8)])
+def test_single_elements_and_none_come_back_as_their_type(format):
+    for tensor in (torch.zeros(4)[::2][:1], torch.ones(4, 4)[::2, :1][:1], torch.zeros(0), torch.zeros(0, 3)):
+        packed = gpu.compress(tensor, format)
+        many = gpu.decompress_many(gpu.compress_many([tensor, torch.ones(5)], format))[0]
+        for words in (gpu.decompress(packed), many, gpu.decompress(packed, out=torch.ones(1))):
+            assert torch.equal(words.view(torch.float32).reshape(tensor.shape), tensor)
+
+
+@pytest.mark.usefixtures("_on_card")
+@pytest.mark.parametrize("format", ["zvc32", None, cdma.Format])
+def test_what_is_no_format_is_refused_by_what_one_is(format):
+    words = torch.zeros(4)
+    for refused in (
+        lambda: cdma.compress(words, format),
+        lambda: cdma.compress(np.zeros(4), format),
+        lambda: cdma.decompress(b"", 0, format),
+        lambda: cdma.analyse(words, format),
+        lambda: cdma.fit(np.zeros(4), format),
+        lambda: gpu.compress(words, format),
+        lambda: gpu.compress_many([words], format),
+    ):
+        with pytest.raises(cdma.ParameterError, match=r"format is .*; it must be a cdma\.Format, such as"):
+            refused()

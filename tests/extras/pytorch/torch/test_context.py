@@ -16,6 +16,7 @@ import cdma.torch  # noqa: E402
 from cdma.base.errors import ParameterError  # noqa: E402
 from cdma.torch import AcGc, Bound, Comet, Lossless, saved  # noqa: E402
 from cdma.torch.context import Saved  # noqa: E402
+from cdma.torch.ledger import Ledger  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -148,6 +149,24 @@ def test_the_report_counts_the_bytes_that_are_in_memory():
     loss.backward()
     del there, item, what
     assert context.now == (0, 0)
+
+
+def test_what_convolutions_read_counts_with_the_size_that_it_has_in_the_end():
+    ledger, things = Ledger(), [Thing(), Thing(), Thing()]
+    early, late, other = (ledger.keep(thing, "layer", 100, 100) for thing in things)
+    ledger.read_by_convolution(early)
+    for entry, held in ((early, 40), (late, 30), (other, 20)):
+        ledger.size(entry, held)
+    ledger.read_by_convolution(late)
+    report = ledger.report
+    assert (report.conv_raw, report.conv_held, report.held) == (200, 40 + 30, 90)
+    # One that is not kept small after all.
+    ledger.size(early, 100)
+    assert report.ratio_conv == 200 / 130
+
+
+class Thing:
+    """What is kept."""
 
 
 def test_a_tensor_that_is_kept_twice_is_compressed_once():

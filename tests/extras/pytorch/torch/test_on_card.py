@@ -350,7 +350,7 @@ def test_another_stream_of_work_waits_for_the_one_that_made_it(monkeypatch):
     monkeypatch.setattr(
         torch.Tensor, "record_stream", lambda tensor, work: used.append((work, tensor.data_ptr()))
     )
-    monkeypatch.setattr(on_card, "work_on", lambda device: now[0])
+    monkeypatch.setattr(on_card, "cuda_stream", lambda device: now[0])
     now, passes, tensor = [first], card(), numbers(0.1)
     (kept,) = kept_in_a_pass(passes, tensor)
     # The elements go before they are read.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -134,3 +136,69 @@ def test_an_exception_in_a_forward_pass_leaves_everything_usable():
         assert torch.equal(model(TOKENS), expected)
     handle.remove()
     assert torch.equal(plain(model), expected)
+
+
+class Measuring(Blocks):
+    """Asks for the shape, type and device of weights that are away, as CLIP does, and reads one if it is to."""
+
+    reads = False
+
+    def forward(self, tokens):
+        weight = self.blocks[3].wide.weight
+        assert weight.shape == weight.size() == (weight.shape[0], weight.shape[1])
+        assert (weight.dtype, weight.device.type, weight.requires_grad) == (torch.float32, "cpu", True)
+        return super().forward(tokens) + (weight.sum() if self.reads else 0)
+
+
+def test_weights_that_are_away_keep_their_shape_and_say_so_when_they_are_read():
+    model = Measuring()
+    expected = plain(model)
+    with stream(model, device_bytes=total(model) * 7 // 10, link=LINK):
+        assert torch.equal(model(TOKENS), expected)
+        weight = model.blocks[3].wide.weight
+        for read in (
+            lambda: weight + 1,
+            lambda: weight.T,
+            lambda: weight.data,
+            lambda: weight[0],
+            weight.tolist,
+        ):
+            with pytest.raises(ParameterError, match="a weight that is away"):
+                read()
+        with pytest.raises(ParameterError, match="a weight that is away"):
+            nn.functional.linear(torch.zeros(1, weight.shape[1]), weight)
+        for part in (model, weight):
+            with pytest.raises(ParameterError, match=r"weights are away|a weight that is away"):
+                copy.deepcopy(part)
+        model.reads = True
+        with pytest.raises(ParameterError, match="sum reads a weight that is away"):
+            model(TOKENS)
+    model.reads = False
+    assert torch.equal(plain(model), expected)
+    assert all(type(weight) is nn.Parameter for weight in model.parameters())
+
+
+def test_a_part_whose_weights_are_away_has_no_state():
+    model = Blocks()
+    with stream(model, device_bytes=total(model) * 7 // 10, link=LINK) as streamed:
+        rows = streamed.report.rows
+        for number, block in enumerate(model.blocks):
+            if rows[f"blocks.{number}"].hot:
+                assert len(block.state_dict()) > 0
+                continue
+            for part in (block, model.blocks, block.wide):
+                with pytest.raises(ParameterError, match="read the state of the model outside of the block"):
+                    part.state_dict()
+
+
+def test_a_second_stream_of_a_model_or_a_part_of_it_is_refused():
+    model = Blocks()
+    for first, second in ((model, model), (model, model.blocks[1]), (model.blocks[1], model)):
+        with (
+            stream(first, device_bytes=1 << 30, link=LINK),
+            pytest.raises(ParameterError, match="is streamed already"),
+            stream(second, device_bytes=1 << 30, link=LINK),
+        ):
+            pass
+    with stream(model, device_bytes=1 << 30, link=LINK):
+        plain(model)

@@ -184,3 +184,42 @@ def test_a_damaged_stream_is_an_error_and_the_others_come_back():
         states.__exit__(None, None, None)
     empty = [state for state in training.all() if not state.numel()]
     assert len(empty) == len(unit.tensors)
+
+
+class Decayed(torch.optim.Adam):
+    """Its step is that of another class, and something of its own."""
+
+    def step(self, closure=None):
+        found = super().step(closure)
+        with torch.no_grad():
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    if parameter.grad is not None:
+                        parameter.mul_(0.999)
+        return found
+
+
+def test_an_optimiser_whose_step_is_made_of_that_of_its_class():
+    # Only then PyTorch has hooks around the step of the class, too.
+    Training()
+    training = trained(Decayed, 2)
+    with stream(training.optimizer, device_bytes=ROOM, link=RATE) as states:
+        training.steps(6)
+    assert states.report.passes == 6
+    assert states.report.cold > 0
+    assert are_equal(training, trained(Decayed, 2, 6))
+
+
+def test_a_second_stream_of_an_optimiser_is_refused():
+    training = Training()
+    with stream(training.optimizer, device_bytes=ROOM, link=RATE):
+        training.steps(2)
+        with (
+            pytest.raises(ParameterError, match="is streamed already"),
+            stream(training.optimizer, device_bytes=ROOM, link=RATE),
+        ):
+            pass
+        training.steps(2)
+    with stream(training.optimizer, device_bytes=ROOM, link=RATE):
+        training.steps(2)
+    assert are_equal(training, trained(torch.optim.Adam, 6))

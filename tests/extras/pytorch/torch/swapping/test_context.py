@@ -382,6 +382,8 @@ def test_bad_policies_and_models_are_refused():
         offload(lambda inputs: inputs)
     with pytest.raises(ParameterError, match="no module 'x'"):
         offload(network(), Recompute(("x",)))
+    with pytest.raises(ParameterError, match="no module 'xy'"):
+        offload(network(), Recompute("xy"))
 
 
 def test_a_module_has_its_own_forward_again_behind_the_block():

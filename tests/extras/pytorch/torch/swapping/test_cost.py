@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from cdma.torch.swapping.policies import Action, CostModel, Cswap, KernelFit, KernelSample, Learnt, Moment
@@ -104,3 +106,26 @@ def test_an_offload_learns_raw_then_compressed_and_then_decides(validates, monke
     fast = actions(1e13)
     assert fast.rows["1"].actions == {"raw": 4, "compressed": 2}
     assert set(slow.prediction) == set(slow.noise) == {"compress", "decompress"}
+
+
+def test_what_is_learnt_grows_with_no_step(one_thread):
+    torch = pytest.importorskip("torch")
+    from cdma.torch import offload
+
+    model = torch.nn.Sequential(
+        *(layer for _ in range(4) for layer in (torch.nn.Linear(64, 64), torch.nn.ReLU()))
+    )
+    context, inputs = offload(model, Cswap(refresh=2)), torch.randn(256, 64)
+
+    def objects(steps):
+        for _ in range(steps):
+            with context:
+                loss = model(inputs).square().mean()
+            loss.backward()
+        gc.collect()
+        return len(gc.get_objects())
+
+    objects(8)
+    before = objects(20)
+    # Each other pass is one to learn from, with some twenty copies and kernels.
+    assert objects(20) < before + 20

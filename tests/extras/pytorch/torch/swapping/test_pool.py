@@ -68,3 +68,20 @@ def test_what_must_be_has_memory_beyond_the_limit():
     pool = HostPool(Counting(), 1 << 20)
     assert pool.take(2 << 20) is None
     assert pool.take_beyond(2 << 20).data.numel() == 2 << 20
+
+
+def test_blocks_share_no_byte():
+    """They come and go in several pieces, whose places are at the same bytes of each."""
+    source = random.Random(0)
+    pool, blocks = HostPool(Counting(), None), []
+    for number in range(600):
+        if blocks and source.random() < 0.48:
+            mark, block = blocks.pop(source.randrange(len(blocks)))
+            assert block.memory.eq(mark).all()
+            pool.give_back(block)
+        else:
+            block = pool.take(source.choice((1, 2, 4, 8)) * 4096 * 32 - 8)
+            block.memory.fill_(number % 256)
+            blocks.append((number % 256, block))
+    assert len({block.piece for _, block in blocks}) > 2
+    assert all(block.memory.eq(mark).all() for mark, block in blocks)

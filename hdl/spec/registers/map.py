@@ -12,11 +12,14 @@ from cdma.hdl.spec.options import COUNTERS, MOST_PAIRS, PAIR_SPAN_LOG2
 from cdma.hdl.spec.records import ALL_OPTIONS, RECORD_BYTES
 
 from .channel import channel_block
-from .declare import constant, guard_commands, guard_registers, guarded, number, pulse, register, ro
-from .description import Access, Block, Field, Register, RegisterMap
+from .declare import numbered, only_if, registers
+from .description import Block, Register, RegisterMap
 from .optional import (
     COUNTERS_BLOCK,
     SHAPE_BLOCK,
+    guard_commands,
+    guard_registers,
+    guarded,
     message_block,
     owner_block,
     push_block,
@@ -38,7 +41,7 @@ def engine_block(config: EngineConfig, *, every: bool = False) -> Block:
         "What this engine is, and what concerns both channels.",
         (
             *_capabilities(config, every=every),
-            *_controls(guard_commands(config, every=every)),
+            *registers(_CONTROLS.format(more=guard_commands(config, every=every))),
             *guard_registers(config, every=every),
         ),
         (("engine", 0x000),),
@@ -47,232 +50,84 @@ def engine_block(config: EngineConfig, *, every: bool = False) -> Block:
 
 def _capabilities(config: EngineConfig, *, every: bool) -> tuple[Register, ...]:
     """What a driver reads to know this engine."""
-    form = config.format
-    ring_log2 = config.ring_entries.bit_length() - 1
-    return (
-        register(
-            "ident",
-            0x00,
-            "The bytes `cDMA`; anything else is not this engine.",
-            constant("value", 0, 32, IDENT, "Fixed."),
-        ),
-        register(
-            "version",
-            0x04,
-            "Version of this register map. A higher minor version only adds.",
-            constant("minor", 0, 16, VERSION[1], "Minor version."),
-            constant("major", 16, 16, VERSION[0], "Major version."),
-        ),
-        register(
-            "stream_format",
-            0x08,
-            "Format of the compressed streams, and lanes of the codec.",
-            constant("word_bits", 0, 8, form.word_bits, "Bits of a word."),
-            constant("window", 8, 8, form.window, "Words that share one header."),
-            constant("code_bits", 16, 4, form.code_bits, "Bits of a code."),
-            constant("table_size", 20, 4, config.codec.table_size, "Entries of a channel's table."),
-            constant("lanes", 24, 8, config.lanes, "Words of one beat of the codec."),
-        ),
-        _port(config, "dev", 0x0C, config.dev_address_bits, every=every),
-        _port(config, "host", 0x10, config.host_address_bits, every=every),
-        register(
-            "bursts",
-            0x14,
-            "How the ports issue bursts.",
-            constant("beats", 0, 9, config.burst_beats, "Beats of the longest burst."),
-            constant(
-                "ring_reads",
-                9,
-                7,
-                config.ring_reads,
-                "Reads of descriptors in flight at most, on the host port beside the data.",
-            ),
-            constant(
-                "outstanding",
-                16,
-                9,
-                config.outstanding,
-                "Bursts of data in flight at most, per port and direction.",
-            ),
-            constant(
-                "ring_writes",
-                25,
-                7,
-                config.ring_writes,
-                "Writes of completions in flight at most, on the host port beside the data.",
-            ),
-        ),
-        register(
-            "limits",
-            0x18,
-            "Limits of rings and counters.",
-            constant("ring_log2", 0, 4, ring_log2, "log2 of the entries of the largest ring."),
-            constant("crc", 4, 1, config.crc, "Descriptors and completions have a CRC of the raw bytes."),
-            constant(
-                "lossy",
-                5,
-                2,
-                LOSSY.index(config.lossy),
-                "Descriptors may have a step, for numbers of this type: "
-                f"{', '.join(f'{number} {name}' for number, name in enumerate(LOSSY))}. Their integers are words.",
-            ),
-            constant("keep_nonzero", 7, 1, config.keep_nonzero, "No number but zero becomes the integer 0."),
-            constant("record_bytes", 8, 8, RECORD_BYTES, "Bytes of a descriptor and of a completion."),
-            constant("counters", 16, 8, len(COUNTERS), "Counters of a channel."),
-            constant(
-                "units", 24, 4, config.units, "Device ports, each with a compressor and a decompressor."
-            ),
-            constant(
-                "stripe_log2",
-                28,
-                4,
-                config.stripe_bytes.bit_length() - 1,
-                "Addresses of device memory belong to the device ports in turn, 2**this bytes each.",
-            ),
-        ),
-        register(
-            "stream_fields",
-            0x1C,
-            "Format of the compressed streams, continued: what codes are about, and the padding of windows.",
-            constant(
-                "field_bits",
-                0,
-                8,
-                form.field_bits,
-                "Bits of the field of a word that codes are about; 0: words.",
-            ),
-            constant(
-                "rotate",
-                8,
-                8,
-                form.rotate,
-                "Bits that a word is rotated left by, so that its field is on top.",
-            ),
-            constant(
-                "zero", 16, 1, form.zero, "Code 0 is a word of zeros, and the table's codes begin with 1."
-            ),
-            constant(
-                "align_log2",
-                24,
-                4,
-                form.align.bit_length() - 1,
-                "Each window is padded to a multiple of 2**this bytes.",
-            ),
-            *(
-                (
-                    constant(
-                        "any_length",
-                        28,
-                        1,
-                        config.alignment == "byte",
-                        "Lengths without a step are any number of bytes: zeros fill the last word in the stream.",
-                    ),
-                )
-                if config.alignment == "byte" or every
-                else ()
-            ),
-            *(
-                (
-                    constant(
-                        "more_pairs",
-                        29,
-                        3,
-                        config.channels - 1,
-                        "Further queue pairs, whose registers are in the pages of 4 KiB after this one's.",
-                    ),
-                )
-                if config.channels > 1 or every
-                else ()
-            ),
-        ),
-    )
+    form, table_size = config.format, config.codec.table_size
+    stripe_log2 = config.stripe_bytes.bit_length() - 1
+    any_length = config.alignment == "byte"
+    return registers(f"""
+ident 0x00 | The bytes `cDMA`; anything else is not this engine.
+  constant value 0 32 reset={IDENT} | Fixed.
+version 0x04 | Version of this register map. A higher minor version only adds.
+  constant minor 0 16 reset={VERSION[1]} | Minor version.
+  constant major 16 16 reset={VERSION[0]} | Major version.
+stream_format 0x08 | Format of the compressed streams, and lanes of the codec.
+  constant word_bits 0 8 reset={form.word_bits} | Bits of a word.
+  constant window 8 8 reset={form.window} | Words that share one header.
+  constant code_bits 16 4 reset={form.code_bits} | Bits of a code.
+  constant table_size 20 4 reset={table_size} | Entries of a channel's table.
+  constant lanes 24 8 reset={config.lanes} | Words of one beat of the codec.
+{_port(config, "dev", 0x0C, config.dev_address_bits, every=every)}
+{_port(config, "host", 0x10, config.host_address_bits, every=every)}
+bursts 0x14 | How the ports issue bursts.
+  constant beats 0 9 reset={config.burst_beats} | Beats of the longest burst.
+  constant ring_reads 9 7 reset={config.ring_reads} | Reads of descriptors in flight at most, on the host port beside the
+      data.
+  constant outstanding 16 9 reset={config.outstanding} | Bursts of data in flight at most, per port and direction.
+  constant ring_writes 25 7 reset={config.ring_writes} | Writes of completions in flight at most, on the host port beside
+      the data.
+limits 0x18 | Limits of rings and counters.
+  constant ring_log2 0 4 reset={config.ring_entries.bit_length() - 1} | log2 of the entries of the largest ring.
+  constant crc 4 reset={config.crc:d} | Descriptors and completions have a CRC of the raw bytes.
+  constant lossy 5 2 reset={LOSSY.index(config.lossy)} | Descriptors may have a step, for numbers of this type:
+      {numbered(LOSSY)}. Their integers are words.
+  constant keep_nonzero 7 reset={config.keep_nonzero:d} | No number but zero becomes the integer 0.
+  constant record_bytes 8 8 reset={RECORD_BYTES} | Bytes of a descriptor and of a completion.
+  constant counters 16 8 reset={len(COUNTERS)} | Counters of a channel.
+  constant units 24 4 reset={config.units} | Device ports, each with a compressor and a decompressor.
+  constant stripe_log2 28 4 reset={stripe_log2} | Addresses of device memory belong to the device ports in turn, 2**this
+      bytes each.
+stream_fields 0x1C | Format of the compressed streams, continued: what codes are about, and the padding of windows.
+  constant field_bits 0 8 reset={form.field_bits} | Bits of the field of a word that codes are about; 0: words.
+  constant rotate 8 8 reset={form.rotate} | Bits that a word is rotated left by, so that its field is on top.
+  constant zero 16 reset={form.zero:d} | Code 0 is a word of zeros, and the table's codes begin with 1.
+  constant align_log2 24 4 reset={form.align.bit_length() - 1} | Each window is padded to a multiple of 2**this bytes.
+  {only_if(any_length or every)}constant any_length 28 reset={any_length:d} | Lengths without a step are any number of
+      bytes: zeros fill the last word in the stream.
+  {only_if(config.channels > 1 or every)}constant more_pairs 29 3 reset={config.channels - 1} | Further queue pairs, whose
+      registers are in the pages of 4 KiB after this one's.
+""")
 
 
-def _port(config: EngineConfig, name: str, offset: int, address_bits: int, *, every: bool) -> Register:
-    data_bits = config.data_bits(name)
+def _port(config: EngineConfig, name: str, offset: int, address_bits: int, *, every: bool) -> str:
+    """The lines of the register with the geometry of a port."""
+    dev, host = name == "dev", name == "host"
+    user_bits = config.sideband.axuser_bits if config.sideband_registers else 0
     align_log2 = config.align(name).bit_length() - 1
-    return register(
-        f"{name}_port",
-        offset,
-        f"Geometry of the {name} port.",
-        constant("data_bits", 0, 11, data_bits, "Bits of its data."),
-        constant(
-            "user_bits",
-            11,
-            5,
-            config.sideband.axuser_bits if config.sideband_registers else 0,
-            "Bits of AxUSER that software sets.",
-        ),
-        constant("address_bits", 16, 7, address_bits, "Bits of its addresses."),
-        constant(
-            "align_log2",
-            24,
-            4,
-            align_log2,
-            "Source and destination on this port are multiples of 2**this bytes.",
-        ),
-        constant("sideband", 28, 1, config.sideband_registers, "Channels have registers of the sideband."),
-        constant("guarded", 23, 1, guarded(config), "There is `guards`."),
-        *(
-            (
-                constant(
-                    "dimensions", 29, 3, config.dimensions, "Dimensions of a shape above its row; 0: none."
-                ),
-            )
-            if name == "dev" and (config.dimensions or every)
-            else ()
-        ),
-        *(
-            (constant("pages", 29, 1, config.pages, "Descriptors may have a list of pages."),)
-            if name == "host" and (config.pages or every)
-            else ()
-        ),
-        *(
-            (constant("messages", 30, 1, config.msi, "Interrupts are written, too."),)
-            if name == "host" and (config.msi or every)
-            else ()
-        ),
-    )
+    return f"""\
+{name}_port {offset:#x} | Geometry of the {name} port.
+  constant data_bits 0 11 reset={config.data_bits(name)} | Bits of its data.
+  constant user_bits 11 5 reset={user_bits} | Bits of AxUSER that software sets.
+  constant address_bits 16 7 reset={address_bits} | Bits of its addresses.
+  constant align_log2 24 4 reset={align_log2} | Source and destination on this port are multiples of 2**this bytes.
+  constant sideband 28 reset={config.sideband_registers:d} | Channels have registers of the sideband.
+  constant guarded 23 reset={guarded(config):d} | There is `guards`.
+  {only_if(dev and (config.dimensions or every))}constant dimensions 29 3 reset={config.dimensions} | Dimensions of a shape
+      above its row; 0: none.
+  {only_if(host and (config.pages or every))}constant pages 29 reset={config.pages:d} | Descriptors may have a list of pages.
+  {only_if(host and (config.msi or every))}constant messages 30 reset={config.msi:d} | Interrupts are written, too."""
 
 
-def _controls(more: tuple[Field, ...]) -> tuple[Register, ...]:
-    """The controls; ``more`` are commands of this engine alone."""
-    return (_command(more), *_CONTROLS)
-
-
-def _command(more: tuple[Field, ...]) -> Register:
-    return register(
-        "command",
-        0x20,
-        "Acts on the whole engine.",
-        pulse(
-            "soft_reset",
-            0,
-            "Aborts both channels, then returns everything but windows and locks to its reset value. "
-            "`status.resetting` says when it is done; write nothing before.",
-        ),
-        pulse("clear_counters", 1, "Sets all counters of both channels to 0, but not what is held."),
-        *more,
-    )
-
-
-_CONTROLS = (
-    register(
-        "status",
-        0x24,
-        "State of the whole engine.",
-        ro("resetting", 0, "A soft reset is in progress."),
-        ro("offload_irq", 8, "The offload channel asserts the interrupt."),
-        ro("prefetch_irq", 9, "The prefetch channel asserts the interrupt."),
-    ),
-    number(
-        "watchdog",
-        0x28,
-        Access.RW,
-        "Clock cycles that a port may leave an open transaction without an answer; 0 is for ever.",
-    ),
-)
-
+_CONTROLS = """
+command 0x20 | Acts on the whole engine.
+  pulse soft_reset 0 | Aborts both channels, then returns everything but windows and locks to its reset value.
+      `status.resetting` says when it is done; write nothing before.
+  pulse clear_counters 1 | Sets all counters of both channels to 0, but not what is held.
+{more}
+status 0x24 | State of the whole engine.
+  ro resetting 0 | A soft reset is in progress.
+  ro offload_irq 8 | The offload channel asserts the interrupt.
+  ro prefetch_irq 9 | The prefetch channel asserts the interrupt.
+watchdog 0x28 rw 32 | Clock cycles that a port may leave an open transaction without an answer; 0 is for ever.
+"""
 
 _DOC = (
     "Registers are 32 bits wide and little-endian, at multiples of 4. "

@@ -170,157 +170,99 @@ class RecordOptions:
         return self.owner_bits + self.pair_bits
 
 
-def _record(*fields: tuple[str, int, str]) -> tuple[RecordField, ...]:
-    """Lays fields of ``(name, bits, doc)`` one after the other."""
+def table_rows(table: str) -> list[tuple[list[str], str]]:
+    """The words before the bar of each line ``WORDS | TEXT``, and the text.
+
+    A line without a bar continues the text above it. A line that begins with ``#`` counts as absent, with what continues it.
+    """
+    rows: list[tuple[list[str], list[str]]] = []
+    for line in filter(str.strip, table.splitlines()):
+        head, bar, text = line.partition(" | ")
+        if bar:
+            rows.append((head.split(), [text]))
+        else:
+            rows[-1][1].append(line.strip())
+    return [(words, " ".join(texts)) for words, texts in rows if not words[0].startswith("#")]
+
+
+def only_if(condition: object) -> str:
+    """The beginning of a line of :func:`table_rows` that is there if a condition holds."""
+    return "" if condition else "#"
+
+
+def _record(table: str) -> tuple[RecordField, ...]:
+    """Lays the fields of a table with lines ``NAME BITS | DOC`` one after the other."""
     record, bit = [], 0
-    for name, bits, doc in fields:
-        record.append(RecordField(name, bit // 8, bits, doc))
-        bit += bits
+    for (name, bits), doc in table_rows(table):
+        record.append(RecordField(name, bit // 8, int(bits), doc))
+        bit += int(bits)
     assert bit == RECORD_BYTES * 8
     return tuple(record)
 
 
 def descriptor_fields(options: RecordOptions) -> tuple[RecordField, ...]:
-    """A descriptor of engines with ``options``. All fields but the flags start on a byte."""
-    check_crc = (
-        "check_crc",
-        1,
-        "1: the CRC of the raw bytes must be `crc`. Must be 0 where `engine.limits.crc` is 0.",
-    )
-    step = (
-        "step",
-        STEP_BITS,
-        "0: without loss. Otherwise the data are numbers, and integers in the stream: the exponent of the step as a number "
-        "stores it, with its bias. Must be 0 where `engine.limits.lossy` is 0.",
-    )
-    shaped = (
-        "shaped",
-        1,
-        "1: the next entry of the ring is the extension that says a shape in device memory. Must be 0 where "
-        "`engine.dev_port.dimensions` is 0.",
-    )
-    zero = "Must be 0."
-    owned = ("owned", 1, "1: `owner` says whose the transfer is. 0: that must be 0.")
-    free_flags = 7 - options.crc - bool(options.dimensions)
-    upper: tuple[tuple[str, int, str], ...] = (shaped,) if options.dimensions else ()
-    if options.owner_bits:
-        free_flags = 5 - options.crc
-        upper = (owned, *(upper or (("reserved_shaped", 1, zero),)))
-    rest = (
-        *((check_crc,) if options.crc else ()),
-        ("reserved_flags", free_flags, zero),
-        *upper,
-        *((step,) if options.lossy else ()),
-        *_tail(options, 16 - STEP_BITS * options.lossy),
-    )
-    return _record(
-        (
-            "source",
-            64,
-            "Byte address to read from: in device memory for offload, in host memory for prefetch.",
-        ),
-        ("destination", 64, "Byte address the data is written to."),
-        (
-            "length",
-            64,
-            "Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB, or any number of bytes where "
-            "`engine.stream_fields.any_length` is 1. With a step whole numbers.",
-        ),
-        ("capacity", 64, "Bytes that may be written from `destination` on; nothing is written past them."),
-        (
-            "compressed_length",
-            64,
-            "Bytes of the compressed stream: prefetch in the modes zvc and fvc, and in any with a step, reads so many; "
-            "otherwise 0.",
-        ),
-        ("tag", 32, "Any number; the completion has it too."),
-        ("mode", 8, "0 raw copy, 1 zvc, 2 fvc."),
-        ("interrupt", 1, "1: the completion counts towards the interrupt. Errors always do."),
-        *rest,
-    )
+    """A descriptor of engines with ``options``. All fields but the flags start on a byte.
 
-
-def _tail(options: RecordOptions, free: int) -> tuple[tuple[str, int, str], ...]:
-    """What a descriptor has behind ``free`` bits after its flags. The last word of it is 0 where it is not ``owned``: the
-    entry behind it may be its shape."""
-    zero = "Must be 0."
-    owner = (
-        "owner",
-        32,
-        "The IDs by which an SMMU finds tables: bits 0 to 19 the substream, 20 to 30 the stream, and bit 31 whether there "
-        "is a substream, without which its bits are 0. Must be 0 where `engine.guards` has no bits of either.",
-    )
-    last: tuple[tuple[str, int, str], ...] = (owner,) if options.owner_bits else (("reserved", 32, zero),)
-    crc = (
-        "crc",
-        32,
-        "CRC-32C that the raw bytes must have, with `check_crc`. Must be 0 where `engine.limits.crc` is 0.",
-    )
-    if options.pages:
-        low = (
-            "Byte address of the list of pages of host memory after the first, a multiple of 4096; 0: host memory is one "
-            "run of bytes. Must be 0 where `engine.host_port.pages` is 0."
-        )
-        pages = (("pages_low", 32, low), ("pages_high", 32, "The upper half of that address."))
-        before = (("reserved_middle", free, zero), crc if options.crc else ("reserved_crc", 32, zero))
-        return *before, *pages, *last
-    if options.owner_bits:
-        words = (
-            (("reserved_middle", free, zero), crc) if options.crc else (("reserved_middle", free + 32, zero),)
-        )
-        return *words, ("reserved_pages", 64, zero), owner
-    if options.crc:
-        return ("reserved_middle", free, zero), crc, ("reserved", 96, zero)
-    return (("reserved", free + 128, zero),)
+    The last word is 0 where it is not ``owned``: the entry after it may be its shape.
+    """
+    crc, pages = options.crc, options.pages
+    owned, shapes = options.owner_bits > 0, options.dimensions > 0
+    free_flags = (5 if owned else 7 - shapes) - crc
+    free = 16 - STEP_BITS * options.lossy
+    return _record(f"""
+source 64 | Byte address to read from: in device memory for offload, in host memory for prefetch.
+destination 64 | Byte address the data is written to.
+length 64 | Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB, or any number of bytes where
+      `engine.stream_fields.any_length` is 1. With a step whole numbers.
+capacity 64 | Bytes that may be written from `destination` on; nothing is written past them.
+compressed_length 64 | Bytes of the compressed stream: prefetch in the modes zvc and fvc, and in any with a step, reads so
+      many; otherwise 0.
+tag 32 | Any number; the completion has it too.
+mode 8 | 0 raw copy, 1 zvc, 2 fvc.
+interrupt 1 | 1: the completion counts towards the interrupt. Errors always do.
+{only_if(crc)}check_crc 1 | 1: the CRC of the raw bytes must be `crc`. Must be 0 where `engine.limits.crc` is 0.
+reserved_flags {free_flags} | Must be 0.
+{only_if(owned)}owned 1 | 1: `owner` says whose the transfer is. 0: that must be 0.
+{only_if(shapes)}shaped 1 | 1: the next entry of the ring is the extension that says a shape in device memory. Must be 0
+      where `engine.dev_port.dimensions` is 0.
+{only_if(owned and not shapes)}reserved_shaped 1 | Must be 0.
+{only_if(options.lossy)}step {STEP_BITS} | 0: without loss. Otherwise the data are numbers, and integers in the stream: the
+      exponent of the step as a number stores it, with its bias. Must be 0 where `engine.limits.lossy` is 0.
+{only_if(crc or pages or owned)}reserved_middle {free if crc or pages else free + 32} | Must be 0.
+{only_if(pages and not crc)}reserved_crc 32 | Must be 0.
+{only_if(crc)}crc 32 | CRC-32C that the raw bytes must have, with `check_crc`. Must be 0 where `engine.limits.crc` is 0.
+{only_if(pages)}pages_low 32 | Byte address of the list of pages of host memory after the first, a multiple of 4096; 0: host
+      memory is one run of bytes. Must be 0 where `engine.host_port.pages` is 0.
+{only_if(pages)}pages_high 32 | The upper half of that address.
+{only_if(owned and not pages)}reserved_pages 64 | Must be 0.
+{only_if(owned)}owner 32 | The IDs by which an SMMU finds tables: bits 0 to 19 the substream, 20 to 30 the stream, and bit 31
+      whether there is a substream, without which its bits are 0. Must be 0 where `engine.guards` has no bits of either.
+{only_if(not owned)}reserved {32 if pages else 96 if crc else free + 128} | Must be 0.
+""")
 
 
 def completion_fields(options: RecordOptions) -> tuple[RecordField, ...]:
     """A completion of engines with ``options``. Its last 32 bits are in the last beat of the write at every bus width,
     so software that polls memory polls these."""
-    crc = (
-        "crc",
-        32,
-        "CRC-32C of the raw bytes that passed, before the compressor or after the decompressor: with a step, of the "
-        "integers. 0 if none were moved, and where `engine.limits.crc` is 0.",
-    )
-    counted = (
-        (
-            "range_count",
-            32,
-            "Numbers of an offload with a step that are NaN, infinite or too large for it: what was written in their place "
-            "is not within the bound. 0 where `engine.limits.lossy` is 0.",
-        ),
-        ("range_first", 32, "The index of the first of them; 0 if there is none."),
-    )
-    middle: tuple[tuple[str, int, str], ...] = (crc,) if options.crc else ()
-    if options.lossy:
-        middle = (crc if options.crc else ("reserved_crc", 32, "0."), *counted)
-    left = 160 - sum(bits for _, bits, _ in middle)
-    return _record(
-        ("tag", 32, "The descriptor's tag."),
-        (
-            "literals",
-            32,
-            "Words stored as literals; literals / words is the tensor's density. 0 for a raw copy.",
-        ),
-        ("bytes_read", 64, "Bytes taken from the source."),
-        ("bytes_written", 64, "Bytes written to the destination: the compressed length of an offload."),
-        (
-            "cycles",
-            64,
-            "Clock cycles from taking the descriptor up to its last write response; wraps at 2**32.",
-        ),
-        ("address", 64, "The address that belongs to `status`; 0 if there is none."),
-        *middle,
-        ("reserved", left, "0."),
-        ("status", 8, "How it ended; 0 is well."),
-        ("reserved_status", 23, "0."),
-        (
-            "phase",
-            1,
-            "1 in the ring's first pass, 0 in the second, and so on: a slot with another phase is old.",
-        ),
-    )
+    crc, lossy = options.crc, options.lossy
+    return _record(f"""
+tag 32 | The descriptor's tag.
+literals 32 | Words stored as literals; literals / words is the tensor's density. 0 for a raw copy.
+bytes_read 64 | Bytes taken from the source.
+bytes_written 64 | Bytes written to the destination: the compressed length of an offload.
+cycles 64 | Clock cycles from taking the descriptor up to its last write response; wraps at 2**32.
+address 64 | The address that belongs to `status`; 0 if there is none.
+{only_if(crc)}crc 32 | CRC-32C of the raw bytes that passed, before the compressor or after the decompressor: with a step, of
+      the integers. 0 if none were moved, and where `engine.limits.crc` is 0.
+{only_if(lossy and not crc)}reserved_crc 32 | 0.
+{only_if(lossy)}range_count 32 | Numbers of an offload with a step that are NaN, infinite or too large for it: what was
+      written in their place is not within the bound. 0 where `engine.limits.lossy` is 0.
+{only_if(lossy)}range_first 32 | The index of the first of them; 0 if there is none.
+reserved {64 if lossy else 128 if crc else 160} | 0.
+status 8 | How it ended; 0 is well.
+reserved_status 23 | 0.
+phase 1 | 1 in the ring's first pass, 0 in the second, and so on: a slot with another phase is old.
+""")
 
 
 #: With all fields that any engine has: software, which serves every engine, knows these.
@@ -343,56 +285,45 @@ _NUMBERS = range(1, MAX_DIMENSIONS + 1)
 _WORD_BITS = 32
 
 
-def _fields() -> tuple[RecordField, ...]:
-    """Laid one after the other.
+def _extent(n: int) -> str:
+    return f"""\
+count_{n} {COUNT_BITS} | Entries of dimension {n} in memory; 0: there is no such dimension.
+before_{n} {PADDING_BITS} | Entries of padding before them in the stream.
+after_{n} {PADDING_BITS} | Entries of padding after them in the stream.
+"""
+
+
+def _shape_table() -> str:
+    """The fields of the extension, one after the other.
 
     An extension that is taken for a descriptor, after the fetch of that has failed, is refused, and is not ``shaped``
     itself: where a descriptor has that bit and ``owned``, an extension has reserved ones, and where a descriptor that is
     not owned has reserved ones, an extension has its run.
     """
-
-    def extent(n: int) -> tuple[tuple[str, int, str], ...]:
-        return (
-            (f"count_{n}", COUNT_BITS, f"Entries of dimension {n} in memory; 0: there is no such dimension."),
-            (f"before_{n}", PADDING_BITS, "Entries of padding before them in the stream."),
-            (f"after_{n}", PADDING_BITS, "Entries of padding after them in the stream."),
-        )
-
+    strides = "".join(
+        f"stride_{n} {STRIDE_BITS} | Bytes from an entry of dimension {n} to the next, signed.\n"
+        for n in _NUMBERS
+    )
+    orders = "".join(
+        f"order_{n} {ORDER_BITS} | The number, less one, of the dimension with the {n}. smallest stride. The first fields, "
+        "as many as the engine has dimensions, must name each of these once; the others are ignored. In a shape that is "
+        "written each must step over all of those before it.\n"
+        for n in _NUMBERS
+    )
     *inner, outermost = _NUMBERS
-    zero = "Must be 0."
-    laid = [
-        *(
-            (f"stride_{n}", STRIDE_BITS, f"Bytes from an entry of dimension {n} to the next, signed.")
-            for n in _NUMBERS
-        ),
-        *(field for n in inner for field in extent(n)),
-        *(
-            (
-                f"order_{n}",
-                ORDER_BITS,
-                f"The number, less one, of the dimension with the {n}. smallest stride. The first fields, as many as the "
-                "engine has dimensions, must name each of these once; the others are ignored. In a shape that is written "
-                "each must step over all of those before it.",
-            )
-            for n in _NUMBERS
-        ),
-        ("reserved_order", _WORD_BITS - ORDER_BITS * MAX_DIMENSIONS, zero),
-        *extent(outermost),
-        ("before_run", MARGIN_BITS, "Bytes of padding before each row in the stream."),
-        ("after_run", MARGIN_BITS, "Bytes of padding after each row in the stream."),
-        ("reserved_shape", _WORD_BITS, zero),
-        ("run", RUN_BITS, "Bytes of a row, which are contiguous in memory; not 0."),
-    ]
-    bit, found = 0, []
-    for name, bits, doc in laid:
-        found.append(RecordField(name, bit // 8, bits, doc))
-        bit += bits
-    assert bit == 8 * RECORD_BYTES
-    return tuple(found)
+    return f"""
+{strides}{"".join(map(_extent, inner))}{orders}
+reserved_order {_WORD_BITS - ORDER_BITS * MAX_DIMENSIONS} | Must be 0.
+{_extent(outermost)}
+before_run {MARGIN_BITS} | Bytes of padding before each row in the stream.
+after_run {MARGIN_BITS} | Bytes of padding after each row in the stream.
+reserved_shape {_WORD_BITS} | Must be 0.
+run {RUN_BITS} | Bytes of a row, which are contiguous in memory; not 0.
+"""
 
 
 #: The fields of the extension, in the order in which they lie.
-SHAPE_RECORD = _fields()
+SHAPE_RECORD = _record(_shape_table())
 
 
 def missing_fields(dimensions: int) -> list[str]:

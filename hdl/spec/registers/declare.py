@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from cdma.hdl.spec.records import RecordField
+from cdma.hdl.spec.records import RecordField, only_if, table_rows
 
 from .description import REGISTER_BITS, REGISTER_BYTES, Access, Field, Register
 
@@ -21,21 +21,12 @@ def registers(table: str, choices: tuple[tuple[str, int], ...] = ()) -> tuple[Re
     ``ACCESS NAME LSB [BITS] [reset=N] [memory] [choices] | DOC``
         A field, of one bit without ``BITS``. ``memory`` keeps it in memory; ``choices`` are the argument.
 
-    A line without a bar continues the text above it. A line that begins with ``#`` counts as absent, with what continues it.
+    See :func:`.table_rows` for continued and absent lines.
     """
-    rows: list[tuple[list[str], list[str]]] = []
-    for line in filter(str.strip, table.splitlines()):
-        head, bar, doc = line.partition(" | ")
-        if bar:
-            rows.append((head.split(), [doc]))
-        else:
-            rows[-1][1].append(line.strip())
     found: list[tuple[str, int, str, list[Field], int, str]] = []
-    for head_words, texts in rows:
-        doc, options = " ".join(texts), dict(word.split("=") for word in head_words if "=" in word)
-        first, second, *words = (word for word in head_words if "=" not in word)
-        if first.startswith("#"):
-            continue
+    for head, doc in table_rows(table):
+        options = dict(word.split("=") for word in head if "=" in word)
+        first, second, *words = (word for word in head if "=" not in word)
         if second.startswith("0x"):
             count, locked_by = int(options.get("count", 0)), options.get("locked_by", "")
             found.append((first, int(second, 16), doc, [], count, locked_by))
@@ -48,11 +39,6 @@ def registers(table: str, choices: tuple[tuple[str, int], ...] = ()) -> tuple[Re
             Field(second, int(words[0]), bits, Access(first), doc, reset, offered, "memory" in words)
         )
     return tuple(Register(*each[:3], tuple(each[3]), *each[4:]) for each in found)
-
-
-def only_if(condition: object) -> str:
-    """The beginning of a line of :func:`registers` that is there if a condition holds."""
-    return "" if condition else "#"
 
 
 def numbered(names: tuple[str, ...]) -> str:

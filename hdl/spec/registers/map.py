@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from cdma.hdl.spec.engine import LOSSY, EngineConfig
 from cdma.hdl.spec.options import COUNTERS, MOST_PAIRS, PAIR_SPAN_LOG2
-from cdma.hdl.spec.records import ALL_OPTIONS, RECORD_BYTES
+from cdma.hdl.spec.records import ALL_OPTIONS, RECORD_BYTES, only_if
 
 from .channel import channel_block
-from .declare import numbered, only_if, registers
+from .declare import numbered, registers
 from .description import Block, Register, RegisterMap
 from .optional import (
     COUNTERS_BLOCK,

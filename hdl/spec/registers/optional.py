@@ -20,7 +20,7 @@ from cdma.hdl.spec.options import (
     UNIT_LOG2,
     WEIGHT_BITS,
 )
-from cdma.hdl.spec.records import SHAPE_RECORD, RecordOptions, descriptor_fields
+from cdma.hdl.spec.records import SHAPE_RECORD, RecordOptions, descriptor_fields, only_if
 from cdma.hdl.spec.shape import MAX_DIMENSIONS
 
 from .declare import (
@@ -28,7 +28,6 @@ from .declare import (
     RecordPart,
     address_pair,
     numbered,
-    only_if,
     record_parts,
     record_registers,
     registers,

@@ -58,7 +58,10 @@ def register(subparsers: Any) -> None:
     group = parser.add_argument_group("device")
     group.add_argument("--seed", type=int, default=1, metavar="N", help="of what the device draws (1)")
     group.add_argument(
-        "--waves", type=Path, metavar="FILE", help="write a waveform of the engine, a VCD with all its signals"
+        "--waves",
+        type=Path,
+        metavar="FILE",
+        help="write a waveform of the engine, a VCD with all its signals",
     )
     group.add_argument(
         "--first", type=int, default=1, metavar="N", help="the descriptor with which the waveform begins (1)"
@@ -70,7 +73,10 @@ def register(subparsers: Any) -> None:
         help="commands for the device, a line each, behind the number of the descriptor at which it is given",
     )
     group.add_argument(
-        "--control", type=Path, metavar="PIPE", help="make this named pipe, which takes commands while the guest runs"
+        "--control",
+        type=Path,
+        metavar="PIPE",
+        help="make this named pipe, which takes commands while the guest runs",
     )
     parser.set_defaults(run=_run)
 
@@ -84,17 +90,25 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.measure < 0:
         raise ParameterError(f"--measure is {arguments.measure}; it must be a number of transfers, 0 or more")
     if not 0 <= arguments.feed < 1 << 31:
-        raise ParameterError(f"--feed is {arguments.feed}; it must be a number of descriptors, 0 to {(1 << 31) - 1}")
+        raise ParameterError(
+            f"--feed is {arguments.feed}; it must be a number of descriptors, 0 to {(1 << 31) - 1}"
+        )
     if arguments.measure and arguments.feed:
         raise ParameterError("--measure and --feed are measured one at a time, on kernels of their own")
     if arguments.json and not (arguments.measure or arguments.feed):
         raise ParameterError("--json is for what --measure or --feed has found")
     if arguments.program == []:
-        raise ParameterError("--run is given without a program; the rest of the line is the program and its arguments")
+        raise ParameterError(
+            "--run is given without a program; the rest of the line is the program and its arguments"
+        )
     if arguments.control is not None and arguments.control.exists():
-        raise ParameterError(f"--control is {arguments.control}, which is there already; it must be a new pipe")
+        raise ParameterError(
+            f"--control is {arguments.control}, which is there already; it must be a new pipe"
+        )
     if arguments.control is not None and not arguments.control.parent.is_dir():
-        raise ParameterError(f"--control is {arguments.control}; there is no directory {arguments.control.parent}")
+        raise ParameterError(
+            f"--control is {arguments.control}; there is no directory {arguments.control.parent}"
+        )
     script = []
     if arguments.script is not None:
         with opened(arguments.script) as file:
@@ -121,7 +135,8 @@ def _run(arguments: argparse.Namespace) -> int:
     passed = run(EngineDesign(engine_config_from(arguments)), trial, say=say)
     if arguments.json:
         found = {
-            what: int(value) for what, value in re.findall(r"^# measured (.+) (\d+)$", "\n".join(said), re.MULTILINE)
+            what: int(value)
+            for what, value in re.findall(r"^# measured (.+) (\d+)$", "\n".join(said), re.MULTILINE)
         }
         print(json.dumps({**found, "passed": passed}, indent=2))
         if not passed:

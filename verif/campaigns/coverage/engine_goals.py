@@ -12,7 +12,7 @@ from cdma.hdl.spec.records import Mode, Status
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.simulator.simulate import Design
 
-from .goals import PAGE_GOALS, Goal, Sample, cross
+from .goals import PAGE_GOALS, Sample, cross, goal
 from .shape_goals import SHAPE_GOALS
 
 _MODES = tuple(mode.name for mode in Mode)
@@ -28,7 +28,14 @@ def _transfer(sample: Sample) -> bool:
     return bool(sample["what"] == "transfer")
 
 
+def _lengths(design: Design) -> Iterable[str]:
+    beat, word = design.config.dev_data_bits, design.config.format.word_bits
+    return cross(CHANNELS, _MODES, _LENGTHS if beat > word else _LENGTHS[1:])
+
+
+@goal("channel by mode by length", _lengths)
 def _length(sample: Sample, design: Design) -> Iterator[str]:
+    """transfers without an error: raw bytes relative to a beat and to a burst of the device port"""
     if not _transfer(sample) or sample["status"] != "OK":
         return
     beat = design.config.dev_data_bits // 8
@@ -37,16 +44,13 @@ def _length(sample: Sample, design: Design) -> Iterator[str]:
     yield f"{sample['channel']}, {sample['mode']}, {_LENGTHS[sizes.index(True)]}"
 
 
-def _lengths(design: Design) -> Iterable[str]:
-    beat, word = design.config.dev_data_bits, design.config.format.word_bits
-    return cross(CHANNELS, _MODES, _LENGTHS if beat > word else _LENGTHS[1:])
-
-
-def _tails(design: Design) -> Iterable[str]:
-    return cross(CHANNELS, _MODES, map(str, range(design.config.format.raw_bytes)))
-
-
+@goal(
+    "channel by mode by tail",
+    lambda design: cross(CHANNELS, _MODES, map(str, range(design.config.format.raw_bytes))),
+    lambda design: design.config.tail_bits > 0,
+)
 def _tail(sample: Sample, design: Design) -> Iterator[str]:
+    """transfers without an error: bytes of the last word, 0 for all"""
     if _transfer(sample) and sample["status"] == "OK":
         yield f"{sample['channel']}, {sample['mode']}, {sample['length'] % design.config.format.raw_bytes}"
 
@@ -80,13 +84,11 @@ def _faults(design: Design) -> list[str]:
     return [*cross(CHANNELS, ("RAW", "ZVC"), _BUS), *cross(["prefetch"], ("ZVC", "FVC"), streams)]
 
 
+@goal("channel by mode by fault", _faults)
 def _fault(sample: Sample, design: Design) -> Iterator[str]:
+    """errors of the bus in raw and compressed transfers, and of streams in both compressed modes"""
     if _transfer(sample) and sample["status"] in (*_BUS, *_STREAM):
         yield f"{sample['channel']}, {sample['mode']}, {sample['status']}"
-
-
-def _ways(design: Design) -> tuple[str, ...]:
-    return ("ring", "registers") if design.config.registers else ("stream",)
 
 
 def _starts(design: Design) -> list[str]:
@@ -97,7 +99,9 @@ def _starts(design: Design) -> list[str]:
     return [each for channel in CHANNELS for each in cross([channel], ("neither", ends[channel]))]
 
 
+@goal("channel by start", _starts, lambda design: design.config.realign)
 def _start(sample: Sample, design: Design) -> Iterator[str]:
+    """which of source and destination begins inside a beat"""
     if not _transfer(sample) or sample["status"] != "OK":
         return
     ports = ("dev", "host") if sample["channel"] == "offload" else ("host", "dev")
@@ -112,7 +116,9 @@ def _ports(design: Design) -> tuple[str, ...]:
     return (*design.config.dev_ports, "host")
 
 
+@goal("port by direction by burst", lambda design: cross(_ports(design), ("read", "write"), _SHAPES))
 def _bursts(sample: Sample, design: Design) -> Iterator[str]:
+    """the shapes of bursts of data"""
     # ID 0 is data; the others are those of the rings.
     if sample["what"] != "burst" or sample["id"]:
         return
@@ -138,88 +144,49 @@ def _handshakes(design: Design) -> list[str]:
     return found
 
 
+@goal("port by handshake", _handshakes)
 def _handshake(sample: Sample, design: Design) -> Iterator[str]:
+    """transfers on each channel of each port that had to wait, and that had not"""
     if sample["what"] == "handshake":
         yield f"{sample['port']}, {sample['channel']}, {'waited' if sample['waited'] else 'at once'}"
 
 
+@goal(
+    "error register",
+    lambda design: cross(CHANNELS, (*_RINGS, "WINDOW")),
+    lambda design: design.config.registers,
+)
 def _register(sample: Sample, design: Design) -> Iterator[str]:
+    """what the error register reported of rings"""
     if sample["what"] == "error register":
         yield f"{sample['channel']}, {sample['status']}"
 
 
-def _with_registers(design: Design) -> bool:
-    return bool(design.config.registers)
+@goal("channel by status", _statuses)
+def _channel_by_status(sample: Sample, design: Design) -> Iterable[str]:
+    """how transfers ended, as their completions say"""
+    return cross([sample["channel"]], [str(sample["status"])]) if _transfer(sample) else ()
 
 
-def _of_bytes(design: Design) -> bool:
-    return design.config.tail_bits > 0
-
-
-def _unaligned(design: Design) -> bool:
-    return bool(design.config.realign)
+@goal(
+    "way by channel",
+    lambda design: cross(("ring", "registers") if design.config.registers else ("stream",), CHANNELS),
+)
+def _way_by_channel(sample: Sample, design: Design) -> Iterable[str]:
+    """how descriptors were given: by rings, by registers, or as streams"""
+    return cross([sample["way"]], [sample["channel"]]) if _transfer(sample) else ()
 
 
 ENGINE_GOALS = (
-    Goal(
-        "channel by mode by length",
-        "transfers without an error: raw bytes relative to a beat and to a burst of the device port",
-        _lengths,
-        _length,
-    ),
-    Goal(
-        "channel by status",
-        "how transfers ended, as their completions say",
-        _statuses,
-        lambda sample, design: (
-            cross([sample["channel"]], [str(sample["status"])]) if _transfer(sample) else ()
-        ),
-    ),
-    Goal(
-        "channel by mode by fault",
-        "errors of the bus in raw and compressed transfers, and of streams in both compressed modes",
-        _faults,
-        _fault,
-    ),
-    Goal(
-        "way by channel",
-        "how descriptors were given: by rings, by registers, or as streams",
-        lambda design: cross(_ways(design), CHANNELS),
-        lambda sample, design: cross([sample["way"]], [sample["channel"]]) if _transfer(sample) else (),
-    ),
-    Goal(
-        "channel by start",
-        "which of source and destination begins inside a beat",
-        _starts,
-        _start,
-        _unaligned,
-    ),
-    Goal(
-        "channel by mode by tail",
-        "transfers without an error: bytes of the last word, 0 for all",
-        _tails,
-        _tail,
-        _of_bytes,
-    ),
+    _length,
+    _channel_by_status,
+    _fault,
+    _way_by_channel,
+    _start,
+    _tail,
     *SHAPE_GOALS,
     *PAGE_GOALS,
-    Goal(
-        "port by direction by burst",
-        "the shapes of bursts of data",
-        lambda design: cross(_ports(design), ("read", "write"), _SHAPES),
-        _bursts,
-    ),
-    Goal(
-        "port by handshake",
-        "transfers on each channel of each port that had to wait, and that had not",
-        _handshakes,
-        _handshake,
-    ),
-    Goal(
-        "error register",
-        "what the error register reported of rings",
-        lambda design: cross(CHANNELS, (*_RINGS, "WINDOW")),
-        _register,
-        _with_registers,
-    ),
+    _bursts,
+    _handshake,
+    _register,
 )

@@ -49,6 +49,13 @@ class Goal:
     needs: Callable[[Design], bool] = _any_design
 
 
+def goal(
+    name: str, bins: Callable[[Design], Iterable[str]], needs: Callable[[Design], bool] = _any_design
+) -> Callable[[Callable[[Sample, Design], Iterable[str]]], Goal]:
+    """Makes a goal of a function that gives the bins of a sample; the function's docstring is the statement."""
+    return lambda of: Goal(name, " ".join((of.__doc__ or "").split()), bins, of, needs)
+
+
 @dataclass(frozen=True)
 class Reached:
     """The samples in each bin of a goal."""
@@ -102,6 +109,12 @@ _ENDS = (
 )
 
 
+_FAULTS = (
+    *cross(("offload",), ("WRITE_SLVERR", "WRITE_DECERR"), ("list", "page")),
+    *cross(("prefetch",), ("READ_SLVERR", "READ_DECERR"), ("list", "page")),
+)
+
+
 def _with_pages(design: Design) -> bool:
     return bool(design.config.pages)
 
@@ -127,7 +140,10 @@ def _sizes(design: Design) -> list[str]:
     ]
 
 
+@goal("channel by pages", _sizes, _with_pages)
 def _size(sample: Sample, design: Design) -> Iterator[str]:
+    """transfers with a list of pages without an error: how many they are, and what is in the first and the last
+    one"""
     if sample.get("status") != "OK" or not _list(sample):
         return
     channel, (start, count) = sample["channel"], _room(sample)
@@ -148,7 +164,9 @@ def _part(count: int, beat: int) -> str:
     return "a beat" if count <= beat else "all" if count == PAGE_BYTES else "part"
 
 
+@goal("channel by end of pages", lambda design: _ENDS, _with_pages)
 def _end(sample: Sample, design: Design) -> Iterator[str]:
+    """transfers with a list of pages: whether the stream ends in the last one, before, or not in its pages"""
     if not _list(sample):
         return
     channel, status, (start, count) = sample["channel"], sample["status"], _room(sample)
@@ -170,61 +188,29 @@ def _leaves_pages(sample: Sample) -> bool:
     return bool(used < last)
 
 
-def _faults(design: Design) -> list[str]:
-    return [
-        *cross(("offload",), ("WRITE_SLVERR", "WRITE_DECERR"), ("list", "page")),
-        *cross(("prefetch",), ("READ_SLVERR", "READ_DECERR"), ("list", "page")),
-    ]
-
-
+@goal("channel by fault of pages", lambda design: _FAULTS, _with_pages)
 def _fault(sample: Sample, design: Design) -> Iterator[str]:
+    """transfers with a list of pages: errors of the list, and of pages that it names"""
     if not _list(sample):
         return
     of_list = sample["address"] // PAGE_BYTES == _list(sample) // PAGE_BYTES
     yield f"{sample['channel']}, {sample['status']}, {'list' if of_list else 'page'}"
 
 
-def _faults_after(design: Design) -> list[str]:
-    return cross(("offload",), ("WRITE_SLVERR", "WRITE_DECERR"), ("list", "page"))
-
-
+@goal(
+    "fault of pages after pages left over",
+    lambda design: cross(("offload",), ("WRITE_SLVERR", "WRITE_DECERR"), ("list", "page")),
+    _with_pages,
+)
 def _fault_after(sample: Sample, design: Design) -> Iterator[str]:
+    """offloads with a list of pages directly after one whose stream left pages over: errors of the list, and of pages
+    that it names"""
     before = sample.get("before")
     if before and _leaves_pages(before):
-        yield from _fault(sample, design)
+        yield from _fault.of(sample, design)
 
 
-PAGE_GOALS = (
-    Goal(
-        "channel by pages",
-        "transfers with a list of pages without an error: how many they are, and what is in the first and the last one",
-        _sizes,
-        _size,
-        _with_pages,
-    ),
-    Goal(
-        "channel by end of pages",
-        "transfers with a list of pages: whether the stream ends in the last one, before, or not in its pages",
-        lambda design: _ENDS,
-        _end,
-        _with_pages,
-    ),
-    Goal(
-        "channel by fault of pages",
-        "transfers with a list of pages: errors of the list, and of pages that it names",
-        _faults,
-        _fault,
-        _with_pages,
-    ),
-    Goal(
-        "fault of pages after pages left over",
-        "offloads with a list of pages directly after one whose stream left pages over: errors of the list, and "
-        "of pages that it names",
-        _faults_after,
-        _fault_after,
-        _with_pages,
-    ),
-)
+PAGE_GOALS = (_size, _end, _fault, _fault_after)
 
 
 _LENGTHS = ("part of a beat", "a beat", "whole beats", "beats and a part")
@@ -275,7 +261,9 @@ def _kinds(design: Design) -> Iterator[str]:
         yield from cross(kinds, [name])
 
 
+@goal("kind by step", _kinds)
 def _kind(sample: Sample, design: Design) -> Iterable[str]:
+    """kinds of numbers by what becomes of them, or of integers, and of steps"""
     return cross(sample["kinds"], [_step(sample, design.config.form)])
 
 
@@ -286,7 +274,9 @@ def _lengths_held(design: Design) -> Iterator[str]:
         yield from cross([length], [_FLOWS, *ends])
 
 
+@goal("held back by length", _lengths_held)
 def _length_held(sample: Sample, design: Design) -> Iterable[str]:
+    """which stream was held back during the packet, and its words relative to the lanes"""
     return cross([_length(sample["words"], design)], _held(sample)) if sample["words"] else ()
 
 
@@ -297,78 +287,51 @@ def _report(sample: Sample) -> str:
     return _REPORTS[min(reported, 2)]
 
 
+@goal("report by held back", lambda design: cross(_REPORTS, [_FLOWS, *_ends(design)]), _quantises)
 def _report_held(sample: Sample, design: Design) -> Iterable[str]:
+    """how many numbers of a packet were out of range, and which stream was held back during it"""
     return cross([_report(sample)], _held(sample)) if sample["words"] else ()
 
 
+@goal(
+    "first out of range",
+    lambda design: [
+        f"lane {lane} of {beat}"
+        for beat in ("the first beat", "a later beat")
+        for lane in range(design.config.lanes)
+    ],
+    _quantises,
+)
 def _first(sample: Sample, design: Design) -> Iterator[str]:
+    """the place of the first number that was out of range"""
     lanes = design.config.lanes
     if sample["reported"]:
         beat = "the first beat" if sample["first"] < lanes else "a later beat"
         yield f"lane {sample['first'] % lanes} of {beat}"
 
 
-def _firsts(design: Design) -> list[str]:
-    return [
-        f"lane {lane} of {beat}"
-        for beat in ("the first beat", "a later beat")
-        for lane in range(design.config.lanes)
-    ]
-
-
+@goal("step before by gap", lambda design: cross(["same step", "another step"], ["at once", "later"]))
 def _follows(sample: Sample, design: Design) -> Iterator[str]:
+    """whether the packet before had the same step, and whether this one followed within a cycle"""
     if sample["before"] is not None:
         change = "same step" if sample["before"] == sample["step"] else "another step"
         yield f"{change}, {'at once' if sample['gap'] <= _AT_ONCE else 'later'}"
 
 
-STAGE_GOALS = (
-    Goal(
-        "kind by step",
-        "kinds of numbers by what becomes of them, or of integers, and of steps",
-        _kinds,
-        _kind,
-    ),
-    Goal(
-        "length by step",
-        "words of a packet relative to the lanes, and kinds of steps",
-        lambda design: cross(_lengths(design), _STEPS),
-        lambda sample, design: (
-            cross([_length(sample["words"], design)], [_step(sample, design.config.form)])
-            if sample["words"]
-            else []
-        ),
-    ),
-    Goal(
-        "held back by length",
-        "which stream was held back during the packet, and its words relative to the lanes",
-        _lengths_held,
-        _length_held,
-    ),
-    Goal(
-        "report by held back",
-        "how many numbers of a packet were out of range, and which stream was held back during it",
-        lambda design: cross(_REPORTS, [_FLOWS, *_ends(design)]),
-        _report_held,
-        _quantises,
-    ),
-    Goal(
-        "first out of range",
-        "the place of the first number that was out of range",
-        _firsts,
-        _first,
-        _quantises,
-    ),
-    Goal(
-        "empty by held back",
-        "packets of which no word is kept, and which stream was held back during them",
-        lambda design: [_FLOWS, *_ends(design)[1:]],
-        lambda sample, design: [] if sample["words"] else _held(sample),
-    ),
-    Goal(
-        "step before by gap",
-        "whether the packet before had the same step, and whether this one followed within a cycle",
-        lambda design: cross(["same step", "another step"], ["at once", "later"]),
-        _follows,
-    ),
-)
+@goal("length by step", lambda design: cross(_lengths(design), _STEPS))
+def _length_by_step(sample: Sample, design: Design) -> Iterable[str]:
+    """words of a packet relative to the lanes, and kinds of steps"""
+    return (
+        cross([_length(sample["words"], design)], [_step(sample, design.config.form)])
+        if sample["words"]
+        else []
+    )
+
+
+@goal("empty by held back", lambda design: [_FLOWS, *_ends(design)[1:]])
+def _empty_by_held_back(sample: Sample, design: Design) -> Iterable[str]:
+    """packets of which no word is kept, and which stream was held back during them"""
+    return [] if sample["words"] else _held(sample)
+
+
+STAGE_GOALS = (_kind, _length_by_step, _length_held, _report_held, _first, _empty_by_held_back, _follows)

@@ -21,7 +21,7 @@ from cdma.verif.simulator.simulate import Design
 from cdma.verif.stream.codec.codec_bench import bench_of
 from cdma.verif.stream.codec.stimulus import MALFORMED
 
-from .goals import Goal, Sample, cross
+from .goals import Sample, cross, goal
 
 _SIDES = ("before", "after", "on both sides")
 _OF_DIMENSIONS = (
@@ -48,10 +48,6 @@ _AMID = (
 )
 
 
-def _with_shapes(design: Design) -> bool:
-    return bool(design.config.dimensions)
-
-
 def _shape(sample: Sample, design: Design) -> Shape | None:
     """The shape of a transfer without an error."""
     if sample.get("status") != "OK" or "extension" not in sample:
@@ -70,7 +66,9 @@ def _orders(design: Design) -> list[str]:
     return cross(CHANNELS, (*found, "transposed") if dimensions > 1 else found)
 
 
+@goal("channel by dimensions", _orders, lambda design: design.config.dimensions)
 def _order(sample: Sample, design: Design) -> Iterator[str]:
+    """transfers of shapes without an error: dimensions of several entries, and their order in memory"""
     shape = _shape(sample, design)
     if shape is None:
         return
@@ -85,7 +83,9 @@ def _numbered(design: Design) -> list[str]:
     return cross(CHANNELS, numbers, _OF_DIMENSIONS)
 
 
+@goal("channel by dimension by entries", _numbered, lambda design: design.config.dimensions)
 def _dimensions(sample: Sample, design: Design) -> Iterator[str]:
+    """transfers of shapes without an error: what each dimension has in memory and in the stream"""
     shape = _shape(sample, design)
     if shape is None:
         return
@@ -103,7 +103,9 @@ def _of_dimension(dimension: Dimension) -> Iterator[str]:
         yield f"padding {_side(dimension.before, dimension.after)}"
 
 
+@goal("channel by rows", lambda design: cross(CHANNELS, _OF_ROWS), lambda design: design.config.dimensions)
 def _rows(sample: Sample, design: Design) -> Iterator[str]:
+    """transfers of shapes without an error: what rows are, and how they lie to each other and in pages"""
     shape = _shape(sample, design)
     if shape is None:
         return
@@ -139,11 +141,13 @@ def _of_neighbours(shape: Shape, first: int) -> Iterator[str]:
         ended, padded = place + shape.run, False
 
 
-def _with_rows_amid_beats(design: Design) -> bool:
-    return _with_shapes(design) and design.config.realign
-
-
+@goal(
+    "channel by rows amid beats",
+    lambda design: cross(CHANNELS, _AMID),
+    lambda design: design.config.dimensions and design.config.realign,
+)
 def _amid(sample: Sample, design: Design) -> Iterator[str]:
+    """transfers of shapes without an error whose rows are of any words: how these lie in beats"""
     shape = _shape(sample, design)
     if shape is None:
         return
@@ -160,36 +164,7 @@ def _amid(sample: Sample, design: Design) -> Iterator[str]:
     yield from cross([sample["channel"]], itertools.compress(_AMID, found))
 
 
-SHAPE_GOALS = (
-    Goal(
-        "channel by dimensions",
-        "transfers of shapes without an error: dimensions of several entries, and their order in memory",
-        _orders,
-        _order,
-        _with_shapes,
-    ),
-    Goal(
-        "channel by dimension by entries",
-        "transfers of shapes without an error: what each dimension has in memory and in the stream",
-        _numbered,
-        _dimensions,
-        _with_shapes,
-    ),
-    Goal(
-        "channel by rows",
-        "transfers of shapes without an error: what rows are, and how they lie to each other and in pages",
-        lambda design: cross(CHANNELS, _OF_ROWS),
-        _rows,
-        _with_shapes,
-    ),
-    Goal(
-        "channel by rows amid beats",
-        "transfers of shapes without an error whose rows are of any words: how these lie in beats",
-        lambda design: cross(CHANNELS, _AMID),
-        _amid,
-        _with_rows_amid_beats,
-    ),
-)
+SHAPE_GOALS = (_order, _dimensions, _rows, _amid)
 
 
 _ERRORS = {
@@ -241,7 +216,9 @@ def _shapes(config: CodecConfig) -> tuple[str, ...]:
     return tuple(found)
 
 
+@goal("length by density", lambda design: _shapes(design.config))
 def _codec_shape(sample: Sample, design: Design) -> Iterator[str]:
+    """packets without an error: words relative to lanes and window, and the share of literals"""
     if sample["words"] and not sample["error"]:
         length, density = (
             _length(sample["words"], design.config),
@@ -262,13 +239,23 @@ def _held(sample: Sample) -> list[str]:
 _DENSITIES = ("no literals", "few literals", "half literals", "many literals", "all literals")
 
 
+@goal("held back by density", lambda design: cross([_FLOWS, *_ends(design)], _DENSITIES))
 def _held_density(sample: Sample, design: Design) -> Iterable[str]:
+    """which stream was held back during the packet, and the share of literals"""
     if not sample["words"] or sample["error"]:
         return ()
     return cross(_held(sample), [_density(sample["literals"], sample["words"])])
 
 
+def _lengths_held(design: Design) -> Iterator[str]:
+    lengths = dict.fromkeys(shape.partition(", ")[0] for shape in _shapes(design.config))
+    yield from cross(["s_axis"], [name for name in lengths if not _one_beat(name, design)])
+    yield from cross([_FLOWS, *_ends(design)[1:]], lengths)
+
+
+@goal("held back by length", _lengths_held)
 def _held_length(sample: Sample, design: Design) -> Iterable[str]:
+    """which stream was held back during the packet, and its words relative to lanes and window"""
     if not sample["words"] or sample["error"]:
         return ()
     return cross(_held(sample), [_length(sample["words"], design.config)])
@@ -283,12 +270,6 @@ def _one_beat(name: str, design: Design) -> bool:
     if design.block == "compressor":
         return most <= config.lanes
     return config.format.header_words + most * config.format.parts <= config.units
-
-
-def _lengths_held(design: Design) -> Iterator[str]:
-    lengths = dict.fromkeys(shape.partition(", ")[0] for shape in _shapes(design.config))
-    yield from cross(["s_axis"], [name for name in lengths if not _one_beat(name, design)])
-    yield from cross([_FLOWS, *_ends(design)[1:]], lengths)
 
 
 def _errors(design: Design) -> list[str]:
@@ -310,54 +291,37 @@ def _tables(design: Design) -> list[str]:
     return cross(names, _DENSITIES)
 
 
-def _has_table(design: Design) -> bool:
-    return bool(design.config.runtime_values)
+@goal("error by held back", lambda design: cross(_errors(design), [_FLOWS, *_ends(design)]))
+def _error_by_held_back(sample: Sample, design: Design) -> Iterable[str]:
+    """how the packet ended, and which stream was held back during it"""
+    return cross([_ERRORS[sample["error"]]], _held(sample))
+
+
+@goal("error before by gap", lambda design: cross(_errors(design), ["at once", "later"]))
+def _error_before_by_gap(sample: Sample, design: Design) -> Iterable[str]:
+    """how the packet before ended, and whether this one followed within two cycles"""
+    return (
+        []
+        if sample["after"] is None
+        else cross([_ERRORS[sample["after"]]], ["at once" if sample["gap"] <= _AT_ONCE else "later"])
+    )
+
+
+@goal("table by density", _tables, lambda design: design.config.runtime_values)
+def _table_by_density(sample: Sample, design: Design) -> Iterable[str]:
+    """the table that comes in at run time, and the share of literals"""
+    return (
+        cross([_table(sample)], [_density(sample["literals"], sample["words"])])
+        if sample["words"] and not sample["error"]
+        else []
+    )
 
 
 CODEC_GOALS = (
-    Goal(
-        "length by density",
-        "packets without an error: words relative to lanes and window, and the share of literals",
-        lambda design: _shapes(design.config),
-        _codec_shape,
-    ),
-    Goal(
-        "held back by density",
-        "which stream was held back during the packet, and the share of literals",
-        lambda design: cross([_FLOWS, *_ends(design)], _DENSITIES),
-        _held_density,
-    ),
-    Goal(
-        "held back by length",
-        "which stream was held back during the packet, and its words relative to lanes and window",
-        _lengths_held,
-        _held_length,
-    ),
-    Goal(
-        "error by held back",
-        "how the packet ended, and which stream was held back during it",
-        lambda design: cross(_errors(design), [_FLOWS, *_ends(design)]),
-        lambda sample, design: cross([_ERRORS[sample["error"]]], _held(sample)),
-    ),
-    Goal(
-        "error before by gap",
-        "how the packet before ended, and whether this one followed within two cycles",
-        lambda design: cross(_errors(design), ["at once", "later"]),
-        lambda sample, design: (
-            []
-            if sample["after"] is None
-            else cross([_ERRORS[sample["after"]]], ["at once" if sample["gap"] <= _AT_ONCE else "later"])
-        ),
-    ),
-    Goal(
-        "table by density",
-        "the table that comes in at run time, and the share of literals",
-        _tables,
-        lambda sample, design: (
-            cross([_table(sample)], [_density(sample["literals"], sample["words"])])
-            if sample["words"] and not sample["error"]
-            else []
-        ),
-        _has_table,
-    ),
+    _codec_shape,
+    _held_density,
+    _held_length,
+    _error_by_held_back,
+    _error_before_by_gap,
+    _table_by_density,
 )

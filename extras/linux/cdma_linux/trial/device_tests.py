@@ -71,7 +71,8 @@ class _Registers:
         # The tail of each ring, by the register that it is written to; the one that starts a ring anew.
         self._tails = {registers[f"{name}.ring_tail"].address: 0 for name in CHANNELS}
         self._bases = {
-            registers[f"{name}.ring_base_low"].address: registers[f"{name}.ring_tail"].address for name in CHANNELS
+            registers[f"{name}.ring_base_low"].address: registers[f"{name}.ring_tail"].address
+            for name in CHANNELS
         }
 
     async def read(self, offset: int) -> bytes:

@@ -217,6 +217,8 @@ class VhostUser:
         (count,) = struct.unpack_from("<I", payload)
         first, size, user, place = struct.unpack_from("<QQQQ", payload, 8)
         if count != 1 or not first == user == place:
-            raise ValueError(f"the guest has {count} regions, the first at {first:#x} and {place:#x} of its file")
+            raise ValueError(
+                f"the guest has {count} regions, the first at {first:#x} and {place:#x} of its file"
+            )
         self.memory = GuestMemory(files[0], first, size)
         os.close(files[0])

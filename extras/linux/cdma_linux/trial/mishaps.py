@@ -122,7 +122,9 @@ class Mishaps:
         A named pipe, from which others come, a line each; a line that is no command is handed to ``refuse``.
     """
 
-    def __init__(self, script: Sequence[str], pipe: Path | None, seed: int, refuse: Callable[[str], None]) -> None:
+    def __init__(
+        self, script: Sequence[str], pipe: Path | None, seed: int, refuse: Callable[[str], None]
+    ) -> None:
         self._waiting = commands_in(script)
         self._rng = random.Random(seed)
         self._delay = (0, 0)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from amaranth.hdl import Const, Format, Module, Shape, ShapeCastable, Signal, Value, unsigned
 
-__all__ = ["NamedValues", "Pace", "optional", "without_reset"]
+__all__ = ["NamedValues", "Pace", "optional", "sized", "without_reset"]
 
 _Member = TypeVar("_Member")
 
@@ -19,6 +19,11 @@ def optional(option: object, **members: _Member) -> dict[str, _Member]:
     They are evaluated without the option, too.
     """
     return members if option else {}
+
+
+def sized(*assignments: Any) -> list[Any]:
+    """The ``assignments`` to signals and fields that have bits: those of an option may have none."""
+    return [assignment for assignment in assignments if len(assignment.lhs)]
 
 
 def without_reset(m: Module, name: str, sink: Any) -> Any:

@@ -15,15 +15,15 @@ __all__ = ["Credit", "Fifo", "LinkEnd", "MemoryQueue", "RingMemory", "join_ends"
 class Credit(wiring.Component):
     """Counts the credits of a writer, one for each free entry of its queue; ``entries`` at first.
 
-    ``taken``
-        Number of credits spent in this cycle, at most ``most``, and none unless ``there`` is high.
-    ``given``
+    ``spent``
+        Number of credits spent in this cycle, at most ``most``, and none unless ``available`` is high.
+    ``returned``
         Returns one credit.
-    ``there``
-        Is high while ``most`` credits may be spent. It comes from a register that does not yet know what was spent
-        in the last two cycles, and is low while fewer than ``3 * most`` credits are known to be left.
+    ``available``
+        ``most`` credits may be spent. It comes from a register that does not yet include the last two cycles, and is low
+        while fewer than ``3 * most`` credits are known to be left.
 
-    ``ahead`` is the number of cycles by which the writer looks at ``there`` before it spends the credits.
+    ``ahead`` is the number of cycles from ``available`` until the writer spends the credits.
     """
 
     def __init__(self, entries: int, most: int = 1, *, ahead: int = 0) -> None:
@@ -32,18 +32,18 @@ class Credit(wiring.Component):
         assert entries > self.unknown, (entries, most, ahead)
         self.entries = entries
         self.most = most
-        super().__init__({"taken": In(range(most + 1)), "given": In(1), "there": Out(1, init=1)})
+        super().__init__({"spent": In(range(most + 1)), "returned": In(1), "available": Out(1, init=1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        taken = Signal.like(self.taken)
-        given = Signal()
+        spent = Signal.like(self.spent)
+        returned = Signal()
         free = Signal(range(self.entries + 1), init=self.entries)
         m.d.sync += [
-            taken.eq(self.taken),
-            given.eq(self.given),
-            free.eq(free - taken + given),
-            self.there.eq(free >= self.unknown),
+            spent.eq(self.spent),
+            returned.eq(self.returned),
+            free.eq(free - spent + returned),
+            self.available.eq(free >= self.unknown),
         ]
         return m
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from amaranth.hdl import Cat, DomainRenamer, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -68,17 +70,32 @@ class SkidBuffer(wiring.Component):
         return m
 
 
-def slice_before(m: Module, name: str, sink: stream.Interface, domain: str = "sync") -> stream.Interface:
-    """Puts a skid buffer before an input of a block, and returns what the producer sees instead."""
+def slice_before(
+    m: Module, name: str, sink: stream.Interface, domain: str = "sync", *, when: object = True
+) -> stream.Interface:
+    """Puts a skid buffer before the input ``sink`` of a block; the input for its producer. Without ``when``: ``sink``."""
+    if not when:
+        return sink
     buffer = SkidBuffer(sink.payload.shape())
     m.submodules[name] = DomainRenamer(domain)(buffer)
     wiring.connect(m, buffer.output, sink)
     return buffer.input
 
 
-def slice_after(m: Module, name: str, source: stream.Interface, domain: str = "sync") -> stream.Interface:
-    """Puts a skid buffer after an output of a block, and returns what the consumer sees instead."""
-    buffer = SkidBuffer(source.payload.shape())
+def slice_after(
+    m: Module,
+    name: str,
+    source: stream.Interface,
+    domain: str = "sync",
+    *,
+    kind: Callable[[ShapeLike], wiring.Component] = SkidBuffer,
+    when: object = True,
+) -> stream.Interface:
+    """Puts a buffer of that ``kind`` after the output ``source`` of a block; the output for its consumer. Without ``when``,
+    ``source`` itself."""
+    if not when:
+        return source
+    buffer = kind(source.payload.shape())
     m.submodules[name] = DomainRenamer(domain)(buffer)
     wiring.connect(m, source, buffer.input)
     return buffer.output

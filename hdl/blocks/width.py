@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from .arithmetic import one_of, rotate_up, thermometer
-from .registers import Beat, BeatSlice
+from .registers import Beat, BeatSlice, slice_after
 
 __all__ = ["Narrow", "Piece", "Realign", "Repack", "Widen", "connect_width"]
 
@@ -278,8 +278,6 @@ def connect_width(
         m.submodules[name] = adapter = kind(word_bits, lanes_in, lanes_out)
         wiring.connect(m, source, adapter.input)
         source = adapter.output
-    if pipelined and lanes_in >= lanes_out:
-        m.submodules[f"{name}_slice"] = buffer = BeatSlice(source.payload.shape())
-        wiring.connect(m, source, buffer.input)
-        source = buffer.output
+    sliced = pipelined and lanes_in >= lanes_out
+    source = slice_after(m, f"{name}_slice", source, kind=BeatSlice, when=sliced)
     wiring.connect(m, source, sink)

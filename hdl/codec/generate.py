@@ -35,32 +35,31 @@ __all__ = [
 
 
 class Compressor(wiring.Component):
-    """Compresses packets of words; ``docs/format.md`` describes what comes out.
+    """Compresses packets of words to the stream of ``docs/format.md``.
 
     ``input``
         Raw packets.
     ``output``
         Compressed packets, in the same order.
     ``report``
-        One report per packet. It is offered as soon as the last beat of the packet is counted, which is before the last
+        One report per packet. It is valid as soon as the last beat of the packet is counted, which is before the last
         output beat. A report that is not accepted stops the next packets, but never the data of its own packet.
     ``values``
-        Table of frequent values, if the configuration leaves it to run time. It must be constant while packets are in
-        flight.
+        Table of frequent values, if it is set at run time. It must be constant while packets are in flight.
 
     Throughput: work-conserving. With a source that is always valid and a sink that is always ready, the cycles from a
     packet's first beat accepted to its last output beat are at most the sum over its windows of
     ``max(words in, words out) / lanes``, plus ``window / lanes + 4``. Parts of a header beyond one beat cost a cycle each.
-    A packet that follows another without a pause costs at most one more cycle. Of a format with a field, the words out are
+    A packet that follows another without a pause costs at most one more cycle. In a format with a field, the words out are
     bytes, each a part of a word.
 
     Latency: the first output beat of a window comes ``window / lanes`` cycles after its first input beat, for up to eight
     lanes with a window of 32. More lanes have more levels to pass.
 
-    A malformed beat is reported as :attr:`Error.BEAT`. The data of its packet are then meaningless, and the next packets
-    are unharmed.
+    A malformed beat is reported as :attr:`Error.BEAT`. The data of its packet are then undefined, and the next packets are
+    not affected.
 
-    A pipelined compressor takes up to 7 cycles more, and up to 10 more until the first output beat;
+    A pipelined compressor needs up to 7 cycles more, and up to 10 more until the first output beat;
     ``docs/architecture.md`` has the reasons. Up to 16 packets may be in flight or wait for their reports to be accepted.
     """
 
@@ -74,7 +73,7 @@ class Compressor(wiring.Component):
 
 
 class Decompressor(wiring.Component):
-    """Decompresses packets; ``docs/format.md`` describes what goes in.
+    """Decompresses packets of the stream of ``docs/format.md``.
 
     ``input``
         Compressed packets.
@@ -85,29 +84,29 @@ class Decompressor(wiring.Component):
     ``report``
         One report per packet. A report that is not accepted stops the next packets.
     ``values``
-        Table of frequent values, if the configuration leaves it to run time.
+        Table of frequent values, if it is set at run time.
     ``one_entry``
-        Beside such a table of more than one entry: of the table only entry 0 counts, and the codes of the others are
-        invalid. It may change only while no packet is inside.
+        Port with such a table of several entries: only entry 0 is valid, and the codes of the others are invalid. It may
+        change only while no packet is inside.
 
     Throughput: work-conserving. With a source that is always valid and a sink that is always ready, the cycles from a
     packet's first beat accepted to its last output beat are at most the sum over its windows of
     ``max(words in, words out) / lanes``, plus 8. A header longer than a beat is read in equal parts, each of which but one
-    costs a cycle. A packet that follows another without a pause costs at most one more cycle. Of a format with a field, the
+    costs a cycle. A packet that follows another without a pause costs at most one more cycle. In a format with a field, the
     words in are bytes, each a part of a word.
 
     Latency: the first output beat of a window comes 2 cycles after its first input beat, and one more for each part of a
     header beyond one beat.
 
-    With less than two queued beats it stores one beat, and shows words of the beat at the input at the output within the
-    cycle. Then the latency is a cycle less, and a window may cost one more cycle: ``cdma.sim.codec.unpacking`` counts them.
+    With less than two queued beats it stores one beat, and words of the beat at the input reach the output within the cycle.
+    The latency is then a cycle less, and a window may cost one more cycle: ``cdma.sim.codec.unpacking`` counts them.
 
     Corrupt packets end. The first beat whose codes are invalid, or whose header, literals or padding are missing, or whose
     padding is not zero, is replaced by an empty last beat, and the rest of the input packet is discarded. Words left over
-    after a whole packet are discarded, too. The report of the packet says what was wrong, and the next packets are unharmed.
-    A length of 0 is reported as :attr:`Error.TRAILING`.
+    after a whole packet are discarded, too. The report of the packet has the error, and the next packets are not affected. A
+    length of 0 is reported as :attr:`Error.TRAILING`.
 
-    A pipelined decompressor takes more cycles; see :class:`~cdma.hdl.codec.pipelined.decompressor.PipelinedDecompressor`.
+    A pipelined decompressor needs more cycles; see :class:`~cdma.hdl.codec.pipelined.decompressor.PipelinedDecompressor`.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -152,11 +151,11 @@ class CodecShell(Shell):
         The compressor or decompressor of ``config``. One with a ``length`` stream gets the port ``s_length``.
 
     A word is kept if all of its bytes are. A beat that keeps only a part of a word, or a word above one that it does not
-    keep, reaches the block with no word kept, which the block reports as a malformed beat. So of what a beat keeps, the
-    block may look at the number or at single words.
+    keep, reaches the block with no word kept, which the block reports as a malformed beat. So the number of kept words and
+    each single one agree.
 
-    Register slices stand between the ports and the block, so that the ports of a stream with a slice come from
-    flip-flops or go, through the gates of ``tkeep`` at most, into flip-flops.
+    Register slices stand between the ports and the block: the ports of a stream with a slice come from flip-flops or go,
+    through the gates of ``tkeep`` at most, into flip-flops.
     """
 
     def __init__(self, block: wiring.Component, config: CodecConfig) -> None:
@@ -181,7 +180,7 @@ class CodecShell(Shell):
 
     def _connect_inputs(self, m: Module, core: wiring.Component) -> None:
         sliced = has_slices(self.config.register_slices, "in")
-        beats = slice_before(m, "input_slice", core.input) if sliced else core.input
+        beats = slice_before(m, "input_slice", core.input, when=sliced)
         m.d.comb += [
             beats.payload.data.eq(self.port("s_axis_tdata")),
             beats.payload.keep.eq(kept_words(m, self.port("s_axis_tkeep"), self.keep_in)),
@@ -189,14 +188,14 @@ class CodecShell(Shell):
         ]
         self.accept(m, "s_axis", beats, registered=sliced)
         if "length" in core.signature.members:
-            length = slice_before(m, "length_slice", core.length) if sliced else core.length
+            length = slice_before(m, "length_slice", core.length, when=sliced)
             m.d.comb += length.payload.eq(self.port("s_length_tdata"))
             self.accept(m, "s_length", length, registered=sliced)
 
     def _connect_outputs(self, m: Module, core: wiring.Component) -> None:
         sliced = has_slices(self.config.register_slices, "out")
-        beats = slice_after(m, "output_slice", core.output) if sliced else core.output
-        report = slice_after(m, "report_slice", core.report) if sliced else core.report
+        beats = slice_after(m, "output_slice", core.output, when=sliced)
+        report = slice_after(m, "report_slice", core.report, when=sliced)
         m.d.comb += [
             self.port("m_axis_tdata").eq(beats.payload.data),
             self.port("m_axis_tkeep").eq(Cat(word.replicate(self.keep_out) for word in beats.payload.keep)),

@@ -10,8 +10,7 @@ from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
 from cdma.hdl.verilog.names import PLAIN, Style, kept_words
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, Shell, axis_ports
 
-from .dequantiser import Dequantiser
-from .quantiser import OutOfRange, Quantiser
+from .stages import Dequantiser, OutOfRange, Quantiser
 
 __all__ = ["StageShell", "stage_design", "stage_ports"]
 

@@ -211,29 +211,29 @@ class Credits(Bench):
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.credit
-        free(m, "taken", dut.taken)
-        free(m, "given", dut.given)
-        seen: Value = dut.there
+        free(m, "spent", dut.spent)
+        free(m, "returned", dut.returned)
+        seen: Value = dut.available
         for number in range(self.ahead):
             seen = last_cycle(m, seen, f"there_{number + 1}_before", init=1)
         entries = dut.entries
         used = Signal(range(entries + dut.most + 1))
-        m.d.sync += used.eq(used + dut.taken - dut.given)
+        m.d.sync += used.eq(used + dut.spent - dut.returned)
         quiet = Signal(range(4))
-        with m.If((dut.taken != 0) | dut.given):
+        with m.If((dut.spent != 0) | dut.returned):
             m.d.sync += quiet.eq(0)
         with m.Elif(quiet != 3):
             m.d.sync += quiet.eq(quiet + 1)
         m.d.comb += [
-            Assume(dut.taken <= dut.most),
-            Assume((dut.taken == 0) | seen),
+            Assume(dut.spent <= dut.most),
+            Assume((dut.spent == 0) | seen),
             # An entry is free again at the earliest in the cycle after it was filled.
-            Assume(~dut.given | (used != 0)),
+            Assume(~dut.returned | (used != 0)),
             Assert(used <= entries),
             # Once nothing has changed for three cycles, it says exactly whether enough is left: no deadlock.
-            Assert((quiet != 3) | (dut.there == (entries - used >= dut.unknown))),
+            Assert((quiet != 3) | (dut.available == (entries - used >= dut.unknown))),
             Cover(used == entries - (dut.unknown - (2 + self.ahead) * dut.most) + 1),
-            Cover((quiet == 3) & ~dut.there),
+            Cover((quiet == 3) & ~dut.available),
         ]
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 
-from cdma.hdl.lossy.dequantiser import Restoring
-from cdma.hdl.lossy.quantiser import Rounding, Scaling
+from cdma.hdl.lossy.stages import Restoring, Rounding, Scaling
 from cdma.hdl.spec.stage import STAGES, Quantisation, StageConfig
 
 from .bench import Bench, free

@@ -1,10 +1,11 @@
-"""What every codec has: its ports, its streams, its memories, and the gate of its clock."""
+"""Ports, reports and memories of every codec, and the gate of its clock."""
 
 from amaranth.hdl import Module, Mux, Value
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.clocks import ClockGates
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.spec.codec import CodecConfig
 
@@ -14,6 +15,7 @@ __all__ = [
     "GatedCodec",
     "Report",
     "codec_members",
+    "connect_compressor",
     "connect_table",
     "first_error",
     "has_one_entry",
@@ -21,13 +23,13 @@ __all__ = [
     "table_members",
 ]
 
-#: By the end of the path of the instance, as a regular expression.
+#: What each memory is for, by the end of the path of its instance as a regular expression.
 PURPOSES = {
     r"counts\.memory": "counts of packets, until their reports leave",
     r"packer\.queue\.bank_\d\.memory": "beats of the compressed stream that are complete",
     r"window_memory\.beats\.memory": "beats with routed literals, until the header of their window is known",
     r"window_memory\.headers\.memory": "headers of windows",
-    r"(core|codec)\.beats\.memory": "words that are put together again, until they are taken",
+    r"(core|codec)\.beats\.memory": "decompressed beats, until they leave",
     r"intake\.lane_\d+": "words of a lane of the compressed stream",
     r"intake\.header_\d+": "words of a lane of the compressed stream, until the headers among them are read",
     r"intake\.ends\.memory": "ends of packets in the compressed stream",
@@ -36,12 +38,12 @@ PURPOSES = {
 
 
 class Error(enum.Enum, shape=8):
-    """What is wrong with a packet. Only the first error found in it is reported."""
+    """The error of a packet; only the first one found is reported."""
 
     NONE = 0
     #: The stream ended before the packet had all its words.
     TRUNCATED = 1
-    #: Words were left over after the packet had all its words.
+    #: The stream goes on after the packet has all its words.
     TRAILING = 2
     #: A code past the table, or a code other than 0 past the end of a partial window.
     CODE = 3
@@ -60,7 +62,7 @@ def first_error(*found: tuple[Value, Value | Error], otherwise: Value | Error = 
 
 
 class Report(data.Struct):
-    """What is reported of a packet; reports come in the order of the packets.
+    """The report of a packet; reports come in the order of the packets.
 
     ``words_in``, ``words_out``
         Number of words accepted, and of words delivered; of the compressed stream these are stream words.
@@ -77,10 +79,9 @@ class Report(data.Struct):
 
 
 def table_members(config: CodecConfig) -> dict[str, wiring.Member]:
-    """The port ``values`` of blocks that compare with the frequent values, if these are known at run time only."""
-    if not config.runtime_values:
-        return {}
-    return {"values": In(data.ArrayLayout(config.format.entry_bits, config.table_size))}
+    """The port ``values`` of blocks that need the frequent values, if these are set at run time."""
+    values = In(data.ArrayLayout(config.format.entry_bits, config.table_size))
+    return optional(config.runtime_values, values=values)
 
 
 def connect_table(
@@ -92,25 +93,45 @@ def connect_table(
 
 
 def has_one_entry(config: CodecConfig) -> bool:
-    """Whether a decompressor has the port ``one_entry``: with a table at run time that has other entries, too."""
+    """Whether a decompressor has the port ``one_entry``: with a table of several entries at run time."""
     return config.runtime_values and config.table_size > 1
 
 
 def codec_members(config: CodecConfig, *, length: bool) -> dict[str, wiring.Member]:
     """The ports of a compressor, or, with ``length``, of a decompressor.
 
-    While ``one_entry`` is high, of the table only entry 0 counts, and the codes of the others are invalid. It may change
+    While ``one_entry`` is high, only entry 0 of the table is valid, and the codes of the others are invalid. It may change
     only while no packet is inside.
     """
     raw, packed = Beat(config.format.word_bits, config.lanes), Beat(config.format.stream_bits, config.units)
+    source, sink = (packed, raw) if length else (raw, packed)
     return {
-        "input": In(stream.Signature(packed if length else raw)),
-        **({"length": In(stream.Signature(32))} if length else {}),
-        "output": Out(stream.Signature(raw if length else packed)),
+        "input": In(stream.Signature(source)),
+        **optional(length, length=In(stream.Signature(32))),
+        "output": Out(stream.Signature(sink)),
         "report": Out(stream.Signature(Report)),
         **table_members(config),
-        **({"one_entry": In(1)} if length and has_one_entry(config) else {}),
+        **optional(length and has_one_entry(config), one_entry=In(1)),
     }
+
+
+def connect_compressor(
+    m: Module,
+    config: CodecConfig,
+    ports: wiring.PureInterface,
+    *,
+    store: wiring.Component,
+    packer: wiring.Component,
+    tally: wiring.Component,
+    report: wiring.Component,
+) -> None:
+    """Connects the ``ports`` of a compressor and its blocks; ``store`` is a window store or a window memory."""
+    wiring.connect(m, wiring.flipped(ports.input), store.input)
+    wiring.connect(m, store.step, packer.step)
+    wiring.connect(m, store.arrival, tally.arrival)
+    wiring.connect(m, packer.output, wiring.flipped(ports.output))
+    wiring.connect(m, report.report, wiring.flipped(ports.report))
+    connect_table(m, config, ports, store)
 
 
 def queue_members(config: CodecConfig) -> dict[str, wiring.Member]:
@@ -121,13 +142,13 @@ def queue_members(config: CodecConfig) -> dict[str, wiring.Member]:
     ``push``
         Number of ``rows`` to push, as a thermometer.
     ``fire``
-        Pushes them; only while ``available`` is high, or a cycle after if the queue says that.
+        Pushes them; only while ``available`` is high, or in the cycle after, by the queue.
     ``last``
-        Says which row ends its packet. All others are full.
+        The row that ends its packet. All others are full.
     ``count``
         Number of stream words in that row, less one.
     ``available``
-        Is high while the queue can take the rows that ``push`` says.
+        The queue has room for the rows of ``push``.
     ``output``
         The beats, in order.
     """
@@ -143,14 +164,14 @@ def queue_members(config: CodecConfig) -> dict[str, wiring.Member]:
     }
 
 
-#: Beyond a window, a codec is as long as its pipeline, and counts what it reports.
+#: Cycles in which a codec settles beyond those of a window: its pipeline, and its counters.
 _PIPELINE_CYCLES = 16
 
 
 class GatedCodec(wiring.Component):
-    """The ports of a plain ``codec``, which has a clock while anything is offered at one of them, and until it has settled.
+    """A plain ``codec`` whose clock runs while a stream of its ports is valid, and until it has settled.
 
-    A beat that is offered opens the gate in the same cycle, so none is later than without a gate.
+    A valid beat opens the gate in the same cycle, so none is later than without a gate.
     """
 
     def __init__(self, codec: wiring.Component, config: CodecConfig, gates: ClockGates) -> None:

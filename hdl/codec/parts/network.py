@@ -1,23 +1,22 @@
-"""The network that moves words to their lanes: levels, placement and the butterfly."""
+"""The butterfly that moves words to their lanes: its levels, what sets them, and the steps that it makes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2, exact_log2
+from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.arithmetic import one_of, popcount, rotate_up, thermometer
+from cdma.hdl.blocks.arithmetic import one_of, popcount
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import StreamFormat
 
 __all__ = [
     "Arrival",
     "Exchange",
-    "Placed",
-    "Placement",
     "Ranking",
     "Ranks",
     "Routes",
@@ -28,15 +27,16 @@ __all__ = [
     "keep",
     "kept_settings",
     "last_header_part",
+    "padding_after",
     "pairs",
     "settings_of",
-    "stored_word",
+    "with_padding",
     "words_of_last_beat",
 ]
 
 
 def counts_stored(format: StreamFormat) -> bool:
-    """Whether what is stored of the words of a packet is counted apart from its literals, being something else."""
+    """Whether the stream words stored of a packet are more than its literals: parts of words, or padding."""
     return format.parts > 1 or format.align_words > 1
 
 
@@ -45,27 +45,36 @@ def last_header_part(config: CodecConfig) -> int:
     return config.format.header_words - (config.header_beats - 1) * config.units
 
 
+def padding_after(m: Module, config: CodecConfig, end: Value, ends_window: Value) -> Signal:
+    """The words of padding after the position ``end`` if that ``ends_window``; without bits where windows are not padded."""
+    padding = Signal(range(config.format.align_words))
+    m.d.comb += padding.eq(Mux(ends_window, -end, 0))
+    return padding
+
+
+def with_padding(number: Value, padding: Value) -> Value:
+    """A ``number`` of words and those of ``padding``."""
+    return number + padding if len(padding) else number
+
+
 class Step(data.StructLayout):
     """One beat of a window, ready to be packed. Its words are stream words.
 
     ``words``
-        Holds the literals, or parts of words, that are stored, each in its lane of the output beats.
+        The literals, or parts of words, that are stored, each in its lane of the output beats.
     ``header``
         Header of the window; valid with the first beat of a window only.
-    ``first``
-        Begins a window.
-    ``last``
-        Ends a packet.
+    ``first``, ``last``
+        Begins a window; ends a packet.
     ``start``
         Number of words in the output beat that this step continues: 0 at the start of a packet, then 1 to ``units``.
     ``total``
         Number of words of ``start`` and of this step, padding included. Of a header longer than a beat only the last part
         counts.
     ``padding``
-        Number of words of padding at the end of this step, in formats with padded windows.
+        Number of words of padding at the end of this step; without bits where windows are not padded.
     ``more``
-        Says that a word of the packet is known to follow this step. Only a compressor with less than two queued beats
-        needs it.
+        A word of the packet is known to follow this step; one bit in a compressor that is not work-conserving.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -78,56 +87,50 @@ class Step(data.StructLayout):
                 "last": 1,
                 "start": range(units + 1),
                 "total": range(3 * units + 1),
-                **({"padding": range(fmt.align_words)} if fmt.align_words > 1 else {}),
-                **({} if config.work_conserving else {"more": 1}),
+                "padding": range(fmt.align_words),
+                "more": int(not config.work_conserving),
             }
         )
 
 
 def words_of_last_beat(total: Value, units: int, over_one: Value, over_two: Value) -> Value:
-    """The number of a step's ``total`` words that are in the last output beat with any.
-
-    ``over_one`` and ``over_two`` say whether words go beyond the first output beat and the second.
-    """
+    """The number of words of a step with ``total`` words in its last output beat; ``over_one`` and ``over_two`` if words go
+    beyond its first beat and its second."""
     return Mux(over_two, total - 2 * units, Mux(over_one, total - units, total))
 
 
 class Arrival(data.StructLayout):
-    """What is counted of a beat.
+    """Counts of a beat.
 
     ``words``, ``literals``
         Number of words, and of literals among them.
     ``stored``
-        Number of stream words that are stored of them, or pad their window, if they are counted apart.
+        Number of stream words stored of them and of padding, in formats where these are not the literals.
     ``last``
         Ends the packet.
     ``malformed``
-        Says that the beat is :func:`~cdma.hdl.blocks.registers.malformed`.
+        The beat is :func:`~cdma.hdl.blocks.registers.malformed`.
     """
 
     def __init__(self, config: CodecConfig) -> None:
-        lanes = config.lanes
+        stored = range(config.units + config.format.align_words)
         super().__init__(
             {
-                "words": range(lanes + 1),
-                "literals": range(lanes + 1),
-                **(
-                    {"stored": range(config.units + config.format.align_words)}
-                    if counts_stored(config.format)
-                    else {}
-                ),
+                "words": range(config.lanes + 1),
+                "literals": range(config.lanes + 1),
+                **optional(counts_stored(config.format), stored=stored),
                 "last": 1,
                 "malformed": 1,
             }
         )
 
 
-#: What sets each level: ``swap`` and ``straight`` of its :class:`Exchange`.
+#: ``swap`` and ``straight`` of the :class:`Exchange` of each level.
 Settings = Mapping[int, tuple[Value, Value]]
 
 
 def settings_of(routes: Routes) -> Settings:
-    """The settings of all levels, as ``routes`` finds them."""
+    """The settings of all levels, by ``routes``."""
     return {level: (routes.swap[level], ~routes.swap[level]) for level in range(routes.levels)}
 
 
@@ -163,140 +166,16 @@ def exchange(
     return words
 
 
-class Placed(data.StructLayout):
-    """A step, or a part of its header, and what each lane of the output beats takes from it.
-
-    ``words``
-        Holds what is stored, each in its lane of the output beats.
-    ``header``
-        Holds the words of the header, each in its lane. A header of one word has one field for all lanes.
-    ``old``
-        Says which lanes of the first beat, a stream word each, have their words already.
-    ``in_header``
-        Says which lanes of the first beat and, above them, of the second are old or take a word of the header. All other
-        lanes take what is stored.
-    ``over_one``, ``over_two``
-        Say that words go beyond the first beat, and beyond the second.
-    ``remaining``
-        Number of words in the last beat that has any.
-    ``filled``
-        Says which lanes of that beat are not padding, in formats with padded windows.
-    ``last``
-        Ends the packet.
-    ``more``
-        Says that another word of the packet is known to follow, if the step says so too.
-    """
-
-    def __init__(self, config: CodecConfig) -> None:
-        fmt, units = config.format, config.units
-        header_part = min(fmt.header_words, units)
-        super().__init__(
-            {
-                "words": data.ArrayLayout(fmt.stream_bits, units),
-                "header": data.ArrayLayout(fmt.stream_bits, units if header_part > 1 else 1),
-                "old": units,
-                "in_header": units + header_part,
-                "over_one": 1,
-                "over_two": 1,
-                "remaining": range(units + 1),
-                **({"filled": units} if fmt.align_words > 1 else {}),
-                "last": 1,
-                **({} if config.work_conserving else {"more": 1}),
-            }
-        )
-
-
-def stored_word(placed: Value, lane: int, goes_on: Value, config: CodecConfig) -> Value:
-    """The stored word of a lane of an output beat; 0 where that beat, the last of its step, has padding.
-
-    ``goes_on`` says that words of the step go beyond this beat.
-    """
-    if config.format.align_words == 1:
-        return placed.words[lane]
-    return Mux(goes_on | placed.filled[lane], placed.words[lane], 0)
-
-
-class Placement(wiring.Component):
-    """Finds the positions of words in the output beats.
-
-    ``step``
-        Steps of windows. A header longer than a beat is placed part by part, a cycle each; its last part goes with the
-        step.
-    ``placed``
-        The step, or a part of its header, with the lanes for its words.
-
-    Latency: none; the outputs follow the inputs within the cycle.
-    """
-
-    def __init__(self, config: CodecConfig) -> None:
-        self.config = config
-        super().__init__(
-            {"step": In(stream.Signature(Step(config))), "placed": Out(stream.Signature(Placed(config)))}
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        fmt, units = self.config.format, self.config.units
-        header_part = min(fmt.header_words, units)
-        header_parts, last_part = self.config.header_beats, last_header_part(self.config)
-        step, placed = self.step.payload, self.placed.payload
-
-        part = Signal(range(header_parts))
-        start: Value = step.start
-        alone: Value = Signal(name="header_alone")
-        parts = [step.header[word] for word in range(header_part)]
-        if header_parts > 1:
-            m.d.comb += alone.eq(step.first & (part != header_parts - 1))
-            # The parts before this one have filled the output beat, if it was empty.
-            start = Mux(step.first & (part != 0) & (step.start == 0), units, step.start)
-            by_part = data.ArrayLayout(data.ArrayLayout(fmt.stream_bits, header_part), header_parts)
-            header = Value.cast(step.header)
-            if last_part < header_part:
-                header = Cat(header, Const(0, by_part.size - len(header)))
-            parts = [data.View(by_part, header)[part][word] for word in range(header_part)]
-            with m.If(self.placed.valid & self.placed.ready):
-                m.d.sync += part.eq(Mux(alone, part + 1, 0))
-        if header_part > 1:
-            # The rotation takes a power of two; what fills the header up to that is in no lane of the header.
-            rotated = 1 << ceil_log2(header_part)
-            parts += [Const(0, fmt.stream_bits)] * (rotated - header_part)
-            parts = rotate_up(parts * (units // rotated), start[: exact_log2(units)])
-        in_header: Value = Cat(Const(-1, last_part), thermometer(start, units))
-        if last_part < header_part:
-            in_header = Mux(alone, Cat(Const(-1, header_part), thermometer(start, units)), in_header)
-        total = Signal.like(step.total)
-        m.d.comb += [
-            self.placed.valid.eq(self.step.valid),
-            self.step.ready.eq(self.placed.ready & ~alone),
-            total.eq(Mux(alone, start + units, step.total)),
-            placed.words.eq(step.words),
-            *(placed.header[lane].eq(word) for lane, word in enumerate(parts)),
-            placed.old.eq(thermometer(start, units)),
-            # A header of h words reaches h lanes beyond the old words.
-            placed.in_header.eq(Mux(step.first, in_header, 0)),
-            placed.over_one.eq(total > units),
-            placed.over_two.eq(total > 2 * units),
-            placed.remaining.eq(words_of_last_beat(total, units, placed.over_one, placed.over_two)),
-            placed.last.eq(step.last & ~alone),
-        ]
-        if fmt.align_words > 1:
-            m.d.comb += placed.filled.eq(thermometer(placed.remaining - step.padding, units))
-        if not self.config.work_conserving:
-            # The parts of a header before its last keep the beat that they fill, as the positions of words have it.
-            m.d.comb += placed.more.eq(step.more & ~alone)
-        return m
-
-
 class Exchange(wiring.Component):
     """One level of the network: pairs of lanes whose numbers differ in one bit exchange their words, or keep them.
 
     Combinational.
 
     ``swap``
-        Says for each pair, in the order of the lower lanes, whether it exchanges its words.
+        The pairs that exchange their words, in the order of the lower lanes.
     ``straight``
-        Complement of ``swap``. Where the two come from registers of their own, the selection of the words needs fewer
-        gates, and saves more than the registers cost.
+        Complement of ``swap``. With a register for each of the two, the selection of the words needs fewer gates, and saves
+        more than the registers cost.
     ``input``, ``output``
         Words of all lanes, before and after the level.
     """
@@ -325,17 +204,17 @@ class Exchange(wiring.Component):
 
 def pairs(lanes: int, level: int) -> list[int]:
     """The lower lanes of the pairs that ``level`` exchanges."""
-    return [lane for lane in range(lanes) if not lane >> level & 1]
+    return [block + lane for block in range(0, lanes, 2 << level) for lane in range(1 << level)]
 
 
 class Ranks(data.StructLayout):
-    """How many literals a beat has.
+    """Numbers of literals of a beat.
 
     ``count``
         Number of literals in all lanes.
     ``below``
         Number of literals below each lane but lane 0, modulo the size of the largest block of lanes that has this lane
-        in its middle. Routes need no more of it.
+        in its middle, which is enough for routes.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -349,22 +228,22 @@ class Ranking(wiring.Component):
     """Counts the literals of a beat. Combinational.
 
     ``literal``
-        Says for each lane whether it has a literal.
+        The lanes with a literal.
     ``ranks``
         The counts.
+    ``offset``
+        Port of a ``from_offset`` block: the counts below lanes begin with it. Each count then follows from another one, with
+        fewer gates than a count for each lane and an addition. The path from ``literal`` is longer, so both should come
+        early.
 
     ``inputs`` is that of :func:`~cdma.hdl.blocks.arithmetic.popcount`.
-
-    With ``from_offset`` there is the port ``offset``, and the counts below lanes begin with it. Then each of them follows
-    from another one, which takes fewer gates than to count for each lane and to add afterwards. It takes longer from
-    ``literal``, and is of use where both are there early.
     """
 
     def __init__(self, lanes: int, inputs: int = 2, *, from_offset: bool = False) -> None:
         self.lanes = lanes
         self.inputs = inputs
         self.from_offset = from_offset
-        offset = {"offset": In(exact_log2(lanes))} if from_offset else {}
+        offset = optional(from_offset, offset=In(exact_log2(lanes)))
         super().__init__({"literal": In(lanes), **offset, "ranks": Out(Ranks(lanes))})
 
     def elaborate(self, platform: object) -> Module:
@@ -376,7 +255,7 @@ class Ranking(wiring.Component):
             return m
         below: dict[int, Value] = {0: self.offset}
         for lane in range(1, self.lanes):
-            # The lanes since one that has its count modulo a larger number.
+            # Counted from the lane whose count is modulo a larger number.
             size = lane & -lane
             counted = popcount(self.literal[lane - size : lane], self.inputs)
             below[lane] = self.ranks.below[f"lane_{lane}"]
@@ -390,15 +269,15 @@ class Routes(wiring.Component):
     ``ranks``
         Counts of the literals.
     ``offset``
-        Lane of the first literal after routing. With ``from_offset`` there is no such port: the counts have it.
+        Lane of the first literal after routing. With ``from_offset`` the counts include it, and there is no such port.
     ``swap``
-        Says for each level which pairs exchange their words.
+        The pairs of each level that exchange their words.
 
-    From the last level back to the first, each level splits blocks of lanes into halves. The literals that come from the
-    upper half of a block go to consecutive lanes, the first of which is ``boundary = offset + literals below the middle
-    of the block``. So lane ``j`` of the lower half receives a word from the upper half exactly if ``boundary``, modulo
-    the size of the block, is at ``j`` or below in the lower half, or above the partner of ``j`` in the upper half. Each
-    count of :class:`Ranks` is needed for one block only.
+    From the last level back to the first, each level splits blocks of lanes into halves. The literals from the upper half of
+    a block go to consecutive lanes, the first of which is ``boundary = offset + literals below the middle of the block``. So
+    lane ``j`` of the lower half receives a word from the upper half exactly if ``boundary``, modulo the size of the block,
+    is at ``j`` or below in the lower half, or above the partner of ``j`` in the upper half. Each count of :class:`Ranks` is
+    needed for one block only.
     """
 
     def __init__(self, lanes: int, *, from_offset: bool = False) -> None:
@@ -408,7 +287,7 @@ class Routes(wiring.Component):
         super().__init__(
             {
                 "ranks": In(Ranks(lanes)),
-                **({} if from_offset else {"offset": In(self.levels)}),
+                **optional(not from_offset, offset=In(self.levels)),
                 "swap": Out(data.ArrayLayout(lanes // 2, self.levels)),
             }
         )
@@ -417,12 +296,11 @@ class Routes(wiring.Component):
         m = Module()
         for level in range(self.levels):
             half = 1 << level
-            for pair, low in enumerate(pairs(self.lanes, level)):
-                position = low % half
-                middle = low - position + half
-                if not position:
-                    boundary = Signal(level + 1, name=f"boundary_{middle}")
-                    below = self.ranks.below[f"lane_{middle}"]
-                    m.d.comb += boundary.eq(below if self.from_offset else self.offset + below)
-                m.d.comb += self.swap[level][pair].eq(~(boundary[level] ^ (position < boundary[:level])))
+            for middle in range(half, self.lanes, 2 * half):
+                boundary = Signal(level + 1, name=f"boundary_{middle}")
+                below = self.ranks.below[f"lane_{middle}"]
+                m.d.comb += boundary.eq(below if self.from_offset else self.offset + below)
+                for position in range(half):
+                    pair = (middle - half) // 2 + position
+                    m.d.comb += self.swap[level][pair].eq(~(boundary[level] ^ (position < boundary[:level])))
         return m

@@ -1,4 +1,4 @@
-"""Takes windows apart into beats. Spreads what is stored of planned beats to its lanes."""
+"""Beats of a pipelined decompressor: planned from windows, then spread to their lanes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import thermometer
-from cdma.hdl.blocks.elaboration import without_reset
+from cdma.hdl.blocks.elaboration import sized, without_reset
 from cdma.hdl.blocks.registers import Beat
-from cdma.hdl.codec.parts.compressor import decoded, field_word, sent_of, table_of
+from cdma.hdl.codec.parts.codes import entry_of, sent_of, table_of, word_of
 from cdma.hdl.codec.parts.interface import Error, first_error, table_members
 from cdma.hdl.codec.parts.network import (
     Ranking,
@@ -36,15 +36,15 @@ class PlannedBeat(data.StructLayout):
     ``codes``
         Codes of its words.
     ``place``
-        Position of the first word that is stored of it.
+        Position of its first stored word.
     ``literals``
-        Number of literals, where nothing else is stored.
+        Number of literals; without bits in formats with parts of words.
     ``words``
         Number of words, less one.
     ``last``
         Ends the packet.
     ``error``
-        Says why the beat cannot be delivered. Then an empty beat ends the packet instead.
+        The reason for which the beat cannot be delivered. An empty beat then ends the packet instead.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -52,7 +52,7 @@ class PlannedBeat(data.StructLayout):
             {
                 "codes": config.lanes * config.format.code_bits,
                 "place": Position(config),
-                **({"literals": range(config.lanes + 1)} if config.format.parts == 1 else {}),
+                "literals": range(1 + config.lanes * (config.format.parts == 1)),
                 "words": range(config.lanes),
                 "last": 1,
                 "error": Error,
@@ -61,17 +61,17 @@ class PlannedBeat(data.StructLayout):
 
 
 class BeatPlanner(wiring.Component):
-    """Takes windows apart into beats.
+    """Plans the beats of windows.
 
     ``window``
         The windows.
     ``go``
-        Allows a beat to be planned in this cycle.
+        A beat may be planned in this cycle.
     ``busy``
-        Says that beats are left of a window.
+        Beats are left of a window.
     ``plans``
-        Says that a beat is planned in this cycle.
-    ``planned``, ``there``
+        A beat is planned in this cycle.
+    ``planned``, ``valid``
         The planned beat, in the next cycle, and whether it is valid.
 
     Throughput: a beat per cycle, or one every second cycle in a window that lacks literals. After a beat that cannot be
@@ -87,7 +87,7 @@ class BeatPlanner(wiring.Component):
                 "busy": Out(1),
                 "plans": Out(1),
                 "planned": Out(PlannedBeat(config)),
-                "there": Out(1),
+                "valid": Out(1),
             }
         )
 
@@ -96,7 +96,7 @@ class BeatPlanner(wiring.Component):
         config = self.config
         lanes = config.lanes
         beat_codes = lanes * config.format.code_bits
-        #: What is left of a window.
+        #: The rest of a window.
         left = Signal(Window(config), reset_less=True)
         #: The next beat is the last one that is left of its window, or none is left.
         ends = Signal()
@@ -115,7 +115,7 @@ class BeatPlanner(wiring.Component):
             final.eq(left.last & ~left.more[0]),
             fails.eq(left.bad[0] | (left.short & lacks)),
             ends.eq(~self.busy | ~left.more[0] | fails),
-            # What is left of a window is many bits: what enables them, and what selects, each takes little logic.
+            # The rest of a window is many bits, so their enable and their selection have little logic.
             moves.eq(~self.busy | self.plans),
             self.window.ready.eq(moves & ends),
         ]
@@ -124,7 +124,7 @@ class BeatPlanner(wiring.Component):
             with m.If(ends):
                 m.d.sync += [left.eq(self.window.payload), self.busy.eq(self.window.valid)]
             with m.Else():
-                # What rotates in after the last beat is never looked at.
+                # The bits that rotate in after the last beat are never used.
                 for field, step in (
                     (left.codes, beat_codes),
                     (left.counts, len(Value.cast(count))),
@@ -138,13 +138,13 @@ class BeatPlanner(wiring.Component):
                     left.available.eq(left.available - count),
                 ]
         m.d.sync += [
-            self.there.eq(self.plans),
+            self.valid.eq(self.plans),
             planned.codes.eq(left.codes),
             planned.place.eq(left.place),
-            *([planned.literals.eq(count)] if config.format.parts == 1 else []),
+            *sized(planned.literals.eq(count)),
             planned.words.eq(Mux(final, left.words, lanes - 1)),
             planned.last.eq(final | fails),
-            # An invalid code counts before missing literals, also where these are of an earlier beat.
+            # An invalid code is reported rather than missing literals, even of an earlier beat.
             planned.error.eq(first_error((fails & left.any_bad, left.error), (fails, Error.TRUNCATED))),
         ]
         return m
@@ -155,28 +155,28 @@ _LEVELS = 2
 
 
 class _Stage:
-    """The registers of a planned beat on its way; their names begin with ``name``."""
+    """The registers of a planned beat in a stage of the pipeline; their names begin with ``name``."""
 
     def __init__(self, config: CodecConfig, name: str) -> None:
         self.plan = Signal(PlannedBeat(config), name=name, reset_less=True)
-        self.there = Signal(name=f"{name}_there")
+        self.valid = Signal(name=f"{name}_valid")
 
 
 class Spreader(wiring.Component):
     """A pipeline that counts the literals of a beat, sets the exchanges, reads the words and exchanges them.
 
-    ``planned``, ``there``
+    ``planned``, ``valid``
         A beat, and whether it is valid in this cycle.
     ``place``
         Position from which to read words.
     ``words``
         The words read, in the cycle after ``place``.
     ``reading``, ``oldest``
-        Say that words are read, and that those of the beats before ``oldest`` are no longer needed.
+        Words are read; the words of beats before ``oldest`` are no longer needed.
     ``busy``
-        Says that words of a beat in the pipeline have still to be read.
+        Words of a beat in the pipeline are still to be read.
     ``beat``, ``done``
-        The beat to deliver, which is empty where its packet fails, and whether it is valid in this cycle.
+        The beat to deliver, which is empty if its packet fails, and whether it is valid in this cycle.
 
     Throughput: a beat per cycle; the pipeline never stops. Latency: three cycles, and one more for each pair of levels.
     """
@@ -185,18 +185,20 @@ class Spreader(wiring.Component):
         self.config = config
         fmt = config.format
         place = Position(config)
-        members = {
-            "planned": In(PlannedBeat(config)),
-            "there": In(1),
-            "place": Out(place),
-            "words": In(data.ArrayLayout(fmt.stream_bits, config.units)),
-            "reading": Out(1),
-            "oldest": Out(place["beat"].shape),
-            "busy": Out(1),
-            "beat": Out(Beat(fmt.word_bits, config.lanes)),
-            "done": Out(1),
-        }
-        super().__init__({**members, **table_members(config)})
+        super().__init__(
+            {
+                "planned": In(PlannedBeat(config)),
+                "valid": In(1),
+                "place": Out(place),
+                "words": In(data.ArrayLayout(fmt.stream_bits, config.units)),
+                "reading": Out(1),
+                "oldest": Out(place["beat"].shape),
+                "busy": Out(1),
+                "beat": Out(Beat(fmt.word_bits, config.lanes)),
+                "done": Out(1),
+                **table_members(config),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -217,17 +219,17 @@ class Spreader(wiring.Component):
             routes.ranks.eq(ranks),
             routes.offset.eq(ranked.plan.place.lane),
             self.place.eq(ranked.plan.place),
-            self.reading.eq(routed.there),
+            self.reading.eq(routed.valid),
             self.oldest.eq(routed.plan.place.beat),
-            self.busy.eq(self.there | ranked.there | routed.there),
+            self.busy.eq(self.valid | ranked.valid | routed.valid),
         ]
         settings = kept_settings(self.config, range(routes.levels), "routed_{}")
         m.d.sync += [
             ranks.eq(ranking.ranks),
             ranked.plan.eq(self.planned),
-            ranked.there.eq(self.there),
+            ranked.valid.eq(self.valid),
             routed.plan.eq(ranked.plan),
-            routed.there.eq(ranked.there),
+            routed.valid.eq(ranked.valid),
         ]
         keep(m, settings, settings_of(routes))
         return routed, settings
@@ -239,7 +241,7 @@ class Spreader(wiring.Component):
             later = _Stage(self.config, f"below_{high}")
             later_words = Signal(len(words), name=f"below_{high}_words", reset_less=True)
             kept = kept_settings(self.config, range(high), f"below_{high}_{{}}")
-            m.d.sync += [later.plan.eq(stage.plan), later.there.eq(stage.there), later_words.eq(words)]
+            m.d.sync += [later.plan.eq(stage.plan), later.valid.eq(stage.valid), later_words.eq(words)]
             keep(m, kept, settings)
             within = range(high - 1, max(0, high - _LEVELS) - 1, -1)
             words = Value.cast(exchange(m, self.config, later_words, within, kept))
@@ -252,7 +254,7 @@ class Spreader(wiring.Component):
         table = table_of(self, self.config)
         beat = without_reset(m, "delivered", self.beat)
         m.d.sync += [
-            self.done.eq(stage.there),
+            self.done.eq(stage.valid),
             beat.keep.eq(Mux(plan.error == Error.NONE, thermometer(plan.words, lanes) << 1 | 1, 0)),
             beat.last.eq(plan.last),
         ]
@@ -261,13 +263,13 @@ class Spreader(wiring.Component):
             code = plan.codes.word_select(lane, fmt.code_bits)
             stored = words.word_select(lane, fmt.word_bits)
             if fmt.parts == 1:
-                word = decoded(code, table, code.all(), stored)
+                word = Mux(code.all(), stored, 0) | entry_of(code, table, self.config)
             else:
                 parts = sent.word_select(lane, fmt.parts)
                 kept = Cat(part.replicate(fmt.stream_bits) for part in parts)
-                word = field_word(code, table, stored & kept, self.config)
+                word = word_of(code, table, stored & kept, self.config)
             m.d.sync += beat.data[lane].eq(word)
 
     def _sent(self, codes: Value) -> Value:
-        """Says which words the stream has of a beat."""
+        """The stream words of a beat that the stream has."""
         return sent_of(codes, C(0, self.config.lanes), self.config)

@@ -1,4 +1,4 @@
-"""Reports of packets, whose input and output are counted at different times. The pipelined decompressor, made for FPGAs."""
+"""The pipelined decompressor, made for FPGAs, and the reports of its packets."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from amaranth.hdl import Elaboratable, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.arithmetic import WideCounter, popcount
+from cdma.hdl.blocks.arithmetic import WideCounter
 from cdma.hdl.blocks.queues import Credit, MemoryQueue
 from cdma.hdl.blocks.registers import Beat, StreamRegister
-from cdma.hdl.codec.parts.compressor import literals_of
+from cdma.hdl.codec.parts.codes import count_literals
 from cdma.hdl.codec.parts.interface import Error, Report, connect_table, first_error, has_one_entry
 from cdma.hdl.spec.codec import CodecConfig
 
@@ -24,7 +24,7 @@ _DEPTH = 16
 
 
 class Outcome(data.StructLayout):
-    """What is known of a packet when its last beat is planned.
+    """The outcome of a packet when its last beat is planned.
 
     ``words``, ``literals``
         Number of words delivered, and of literals among them.
@@ -37,13 +37,13 @@ class Outcome(data.StructLayout):
 
 
 class Reports(wiring.Component):
-    """Joins what is counted of each packet's beats with what is known of its input.
+    """Joins the counts of each packet's beats with those of its input; the two come at different times.
 
-    ``planned``, ``there``
+    ``planned``, ``valid``
         A beat to deliver, and whether it is valid in this cycle. The first beat of a packet must come after the ``info`` of
         the packet before has been accepted; so outcomes need no credit of their own.
     ``info``
-        What is known of the input of each packet.
+        Counts of the input of each packet.
     ``report``
         Report of each packet.
     """
@@ -53,7 +53,7 @@ class Reports(wiring.Component):
         super().__init__(
             {
                 "planned": In(PlannedBeat(config)),
-                "there": In(1),
+                "valid": In(1),
                 "info": In(stream.Signature(PacketInfo())),
                 "report": Out(stream.Signature(Report)),
             }
@@ -75,15 +75,12 @@ class Reports(wiring.Component):
         done = Signal()
         last_error = Signal(Error, reset_less=True)
         error = Signal(Error, reset_less=True)
-        m.d.comb += delivers.eq(self.there & (planned.error == Error.NONE))
-        if self.config.format.parts == 1:
-            of_beat = planned.literals
-        else:
-            of_beat = popcount(literals_of(planned.codes, self.config), 4)
+        m.d.comb += delivers.eq(self.valid & (planned.error == Error.NONE))
+        of_beat = count_literals(planned.codes, planned.literals, self.config, 4)
         m.d.sync += [
             words.amount.eq(Mux(delivers, planned.words + 1, 0)),
             literals.amount.eq(Mux(delivers, of_beat, 0)),
-            last.eq(self.there & planned.last),
+            last.eq(self.valid & planned.last),
             last_error.eq(planned.error),
             done.eq(last),
             error.eq(last_error),
@@ -97,15 +94,15 @@ class Reports(wiring.Component):
             outcomes.input.payload.words.eq(words.value),
             outcomes.input.payload.literals.eq(literals.value),
             outcomes.input.payload.error.eq(error),
-            self.info.ready.eq(credit.there),
+            self.info.ready.eq(credit.available),
             infos.input.valid.eq(self.info.valid & self.info.ready),
             infos.input.payload.eq(self.info.payload),
-            credit.taken.eq(infos.input.valid),
+            credit.spent.eq(infos.input.valid),
             report.input.valid.eq(outcomes.output.valid & infos.output.valid),
             joins.eq(report.input.valid & report.input.ready),
             outcomes.output.ready.eq(joins),
             infos.output.ready.eq(joins),
-            credit.given.eq(joins),
+            credit.returned.eq(joins),
         ]
         m.d.comb += [
             report.input.payload.words_in.eq(info.words),
@@ -128,10 +125,10 @@ _BEATS = 16
 
 
 class PipelinedDecompressor(Elaboratable):
-    """Drives the ``ports`` of a :class:`~cdma.hdl.codec.generate.Decompressor`, and is what that elaborates to: memories
-    and a pipeline that never stops.
+    """The elaboration of a pipelined :class:`~cdma.hdl.codec.generate.Decompressor`, whose ``ports`` it drives: memories and
+    a pipeline that never stops.
 
-    Throughput: a window takes at least four cycles, however short it is, and a packet that follows another without a pause
+    Throughput: a window needs at least four cycles, however short it is, and a packet that follows another without a pause
     costs two more.
 
     Headers are read ahead of the beats that are decompressed. A beat is planned only with credit for it in the queue after
@@ -174,11 +171,11 @@ class PipelinedDecompressor(Elaboratable):
             intake.place[1].eq(spreader.place),
             intake.above[1].eq(spreader.place.beat + 1),
             spreader.words.eq(intake.words[1]),
-            planner.go.eq(credit.there),
+            planner.go.eq(credit.available),
             spreader.planned.eq(planner.planned),
-            spreader.there.eq(planner.there),
+            spreader.valid.eq(planner.valid),
             reports.planned.eq(planner.planned),
-            reports.there.eq(planner.there),
+            reports.valid.eq(planner.valid),
         ]
         connect_table(m, config, ports, spreader)
         if has_one_entry(config):
@@ -193,8 +190,8 @@ class PipelinedDecompressor(Elaboratable):
         m.d.comb += [
             beats.input.valid.eq(spreader.done),
             beats.input.payload.eq(spreader.beat),
-            credit.taken.eq(planner.plans),
-            credit.given.eq(beats.output.valid & beats.output.ready),
+            credit.spent.eq(planner.plans),
+            credit.returned.eq(beats.output.valid & beats.output.ready),
         ]
         wiring.connect(m, beats.output, wiring.flipped(ports.output))
         return m

@@ -1,6 +1,4 @@
-"""The number of words left of a packet, window by window. What the header of a window says: its literals, and whether
-its codes are valid.
-"""
+"""Headers of a pipelined decompressor: the words left for each window, its literals, and its invalid codes."""
 
 from __future__ import annotations
 
@@ -12,13 +10,13 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import popcount, thermometer
-from cdma.hdl.codec.parts.compressor import sent_of
-from cdma.hdl.codec.parts.interface import has_one_entry
+from cdma.hdl.codec.parts.codes import sent_of, undefined
+from cdma.hdl.codec.parts.network import with_padding
 from cdma.hdl.spec.codec import CodecConfig
 
 __all__ = ["HeaderCheck", "WordsLeft", "most_stored"]
 
-#: Bits of a number of words that a look-up table of an FPGA makes a mask of.
+#: Bits of a number of words that a look-up table of an FPGA converts to a mask.
 _GROUP = 3
 
 
@@ -28,22 +26,22 @@ class WordsLeft(wiring.Component):
     ``length``
         Number of words of each packet. It is accepted when the packet before is ``done``.
     ``known``
-        Is high from the cycle after a length is accepted until the packet is done.
+        High from the cycle after a length is accepted until the packet is done.
     ``next``
-        Goes on to the next window.
+        Proceeds to the next window.
     ``done``
         Ends the packet.
 
     The outputs below are valid from the cycle after ``known`` rises and after ``next``.
 
     ``nothing``
-        Says that no word is left.
+        No word is left.
     ``final``
-        Says that no window follows this one.
+        No window follows this one.
     ``exists``
-        Says which words of the window exist.
+        The words of the window that exist.
     ``more``
-        Says which beats of the window have another beat after them, as a thermometer.
+        The beats of the window with another beat after them, as a thermometer.
     ``words``
         Number of words in the last beat of the window, less one.
     """
@@ -98,73 +96,73 @@ class WordsLeft(wiring.Component):
         return m
 
     def _find_partial(self, m: Module) -> Value:
-        """Which words of a window exist that is partial, from the cycle in which ``known`` rises.
+        """The words of a partial window, from the cycle in which ``known`` rises.
 
-        A packet has only one such window, and its words are the lowest bits of the length. In groups of ``2**_GROUP`` words
-        those exist that are before the last group with words, and the first ones in that.
+        A packet has only one such window, and its number of words is the lowest bits of the length. In groups of
+        ``2**_GROUP`` words, it has the groups before the last one with words, and the first words of that.
         """
         window = self.config.format.window
         step = min(_GROUP, exact_log2(window))
         words = self.length.payload[: exact_log2(window)]
         groups, size = window >> step, 1 << step
-        # The last group is never before another one, and the last word of a group is never one of its first.
+        # The last group is before no other, and the last word of a group is not among its first ones.
         before = Signal(groups - 1)
-        here = Signal(groups)
+        last = Signal(groups)
         first = Signal(size - 1)
         with m.If(~self.known):
             m.d.sync += [
                 before.eq(thermometer(words[step:], len(before))),
-                here.eq(Cat(words[step:] == group for group in range(groups))),
+                last.eq(Cat(words[step:] == group for group in range(groups))),
                 first.eq(thermometer(words[:step], len(first))),
             ]
         return Cat(
-            Cat(before, 0)[group].replicate(size) | Mux(here[group], Cat(first, 0), 0)
+            Cat(before, 0)[group].replicate(size) | Mux(last[group], Cat(first, 0), 0)
             for group in range(groups)
         )
 
 
-#: So many stream words are counted within a cycle, even if a beat has fewer.
+#: Stream words that are counted within a cycle, even if a beat has fewer.
 _COUNTED = 8
 
 
 def most_stored(config: CodecConfig) -> int:
-    """The most words that are stored of a window, with its padding."""
+    """The most stored words of a window, with its padding."""
     return config.format.window * config.format.parts + config.format.align_words - 1
 
 
 class HeaderCheck(wiring.Component):
-    """Counts what is stored of each beat of a window, and finds invalid codes.
+    """Counts the stored words of each beat of a window, and finds invalid codes.
 
     Counts are of stream words: of literals, or, in a format with a field, of parts of words.
 
     ``codes``
         The header.
     ``exists``
-        Says which words of the window exist.
+        The words of the window that exist.
     ``more``
-        Says which beats have another beat after them, as a thermometer.
+        The beats with another beat after them, as a thermometer.
     ``one_entry``
-        Says that of the table only entry 0 counts.
+        Only entry 0 of the table is valid.
     ``counts``
-        Number of words stored of each beat. Latency: one cycle.
+        Number of stored words of each beat. Latency: one cycle.
     ``total``
-        Number of words stored of the window, with its padding. Latency: two cycles.
+        Number of stored words of the window, with its padding. Latency: two cycles.
     ``missing``
-        Says that there are no codes, whatever ``codes`` is: it counts as zeros.
+        There are no codes: ``codes`` is ignored, and zeros are counted.
     ``adding``
-        Marks the cycle before ``total`` of a window is first valid.
+        High in the cycle before ``total`` of a window is first valid.
     ``padding``
-        Number of words of padding among them, in formats with padded windows. Latency: two cycles.
+        Number of words of padding among them; without bits where windows are not padded. Latency: two cycles.
     ``lane``
-        The lane where the first of them is, while ``adding``.
+        The lane of the first of them, while ``adding``.
     ``step``
-        Is ``total`` and ``lane`` in the cycle after ``adding``, and otherwise 0: where the window ends, in words after
-        the beginning of the beat where it begins.
+        ``total`` and ``lane`` in the cycle after ``adding``, and otherwise 0: the end of the window, in words after the
+        beginning of the beat in which it begins.
     ``bad``
-        Says which beats have a code past the table, and marks the last beat if a code past the end of the packet is
-        not 0. Latency: two cycles.
+        The beats with a code past the table, and the last beat if a code past the end of the packet is not 0. Latency: two
+        cycles.
     ``any_bad``
-        Says that a beat is bad. Latency: two cycles.
+        A beat is bad. Latency: two cycles.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -182,7 +180,7 @@ class HeaderCheck(wiring.Component):
                 "total": Out(range(most_stored(config) + 1)),
                 "lane": In(exact_log2(config.units)),
                 "step": Out(range(most_stored(config) + config.units)),
-                **({"padding": Out(range(fmt.align_words))} if fmt.align_words > 1 else {}),
+                "padding": Out(range(fmt.align_words)),
                 "bad": Out(config.beats),
                 "any_bad": Out(1),
             }
@@ -192,14 +190,8 @@ class HeaderCheck(wiring.Component):
         m = Module()
         config = self.config
         fmt, lanes = config.format, config.lanes
-        undefined = Signal(config.beats)
+        invalid = Signal(config.beats)
         past = Signal()
-        #: The codes that are not of a literal, and whether one of those is not of entry 0 or of zero.
-        known = config.table_size + fmt.zero
-
-        def other(code: Value) -> Value:
-            return code > 1 if fmt.zero else code.any()
-
         each = [self.codes.word_select(word, fmt.code_bits) for word in range(fmt.window)]
         sent: list[Value] = []
         for beat in range(config.beats):
@@ -207,43 +199,40 @@ class HeaderCheck(wiring.Component):
             codes = Cat(each[word] for word in words)
             sent.append(sent_of(codes, C(0, lanes), config))
             m.d.sync += self.counts[beat].eq(popcount(sent[beat], 4))
-            if known < fmt.literal_code:
-                m.d.sync += undefined[beat].eq(
-                    Cat(self.exists[word] & (each[word] >= known) & ~each[word].all() for word in words).any()
-                )
-            elif has_one_entry(config):
-                m.d.sync += undefined[beat].eq(
-                    self.one_entry
-                    & Cat(self.exists[word] & other(each[word]) & ~each[word].all() for word in words).any()
-                )
+            wrong = [
+                self.exists[word] & condition
+                for word in words
+                for condition in undefined(each[word], self.one_entry, config)
+            ]
+            if wrong:
+                m.d.sync += invalid[beat].eq(Cat(wrong).any())
         sums = self._summands(m, sent)
         with m.If(self.missing):
-            m.d.sync += [*(count.eq(0) for count in (*self.counts, *sums)), undefined.eq(0)]
+            m.d.sync += [*(count.eq(0) for count in (*self.counts, *sums)), invalid.eq(0)]
         last = ~Cat(self.more, 0) & Cat(1, self.more)
         total = Signal.like(self.total)
         stored = sum(sums)
         # The lane is a further operand of one sum, and not added to another.
         step = sum(sums, start=self.lane)
-        if fmt.align_words > 1:
-            padding = Signal(range(fmt.align_words))
-            m.d.comb += padding.eq(-(stored + fmt.header_words))
-            m.d.sync += self.padding.eq(padding)
-            stored += padding
-            step += padding
-        m.d.comb += total.eq(stored)
+        padding = Signal(range(fmt.align_words))
+        m.d.comb += [
+            padding.eq(-(stored + fmt.header_words)),
+            total.eq(with_padding(stored, padding)),
+        ]
         m.d.sync += [
+            self.padding.eq(padding),
             self.total.eq(total),
-            self.step.eq(Mux(self.adding, step, 0)),
+            self.step.eq(Mux(self.adding, with_padding(step, padding), 0)),
             past.eq(
                 ~self.missing & Cat(~self.exists[word] & each[word].any() for word in range(fmt.window)).any()
             ),
-            self.bad.eq(undefined | (last & past.replicate(config.beats))),
-            self.any_bad.eq(undefined.any() | past),
+            self.bad.eq(invalid | (last & past.replicate(config.beats))),
+            self.any_bad.eq(invalid.any() | past),
         ]
         return m
 
     def _summands(self, m: Module, sent: Sequence[Value]) -> list[Value]:
-        """What is stored, counted of a few groups of beats: the fewer they are, the fewer are left to add."""
+        """The stored words of a few groups of beats: with fewer groups there is less to add."""
         size = min(len(sent), _COUNTED // self.config.units)
         if size < 2:
             return list(self.counts)

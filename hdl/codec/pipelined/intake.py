@@ -1,4 +1,4 @@
-"""The input beats that a pipelined decompressor still needs, in memories."""
+"""The intake of a pipelined decompressor: its input beats, in memories."""
 
 from itertools import product
 
@@ -20,9 +20,9 @@ __all__ = ["Intake", "PacketEnd", "Position", "header_rows_of", "rows_of"]
 
 #: Packets whose end is known, and which are not finished.
 _ENDS = 8
-#: Rows besides those of a window: the beats that arrive while a beat is on its way from the input to the output.
+#: Rows besides those of a window: the beats that arrive while a beat passes from the input to the output.
 _WAY = 20
-#: Rows besides those of a window and the next header: the beats that arrive while that header is on its way to its reader.
+#: Rows besides those of a window and the next header: the beats that arrive while that header passes to its reader.
 _HEADER_WAY = 10
 #: Cycles from the arrival of a packet's last beat until the end of the packet is known.
 _KNOWN = 3
@@ -34,9 +34,9 @@ def rows_of(config: CodecConfig) -> int:
 
 
 def header_rows_of(config: CodecConfig) -> int:
-    """The number of those beats in the memories that headers are read from.
+    """The number of those beats in the memories of headers.
 
-    The reader is past a header when it has taken it. It takes the next one when all of the window between them has arrived.
+    A header is passed when it has been read. The next one is read when all of the window between them has arrived.
     """
     fmt, units = config.format, config.units
     between = (units - 1 + most_stored(config) + fmt.header_words - 1) // units
@@ -60,13 +60,13 @@ class PacketEnd(data.StructLayout):
     """The end of a packet.
 
     ``place``
-        Position after the last word; of a packet that ends with a malformed beat, one in that or just behind it.
+        Position after the last word; for a packet that ends with a malformed beat, one in it or just after it.
     ``next``
         Number of the first beat of the next packet.
     ``words``
-        Number of words in all beats, of which none is malformed.
+        Number of words in all beats, if none is malformed.
     ``malformed``
-        Says that a beat was malformed.
+        A beat was malformed.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -76,27 +76,25 @@ class PacketEnd(data.StructLayout):
 
 
 class Intake(wiring.Component):
-    """Stores each beat in a row of its own until it is ``free``; and once more, for the reader of headers, until that is
-    past it. This takes fewer rows, because headers are read early, and those are faster to read on an FPGA.
+    """Stores each beat in a row until it is ``free``; and once more, for the reader of headers, until that is past it. The
+    second memories have fewer rows, because headers are read early, and are faster to read on an FPGA.
 
     ``input``
         Beats of all packets.
     ``reach``
-        Position after the last word that can be read of the oldest packet.
+        Position after the last readable word of the oldest packet.
     ``ended``
-        Says that ``reach`` is the end of this packet, and that ``end`` is valid.
+        ``reach`` is the end of this packet, and ``end`` is valid.
     ``end``
         The end of this packet.
     ``pop``
-        Goes on to the next packet. In the next cycle nothing is known of that, and ``reach`` is still the end of the packet
-        before.
+        Proceeds to the next packet. In the next cycle ``ended`` is low, and ``reach`` is still the end of the packet before.
     ``free``
         Number of the oldest beat that is still needed.
     ``passes``, ``past``
-        The reader of headers goes on: number of the oldest beat that it will read from now on.
+        The reader of headers proceeds: number of the oldest beat that it will read from now on.
 
-    Two readers, that of headers and that of all words, can each read a beat's number of consecutive words. All words are
-    stream words.
+    Two readers, of headers and of all words, each read a beat's number of consecutive stream words.
 
     ``read``
         Reads in this cycle.
@@ -141,14 +139,14 @@ class Intake(wiring.Component):
         ]
         m.submodules.ends = ends = MemoryQueue(PacketEnd(self.config), _ENDS)
         m.submodules.end_room = credit = Credit(_ENDS, ahead=1)
-        # From a flip-flop, because whoever reads the beats out of block RAM is far.
+        # From a flip-flop, because the producer, which reads beats out of block RAM, is far.
         ready = Signal(init=1)
-        m.d.sync += ready.eq(Cat(rooms).all() & credit.there)
+        m.d.sync += ready.eq(Cat(rooms).all() & credit.available)
         m.d.comb += [
             self.input.ready.eq(ready),
             accept.eq(self.input.valid & self.input.ready),
-            credit.taken.eq(accept & self.input.payload.last),
-            credit.given.eq(self.pop),
+            credit.spent.eq(accept & self.input.payload.last),
+            credit.returned.eq(self.pop),
         ]
         m.d.sync += write_index.eq(write_index + accept)
         self._store(m, write_index)
@@ -166,10 +164,9 @@ class Intake(wiring.Component):
     def _room(
         self, m: Module, name: str, write_index: Signal, rows: int, needed: Signal, moves: Value
     ) -> Value:
-        """Whether memories of so many rows have one for another beat in the next cycle, one cycle after what is ``needed``
-        moves."""
-        # One beat may arrive while this is compared, and another before the result is out of its register: so there is room
-        # while two rows are free.
+        """Whether memories of so many rows have room for a beat in the next cycle, one cycle after ``needed`` moves."""
+        # One beat may arrive during the comparison, and another before its result leaves a register: so there is room while
+        # two rows are free.
         limit = Signal.like(write_index, name=f"{name}_limit", init=rows - 1)
         left = Signal.like(write_index, name=f"{name}_left")
         m.d.comb += left.eq(write_index - limit)
@@ -178,8 +175,8 @@ class Intake(wiring.Component):
         return left[-1]
 
     def _store(self, m: Module, write_index: Signal) -> None:
-        """Adds a memory for each lane and reader. While there is room, whatever is at the input is written where the next
-        beat belongs, so that only ready enables all memories."""
+        """Adds a memory for each lane and reader. While there is room, the payload at the input is written to the next row,
+        valid or not, so that only ready enables all memories."""
         shape = self.config.format.stream_bits
         readers = (("header", self.header_rows), ("lane", self.rows))
         for lane, (reader, (name, rows)) in product(range(self.config.units), enumerate(readers)):
@@ -187,7 +184,7 @@ class Intake(wiring.Component):
                 shape=shape, depth=rows, init=[], attrs=LOOK_UP_TABLES
             )
             write, read = memory.write_port(), memory.read_port(domain="comb")
-            # Each lane has an address register of its own, because a single one would drive all memories.
+            # Each lane has its own address register, because a single one would drive all memories.
             address = Signal(range(rows), name=f"{name}_address_{lane}")
             place = self.place[reader]
             with m.If(self.read[reader]):
@@ -203,7 +200,7 @@ class Intake(wiring.Component):
     def _find_end(self, m: Module, accept: Value, ends: MemoryQueue) -> Signal:
         """Counts the words of packets, and queues the end of each; returns the number of beats that have arrived.
 
-        A beat is counted a cycle after its arrival. It counts as arrived when the end of its packet would be known.
+        The words of a beat are counted a cycle after its arrival. It has arrived when the end of its packet would be known.
         """
         units, beat, end = self.config.units, self.input.payload, ends.input.payload
         late_words = Signal(range(units + 1))
@@ -217,7 +214,7 @@ class Intake(wiring.Component):
         m.submodules.counter = counter = WideCounter(units, pipelined=True)
         m.d.sync += [
             Cat(late).eq(Cat(accept, late)),
-            # A malformed beat may get another number, but none beyond its lanes.
+            # The number of a malformed beat may be wrong, but is not beyond its lanes.
             late_words.eq(Mux(beat.keep[-1], units, count_kept(beat.keep[:-1]))),
             late_last.eq(accept & beat.last),
             late_bad.eq(accept & malformed(beat)),

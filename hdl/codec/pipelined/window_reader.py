@@ -1,4 +1,4 @@
-"""Reads header after header, ahead of the beats that are decompressed."""
+"""The reader of headers of a pipelined decompressor, ahead of the beats that are decompressed."""
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import one_of, thermometer
+from cdma.hdl.blocks.elaboration import Pace
 from cdma.hdl.codec.parts.interface import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
 
@@ -21,19 +22,19 @@ class Window(data.StructLayout):
     ``codes``
         The header.
     ``counts``
-        Number of words stored of each beat: of literals, or of parts of words.
+        Number of stored words of each beat: of literals, or of parts of words.
     ``place``
         Position of the first of them.
     ``more``
-        Says which beats have another beat after them, as a thermometer.
+        The beats with another beat after them, as a thermometer.
     ``words``
         Number of words in the last beat, less one.
     ``last``
         Ends the packet.
     ``bad``, ``any_bad``, ``error``
-        Say which beats are invalid, that one is, and what is wrong with them.
+        The invalid beats; one is invalid; their error.
     ``short``, ``available``
-        Say that words of the window, or its padding, are missing, and how many there are.
+        Words of the window, or its padding, are missing; number of words that have arrived.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -56,14 +57,14 @@ class Window(data.StructLayout):
 
 
 class PacketInfo(data.StructLayout):
-    """What is known of the input of a packet when all of it has arrived.
+    """Counts of the input of a packet when all of it has arrived.
 
     ``words``
         Number of words accepted.
     ``malformed``
-        Says that a beat was malformed.
+        A beat was malformed.
     ``trailing``
-        Says that words were left over.
+        Words of the input follow the packet's last one.
     """
 
     def __init__(self) -> None:
@@ -71,10 +72,10 @@ class PacketInfo(data.StructLayout):
 
 
 class _Loop:
-    """The loop from one header to the next: its state, and what its steps tell one another.
+    """The loop from one header to the next: its state, and the signals between its steps.
 
-    Exactly one of the states is high. They are flip-flops of their own and not an ``m.FSM``, because decoding a state
-    would lengthen the paths of this loop.
+    Exactly one of the states is high. They are flip-flops and not an ``m.FSM``, because decoding a state would lengthen the
+    paths of this loop.
     """
 
     def __init__(self, config: CodecConfig, part_size: int, parts: int) -> None:
@@ -86,7 +87,8 @@ class _Loop:
         self.adding = Signal()
         #: The position of the next header is found, and the header is read.
         self.locating = Signal()
-        #: With a register after the memories: the header is on its way into it, after this window or after this packet.
+        #: The header goes into a register after the memories, after this window or after this packet; without that register
+        #: these are ``locating`` and ``leaves``.
         self.fetching = Signal()
         self.turning = Signal()
         #: The window waits until it has arrived and the one before has left.
@@ -96,28 +98,28 @@ class _Loop:
         #: After the last window, the end of the packet is awaited.
         self.finishing = Signal()
 
-        # What moves the state.
-        #: The header, or a part of it, is taken; it is whole with that.
+        # Events that change the state.
+        #: The header, or a part of it, is captured; it is whole with that.
         self.captures = Signal()
         self.whole = Signal()
-        #: The window is handed on: as the last of its packet, or with another one after it.
+        #: The window leaves: as the last of its packet, or with another one after it.
         self.stops = Signal()
         self.continues = Signal()
-        #: The next header, or its first part, has arrived, and so the window has; it is taken with that.
-        self.next_there = Signal()
-        self.next_taken = Signal()
+        #: The next header, or its first part, has arrived, and so the window has; it is captured with that.
+        self.next_arrived = Signal()
+        self.next_captured = Signal()
         #: The packet is done.
         self.leaves = Signal()
 
         # Positions, which are compared by the sign of their difference.
         width = Position(config).size
-        #: Beginning and end of the next header, or of its next part; the lane where it begins, one bit each.
+        #: Beginning and end of the next header, or of its next part; the lane of its beginning, one bit each.
         self.head = Signal(width)
         self.head_lane = Signal(config.units, init=1)
         self.header_end = Signal(width, init=part_size)
         #: The first literal of this window.
         self.place = Signal(width)
-        #: Words from there on that have arrived. They reach the end of the window, and they end with it exactly.
+        #: Words from that on that have arrived. They reach the end of the window; they end with it exactly.
         self.available = Signal(width, reset_less=True)
         self.complete = Signal()
         self.exact = Signal()
@@ -127,29 +129,27 @@ class _Loop:
         self.header = Signal(data.ArrayLayout(part_size * config.format.stream_bits, parts))
         #: The header will not arrive, because the packet ends before.
         self.missing = Signal()
-        #: The window is invalid: a code is, or its header is missing, or no word is left for it.
+        #: The window is invalid: a code is invalid, or its header is missing, or no word is left for it.
         self.cannot = Signal()
-        #: The window is valid, but perhaps for its padding, and not the last one. Known while it waits.
+        #: The window is not the last one and valid, except perhaps for its padding. Known while it waits.
         self.precedes = Signal()
-        #: The end of the packet has been taken.
+        #: The end of the packet has been accepted.
         self.over = Signal()
 
-        #: The words that are read, and whether they come from a register.
+        #: The words that are read; whether they come from a register.
         self.words = Signal(data.ArrayLayout(config.format.stream_bits, config.units), reset_less=True)
         self.registered = config.window_cycles > 4
 
     def advance(self, m: Module, held: Value) -> None:
         """Finds the next state; ``held`` is high while the window before does not leave."""
-        read, turned = self.locating, self.leaves
-        if self.registered:
-            m.d.sync += [self.fetching.eq(self.locating), self.turning.eq(self.leaves)]
-            read, turned = self.fetching, self.turning
-        still_waiting = read | (self.waiting & ~self.stops & ~self.continues)
+        pace = Pace(m, self.registered)
+        pace.d += [self.fetching.eq(self.locating), self.turning.eq(self.leaves)]
+        still_waiting = self.fetching | (self.waiting & ~self.stops & ~self.continues)
         m.d.sync += [
             self.heading.eq(
-                turned
+                self.turning
                 | (self.captures & ~self.whole)
-                | (self.continues & ~self.next_taken)
+                | (self.continues & ~self.next_captured)
                 | (self.heading & ~self.captures)
             ),
             self.counting.eq(self.captures & self.whole),
@@ -162,28 +162,28 @@ class _Loop:
 
 
 class WindowReader(wiring.Component):
-    """Reads the headers of packets, and hands each window on when all of it has arrived.
+    """Reads the headers of packets. Each window leaves when all of it has arrived.
 
     Throughput: a window every :attr:`~cdma.hdl.spec.codec.CodecConfig.window_cycles`.
 
     ``length``
         Number of words of each packet.
     ``one_entry``
-        Says that of the table only entry 0 counts.
+        Only entry 0 of the table is valid.
     ``reach``, ``ended``, ``end``, ``pop``, ``read``, ``place``, ``above``, ``words``, ``passes``, ``past``
-        Connect to the ports of the same names of an :class:`Intake`.
+        For the ports of the same names of an :class:`Intake`.
     ``window``
         The windows, in order. No window of a packet follows one that cannot be delivered whole.
     ``info``
-        One per packet, when its end is known. What is left of a packet that fails is discarded first.
+        One per packet, when its end is known. The rest of a packet that fails is discarded first.
     ``idle``
-        Says that everything handed on has been read, which is needed to discard a packet.
+        The words of all windows that have left have been read, as discarding needs.
     ``discard``, ``free``
-        Discard the beats before ``free``.
+        Discards the beats before ``free``.
 
     The reader waits for a header, counts its literals, adds the counts, finds the position of the next header, and waits
     until the window has arrived. If the next header has arrived by then, it is read in the same cycle. After the last
-    window the reader waits for the end of the packet. Where a window has a fifth cycle, the words that are read come from a
+    window the reader waits for the end of the packet. If a window has a fifth cycle, the words that are read come from a
     register, because memories of more rows, which few lanes need, are slow.
     """
 
@@ -222,13 +222,11 @@ class WindowReader(wiring.Component):
         m.submodules.left = left = WordsLeft(self.config)
         m.submodules.check = check = HeaderCheck(self.config)
         wiring.connect(m, wiring.flipped(self.length), left.length)
-        if loop.registered:
-            m.d.sync += loop.words.eq(self.words)
-        else:
-            m.d.comb += loop.words.eq(self.words)
-        there = self._measure(m, loop, check)
-        self._capture(m, loop, there)
-        self._hand_on(m, loop, left, check, there)
+        pace = Pace(m, loop.registered)
+        pace.d += loop.words.eq(self.words)
+        arrived = self._measure(m, loop, check)
+        self._capture(m, loop, arrived)
+        self._deliver(m, loop, left, check, arrived)
         self._finish(m, loop)
         self._seek(m, loop, check)
         loop.advance(m, self.window.valid & ~self.window.ready)
@@ -236,46 +234,46 @@ class WindowReader(wiring.Component):
         return m
 
     def _measure(self, m: Module, loop: _Loop, check: HeaderCheck) -> Signal:
-        """Finds out how much of the window has arrived; returns whether the header has."""
+        """Measures the arrival of the window; returns whether the header has arrived."""
         reach, sign = Value.cast(self.reach), len(loop.place) - 1
-        there = Signal()
-        m.d.comb += there.eq(~(reach - loop.header_end)[sign])
-        # The end of the packet takes as many cycles as the subtraction and the comparison of the words available.
+        arrived = Signal(name="header_arrived")
+        m.d.comb += arrived.eq(~(reach - loop.header_end)[sign])
+        # The end of the packet comes after as many cycles as the subtraction and the comparison of the words available.
         was_ended = Signal()
         m.d.sync += [
             loop.available.eq(reach - loop.place),
             was_ended.eq(self.ended),
             loop.complete.eq(~(loop.available - check.total)[sign]),
             loop.exact.eq(loop.available == check.total),
-            loop.next_there.eq(~(loop.available - self.header_part - check.total)[sign]),
+            loop.next_arrived.eq(~(loop.available - self.header_part - check.total)[sign]),
             loop.ended.eq(was_ended),
         ]
-        return there
+        return arrived
 
-    def _capture(self, m: Module, loop: _Loop, there: Value) -> None:
-        """Takes a header, part by part. One that has not arrived is given up when the end of the packet is known."""
+    def _capture(self, m: Module, loop: _Loop, arrived: Value) -> None:
+        """Captures a header, part by part. One that has not arrived is missing when the end of the packet is known."""
         units = self.config.units
-        #: Number of the part that is taken next.
+        #: Number of the next part.
         part = Signal(range(self.parts))
         found = [
             one_of(*((loop.head_lane[(lane - word) % units], loop.words[lane]) for lane in range(units)))
             for word in range(self.header_part)
         ]
-        m.d.comb += loop.whole.eq((part == self.parts - 1) | (loop.heading & ~there))
-        # This does not look at what is known last. A part that has not arrived is loaded in vain, and loaded again later.
-        with m.If(loop.heading | loop.next_taken):
+        m.d.comb += loop.whole.eq((part == self.parts - 1) | (loop.heading & ~arrived))
+        # Independent of the signals that come last. A part that has not arrived is loaded in vain, and loaded again later.
+        with m.If(loop.heading | loop.next_captured):
             for i in range(self.parts):
                 with m.If(part == i):
                     m.d.sync += loop.header[i].eq(Cat(found))
-            m.d.sync += loop.missing.eq(loop.heading & ~there)
-        # In the place of a header that is missing there is what a memory has that nobody has written.
+            m.d.sync += loop.missing.eq(loop.heading & ~arrived)
+        # A missing header is read from rows that were perhaps never written.
         with m.If(loop.counting & loop.missing):
             m.d.sync += loop.header.eq(0)
         with m.If(loop.captures):
             m.d.sync += part.eq(Mux(loop.whole, 0, part + 1))
 
-    def _hand_on(self, m: Module, loop: _Loop, left: WordsLeft, check: HeaderCheck, there: Value) -> None:
-        """Hands the window on when all of it has arrived, or when the end of its packet is known."""
+    def _deliver(self, m: Module, loop: _Loop, left: WordsLeft, check: HeaderCheck, arrived: Value) -> None:
+        """Delivers the window when all of it has arrived, or when the end of its packet is known."""
         window = self.window.payload
         bad: Value = check.bad | left.nothing | loop.missing
         of_codes: Value = Value.cast(Error.CODE)
@@ -286,7 +284,7 @@ class WindowReader(wiring.Component):
             bad |= Mux(bad_padding, last, 0)
             of_codes = Mux(check.any_bad, Error.CODE, Error.PADDING)
         cannot = check.any_bad | left.nothing | loop.missing
-        # This is the same from the cycle before the window waits until it is handed on.
+        # This is the same from the cycle before the window waits until it leaves.
         m.d.sync += loop.precedes.eq(~(left.final | cannot))
         m.d.comb += [
             check.codes.eq(loop.header),
@@ -299,8 +297,8 @@ class WindowReader(wiring.Component):
             loop.cannot.eq(cannot | bad_padding),
             loop.stops.eq(loop.may & Mux(loop.complete, ~loop.precedes | bad_padding, loop.ended)),
             loop.continues.eq(loop.may & loop.complete & loop.precedes & ~bad_padding),
-            loop.next_taken.eq(loop.may & loop.next_there & loop.precedes & ~bad_padding),
-            loop.captures.eq((loop.heading & left.known & (there | self.ended)) | loop.next_taken),
+            loop.next_captured.eq(loop.may & loop.next_arrived & loop.precedes & ~bad_padding),
+            loop.captures.eq((loop.heading & left.known & (arrived | self.ended)) | loop.next_captured),
             left.next.eq(loop.continues),
             left.done.eq(loop.stops),
         ]
@@ -327,8 +325,8 @@ class WindowReader(wiring.Component):
         )
 
     def _check_padding(self, m: Module, loop: _Loop, check: HeaderCheck) -> Signal:
-        """Whether the padding of a window that is complete is not zero. It is read with the header after it, and lies just
-        before that, in one beat, because both begin and end at a multiple of its greatest length plus one."""
+        """Whether the padding of a complete window is not zero. It is read with the header after it, in one beat: both begin
+        and end at a multiple of its greatest length plus one."""
         align = self.config.format.align_words
         groups = data.ArrayLayout(
             data.ArrayLayout(self.config.format.stream_bits, align), self.config.units // align
@@ -343,10 +341,9 @@ class WindowReader(wiring.Component):
         return wrong
 
     def _finish(self, m: Module, loop: _Loop) -> None:
-        """Waits for the end of a packet whose last window is handed on, and discards what is left of it.
+        """Waits for the end of a packet whose last window has left, and discards the rest.
 
-        A packet of the right length ends where its last window ends. If the end is not known by then, the packet is too
-        long.
+        A packet of the right length ends with its last window. If the end is not known by then, the packet is too long.
         """
         #: Nothing has to be discarded.
         clean = Signal()
@@ -377,9 +374,9 @@ class WindowReader(wiring.Component):
         next_head, next_above, next_end = (
             Signal(width, name=f"next_{name}") for name in ("head", "above", "end")
         )
-        # The positions are counted from the first lane of a beat, and the step from there: so no carry comes from the lanes.
-        # The position in the next beat and the end of the header are counted alongside, to save an adder in the path.
-        # What is read begins with the padding before a header, where there may be some.
+        # The positions are counted from the first lane of a beat, and the step from that: so no carry comes from the lanes.
+        # The position in the next beat and the end of the header are counted as well, to save an adder in the path. If
+        # windows are padded, reading begins with the padding before a header.
         before = self.config.format.align_words if self.padded else 0
         positions = [
             (next_head, Signal(width, name="place_beat"), 0),
@@ -394,12 +391,12 @@ class WindowReader(wiring.Component):
             )
         with m.If(self.pop):
             m.d.sync += loop.place.eq(self.end.next << levels)
-        with m.Elif(loop.heading | loop.next_taken):
+        with m.Elif(loop.heading | loop.next_captured):
             m.d.sync += loop.place.eq(loop.header_end)
         for target, start, more in positions:
             with m.If(self.pop):
                 m.d.sync += start.eq((self.end.next << levels) + more)
-            with m.Elif(loop.heading | loop.next_taken):
+            with m.Elif(loop.heading | loop.next_captured):
                 m.d.sync += start.eq((loop.header_end >> levels << levels) + more)
             found = start + check.step
             if self.parts > 1:
@@ -410,8 +407,8 @@ class WindowReader(wiring.Component):
             self.place.eq(reading),
             self.above.eq(next_above >> levels),
         ]
-        # A header that is whole is read no more. One that is missing would end behind its packet. What is discarded, and the
-        # end of a packet, is passed a cycle later.
+        # A whole header is not read again. A missing one would end after its packet. Discarded beats, and the end of a
+        # packet, are passed a cycle later.
         skips = Signal()
         skipped = Signal.like(self.past, reset_less=True)
         m.d.sync += [

@@ -1,54 +1,22 @@
-"""The compressor, and how it packs header, codes and literals into beats."""
+"""The plain compressor, made of logic and flip-flops: its queue of beats, and a smaller packer without one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from amaranth.hdl import Const, Elaboratable, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import one_of, thermometer
 from cdma.hdl.blocks.registers import Beat
-from cdma.hdl.codec.parts.compressor import CompressorReport, CompressorTally, connect_compressor
-from cdma.hdl.codec.parts.interface import queue_members
-from cdma.hdl.codec.parts.network import Placed, Placement, Step, stored_word
-from cdma.hdl.codec.parts.packer import Packer
+from cdma.hdl.codec.parts.counts import CompressorReport, CompressorTally
+from cdma.hdl.codec.parts.interface import connect_compressor, queue_members
+from cdma.hdl.codec.parts.network import Step
+from cdma.hdl.codec.parts.packer import Packer, Placed, Placement, stored_word
 from cdma.hdl.spec.codec import CodecConfig
 
 from .window_store import WindowStore
 
-__all__ = ["MOST_SELECTED", "BeatPacker", "BeatQueue", "PlainCompressor", "found_header", "turned_down"]
-
-#: The longest header whose words are each selected from all that there is; a longer one is cheaper to turn into its place.
-MOST_SELECTED = 8
-
-
-def turned_down(m: Module, words: Sequence[Value], amount: Value) -> list[Value]:
-    """The words, each moved down by ``amount`` lanes, cyclically; their number is a power of two."""
-    lanes = len(words)
-    for level in reversed(range(exact_log2(lanes))):
-        turned = [Signal.like(words[0], name=f"turned_{level}_{lane}") for lane in range(lanes)]
-        for lane in range(lanes):
-            m.d.comb += turned[lane].eq(Mux(amount[level], words[(lane + (1 << level)) % lanes], words[lane]))
-        words = turned
-    return list(words)
-
-
-def found_header(
-    m: Module, beats: Sequence[data.View], there: Sequence[Value], first: Value, below: Value
-) -> list[Value]:
-    """The words from lane ``first`` of one of the ``beats`` on, in as many lanes as a beat has.
-
-    The first of ``there`` says with one bit each which beat that is, the second which one has the lanes ``below``.
-    """
-    words: list[Value] = []
-    for lane in range(len(below)):
-        chosen = Signal(len(beats), name=f"chosen_{lane}")
-        m.d.comb += chosen.eq(Mux(below[lane], there[1], there[0]))
-        words.append(one_of(*((chosen[number], beat[lane]) for number, beat in enumerate(beats))))
-    return turned_down(m, words, first)
+__all__ = ["BeatPacker", "BeatQueue", "PlainCompressor"]
 
 
 class BeatQueue(wiring.Component):
@@ -66,16 +34,16 @@ class BeatQueue(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         units, depth = self.config.units, self.depth
-        # A free slot always loads what it would hold next, whether or not that is pushed.
+        # A free slot always loads its next beat, pushed or not.
         slots = [Signal(self.rows[0].shape(), name=f"queue_{i}", reset_less=True) for i in range(depth)]
         counts = [Signal(range(units), name=f"queue_count_{i}", reset_less=True) for i in range(depth)]
         lasts = [Signal(name=f"queue_last_{i}", reset_less=True) for i in range(depth)]
         used = Signal(depth)
-        taken = Signal()
+        leaves = Signal()
         staying = Signal(depth)
         m.d.comb += [
-            taken.eq(used[0] & self.output.ready),
-            staying.eq(Mux(taken, used >> 1, used)),
+            leaves.eq(used[0] & self.output.ready),
+            staying.eq(Mux(leaves, used >> 1, used)),
             self.available.eq(~(self.push[0] & staying[depth - 1]) & ~(self.push[1] & staying[depth - 2])),
         ]
         for i in range(depth):
@@ -85,11 +53,11 @@ class BeatQueue(wiring.Component):
                 for row in range(2)
             ]
             sources = [
-                (staying[i] & ~taken, (slots[i], counts[i], lasts[i])),
+                (staying[i] & ~leaves, (slots[i], counts[i], lasts[i])),
                 (~staying[i] & below, new[0]),
             ]
             if i + 1 < depth:
-                sources.append((staying[i] & taken, (slots[i + 1], counts[i + 1], lasts[i + 1])))
+                sources.append((staying[i] & leaves, (slots[i + 1], counts[i + 1], lasts[i + 1])))
             if i:
                 sources.append((~below, new[1]))
             for target, choices in zip(
@@ -117,13 +85,13 @@ class BeatQueue(wiring.Component):
 
 
 class _Choice:
-    """What one lane of the output beat and of the incomplete beat takes; the rest of either are literals."""
+    """The sources of one lane of the output beat and of the incomplete beat."""
 
     def __init__(self, lane: int) -> None:
-        #: The output beat takes the word of the incomplete beat, or one of the header.
+        #: The output beat has the word of the incomplete beat, or one of the header; otherwise a literal.
         self.old = Signal(name=f"old_{lane}")
         self.header = Signal(name=f"header_{lane}")
-        #: The incomplete beat keeps its word, or takes one of the header.
+        #: The incomplete beat keeps its word, or loads one of the header, or a literal.
         self.keeps = Signal(name=f"keeps_{lane}")
         self.keeps_header = Signal(name=f"keeps_header_{lane}")
         self.keeps_literal = Signal(name=f"keeps_literal_{lane}")
@@ -133,8 +101,8 @@ class BeatPacker(wiring.Component):
     """Collects words until an output beat is full, and puts it out.
 
     ``step``
-        Beats of windows. A step takes a cycle for every beat that it puts out, and at least one. Parts of a header that
-        fill beats of their own take a cycle each.
+        Beats of windows. A step needs a cycle for every output beat, and at least one. Parts of a header that fill beats of
+        their own need a cycle each.
     ``output``
         The packed beats. A beat that is just full leaves with the step that fills it if a word is known to follow, and
         otherwise with the next word, because it may be the last of its packet.
@@ -172,7 +140,7 @@ class BeatPacker(wiring.Component):
         #: The step puts out a beat in this cycle, and another one later.
         puts_out = Signal()
         again = Signal()
-        #: The output takes a beat; the step goes on.
+        #: The output accepts a beat; the step goes on.
         free = Signal()
         moves = Signal()
         last_is_over_one = placed.last & over_one
@@ -199,11 +167,12 @@ class BeatPacker(wiring.Component):
     def _choose(
         self, m: Module, placed: Value, left: Value, second: Value, over_one: Value, moves: Value
     ) -> list[_Choice]:
-        """What each lane takes. After the first beat of a step, the next one has all of its words already."""
-        units, in_header = self.config.units, placed.in_header
+        """The sources of each lane. After the first beat of a step, the next one has all of its words already."""
+        units = self.config.units
+        in_header = Cat(placed.in_header, Const(0, units))
         choices = [_Choice(lane) for lane in range(units)]
         for lane, choice in enumerate(choices):
-            beyond: Value = in_header[units + lane] if units + lane < len(in_header) else Const(0)
+            beyond = in_header[units + lane]
             goes_on = second | over_one
             stays = Signal(name=f"stays_{lane}")
             header = Signal(name=f"next_header_{lane}")
@@ -224,7 +193,8 @@ class BeatPacker(wiring.Component):
     ) -> list[list[tuple[Value, Value]]]:
         """Loads the incomplete beat; returns the word of each lane of the output beat as cases for :func:`one_of`.
 
-        The flags say that words of the step go beyond the beat at the output, and beyond the one that is loaded.
+        ``output_goes_on``, ``partial_goes_on``
+            Words of the step go beyond the beat at the output; beyond the one that is loaded.
         """
         partial = Signal(Placed(self.config)["words"].shape, reset_less=True)
         words = []
@@ -256,7 +226,7 @@ class BeatPacker(wiring.Component):
         last: Value,
         free: Signal,
     ) -> None:
-        """Drives the output with ``words``, ``count`` of which, and one more, are valid; at once or through a register."""
+        """Drives the output with ``words``, of which ``count`` + 1 are valid: at once, or through a register."""
         output = self.output
         beat = output.payload
         if self.config.queue == 0:
@@ -285,13 +255,13 @@ class BeatPacker(wiring.Component):
 
 
 class PlainCompressor(Elaboratable):
-    """Drives the ``ports`` of a :class:`~cdma.hdl.codec.generate.Compressor`, and is what that elaborates to."""
+    """The elaboration of a plain :class:`~cdma.hdl.codec.generate.Compressor`, whose ``ports`` it drives."""
 
     def __init__(self, config: CodecConfig, ports: wiring.PureInterface) -> None:
         self.config = config
         self.ports = ports
-        # As deep as work conservation needs: a step waits only if the beats before it hold a beat more than
-        # their windows could have taken cycles to arrive.
+        # As deep as work conservation needs: a step waits only if the beats before it are one more than the cycles in
+        # which their windows arrived.
         self.depth = 2 if min(config.format.header_words, config.units) == 1 else 3
 
     def elaborate(self, platform: object) -> Module:

@@ -1,39 +1,158 @@
 """The plain decompressor, made of logic and flip-flops."""
 
-from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import popcount, thermometer
 from cdma.hdl.blocks.registers import malformed
-from cdma.hdl.codec.parts.compressor import DecompressorTally
-from cdma.hdl.codec.parts.interface import Error, connect_table, has_one_entry
+from cdma.hdl.codec.parts.codes import sent_of, table_of, word_of
+from cdma.hdl.codec.parts.counts import DecompressorTally
+from cdma.hdl.codec.parts.interface import Error, connect_table, has_one_entry, table_members
+from cdma.hdl.codec.parts.network import pairs
 from cdma.hdl.spec.codec import CodecConfig
 
+from .headers import HeaderPositions, HeadersAhead
 from .packet_end import HeaderArrival, PacketEnd, PaddingCheck, Progress
-from .planner import Plan, Planner
-from .positions import HeaderPositions, HeadersAhead, HeldBeat
-from .word_rows import Spreader, WordRows
+from .planner import Plan, Planner, PlannerAhead
+from .word_rows import HeldBeat, WordRows, WordRowsAhead
 
-__all__ = ["PlainDecompressor"]
+__all__ = ["Expander", "PlainDecompressor", "Spreader"]
 
-#: From so many units in a beat on, a header takes too long to be found, counted and planned in one cycle.
+
+class Expander(wiring.Component):
+    """The levels of the butterfly in the order that spreads words. Combinational.
+
+    ``swap``, ``straight``
+        The pairs of lanes of each level that exchange their words, and the complement.
+    ``literal``
+        The lanes of the output with a literal.
+    ``input``
+        Words before the first level; their complements if :attr:`inverted`.
+    ``output``
+        Literals in their lanes, and 0 in the others.
+
+    A selection by two signals of which one is set needs fewer gates if it may invert the word. So every level inverts, and
+    the last one puts out 0 in lanes without a literal, where it selects neither word.
+    """
+
+    def __init__(self, word_bits: int, lanes: int) -> None:
+        self.lanes = lanes
+        self.levels = exact_log2(lanes)
+        #: Whether the words at the input are complements, so that those at the output are not.
+        self.inverted = bool(self.levels % 2)
+        words = data.ArrayLayout(word_bits, lanes)
+        settings = data.ArrayLayout(lanes // 2, self.levels)
+        super().__init__(
+            {
+                "swap": In(settings),
+                "straight": In(settings),
+                "literal": In(lanes),
+                "input": In(words),
+                "output": Out(words),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        words = self.input
+        if not self.levels:
+            m.d.comb += self.output[0].eq(Mux(self.literal, words[0], 0))
+            return m
+        for level in range(self.levels - 1, 0, -1):
+            moved = Signal.like(self.output, name=f"after_{level}")
+            for pair, lane, other in self._exchanges(level):
+                straight, swap = self.straight[level][pair], self.swap[level][pair]
+                m.d.comb += moved[lane].eq(~(Mux(straight, words[lane], 0) | Mux(swap, words[other], 0)))
+            words = moved
+        for pair, lane, other in self._exchanges(0):
+            stays, comes = (each[0][pair] & self.literal[lane] for each in (self.straight, self.swap))
+            m.d.comb += self.output[lane].eq(~(Mux(stays, words[lane], ~0) & Mux(comes, words[other], ~0)))
+        return m
+
+    def _exchanges(self, level: int) -> Iterator[tuple[int, int, int]]:
+        """For each lane the number of its pair, the lane, and the other one."""
+        for pair, low in enumerate(pairs(self.lanes, level)):
+            high = low | 1 << level
+            yield from ((pair, low, high), (pair, high, low))
+
+
+class Spreader(wiring.Component):
+    """Spreads the literals of a beat to their lanes, and adds the words that are not literals. Combinational.
+
+    ``plan``
+        The beat.
+    ``fails``
+        It cannot be delivered. Missing literals are not stable, so they do not reach the output then.
+    ``window``
+        Its literals in the window of the rows; their complements if :attr:`inverted`.
+    ``values``
+        Table of frequent values, if the configuration leaves it to run time.
+    ``data``
+        The words.
+    """
+
+    def __init__(self, config: CodecConfig) -> None:
+        self.config = config
+        fmt = config.format
+        self.expander = Expander(fmt.stream_bits, config.units)
+        super().__init__(
+            {
+                "plan": In(Plan(config)),
+                "fails": In(1),
+                "window": In(data.ArrayLayout(fmt.stream_bits, config.units)),
+                **table_members(config),
+                "data": Out(data.ArrayLayout(fmt.word_bits, config.lanes)),
+            }
+        )
+
+    @property
+    def inverted(self) -> bool:
+        """Whether the window has complements."""
+        return self.expander.inverted
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config, plan = self.config, self.plan
+        m.submodules.expander = expander = self.expander
+        present = thermometer(plan.words, config.lanes) << 1 | 1
+        m.d.comb += [
+            expander.swap.eq(plan.swap),
+            expander.straight.eq(plan.straight),
+            expander.literal.eq(Mux(self.fails, 0, sent_of(plan.codes, present, config))),
+            expander.input.eq(self.window),
+        ]
+        table = table_of(self, config)
+        parts = config.format.parts
+        for lane in range(config.lanes):
+            code = plan.codes.word_select(lane, config.format.code_bits)
+            stored = Cat(expander.output[lane * parts + part] for part in range(parts))
+            m.d.comb += self.data[lane].eq(word_of(code, table, stored, config))
+        return m
+
+
+#: From so many stream words in a beat on, a cycle is too short to find, count and plan a header.
 _MANY_UNITS = 32
 
 
 class PlainDecompressor(Elaboratable):
-    """Drives the ``ports`` of a :class:`~cdma.hdl.codec.generate.Decompressor`, and is what that elaborates to.
+    """The elaboration of a plain :class:`~cdma.hdl.codec.generate.Decompressor`, whose ``ports`` it drives.
 
-    It takes two steps, of a cycle each. The *planner* takes the codes of the next beat from a header, which it reads where
-    the window before ends, and finds the settings of the butterfly. The *spreader* takes the literals of the planned beat
-    from the window of words that slides over the rows, and spreads them to their lanes of the output, with no register in
+    It has two steps, of a cycle each. The *planner* reads the codes of the next beat from a header, which begins where the
+    window before ends, and finds the settings of the butterfly. The *spreader* reads the literals of the planned beat from
+    the window of words that slides over the rows, and spreads them to their lanes of the output, with no register in
     between. The planner is at most one beat ahead, so that the header and the literals of a window's first beat leave the
-    rows in consecutive cycles. Where a beat has many units and a window several beats, a header is read into a register one
-    cycle earlier still, with the last beat of the window before.
+    rows in consecutive cycles. With many stream words in a beat and several beats in a window, a header is read into a
+    register one cycle earlier still, with the last beat of the window before.
 
     A window that is limited by the output fills all rows, and the beat at the input counts as one. A dense window after it
-    may lack the beat that found no room (docs/verification.md has the contract). A decompressor with less than two queued
-    beats holds one beat in their place, and takes the words after it from the input.
+    may lack the beat for which there was no room (docs/verification.md has the contract). A decompressor with less than two
+    queued beats holds one beat instead, and reads the words after it from the input.
     """
 
     def __init__(self, config: CodecConfig, ports: wiring.PureInterface) -> None:
@@ -45,34 +164,33 @@ class PlainDecompressor(Elaboratable):
         self.spreader = Spreader(config)
         self.padded = fmt.align_words > 1
         #: Whether a header is read a beat before it is needed, because there is much to count in it.
-        self.ahead = ahead = (
+        self.ahead = (
             config.work_conserving and config.beats > 1 and config.header_reads == 1 and units >= _MANY_UNITS
         )
-        #: With a queue, several beats are stored; without one, a single beat, which takes a fifth less area.
-        self.rows: WordRows | HeldBeat
+        together = (WordRows, HeaderPositions, Planner)
+        rows, positions, planner = (WordRowsAhead, HeadersAhead, PlannerAhead) if self.ahead else together
         options = {"inverted": self.spreader.inverted, "padded": self.padded}
-        beats = 1
+        self.rows: WordRows | HeldBeat
         if config.work_conserving:
-            beats = 2 if self.header_part <= 2 else 3
-            self.rows = WordRows(fmt.stream_bits, units, beats, self.header_part, ahead=ahead, **options)
+            self.rows = rows(fmt.stream_bits, units, 2 + (self.header_part > 2), self.header_part, **options)
         else:
+            # A single beat needs a fifth less area.
             self.rows = HeldBeat(fmt.stream_bits, units, self.header_part, **options)
-        self.positions: HeaderPositions | HeadersAhead = (HeadersAhead if ahead else HeaderPositions)(
+        beats = self.rows.beats
+        self.positions: HeaderPositions | HeadersAhead = positions(
             units, self.header_part, padded=self.padded
         )
-        self.header = HeaderArrival(
-            units, self.header_part, positions=8 * units if ahead else 2 * units + self.padded, beats=beats
-        )
+        self.header = HeaderArrival(units, self.header_part, positions=self.positions.reach, beats=beats)
         self.end = PacketEnd(
             units, beats=beats, positions=2 * units + self.padded, shows_input=not config.work_conserving
         )
-        self.planner = Planner(config, self.header_part, ahead=ahead)
+        self.planner = planner(config, self.header_part)
         self.progress = Progress(Plan(config))
         self.tally = DecompressorTally(config)
 
         #: A beat is planned, and not yet delivered.
         self.planned = Signal()
-        #: What pads the window of the planned beat is not zero.
+        #: Padding of the planned beat's window is not zero.
         self.bad_padding = Signal()
         #: Number of words of the beat at the input.
         self.words_arriving = Signal(range(units + 1))
@@ -83,9 +201,9 @@ class PlainDecompressor(Elaboratable):
         self.stall = Signal()
         #: The beat at the input is accepted.
         self.accept = Signal()
-        #: The packet in flight ends where its last literal is, and all of it has been accepted.
+        #: The packet in flight ends with its last literal, and all of it has been accepted.
         self.accepted_well = Signal()
-        #: The planned beat cannot be delivered, and an empty last beat goes out in its place.
+        #: The planned beat cannot be delivered; an empty last beat replaces it.
         self.fails = Signal()
         #: The planned beat is delivered; with it, the packet ends.
         self.spread = Signal()
@@ -161,11 +279,10 @@ class PlainDecompressor(Elaboratable):
         ]
 
     def _check_padding(self, m: Module) -> None:
-        """Looks at the padding of a window with its last beat."""
+        """Checks the padding of a window with its last beat."""
         m.submodules.padding_check = check = PaddingCheck(self.config)
-        window = Value.cast(self.rows.window)
         m.d.comb += [
-            Value.cast(check.window).eq(~window if self.spreader.inverted else window),
+            Value.cast(check.window).eq(self.rows.turned(self.rows.window)),
             check.offset.eq(self.rows.offset),
             check.following.eq(self.rows.following),
             check.end.eq(self.positions.position),
@@ -174,10 +291,7 @@ class PlainDecompressor(Elaboratable):
         ]
 
     def _plan(self, m: Module) -> None:
-        """Plans the next beat while the one before leaves.
-
-        Whether that leaves is known last, so nothing but ``moves`` depends on it.
-        """
+        """Plans the next beat while the one before leaves, which is known last: only ``moves`` depends on it."""
         planner, plan, positions, arriving = (
             self.planner,
             self.planner.plan,
@@ -228,33 +342,33 @@ class PlainDecompressor(Elaboratable):
         planner, header, positions = self.planner, self.header, self.positions
         may_continue = Signal()
         m.d.comb += [
-            # This holds in the cycle in which a packet fails, too. What is planned then is given up at once.
+            # This holds in the cycle in which a packet fails, too. The beat that is planned then is dropped at once.
             may_continue.eq(
                 ~planner.fresh
                 & self.progress.busy
                 & ~self.progress.discarding
-                & (~planner.wants_header | header.there)
+                & (~planner.wants_header | header.arrived)
             ),
             header.position.eq(positions.position),
-            planner.take.eq(self.moves & (may_start | may_continue)),
+            planner.advance.eq(self.moves & (may_start | may_continue)),
             planner.header_missing.eq(planner.wants_header & header.missing),
             planner.offset.eq(positions.offset),
             planner.rest_offset.eq(positions.rest_offset),
-            positions.there.eq(header.there),
+            positions.arrived.eq(header.arrived),
             positions.whole.eq(planner.whole),
             positions.window_end.eq(planner.window_end),
             self.rows.next_lane.eq(positions.next_lane),
             self.rows.next_beat.eq(positions.next_beat),
         ]
-        return planner.take & planner.whole
+        return planner.advance & planner.whole
 
     def _follow_ahead(self, m: Module) -> Value:
         """Reads a header a beat before its window is planned; returns whether a beat is planned."""
         planner, header, positions = self.planner, self.header, self.positions
-        may_read = ~planner.fresh & self.progress.busy & ~self.progress.discarding & header.there
+        may_read = ~planner.fresh & self.progress.busy & ~self.progress.discarding & header.arrived
         m.d.comb += [
             header.position.eq(positions.head),
-            planner.take.eq(self.moves & planner.holds),
+            planner.advance.eq(self.moves & planner.holds),
             planner.load.eq(self.starts | (may_read & planner.frees)),
             planner.header_missing.eq(header.missing),
             planner.base.eq(positions.base),
@@ -262,7 +376,7 @@ class PlainDecompressor(Elaboratable):
             positions.next_header.eq(planner.next_header),
             self.rows.head.eq(positions.head),
         ]
-        return planner.take
+        return planner.advance
 
     def _accept(self, m: Module) -> None:
         """Accepts the beat at the input into the rows."""
@@ -271,7 +385,7 @@ class PlainDecompressor(Elaboratable):
         m.d.comb += [
             input_.ready.eq(
                 ~self.stall
-                & (self.starts | (self.belongs & rows.takes) | (self.progress.discarding & ~self.end.ended))
+                & (self.starts | (self.belongs & rows.room) | (self.progress.discarding & ~self.end.ended))
             ),
             self.accept.eq(input_.valid & input_.ready),
             rows.arriving.eq(arriving.data),

@@ -1,4 +1,4 @@
-"""How far a packet has come, and where it ends."""
+"""Progress of a packet in a plain decompressor: the arrival of its headers, its padding, and its end."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["HeaderArrival", "PacketEnd", "PaddingCheck", "Progress"]
 
 
 class PaddingCheck(wiring.Component):
-    """Says whether the padding after a planned beat is not zero. Combinational.
+    """Checks the padding after a planned beat. Combinational.
 
     ``window``, ``offset``
-        The words that the window of :class:`~cdma.hdl.codec.plain.word_rows.WordRows` has, and the lane of beat 0 in which
-        it begins.
+        The words of the window of :class:`~cdma.hdl.codec.plain.word_rows.WordRows`, and the lane of beat 0 in which it
+        begins.
     ``following``
         The beat after beat 0.
     ``end``
@@ -29,7 +29,7 @@ class PaddingCheck(wiring.Component):
     ``padding``
         Number of words of padding.
     ``wrong``
-        Says that one of them is not zero. All must have arrived.
+        One of them is not zero. All must have arrived.
 
     Padding ends at a multiple of its greatest length, plus one, and a beat has a multiple of that, so it is in one beat. If
     that is the one after beat 0, it may be beyond the window.
@@ -65,29 +65,29 @@ class PaddingCheck(wiring.Component):
         ]
         found = []
         for lane in range(units):
-            here = (last_lane // group == lane // group) & padded[lane % group]
-            found.append(here & Mux(beyond[lane], self.following[lane].any(), self.window[lane].any()))
+            padding = (last_lane // group == lane // group) & padded[lane % group]
+            found.append(padding & Mux(beyond[lane], self.following[lane].any(), self.window[lane].any()))
         m.d.comb += self.wrong.eq(Cat(found).any())
         return m
 
 
 class HeaderArrival(wiring.Component):
-    """Says whether the beat in which the next header ends, or the next part of one, has arrived. Combinational.
+    """Checks the arrival of the beat in which the next header ends, or the next part of one. Combinational.
 
     ``position``
-        Where the header begins, counted from lane 0 of the oldest stored beat.
+        Beginning of the header, counted from lane 0 of the oldest stored beat.
     ``fresh``
-        Says that it begins with the beat at the input instead, which is there then.
+        It begins with the beat at the input instead, which is valid then.
     ``stored``
         Number of stored beats.
     ``ended``, ``last_words``
-        Says that the last of them ends the packet, and how many words that one has.
+        The last of them ends the packet; number of words of that beat.
     ``arrives``, ``keep``, ``last``
-        Says that the beat at the input is of the packet and may be accepted; its words, and whether it ends the packet.
-    ``there``
-        Says that the header has arrived, or never will.
+        The beat at the input is of the packet and may be accepted; its words, and whether it ends the packet.
+    ``arrived``
+        The header has arrived, or never will.
     ``missing``
-        Says which, where ``there`` is high.
+        While ``arrived``: it never will.
     """
 
     def __init__(self, lanes: int, header_words: int, *, positions: int, beats: int) -> None:
@@ -103,7 +103,7 @@ class HeaderArrival(wiring.Component):
                 "arrives": In(1),
                 "keep": In(lanes),
                 "last": In(1),
-                "there": Out(1),
+                "arrived": Out(1),
                 "missing": Out(1),
             }
         )
@@ -118,10 +118,10 @@ class HeaderArrival(wiring.Component):
         ends_before = self.last & ~self.keep.bit_select(lane, 1)
         last_stored = beat + 1 == self.stored
         with m.If(self.fresh):
-            m.d.comb += [self.there.eq(1), self.missing.eq(self.last & ~self.keep[self.header_words - 1])]
+            m.d.comb += [self.arrived.eq(1), self.missing.eq(self.last & ~self.keep[self.header_words - 1])]
         with m.Else():
             m.d.comb += [
-                self.there.eq(
+                self.arrived.eq(
                     (beat < self.stored) | (self.arrives & at_input) | self.ended | (self.arrives & self.last)
                 ),
                 self.missing.eq(
@@ -141,17 +141,17 @@ class PacketEnd(wiring.Component):
     ``starts``
         A packet starts.
     ``accept``, ``last``, ``words``
-        The beat at the input is accepted; whether it is the last of its packet, and how many words it has.
+        The beat at the input is accepted; it is the last of its packet; its number of words.
     ``arrives``
-        It is of the packet in flight and may be accepted. Only a window that ``shows_input`` looks at this.
+        It is of the packet in flight and may be accepted; used with a window that ``shows_input``.
     ``stored``
         Number of stored beats.
     ``position``
         Position after the planned beat, counted from lane 0 of the oldest of them.
     ``ended``, ``last_words``
-        The last beat of the packet is stored, and has so many words.
+        The last beat of the packet is stored; its number of words.
     ``known``
-        The same, or it is at the input if that is shown.
+        The last beat is stored, or at the input if the window shows that.
     ``missing``, ``fits``
         The position is beyond the end; it is the end. Low if the end is not ``known``.
     ``fits_stored``
@@ -206,16 +206,13 @@ class PacketEnd(wiring.Component):
         return m
 
     def _end(self, last_words: Value, beats: Value) -> Value:
-        """Position after so many ``beats``, of which the last has ``last_words``.
-
-        The words are a digit of their own, so there is little to add.
-        """
+        """Position after so many ``beats``, the last with ``last_words``: a digit of their own, so the adder is short."""
         levels = exact_log2(self.lanes)
         return Cat(last_words[:levels], beats - ~last_words[levels])
 
 
 class Progress(wiring.Component):
-    """Follows a packet to its end. What is left of one that fails, or that has words left over, is discarded first.
+    """Follows a packet to its end. The rest of a packet that fails, or that is too long, is discarded first.
 
     ``starts``
         A packet starts.
@@ -224,15 +221,15 @@ class Progress(wiring.Component):
     ``plan``, ``rest_invalid``
         The beat with which it ends, and whether a code after it is invalid.
     ``missing``, ``bad_padding``
-        What is wrong with its words.
+        Words of it are missing; its padding is not zero.
     ``ended``
         The last beat of the packet has been accepted.
     ``stall``
         No packet may finish but with a beat that is delivered.
     ``busy``, ``discarding``
-        A packet is in flight; what is left of it is discarded.
+        A packet is in flight; its rest is discarded.
     ``finished``, ``error``
-        The packet finishes, and with which error.
+        The packet finishes; its error.
     """
 
     def __init__(self, plan: Plan) -> None:

@@ -1,6 +1,4 @@
-"""The codes of the window in progress, as a decompressor's planner needs them beat by beat. Holds a window of raw words
-until its header is known, and routes its literals on the way.
-"""
+"""The window store of a plain compressor, which routes literals while their window waits for its header."""
 
 from __future__ import annotations
 
@@ -12,9 +10,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.arithmetic import one_of, popcount, thermometer
+from cdma.hdl.blocks.arithmetic import popcount, thermometer
+from cdma.hdl.blocks.elaboration import sized
 from cdma.hdl.blocks.registers import Beat, malformed
-from cdma.hdl.codec.parts.compressor import Classifier, literals_of, rotated, sent_of
+from cdma.hdl.codec.parts.codes import Classifier, count_literals, rotated, sent_of
 from cdma.hdl.codec.parts.interface import connect_table, table_members
 from cdma.hdl.codec.parts.network import (
     Arrival,
@@ -27,135 +26,18 @@ from cdma.hdl.codec.parts.network import (
     keep,
     kept_settings,
     last_header_part,
+    padding_after,
     settings_of,
+    with_padding,
     words_of_last_beat,
 )
 from cdma.hdl.spec.codec import CodecConfig
 
-__all__ = ["CodesAhead", "WindowCodes", "WindowStore"]
-
-
-def _members(config: CodecConfig, header_part: int) -> dict[str, wiring.Member]:
-    """The ports of both."""
-    codes = config.format.window * config.format.code_bits
-    return {
-        "header": In(data.ArrayLayout(config.format.stream_bits, header_part)),
-        "header_missing": In(1),
-        "first": In(1),
-        "take": In(1),
-        "drop": In(1),
-        "codes": Out(codes),
-        "missing": Out(1),
-        "rest": Out(codes),
-    }
-
-
-class WindowCodes(wiring.Component):
-    """The codes of a window whose header comes, part by part, with its first beat, and what later beats need of them.
-
-    ``header``, ``header_missing``
-        The header, or its next part; and whether it will not arrive. They count while ``first`` is high.
-    ``first``
-        Says that the next beat is the first of its window.
-    ``take``
-        Takes the codes of a beat, if the header is ``whole``, or else the part of the header.
-    ``drop``
-        Drops the window.
-    ``codes``
-        The codes from those of the next beat on. Zeros follow the last ones.
-    ``missing``
-        Says that the header of the next beat will not arrive.
-    ``whole``
-        Says that ``codes`` are those of the next beat.
-    ``rest``
-        What the beats that were taken have left of their window's codes, unless the next beat is the ``first`` of its own.
-    """
-
-    def __init__(self, config: CodecConfig, header_part: int) -> None:
-        self.config = config
-        self.parts = config.format.header_words // header_part
-        self.part_bits = header_part * config.format.stream_bits
-        super().__init__({**_members(config, header_part), "whole": Out(1)})
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        parts, beat_bits = self.parts, self.config.lanes * self.config.format.code_bits
-        rest = Signal.like(self.rest, reset_less=True)
-        #: Position of the next part in its header.
-        part = Signal(range(parts))
-        header = Cat(rest[: (parts - 1) * self.part_bits], self.header)
-        m.d.comb += [
-            self.rest.eq(rest),
-            self.missing.eq(self.header_missing),
-            self.whole.eq(~self.first | (part == parts - 1) | self.header_missing),
-            self.codes.eq(Mux(self.first, header, rest)),
-        ]
-        with m.If(self.take & self.whole):
-            m.d.sync += [part.eq(0), rest.eq(self.codes >> beat_bits)]
-        with m.Elif(self.take):
-            m.d.sync += part.eq(part + 1)
-            for number in range(parts - 1):
-                with m.If(part == number):
-                    m.d.sync += rest[number * self.part_bits :][: self.part_bits].eq(self.header)
-        with m.If(self.drop):
-            m.d.sync += part.eq(0)
-        return m
-
-
-class CodesAhead(wiring.Component):
-    """The codes of a window whose header is read before its first beat is planned, at the earliest with the last beat of
-    the window before it.
-
-    The ports are those of :class:`WindowCodes`, with these differences:
-
-    ``load``
-        Reads a header; only while ``frees``.
-    ``moves``
-        Says that a beat may be taken. It may be high with ``take`` only, if the window is not empty.
-    ``ends``
-        Says that the next beat is the last of its window.
-    ``closes``
-        Says that it ends its packet. What is loaded with it is dropped.
-    ``holds``
-        Says that ``codes`` are those of the next beat.
-    ``frees``
-        Says that there is room for a header.
-    """
-
-    def __init__(self, config: CodecConfig, header_part: int) -> None:
-        self.config = config
-        flags = {"load": In(1), "moves": In(1), "ends": In(1), "closes": In(1)}
-        super().__init__({**_members(config, header_part), **flags, "holds": Out(1), "frees": Out(1)})
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        beat_bits = self.config.lanes * self.config.format.code_bits
-        codes = Signal.like(self.codes, reset_less=True)
-        missing = Signal(reset_less=True)
-        holds = Signal()
-        stays, shifts = holds & ~self.moves, holds & self.moves & ~self.ends
-        m.d.comb += [
-            self.codes.eq(codes),
-            self.missing.eq(missing),
-            self.rest.eq(codes),
-            self.holds.eq(holds),
-            self.frees.eq(~holds | (self.take & self.ends)),
-        ]
-        # Where codes may be loaded, they are loaded whether or not there is a header, which is known late.
-        loads = ~holds | (self.moves & self.ends)
-        m.d.sync += [
-            codes.eq(one_of((stays, codes), (shifts, codes >> beat_bits), (loads, Cat(self.header)))),
-            missing.eq(Mux(loads, self.header_missing, missing)),
-            holds.eq(
-                Mux(self.take & (self.ends | self.closes), self.load & ~self.closes, holds | self.load)
-                & ~self.drop
-            ),
-        ]
-        return m
+__all__ = ["WindowStore"]
 
 
 class _Stage:
-    """The registers of one stage of the pipeline, which hold one beat."""
+    """The registers of one stage of the pipeline; they hold one beat."""
 
     def __init__(self, config: CodecConfig, number: int) -> None:
         fmt, lanes = config.format, config.lanes
@@ -170,7 +52,7 @@ class _Stage:
 
 
 class _FirstStage(_Stage):
-    """The stage where a beat arrives; it has registers for what is counted of the beat."""
+    """The stage where a beat arrives, with the counts of the beat."""
 
     def __init__(self, config: CodecConfig) -> None:
         super().__init__(config, 0)
@@ -186,12 +68,12 @@ class WindowStore(wiring.Component):
     ``step``
         Beats with their literals routed to the lanes of the output beats, and with the header of their window.
     ``arrival``
-        Counts each beat once, in order, when its routes are found. It must be accepted before the next beats move.
+        Counts of each beat, in order, when its routes are found. It must be accepted before the next beats move.
 
-    Beats move up whenever a stage above them is free, so that bubbles close by themselves. They pass one or two levels of
-    the butterfly between two stages. The lanes of a beat's literals depend only on what came before the beat, so they
-    are known when it arrives. The first beat of a window leaves when the window's last beat is in the pipeline or, which
-    saves a stage, at the input.
+    Beats move up whenever a stage above them is free, so bubbles close by themselves. Between two stages they pass one or
+    two levels of the butterfly. The lanes of a beat's literals depend only on earlier beats, so they are known when it
+    arrives. The first beat of a window leaves when the window's last beat is in the pipeline or, which saves a stage, at
+    the input.
 
     Throughput: a beat per cycle. Latency of a window's first beat, if the source is always valid: the larger of
     ``beats - 1`` and the number of stages, in cycles.
@@ -203,12 +85,14 @@ class WindowStore(wiring.Component):
         levels = exact_log2(config.units)
         #: About two levels fit between two stages. Finding the routes takes as long as one level.
         self.stages = max(config.beats - 1, 1 + (levels + 2) // 2)
-        members = {
-            "input": In(stream.Signature(Beat(fmt.word_bits, lanes))),
-            "step": Out(stream.Signature(Step(config))),
-            "arrival": Out(stream.Signature(Arrival(config))),
-        }
-        super().__init__({**members, **table_members(config)})
+        super().__init__(
+            {
+                "input": In(stream.Signature(Beat(fmt.word_bits, lanes))),
+                "step": Out(stream.Signature(Step(config))),
+                "arrival": Out(stream.Signature(Arrival(config))),
+                **table_members(config),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -230,18 +114,18 @@ class WindowStore(wiring.Component):
         ends = [*(stage.end for stage in reversed(stages)), end_of_window]
         valid = [*(stage.valid for stage in reversed(stages)), self.input.valid]
         header, complete = self._header(codes, ends, valid)
-        if not self.config.work_conserving:
-            lasts = [*(stage.last for stage in reversed(stages)), beat.last]
-            m.d.comb += self.step.payload.more.eq(complete & self._goes_on(ends, lasts))
-        if padding is not None:
-            m.d.comb += self.step.payload.padding.eq(padding)
+        lasts = [*(stage.last for stage in reversed(stages)), beat.last]
         top = stages[-1]
-        # What a step continues follows from the step before it, so no stage below keeps it.
+        # The start of a step follows from the step before it, so no stage below keeps it.
         begins = Signal(init=1)
         start = Signal(range(self.config.units + 1))
         with m.If(leaves):
             m.d.sync += [begins.eq(top.end), start.eq(Mux(top.last, 0, self._remaining(total)))]
         m.d.comb += [
+            *sized(
+                self.step.payload.more.eq(complete & self._goes_on(ends, lasts)),
+                self.step.payload.padding.eq(padding),
+            ),
             self.step.payload.words.eq(top.words),
             self.step.payload.header.eq(header),
             self.step.payload.first.eq(begins),
@@ -265,8 +149,8 @@ class WindowStore(wiring.Component):
         may_load = [~Cat(valid[number:]).all() | leaves for number in range(len(stages))]
         counted = ~self.arrival.valid | self.arrival.ready
         hold = valid[0] & ~counted
-        # Ready must not wait for valid. If all stages hold beats of a window without its end, then the beat at the input is
-        # the end. So whether the top beat may leave is known without that beat.
+        # Ready must not wait for valid. If all stages hold beats of a window without its end, the beat at the input is the
+        # end. So the top beat may leave or not whatever that beat is.
         m.d.comb += self.input.ready.eq(~hold & (~Cat(valid).all() | may_leave))
         moves = [stage & may for stage, may in zip(valid[:-1], may_load[1:], strict=True)]
         may_move = moves[0]
@@ -288,7 +172,7 @@ class WindowStore(wiring.Component):
         with m.If(arrives):
             m.d.sync += place.eq(Mux(end_of_window, 0, place + 1))
             m.d.sync += [
-                stage.words.eq(self._stream_words(beat)),
+                stage.words.eq(rotated([beat.data[lane] for lane in range(lanes)], self.config)),
                 stage.codes.eq(codes),
                 stage.end.eq(end_of_window),
                 stage.last.eq(beat.last),
@@ -298,17 +182,11 @@ class WindowStore(wiring.Component):
             ]
         return end_of_window
 
-    def _stream_words(self, beat: data.View) -> Value:
-        """The words of a beat as the stream has them."""
-        if not self.config.format.rotate:
-            return beat.data
-        return Cat(rotated(beat.data[lane], self.config) for lane in range(self.config.lanes))
-
     def _route(
         self, m: Module, stage: _FirstStage, may_move: Value, moves: Value
-    ) -> tuple[Value, Value | None, Settings]:
-        """Finds the lanes of what is stored of the first stage; returns the total of its step, and what of that pads its
-        window, if windows are padded, and the settings."""
+    ) -> tuple[Value, Value, Settings]:
+        """Finds the lanes of the stored words of the first stage; returns the total and the padding of its step, and the
+        settings."""
         fmt, units = self.config.format, self.config.units
         #: The next step begins a window.
         begins = Signal(init=1)
@@ -330,25 +208,16 @@ class WindowStore(wiring.Component):
             after_header.eq(Mux(begins, before_header + last_header_part(self.config), position)),
             routes.offset.eq(after_header),
         ]
-        padding: Signal | None = None
         end = after_header + ranking.ranks.count
-        if fmt.align_words > 1:
-            padding = Signal(range(fmt.align_words))
-            m.d.comb += padding.eq(Mux(stage.end, -end, 0))
-            end += padding
-        m.d.comb += total_0.eq(end)
+        padding = padding_after(m, self.config, end, stage.end)
+        m.d.comb += total_0.eq(with_padding(end, padding))
         with m.If(moves):
             m.d.sync += [begins.eq(stage.end), position.eq(Mux(stage.last, 0, self._remaining(total_0)))]
-        literals: Value = ranking.ranks.count
         if counts_stored(fmt):
-            literals = popcount(literals_of(stage.codes, self.config))
-            stored: Value = ranking.ranks.count
-            if padding is not None:
-                stored += padding
-            m.d.comb += self.arrival.payload.stored.eq(stored)
+            m.d.comb += self.arrival.payload.stored.eq(with_padding(ranking.ranks.count, padding))
         m.d.comb += [
             self.arrival.payload.words.eq(stage.count),
-            self.arrival.payload.literals.eq(literals),
+            self.arrival.payload.literals.eq(count_literals(stage.codes, ranking.ranks.count, self.config)),
             self.arrival.payload.last.eq(stage.last),
             self.arrival.payload.malformed.eq(stage.bad),
             self.arrival.valid.eq(may_move),
@@ -361,16 +230,16 @@ class WindowStore(wiring.Component):
         return words_of_last_beat(total, units, total > units, total > 2 * units)[: units.bit_length()]
 
     def _climb(
-        self, m: Module, stages: Sequence[_Stage], total: Value, padding: Value | None, settings: Settings
-    ) -> tuple[Value, Value | None]:
-        """Takes beats from stage to stage, through the levels in between; returns the total and padding of the last one."""
+        self, m: Module, stages: Sequence[_Stage], total: Value, padding: Value, settings: Settings
+    ) -> tuple[Value, Value]:
+        """Moves beats from stage to stage, through the levels in between; returns the total and padding of the last one."""
         for number, (below, stage) in enumerate(itertools.pairwise(stages)):
             levels = self._levels_after(number)
             moved = exchange(m, self.config, below.words, levels, settings)
-            kept = kept_settings(
-                self.config, [level for level in settings if level >= levels.stop], f"{{}}_{number + 1}"
-            )
+            further = range(levels.stop, exact_log2(self.config.units))
+            kept = kept_settings(self.config, further, f"{{}}_{number + 1}")
             total_kept = Signal.like(total, name=f"total_{number + 1}", reset_less=True)
+            padding_kept = Signal.like(padding, name=f"padding_{number + 1}", reset_less=True)
             with m.If(stage.load):
                 m.d.sync += [
                     stage.words.eq(moved),
@@ -378,20 +247,16 @@ class WindowStore(wiring.Component):
                     stage.end.eq(below.end),
                     stage.last.eq(below.last),
                     total_kept.eq(total),
+                    padding_kept.eq(padding),
                 ]
                 keep(m, kept, settings)
-            if padding is not None:
-                padding_kept = Signal.like(padding, name=f"padding_{number + 1}", reset_less=True)
-                with m.If(stage.load):
-                    m.d.sync += padding_kept.eq(padding)
-                padding = padding_kept
-            total, settings = total_kept, kept
+            total, padding, settings = total_kept, padding_kept, kept
         return total, padding
 
     def _levels_after(self, number: int) -> range:
         """The levels of the butterfly between the stage of this ``number`` and the next one."""
         levels, gaps = exact_log2(self.config.units), self.stages - 1
-        # The first gap finds the routes too, so it has the fewest levels.
+        # In the first gap routes are found, too, so it has the fewest levels.
         return range(levels * number // gaps, levels * (number + 1) // gaps)
 
     def _header(

@@ -11,7 +11,7 @@ from cdma.hdl.blocks.arithmetic import CRC_BITS, one_of
 from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.engine.path.ports import Verdict
-from cdma.hdl.lossy.quantiser import OutOfRange
+from cdma.hdl.lossy.stages import OutOfRange
 from cdma.hdl.spec.records import NO_OPTIONS, RecordOptions, Status
 
 from .interfaces import Completion, StatusShape

@@ -15,7 +15,7 @@ from cdma.hdl.blocks.width import Repack, connect_width
 from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.engine.shapes.padding import Dropper, Filler, frequent_fill
 from cdma.hdl.engine.shapes.walker import ShapeFeed
-from cdma.hdl.lossy.quantiser import OutOfRange
+from cdma.hdl.lossy.stages import OutOfRange
 from cdma.hdl.spec.engine import EngineConfig
 
 from .ports import Checksum, Verdict, path_members

@@ -57,8 +57,8 @@ class Counted(Elaboratable):
         m = Module()
         m.submodules.queue, m.submodules.credit = self.queue, self.credit
         m.d.comb += [
-            self.credit.taken.eq(self.input.valid),
-            self.credit.given.eq(self.output.valid & self.output.ready),
+            self.credit.spent.eq(self.input.valid),
+            self.credit.returned.eq(self.output.valid & self.output.ready),
         ]
         return m
 
@@ -93,7 +93,7 @@ def test_entries_come_out_as_they_went_in(name: str) -> None:
 
     def ready(ctx: Any) -> bool:
         if isinstance(dut, Counted):
-            return bool(ctx.get(dut.credit.there))
+            return bool(ctx.get(dut.credit.available))
         taken = bool(ctx.get(dut.input.ready))
         if isinstance(dut, StreamRegister):
             assert taken == (not ctx.get(dut.output.valid) or bool(ctx.get(dut.output.ready)))

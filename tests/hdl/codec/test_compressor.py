@@ -18,7 +18,7 @@ from amaranth.hdl import C, Cat, Elaboratable, EnableInserter, Module, Signal, V
 
 from cdma.hdl.blocks.clocks import ClockGates
 from cdma.hdl.codec.generate import Compressor, Decompressor
-from cdma.hdl.codec.parts.compressor import Classifier
+from cdma.hdl.codec.parts.codes import Classifier
 from cdma.hdl.codec.parts.interface import Error, GatedCodec
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format

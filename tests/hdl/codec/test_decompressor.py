@@ -19,7 +19,7 @@ import pytest
 from cdma.hdl.codec.generate import Decompressor
 from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.codec.pipelined import header_check as pipelined
-from cdma.hdl.codec.pipelined.window_memory import BeatMemory
+from cdma.hdl.codec.pipelined.compressor import BeatMemory
 from cdma.hdl.codec.plain import planner as plain
 from cdma.hdl.codec.plain.compressor import BeatQueue
 from cdma.hdl.spec.codec import CodecConfig
@@ -211,7 +211,7 @@ def test_plain_the_last_beat_and_the_rest_of_a_window_are_known(lanes: int, beat
             loads = not known or (taken and last)
             ctx.set(dut.unknown, not known)
             ctx.set(dut.loads, loads)
-            ctx.set(dut.takes, taken and not last)
+            ctx.set(dut.counts, taken and not last)
             ctx.set(dut.holds, known and not taken)
             ctx.set(dut.length, length)
             if known:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cdma.hdl.lossy.dequantiser import Dequantiser
-from cdma.hdl.lossy.quantiser import Quantiser
+from cdma.hdl.lossy.stages import Dequantiser, Quantiser
 from cdma.hdl.spec.stage import Quantisation
 from cdma.sim.codec.quantise import dequantise, quantise
 from cdma.verif.stream.stage.packet import any_words

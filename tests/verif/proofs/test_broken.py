@@ -27,7 +27,7 @@ from cdma.hdl.engine.control.quiescence import Closing
 from cdma.hdl.engine.control.register_file import RegisterFile
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.engine.rings.slot import RingSlot
-from cdma.hdl.lossy.quantiser import Rounding
+from cdma.hdl.lossy.stages import Rounding
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format

@@ -1,4 +1,4 @@
-"""The stage that bounds an error on the way out: scaling, rounding, and the report of what was out of range."""
+"""The error-bounded stages: numbers to integers and the report of those out of range, and integers to numbers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,20 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import WideCounter, popcount
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.spec.stage import Quantisation
 
-__all__ = ["OutOfRange", "Quantiser", "RangeReport", "Rounding", "Scaled", "Scaling"]
+__all__ = [
+    "Dequantiser",
+    "OutOfRange",
+    "Quantiser",
+    "RangeReport",
+    "Restoring",
+    "Rounding",
+    "Scaled",
+    "Scaling",
+]
 
 
 class Scaled(data.StructLayout):
@@ -20,11 +30,11 @@ class Scaled(data.StructLayout):
     ``negative``
         The sign.
     ``whole``, ``half``, ``rest``
-        The whole steps, the bit after them, and whether anything is left beyond it.
+        The whole steps, the bit after them, and whether a bit after that is set.
     ``beyond``, ``nan``
-        The number is too large, infinite or NaN, so that the others say nothing; it is NaN.
+        The number is too large, infinite or NaN, and the fields above are undefined; it is NaN.
     ``nonzero``
-        The number is not zero.
+        The number is not zero; in a form that keeps such numbers from 0.
     """
 
     def __init__(self, form: Quantisation) -> None:
@@ -36,7 +46,7 @@ class Scaled(data.StructLayout):
                 "rest": 1,
                 "beyond": 1,
                 "nan": 1,
-                **({"nonzero": 1} if form.keep_nonzero else {}),
+                **optional(form.keep_nonzero, nonzero=1),
             }
         )
 
@@ -66,14 +76,14 @@ class Scaling(wiring.Component):
         fraction = self.word[: number.fraction_bits]
         stored = self.word[number.fraction_bits : -1]
         normal = stored.any()
-        # A subnormal number has the exponent of the least normal ones, and no leading one.
+        # A subnormal number has the exponent of the smallest normal ones, and no leading one.
         exponent = Signal(number.exponent_bits)
         m.d.comb += exponent.eq(Cat(stored[0] | ~normal, stored[1:]))
         right = Signal(number.exponent_bits + 1)
         m.d.comb += right.eq(self.top - exponent)
         beyond = right[-1]
         few = exact_log2(bits)
-        # Shifted by more, not even the bit after the whole steps is left.
+        # After a longer shift not even the bit after the whole steps is left.
         vanishes = right[few:].any()
         kept = Cat(fraction, normal)
         shifted, rest = kept[-bits:], kept[:-bits].any()
@@ -94,12 +104,12 @@ class Scaling(wiring.Component):
 
 
 class Rounding(wiring.Component):
-    """Rounds to the nearest integer, of two as near to the even one. Combinational.
+    """Rounds to the nearest integer, and ties to even. Combinational.
 
     ``scaled``
         A number in steps.
     ``integer``
-        The integer, in two's complement. For a number that is too large it is the limit, of its sign, and for NaN it is 0.
+        The integer, in two's complement: of a number that is too large the limit, with its sign, and of NaN 0.
     ``reported``
         The number is NaN, or its integer is beyond the limit.
     """
@@ -134,10 +144,10 @@ _INDEX_BITS = 32
 
 
 class OutOfRange(data.StructLayout):
-    """What is said of a packet.
+    """The report of a packet.
 
     ``count``
-        How many numbers are NaN, infinite or too large.
+        Number of numbers that are NaN, infinite or too large.
     ``first``
         The index of the first of them in the packet; 0 if there is none.
     """
@@ -147,12 +157,12 @@ class OutOfRange(data.StructLayout):
 
 
 class RangeReport(wiring.Component):
-    """Counts what lanes report.
+    """Counts the numbers that lanes report.
 
     ``beat``, ``reported``, ``last``
-        A beat has left the lanes; what they report of it; it ends a packet. Only while ``available`` is high.
+        A beat leaves the lanes; those that report their number; it ends a packet. Only while ``available`` is high.
     ``available``
-        Is low from the end of a packet until its report is accepted, at least for one cycle.
+        Low from the end of a packet until its report is accepted, at least for one cycle.
     ``report``
         One for each packet, two cycles after its last beat.
     """
@@ -188,7 +198,7 @@ class RangeReport(wiring.Component):
         m.d.comb += [
             numbers.clear.eq(counts & begins),
             numbers.amount.eq(Mux(counts, popcount(reported), 0)),
-            # It counts the beats before this one.
+            # The beats before this one.
             beats.clear.eq(counts & begins),
             beats.amount.eq(counts),
         ]
@@ -215,14 +225,14 @@ class RangeReport(wiring.Component):
 
 
 class Quantiser(wiring.Component):
-    """Makes an integer of each number of a packet.
+    """Converts each number of a packet to an integer.
 
     Throughput: one beat per cycle; a packet costs one cycle more. Latency: two cycles. ``ready`` of the input follows that
     of the output within the cycle.
 
     ``step``
-        The exponent of the step as a number stores it: with the bias added. It is as it must be for a beat from the cycle
-        before the beat is taken.
+        The exponent of the step as a number stores it: with the bias added. It is valid for a beat from the cycle before the
+        beat is accepted.
     ``input``
         Packets of numbers.
     ``output``
@@ -291,4 +301,105 @@ class Quantiser(wiring.Component):
         with m.Elif(sink.ready):
             m.d.sync += sink.valid.eq(0)
         m.d.comb += [numbers.beat.eq(leaves), numbers.reported.eq(reported), numbers.last.eq(last)]
+        return m
+
+
+class Restoring(wiring.Component):
+    """Multiplies an integer by the step, exactly. Combinational.
+
+    ``integer``
+        In two's complement.
+    ``step``
+        The exponent of the step as a number stores it.
+    ``negative``, ``exponent``, ``fraction``
+        Fields of the number; of the fraction the upper ``bits - 1`` bits, the others are 0.
+    """
+
+    def __init__(self, form: Quantisation) -> None:
+        self.form = form
+        exponent_bits = form.number_type.exponent_bits
+        super().__init__(
+            {
+                "integer": In(form.bits),
+                "step": In(exponent_bits),
+                "negative": Out(1),
+                "exponent": Out(exponent_bits),
+                "fraction": Out(form.bits - 1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        bits = self.form.bits
+        negative = self.integer[-1]
+        magnitude = Signal(bits)
+        m.d.comb += magnitude.eq((self.integer ^ negative.replicate(bits)) + negative)
+        # Shifted left until the leading one is at the top; ``shifts`` are the bits of the distance.
+        shifted: Value = magnitude
+        shifts: list[Value] = []
+        for level in reversed(range(exact_log2(bits))):
+            by = 1 << level
+            empty = ~shifted[-by:].any()
+            shifts.append(empty)
+            shifted = Mux(empty, Cat(Value.cast(0).replicate(by), shifted[:-by]), shifted)
+        zero = ~shifted[-1]
+        place = ~Cat(reversed(shifts))
+        m.d.comb += [
+            self.negative.eq(negative),
+            self.exponent.eq(Mux(zero, 0, self.step + place)),
+            self.fraction.eq(shifted[:-1]),
+        ]
+        return m
+
+
+class Dequantiser(wiring.Component):
+    """Converts each integer of a packet to a number, exactly.
+
+    Throughput: one beat per cycle. Latency: one cycle. ``ready`` of the input follows that of the output within the cycle.
+
+    ``step``
+        The exponent of the step as a number stores it: with the bias added. It is valid for a beat when the beat is
+        accepted.
+    ``input``
+        Packets of integers in two's complement.
+    ``output``
+        Beats of as many numbers, in the same lanes.
+    """
+
+    def __init__(self, form: Quantisation, lanes: int) -> None:
+        self.form = form
+        self.lanes = lanes
+        number = form.number_type
+        super().__init__(
+            {
+                "step": In(number.exponent_bits),
+                "input": In(stream.Signature(Beat(form.bits, lanes))),
+                "output": Out(stream.Signature(Beat(number.bits, lanes))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        number, bits, lanes = self.form.number_type, self.form.bits, self.lanes
+        source, sink = self.input, self.output
+        # The lower bits of a fraction are 0 and need no register.
+        numbers = Signal(data.ArrayLayout(number.exponent_bits + bits, lanes))
+        for lane in range(lanes):
+            m.submodules[f"restoring_{lane}"] = restoring = Restoring(self.form)
+            m.d.comb += [
+                restoring.integer.eq(source.payload.data[lane]),
+                restoring.step.eq(self.step),
+                sink.payload.data[lane].eq(
+                    Cat(Value.cast(0).replicate(number.fraction_bits - bits + 1), numbers[lane])
+                ),
+            ]
+            with m.If(source.ready):
+                m.d.sync += numbers[lane].eq(Cat(restoring.fraction, restoring.exponent, restoring.negative))
+        m.d.comb += source.ready.eq(~sink.valid | sink.ready)
+        with m.If(source.ready):
+            m.d.sync += [
+                sink.valid.eq(source.valid),
+                sink.payload.keep.eq(source.payload.keep),
+                sink.payload.last.eq(source.payload.last),
+            ]
         return m

@@ -1,17 +1,21 @@
-"""The streams of the command: closed, full, or without the characters that it prints; and what an interrupt says there."""
+"""The streams of the command: closed, full, or without the characters that it prints; and what an interrupt says there.
+A command that is ended takes the tools that it started with it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-_SMALL = ("--word-bits", "8", "--window", "8", "--lanes", "2")
+from tests.support.patience import PATIENCE, awaited
 
-pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
+_SMALL = ("--word-bits", "8", "--window", "8", "--lanes", "2")
 
 
 def _shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -22,34 +26,40 @@ def _shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedP
     )
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 @pytest.mark.parametrize("closed", ["<&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_no_error(closed: str, tmp_path: Path) -> None:
     done = _shell(f"cdma formats {closed}", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 def test_output_of_tools_into_a_closed_stream_is_in_no_file(tmp_path: Path) -> None:
     done = _shell(f"cdma generate compressor {' '.join(_SMALL)} -o made >&-", tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (tmp_path / "made" / "cdma_compressor.v").read_text().startswith("// cdma_compressor: ")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 def test_a_refusal_into_a_closed_stream_keeps_its_status(tmp_path: Path) -> None:
     for line in ("cdma compress none.npy a.cdma", "cdma compress none.npy a.cdma 2>/dev/full", "cdma formts"):
         assert _shell(f"{line} >&- 2>&-" if "full" not in line else line, tmp_path).returncode == 2
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 @pytest.mark.parametrize("line", ["cdma", "cdma generate engine --help", "cdma --version"])
 def test_help_that_cannot_be_written_is_an_error(line: str, tmp_path: Path) -> None:
     done = _shell(f"{line} > /dev/full", tmp_path)
     assert (done.returncode, done.stderr) == (2, "cdma: cannot read or write: No space left on device\n")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 def test_nobody_reads_the_help(tmp_path: Path) -> None:
     done = _shell("(cdma generate engine --help; echo $? >&2) | true", tmp_path)
     assert done.stderr in ("141\n", "0\n")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ö", b"\xff".decode(errors="surrogateescape")])
 def test_names_that_the_output_cannot_show_are_escaped(name: str, tmp_path: Path) -> None:
@@ -91,6 +101,7 @@ sys.exit(app.main(["formats"]))
 """
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 @pytest.mark.parametrize("code", [_HALF_A_DESIGN, _LOADING], ids=["half a design", "loading the commands"])
 def test_an_interrupt_is_one_line(code: str, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
@@ -114,6 +125,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 @pytest.mark.parametrize("before", [0, 1, 5, 30])
 def test_an_interrupt_while_the_command_is_loaded_is_one_line(before: int, tmp_path: Path) -> None:
     """From the first import on: the package itself imports nothing before the command can answer."""
@@ -124,7 +136,91 @@ def test_an_interrupt_while_the_command_is_loaded_is_one_line(before: int, tmp_p
     assert (done.returncode, done.stderr) == (130, "cdma: interrupted\n")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as Linux has it")
 def test_the_package_alone_imports_nothing(tmp_path: Path) -> None:
     code = "import sys; before = set(sys.modules); import cdma; print(set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == "{'cdma'}\n"
+
+
+#: Commands whose tools take long, with what is in the command line of the first one that a thread waits for.
+COMMANDS = {
+    "area": (["area", "compressor", "--lanes", "32", "--no-breakdown", "--no-cache"], "pyosys"),
+    "fpga": (["fpga", "decompressor", "--word-bits", "8", "--lanes", "2", "--no-cache"], "nextpnr"),
+    "prove": (["prove", "axi_writer", "--no-cache"], "sby"),
+    "prove printed": (["prove", "engine_modules", "--no-cache"], "pyosys"),
+    "verify": (["verify", "compressor", "--packets", "100000"], "sim"),
+}
+
+
+def _tools(pid: int, name: str) -> list[int]:
+    """The processes that any thread of a command has started, by what is in their command line."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in task.read_text().split():
+                if name in Path(f"/proc/{child}/cmdline").read_text():
+                    found.append(int(child))
+    return found
+
+
+def _state(place: str) -> str:
+    """The state of a process or a thread in a letter; Z if it has ended and nobody has asked for its status yet, or has."""
+    try:
+        return Path(f"{place}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z"
+
+
+def _runs(pid: int) -> bool:
+    return _state(f"/proc/{pid}") != "Z"
+
+
+def _waits(pid: int) -> bool:
+    """Whether no thread of a process has anything to do: Python may miss a signal just before it begins to wait."""
+    return all(_state(str(task)) == "S" for task in Path(f"/proc/{pid}/task").iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.verilator
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds processes in /proc, as Linux has it")
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        *((name, signal.SIGTERM) for name in ("area", "fpga", "prove", "verify")),
+        ("prove", signal.SIGINT),
+        pytest.param("prove printed", signal.SIGTERM, marks=pytest.mark.thorough),
+    ],
+)
+def test_tools_end_with_the_command(name: str, number: signal.Signals) -> None:
+    """Although the tool stands still: who waited for it to end by itself would never end."""
+    pytest.importorskip("pyosys")
+    arguments, tool = COMMANDS[name]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cdma", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    tools: list[int] = []
+
+    def started() -> list[int]:
+        found = _tools(process.pid, tool)
+        assert found or process.poll() is None
+        return found
+
+    try:
+        tools = awaited(started)
+        for each in tools:
+            os.kill(each, signal.SIGSTOP)
+        awaited(lambda: _waits(process.pid))
+        process.send_signal(number)
+        # As a shell says it: 128 and the number of the signal.
+        assert process.wait(PATIENCE) == 128 + number
+        awaited(lambda: not any(map(_runs, tools)))
+    finally:
+        # Nothing goes on for minutes because the test has failed.
+        for left in filter(_runs, tools):
+            os.kill(left, signal.SIGKILL)
+        process.kill()
+        process.wait()

@@ -1,4 +1,4 @@
-"""cocotb tests of both drivers on the engine's Verilog; ``tests/verif/engine/test_drivers_on_rtl.py`` runs them."""
+"""cocotb tests of both drivers on the engine's Verilog; ``tests/verif/engine/test_drivers.py`` runs them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whole codecs: stream rules for any input, lossless, and decompression by the definition of the format.
 
 The definition is a serial decoder of a few lines, which is ghost state: it takes the stream word by word, a header,
-then the literals of its window. ``tests/verif/proofs/test_reference.py`` compares it with the numpy model.
+then the literals of its window. ``tests/verif/proofs/test_proofs.py`` compares it with the numpy model.
 """
 
 from __future__ import annotations

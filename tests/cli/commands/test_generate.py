@@ -1,19 +1,26 @@
-"""``cdma generate`` from the outside."""
+"""``cdma generate`` from the outside. ``cdma generate --area``: what was measured of a block, in its datasheet, and of
+no other block. What ``cdma generate engine`` writes.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from cdma.app import main
 from cdma.commands.generate import bender
+from cdma.commands.generate.measured import measured
 from cdma.hdl.codec.generate import codec_verilog
 from cdma.hdl.lossy.generate import stage_design
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.options import Sideband
 from cdma.hdl.spec.stage import Quantisation, StageConfig
 from tests.support.commands import Printed, Refused, Shown
 
@@ -162,3 +169,140 @@ def test_a_period_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit, match="2"):
         main(["generate", "compressor", f"--period={period}", "-o", str(tmp_path)])
     assert "is no clock period in ns" in capsys.readouterr().err
+
+
+_TINY = CodecConfig(Format(8, 8), lanes=2)
+_OPTIONS = ["--word-bits", "8", "--window", "8", "--lanes", "2"]
+
+
+def _report(**changes: object) -> str:
+    report = {
+        "block": "compressor",
+        "config": _TINY.settings(),
+        "library": "mine",
+        "target_ns": 1.5,
+        "kge": 1.26,
+        "flip_flops": 1234,
+        "memory_bits": 0,
+        "period_ns": 0.987,
+    }
+    return json.dumps({**report, **changes})
+
+
+def test_the_datasheet_has_it(tmp_path: Path) -> None:
+    (tmp_path / "area.json").write_text(_report())
+    words = ["generate", "compressor", *_OPTIONS, "--area", str(tmp_path / "area.json"), "-o", str(tmp_path)]
+    assert main(words) == 0
+    sheet = (tmp_path / "cdma_compressor_datasheet.md").read_text()
+    assert "| cell library | mine, sized for 1.5 ns |\n| area | 1.3 kGE, without memories |" in sheet
+    assert "| flip-flops | 1,234 |" in sheet
+    assert "before placement | 0.99 ns |" in sheet
+
+
+def test_without_timing_there_is_no_period(tmp_path: Path) -> None:
+    (tmp_path / "area.json").write_text(_report(period_ns=None))
+    rows = measured(tmp_path / "area.json", "compressor", _TINY.settings())
+    assert list(rows) == ["cell library", "area", "flip-flops", "memories"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "cannot read area.json: No such file or directory"),
+        ("{}", "cannot read area.json: it is not what cdma area --json prints"),
+        ("[" * 5000, "cannot read area.json: it is not what cdma area --json prints"),
+        (_report(block="engine"), "area is of engine in area.json; it must be of the very compressor that is generated"),
+        (
+            _report(config=CodecConfig(Format(8, 8), lanes=4).settings()),
+            "area is of other parameters in area.json; it must be of the very compressor that is generated",
+        ),
+    ],
+)  # fmt: skip
+def test_refused(
+    text: str | None,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: Refused,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        Path("area.json").write_text(text)
+    assert (
+        refused("generate", "compressor", *_OPTIONS, "--area", "area.json", "-o", "out") == f"cdma: {said}\n"
+    )
+    assert not list(Path().glob("out/*"))
+
+
+_GENERATE_ENGINE_SMALL = [
+    "--word-bits",
+    "16",
+    "--lanes",
+    "4",
+    "--dev-data-bits",
+    "64",
+    "--host-data-bits",
+    "64",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bare", [False, True], ids=["registers", "bare"])
+def test_generate(tmp_path: Path, shown: Shown, bare: bool) -> None:
+    """Legal, plain names with the prefix, the documents beside, every parameter said, and nothing to lint."""
+    options = [
+        "generate",
+        "engine",
+        *_GENERATE_ENGINE_SMALL,
+        "--name",
+        "mover",
+        "--host-axcache",
+        "15",
+        "--json",
+    ]
+    options += ["--no-registers", "--no-init"] if bare else []
+    summary = json.loads(shown(*options, "-o", str(tmp_path)))
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == sorted(Path(file).name for file in summary["files"])
+    assert {"mover.h", "mover_regs.h", "mover_regs.rdl"} <= set(names) or bare
+    assert not [name for name in names if name.endswith((".h", ".rdl"))] or not bare
+    assert all(name.startswith("mover") or name == "Bender.yml" for name in names)
+    assert bare or '#include "mover_regs.h"' in (tmp_path / "mover.h").read_text()
+    text = (tmp_path / "mover.v").read_text()
+    modules = re.findall(r"^module (\S+)", text, re.MULTILINE)
+    assert modules[0] == "mover"
+    assert all(name == "mover" or name.startswith("mover_") for name in modules)
+    assert "\\" not in text
+    assert ("initial" not in text.replace("initial values", "")) or not bare
+    ports = summary["ports"]
+    assert {"aclk", "aresetn", "m_axi_dev_araddr", "m_axi_host_wstrb"} <= set(ports)
+    assert ports["m_axi_host_wstrb"] == 8
+    assert ("s_axil_awaddr" in ports) is not bare
+    assert ("s_offload_descriptor_tdata" in ports) is bare
+    instance = (tmp_path / "mover_inst.v").read_text()
+    assert all(re.search(rf"\.{port} +\({port}\)", instance) for port in ports)
+
+    # A size is said in the place of 0, which stands for what follows from others.
+    config = EngineConfig(Format(16), lanes=4, registers=not bare, dev_data_bits=64, host_data_bits=64)
+    for name in {each.name for each in (*fields(EngineConfig), *fields(Sideband))} - {"format", "sideband"}:
+        assert name in summary, name
+    assert summary["host_axcache"] == 15
+    assert (summary["read_buffer_beats"], summary["ring_reads"]) == (config.read_buffer, config.ring_reads)
+    assert _complaints(tmp_path, "mover") == []
+
+
+def _complaints(folder: Path, name: str) -> list[str]:
+    """What the command of the documents says of a block that is generated into a folder."""
+    from cdma.verif.simulator.toolchain import find_verilator
+
+    tool = find_verilator()
+    command = [*tool.command, "--lint-only", "-Wall", str(folder / f"{name}.vlt"), str(folder / f"{name}.v")]
+    done = subprocess.run(command, env=tool.environment, capture_output=True, text=True)
+    return [line for line in done.stderr.splitlines() if line.startswith("%")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("channels", ["1", "2"])
+def test_queue_pairs_have_nothing_to_lint(tmp_path: Path, shown: Shown, channels: str) -> None:
+    shown("generate", "engine", *_GENERATE_ENGINE_SMALL, "--channels", channels, "-o", str(tmp_path))
+    assert _complaints(tmp_path, "cdma_engine") == []

@@ -1,4 +1,6 @@
-"""Ones counted by full adders. CRC-32C as linear functions, against the model, and the networks that compute them."""
+"""Ones counted by full adders. CRC-32C as linear functions, against the model, and the networks that compute them. Small
+functions of values.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,7 @@ from cdma.hdl.blocks.arithmetic import (
     after_zeros,
     before_zeros,
     count_ones,
+    is_next,
     xor_network,
 )
 from cdma.sim.codec.container import crc32c
@@ -75,4 +78,23 @@ def test_network_is_the_sum_of_its_columns(bits):
             assert ctx.get(made) == _sum(columns, value)
 
     simulator.add_testbench(process)
+    simulator.run()
+
+
+def test_the_next_number_is_known_without_a_carry() -> None:
+    """For all pairs of numbers of four bits, among them the last one, after which the first comes."""
+    m = Module()
+    first, second, found = Signal(4), Signal(4), Signal()
+    m.d.comb += found.eq(is_next(first, second))
+
+    async def bench(ctx: Any) -> None:
+        for a in range(16):
+            for b in range(16):
+                ctx.set(first, a)
+                ctx.set(second, b)
+                await ctx.delay(1e-9)
+                assert ctx.get(found) == ((a + 1) % 16 == b), (a, b)
+
+    simulator = Simulator(m)
+    simulator.add_testbench(bench)
     simulator.run()

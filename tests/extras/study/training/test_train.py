@@ -1,4 +1,8 @@
-"""Training small networks; skipped where torch is not installed."""
+"""Training small networks; skipped where torch is not installed. Training the small transformer; skipped where torch is
+not installed.
+"""
+
+from __future__ import annotations
 
 import math
 
@@ -6,17 +10,20 @@ import numpy as np
 import pytest
 
 from cdma import ParameterError
+from cdma.study.compare.format_bench import load_data
 from cdma.study.system.density_table import load_densities
 from cdma.study.training.observations import load_ratios
 from cdma.study.training.record import record
 from cdma.study.training.schedule import Schedule
 from cdma.study.training.train import train
+from cdma.study.training.transformer import SAMPLE_WORDS, SAMPLES, train_transformer
 from cdma.torch.networks import NETWORKS
 from cdma.torch.networks.digits import digits
 from tests.support.stimuli import load_samples
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
+
 
 QUICK = Schedule(epochs=1, batch=500, probe=4, points=3)
 
@@ -133,3 +140,25 @@ def test_a_record_is_what_the_readers_read(tmp_path):
     parts = [part for _, part in said]
     assert parts == sorted(parts)
     assert parts[-1] == pytest.approx(1)
+
+
+@pytest.mark.slow
+@pytest.mark.thorough
+def test_learns_and_gives_every_sample():
+    said = []
+    trained = train_transformer(epochs=1, progress=said.append)
+    # Grey values by themselves have 3.0 bits; one epoch is enough to use what came before.
+    assert trained.loss < 3.0
+    assert list(trained.samples) == list(SAMPLES) == [data.name for data in load_data()[: len(SAMPLES)]]
+    for name, sample in trained.samples.items():
+        assert (sample.dtype, sample.shape) == (np.uint16, (SAMPLE_WORDS,)), name
+        assert sample.any(), name
+    # Half of the attention is to the future, which has none.
+    assert np.mean(trained.samples["attention.softmax"] == 0) == pytest.approx(0.49, abs=0.01)
+    assert said == sorted(said)
+    assert said[-1] == 1
+
+
+def test_refuses_no_training():
+    with pytest.raises(ParameterError, match="epochs is 0; it must be a whole number, 1 or more"):
+        train_transformer(epochs=0)

@@ -12,9 +12,6 @@ import pytest
 from cdma.study.training import transformer
 from tests.support.commands import Printed, Refused, Shown
 
-pytest.importorskip("lz4")
-pytest.importorskip("zstandard")
-
 
 def test_rows_and_table(shown: Shown, printed: Printed) -> None:
     rows = printed("study", "bench", "formats")
@@ -28,7 +25,7 @@ def test_rows_and_table(shown: Shown, printed: Printed) -> None:
 def test_samples_of_a_training_are_kept_and_read(
     tmp_path: Path, printed: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The training itself is in tests/extras/study/training/test_transformer.py."""
+    """The training itself is in tests/extras/study/training/test_train.py."""
     asked: list[dict[str, Any]] = []
 
     def trained(**given: Any) -> SimpleNamespace:

@@ -1,5 +1,10 @@
 """Both drivers, and the engine model, on the engine's Verilog under Verilator; what happens there is in
-``tests/support/driver_tests.py``."""
+``tests/support/driver_tests.py``.
+
+The bench of an outsider, who knows the engine from the documents alone.
+
+``python -m tests.support.outside 3000`` runs it for longer.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +17,12 @@ from cdma.verif.simulator.build import build as build_simulation
 from cdma.verif.simulator.simulate import simulate
 from tests.support.c_driver_library import SOURCE, build
 from tests.support.engines import FIELDS_TO_A_BYTE, HALF_BYTES, TO_A_WORD
+from tests.support.outside import CONFIGS, run
 from tests.support.paths import ROOT
 from tests.support.thorough import cases_of
 
-pytestmark = pytest.mark.verilator
 
-
+@pytest.mark.verilator
 @pytest.mark.parametrize(
     "config",
     cases_of(
@@ -42,3 +47,26 @@ def test_both_drivers_run_the_engine_and_the_model_agrees(tmp_path, monkeypatch,
     for outcome in outcomes:
         assert outcome.failure is None, f"{outcome.failure}\n{outcome.log[-3000:]}"
         assert outcome.checks >= 50
+
+
+#: Shapes of fields have what software does in another way: a CRC, descriptors of two entries, owners, pages. Several ports,
+#: clocks, queues, codes of bytes and pipelines are the same to an outsider, and the regression has them in every run.
+FURTHER = {
+    "small",
+    "bytes",
+    "fields",
+    "any-byte",
+    "units",
+    "units-to-any-byte",
+    "shapes-of-any-byte",
+    "pipelined",
+    "owners",
+    "pairs",
+}
+
+
+@pytest.mark.verilator
+@pytest.mark.slow
+@pytest.mark.parametrize("name", cases_of({name: name for name in CONFIGS}, FURTHER))
+def test_an_outsider_finds_what_the_documents_say(name: str) -> None:
+    assert {outcome.test: outcome.failure for outcome in run(name, 6) if outcome.failure} == {}

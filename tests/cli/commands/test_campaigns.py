@@ -1,0 +1,160 @@
+"""``cdma faults``: what it counts, prints and refuses. ``cdma mutate``: the list, the counts, JSON, the goal, refusals.
+``cdma prove``: the list, the table, JSON, the cache, refusals.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from cdma.app import main
+from cdma.verif.campaigns.faults import campaign as campaigns
+from cdma.verif.campaigns.faults.verdict import Tally, Verdict
+from cdma.verif.campaigns.mutation import campaign
+from cdma.verif.campaigns.mutation.campaign import Verdict as Judgement
+from cdma.verif.campaigns.mutation.mutants import draw
+from cdma.verif.proofs.proof import Result, choose
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """Parts that have one case each, of which that of ``streams`` is silent."""
+
+    def run(parts, *, jobs, scheduler):
+        for part in parts:
+            outcome = "silent" if part.campaign == "streams" else "detected"
+            yield part, Tally.of([Verdict("flips", "7", outcome, 0, "OK" if outcome == "silent" else "")])
+
+    monkeypatch.setattr(campaigns, "run_parts", run)
+
+
+def test_a_silent_fault_fails_and_can_be_run_again(found, capsys):
+    assert main(["faults", "streams", "--count", "5", "--seed", "4", "--formats", "zvc8"]) == 1
+    said = capsys.readouterr().out
+    assert "flips: silent: OK" in said
+    assert "again: cdma faults streams --seed 4 --formats zvc8 --case 'zvc8: 7'" in said
+
+
+def test_what_was_found_is_shown_where_it_is_interrupted(monkeypatch, capsys):
+    def run(parts, *, jobs, scheduler):
+        yield parts[0], Tally.of([Verdict("flips", "7", "silent", 0, "OK")])
+        assert capsys.readouterr().out.splitlines()[1].split()[:4] == ["streams", "zvc8", "1", "0"]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(campaigns, "run_parts", run)
+    assert main(["faults", "streams", "--count", "5", "--formats", "zvc8", "own"]) == 130
+    said = capsys.readouterr().out
+    assert "1 of 2 parts have run, the others were not waited for" in said
+    assert "flips: silent: OK\n  again: cdma faults streams" in said
+
+
+@pytest.mark.parametrize("settings", ['clocks = "device,host,registers"', "channels = 2"])
+def test_all_campaigns_that_an_engine_may_have(found, capsys, tmp_path, settings):
+    (tmp_path / "engine.toml").write_text(settings)
+    assert main(["faults", "--config", str(tmp_path / "engine.toml"), "--count", "5", "--json"]) == 1
+    assert list(json.loads(capsys.readouterr().out)) == list(campaigns.CAMPAIGNS)
+
+
+def test_json_and_markdown(found, shown, printed):
+    tallies = printed("faults", "aborts", "resets")
+    assert list(tallies) == ["aborts", "resets"]
+    assert tallies["aborts"]["counts"]["flips"]["detected"] == 24
+    assert tallies["aborts"]["failures"] == []
+    lines = shown("faults", "stalls", "--markdown").splitlines()
+    assert lines[0].startswith("| campaign | fault | cases | detected |")
+    assert lines[2] == "| stalls | flips | 24 | 24 | 0 | 0 | 0 | 0 | 0 | 0 |"
+
+
+def test_junit(found, tmp_path, capsys):
+    path = tmp_path / "faults.xml"
+    assert main(["faults", "aborts", "streams", "--junit", str(path)]) == 1
+    text = path.read_text()
+    assert 'name="cdma faults aborts"' in text
+    assert "{'silent': 102}: OK" in text
+    assert "cdma faults streams --seed 1 --case" in text
+
+
+@pytest.mark.slow
+def test_list(shown, printed):
+    assert (
+        shown("mutate", "--block", "compressor.core.packer", "--list").splitlines()[0]
+        == "compressor.core.packer"
+    )
+    names = printed("mutate", "--block", "compressor", "decompressor", "--list")
+    assert {"compressor", "decompressor", "decompressor.core.planner"} <= set(names)
+
+
+@pytest.mark.slow
+def test_counts(tmp_path, shown, printed, monkeypatch):
+    def found(design, blocks, *, count, seed, **_):
+        results = ["killed", "survived", "equivalent", "killed"]
+        return {
+            block: [
+                Judgement(mutant, result, reason=f"it {result}")
+                for mutant, result in zip(draw(design, block, count, seed), results, strict=True)
+            ]
+            for block in blocks
+        }
+
+    monkeypatch.setattr(campaign, "run_campaign", found)
+    config = tmp_path / "small.toml"
+    config.write_text('number = "bf16"\nbits = 4\nlanes = 1\n')
+    command = ["mutate", "--block", "dequantiser", "--count", "4", "--config", str(config)]
+    table = shown(*command, "--goal", "60")
+    assert re.search(r"^dequantiser +4 +1 +2 +1 ", table, re.MULTILINE)
+    assert table.count("survived in dequantiser") == table.count("  it survived\n  line ") == 1
+    (row,) = printed(*command, "--goal", "60")
+    assert (row["block"], row["mutants"], row["killed"], row["equivalent"]) == ("dequantiser", 4, 2, 1)
+    assert [each["result"] for each in row["surviving"]] == ["survived"]
+    # Two of the three that differ.
+    assert main([*command, "--goal", "67", "--json"]) == 1
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
+
+
+def test_prove_list(shown, printed):
+    assert shown("prove", "fifo", "--list").startswith("fifo  nothing lost, doubled or out of order")
+    assert {"property", "config", "method", "claim"} == set(printed("prove", "--list")[0])
+
+
+@pytest.mark.slow
+def test_proves_and_keeps(shown, printed, tmp_path):
+    (row,) = printed("prove", "stream_register")
+    assert (row["property"], row["status"], row["method"]) == ("stream_register", "proven", "pdr")
+    assert list(row)[:6] == ["property", "config", "method", "depth", "status", "seconds"]
+    assert len(list(tmp_path.glob("proofs/*.json"))) == 1
+    assert shown("prove", "stream_register").split() == [
+        *("property", "config", "method", "depth", "status", "seconds"),
+        *("stream_register", "2", "bits", "pdr", "proven", f"{row['seconds']:.1f}"),
+        *("1", "proofs:", "all", "hold"),
+    ]
+    assert "| `stream_register` | 2 bits | pdr |  | proven |" in shown(
+        "prove", "stream_register", "--markdown"
+    )
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_verdict_closes_it(interrupted, monkeypatch, capsys):
+    """Rows come before it, also where it is interrupted."""
+
+    def run(proof, **options):
+        if interrupted and proof.config != first.config:
+            raise KeyboardInterrupt
+        status = "proven" if proof.config == first.config else "failed"
+        return Result(proof.name, proof.config, "pdr", None, status, 1.0, 1, proof.claim, "at verif/x.py:3")
+
+    first, *others = choose(["fifo"])
+    monkeypatch.setattr("cdma.verif.proofs.runner.run_proof", run)
+    assert main(["prove", "fifo"]) == (130 if interrupted else 1)
+    said = capsys.readouterr().out
+    assert said.splitlines()[1].split()[:4] == ["fifo", *first.config.split(), "pdr"]
+    if interrupted:
+        ran = f"1 of {1 + len(others)} proofs have run, the others were not waited for: all hold"
+    else:
+        ran = f"{1 + len(others)} proofs: {len(others)} failed"
+    assert said.endswith(f"\n{ran}\n")

@@ -33,10 +33,15 @@ PARTS = ("hdl", "sim", "cli", "extras")
 #: The tests of whole designs, by the beginning of the path that they look at.
 FURTHER = {
     "hdl/codec": ["tests/verif/stream/codec/test_regression.py"],
-    "hdl/blocks": ["tests/hdl/codec", "tests/hdl/axi"],
+    "hdl/blocks": ["tests/verif/proofs/test_proofs.py", "tests/hdl/codec", "tests/hdl/axi"],
+    "hdl/lossy": ["tests/verif/stream/stage/test_regression.py", "tests/verif/proofs/test_proofs.py"],
     "hdl/verilog": ["tests/hdl/verilog"],
     "hdl/spec": ["tests/hdl/codec", "tests/cli", "tests/verif/engine/test_regression.py"],
-    "hdl": ["tests/verif/engine/test_regression.py", "tests/verif/engine/test_latency.py"],
+    "hdl": [
+        "tests/verif/proofs/test_proofs.py",
+        "tests/verif/engine/test_regression.py",
+        "tests/verif/engine/test_latency.py",
+    ],
     "sim": ["tests/cli", "tests/verif/stream/codec/test_regression.py"],
     "cli": ["tests/docs"],
 }
@@ -231,9 +236,10 @@ def _tested(file: str, tree: Path, path: Path, timeout: float) -> str:
     nearest = [
         path.relative_to(tree).as_posix() for path in (tree / "tests").rglob(f"test_{Path(file).stem}.py")
     ]
-    room = next(f"tests/{folder}" for folder in map(str, Path(file).parents) if exists(f"tests/{folder}"))
+    folders = [f"tests/{folder}" for folder in map(str, Path(file).parents) if folder not in ("hdl", ".")]
+    room = next(filter(exists, folders), "")
     further = next(tests for beginning, tests in FURTHER.items() if file.startswith(beginning))
-    for tests in filter(None, (nearest, [room], [name for name in further if exists(name)])):
+    for tests in filter(None, (nearest, [room] if room else [], [name for name in further if exists(name)])):
         command = [
             sys.executable,
             "-m",

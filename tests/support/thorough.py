@@ -14,7 +14,7 @@ from _pytest.mark.structures import ParameterSet
 from cdma import __version__
 from tests.support.paths import ROOT
 
-__all__ = ["TURNS", "cases_of", "revision", "this_turn", "turn_of"]
+__all__ = ["TURNS", "cases_of", "one_block_each", "revision", "this_turn", "turn_of"]
 
 
 def cases_of(shapes: Mapping[str, object], thorough: Collection[str]) -> list[ParameterSet]:
@@ -50,6 +50,21 @@ def turn_of(root: Path = ROOT) -> int:
 def this_turn(names: Sequence[str], turn: int) -> set[str]:
     """Those of the names whose turn it is."""
     return set(names[turn::TURNS])
+
+
+def one_block_each(
+    configs: Mapping[str, object], blocks: Sequence[str], thorough: Collection[str] = ()
+) -> list[ParameterSet]:
+    """The cases of each configuration with each block, which is the first parameter. A run takes one block of each, and that
+    of the next revision another one."""
+    now = [name for name in configs if name not in thorough]
+    taken = {f"{name}-{blocks[(number + turn_of()) % len(blocks)]}" for number, name in enumerate(now)}
+    cases = {
+        f"{name}-{block}": (block, *(values if isinstance(values, tuple) else (values,)))
+        for name, values in configs.items()
+        for block in blocks
+    }
+    return cases_of(cases, cases.keys() - taken)
 
 
 def _git(root: Path, *words: str) -> str:

@@ -22,7 +22,7 @@ from cdma.verif.stream.codec.design import CodecDesign
 from cdma.verif.stream.stage.design import StageDesign
 from tests.support.engines import FIELDS_TO_A_BYTE
 from tests.support.simulate import needs_icarus, pessimistic
-from tests.support.thorough import cases_of
+from tests.support.thorough import cases_of, one_block_each
 from tests.support.verilog_designs import with_collisions, wrapped
 
 pytestmark = [needs_icarus, pytest.mark.slow]
@@ -147,8 +147,7 @@ def _failures(result: Regression) -> dict[str, str]:
     return {outcome.test: outcome.failure for outcome in result.outcomes if outcome.failure is not None}
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-@pytest.mark.parametrize("config", cases_of(CODECS, FURTHER_CODECS))
+@pytest.mark.parametrize(("block", "config"), one_block_each(CODECS, BLOCKS, FURTHER_CODECS))
 def test_codecs(block: str, config: CodecConfig) -> None:
     tests = ["lengths", "soak", "interop", "patience", "reset", "malformed"]
     design = CodecDesign(block, config, init=False)
@@ -157,8 +156,7 @@ def test_codecs(block: str, config: CodecConfig) -> None:
         assert not _failures(verify(design, tests=["corrupt"], packets=1, four_state=True))
 
 
-@pytest.mark.parametrize("block", STAGES)
-@pytest.mark.parametrize("config", STAGES_OF.values(), ids=STAGES_OF.keys())
+@pytest.mark.parametrize(("block", "config"), one_block_each(STAGES_OF, STAGES))
 def test_stages(block: str, config: StageConfig) -> None:
     design = StageDesign(block, config, init=False)
     tests = ["fills", "traffic", "waiting", "resets", "holes"]

@@ -1,4 +1,6 @@
-"""Blocks that are broken on purpose: each kind of proof finds what is wrong with them."""
+"""Blocks that are broken on purpose: each kind of proof finds what is wrong with them. What breaks a block whose proofs take
+long is for ``make thorough``, as these proofs are for ``cdma prove``.
+"""
 
 import pytest
 from amaranth.hdl import Assert, Assume, C, Cover, Module, Mux, Signal
@@ -211,11 +213,13 @@ class Unreserved(AxiWriter):
         return m
 
 
+@pytest.mark.thorough
 def test_a_wrong_writer(tmp_path):
     shape = PortShape(word_bits=8, data_bits=8, address_bits=6, burst=2, outstanding=2, buffer=8, span_bits=5)
     refuted(lambda: Writing(Unreserved(shape)), tmp_path, "axi.py", rules=(RULES,), prepare=REDUCED, cover=24)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["read_arbiter", "write_arbiter"])
 def test_a_wrong_arbiter(name, tmp_path, monkeypatch):
     """Answers of any ID go to every client."""
@@ -380,6 +384,7 @@ class Mixing(Slots):
         super()._keep_outcomes(m, counts._replace(write_done=counts.read_done), write)
 
 
+@pytest.mark.thorough
 def test_wrong_slots(tmp_path):
     refuted(lambda: Keeping(Mixing(8, 8, 2)), tmp_path, "slots.py")
 
@@ -483,12 +488,14 @@ def test_a_wrong_decompressor(tmp_path):
     refuted(lambda: Decoding(Generous(SMALL)), tmp_path, "decoding.py", prepare=REDUCED)
 
 
+@pytest.mark.thorough
 def test_a_wrong_compressor(tmp_path):
     """It takes another value for the frequent one."""
     other = Compressor(CodecConfig(Format(word_bits=2, window=4, values=(1,)), lanes=2))
     refuted(lambda: Lossless(SMALL, 3, other), tmp_path, "codec.py", method="bmc", depth=10)
 
 
+@pytest.mark.thorough
 def test_a_compressor_that_loses_cycles(tmp_path):
     """Without a queue it waits in every other window that is full of literals."""
     slow = Compressor(CodecConfig(Format(word_bits=4, window=4), lanes=2, queue=0))
@@ -546,6 +553,7 @@ class Binary(AsyncFifo):
         return shown[:-1], shown
 
 
+@pytest.mark.thorough
 def test_a_crossing_without_a_gray_code(tmp_path):
     refuted(lambda: Crossing(Passage(2, Binary), resets=False), tmp_path, "crossing.py", cover=40)
 

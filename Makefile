@@ -14,7 +14,8 @@
 #   make linux      tries the driver for Linux on the RTL, on a kernel in user mode, which it builds the first time: ten minutes
 #   make machine    says what this machine lacks; every installation asks it first
 #   make clean
-# PYTHON names the interpreter to start from and JOBS the number of tests that run at once. TORCH=1 also installs
+# PYTHON names the interpreter to start from and JOBS the number of tests that run at once, by default as many as there are
+# cores and memory for. TORCH=1 also installs
 # PyTorch, where there is a small wheel for it, for the tests that train networks. WINGS names the folders of extras/ whose
 # tests run, by default all; with WINGS= the tests of the core run alone.
 
@@ -28,7 +29,10 @@ unexport PYTHONDONTWRITEBYTECODE
 TORCH  ?=
 JOBS   ?= auto
 WINGS  ?= linux pytorch study
-LEAVE  := $(addprefix --ignore=tests/extras/,$(filter-out $(WINGS),linux pytorch study))
+# The wings' tests run after the core's, in processes of their own: PyTorch alone takes 0.4 GB of each. $(1) chooses tests.
+PYTEST  = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+tests   = failed=0; $(PYTEST) $(1) --ignore=tests/extras || failed=1; \
+          $(if $(WINGS),$(PYTEST) $(1) $(addprefix tests/extras/,$(WINGS)) || failed=1;) exit $$failed
 BASE   ?= HEAD
 # A stamp for each extra of pyproject.toml that is installed here. With everything installed, the demo has what it needs.
 STAMP  := $(VENV)/.installed-dev
@@ -47,13 +51,13 @@ demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO))
 
 # The types are a test, so that they are checked beside the others.
 check: $(STAMP) style
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not verilator and not slow and not thorough" $(LEAVE)
+	@$(call tests,-m "not verilator and not slow and not thorough")
 
 test: $(STAMP) $(if $(TORCH),torch) style
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not thorough" $(LEAVE)
+	@$(call tests,-m "not thorough")
 
 thorough: $(STAMP) $(if $(TORCH),torch) style
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(LEAVE)
+	@$(call tests)
 	$(BIN)/python -m docs.results stale
 
 style: $(STAMP)

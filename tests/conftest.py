@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 from collections.abc import Generator, Iterator
@@ -11,7 +12,7 @@ import hypothesis
 import pytest
 
 from tests.support.commands import printed, refused, shown  # noqa: F401
-from tests.support.stages import Summary, in_order
+from tests.support.stages import Summary, in_order, processes
 from tests.support.thorough import TURNS, turn_of
 from tests.support.verilog_designs import generated_once  # noqa: F401
 from tests.support.wheel import local_cluster
@@ -28,6 +29,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("suite")
 
 _SUMMARY = Summary()
+_THRESHOLD = gc.get_threshold()
 
 
 @pytest.hookimpl(trylast=True)
@@ -38,8 +40,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     )
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """How many processes ``-n auto`` starts."""
+    return processes()
+
+
 def pytest_report_header() -> str:
     return f"shapes of engines: turn {turn_of()} of 0 to {TURNS - 1}, by the count of revisions"
+
+
+def pytest_collection_finish() -> None:
+    """What stays until the end is no garbage: collections need not look at it."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """After an elaboration the garbage is left for long, which is right for a command and keeps a design here."""
+    if gc.get_threshold() != _THRESHOLD:
+        gc.set_threshold(*_THRESHOLD)
+        gc.collect()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import sys
 import pytest
 
 from tests.support.paths import ROOT
-from tests.support.stages import STAGES, Summary, in_order, stage_of
+from tests.support.stages import STAGES, Summary, in_order, processes, stage_of
 
 _NAMES = [stage.name for stage in STAGES]
 #: Files of tests, how many each has, and whether one of them is slow.
@@ -83,6 +84,17 @@ def test_the_order_is_that_of_the_tests_alone() -> None:
     for _ in range(50):
         some = [nodeid for nodeid in _TESTS if source.random() < 0.3]
         assert sorted(in_order(some, str, _slow, 4)) == sorted(some)
+
+
+@pytest.mark.parametrize(
+    ("cores", "gigabytes", "run"), [(2, 24, 2), (8, 16, 8), (8, 7, 5), (64, 64, 49), (4, 1, 1), (1, 0.1, 1)]
+)
+def test_a_process_for_each_core_that_there_is_memory_for(cores: int, gigabytes: float, run: int) -> None:
+    assert processes(cores, gigabytes * 1e9) == run
+
+
+def test_this_machine_has_a_process_or_more() -> None:
+    assert 1 <= processes() <= (os.cpu_count() or 1)
 
 
 def test_the_table_says_what_became_of_the_stages() -> None:

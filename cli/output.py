@@ -17,20 +17,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cdma.base.document import Bullets, Code, Paragraph, Part, Table
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
-    from rich.table import Table
 
 __all__ = [
     "Advance",
     "byte_progress",
     "cell",
-    "new_table",
     "output",
     "part_progress",
     "plain",
     "program_name",
+    "show_part",
     "status",
     "step_progress",
     "warn",
@@ -163,14 +164,29 @@ def program_name() -> str:
     return shlex.quote(os.path.relpath(program))
 
 
-def new_table(*titles: str, texts: int = 1) -> Table:
-    """A table without lines. Its first ``texts`` columns are words, and all others are numbers."""
-    from rich.table import Table
+def show_part(part: Part | str) -> None:
+    """Prints a part of a result: sentences and code as they are, and a table without lines but those it asks for."""
+    match part:
+        case str() | Paragraph() | Code():
+            print(part if isinstance(part, str) else part.text)
+        case Bullets():
+            print("\n".join(f"  {item}" for item in part.items))
+        case Table():
+            _show_table(part)
 
-    table = Table(box=None, pad_edge=False)
-    for position, name in enumerate(titles):
-        table.add_column(name, justify="left" if position < texts else "right")
-    return table
+
+def _show_table(part: Table) -> None:
+    """Nothing in its cells controls the terminal, or is taken for markup."""
+    from rich.table import Table as RichTable
+
+    table = RichTable(box=None, pad_edge=False, show_header=any(part.titles))
+    for position, title in enumerate(part.titles):
+        table.add_column(cell(title), justify="right" if position in part.numbers else "left")
+    for number, row in enumerate(part.rows):
+        if number in part.lines:
+            table.add_section()
+        table.add_row(*map(cell, row))
+    output().print(table)
 
 
 def _bar(*columns: object) -> Progress:

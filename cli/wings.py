@@ -3,9 +3,7 @@
 Each names a module by an entry point of the group ``cdma.commands``. The module has, as it likes,
 
 ``COMMANDS``, ``BENCHES``
-    Names of modules with ``register(subparsers)``, for ``cdma`` and for ``cdma bench``.
-``EXAMPLES``
-    By command, without ``cdma``: what comes after it, a line each, for its ``--help``.
+    Names of modules with a ``COMMAND``, a :class:`cdma.command.Command`, for ``cdma`` and for ``cdma bench``.
 """
 
 from __future__ import annotations
@@ -17,18 +15,13 @@ from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any
 
-__all__ = ["examples", "modules"]
+__all__ = ["modules"]
 
 
 def modules(attribute: str) -> Iterator[ModuleType]:
     """The modules that wings name by an ``attribute``, wing by wing in the order of their names."""
     for wing in _wings():
         yield from (import_module(name) for name in getattr(wing, attribute, ()))
-
-
-def examples() -> dict[str, tuple[str, ...]]:
-    """The examples of all wings."""
-    return {command: lines for wing in _wings() for command, lines in getattr(wing, "EXAMPLES", {}).items()}
 
 
 @cache

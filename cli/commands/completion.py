@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-__all__ = ["register"]
+from cdma.command import Command, option
+from cdma.result import Result
 
-_SHELLS = ("bash", "zsh", "fish", "tcsh")
-
-
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "completion",
-        help="print what makes a shell complete commands and options",
-        description="Print the completion of a shell, for a file that the shell reads when it starts.",
-    )
-    parser.add_argument("shell", choices=_SHELLS, help="the shell")
-    parser.set_defaults(run=_run)
+__all__ = ["COMMAND"]
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     import shtab
 
     from cdma.app import parser
 
-    print(shtab.complete(parser(), arguments.shell))
-    return 0
+    return Result(None, [shtab.complete(parser(), arguments.shell)])
+
+
+COMMAND = Command(
+    "completion",
+    "print what makes a shell complete commands and options",
+    "Print the completion of a shell, for a file that the shell reads when it starts.",
+    _run,
+    {
+        "": (option("shell", "the shell", choices=("bash", "zsh", "fish", "tcsh")),),
+    },
+    ["bash > ~/.local/share/bash-completion/completions/cdma", "zsh > ~/.zfunc/_cdma"],
+)  # fmt: skip

@@ -3,47 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format, StreamFormat
-from cdma.options import add_format_options, format_from, settings_given, word_bits_for
+from cdma.options import format_from, format_options, settings_given, word_bits_for
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["register"]
+from cdma.command import Command, flag, option
+from cdma.result import Result
+
+__all__ = ["COMMAND"]
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "compress",
-        help="compress a .npy or .safetensors file",
-        description="Compress the tensor of a .npy file, or all tensors of a .safetensors file, of any size into a file "
-        "that says all about itself.",
-    )
-    parser.add_argument(
-        "input",
-        type=Path,
-        help="a .npy file of integers, floating-point or complex numbers, or a .safetensors file",
-    )
-    parser.add_argument("output", type=Path, help="the .cdma file to write")
-    add_format_options(parser)
-    parser.add_argument("--fit", action="store_true", help="learn the frequent values from each tensor")
-    parser.add_argument(
-        "--best", action="store_true", help="take for each tensor the format that cdma study profile names"
-    )
-    parser.add_argument("--json", action="store_true", help="print what was done as JSON")
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    from cdma.files import opened
-    from cdma.rows import timing
+def _run(arguments: argparse.Namespace) -> Result:
+    from cdma.files import opened, timing
     from cdma.sim.codec.files import NotATensor
 
     if arguments.best and (arguments.fit or settings_given(arguments)):
@@ -54,19 +32,16 @@ def _run(arguments: argparse.Namespace) -> int:
             summary, what = pack(arguments, source)
         except NotATensor as error:
             raise NotATensor(f"cannot compress {arguments.input}: {error}") from None
-    if arguments.json:
-        print(json.dumps(summary))
-    else:
-        read, written = summary["raw_bytes"], summary["file_bytes"]
-        ratio = f", ratio {read / written:.2f}" if read else ""
-        print(f"{arguments.output}: {read:,} bytes of {what} as {written:,} bytes{ratio}, {timing(summary)}")
-    return 0
+    read, written = summary["raw_bytes"], summary["file_bytes"]
+    ratio = f", ratio {read / written:.2f}" if read else ""
+    said = f"{arguments.output}: {read:,} bytes of {what} as {written:,} bytes{ratio}, {timing(summary)}"
+    return Result(summary, [said])
 
 
 def _pack_one(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict[str, Any], str]:
     """Compresses a ``.npy`` file; returns what was done, and what it holds."""
+    from cdma.files import FileTime
     from cdma.output import byte_progress
-    from cdma.rows import FileTime
     from cdma.sim.codec.container import pack_file
     from cdma.sim.codec.files import read_npy_header
 
@@ -84,8 +59,8 @@ def _pack_one(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict[str
 
 def _pack_several(arguments: argparse.Namespace, source: BinaryIO) -> tuple[dict[str, Any], str]:
     """Compresses a ``.safetensors`` file; returns what was done, and what it holds."""
+    from cdma.files import FileTime
     from cdma.output import byte_progress
-    from cdma.rows import FileTime
     from cdma.sim.codec.bundle import data_order, pack_bundle
     from cdma.sim.codec.files import Part, read_safetensors
 
@@ -150,3 +125,23 @@ def _check_fit(arguments: argparse.Namespace, format: StreamFormat) -> None:
         raise ParameterError("--fit learns the frequent values and --values gives them; take one of the two")
     if not isinstance(format, Format):
         raise ParameterError(f"--fit learns frequent values; the codec {format.codec} has none")
+
+
+COMMAND = Command(
+    "compress",
+    "compress a .npy or .safetensors file",
+    "Compress the tensor of a .npy file, or all tensors of a .safetensors file, of any size into a file that says all about "
+    "itself.",
+    _run,
+    {
+        **format_options(),
+        "": (
+            option("input", "a .npy file of integers, floating-point or complex numbers, or a .safetensors file", Path),
+            option("output", "the .cdma file to write", Path),
+            flag("--fit", "learn the frequent values from each tensor"),
+            flag("--best", "take for each tensor the format that cdma study profile names"),
+            flag("--json", "print what was done as JSON"),
+        ),
+    },
+    ["activations.npy activations.cdma", "model.safetensors model.cdma --best", "a.npy a.cdma --fit"],
+)  # fmt: skip

@@ -3,76 +3,29 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.base.document import Part, Table
 from cdma.base.errors import ParameterError
+from cdma.command import Command, flag, option
 from cdma.hdl.spec.codec import BLOCKS
 from cdma.hdl.spec.stage import STAGES
-from cdma.options import (
-    ENGINE,
-    add_block_options,
-    add_init_option,
-    add_jobs_option,
-    add_regression_options,
-)
-from cdma.rows import Table, tell
+from cdma.options import ENGINE, INIT, REGRESSION, block_command, jobs
+from cdma.result import Result
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.coverage.code import Coverage, Share
     from cdma.verif.simulator.simulate import Outcome
 
-__all__ = ["register"]
+__all__ = ["COMMAND", "percents"]
 
 #: Missing statements and branches that are printed.
 _SHOWN = 40
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "coverage",
-        help="what the regression reaches: lines, branches and toggles of the Verilog, and functional goals",
-        description="Run the regression on a configuration that counts what is reached: lines, branches and toggles of "
-        "each block, and the situations that must come up. The status is 1 if a test fails, if lines or branches are "
-        "below the goal, if a functional goal is missed, or if an exclusion matches nothing or something that is reached.",
-    )
-    blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
-    for name in (*BLOCKS, *STAGES, ENGINE):
-        block = blocks.add_parser(
-            name, help=f"the {name}", description=f"Coverage of the regression on a {name}."
-        )
-        _add_options(block, name)
-
-
-def _add_options(block: argparse.ArgumentParser, name: str) -> None:
-    add_block_options(block, name)
-    group = block.add_argument_group("coverage")
-    add_init_option(group)
-    add_regression_options(group)
-    add_jobs_option(group, "simulations")
-    group.add_argument(
-        "--goal",
-        type=float,
-        default=100.0,
-        metavar="PERCENT",
-        help="of lines and of branches, less those excluded (default 100)",
-    )
-    group.add_argument(
-        "--annotate",
-        nargs="?",
-        type=Path,
-        const=Path("coverage"),
-        metavar="DIR",
-        help="write the Verilog with counts, as text and HTML, into DIR (default coverage)",
-    )
-    group.add_argument("--json", action="store_true", help="print everything as JSON")
-    group.add_argument("--markdown", action="store_true", help="print the tables in Markdown")
-    block.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import step_progress
     from cdma.verif.campaigns.coverage.code import annotate, collect
     from cdma.verif.campaigns.regression import plan_of
@@ -99,13 +52,17 @@ def _run(arguments: argparse.Namespace) -> int:
             report=report,
         )
     written = annotate(found.code, arguments.annotate, str(design)) if arguments.annotate else []
-    return tell(
-        arguments,
-        found.passed,
-        json_of=found.to_dict,
-        show=lambda: _show(found, written),
-        markdown=lambda: _markdown(found),
-    )
+    shares = ", ".join(f"{value:.1f} % of {name}" for name, value in percents(found.to_dict()).items())
+    left = [f"coverage: {sentence}" for sentence in found.failures if not sentence.startswith("the test ")]
+    document = _document(found)
+    return Result(found.to_dict(), _parts(found, written), found.passed, document, f"{shares}.", open=left)
+
+
+def percents(told: Mapping[str, Any]) -> dict[str, float]:
+    """What the tests reach, in percent, from the JSON of the command."""
+    shares = {kind: share["percent"] for kind, share in told["code"]["all"].items() if kind != "block"}
+    whole = [not goal["holes"] for goal in told["goals"]]
+    return {**shares, "functional goals": 100 * sum(whole) / len(whole) if whole else 100.0}
 
 
 def _rows(found: Coverage) -> list[list[str]]:
@@ -124,37 +81,66 @@ def _cell(share: Share) -> str:
     return f"{share.hit} / {share.total - share.excluded}{excluded}"
 
 
-def _markdown(found: Coverage) -> str:
+def _document(found: Coverage) -> Iterator[Table]:
     from cdma.verif.campaigns.coverage.code import KINDS
 
-    blocks = [[f"`{name}`", *cells] for name, *cells in _rows(found)]
+    yield _table(("block", *KINDS), [[f"`{name}`", *cells] for name, *cells in _rows(found)])
     goals = [
         [each.goal.name, str(len(each.counts)), str(each.hit), each.goal.statement] for each in found.reached
     ]
-    tables = (Table(("block", *KINDS), blocks), Table(("goal", "bins", "met", "what"), goals))
-    return "\n\n".join(table.markdown() for table in tables)
+    yield _table(("goal", "bins", "met", "what"), goals)
 
 
-def _show(found: Coverage, written: Sequence[Path]) -> None:
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[int] = ()) -> Table:
+    return Table(titles, rows, range(1, len(titles)), lines)
+
+
+def _parts(found: Coverage, written: Sequence[Path]) -> Iterator[Part | str]:
     from cdma.verif.campaigns.coverage.code import KINDS
 
-    print(f"{found.regression.design}, seed {found.regression.seed}")
+    yield f"{found.regression.design}, seed {found.regression.seed}"
     rows = _rows(found)
-    Table(("block", *KINDS), rows, lines=(len(rows) - 1,)).show()
+    yield _table(("block", *KINDS), rows, [len(rows) - 1])
     goals = [
         [each.goal.name, str(len(each.counts)), str(each.hit), f"{min(each.counts.values(), default=0):,}"]
         for each in found.reached
     ]
-    Table(("goal", "bins", "met", "fewest"), goals).show()
+    yield _table(("goal", "bins", "met", "fewest"), goals)
     missing = found.code.missing()
     for point in missing[:_SHOWN]:
-        print(f"never: {found.code.describe(point)}")
+        yield f"never: {found.code.describe(point)}"
     if len(missing) > _SHOWN:
-        print(f"and {len(missing) - _SHOWN} more (--annotate shows all)")
+        yield f"and {len(missing) - _SHOWN} more (--annotate shows all)"
     reasons = {(each.reason, each.proof) for each in found.code.excluded.values()}
     for reason, proof in sorted(reasons):
-        print(f"excluded: {reason}" + (f" (cdma prove {proof})" if proof else ""))
+        yield f"excluded: {reason}" + (f" (cdma prove {proof})" if proof else "")
     for failure in found.failures:
-        print(f"failed: {failure}")
+        yield f"failed: {failure}"
     if written:
-        print(f"\nannotated: {', '.join(map(str, written))}")
+        yield f"\nannotated: {', '.join(map(str, written))}"
+
+
+_OPTIONS = {
+    "coverage": (
+        INIT,
+        *REGRESSION,
+        jobs("simulations"),
+        option("--goal PERCENT", "of lines and of branches, less those excluded", 100.0),
+        option("--annotate DIR?", "write the Verilog with counts, as text and HTML, into DIR (default coverage)", Path,
+            const=Path("coverage")),
+        flag("--json", "print everything as JSON"),
+        flag("--markdown", "print the tables in Markdown"),
+    )
+}  # fmt: skip
+
+COMMAND = Command(
+    "coverage",
+    "what the regression reaches: lines, branches and toggles of the Verilog, and functional goals",
+    "Run the regression on a configuration that counts what is reached: lines, branches and toggles of each block, and the "
+    "situations that must come up. The status is 1 if a test fails, if lines or branches are below the goal, if a "
+    "functional goal is missed, or if an exclusion matches nothing or something that is reached.",
+    commands=[
+        block_command(name, f"the {name}", f"Coverage of the regression on a {name}.", _run, _OPTIONS, [""])
+        for name in (*BLOCKS, *STAGES, ENGINE)
+    ],
+)

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
     from cdma.sim.codec.container import Container
 
-__all__ = ["register"]
+from cdma.command import Command, flag, option
+from cdma.result import Result
+
+__all__ = ["COMMAND"]
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "decompress",
-        help="decompress a .cdma file",
-        description="Decompress a file that `cdma compress` wrote; every checksum in it is verified.",
-    )
-    parser.add_argument("input", type=Path, help="a .cdma file")
-    parser.add_argument(
-        "output", type=Path, help="the .npy or .safetensors file to write, as it was compressed from"
-    )
-    parser.add_argument("--json", action="store_true", help="print what was done as JSON")
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    from cdma.files import opened
-    from cdma.rows import timing
+def _run(arguments: argparse.Namespace) -> Result:
+    from cdma.files import opened, timing
     from cdma.sim.codec.container import VERSION, BadFile, container_from, read_description
 
     with opened(arguments.input) as source:
@@ -42,14 +28,13 @@ def _run(arguments: argparse.Namespace) -> int:
                 summary, what = _several(arguments, source, description)
         except BadFile as error:
             raise BadFile(f"cannot decompress {arguments.input}: {error}") from None
-    print(json.dumps(summary) if arguments.json else f"{arguments.output}: {what}, {timing(summary)}")
-    return 0
+    return Result(summary, [f"{arguments.output}: {what}, {timing(summary)}"])
 
 
 def _one(arguments: argparse.Namespace, source: BinaryIO, container: Container) -> tuple[dict[str, Any], str]:
     """Restores a ``.npy`` file; returns what was done, for scripts and for people."""
+    from cdma.files import FileTime
     from cdma.output import byte_progress
-    from cdma.rows import FileTime
     from cdma.sim.codec.container import unpack_file
     from cdma.sim.codec.files import write_npy_header
 
@@ -67,8 +52,8 @@ def _one(arguments: argparse.Namespace, source: BinaryIO, container: Container) 
 
 def _several(arguments: argparse.Namespace, source: BinaryIO, description: Any) -> tuple[dict[str, Any], str]:
     """Restores a safetensors file; returns what was done, for scripts and for people."""
+    from cdma.files import FileTime
     from cdma.output import byte_progress
-    from cdma.rows import FileTime
     from cdma.sim.codec.bundle import bundle_from, unpack_bundle
 
     files = FileTime()
@@ -80,3 +65,19 @@ def _several(arguments: argparse.Namespace, source: BinaryIO, description: Any) 
         unpack_bundle(files.of(source), bundle, target, progress)
     summary = {"tensors": bundle.tensors, "raw_bytes": bundle.data_bytes}
     return summary | files.so_far(), f"{bundle.tensors} tensors, {bundle.data_bytes:,} bytes"
+
+
+COMMAND = Command(
+    "decompress",
+    "decompress a .cdma file",
+    "Decompress a file that `cdma compress` wrote; every checksum in it is verified.",
+    _run,
+    {
+        "": (
+            option("input", "a .cdma file", Path),
+            option("output", "the .npy or .safetensors file to write, as it was compressed from", Path),
+            flag("--json", "print what was done as JSON"),
+        ),
+    },
+    ["activations.cdma activations.npy"],
+)  # fmt: skip

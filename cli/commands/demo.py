@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,34 +12,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["register"]
+from cdma.command import Command, flag, option
+from cdma.result import Result
+
+__all__ = ["COMMAND"]
 
 Say = Callable[[str], None]
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "demo",
-        help="generate, simulate and check codec and engine on an activation tensor",
-        description="Generate the Verilog of compressor and decompressor, send an activation tensor through "
-        "both under Verilator, compare every bit with the golden model, and write a waveform of each; then "
-        "offload the tensor through the engine and prefetch it again.",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("build/demo"),
-        metavar="DIR",
-        help="directory (default build/demo)",
-    )
-    parser.add_argument("--density", type=float, default=0.4, help="of the tensor (default 0.4)")
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     began = time.monotonic()
 
     from cdma.files import ready_directory
@@ -56,11 +36,7 @@ def _run(arguments: argparse.Namespace) -> int:
         "steps": steps,
         "seconds": round(time.monotonic() - began, 1),
     }
-    if arguments.json:
-        print(json.dumps(report, indent=2))
-    else:
-        _show(report)
-    return 0
+    return Result(report, _parts(report))
 
 
 def _codec(block: str) -> Callable[[Path, NDArray[np.float32], Say], dict[str, Any]]:
@@ -123,29 +99,38 @@ def _engine(directory: Path, tensor: NDArray[np.float32], say: Say) -> dict[str,
 _STEPS = (_codec("compressor"), _codec("decompressor"), _engine)
 
 
-def _show(report: dict[str, Any]) -> None:
+def _parts(report: dict[str, Any]) -> Iterator[str]:
     from cdma.output import program_name
 
     tensor, steps = report["tensor"], report["steps"]
     shape = " x ".join(map(str, tensor["shape"]))
-    ratio = steps[0]["ratio"]
-    print(f"tensor         {shape} {tensor['dtype']}, {tensor['bytes']:,} bytes, from a convolution and ReLU")
-    print(f"compressed     {steps[0]['compressed_bytes']:,} bytes, ratio {ratio:.2f}")
+    yield f"tensor         {shape} {tensor['dtype']}, {tensor['bytes']:,} bytes, from a convolution and ReLU"
+    yield f"compressed     {steps[0]['compressed_bytes']:,} bytes, ratio {steps[0]['ratio']:.2f}"
     for step in steps:
-        print(
-            f"{step['block']:14} {step['cycles']:,} cycles, {step['bytes_per_cycle']:.2f} bytes per cycle, "
-            "every bit as the numpy model has it"
-        )
-    engine = steps[-1]
-    print(
-        f"               offloaded in {engine['cycles']:,} cycles and prefetched again in "
-        f"{engine['prefetch_cycles']:,}, memory latency 100 cycles"
-    )
-    print("\nVerilog and waveforms:")
+        rate = f"{step['cycles']:,} cycles, {step['bytes_per_cycle']:.2f} bytes per cycle"
+        yield f"{step['block']:14} {rate}, every bit as the numpy model has it"
+    cycles, back = steps[-1]["cycles"], steps[-1]["prefetch_cycles"]
+    yield f"{'':14} offloaded in {cycles:,} cycles and prefetched again in {back:,}, memory latency 100 cycles"
+    yield "\nVerilog and waveforms:"
     for step in steps:
-        print(f"  {step['verilog']}")
-        for path in step["waveform"]:
-            print(f"    {path}")
-    print(f"\n{report['seconds']:.0f} seconds. Next:")
-    program = program_name()
-    print(f"  {program} generate engine -o rtl\n  {program} verify compressor")
+        yield "\n    ".join([f"  {step['verilog']}", *step["waveform"]])
+    yield f"\n{report['seconds']:.0f} seconds. Next:"
+    yield f"  {program_name()} generate engine -o rtl\n  {program_name()} verify compressor"
+
+
+COMMAND = Command(
+    "demo",
+    "generate, simulate and check codec and engine on an activation tensor",
+    "Generate the Verilog of compressor and decompressor, send an activation tensor through both under Verilator, compare "
+    "every bit with the golden model, and write a waveform of each; then offload the tensor through the engine and prefetch "
+    "it again.",
+    _run,
+    {
+        "": (
+            option("-o --output DIR", "directory", Path("build/demo")),
+            option("--density", "of the tensor", 0.4),
+            flag("--json", "print the results as JSON"),
+        ),
+    },
+    ["", "-o out --density 0.2"],
+)  # fmt: skip

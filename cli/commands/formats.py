@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import argparse
-import json
-from typing import Any
 
-__all__ = ["register"]
+from cdma.base.document import Table
+from cdma.command import Command, flag
+from cdma.result import Result
 
-
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "formats",
-        help="the formats that have a name",
-        description="List the formats for --format NAME, and what each is for.",
-    )
-    parser.add_argument("--json", action="store_true", help="print names, uses and parameters as JSON")
-    parser.set_defaults(run=_run)
+__all__ = ["COMMAND"]
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.hdl.spec.format import PRESETS, Format
-    from cdma.output import new_table, output
 
-    if arguments.json:
-        rows = [
-            {"name": name, "for": preset.summary, **Format.preset(name).settings()}
-            for name, preset in PRESETS.items()
-        ]
-        print(json.dumps(rows, indent=2))
-        return 0
-    table = new_table("format", "for", "what it is", "word bits", texts=3)
-    for name, preset in PRESETS.items():
-        format = Format.preset(name)
-        table.add_row(name, preset.summary, format.summary(at_run_time=False), str(format.word_bits))
-    output().print(table)
-    return 0
+    formats = {name: (preset.summary, Format.preset(name)) for name, preset in PRESETS.items()}
+    rows = [{"name": name, "for": use, **form.settings()} for name, (use, form) in formats.items()]
+    cells = [
+        (name, use, form.summary(at_run_time=False), str(form.word_bits))
+        for name, (use, form) in formats.items()
+    ]
+    return Result(rows, [Table(("format", "for", "what it is", "word bits"), cells, (3,))])
+
+
+COMMAND = Command(
+    "formats",
+    "the formats that have a name",
+    "List the formats for --format NAME, and what each is for.",
+    _run,
+    {
+        "": (flag("--json", "print names, uses and parameters as JSON"),),
+    },
+    ["", "--json"],
+)  # fmt: skip

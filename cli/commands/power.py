@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.cache import content_key
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.codec import BLOCKS
+from cdma.command import Command, flag, option
 from cdma.hdl.spec.options import need_one_clock
-from cdma.options import ENGINE, add_block_options, add_tool_options, cache_from, config_from
-from cdma.rows import Columns, Row, Table, column
+from cdma.options import ENGINE, TOOLS, block_command, cache_from, config_from
+from cdma.result import Columns, Result, Row, column, rows_result
 
 if TYPE_CHECKING:
     from cdma.sim.codec.words import Words
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from cdma.synth.asic.recipe import Options
     from cdma.verif.simulator.simulate import Design
 
-__all__ = ["measure", "register"]
+__all__ = ["COMMAND", "measure"]
 
 #: Part of every key: raise it when the same inputs are measured differently.
 _REVISION = "1"
@@ -47,70 +46,8 @@ _COLUMNS: Columns = {
 }
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "power",
-        help="energy for each byte moved, and where compression saves more",
-        description="Synthesise a block, run tensors through its gates under Verilator, and say from the library's tables "
-        "what it takes: mW at the clock of the library, pJ for each byte of raw data, and up to which density a link saves "
-        "more. Before placement: no clock tree, no glitches, memories apart, wires only with --wire-load.",
-    )
-    blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
-    for block in (*BLOCKS, ENGINE):
-        summary = "the whole engine" if block == ENGINE else f"the {block} by itself"
-        inner = blocks.add_parser(block, help=summary, description=f"Measure the energy of the {block}.")
-        add_block_options(inner, block)
-        _add_options(inner)
-        inner.set_defaults(run=_run)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("synthesis")
-    group.add_argument(
-        "--liberty",
-        type=Path,
-        nargs="+",
-        metavar="FILE",
-        help="cell library: Liberty files of one corner, .gz or not",
-    )
-    group.add_argument("--period", type=float, metavar="NS", help="clock period (default: as cdma area)")
-    group.add_argument(
-        "--clock-gating", action="store_true", help="also with clock gates that synthesis inserts"
-    )
-    group.add_argument(
-        "--wire-load",
-        metavar="NAME",
-        help="a wire load model of the library (default: wires have no capacitance)",
-    )
-    add_tool_options(group)
-    group = parser.add_argument_group("data")
-    group.add_argument(
-        "--densities",
-        type=float,
-        nargs="+",
-        metavar="D",
-        help=f"activations of these densities (default {' '.join(map(str, _DENSITIES))})",
-    )
-    group.add_argument("--bytes", type=int, metavar="N", help=f"raw bytes of each tensor (default {_BYTES})")
-    group.add_argument(
-        "--input", type=Path, nargs="+", metavar="FILE", help="tensors of yours, .npy files, instead"
-    )
-    group.add_argument(
-        "--link-pj-per-bit",
-        type=float,
-        nargs="+",
-        default=list(_LINKS),
-        metavar="PJ",
-        help="what a bit takes on the link (default 5 10)",
-    )
-    parser.add_argument_group("report").add_argument(
-        "--json", action="store_true", help="print the figures as JSON"
-    )
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    from cdma.output import output, status
+def _run(arguments: argparse.Namespace) -> Result:
+    from cdma.output import status
     from cdma.synth.asic.library.liberty import load_libraries
     from cdma.synth.asic.recipe import Options
     from cdma.synth.asic.scaling import default_period
@@ -151,21 +88,14 @@ def _run(arguments: argparse.Namespace) -> int:
     }
     for row in rows:
         del row["tools"]
-    if arguments.json:
-        print(json.dumps(found, indent=2))
-        return 0
-    output().print(
-        f"{arguments.block} on {library.name}, {period:g} ns, wires: {arguments.wire_load or 'none'}"
-    )
-    cells = [[cell(row) for cell in _COLUMNS.values()] for row in rows]
-    Table(list(_COLUMNS), cells, 2).show()
+    wires = f"{library.name}, {period:g} ns, wires: {arguments.wire_load or 'none'}"
+    parts = [f"{arguments.block} on {wires}", *rows_result(rows, _COLUMNS, 2, lambda row: None).parts]
     for one in found["crossovers"]:
         said = _where(one["density"], max(tensors))
+        link = f"{one['link_pj_per_bit']:g} pJ a bit"
         kind = "gated" if one["gated"] else "plain"
-        print(
-            f"{one['move']}, {kind} clocks: saves more than it takes {said} on a link of {one['link_pj_per_bit']:g} pJ a bit"
-        )
-    return 0
+        parts.append(f"{one['move']}, {kind} clocks: saves more than it takes {said} on a link of {link}")
+    return Result(found, parts)
 
 
 def _where(density: float | None, highest: float) -> str:
@@ -321,3 +251,39 @@ def _crossovers(rows: Sequence[Row], links: Sequence[float]) -> Iterator[Row]:
                 "link_pj_per_bit": link,
                 "density": None if density is None else round(density, 4),
             }
+
+
+_OPTIONS = {
+    "synthesis": (
+        option("--liberty FILE+", "cell library: Liberty files of one corner, .gz or not", Path),
+        option("--period NS", "clock period (default: as cdma area)", float),
+        flag("--clock-gating", "also with clock gates that synthesis inserts"),
+        option("--wire-load NAME", "a wire load model of the library (default: wires have no capacitance)"),
+        *TOOLS,
+    ),
+    "data": (
+        option("--densities D+", f"activations of these densities (default {' '.join(map(str, _DENSITIES))})", float),
+        option("--bytes N", f"raw bytes of each tensor (default {_BYTES})", int),
+        option("--input FILE+", "tensors of yours, .npy files, instead", Path),
+        option("--link-pj-per-bit PJ+", "what a bit takes on the link", list(_LINKS)),
+    ),
+    "report": (flag("--json", "print the figures as JSON"),),
+}  # fmt: skip
+_EXAMPLES = {
+    "compressor": "--liberty your_pdk.lib --clock-gating",
+    "decompressor": "--liberty your_pdk.lib",
+    ENGINE: "--liberty your_pdk.lib --densities 0.5 1",
+}
+
+COMMAND = Command(
+    "power",
+    "energy for each byte moved, and where compression saves more",
+    "Synthesise a block, run tensors through its gates under Verilator, and say from the library's tables what it takes: mW "
+    "at the clock of the library, pJ for each byte of raw data, and up to which density a link saves more. Before "
+    "placement: no clock tree, no glitches, memories apart, wires only with --wire-load.",
+    commands=[
+        block_command(block, "the whole engine" if block == ENGINE else f"the {block} by itself",
+            f"Measure the energy of the {block}.", _run, _OPTIONS, [example])
+        for block, example in _EXAMPLES.items()
+    ],
+)  # fmt: skip

@@ -3,59 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
+from cdma.base.document import Table
+from cdma.junit import Case, Suite, junit_file, write_junit
 from cdma.options import check_one_or_more
-from cdma.rows import Growing, Table, tell, telling_at_the_end
+from cdma.result import Growing, Result, telling_at_the_end
 
 if TYPE_CHECKING:
-    from cdma.verif.proofs.proof import Claim, Result
+    from cdma.verif.proofs.proof import Claim
+    from cdma.verif.proofs.proof import Result as Proven
 
-__all__ = ["register"]
+from cdma.command import Command, flag, option
+from cdma.junit import JUNIT
 
-
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "prove",
-        help="prove properties of the blocks",
-        description="Prove properties of the blocks with SymbiYosys, for every input and not for samples. "
-        "Each proof has cover statements that must be reached, since assumptions that contradict each other prove anything. "
-        "The status is 1 if a property fails, or was not shown in the time.",
-    )
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="only these proofs, or all whose names begin so"
-    )
-    parser.add_argument("--list", action="store_true", help="list the proofs and what each claims, and stop")
-    parser.add_argument(
-        "--quick", action="store_true", help="leave out what takes long: minutes in all, not an hour"
-    )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="proofs at once (default 1)")
-    parser.add_argument(
-        "--timeout", type=float, default=900, metavar="S", help="seconds for each proof (default 900)"
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("counterexamples"),
-        metavar="DIR",
-        help="takes the waveforms of what fails (default counterexamples)",
-    )
-    parser.add_argument("--no-cache", action="store_true", help="prove again, and keep nothing")
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    parser.add_argument("--markdown", action="store_true", help="print the table in Markdown")
-    add_junit_option(parser)
-    parser.set_defaults(run=_run)
+__all__ = ["COMMAND"]
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.base.spread import tool_threads
     from cdma.output import step_progress
     from cdma.verif.proofs.proof import HOLDS, choose
@@ -64,20 +33,18 @@ def _run(arguments: argparse.Namespace) -> int:
     check_one_or_more(arguments, "jobs", "timeout")
     proofs = choose(arguments.names, quick=arguments.quick)
     if arguments.list:
-        _list(proofs, arguments.json)
-        return 0
+        return _list(proofs)
     junit = junit_file(arguments)
-    shown = not (arguments.json or arguments.markdown)
     widths = [max(len(getattr(proof, name)) for proof in proofs) for name in ("name", "config", "method")]
-    table = Growing(_TITLES, widths, shown=shown)
-    done: list[Result] = []
+    table = Growing(arguments, _TITLES, widths)
+    done: list[Proven] = []
     with (
         telling_at_the_end(arguments, lambda: _conclude(done, len(proofs))),
         step_progress("proving", len(proofs)) as advance,
         tool_threads(arguments.jobs) as pool,
     ):
 
-        def prove(proof: Claim) -> Result:
+        def prove(proof: Claim) -> Proven:
             result = run_proof(
                 proof,
                 timeout=arguments.timeout,
@@ -91,54 +58,42 @@ def _run(arguments: argparse.Namespace) -> int:
 
         results = list(pool.map(prove, proofs))
     write_junit(junit, [Suite("cdma prove", [_case(result) for result in results])])
-    return tell(
-        arguments,
-        all(result.status in HOLDS for result in results),
-        json_of=lambda: [asdict(result) for result in results],
-        show=lambda: _conclude(results, len(proofs)),
-        markdown=lambda: _markdown(results),
-    )
+    holds = all(result.status in HOLDS for result in results)
+    rows = [[f"`{result.property}`", *_row(result)[1:-1], f"{result.seconds:.0f}"] for result in results]
+    document = [Table(_TITLES, rows, (3, 4, 5))]
+    return Result([asdict(each) for each in results], _conclude(results, len(proofs)), holds, document)
 
 
-def _list(proofs: Sequence[Claim], as_json: bool) -> None:
-    if as_json:
-        rows = [
-            {"property": proof.name, "config": proof.config, "method": proof.method, "claim": proof.claim}
-            for proof in proofs
-        ]
-        print(json.dumps(rows, indent=2))
-        return
+def _list(proofs: Sequence[Claim]) -> Result:
+    rows = [
+        {"property": proof.name, "config": proof.config, "method": proof.method, "claim": proof.claim}
+        for proof in proofs
+    ]
     claims = {proof.name: proof.claim for proof in proofs}
     width = max(map(len, claims))
-    for name, claim in claims.items():
-        configs = "; ".join(proof.config for proof in proofs if proof.name == name)
-        print(f"{name:{width}}  {claim} ({configs})")
+    configs = {name: "; ".join(each.config for each in proofs if each.name == name) for name in claims}
+    return Result(rows, [f"{name:{width}}  {claim} ({configs[name]})" for name, claim in claims.items()])
 
 
 _TITLES = ("property", "config", "method", "depth", "status", "seconds")
 
 
-def _row(result: Result) -> list[str]:
+def _row(result: Proven) -> list[str]:
     depth = str(result.depth or "")
     return [result.property, result.config, result.method, depth, result.status, f"{result.seconds:.1f}"]
 
 
-def _markdown(results: Sequence[Result]) -> str:
-    rows = [[f"`{result.property}`", *_row(result)[1:-1], f"{result.seconds:.0f}"] for result in results]
-    return Table(_TITLES, rows, texts=3).markdown()
-
-
-def _conclude(results: Sequence[Result], wanted: int) -> None:
+def _conclude(results: Sequence[Proven], wanted: int) -> Iterator[str]:
     """The verdict on those that ran of so many, and what does not hold or was not shown."""
     from cdma.verif.proofs.proof import BOUNDED, HOLDS
 
     wrong = [result for result in results if result.status not in HOLDS]
     for result in wrong:
-        print(f"\n{result.property} ({result.config}) {result.status}: {result.claim}")
+        yield f"\n{result.property} ({result.config}) {result.status}: {result.claim}"
         if result.detail:
-            print(f"  {result.detail}")
+            yield f"  {result.detail}"
         if result.trace is not None:
-            print(f"  waveform: {result.trace}")
+            yield f"  waveform: {result.trace}"
     counts = Counter(result.status for result in wrong)
     bounded = sum(result.status == BOUNDED for result in results)
     ran = (
@@ -147,10 +102,10 @@ def _conclude(results: Sequence[Result], wanted: int) -> None:
         else f"{wanted} proofs"
     )
     verdict = ", ".join(f"{count} {status}" for status, count in counts.items()) or "all hold"
-    print(f"\n{ran}: {verdict}" + (f", {bounded} of them to their depth" if bounded and not wrong else ""))
+    yield f"\n{ran}: {verdict}" + (f", {bounded} of them to their depth" if bounded and not wrong else "")
 
 
-def _case(result: Result) -> Case:
+def _case(result: Proven) -> Case:
     """A proof for JUnit."""
     from cdma.verif.proofs.proof import HOLDS
 
@@ -162,3 +117,28 @@ def _case(result: Result) -> Case:
         failure="" if holds else f"{result.status}: {result.detail or result.claim}",
         replay=f"cdma prove {result.property}",
     )
+
+
+COMMAND = Command(
+    "prove",
+    "prove properties of the blocks",
+    "Prove properties of the blocks with SymbiYosys, for every input and not for samples. Each proof has cover statements "
+    "that must be reached, since assumptions that contradict each other prove anything. The status is 1 if a property "
+    "fails, or was not shown in the time.",
+    _run,
+    {
+        "": (
+            option("names NAME*", "only these proofs, or all whose names begin so"),
+            flag("--list", "list the proofs and what each claims, and stop"),
+            flag("--quick", "leave out what takes long: minutes in all, not an hour"),
+            option("--jobs N", "proofs at once", 1),
+            option("--timeout S", "seconds for each proof", 900.0),
+            option("-o --output DIR", "takes the waveforms of what fails", Path("counterexamples")),
+            flag("--no-cache", "prove again, and keep nothing"),
+            flag("--json", "print the results as JSON"),
+            flag("--markdown", "print the table in Markdown"),
+            JUNIT,
+        ),
+    },
+    ["--list", "--quick --jobs 2", "compressor_any_stream"],
+)  # fmt: skip

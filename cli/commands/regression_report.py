@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.rows import Growing
+from cdma.base.document import Code, Heading, Paragraph, Part, Table, as_html
+from cdma.result import Result
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.coverage.goals import Reached
     from cdma.verif.campaigns.regression import Regression
     from cdma.verif.simulator.simulate import Design, Outcome
 
-__all__ = ["Failure", "RegressionReport", "keep_logs", "outcome_row", "outcome_rows", "replay"]
+__all__ = ["Failure", "RegressionReport", "keep_logs", "outcome_row", "outcome_titles", "replay"]
 
 _PASSED, _FAILED = "passed", "failed"
 
@@ -39,8 +40,8 @@ class RegressionReport:
     result: Regression
     reached: Sequence[Reached] | None
     failures: Sequence[Failure]
-    #: How many tests there are, where only some were asked for: these cannot reach every goal.
-    planned: int | None = None
+    #: The tests of the plan that were not asked for: without them the others cannot reach every goal.
+    left_out: Sequence[str] = ()
 
     def total_row(self) -> list[str]:
         """The row of all tests."""
@@ -73,43 +74,36 @@ class RegressionReport:
         if self.reached is None:
             return [*said, "functional coverage: not counted on other machines"]
         bins, hit = sum(len(each.counts) for each in self.reached), sum(each.hit for each in self.reached)
-        if self.planned is not None:
-            return [
-                *said,
-                f"functional coverage: {hit:,} of {bins:,} situations, by {tests} of {self.planned} tests",
-            ]
-        whole = [each for each in self.reached if not each.holes]
-        said.append(
-            f"functional coverage: {hit:,} of {bins:,} situations, {len(whole)} of {len(self.reached)} goals in full"
-        )
-        return said
+        reach = f"functional coverage: {hit:,} of {bins:,} situations"
+        if self.left_out:
+            return [*said, f"{reach}, by {tests} of {tests + len(self.left_out)} tests"]
+        whole = sum(not each.holes for each in self.reached)
+        return [*said, f"{reach}, {whole} of {len(self.reached)} goals in full"]
 
     def short(self) -> list[str]:
         """The goals that are not reached in full, each with what is reached; none of tests that were chosen."""
-        if self.planned is not None:
+        if self.left_out:
             return []
         missed = [each for each in self.reached or () if each.holes]
         return [f"{each.goal.name}: {each.hit} of {len(each.counts)}" for each in missed]
 
-    def conclude(self, *, logs: bool) -> None:
-        """Prints what follows the rows, with the logs themselves if they are wanted."""
-        for sentence in self.sentences():
-            print(sentence)
+    def conclusion(self, *, logs: bool) -> Iterator[str]:
+        """What follows the rows, with the logs themselves if they are wanted."""
+        yield from self.sentences()
         if missed := self.short():
-            print(f"not reached in full: {'; '.join(missed)}")
-        self.show_failures(logs=logs)
+            yield f"not reached in full: {'; '.join(missed)}"
+        yield from self.failed(logs=logs)
 
-    def show_failures(self, *, logs: bool) -> None:
-        """Prints what failed, where its log is, and how to run it again."""
+    def failed(self, *, logs: bool) -> Iterator[str]:
+        """What failed, where its log is, and how to run it again."""
         for each in self.failures:
-            print(f"\n{each.outcome.test} failed: {each.outcome.failure}")
-            print(f"  log: {each.log}")
+            yield f"\n{each.outcome.test} failed: {each.outcome.failure}\n  log: {each.log}"
             if each.waves is None:
-                print(f"  again, with waves: {each.again} --waves")
+                yield f"  again, with waves: {each.again} --waves"
             else:
-                print(f"  waves: {each.waves}\n  again: {each.again}")
+                yield f"  waves: {each.waves}\n  again: {each.again}"
             if logs and each.outcome.log:
-                print(each.outcome.log)
+                yield each.outcome.log
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -133,14 +127,43 @@ class RegressionReport:
             ],
         }
 
+    def result_of(self, arguments: argparse.Namespace) -> Result:
+        """All of it, as the command shows it."""
+        run = self.result
+        passed = len(run.outcomes) - len(self.failures)
+        planned = len(run.outcomes) + len(self.left_out)
+        return Result(
+            self.to_dict(),
+            self.conclusion(logs=arguments.log),
+            run.passed,
+            self.tests(),
+            f"{passed} of {planned} tests passed, {len(self.failures)} failed: {run.total('checks'):,} checks in "
+            f"{run.total('cycles'):,} cycles.",
+            [
+                f"test {each.outcome.test}: {str(each.outcome.failure).splitlines()[0]} (again: {each.again})"
+                for each in self.failures
+            ],
+            [f"tests that were left out: {', '.join(self.left_out)}"] if self.left_out else [],
+        )
+
+    def tests(self) -> Iterator[Part]:
+        """Each test with its stimulus and check, its result and its counts."""
+        from cdma.verif.campaigns.regression import plan_of
+
+        run = self.result
+        plan = plan_of(run.design)
+        statements = {point.name: point.statement for point in plan.choose(run.design)}
+        rows = []
+        for outcome in run.outcomes:
+            name, *cells = outcome_row(outcome)
+            rows.append([f"`{name}`", statements.get(name, ""), *cells])
+        titles = ("test", "stimulus and check", *outcome_titles(run.design)[1:])
+        yield Paragraph(f"Seed {run.seed}, budget {run.packets:,} {plan.unit}.")
+        yield Table(titles, rows, range(3, len(titles)))
+
     def page(self, version: str) -> str:
         """One page of HTML, which needs nothing from elsewhere."""
-        from cdma.hdl.deliver.document import Code, Heading, Paragraph, Part, as_html
-        from cdma.hdl.deliver.document import Table as PageTable
-
         result = self.result
-        titles = outcome_titles(result.design)
-        rows = [*map(outcome_row, result.outcomes), self.total_row()]
         parts: list[Part] = [
             Heading(f"Regression of the {result.design.block}", 1),
             Paragraph(f"{result.design}. cdma {version}."),
@@ -151,10 +174,9 @@ class RegressionReport:
             parts += [
                 Heading(f"{each.outcome.test} failed"),
                 Code(str(each.outcome.failure)),
-                *map(Paragraph, where),
-                Paragraph(f"again: `{each.again}`"),
+                *map(Paragraph, [*where, f"again: `{each.again}`"]),
             ]
-        parts += [Heading("Tests"), PageTable(titles, rows, numbers=range(2, len(titles)))]
+        parts += [Heading("Tests"), *self.tests()]
         if self.reached is not None:
             goals = [
                 [
@@ -165,10 +187,8 @@ class RegressionReport:
                 ]
                 for each in self.reached
             ]
-            parts += [
-                Heading("Functional coverage"),
-                PageTable(("goal", "reached", "what it is about", "missing"), goals),
-            ]
+            titles = ("goal", "reached", "what it is about", "missing")
+            parts += [Heading("Functional coverage"), Table(titles, goals)]
         return as_html(parts)
 
 
@@ -177,12 +197,6 @@ def outcome_titles(design: Design) -> list[str]:
     from cdma.verif.campaigns.regression import COUNTS, plan_of
 
     return ["test", "result", plan_of(design).unit, *COUNTS[1:], "seconds", "cycles/s"]
-
-
-def outcome_rows(design: Design, tests: Sequence[str], *, head: str, shown: bool) -> Growing:
-    """The table that takes :func:`outcome_row` of each test as it ends."""
-    widths = [max(map(len, tests)), len("99 failed")]
-    return Growing(outcome_titles(design), widths, head=head, shown=shown)
 
 
 def outcome_row(outcome: Outcome) -> list[str]:

@@ -4,65 +4,26 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
-from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
-from cdma.options import add_spread_options, check_one_or_more
-from cdma.rows import tell
+from cdma.junit import Case, Suite, junit_file, write_junit
+from cdma.options import check_one_or_more
+from cdma.result import Result
 
 if TYPE_CHECKING:
-    from cdma.verif.campaigns.soak.soak import Result
+    from cdma.verif.campaigns.soak.soak import Result as Soaked
 
-__all__ = ["register"]
+from cdma.command import Command, flag, option
+from cdma.junit import JUNIT
+from cdma.options import DASK
 
-
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "soak",
-        help="run the regression on random configurations for some time, and reduce the first failure",
-        description="Draw random blocks with random parameters and run the regression on each with random traffic, until "
-        "the time is over. The first failure is reduced to a smaller case, whose command is printed. The status is 1 if "
-        "there was one.",
-    )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=10.0,
-        metavar="M",
-        help="of cases; one that still runs then is given up, and not counted (default 10)",
-    )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of all cases (default 1)")
-    parser.add_argument(
-        "--first",
-        type=int,
-        default=1,
-        metavar="N",
-        help="the case to begin with, to go on after another soak (default 1)",
-    )
-    parser.add_argument(
-        "--log",
-        type=Path,
-        metavar="FILE",
-        help="append a line of JSON about each case to FILE; cases of this seed that it has are not run again",
-    )
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=1,
-        metavar="N",
-        help="simulations of a case at once (default 1)",
-    )
-    parser.add_argument("--keep-going", action="store_true", help="go on after a failure, and reduce none")
-    parser.add_argument("--json", action="store_true", help="print the counts and the failures as JSON")
-    add_spread_options(parser)
-    add_junit_option(parser)
-    parser.set_defaults(run=_run)
+__all__ = ["COMMAND"]
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import status
     from cdma.verif.campaigns.soak.soak import reduce, soak
 
@@ -117,18 +78,15 @@ def _run(arguments: argparse.Namespace) -> int:
         "failures": found,
     }
     write_junit(junit, [Suite("cdma soak", suite, {"seed": arguments.seed})])
-    return tell(arguments, not found, json_of=lambda: told, show=lambda: _show(told))
+    return Result(told, _parts(told), not found)
 
 
-def _show(told: dict[str, Any]) -> None:
-    found = told["failures"]
-    print(
-        f"{told['cases']} cases to {told['last']} of seed {told['seed']}: {told['cycles']:,} cycles, "
-        f"{len(found) or 'none'} failed"
-    )
+def _parts(told: dict[str, Any]) -> Iterator[str]:
+    found, cases = told["failures"], f"{told['cases']} cases to {told['last']} of seed {told['seed']}"
+    yield f"{cases}: {told['cycles']:,} cycles, {len(found) or 'none'} failed"
     for failure in found:
-        print(f"\ncase {failure['case']}, {failure['design']}\n{failure['test']}: {failure['failure']}")
-        print(f"  again: {failure['replay']}")
+        yield f"\ncase {failure['case']}, {failure['design']}\n{failure['test']}: {failure['failure']}"
+        yield f"  again: {failure['replay']}"
 
 
 def _cases_of(log: IO[str], seed: int) -> set[int]:
@@ -145,7 +103,7 @@ def _cases_of(log: IO[str], seed: int) -> set[int]:
     return found
 
 
-def _case(seed: int, result: Result) -> Case:
+def _case(seed: int, result: Soaked) -> Case:
     """A case of the soak for JUnit."""
     case = result.case
     failure = f"{result.test}: {result.failure}\n{case.design}" if result.failure else ""
@@ -156,3 +114,27 @@ def _case(seed: int, result: Result) -> Case:
         failure=failure,
         replay=result.replay,
     )
+
+
+COMMAND = Command(
+    "soak",
+    "run the regression on random configurations for some time, and reduce the first failure",
+    "Draw random blocks with random parameters and run the regression on each with random traffic, until the time is over. "
+    "The first failure is reduced to a smaller case, whose command is printed. The status is 1 if there was one.",
+    _run,
+    {
+        "": (
+            option("--minutes M", "of cases; one that still runs then is given up, and not counted", 10.0),
+            option("--seed N", "of all cases", 1),
+            option("--first N", "the case to begin with, to go on after another soak", 1),
+            option("--log FILE", "append a line of JSON about each case to FILE; cases of this seed that it has are not run "
+                "again", Path),
+            option("--jobs N", "simulations of a case at once", 1),
+            flag("--keep-going", "go on after a failure, and reduce none"),
+            flag("--json", "print the counts and the failures as JSON"),
+            DASK,
+            JUNIT,
+        ),
+    },
+    ["--minutes 60 --seed 3", "--minutes 10 --log cases.jsonl"],
+)  # fmt: skip

@@ -3,129 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.codec import BLOCKS
-from cdma.hdl.spec.stage import STAGES
-from cdma.junit import Case, Suite, add_junit_option, junit_file, write_junit
-from cdma.options import (
-    ENGINE,
-    add_block_options,
-    add_init_option,
-    add_jobs_option,
-    add_spread_options,
-    check_one_or_more,
-)
-from cdma.rows import tell, telling_at_the_end
+from cdma.command import Command, flag, option
+from cdma.junit import JUNIT, Case, Suite, junit_file, write_junit
+from cdma.options import DASK, ENGINE, INIT, block_command, check_one_or_more, jobs
+from cdma.result import Growing, Result, telling_at_the_end
 
-from .regression_report import RegressionReport, keep_logs, outcome_row, outcome_rows, replay
+from .regression_report import RegressionReport, keep_logs, outcome_row, outcome_titles, replay
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.coverage.goals import Reached
     from cdma.verif.campaigns.regression import Regression
-    from cdma.verif.simulator.plan import TestPoint
     from cdma.verif.simulator.simulate import Design, Outcome
 
-__all__ = ["register"]
-
-#: The simulators; the second one has four states.
-SIMULATORS = ("verilator", "icarus")
-#: What the tests run on.
-NETLISTS = ("verilog", "gates")
-
-_ENGINE_DESCRIPTION = (
-    "Run the engine, with registers and rings or (--no-registers) driven by streams, between two memories of "
-    "cocotbext-axi, with random back-pressure, latency and errors, guard bytes around every destination, "
-    "and a protocol checker on every port on every cycle."
-)
+__all__ = ["COMMAND"]
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "verify",
-        help="run the regression on a configuration, under Verilator or Icarus Verilog",
-        description="Build the Verilog of a configuration, run the regression on it, and compare every bit "
-        "with the golden model. The status is 1 if anything fails.",
-    )
-    blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
-    for name in BLOCKS:
-        block = blocks.add_parser(name, help=f"the {name}", description=f"Run the regression on a {name}.")
-        _add_options(block, name, ["--packets", "--transfers"], "random packets", 2000)
-    for name in STAGES:
-        stage = blocks.add_parser(name, help=f"the {name}", description=f"Run the regression on a {name}.")
-        _add_options(stage, name, ["--packets"], "random packets", 1000)
-    engine = blocks.add_parser(
-        ENGINE, help="the engine, between two memories", description=_ENGINE_DESCRIPTION
-    )
-    _add_options(engine, ENGINE, ["--transfers", "--packets"], "random descriptors", 1000)
-
-
-def _add_options(
-    block: argparse.ArgumentParser, name: str, budget: Sequence[str], counted: str, default: int
-) -> None:
-    """Adds all options; ``budget`` are the names of the one that says how many are ``counted``."""
-    add_block_options(block, name)
-    group = block.add_argument_group("regression")
-    add_init_option(group)
-    group.add_argument(
-        "--simulator",
-        choices=SIMULATORS,
-        default=SIMULATORS[0],
-        help="icarus is slower and knows X: no output may be unknown after a reset (default verilator)",
-    )
-    group.add_argument(
-        "--netlist",
-        choices=NETLISTS,
-        default=NETLISTS[0],
-        help="run the tests on the Verilog, or on the gates that Yosys makes of it without initial values (default verilog)",
-    )
-    group.add_argument(
-        "--liberty",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="gates of this library instead of gates of two inputs",
-    )
-    group.add_argument("--tests", nargs="+", metavar="NAME", help="only these tests (see --list)")
-    group.add_argument("--list", action="store_true", help="list the tests and what each is about, and stop")
-    group.add_argument("--seed", type=int, default=1, metavar="N", help="of all random choices (default 1)")
-    group.add_argument(
-        *budget,
-        dest="packets",
-        type=int,
-        metavar="N",
-        help=f"{counted} of the longest test; others take a share (default {default})",
-    )
-    add_jobs_option(group, "simulations")
-    add_spread_options(group)
-    group.add_argument(
-        "--waves",
-        nargs="?",
-        type=Path,
-        const=Path("waves"),
-        metavar="DIR",
-        help="write a VCD of every test into DIR (default waves)",
-    )
-    group.add_argument("--log", action="store_true", help="print the simulation's log of what fails")
-    group.add_argument("--json", action="store_true", help="print the results as JSON")
-    add_junit_option(group)
-    group.add_argument(
-        "--html",
-        type=Path,
-        metavar="FILE",
-        help="write a page with tests, speed, coverage and failures into FILE",
-    )
-    block.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma._version import __version__
     from cdma.files import ready_directory, ready_file, write_text
     from cdma.output import step_progress
@@ -142,9 +41,11 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ParameterError("--waves is for simulations on this machine; leave out --dask")
     design = design_from(arguments, init=arguments.init and not gates)
     points = plan_of(design).choose(design, arguments.tests)
+    left_out = [point.name for point in plan_of(design).choose(design) if point not in points]
     if arguments.list:
-        _list(points, arguments.json)
-        return 0
+        rows = [{"test": each.name, "stimulus": each.stimulus, "check": each.check} for each in points]
+        width = max(len(point.name) for point in points)
+        return Result(rows, [f"{point.name:{width}}  {point.statement}" for point in points])
     junit = junit_file(arguments)
     if arguments.waves is not None:
         ready_directory(arguments.waves)
@@ -152,17 +53,16 @@ def _run(arguments: argparse.Namespace) -> int:
         ready_file(arguments.html)
     done: list[Outcome] = []
     head = f"{design}, seed {arguments.seed}"
-    rows = outcome_rows(design, [point.name for point in points], head=head, shown=not arguments.json)
+    widths = [max(len(point.name) for point in points), len("99 failed")]
+    table = Growing(arguments, outcome_titles(design), widths, head)
 
-    def so_far() -> None:
+    def so_far() -> Iterator[str]:
         """What is known when it is ended from outside."""
         result = Regression(design, arguments.seed, arguments.packets or plan_of(design).budget, done)
         found = RegressionReport(result, None, keep_logs(result, arguments))
         failed = len(found.failures) or "none"
-        print(
-            f"\n{len(done)} of {len(points)} tests have run, the others were not waited for: {failed} failed"
-        )
-        found.show_failures(logs=arguments.log)
+        yield f"\n{len(done)} of {len(points)} tests have run, the others were not waited for: {failed} failed"
+        yield from found.failed(logs=arguments.log)
 
     with (
         telling_at_the_end(arguments, so_far),
@@ -172,7 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
         def report(outcome: Outcome) -> None:
             advance(what=f"{outcome.test} {'failed' if outcome.failure else 'passed'}")
             done.append(outcome)
-            rows.add(outcome_row(outcome))
+            table.add(outcome_row(outcome))
 
         given: dict[str, Any] = {
             "tests": arguments.tests,
@@ -183,17 +83,12 @@ def _run(arguments: argparse.Namespace) -> int:
             "report": report,
         }
         result, reached = _simulate(design, arguments, given)
-    planned = len(plan_of(design).choose(design)) if arguments.tests else None
-    found = RegressionReport(result, reached, keep_logs(result, arguments), planned)
+    found = RegressionReport(result, reached, keep_logs(result, arguments), left_out)
     write_junit(junit, [_suite(found, arguments)])
     if arguments.html is not None:
         write_text(arguments.html.parent, arguments.html.name, found.page(__version__))
-
-    def show() -> None:
-        rows.add(found.total_row())
-        found.conclude(logs=arguments.log)
-
-    return tell(arguments, result.passed, json_of=found.to_dict, show=show)
+    table.add(found.total_row())
+    return found.result_of(arguments)
 
 
 def _simulate(
@@ -211,16 +106,6 @@ def _simulate(
         samples = Path(folder)
         result = verify(design, jobs=arguments.jobs, waves=arguments.waves, samples=samples, **given)
         return result, evaluate(goals_of(design), read_samples(sorted(samples.iterdir())), design)
-
-
-def _list(points: Sequence[TestPoint], as_json: bool) -> None:
-    if as_json:
-        rows = [{"test": each.name, "stimulus": each.stimulus, "check": each.check} for each in points]
-        print(json.dumps(rows, indent=2))
-        return
-    width = max(len(point.name) for point in points)
-    for point in points:
-        print(f"{point.name:{width}}  {point.statement}")
 
 
 def _suite(report: RegressionReport, arguments: argparse.Namespace) -> Suite:
@@ -244,3 +129,56 @@ def _suite(report: RegressionReport, arguments: argparse.Namespace) -> Suite:
         "netlist": arguments.netlist,
     }
     return Suite(f"cdma verify {block}", cases, told)
+
+
+def _block(block: str, budget: str, counted: str, default: int, examples: Sequence[str]) -> Command:
+    """The regression on a block; ``budget`` are the names of the option that says how many are ``counted``."""
+    options = (
+        INIT,
+        option("--simulator", "icarus is slower and knows X: no output may be unknown after a reset", "verilator",
+            choices=("verilator", "icarus")),
+        option("--netlist", "run the tests on the Verilog, or on the gates that Yosys makes of it without initial values",
+            "verilog", choices=("verilog", "gates")),
+        option("--liberty FILE+", "gates of this library instead of gates of two inputs", Path, default=[]),
+        option("--tests NAME+", "only these tests (see --list)"),
+        flag("--list", "list the tests and what each is about, and stop"),
+        option("--seed N", "of all random choices", 1),
+        option(f"{budget} N", f"{counted} of the longest test; others take a share (default {default})", int,
+            dest="packets"),
+        jobs("simulations"),
+        DASK,
+        option("--waves DIR?", "write a VCD of every test into DIR (default waves)", Path, const=Path("waves")),
+        flag("--log", "print the simulation's log of what fails"),
+        flag("--json", "print the results as JSON"),
+        JUNIT,
+        option("--html FILE", "write a page with tests, speed, coverage and failures into FILE", Path),
+    )  # fmt: skip
+    help, description = (
+        ("the engine, between two memories", _ENGINE)
+        if block == ENGINE
+        else (f"the {block}", f"Run the regression on a {block}.")
+    )
+    return block_command(block, help, description, _run, {"regression": options}, examples)
+
+
+_ENGINE = (
+    "Run the engine, with registers and rings or (--no-registers) driven by streams, between two memories of "
+    "cocotbext-axi, with random back-pressure, latency and errors, guard bytes around every destination, "
+    "and a protocol checker on every port on every cycle."
+)
+
+COMMAND = Command(
+    "verify",
+    "run the regression on a configuration, under Verilator or Icarus Verilog",
+    "Build the Verilog of a configuration, run the regression on it, and compare every bit with the golden model. The "
+    "status is 1 if anything fails.",
+    commands=[
+        _block("compressor", "--packets --transfers", "random packets", 2000,
+            ["", "--word-bits 16 --lanes 16 --waves", "--tests malformed --seed 7 --log"]),
+        _block("decompressor", "--packets --transfers", "random packets", 2000, ["--list", "--no-init --simulator icarus"]),
+        _block("quantiser", "--packets", "random packets", 1000, ["", "--number bf16 --bits 4 --lanes 16"]),
+        _block("dequantiser", "--packets", "random packets", 1000, ["--no-init --simulator icarus"]),
+        _block(ENGINE, "--transfers --packets", "random descriptors", 1000,
+            ["--transfers 200 --jobs 2", "--no-registers --tests reset"]),
+    ],
+)  # fmt: skip

@@ -3,113 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cdma.base.errors import ParameterError
+from cdma.command import Command, Option, flag, option
 from cdma.hdl.spec.codec import BLOCKS
-from cdma.options import ENGINE, add_block_options, codec_config_from, engine_config_from, word_bits_for
+from cdma.options import ENGINE, block_command, codec_config_from, engine_config_from, word_bits_for
+from cdma.result import Result
 
 if TYPE_CHECKING:
     from cdma.sim.codec.words import Words
     from cdma.verif.simulator.simulate import Design
 
-__all__ = ["register"]
-
-#: The kinds of files that a waveform can be written as.
-_KINDS = ("vcd", "gtkw", "sucl", "svg", "fst", "html")
+__all__ = ["COMMAND"]
 
 #: Windows of a user's tensor that are shown, and the most words that they have.
 _WINDOWS, _FIRST = 4, 256
 
-#: Each block's summary and description.
-_BLOCKS = {
-    "compressor": ("the compressor", "Write the waveform of a compressor."),
-    "decompressor": ("the decompressor", "Write the waveform of a decompressor."),
-    ENGINE: (
-        "the engine: a descriptor from fetch to completion, errors, an abort, or a tensor of yours",
-        "Write waveforms of the engine between two memories.",
-    ),
-    "quantiser": (
-        "the quantiser: roundings, numbers out of range, two steps",
-        "Write the waveform of a quantiser.",
-    ),
-    "dequantiser": ("the dequantiser", "Write the waveform of a dequantiser."),
-}
 
-
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "wave",
-        help="write a waveform and a timing diagram that explain a block",
-        description="Simulate a short, telling run under Verilator and write its waveform (VCD), files with which "
-        "GTKWave and Surfer group and colour its signals, and a timing diagram (SVG) drawn from that very waveform.",
-    )
-    blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
-    for name, (summary, description) in _BLOCKS.items():
-        block = blocks.add_parser(name, help=summary, description=description)
-        add_block_options(block, name)
-        _add_output_options(block)
-        if name in (*BLOCKS, ENGINE):
-            _add_input_options(block)
-        if name == ENGINE:
-            block.add_argument(
-                "--scenarios",
-                nargs="+",
-                metavar="NAME",
-                help="some of descriptor, error, corrupt, abort, with several units pieces, with --lossy lossy (all)",
-            )
-        block.set_defaults(run=_run)
-
-
-def _add_input_options(block: argparse.ArgumentParser) -> None:
-    group = block.add_argument_group("data")
-    group.add_argument(
-        "--input",
-        type=Path,
-        metavar="FILE",
-        help="a tensor of yours, a .npy file, instead of a run that shows everything",
-    )
-    group.add_argument(
-        "--words",
-        type=int,
-        metavar="N",
-        help="show the first N words of it (default: four windows)",
-    )
-
-
-def _add_output_options(block: argparse.ArgumentParser) -> None:
-    group = block.add_argument_group("output")
-    group.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path(),
-        metavar="DIR",
-        help="directory (default: the current one)",
-    )
-    group.add_argument(
-        "--html", action="store_true", help="write a page for a browser, too, which needs nothing beside it"
-    )
-    group.add_argument(
-        "--fst",
-        action="store_true",
-        help="write the waveform as FST, too, which is small and has names of states (needs the extra fst)",
-    )
-    group.add_argument(
-        "--only",
-        nargs="+",
-        choices=_KINDS,
-        metavar="KIND",
-        help="only these of vcd, fst, gtkw, sucl, svg and html",
-    )
-    group.add_argument("--json", action="store_true", help="print what was written as JSON")
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import making_directory, ready_directory
     from cdma.output import status
     from cdma.verif.engine.wave import engine_wave
@@ -123,8 +38,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     takes_words = arguments.block in (*BLOCKS, ENGINE)
     design, words, total = _with_words(arguments) if takes_words else (design_from(arguments), None, None)
-    added = [kind for kind in ("fst", "html") if getattr(arguments, kind)]
-    kinds = arguments.only or [*KINDS, *added]
+    kinds = arguments.only or [*KINDS, *(["html"] if arguments.html else [])]
     ready_directory(arguments.output)
     with making_directory(arguments.output), status() as say:
         say(f"building and simulating the {arguments.block}")
@@ -136,17 +50,10 @@ def _run(arguments: argparse.Namespace) -> int:
             paths = engine_wave(
                 with_rings(design), arguments.output, kinds, arguments.scenarios, words, total
             )
-    if arguments.json:
-        # A codec has one run, and the kind of a file says which it is.
-        names = {path.suffix[1:]: str(path) for path in paths}
-        print(json.dumps([str(path) for path in paths] if arguments.block == ENGINE else names))
-        return 0
-
-    for path in paths:
-        print(path)
-    for line in _opening(paths):
-        print(line)
-    return 0
+    names = [str(path) for path in paths]
+    # A codec has one run, and the kind of a file says which it is.
+    kinds_of = {path.suffix[1:]: str(path) for path in paths}
+    return Result(names if arguments.block == ENGINE else kinds_of, [*names, *_opening(paths)])
 
 
 def _opening(paths: list[Path]) -> list[str]:
@@ -154,11 +61,8 @@ def _opening(paths: list[Path]) -> list[str]:
     which GTKWave starts."""
     first = {path.suffix[1:]: path.resolve() for path in reversed(paths)}
     lines = []
-    wave = first.get("fst") or first.get("vcd")
-    if wave and "gtkw" in first:
-        lines.append(f"open with: gtkwave {shlex.join(map(str, (wave, first['gtkw'])))}")
-    if wave and "sucl" in first:
-        lines.append(f"       or: surfer {shlex.join(map(str, (wave, '--command-file', first['sucl'])))}")
+    if {"vcd", "gtkw"} <= {*first}:
+        lines.append(f"open with: gtkwave {shlex.join(map(str, (first['vcd'], first['gtkw'])))}")
     if "html" in first:
         lines.append(f"in a browser: {first['html'].as_uri()}")
     return lines
@@ -198,3 +102,43 @@ def _with_words(arguments: argparse.Namespace) -> tuple[Design, Words | None, in
     form = design.config.format
     words = words_of(data, form)[: arguments.words or _WINDOWS * form.window]
     return design, words, 8 * size // form.word_bits
+
+
+_OUTPUT = (
+    option("-o --output DIR", "directory (default: the current one)", Path()),
+    flag("--html", "write a page for a browser, too, which needs nothing beside it"),
+    option("--only KIND+", "only these of vcd, gtkw, svg and html", choices=("vcd", "gtkw", "svg", "html")),
+    flag("--json", "print what was written as JSON"),
+)
+_DATA = (
+    option("--input FILE", "a tensor of yours, a .npy file, instead of a run that shows everything", Path),
+    option("--words N", "show the first N words of it (default: four windows)", int),
+)
+_SCENARIOS = option(
+    "--scenarios NAME+", "some of descriptor, error, corrupt, abort, with several units pieces, with --lossy lossy (all)"
+)  # fmt: skip
+
+
+def _block(
+    name: str, help: str, description: str, examples: Sequence[str], **data: Sequence[Option]
+) -> Command:
+    return block_command(name, help, description, _run, {"output": _OUTPUT, **data}, examples)
+
+
+COMMAND = Command(
+    "wave",
+    "write a waveform and a timing diagram that explain a block",
+    "Simulate a short, telling run under Verilator and write its waveform (VCD), a file with which GTKWave groups and "
+    "colours its signals, and a timing diagram (SVG) drawn from that very waveform.",
+    commands=[
+        _block("compressor", "the compressor", "Write the waveform of a compressor.",
+            ["-o waves", "--input activations.npy -o waves", "--lanes 4 --only svg -o waves"], data=_DATA),
+        _block("decompressor", "the decompressor", "Write the waveform of a decompressor.", ["-o waves"], data=_DATA),
+        _block(ENGINE, "the engine: a descriptor from fetch to completion, errors, an abort, or a tensor of yours",
+            "Write waveforms of the engine between two memories.", ["-o waves", "--scenarios error abort -o waves"],
+            data=_DATA, **{"": [_SCENARIOS]}),
+        _block("quantiser", "the quantiser: roundings, numbers out of range, two steps",
+            "Write the waveform of a quantiser.", ["-o waves"]),
+        _block("dequantiser", "the dequantiser", "Write the waveform of a dequantiser.", ["-o waves"]),
+    ],
+)  # fmt: skip

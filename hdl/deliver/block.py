@@ -15,11 +15,11 @@ from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.stage import StageConfig
 
 if TYPE_CHECKING:
+    from cdma.base.document import Part
     from cdma.hdl.deliver.bench.opening import Vectors
     from cdma.hdl.verilog.emit import Verilog
     from cdma.hdl.verilog.shell import Port
 
-    from .document import Part
 
 VERILOG, SYSTEM_VERILOG, VHDL = "verilog", "sv", "vhdl"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby
 
+from cdma.base.document import Drawing, Heading, Paragraph, Part, Table, as_html, as_markdown
 from cdma.hdl.deliver.bench.opening import StreamVectors
 from cdma.hdl.deliver.flows import verilator_waivers
 from cdma.hdl.spec.registers.description import RegisterMap
@@ -15,19 +16,9 @@ from .bench.engine import engine_testbench
 from .bench.in_cocotb import cocotb_bench
 from .bench.stream import stream_testbench
 from .block import SYSTEM_VERILOG, VHDL, Block, ending, instance_template, may_grow, signed
-from .document import (
-    Drawing,
-    Heading,
-    Paragraph,
-    Part,
-    Table,
-    as_html,
-    as_markdown,
-    memory_document,
-    memory_table,
-)
 from .flows import fusesoc_core, power_intent, sdc, xdc
 from .ipxact import ipxact_component
+from .memories import memory_document, memory_table
 from .registers import register_document
 from .wrappers import CLOCK, RESET, STREAM, Bus, buses_of, clocking, role_of, sv_instance, vhdl_files
 

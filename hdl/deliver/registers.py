@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from cdma.base.document import Anchor, Code, Heading, Paragraph, Part, Table, as_markdown
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import (
     COMPLETION,
@@ -28,8 +29,6 @@ from cdma.hdl.spec.registers.description import (
 )
 from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.verilog.names import legal_name
-
-from .document import Anchor, Code, Heading, Paragraph, Part, Table, as_markdown
 
 
 def register_texts(config: EngineConfig, name: str = "cdma", *, every: bool = False) -> dict[str, str]:

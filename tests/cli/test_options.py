@@ -9,17 +9,18 @@ import re
 import pytest
 
 from cdma import CdmaError, CodecConfig, Format, ParameterError
+from cdma.command import add_options
 from cdma.hdl.spec.codec import CODECS, DEFAULT
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import Sideband
 from cdma.hdl.spec.profiles import PROFILES
 from cdma.options import (
-    add_block_options,
-    add_format_options,
+    block_options,
     codec_config_from,
     config_from,
     engine_config_from,
     format_from,
+    format_options,
 )
 from tests.support.verbatim.description import LINE, Verbatim
 
@@ -27,7 +28,7 @@ from tests.support.verbatim.description import LINE, Verbatim
 @pytest.fixture
 def parse():
     parser = argparse.ArgumentParser()
-    add_block_options(parser, "compressor")
+    add_options(parser, block_options("compressor"))
     return lambda *arguments: parser.parse_args([str(argument) for argument in arguments])
 
 
@@ -71,7 +72,7 @@ def test_the_command_line_wins_over_the_file(text, options, asked, parse, config
 
 def test_format_commands_read_codec_files(config):
     parser = argparse.ArgumentParser()
-    add_format_options(parser)
+    add_options(parser, format_options())
     arguments = parser.parse_args(["--config", str(config("lanes = 32\nwindow = 64\n"))])
     assert format_from(arguments) == Format(window=64)
 
@@ -110,7 +111,8 @@ def two_codecs(monkeypatch):
 
 def _parser(block):
     parser = argparse.ArgumentParser()
-    add_block_options(parser, block)
+    add_options(parser, block_options(block))
+    parser.set_defaults(block=block)
     return parser
 
 

@@ -19,9 +19,10 @@ from rich.console import Console
 
 from cdma import files, output
 from cdma.app import main
+from cdma.base.document import Table
 from cdma.files import FileError, making_directory, ready_directory, write_folder
 from cdma.junit import Case, Suite, junit_text
-from cdma.output import byte_progress, new_table, part_progress, status, step_progress
+from cdma.output import byte_progress, part_progress, status, step_progress
 from cdma.verif.campaigns import regression
 from cdma.verif.campaigns.regression import Regression
 from cdma.verif.campaigns.soak import soak as soaks
@@ -65,21 +66,16 @@ def test_a_table_keeps_its_columns_in_a_pipe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "20")
-    table = new_table("name", "number of everything", "another number", texts=1)
-    table.add_row("x" * 60, "1", "2,000")
-    output.output().print(table)
-    titles, row = capsys.readouterr().out.splitlines()
-    assert titles.split() == ["name", "number", "of", "everything", "another", "number"]
+    titles = ("name", "number of everything", "another number")
+    output.show_part(Table(titles, [("x" * 60, "1", "2,000")], (1, 2)))
+    shown, row = capsys.readouterr().out.splitlines()
+    assert shown.split() == ["name", "number", "of", "everything", "another", "number"]
     assert row.endswith(" 1           2,000")
     assert not sys.stdout.isatty()
 
 
 def test_a_pipe_gets_no_spaces_at_the_ends_of_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    table = new_table("name", "what for", texts=2)
-    table.add_row("a", "short")
-    table.add_row("b", "long " * 50)
-    table.add_row("c", "")
-    output.output().print(table)
+    output.show_part(Table(("name", "what for"), [("a", "short"), ("b", "long " * 50), ("c", "")]))
     lines = capsys.readouterr().out.split("\n")
     assert lines == ["name  what for", "a     short", f"b     {'long ' * 49}long", "c", ""]
 

@@ -10,12 +10,14 @@ import struct
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cdma.app import main
+from cdma.commands import formats
 from tests.support.paths import TINY
 from tests.support.patience import PATIENCE, awaited
 from tests.support.stimuli import safetensors, tensor
@@ -381,7 +383,7 @@ def test_a_card_without_enough_memory_is_no_error_of_cdma(monkeypatch, refused):
     def full(*_):
         raise OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB.\nA second line.")
 
-    monkeypatch.setattr("cdma.commands.formats._run", full)
+    monkeypatch.setattr("cdma.commands.formats.COMMAND", replace(formats.COMMAND, run=full))
     said = refused("formats")
     assert "the card has not enough memory: CUDA out of memory. Tried to allocate 9 GiB." in said
     assert "second" not in said

@@ -60,12 +60,12 @@ verif/campaigns: base hdl/spec sim/codec sim/engine verif/simulator verif/stream
 synth/asic: base hdl/spec hdl/deliver
 synth/fpga: base synth/asic
 # The command and the public names of cdma.
-cli: base hdl/spec hdl/deliver sim/codec sim/engine
+cli: base hdl/spec sim/codec sim/engine
 cli/commands: base hdl/spec hdl/deliver sim/codec sim/engine verif/simulator verif/stream verif/engine verif/proofs
     verif/campaigns synth/asic synth/fpga cli
 # The wings. Nothing above imports one.
 extras/linux: base hdl/spec verif/simulator verif/engine cli
-extras/pytorch: base hdl/spec sim/codec cli cli/commands extras/linux
+extras/pytorch: base hdl/spec sim/codec cli extras/linux
 extras/study: base hdl/spec sim/codec verif/stream verif/engine synth/asic cli extras/pytorch
 """)
 
@@ -86,7 +86,6 @@ cocotb_tools: verif/simulator
 cocotbext: verif extras/linux
 find_libpython: verif/simulator
 vcd: verif
-pylibfst: verif/simulator
 wavedrom: verif
 matplotlib: synth cli/commands extras/study
 peakrdl_uvm: hdl/deliver

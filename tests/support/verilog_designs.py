@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 
 from cdma.base.cache import content_key, kept_folder
-from cdma.commands.generate import made
+from cdma.commands.generate import block as made
 from cdma.hdl.deliver.block import SYSTEM_VERILOG, VERILOG, Config, block_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig

@@ -4,7 +4,7 @@
 of a description, the description as JSON, the cycles of all changes, and their values.
 
 A ``View`` is how a run is shown: groups of signals in the order in which data flow, names of values, events, tensors. The
-save file for GTKWave, the commands for Surfer and the page are all made from it.
+save file for GTKWave and the page are made from it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A run as pictures: a waveform, how GTKWave and Surfer are to show it, a timing diagram, and a page for a browser."""
+"""A run as pictures: a waveform, how GTKWave is to show it, a timing diagram, and a page for a browser."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .gtkwave import surfer_commands, write_fst, write_gtkw
-from .page import View, names_of, page
+from .gtkwave import write_gtkw
+from .page import View, page
 from .simulate import Design, run_test
 from .vcd_trace import Trace, read_trace, timing_diagram
 
 #: The kinds of files that a waveform is written as, and all that there are.
-KINDS = ("vcd", "gtkw", "sucl", "svg")
-ALL_KINDS = (*KINDS, "fst", "html")
+KINDS = ("vcd", "gtkw", "svg")
+ALL_KINDS = (*KINDS, "html")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ ERROR_BOX = "4"
 def draw(
     design: Design, scene: Scene, directory: Path, kinds: Sequence[str] = KINDS, *, verilog: str | None = None
 ) -> list[Path]:
-    """Simulates a scene and writes those ``kinds`` of ``NAME.vcd``, ``.fst``, ``.gtkw``, ``.sucl``, ``.svg`` and ``.html``;
+    """Simulates a scene and writes those ``kinds`` of ``NAME.vcd``, ``.gtkw``, ``.svg`` and ``.html``;
     the paths, and that of the folder ``NAME.names`` that the save file for GTKWave reads.
 
     ``verilog`` is the design's text, for those who have it already.
@@ -71,12 +71,8 @@ def draw(
         )
         trace = read_trace(waves, design.top, list(clocks), clocks)
         view = scene.view(trace)
-        if "fst" in kinds:
-            write_fst(waves, made["fst"], names_of(trace, view))
         if "gtkw" in kinds:
-            write_gtkw(made["gtkw"], made["fst" if "fst" in kinds else "vcd"].name, trace, view)
-        if "sucl" in kinds:
-            made["sucl"].write_text(surfer_commands(trace, view))
+            write_gtkw(made["gtkw"], waves.name, trace, view)
         if "svg" in kinds:
             made["svg"].write_text(timing_diagram(scene.diagram(trace)))
         if "html" in kinds:

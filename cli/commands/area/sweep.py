@@ -6,16 +6,16 @@ import argparse
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from rich.markup import escape
-
+from cdma.base.document import Part, Table, as_markdown
 from cdma.base.errors import ParameterError
 from cdma.files import making_directory, ready_directory
 from cdma.options import cache_from, check_one_or_more, codec_config_from
-from cdma.output import output, step_progress
-from cdma.rows import Table
+from cdma.output import step_progress
+from cdma.result import Result
 from cdma.synth.asic.paths import MeasureError
 from cdma.synth.asic.sweep.sweep import (
     Outcome,
@@ -34,7 +34,7 @@ __all__ = ["run"]
 _HEADINGS = ("kGE", "sequential, %", "flip-flops", "period, ns", "GE per byte per cycle", "times the floor")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> Result:
     """Measures every combination; the status is 1 if a point that could be measured was not."""
     axes: dict[str, tuple[object, ...]] = {}
     for text in arguments.sweep:
@@ -61,15 +61,11 @@ def run(arguments: argparse.Namespace) -> int:
             on_done=lambda outcome: advance(),
         )
     sweep = Sweep(arguments.block, library.name, axes, tuple(outcomes))
-    rows = json.dumps([outcome.as_json() for outcome in outcomes], indent=2)
+    rows = [outcome.as_json() for outcome in outcomes]
     if arguments.output is not None:
         _write(sweep, rows, arguments.output)
-    if arguments.json:
-        print(rows)
-    else:
-        _show(sweep, request.assumption(library))
     lost = [outcome for outcome in outcomes if outcome.reason and not outcome.point.reason]
-    return 1 if lost else 0
+    return Result(rows, _parts(sweep, request.assumption(library)), not lost)
 
 
 def _cells(outcome: Outcome) -> list[str]:
@@ -88,23 +84,22 @@ def _cells(outcome: Outcome) -> list[str]:
     ]
 
 
-def _show(sweep: Sweep, assumption: str) -> None:
-    console = output()
-    console.print(f"{sweep.block} on {sweep.library}")
+def _parts(sweep: Sweep, assumption: str) -> Iterator[Part | str]:
+    yield f"{sweep.block} on {sweep.library}"
     if assumption:
-        console.print(f"Assumed: {assumption}.")
-    _table(sweep, sweep.outcomes).show()
+        yield f"Assumed: {assumption}."
+    yield _table(sweep, sweep.outcomes)
     for outcome in sweep.outcomes:
         if outcome.reason:
             where = ", ".join(f"{name} {value}" for name, value in outcome.point.axes.items())
-            console.print(f"{escape(where)}: {escape(outcome.reason)}")
+            yield f"{where}: {outcome.reason}"
 
 
-def _write(sweep: Sweep, rows: str, folder: Path) -> None:
+def _write(sweep: Sweep, rows: Sequence[Any], folder: Path) -> None:
     with making_directory(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".sweep-") as temporary:
         scratch = Path(temporary)
-        (scratch / f"{sweep.block}-sweep.json").write_text(rows + "\n")
-        (scratch / f"{sweep.block}-sweep.md").write_text(_table(sweep, sweep.measured).markdown() + "\n")
+        (scratch / f"{sweep.block}-sweep.json").write_text(json.dumps(rows, indent=2) + "\n")
+        (scratch / f"{sweep.block}-sweep.md").write_text(as_markdown([_table(sweep, sweep.measured)]))
         plot_sweep(sweep, scratch)
         for path in sorted(scratch.iterdir()):
             os.replace(path, folder / path.name)
@@ -117,4 +112,4 @@ def _table(sweep: Sweep, outcomes: Iterable[Outcome]) -> Table:
         [*map(str, outcome.point.axes.values()), *(_cells(outcome) or ["-"] * len(_HEADINGS))]
         for outcome in outcomes
     ]
-    return Table(titles, rows, texts=0)
+    return Table(titles, rows, range(len(titles)))

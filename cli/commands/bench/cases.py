@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from cdma.base.errors import ParameterError
+from cdma.command import Option, option
 from cdma.files import ready_file
 
-__all__ = ["add_case_options", "add_plot_option", "check_densities", "check_latencies", "check_plot"]
+__all__ = ["case_options", "check_latencies", "check_plot", "plot"]
 
 
-def add_case_options(group: Any, *, densities: str, directions: Sequence[str]) -> None:
-    """Adds ``--densities``, whose help adds the default, and ``--directions``."""
-    group.add_argument(
-        "--densities", type=float, nargs="+", metavar="D", help=f"shares of literals{densities}"
+def case_options(densities: str, directions: Sequence[str]) -> tuple[Option, Option]:
+    """``--densities``, whose help tells of the default, and ``--directions``."""
+    some = f"some of {', '.join(directions)}"
+    return (
+        option("--densities D+", f"shares of literals{densities}", float),
+        option("--directions D+", some, choices=directions),
     )
-    group.add_argument(
-        "--directions", choices=directions, nargs="+", metavar="D", help=f"some of {', '.join(directions)}"
-    )
 
 
-def add_plot_option(parser: argparse.ArgumentParser, what: str) -> None:
-    """Adds ``--plot``."""
-    parser.add_argument("--plot", type=Path, metavar="FILE", help=f"also draw {what} (.svg, .png)")
+def plot(what: str) -> Option:
+    """``--plot``."""
+    return option("--plot FILE", f"also draw {what} (.svg, .png)", Path)
 
 
 def check_plot(path: Path | None) -> None:
@@ -35,13 +33,6 @@ def check_plot(path: Path | None) -> None:
 
         require_matplotlib()
         ready_file(path, (".svg", ".png"))
-
-
-def check_densities(densities: Iterable[float]) -> None:
-    """Refuses what is no density."""
-    for density in densities:
-        if not 0 <= density <= 1:
-            raise ParameterError(f"densities has {density:g}; a density is from 0 to 1")
 
 
 def check_latencies(name: str, latencies: Iterable[int]) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+from cdma.command import ROWS, option
 from cdma.hdl.spec.codec import BLOCKS
-from cdma.options import add_block_options, codec_config_from, settings_given
-from cdma.rows import Columns, Row, add_row_options, column, show_rows
+from cdma.options import block_command, codec_config_from, settings_given
+from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]
 
 _COLUMNS: Columns = {
     "direction": column("direction"),
@@ -28,25 +28,7 @@ _COLUMNS: Columns = {
 _SHOWN = (0.0, 0.2, 0.5, 0.8, 1.0)
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "codec",
-        help="the hardware's bytes per cycle and latency, under Verilator",
-        description="Measure compressor and decompressor under Verilator at densities 0, 0.1 … 1: beats in "
-        "and out, cycles beside the bound of the contract, share of them in which the busier port moves a beat, latency. "
-        "A format of a field and zero is measured at densities of words that are not zero and at coverages, the share of "
-        "those whose field is in the table. Without options of a format or of "
-        "hardware, the standard shapes 8x32, 32x8, 16x16 and 32x32 (lanes x bits) are measured; with any, "
-        "that one.",
-    )
-    add_block_options(parser, BLOCKS[0])
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the data (default 1)")
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import step_progress
     from cdma.verif.stream.codec.design import CodecDesign
     from cdma.verif.stream.codec.measure import cases, measure_codec, standard_designs
@@ -62,8 +44,8 @@ def _run(arguments: argparse.Namespace) -> int:
     ) as advance:
         for design in designs:
             rows += measure_codec(design, arguments.seed, advance)
-    show_rows(arguments, rows, columns=_columns(rows), texts=2, group=_group, markdown=_markdown)
-    return 0 if all(row["cycles"] <= row["bound"] for row in rows) else 1
+    holds = all(row["cycles"] <= row["bound"] for row in rows)
+    return rows_result(rows, _columns(rows), 2, _group, markdown=_markdown, holds=holds)
 
 
 def _columns(rows: Sequence[Row]) -> Columns:
@@ -123,3 +105,23 @@ def _by_coverage(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
             *(ports.get(coverage, "") for coverage in coverages),
             str(slack),
         ]
+
+
+COMMAND = block_command(
+    "compressor",
+    "the hardware's bytes per cycle and latency, under Verilator",
+    "Measure compressor and decompressor under Verilator at densities 0, 0.1 … 1: beats in and out, cycles beside the bound "
+    "of the contract, share of them in which the busier port moves a beat, latency. A format of a field and zero is "
+    "measured at densities of words that are not zero and at coverages, the share of those whose field is in the table. "
+    "Without options of a format or of hardware, the standard shapes 8x32, 32x8, 16x16 and 32x32 (lanes x bits) are "
+    "measured; with any, that one.",
+    _run,
+    {
+        "": (
+            option("--seed N", "of the data", 1),
+            ROWS,
+        ),
+    },
+    ["", "--json"],
+    name="codec",
+)  # fmt: skip

@@ -12,15 +12,19 @@ from cdma.commands.designs import design_from, with_rings
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import MOST_PAGED, PAGE_BYTES
 from cdma.hdl.spec.stage import NUMBERS
-from cdma.options import ENGINE, add_block_options, check_between, engine_config_from
-from cdma.rows import Columns, Row, add_row_options, column, show_rows
+from cdma.options import check_between, check_densities, engine_config_from
+from cdma.result import Columns, Result, Row, column, rows_result
 
-from .cases import add_case_options, add_plot_option, check_densities, check_latencies, check_plot
+from .cases import case_options, check_latencies, check_plot, plot
 
 if TYPE_CHECKING:
     from cdma.verif.engine.design import EngineDesign
 
-__all__ = ["register"]
+
+from cdma.command import ROWS, flag, option
+from cdma.options import block_command
+
+__all__ = ["COMMAND"]
 
 _DIRECTIONS = ("offload", "prefetch", "both")
 _MODES = ("zvc", "lossy", "raw")
@@ -43,80 +47,7 @@ _OF_PAGES: Columns = {"pages": lambda row: "yes" if row["paged"] else "no"}
 _OF_ROWS: Columns = {"row": column("row"), "of the memory": column("of_memory", ".1%")}
 
 
-def register(subparsers: Any) -> None:
-    """Adds the bench's parser."""
-    parser = subparsers.add_parser(
-        "engine",
-        help="the engine's bytes per cycle and utilisation of its ports, under Verilator",
-        description="Move tensors through the engine, with registers and rings, between memories that take and give "
-        "a beat per cycle after a fixed latency. Utilisation is max(raw bytes / device port width, compressed bytes "
-        "/ host port width) / cycles, from the first read address to the last write response.",
-    )
-    add_block_options(parser, ENGINE)
-    group = parser.add_argument_group("cases")
-    add_case_options(group, densities=" (default 0 0.25 0.5 0.75 1)", directions=_DIRECTIONS)
-    group.add_argument(
-        "--bytes", type=int, nargs="+", metavar="N", help="raw bytes of a tensor (default 4096 65536 1048576)"
-    )
-    group.add_argument(
-        "--memory-latencies", type=int, nargs="+", metavar="N", help="cycles (default 10 100 300)"
-    )
-    group.add_argument(
-        "--modes",
-        choices=_MODES,
-        nargs="+",
-        metavar="M",
-        help=f"some of {', '.join(_MODES)}; lossy is zvc on the integers of an engine with --lossy",
-    )
-    group.add_argument(
-        "--tensors",
-        type=int,
-        metavar="N",
-        help="how many to move back to back, a descriptor each, at most the 64 that the bench's ring holds (default: as "
-        "many as keep a port busy for some 4096 beats)",
-    )
-    group.add_argument(
-        "--port-bits",
-        type=int,
-        nargs="+",
-        metavar="N",
-        help="measure an engine for each of these widths of both ports, with as many lanes as fill them unless --lanes "
-        "is given (default: the one engine of the other options)",
-    )
-    group.add_argument(
-        "--rows",
-        type=int,
-        nargs="+",
-        metavar="N",
-        help="with --dimensions: tensors lie in device memory in rows of so many bytes, with gaps between them; shown is "
-        "also the share of what the memory can give to so many bursts in flight (default: in one run of bytes)",
-    )
-    group.add_argument(
-        "--host-periods",
-        type=float,
-        nargs="+",
-        metavar="P",
-        help="with --clocks: periods of the host's clock, in those of the device's, of which the cycles are (default 1)",
-    )
-    group.add_argument(
-        "--offsets",
-        type=int,
-        nargs="+",
-        metavar="N",
-        help="bytes of a page before the first one of a tensor and of its stream, which the engine's --alignment allows "
-        "(default 0)",
-    )
-    group.add_argument(
-        "--lists",
-        action="store_true",
-        help="with --pages: each case also with host memory in a list of pages, none of which follows the one before it",
-    )
-    add_row_options(parser)
-    add_plot_option(parser, "utilisation over density, or over the bytes of --rows")
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     designs = list(_designs(arguments))
 
     from cdma.output import step_progress
@@ -141,11 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
         **(_OF_OFFSETS if arguments.offsets else {}),
         **(_OF_PAGES if arguments.lists else {}),
     }
-    if more:
-        show_rows(arguments, rows, columns={**_COLUMNS, **more}, texts=3, group=_group)
-    else:
-        show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=_group, markdown=_markdown)
-    return 0
+    return rows_result(rows, {**_COLUMNS, **more}, 3, _group, markdown=None if more else _markdown)
 
 
 def _designs(arguments: argparse.Namespace) -> Iterator[EngineDesign]:
@@ -280,3 +207,37 @@ def _markdown(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
         cells[row["memory_latency"]] = min(cells.get(row["memory_latency"], 1), row["utilisation"])
     for (ports, label, mode, size), cells in groups.items():
         yield [ports, label, mode, f"{size:,}", *(f"{cells[latency]:.1%}" for latency in latencies)]
+
+
+COMMAND = block_command(
+    "engine",
+    "the engine's bytes per cycle and utilisation of its ports, under Verilator",
+    "Move tensors through the engine, with registers and rings, between memories that take and give a beat per cycle after "
+    "a fixed latency. Utilisation is max(raw bytes / device port width, compressed bytes / host port width) / cycles, from "
+    "the first read address to the last write response.",
+    _run,
+    {
+        "cases": (
+            *case_options(" (default 0 0.25 0.5 0.75 1)", _DIRECTIONS),
+            option("--bytes N+", "raw bytes of a tensor (default 4096 65536 1048576)", int),
+            option("--memory-latencies N+", "cycles (default 10 100 300)", int),
+            option("--modes M+", "some of zvc, lossy, raw; lossy is zvc on the integers of an engine with --lossy",
+                choices=_MODES),
+            option("--tensors N", "how many to move back to back, a descriptor each, at most the 64 that the bench's ring "
+                "holds (default: as many as keep a port busy for some 4096 beats)", int),
+            option("--port-bits N+", "measure an engine for each of these widths of both ports, with as many lanes as fill "
+                "them unless --lanes is given (default: the one engine of the other options)", int),
+            option("--rows N+", "with --dimensions: tensors lie in device memory in rows of so many bytes, with gaps "
+                "between them; shown is also the share of what the memory can give to so many bursts in flight (default: in "
+                "one run of bytes)", int),
+            option("--host-periods P+", "with --clocks: periods of the host's clock, in those of the device's, of which the "
+                "cycles are (default 1)", float),
+            option("--offsets N+", "bytes of a page before the first one of a tensor and of its stream, which the engine's "
+                "--alignment allows (default 0)", int),
+            flag("--lists", "with --pages: each case also with host memory in a list of pages, none of which follows the "
+                "one before it"),
+        ),
+        "": (ROWS, plot("utilisation over density, or over the bytes of --rows")),
+    },
+    ["--densities 0 0.5 1 --bytes 65536", "--plot utilisation.svg"],
+)  # fmt: skip

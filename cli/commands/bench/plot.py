@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cdma.files import replacing
-from cdma.rows import Row
+from cdma.result import Row
 
 __all__ = ["plot_rows", "plot_units", "plot_utilisation"]
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.base.document import Part, Table
 from cdma.base.errors import ParameterError, install_command
 from cdma.hdl.spec.format import StreamFormat
-from cdma.options import add_format_options, format_from, word_bits_for
+from cdma.options import format_from, format_options, word_bits_for
+from cdma.result import Result
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,43 +19,18 @@ if TYPE_CHECKING:
 
     from cdma.sim.codec.software_bench import Row
 
-__all__ = ["register"]
+from cdma.command import Command, flag, option
+
+__all__ = ["COMMAND"]
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "software",
-        help="the software codec beside zlib, LZ4, zstd and blosc2",
-        description="Measure the software codec beside others, on one thread: ratio, GB/s of processor time.",
-    )
-    source = parser.add_mutually_exclusive_group()
-    source.add_argument(
-        "--density",
-        type=float,
-        nargs="+",
-        default=[0.45],
-        metavar="D",
-        help="fractions of words that are not zero in the activations to make (default 0.45)",
-    )
-    source.add_argument("--input", type=Path, metavar="FILE", help="a .npy file to use instead")
-    parser.add_argument("--size", type=float, default=35, metavar="MB", help="their size (default 35)")
-    parser.add_argument("--seed", type=int, default=0, help="their seed (default 0)")
-    parser.add_argument(
-        "--rounds", type=int, default=5, metavar="N", help="the best of N rounds counts (default 5)"
-    )
-    add_format_options(parser)
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    from cdma.output import new_table, output
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.sim.codec.model import analyse
 
     if arguments.rounds < 1:
         raise ParameterError(f"rounds is {arguments.rounds}; at least one is needed")
     report: dict[str, Any] = {"benches": [], "missing": []}
+    parts: list[Part | str] = []
     for what, tensor, format in _tensors(arguments):
         density = analyse(tensor, format).density
         rows, report["missing"] = _measured(what, tensor, format, arguments.rounds)
@@ -62,18 +38,23 @@ def _run(arguments: argparse.Namespace) -> int:
             {"data": what, "bytes": tensor.nbytes, "density": density, "format": asdict(format)}
             | {"rows": [asdict(row) for row in rows]}
         )
-        if not arguments.json:
-            print(f"{what}: {tensor.nbytes / 1e6:.1f} MB of {tensor.dtype}, density {density:.2f}")
-            table = new_table("codec", "ratio", "compress GB/s", "decompress GB/s")
-            for row in rows:
-                speeds = (row.compress_bytes_per_second, row.decompress_bytes_per_second)
-                table.add_row(row.codec, f"{row.ratio:.2f}", *(f"{speed / 1e9:.2f}" for speed in speeds))
-            output().print(table)
-    if arguments.json:
-        print(json.dumps(report, indent=2))
-    elif report["missing"]:
-        print(f"not installed, so not measured: {', '.join(report['missing'])} ({install_command('bench')})")
-    return 0
+        parts.append(f"{what}: {tensor.nbytes / 1e6:.1f} MB of {tensor.dtype}, density {density:.2f}")
+        cells = [
+            (
+                row.codec,
+                f"{row.ratio:.2f}",
+                *(
+                    f"{speed / 1e9:.2f}"
+                    for speed in (row.compress_bytes_per_second, row.decompress_bytes_per_second)
+                ),
+            )
+            for row in rows
+        ]
+        parts.append(Table(("codec", "ratio", "compress GB/s", "decompress GB/s"), cells, (1, 2, 3)))
+    if report["missing"]:
+        missing = ", ".join(report["missing"])
+        parts.append(f"not installed, so not measured: {missing} ({install_command('bench')})")
+    return Result(report, parts)
 
 
 def _tensors(arguments: argparse.Namespace) -> Any:
@@ -132,3 +113,25 @@ def _measured(
             best = rows
             advance()
     return best, missing
+
+
+COMMAND = Command(
+    "software",
+    "the software codec beside zlib, LZ4, zstd and blosc2",
+    "Measure the software codec beside others, on one thread: ratio, GB/s of processor time.",
+    _run,
+    {
+        "": (
+            (
+                option("--density D+", "fractions of words that are not zero in the activations to make", [0.45]),
+                option("--input FILE", "a .npy file to use instead", Path),
+            ),
+            option("--size MB", "their size", 35.0),
+            option("--seed", "their seed", 0),
+            option("--rounds N", "the best of N rounds counts", 5),
+        ),
+        **format_options(),
+        " ": (flag("--json", "print the rows as JSON"),),
+    },
+    ["", "--input activations.npy"],
+)  # fmt: skip

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
+from cdma.command import ROWS, option
 from cdma.hdl.spec.stage import STAGES
-from cdma.options import add_block_options, stage_config_from
-from cdma.rows import Columns, Row, add_row_options, column, show_rows
+from cdma.options import block_command, stage_config_from
+from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]
 
 _COLUMNS: Columns = {
     "block": column("block"),
@@ -25,22 +25,7 @@ _COLUMNS: Columns = {
 }
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "stage",
-        help="bytes per cycle and latency of quantiser and dequantiser, under Verilator",
-        description="Measure quantiser and dequantiser under Verilator with packets of 1 to 256 beats back to back: "
-        "cycles beside the bound of the contract, beats and bytes of numbers per cycle, latency. The status is 1 if one "
-        "takes longer than the bound.",
-    )
-    add_block_options(parser, STAGES[0])
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the data (default 1)")
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import step_progress
     from cdma.verif.stream.stage.design import StageDesign
     from cdma.verif.stream.stage.measure import BEATS, measure_stage
@@ -50,5 +35,22 @@ def _run(arguments: argparse.Namespace) -> int:
     with step_progress("building and measuring", len(STAGES) * len(BEATS)) as advance:
         for block in STAGES:
             rows += measure_stage(StageDesign(block, config), arguments.seed, advance)
-    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=column("block"))
-    return 0 if all(row["cycles"] <= row["bound"] for row in rows) else 1
+    holds = all(row["cycles"] <= row["bound"] for row in rows)
+    return rows_result(rows, _COLUMNS, 3, column("block"), holds=holds)
+
+
+COMMAND = block_command(
+    "quantiser",
+    "bytes per cycle and latency of quantiser and dequantiser, under Verilator",
+    "Measure quantiser and dequantiser under Verilator with packets of 1 to 256 beats back to back: cycles beside the bound "
+    "of the contract, beats and bytes of numbers per cycle, latency. The status is 1 if one takes longer than the bound.",
+    _run,
+    {
+        "": (
+            option("--seed N", "of the data", 1),
+            ROWS,
+        ),
+    },
+    ["", "--number bf16 --bits 4 --lanes 16"],
+    name="stage",
+)  # fmt: skip

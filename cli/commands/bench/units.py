@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
 from cdma.commands.designs import design_from, with_rings
-from cdma.options import ENGINE, add_block_options, check_between
-from cdma.rows import Columns, Row, add_row_options, column, show_rows
+from cdma.options import check_between, check_densities
+from cdma.result import Columns, Result, Row, column, rows_result
 
-from .cases import add_case_options, add_plot_option, check_densities, check_latencies, check_plot
+from .cases import case_options, check_latencies, check_plot, plot
 
 if TYPE_CHECKING:
     from cdma.verif.engine.design import EngineDesign
 
-__all__ = ["register"]
+from cdma.command import ROWS, option
+from cdma.options import block_command
+
+__all__ = ["COMMAND"]
 
 _DIRECTIONS = ("offload", "prefetch")
 
@@ -35,67 +38,14 @@ _COLUMNS: Columns = {
 }
 
 
-def register(subparsers: Any) -> None:
-    """Adds the bench's parser."""
-    parser = subparsers.add_parser(
-        "units",
-        help="how busy engines with several units keep the link, under Verilator",
-        description="Move one tensor through engines of several units, between memories that take and give a beat per "
-        "cycle at each port after a fixed latency. The link is the host port; its utilisation is compressed bytes / "
-        "host port width / cycles, from the first read address to the last write response. The bound is the cycles "
-        "that the link needs for the compressed bytes, or all device ports together for the raw bytes.",
-    )
-    add_block_options(parser, ENGINE)
-    group = parser.add_argument_group("cases")
-    group.add_argument(
-        "--unit-counts",
-        type=int,
-        nargs="+",
-        metavar="N",
-        help="measure an engine for each of these numbers of units (default: 1 2 4 6 8, or that of --units)",
-    )
-    add_case_options(
-        group,
-        densities=", which are anywhere (default: 10 from 0 to 1; between them those at which the ratio of "
-        "the default format is 8, 6, 4, 2 and 1)",
-        directions=_DIRECTIONS,
-    )
-    group.add_argument(
-        "--patterns",
-        nargs="*",
-        choices=("alternating", "one-unit"),
-        metavar="P",
-        help="besides, literals in every word of some stripes alone: of each second one (alternating), or of one unit and "
-        "in the second half of another one (one-unit); default both",
-    )
-    group.add_argument(
-        "--cycles",
-        type=int,
-        default=16384,
-        metavar="N",
-        help="what the bound of a row is to be, about, by the size of its tensor (default 16384)",
-    )
-    group.add_argument("--memory-latency", type=int, default=100, metavar="N", help="cycles (default 100)")
-    group.add_argument(
-        "--rows",
-        type=Path,
-        metavar="FILE",
-        help="measure nothing, and show the rows that 'cdma study model measure units' wrote to FILE",
-    )
-    add_row_options(parser)
-    add_plot_option(parser, "over density the utilisation of the link, and what crosses the crossbar")
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     rows = _measure(arguments) if arguments.rows is None else _read(arguments.rows)
     if arguments.plot is not None:
         from .plot import plot_units
 
         plot_units(rows, arguments.plot)
     rows.sort(key=lambda row: (row["direction"], row["pattern"] != "scattered", row["pattern"]))
-    show_rows(arguments, rows, columns=_COLUMNS, texts=2, group=_group, markdown=_markdown)
-    return 0
+    return rows_result(rows, _COLUMNS, 2, _group, markdown=_markdown)
 
 
 def _measure(arguments: argparse.Namespace) -> list[Row]:
@@ -183,3 +133,32 @@ _PATTERNS = {"alternating": "in each second stripe", "one unit": "in the stripes
 
 def _cell(row: Row) -> str:
     return f"{row['share']:.1%} ({row['link_utilisation']:.1%})"
+
+
+COMMAND = block_command(
+    "engine",
+    "how busy engines with several units keep the link, under Verilator",
+    "Move one tensor through engines of several units, between memories that take and give a beat per cycle at each port "
+    "after a fixed latency. The link is the host port; its utilisation is compressed bytes / host port width / cycles, from "
+    "the first read address to the last write response. The bound is the cycles that the link needs for the compressed "
+    "bytes, or all device ports together for the raw bytes.",
+    _run,
+    {
+        "cases": (
+            option("--unit-counts N+", "measure an engine for each of these numbers of units (default: 1 2 4 6 8, or that "
+                "of --units)", int),
+            *case_options(", which are anywhere (default: 10 from 0 to 1; between them those at which the ratio of the "
+                "default format is 8, 6, 4, 2 and 1)", _DIRECTIONS),
+            option("--patterns P*", "besides, literals in every word of some stripes alone: of each second one "
+                "(alternating), or of one unit and in the second half of another one (one-unit); default "
+                "both", choices=("alternating", "one-unit")),
+            option("--cycles N", "what the bound of a row is to be, about, by the size of its tensor", 16384),
+            option("--memory-latency N", "cycles", 100),
+            option("--rows FILE", "measure nothing, and show the rows that 'cdma study model measure units' wrote to "
+                "FILE", Path),
+        ),
+        "": (ROWS, plot("over density the utilisation of the link, and what crosses the crossbar")),
+    },
+    ["--unit-counts 2 4 --densities 0.5"],
+    name="units",
+)  # fmt: skip

@@ -3,118 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from cdma.base.errors import ParameterError
+from cdma.command import Command, flag, option
 from cdma.files import FileError
 from cdma.hdl.deliver.block import LANGUAGES, VERILOG, is_edited, may_grow
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.stage import StageConfig
-from cdma.options import add_block_options, config_from
+from cdma.options import ENGINE, block_command, config_from
+from cdma.result import Result
 
-__all__ = ["register"]
-
-_CODEC = "Write the Verilog of a {} with AXI-Stream ports: {}."
-
-_STAGE = "Write the Verilog of a {} with AXI-Stream ports: {}. docs/lossy.md says what becomes of a number."
-
-#: Each block's summary and description.
-_BLOCKS = {
-    "compressor": ("raw words in, the compressed stream out", _CODEC),
-    "decompressor": ("the compressed stream and a length in, raw words out", _CODEC),
-    "engine": (
-        "the DMA engine with AXI4 ports",
-        "Write the Verilog of the engine and, unless --no-registers, what software needs to drive it.",
-    ),
-    "quantiser": ("floating-point numbers in, small integers within a bound on the error out", _STAGE),
-    "dequantiser": ("integers in, floating-point numbers out", _STAGE),
-}
-
-
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "generate",
-        help="write Verilog",
-        description="Write one self-contained Verilog file, NAME.v, and beside it what a design flow asks for: constraints "
-        "(.sdc, .xdc), power intent (.upf), waivers, an instance, first benches, a FuseSoC .core, Bender.yml, IP-XACT, the "
-        "list of memories, a datasheet, and of an engine registers and driver; all of them or none. docs/integration.md has "
-        "ports and rules.",
-    )
-    blocks = parser.add_subparsers(title="blocks", metavar="BLOCK", required=True)
-    for name, (summary, description) in _BLOCKS.items():
-        block = blocks.add_parser(name, help=summary, description=description.format(name, summary))
-        add_block_options(block, name)
-        _add_output_options(block, f"cdma_{name}")
-        block.set_defaults(run=_run)
-
-
-def _add_output_options(parser: argparse.ArgumentParser, name: str) -> None:
-    group = parser.add_argument_group("output")
-    group.add_argument("--name", default=name, help=f"name of the module and of its file (default {name})")
-    group.add_argument("--prefix", help="what the names of the other modules start with (default NAME_)")
-    group.add_argument(
-        "--no-init",
-        dest="init",
-        action="store_false",
-        help="no initial values: nothing but the reset sets a register, as an ASIC flow wants it",
-    )
-    group.add_argument(
-        "--memories",
-        choices=("wrap", "infer"),
-        default="wrap",
-        help="wrap: each memory is an instance of a module of its shape, which a macro can replace; infer: memories stand "
-        "where they are used (default wrap)",
-    )
-    group.add_argument(
-        "--language",
-        choices=LANGUAGES,
-        default=VERILOG,
-        help="language of your design: verilog is that of 2005; sv writes SystemVerilog and a package of types; vhdl puts a "
-        "package with the component and a wrapper with records for buses beside the Verilog (default verilog)",
-    )
-    group.add_argument(
-        "--source-lines",
-        action="store_true",
-        help="beside registers, nets, assignments and instances stand file and line of the generator",
-    )
-    group.add_argument(
-        "--period",
-        type=_period,
-        metavar="NS",
-        help="clock period that the timing constraints say (default 1.0, and 8.0 with --pipelined)",
-    )
-    group.add_argument(
-        "--area",
-        type=Path,
-        metavar="FILE",
-        help="what cdma area --json printed about this very block, for the datasheet",
-    )
-    group.add_argument(
-        "--intake",
-        type=Path,
-        metavar="FILE",
-        help="what cdma intake --run speed wrote about this very block, for latency and waveform in the datasheet",
-    )
-    group.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path(),
-        metavar="DIR",
-        help="directory to write to, created if need be (default: the current one)",
-    )
-    group.add_argument(
-        "--force",
-        action="store_true",
-        help="overwrite first benches (_tb.v, _cocotb.py) that have been edited",
-    )
-    group.add_argument("--json", action="store_true", help="print what was written as JSON")
+__all__ = ["COMMAND"]
 
 
 def _period(text: str) -> float:
@@ -128,15 +31,14 @@ def _period(text: str) -> float:
     return period
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_directory, write_folder
     from cdma.hdl.deliver.block import kind_of
     from cdma.hdl.deliver.datasheet import package_files
     from cdma.output import status, warn
 
-    from .bender import manifest
-    from .made import make
-    from .report import show, summary_of
+    from .block import make, manifest
+    from .report import report, summary_of
 
     config = _config(arguments)
     for waste in config.waste() if isinstance(config, EngineConfig) else ():
@@ -151,11 +53,7 @@ def _run(arguments: argparse.Namespace) -> int:
     sources = [file for file in files if kind_of(file).group == "rtl"]
     paths = write_folder(arguments.output, {**files, **manifest(arguments.output, sources)})
     summary = summary_of(made, paths)
-    if arguments.json:
-        print(json.dumps(summary))
-    else:
-        show(made, summary)
-    return 0
+    return Result(summary, report(made, summary))
 
 
 def _check_unedited(folder: Path, files: Iterable[str]) -> None:
@@ -177,3 +75,56 @@ def _config(arguments: argparse.Namespace) -> CodecConfig | StageConfig | Engine
             "values and runtime-values are both given; the values are either fixed or come in on a port"
         )
     return config
+
+
+def _block(block: str, help: str, description: str, *examples: str) -> Command:
+    options = (
+        option("--name", "name of the module and of its file", f"cdma_{block}"),
+        option("--prefix", "what the names of the other modules start with (default NAME_)"),
+        flag("--no-init", "no initial values: nothing but the reset sets a register, as an ASIC flow wants it",
+            action="store_false", dest="init"),
+        option("--memories", "wrap: each memory is an instance of a module of its shape, which a macro can replace; infer: "
+            "memories stand where they are used", "wrap", choices=("wrap", "infer")),
+        option("--language", "language of your design: verilog is that of 2005; sv writes SystemVerilog and a package of "
+            "types; vhdl puts a package with the component and a wrapper with records for buses beside the Verilog", VERILOG,
+            choices=LANGUAGES),
+        flag("--source-lines", "beside registers, nets, assignments and instances stand file and line of the generator"),
+        option("--period NS", "clock period that the timing constraints say (default 1.0, and 8.0 with --pipelined)",
+            _period),
+        option("--area FILE", "what cdma area --json printed about this very block, for the datasheet", Path),
+        option("--intake FILE", "what cdma intake --run speed wrote about this very block, for latency and waveform in the "
+            "datasheet", Path),
+        option("-o --output DIR", "directory to write to, created if need be (default: the current one)", Path()),
+        flag("--force", "overwrite first benches (_tb.v, _cocotb.py) that have been edited"),
+        flag("--json", "print what was written as JSON"),
+    )  # fmt: skip
+    return block_command(block, help, description, _run, {"output": options}, examples)
+
+
+def _stream(block: str, help: str, *examples: str, more: str = "") -> Command:
+    return _block(
+        block, help, f"Write the Verilog of a {block} with AXI-Stream ports: {help}.{more}", *examples
+    )
+
+
+_NUMBERS = " docs/lossy.md says what becomes of a number."
+
+COMMAND = Command(
+    "generate",
+    "write Verilog",
+    "Write one self-contained Verilog file, NAME.v, and beside it what a design flow asks for: constraints (.sdc, .xdc), "
+    "power intent (.upf), waivers, an instance, first benches, a FuseSoC .core, Bender.yml, IP-XACT, the list of memories, "
+    "a datasheet, and of an engine registers and driver; all of them or none. docs/integration.md has ports and rules.",
+    commands=[
+        _stream("compressor", "raw words in, the compressed stream out", "-o rtl",
+            "--word-bits 16 --lanes 16 --no-init -o rtl", "--format bf16 --name zip -o rtl"),
+        _stream("decompressor", "the compressed stream and a length in, raw words out", "-o rtl",
+            "--word-bits 8 --lanes 32 --pipelined -o fpga"),
+        _block(ENGINE, "the DMA engine with AXI4 ports",
+            "Write the Verilog of the engine and, unless --no-registers, what software needs to drive it.", "-o rtl",
+            "--dev-data-bits 128 --host-data-bits 128 --lanes 4 --register-slices in,out -o rtl"),
+        _stream("quantiser", "floating-point numbers in, small integers within a bound on the error out", "-o rtl",
+            more=_NUMBERS),
+        _stream("dequantiser", "integers in, floating-point numbers out", "-o rtl", more=_NUMBERS),
+    ],
+)  # fmt: skip

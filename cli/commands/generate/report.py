@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from cdma.base.document import Part, Table
 from cdma.base.errors import install_command
 from cdma.hdl.deliver.block import Block
-from cdma.hdl.deliver.document import memory_groups, memory_row
+from cdma.hdl.deliver.memories import MemoryGroup, memory_groups, memory_row
 from cdma.hdl.deliver.registers import uvm_file
-from cdma.output import cell, new_table, output
 
-from .made import Made
+from .block import Made
 
-__all__ = ["missing_file", "show", "summary_of"]
+__all__ = ["missing_file", "report", "summary_of"]
 
 #: Modules with more ports than this are described by their interfaces, and the datasheet has the ports.
 _MANY_PORTS = 40
@@ -37,11 +37,11 @@ def summary_of(made: Made, paths: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def show(made: Made, summary: dict[str, Any]) -> None:
+def report(made: Made, summary: dict[str, Any]) -> Iterator[Part | str]:
     """The same, to read."""
     block = made.block
     lines, ports = block.design.text.count("\n"), summary["ports"]
-    print(f"{summary['file']}: module {block.name}, {lines:,} lines of Verilog, {len(ports)} ports")
+    yield f"{summary['file']}: module {block.name}, {lines:,} lines of Verilog, {len(ports)} ports"
     rows = {
         **made.characteristics.rows,
         "start": "initial values and reset" if summary["initial_values"] else "reset only, no initial values",
@@ -51,13 +51,10 @@ def show(made: Made, summary: dict[str, Any]) -> None:
         rows["ports"] = ", ".join(named)
     rows["beside it"] = ", ".join(Path(file).name for file in summary["files"][1:])
     rows["not written"] = missing_file(block)
-    table = new_table("", "", texts=2)
-    table.show_header = False
-    for label, row in rows.items():
-        if row:
-            table.add_row(f"  {label}", cell(row))
-    output().print(table)
-    _show_memories(block)
+    yield Table(("", ""), [(f"  {label}", row) for label, row in rows.items() if row])
+    if memories := block.design.memories:
+        yield f"  {len(memories)} memories, {sum(memory.bits for memory in memories):,} bits:"
+        yield Table(_MEMORIES, [_group(group) for group in memory_groups(memories)], (1, 2, 3, 4))
 
 
 def missing_file(block: Block) -> str:
@@ -68,15 +65,10 @@ def missing_file(block: Block) -> str:
     return f"{model}, the register model for UVM, which PeakRDL makes: {install_command('verif')}"
 
 
-def _show_memories(block: Block) -> None:
-    """The memories in a table, those of the same shape in one row."""
-    memories = block.design.memories
-    if not memories:
-        return
-    print(f"  {len(memories)} memories, {sum(memory.bits for memory in memories):,} bits:")
-    table = new_table("  memories", "number", "words", "bits", "in all", "module")
-    table.columns[-1].justify = "left"
-    for group in memory_groups(memories):
-        sizes = (len(group.memories), group.shape.depth, group.shape.width, group.bits)
-        table.add_row(f"  {group.purpose}", *(f"{size:,}" for size in sizes), group.module)
-    output().print(table)
+_MEMORIES = ("  memories", "number", "words", "bits", "in all", "module")
+
+
+def _group(group: MemoryGroup) -> Sequence[str]:
+    """A row for all memories of a shape."""
+    sizes = (len(group.memories), group.shape.depth, group.shape.width, group.bits)
+    return (f"  {group.purpose}", *(f"{size:,}" for size in sizes), group.module)

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from cdma.hdl.deliver.document import Bullets, Paragraph, Part, Table
+from cdma.base.document import Bullets, Paragraph, Part, Table
 from cdma.hdl.deliver.wrappers import CLOCK, RESET, STANDARDS, Bus, buses_of, clocking, role_of
 from cdma.hdl.spec.codec import BLOCKS
 from cdma.hdl.spec.stage import STAGES
 
-from .documents import cited, quoted
 from .line import NOT_SHOWN, Line
+from .record import cited, quoted
 from .subject import Subject
 
 __all__ = [

@@ -1,17 +1,20 @@
-"""What the block takes: cycles, area, clock, memories, power."""
+"""What the block takes: cycles, area, clock, memories, power. Each line has what this run measured, and else what is on
+record.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cdma.hdl.deliver.document import Drawing, Paragraph, Part, Table, memory_row, memory_table
+from cdma.base.document import Drawing, Paragraph, Part, Table
+from cdma.hdl.deliver.memories import memory_row, memory_table
 from cdma.hdl.spec.options import NO_CLOCKS
 from cdma.hdl.spec.stage import STAGES
 
-from .line import RECORD, Line
-from .runs import throughput_load
-from .stored import Stored
+from .line import RECORD, SHOWN, Line
+from .parts import throughput_load
+from .record import Stored
 from .subject import Subject
 
 __all__ = ["area", "fpga", "latency", "memories", "power", "throughput", "waveform"]
@@ -20,9 +23,37 @@ __all__ = ["area", "fpga", "latency", "memories", "power", "throughput", "wavefo
 _NO_RINGS = "An engine with streams in the place of registers is not measured."
 
 
-def _rings(subject: Subject) -> bool:
-    """Whether an engine has what the benches drive."""
-    return bool(subject.design.config.registers)
+def _measured(subject: Subject, kind: str, part: str = "", what: str = "") -> list[Stored]:
+    """What a ``part`` of this run found, or ``what`` of that, before what is on record of a kind."""
+    stored = [each for each in subject.stored if each.kind == kind]
+    if (result := subject.ran.get(part)) is not None:
+        figures = result.data[what] if what else result.data
+        stored.insert(0, Stored("", subject.date, subject.revision, figures))
+    return stored
+
+
+def _line(
+    key: str, title: str, command: str, found: Sequence[Stored], answer: str, *parts: Part, data: Any
+) -> Line:
+    """A line of measurements, the first of which gives it its day and its revision; those of this run have no command."""
+    first = found[0]
+    commands = [each.command for each in found] if first.command else [command]
+    status = RECORD if first.command else SHOWN
+    return Line(key, title, commands, answer, parts, status, first.date, first.revision, data=data)
+
+
+def _rates(subject: Subject, what: str) -> list[Stored]:
+    """The rows of latency or throughput; of a bench of several codecs those that are of this one."""
+    if subject.is_engine:
+        # Of latency a bench of engines says nothing.
+        return _measured(subject, "bench engine" if what == "throughput" else "", "speed", what)[:1]
+    found = _measured(subject, "bench codec", "speed", what)[:1]
+    if not found or not found[0].command:
+        return found
+    config, direction = subject.design.config, subject.block.removesuffix("or")
+    shape = {"direction": direction, "word_bits": config.format.word_bits, "lanes": config.lanes}
+    rows = [row for row in found[0].figures if shape.items() <= row.items()]
+    return [Stored(found[0].command, found[0].date, found[0].revision, rows)]
 
 
 def _bench(subject: Subject) -> str:
@@ -37,32 +68,19 @@ def _bench(subject: Subject) -> str:
 
 def latency(subject: Subject) -> Line:
     """The cycles to the first word, and those of a descriptor."""
-    title, key = "Latency", "latency"
-    intake = subject.command("intake", "--run speed")
-    if subject.is_engine:
-        if subject.ran.speed is None:
-            answer = (
-                "From the doorbell to the first word, and for each descriptor."
-                if _rings(subject)
-                else _NO_RINGS
-            )
-            return Line(key, title, [intake], answer)
-        rows = subject.ran.speed.latency
+    key, title, found = "latency", "Latency", _rates(subject, "latency")
+    rows = found[0].figures if found else []
+    if not subject.is_engine:
+        contract = [Paragraph(f"{name}: {text}") for name, text in subject.made.block.facts.items()]
+        if found:
+            return _line(key, title, _bench(subject), found, _stream_latency(rows), *contract, data=rows)
+        return Line(key, title, [_bench(subject)], "From the first beat in to the first beat out.", contract)
+    command = subject.command("intake", "--run speed")
+    if found:
         parts = _latency_parts(rows, several=subject.design.config.clocks != NO_CLOCKS)
-        return subject.shown(key, title, [intake], _engine_latency(rows), *parts, data=rows)
-    commands = [_bench(subject)]
-    contract = _facts(subject)
-    if subject.ran.speed is None:
-        kept = _kept_rates(subject)
-        if kept is None:
-            return Line(key, title, commands, "From the first beat in to the first beat out.", contract)
-        return _of_record([kept], key, title, _stream_latency(kept.figures), *contract, data=kept.figures)
-    rows = subject.ran.speed.latency
-    return subject.shown(key, title, commands, _stream_latency(rows), *contract, data=rows)
-
-
-def _facts(subject: Subject) -> list[Part]:
-    return [Paragraph(f"{name}: {text}") for name, text in subject.made.block.facts.items()]
+        return _line(key, title, command, found, _engine_latency(rows), *parts, data=rows)
+    answer = "From the doorbell to the first word, and for each descriptor."
+    return Line(key, title, [command], answer if subject.design.config.registers else _NO_RINGS)
 
 
 def _stream_latency(rows: Sequence[dict[str, Any]]) -> str:
@@ -108,66 +126,37 @@ def waveform(subject: Subject) -> Line | None:
     """One descriptor at the ports."""
     if not subject.is_engine:
         return None
-    command = subject.command("wave", "--scenarios descriptor --only svg")
-    title = "Waveform of one descriptor"
-    if subject.ran.speed is None:
-        answer = "From the doorbell to the interrupt, at all ports." if _rings(subject) else _NO_RINGS
-        return Line("waveform", title, [command], answer)
-    caption = "One descriptor from the doorbell to the interrupt."
-    drawing = Drawing(f"{subject.made.block.name}_descriptor.svg", caption, subject.ran.speed.waveform)
-    return subject.shown(
-        "waveform", title, [command], "From the doorbell to the interrupt, at all ports.", drawing
+    commands = [subject.command("wave", "--scenarios descriptor --only svg")]
+    key, title = "waveform", "Waveform of one descriptor"
+    answer = "From the doorbell to the interrupt, at all ports."
+    if (speed := subject.ran.get("speed")) is None:
+        return Line(key, title, commands, answer if subject.design.config.registers else _NO_RINGS)
+    file, caption = (
+        f"{subject.made.block.name}_descriptor.svg",
+        "One descriptor from the doorbell to the interrupt.",
     )
+    return subject.shown(key, title, commands, answer, Drawing(file, caption, speed.data["waveform"]))
 
 
 def throughput(subject: Subject) -> Line:
     """Bytes per cycle, and how busy the ports are."""
-    title, key = "Throughput", "throughput"
-    speed, kept = subject.ran.speed, _kept_rates(subject)
+    key, title, found = "throughput", "Throughput", _rates(subject, "throughput")
+    command = _bench(subject)
     if subject.is_engine:
         load = throughput_load(subject.design.config)
-        options = (
-            f"--densities {_list(load['densities'])} --bytes {_list(load['sizes'])}",
-            f"--memory-latencies {_list(load['latencies'])}",
-        )
-        command = subject.command("bench engine", *options)
-        make: Any = _engine_rates
-    else:
-        command, make = _bench(subject), _stream_rates
-    if speed is not None:
-        answer, table = make(speed.throughput)
-        return subject.shown(key, title, [command], answer, table, data=speed.throughput)
-    if kept is not None:
-        answer, table = make(kept.figures)
-        return _of_record([kept], key, title, answer, table, data=kept.figures)
-    return Line(
-        key,
-        title,
-        [command],
-        f"Designed for {subject.made.characteristics.bytes_per_cycle:g} bytes of raw data per cycle.",
-    )
+        options = {"--densities": "densities", "--bytes": "sizes", "--memory-latencies": "latencies"}
+        words = (f"{option} {_list(load[name])}" for option, name in options.items())
+        command = subject.command("bench engine", *words)
+    if found:
+        rows = found[0].figures
+        answer, table = (_engine_rates if subject.is_engine else _stream_rates)(rows)
+        return _line(key, title, command, found, answer, table, data=rows)
+    rate = f"{subject.made.characteristics.bytes_per_cycle:g} bytes of raw data per cycle"
+    return Line(key, title, [command], f"Designed for {rate}.")
 
 
 def _list(values: Sequence[float]) -> str:
     return " ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
-
-
-def _kept_rates(subject: Subject) -> Stored | None:
-    """What is on record of an engine or of this codec; the rows of a bench of several codecs that are of this one."""
-    kind = "bench engine" if subject.is_engine else "bench codec"
-    kept = next((each for each in subject.stored if each.kind == kind), None)
-    if kept is None or subject.is_engine:
-        return kept
-    config, direction = subject.design.config, subject.block.removesuffix("or")
-    shape = {"direction": direction, "word_bits": config.format.word_bits, "lanes": config.lanes}
-    rows = [row for row in kept.figures if shape.items() <= row.items()]
-    return Stored(kept.command, kept.date, kept.revision, rows)
-
-
-def _of_record(stored: Sequence[Stored], key: str, title: str, answer: str, *parts: Part, data: Any) -> Line:
-    """A line of measurements on record, of which the first gives it its day and its revision."""
-    commands, first = [each.command for each in stored], stored[0]
-    return Line(key, title, commands, answer, parts, RECORD, first.date, first.revision, data=data)
 
 
 def _engine_rates(rows: Sequence[dict[str, Any]]) -> tuple[str, Table]:
@@ -204,37 +193,28 @@ def _stream_rates(rows: Sequence[dict[str, Any]]) -> tuple[str, Table]:
     return answer, Table(titles, [[f"{row[name]:g}" for name in names] for row in rows])
 
 
+def _data(found: Sequence[Stored]) -> Any:
+    """The figures of measurements for JSON: those of this run alone, or those on record, each with its command."""
+    if not found[0].command:
+        return found[0].figures
+    return [{"command": each.command, **each.figures} for each in found]
+
+
 def area(subject: Subject) -> Line:
     """Area and clock on each library that it was measured on."""
-    title, key = "Area and clock by library", "area"
-    measured = subject.ran.area
-    stored = [each for each in subject.stored if each.kind == "area"]
-    rows = list(_area_rows(stored))
-    command = subject.command("area", "--clock-gating --no-breakdown")
+    key, title, found = "area", "Area and clock by library", _measured(subject, "area", "area")
+    if not found:
+        answer = "Nothing was synthesised for these parameters."
+        return Line(key, title, [subject.area_command], answer)
     note = Paragraph(
         "Synthesised, before placement. Memories are apart; the clock is from register to register."
     )
-    if measured is not None:
-        from cdma.synth.asic.library.liberty import NAME
-
-        figures = measured.as_json()
-        library = _OWN if measured.library == NAME else measured.library
-        name = f"{library}, sized for {measured.options.target_ns:g} ns"
-        mine = (name, *_figures(figures), subject.date, subject.revision)
-        return subject.shown(
-            key,
-            title,
-            [command],
-            _area_answer(name, figures),
-            note,
-            Table(_AREA, [mine, *rows]),
-            data=figures,
-        )
-    if not stored:
-        return Line(key, title, [command], "Nothing was synthesised for these parameters.")
-    data = [{"command": each.command, **each.figures} for each in stored]
-    answer = _area_answer(rows[0][0], stored[0].figures)
-    return _of_record(stored, key, title, answer, note, Table(_AREA, rows), data=data)
+    rows = [(_library(each), *_figures(each.figures), each.date, each.revision) for each in found]
+    figures = found[0].figures
+    period = figures.get("period_ns")
+    clock = f", {period:.2f} ns = {1000 / period:,.0f} MHz" if period else ""
+    answer = f"{figures['kge']:.1f} kGE{clock} on {rows[0][0]}."
+    return _line(key, title, subject.area_command, found, answer, note, Table(_AREA, rows), data=_data(found))
 
 
 #: What stands in the place of a library where none is given.
@@ -242,14 +222,17 @@ _OWN = "the project's table of gates"
 _AREA = ("library", "kGE", "kGE, gated clocks", "flip-flops", "period, ns", "date", "revision")
 
 
-def _area_rows(stored: Sequence[Stored]) -> Iterator[tuple[str, ...]]:
-    for each in stored:
-        words = each.command.split()
-        file = next((word for word in words if word.endswith((".lib", ".lib.gz"))), "")
-        name = file.partition(".lib")[0] or _OWN
-        if "--period" in words:
-            name += f", sized for {words[words.index('--period') + 1]} ns"
-        yield name, *_figures(each.figures), each.date, each.revision
+def _library(found: Stored) -> str:
+    """The library of a measurement, and the period that it was sized for."""
+    from cdma.synth.asic.library.liberty import NAME
+
+    if not found.command:
+        library = found.figures["library"]
+        return f"{_OWN if library == NAME else library}, sized for {found.figures['target_ns']:g} ns"
+    words = found.command.split()
+    file = next((word for word in words if word.endswith((".lib", ".lib.gz"))), "")
+    sized = f", sized for {words[words.index('--period') + 1]} ns" if "--period" in words else ""
+    return (file.partition(".lib")[0] or _OWN) + sized
 
 
 def _figures(figures: dict[str, Any]) -> tuple[str, ...]:
@@ -262,44 +245,29 @@ def _figures(figures: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _area_answer(library: str, figures: dict[str, Any]) -> str:
-    period = figures.get("period_ns")
-    clock = f", {period:.2f} ns = {1000 / period:,.0f} MHz" if period else ""
-    return f"{figures['kge']:.1f} kGE{clock} on {library}."
-
-
 def fpga(subject: Subject) -> Line | None:
     """What it takes of FPGAs by the tools, none of which ran on a board."""
     if subject.block in STAGES:
         return None
-    title = "FPGA"
-    stored = [each for each in subject.stored if each.kind == "fpga"]
+    key, title, found = "fpga", "FPGA", _measured(subject, "fpga")
     note = Paragraph("Figures of Yosys and nextpnr; nothing here has run on a board.")
-    if not stored:
-        return Line(
-            "fpga",
-            title,
-            [subject.command("fpga", "--target ecp5")],
-            "Nothing was placed for these parameters.",
-            [note],
-        )
+    if not found:
+        command = subject.command("fpga", "--target ecp5")
+        return Line(key, title, [command], "Nothing was placed for these parameters.", [note])
     titles = ("target", "look-up tables", "flip-flops", "block RAMs", "MHz", "date", "revision")
+    names = ("luts", "flip_flops", "ram_blocks", "fmax_mhz")
     rows = [
         (
             " ".join(each.command.split()[3:]),
-            *(f"{each.figures[name]:,}" if each.figures.get(name) is not None else "" for name in _FPGA),
+            *(f"{each.figures[name]:,}" if each.figures.get(name) is not None else "" for name in names),
             each.date,
             each.revision,
         )
-        for each in stored
+        for each in found
     ]
-    best = max((each.figures.get("fmax_mhz") or 0 for each in stored), default=0)
+    best = max(each.figures.get("fmax_mhz") or 0 for each in found)
     answer = f"Up to {best:g} MHz after routing." if best else "Look-up tables are counted, and no clock."
-    data = [{"command": each.command, **each.figures} for each in stored]
-    return _of_record(stored, "fpga", title, answer, note, Table(titles, rows), data=data)
-
-
-_FPGA = ("luts", "flip_flops", "ram_blocks", "fmax_mhz")
+    return _line(key, title, "", found, answer, note, Table(titles, rows), data=_data(found))
 
 
 def memories(subject: Subject) -> Line:
@@ -317,16 +285,15 @@ def memories(subject: Subject) -> Line:
 
 def power(subject: Subject) -> Line:
     """What is on record of it; otherwise what gated clocks save is the nearest."""
-    measured = [each for each in subject.stored if each.kind == "power"]
-    if measured:
-        rows = [row for each in measured for row in _power_rows(each)]
-        data = [{"command": each.command, **each.figures} for each in measured]
+    key, title, found = "power", "Power", _measured(subject, "power")
+    if found:
+        rows = [row for each in found for row in _power_rows(each)]
         note = Paragraph(
             "Gates with the loads of the library's tables, before placement; memories are left out."
         )
         energies = [float(row[3]) for row in rows]
         answer = f"At work {min(energies):.3f} to {max(energies):.3f} pJ per byte."
-        return _of_record(measured, "power", "Power", answer, note, Table(_POWER, rows), data=data)
+        return _line(key, title, "", found, answer, note, Table(_POWER, rows), data=_data(found))
     stored = [each for each in subject.stored if each.kind == "area" and each.figures.get("clock_gated")]
     said: list[Part] = [
         Paragraph(
@@ -335,9 +302,8 @@ def power(subject: Subject) -> Line:
         )
         for each in stored[:1]
     ]
-    command = subject.command("area", "--clock-gating --no-breakdown")
     answer = "No measurement is on record; of codecs and engines, `cdma power` makes one on your library."
-    return Line("power", "Power", [command], answer, said, nearest=True)
+    return Line(key, title, [subject.area_command], answer, said, nearest=True)
 
 
 _POWER = ("move", "density", "mW", "pJ per byte", "clocks", "date", "revision")

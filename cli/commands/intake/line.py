@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from cdma.hdl.deliver import document
-from cdma.hdl.deliver.document import Part
+from cdma.base import document
+from cdma.base.document import Part
+from cdma.files import FileError
 
-__all__ = ["FAILS", "NOT_SHOWN", "RECORD", "SHOWN", "STATUSES", "Line", "Section"]
+__all__ = ["FAILS", "NOT_SHOWN", "RECORD", "SHOWN", "STATUSES", "Line", "Section", "read_intake"]
 
 #: Shown by this very run; by an earlier one that is on record; by nothing; and what was shown is that it does not hold.
 SHOWN, RECORD, NOT_SHOWN, FAILS = "shown", "from a record", "not shown", "fails"
@@ -56,6 +59,9 @@ class Line:
     def as_json(self) -> dict[str, Any]:
         """For JSON, from which :meth:`of_record` makes it again."""
         parts = [{"kind": type(part).__name__, **asdict(part)} for part in self.parts]
+        for part in parts:
+            # Where a terminal draws them is nothing to keep.
+            part.pop("lines", None)
         return {**{name: getattr(self, name) for name in self.__dataclass_fields__}, "parts": parts}
 
     @classmethod
@@ -76,3 +82,15 @@ class Section:
 
     title: str
     lines: Sequence[Line]
+
+
+def read_intake(path: Path) -> dict[str, Any]:
+    """What an intake wrote, with all ``lines`` that are on record by it; refuses a file that is none."""
+    try:
+        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        lines = [Line.of_record(line) for section in told["sections"] for line in section["lines"]]
+        return {**{name: told[name] for name in ("sha256", "block", "config")}, "lines": lines}
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise FileError(f"cannot read {path}: it is not what cdma intake writes") from None

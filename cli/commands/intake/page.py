@@ -7,17 +7,18 @@ from __future__ import annotations
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import Any
 
-from cdma.hdl.deliver.document import Bullets, Drawing, Paragraph, Part, html_of
+from cdma.base.document import Bullets, Drawing, Paragraph, Part, html_of
 
-from . import block_lines, cost_lines, verification_lines
+from . import block_lines, cost_lines
 from . import block_lines as limit_lines
 from . import block_lines as transaction_lines
 from .line import FAILS, NOT_SHOWN, RECORD, SHOWN, STATUSES, Line, Section
+from .parts import certificate_line
 from .subject import Subject
 
 __all__ = ["KEYS", "SECTIONS", "VERDICT", "page", "sections_of"]
@@ -42,16 +43,19 @@ SECTIONS: Mapping[str, Sequence[Callable[[Subject], Line | None]]] = {
     "Speed": (cost_lines.latency, cost_lines.waveform, cost_lines.throughput),
     "Cost": (cost_lines.area, cost_lines.fpga, cost_lines.memories, cost_lines.power),
     "Security": (transaction_lines.security,),
-    "Certificate": (
-        verification_lines.lint,
-        verification_lines.netlist,
-        verification_lines.tests,
-        verification_lines.gates,
-        verification_lines.four_states,
-        verification_lines.coverage,
-        verification_lines.proofs,
-        verification_lines.mutants,
-        verification_lines.faults,
+    "Certificate": tuple(
+        partial(certificate_line, name)
+        for name in (
+            "lint",
+            "netlist",
+            "tests",
+            "gates",
+            "four-states",
+            "coverage",
+            "proofs",
+            "mutants",
+            "faults",
+        )
     ),
     "Limits": (limit_lines.limits, limit_lines.never_tried),
 }
@@ -59,9 +63,9 @@ SECTIONS: Mapping[str, Sequence[Callable[[Subject], Line | None]]] = {
 VERDICT = "Certificate"
 
 
-def sections_of(subject: Subject, earlier: Sequence[Mapping[str, Any]] = ()) -> list[Section]:
-    """All lines; what this run does not show is taken from ``earlier`` ones, lines as JSON, the last of which counts."""
-    kept = {line.key: line for line in map(Line.of_record, earlier) if line.status != NOT_SHOWN}
+def sections_of(subject: Subject, earlier: Sequence[Line] = ()) -> list[Section]:
+    """All lines; what this run does not show is taken from ``earlier`` ones, the last of which counts."""
+    kept = {line.key: line for line in earlier if line.status != NOT_SHOWN}
     found = [
         Section(title, [_best(line, kept.get(line.key)) for make in makers if (line := make(subject))])
         for title, makers in SECTIONS.items()

@@ -3,75 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.commands.generate.made import Made
-from cdma.hdl.deliver.document import Part
+from cdma.base.document import Part
+from cdma.commands.generate.block import Made
 from cdma.hdl.spec.codec import BLOCKS
 from cdma.options import ENGINE
+from cdma.result import Result
 from cdma.verif.proofs.proof import FAILURES
 
 from .line import FAILS, SHOWN, Line
-from .stored import Stored
+from .record import Stored
 
 if TYPE_CHECKING:
-    from cdma.synth.asic.measure import Measurement
-    from cdma.synth.asic.netlist import Structure
-    from cdma.verif.campaigns.certificate.finding import Finding, Shown
-    from cdma.verif.campaigns.coverage.code import Coverage
-    from cdma.verif.campaigns.faults.verdict import Tally
-    from cdma.verif.campaigns.mutation.campaign import Verdict
-    from cdma.verif.campaigns.regression import Regression
-    from cdma.verif.simulator.build import Lint
     from cdma.verif.simulator.simulate import Design
 
-__all__ = ["Proven", "Ran", "Speed", "Subject"]
+__all__ = ["Subject"]
 
 #: The commands that take a design without initial values as such.
 _WITH_INIT = ("generate", "intake", "verify", "coverage")
-
-
-@dataclass(frozen=True)
-class Speed:
-    """What was measured in simulation.
-
-    ``latency``, ``throughput``
-        Are the rows of both; of a codec or a stage the same rows.
-    ``waveform``
-        Is the SVG of one descriptor of an engine.
-    """
-
-    latency: Sequence[dict[str, Any]]
-    throughput: Sequence[dict[str, Any]]
-    waveform: str = ""
-
-
-@dataclass(frozen=True)
-class Proven:
-    """What became of proofs, and the names of those that take long and were not run."""
-
-    shown: Sequence[Shown]
-    long: Sequence[str]
-
-
-@dataclass
-class Ran:
-    """What each part that ran has given; None of one that did not."""
-
-    lint: Lint | None = None
-    netlist: Structure | None = None
-    speed: Speed | None = None
-    area: Measurement | None = None
-    tests: Regression | None = None
-    gates: Regression | None = None
-    four_states: Regression | None = None
-    coverage: Coverage | None = None
-    proofs: Proven | None = None
-    mutants: Sequence[Verdict] | None = None
-    faults: Mapping[str, Tally] | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +47,8 @@ class Subject:
     revision: str
     stored: Sequence[Stored]
     other_text: bool = False
-    ran: Ran = field(default_factory=Ran)
+    #: What came of the parts that ran.
+    ran: dict[str, Result] = field(default_factory=dict)
     #: The folder that takes counterexamples.
     folder: Path = Path()
 
@@ -135,12 +89,10 @@ class Subject:
             key, title, commands, answer, parts, status, date=self.date, revision=self.revision, **more
         )
 
-    def of_finding(
-        self, key: str, title: str, commands: Sequence[str], answer: str, finding: Finding, *parts: Part
-    ) -> Line:
-        """A line of the certificate."""
-        more = {"fails": finding.fails, "open": finding.open, "data": finding.data}
-        return self.shown(key, title, commands, answer, *parts, **more)
+    @property
+    def area_command(self) -> str:
+        """The command that measures its area."""
+        return self.command("area", "--clock-gating --no-breakdown")
 
     def by_verification(
         self,
@@ -159,11 +111,11 @@ class Subject:
         commands = [self.command("verify", *(["--tests", *names] if tests else []))]
         if proofs:
             commands.append(f"cdma prove {' '.join(proofs)}")
-        run, proven = self.ran.tests, self.ran.proofs
-        outcomes = [each for each in run.outcomes if each.test in names] if run else []
-        results = [each.result for each in proven.shown if each.result.property in proofs] if proven else []
-        fails = [f"test {each.test} failed" for each in outcomes if each.failure is not None]
-        fails += [f"proof {each.property}: {each.status}" for each in results if each.status in FAILURES]
+        run, proven = self.ran.get("tests"), self.ran.get("proofs")
+        outcomes = [row for row in run.data["tests"] if row["test"] in names] if run else []
+        results = [row for row in proven.data if row["property"] in proofs] if proven else []
+        fails = [f"test {row['test']} failed" for row in outcomes if row["failure"] is not None]
+        fails += [f"proof {row['property']}: {row['status']}" for row in results if row["status"] in FAILURES]
         if fails or len(outcomes) == len(names):
             return self.shown(key, title, commands, answer, *parts, fails=fails)
         return Line(key, title, commands, answer, parts)

@@ -4,84 +4,19 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 from cdma.base.errors import ParameterError, ToolError, install_command
-from cdma.options import ENGINE, add_block_options, check_one_or_more, engine_config_from
+from cdma.command import flag, option
+from cdma.options import block_command, check_one_or_more, engine_config_from
+from cdma.result import Result
 
-__all__ = ["register"]
-
-
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "linux",
-        help="boot Linux with the engine's Verilog as its device, and try the driver or run a program",
-        description="Boot an unmodified Linux kernel as an ordinary process with the engine's Verilog, simulated, as its "
-        "PCI device. It tries the driver cdma.ko, or runs a program of this machine, whose files it sees. "
-        "The kernel is built the first time, which takes ten minutes.",
-    )
-    add_block_options(parser, ENGINE)
-    group = parser.add_argument_group("guest")
-    group.add_argument(
-        "--run",
-        nargs=argparse.REMAINDER,
-        dest="program",
-        metavar="PROGRAM",
-        help="run this program with the rest of the line as its arguments in place of the tests; it comes last",
-    )
-    group.add_argument(
-        "--torch",
-        action="store_true",
-        help="train a small network there, whose saved tensors go through driver and engine, and compare gradients",
-    )
-    group.add_argument(
-        "--measure",
-        type=int,
-        default=0,
-        metavar="N",
-        help="measure in place of the tests, N transfers of four processes too, one in twenty of them wrong",
-    )
-    group.add_argument(
-        "--feed",
-        type=int,
-        default=0,
-        metavar="N",
-        help="measure in place of the tests how fast the driver feeds N descriptors to an engine that answers at once; its "
-        "kernel, without checks, is built the first time",
-    )
-    group.add_argument("--json", action="store_true", help="print what was measured as JSON")
-    group = parser.add_argument_group("device")
-    group.add_argument("--seed", type=int, default=1, metavar="N", help="of what the device draws (1)")
-    group.add_argument(
-        "--waves",
-        type=Path,
-        metavar="FILE",
-        help="write a waveform of the engine, a VCD with all its signals",
-    )
-    group.add_argument(
-        "--first", type=int, default=1, metavar="N", help="the descriptor with which the waveform begins (1)"
-    )
-    group.add_argument(
-        "--script",
-        type=Path,
-        metavar="FILE",
-        help="commands for the device, a line each, behind the number of the descriptor at which it is given",
-    )
-    group.add_argument(
-        "--control",
-        type=Path,
-        metavar="PIPE",
-        help="make this named pipe, which takes commands while the guest runs",
-    )
-    parser.set_defaults(run=_run)
+__all__ = ["COMMAND"]
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import opened, ready_file
     from cdma.verif.engine.design import EngineDesign
     from cdma_linux.trial.run import Trial, run
@@ -133,12 +68,40 @@ def _run(arguments: argparse.Namespace) -> int:
     said: list[str] = []
     say = said.append if arguments.json else print
     passed = run(EngineDesign(engine_config_from(arguments)), trial, say=say)
-    if arguments.json:
-        found = {
-            what: int(value)
-            for what, value in re.findall(r"^# measured (.+) (\d+)$", "\n".join(said), re.MULTILINE)
-        }
-        print(json.dumps({**found, "passed": passed}, indent=2))
-        if not passed:
-            print(*said, sep="\n", file=sys.stderr)
-    return 0 if passed else 1
+    found = re.findall(r"^# measured (.+) (\d+)$", "\n".join(said), re.MULTILINE)
+    if said and not passed:
+        print(*said, sep="\n", file=sys.stderr)
+    return Result({**{what: int(value) for what, value in found}, "passed": passed}, holds=passed)
+
+
+COMMAND = block_command(
+    "engine",
+    "boot Linux with the engine's Verilog as its device, and try the driver or run a program",
+    "Boot an unmodified Linux kernel as an ordinary process with the engine's Verilog, simulated, as its PCI device. It "
+    "tries the driver cdma.ko, or runs a program of this machine, whose files it sees. The kernel is built the first time, "
+    "which takes ten minutes.",
+    _run,
+    {
+        "guest": (
+            option("--run PROGRAM", "run this program with the rest of the line as its arguments in place of the tests; it "
+                "comes last", dest="program", nargs=argparse.REMAINDER),
+            flag("--torch", "train a small network there, whose saved tensors go through driver and engine, and compare "
+                "gradients"),
+            option("--measure N", "measure in place of the tests, N transfers of four processes too, one in twenty of them "
+                "wrong", int, default=0),
+            option("--feed N", "measure in place of the tests how fast the driver feeds N descriptors to an engine that "
+                "answers at once; its kernel, without checks, is built the first time", int, default=0),
+            flag("--json", "print what was measured as JSON"),
+        ),
+        "device": (
+            option("--seed N", "of what the device draws (1)", 1),
+            option("--waves FILE", "write a waveform of the engine, a VCD with all its signals", Path),
+            option("--first N", "the descriptor with which the waveform begins (1)", 1),
+            option("--script FILE", "commands for the device, a line each, behind the number of the descriptor at which it "
+                "is given", Path),
+            option("--control PIPE", "make this named pipe, which takes commands while the guest runs", Path),
+        ),
+    },
+    ["", "--waves linux.vcd --first 9", "--torch", "--measure 10000 --json", "--feed 99999", "--run python3 my.py"],
+    name="linux",
+)  # fmt: skip

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.base.document import Paragraph, Part, Table
 from cdma.base.errors import ParameterError
+from cdma.command import Command, Option, flag, option
+from cdma.result import Result
 
 if TYPE_CHECKING:
     from cdma.study.compare.comparison import Row, Summary
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
     from cdma.study.training.observations import Finding, Training
     from cdma.torch.networks.task import Task
 
-__all__ = ["register"]
+
+__all__ = ["COMMAND"]
 
 #: Options that say how to train.
 _SCHEDULE = ("epochs", "batch", "probe", "points", "seed", "learning_rate")
@@ -26,62 +29,7 @@ _TASK = ("images", "kinds", "of_each", "device")
 _SIDES = {"digits": 0, "fractals": 32, "fractals224": 224}
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "characterise",
-        help="densities of activations of trained networks, and codecs on them",
-        description="Show densities of activations while small networks train, and the ratio of each codec on "
-        "them, from the records that come with cdma or from networks that are trained now.",
-    )
-    parser.add_argument(
-        "--records", type=Path, metavar="DIR", help="read the records in DIR, which --train wrote"
-    )
-    parser.add_argument(
-        "--train",
-        type=Path,
-        metavar="DIR",
-        help="train the networks, which takes minutes, and write the records into DIR (needs the extra torch)",
-    )
-    parser.add_argument(
-        "--weights",
-        action="store_const",
-        const=True,
-        help="with --train: write the trained weights, too, for cdma bench swap --weights DIR",
-    )
-    parser.add_argument("--networks", nargs="+", metavar="NAME", help="train only these")
-    parser.add_argument("--epochs", type=int, metavar="N", help="passes over the images (default 24)")
-    parser.add_argument("--batch", type=int, metavar="N", help="images of a step (default 64)")
-    parser.add_argument(
-        "--probe", type=int, metavar="N", help="images whose activations are shown (default 32)"
-    )
-    parser.add_argument("--points", type=int, metavar="N", help="how often they are shown (default 21)")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the training (default 1)")
-    parser.add_argument(
-        "--learning-rate", type=float, metavar="R", help="step size of AdamW at the beginning (default 0.002)"
-    )
-    parser.add_argument(
-        "--images",
-        choices=_SIDES,
-        metavar="NAME",
-        help="what is learnt: digits (the default), fractals of 32 pixels a side, which are drawn now, or fractals224, for "
-        "the networks in their own size (these need torchvision, and a card)",
-    )
-    parser.add_argument("--kinds", type=int, metavar="N", help="kinds of fractals (default 100)")
-    parser.add_argument("--of-each", type=int, metavar="N", help="fractals of each kind (default 100)")
-    parser.add_argument(
-        "--device", metavar="NAME", help="where it is drawn and learnt, such as cuda (default cpu)"
-    )
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="draw the figures into DIR, as SVG")
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--json", action="store_true", help="print everything as JSON, with a row for each tensor"
-    )
-    group.add_argument("--markdown", action="store_true", help="print the tables in Markdown")
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_directory
     from cdma.study.compare.comparison import summarise
     from cdma.study.system.density_table import load_densities
@@ -90,9 +38,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
     if arguments.train is not None and arguments.records is not None:
         raise ParameterError("--records and --train are given; records are either read or made")
-    for option in ("networks", "weights", *_SCHEDULE, *_TASK):
-        if getattr(arguments, option) is not None and arguments.train is None:
-            raise ParameterError(f"--{option.replace('_', '-')} is given without --train, which it is for")
+    for name in ("networks", "weights", *_SCHEDULE, *_TASK):
+        if getattr(arguments, name) is not None and arguments.train is None:
+            raise ParameterError(f"--{name.replace('_', '-')} is given without --train, which it is for")
     for directory in (arguments.train, arguments.figures):
         if directory is not None:
             ready_directory(directory)
@@ -104,11 +52,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.figures is not None:
         _write(arguments.figures, {name: svg.encode() for name, svg in figures(table, rows).items()})
     found, training, summaries = findings(table), over_training(table), summarise(rows)
-    if arguments.json:
-        print(json.dumps(_as_json(table, found, training, summaries, rows), indent=1))
-    else:
-        _print(_tables(found, training, summaries), arguments.markdown)
-    return 0
+    tables = list(_tables(found, training, summaries))
+    markdown = [Paragraph(f"**{part}**") if isinstance(part, str) else part for part in tables]
+    return Result(_as_json(table, found, training, summaries, rows), tables, document=markdown)
 
 
 def _train(arguments: argparse.Namespace) -> None:
@@ -166,15 +112,12 @@ def _write(directory: Path, files: Mapping[str, bytes]) -> None:
                 file.write(data)
 
 
-#: A title, the columns' names and the rows.
-_Table = tuple[str, list[str], list[list[str]]]
-
-
 def _tables(
     found: Sequence[Finding],
     training: Mapping[str, Mapping[str, Training]],
     summaries: Sequence[Summary],
-) -> list[_Table]:
+) -> Iterator[Part | str]:
+    """Each below its title."""
     observations = [
         [f"{one.observation}. {one.claim}", one.network, "yes" if one.holds else "no", one.evidence]
         for one in found
@@ -183,52 +126,25 @@ def _tables(
         [network, *(f"{one.average:.2f}, {one.maximum:.1f}" for one in by_codec.values())]
         for network, by_codec in training.items()
     ]
-    return [
-        ("Observations", ["observation", "network", "holds", "numbers"], observations),
-        (
-            "Ratio over training, average and maximum, float32 NCHW",
-            ["network", *next(iter(training.values()))],
-            over_time,
-        ),
-        _by_type("Average ratio after training", summaries, [one.average for one in summaries], ".2f"),
-        _by_type("Maximum ratio after training", summaries, [one.maximum for one in summaries], ".1f"),
-        _by_type("Entropy bounds of the average", summaries, [one.bound for one in summaries], ".2f"),
-    ]
+    yield "Observations"
+    yield Table(("observation", "network", "holds", "numbers"), observations)
+    yield "Ratio over training, average and maximum, float32 NCHW"
+    yield Table(["network", *next(iter(training.values()))], over_time)
+    yield "Average ratio after training"
+    yield _by_type(summaries, [one.average for one in summaries], ".2f")
+    yield "Maximum ratio after training"
+    yield _by_type(summaries, [one.maximum for one in summaries], ".1f")
+    yield "Entropy bounds of the average"
+    yield _by_type(summaries, [one.bound for one in summaries], ".2f")
 
 
-def _by_type(
-    title: str, summaries: Sequence[Summary], values: Sequence[Mapping[str, float]], form: str
-) -> _Table:
+def _by_type(summaries: Sequence[Summary], values: Sequence[Mapping[str, float]], form: str) -> Table:
     """One row for each number type and layout, with what ``values`` has for it."""
     rows = [
         [one.number_type, one.layout, *(format(number, form) for number in row.values())]
         for one, row in zip(summaries, values, strict=True)
     ]
-    return title, ["type", "layout", *values[0]], rows
-
-
-def _print(tables: Sequence[_Table], markdown: bool) -> None:
-    if markdown:
-        for title, names, rows in tables:
-            print(f"**{title}**\n")
-            print("| " + " | ".join(names) + " |")
-            print("|" + "---|" * len(names))
-            for row in rows:
-                print("| " + " | ".join(row) + " |")
-            print()
-        return
-    from rich.table import Table
-
-    from cdma.output import output
-
-    console = output()
-    for title, names, rows in tables:
-        table = Table(title=title, title_justify="left")
-        for name in names:
-            table.add_column(name)
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
+    return Table(["type", "layout", *values[0]], rows)
 
 
 def _as_json(
@@ -251,3 +167,40 @@ def _as_json(
         "after_training": [asdict(one) for one in summaries],
         "tensors": [asdict(row) for row in rows],
     }
+
+
+COMMAND = Command(
+    "characterise",
+    "densities of activations of trained networks, and codecs on them",
+    "Show densities of activations while small networks train, and the ratio of each codec on them, from the records that "
+    "come with cdma or from networks that are trained now.",
+    _run,
+    {
+        "": (
+            option("--records DIR", "read the records in DIR, which --train wrote", Path),
+            option("--train DIR", "train the networks, which takes minutes, and write the records into DIR (needs the extra "
+                "torch)", Path),
+            Option(["--weights"], {"action": "store_const", "const": True, "help": "with --train: write the trained "
+                "weights, too, for cdma bench swap --weights DIR"}),
+            option("--networks NAME+", "train only these"),
+            option("--epochs N", "passes over the images (default 24)", int),
+            option("--batch N", "images of a step (default 64)", int),
+            option("--probe N", "images whose activations are shown (default 32)", int),
+            option("--points N", "how often they are shown (default 21)", int),
+            option("--seed N", "seed of the training (default 1)", int),
+            option("--learning-rate R", "step size of AdamW at the beginning (default 0.002)", float),
+            option("--images NAME", "what is learnt: digits (the default), fractals of 32 pixels a side, which are drawn "
+                "now, or fractals224, for the networks in their own size (these need torchvision, and a "
+                "card)", choices=['digits', 'fractals', 'fractals224']),
+            option("--kinds N", "kinds of fractals (default 100)", int),
+            option("--of-each N", "fractals of each kind (default 100)", int),
+            option("--device NAME", "where it is drawn and learnt, such as cuda (default cpu)"),
+            option("--figures DIR", "draw the figures into DIR, as SVG", Path),
+            (
+                flag("--json", "print everything as JSON, with a row for each tensor"),
+                flag("--markdown", "print the tables in Markdown"),
+            ),
+        ),
+    },
+    ["", "--figures figures"],
+)  # fmt: skip

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from cdma.base.document import Table
+from cdma.command import Command, flag, option
+from cdma.result import Result
 
 from .numbers import count, positive, time
 
@@ -17,80 +20,11 @@ if TYPE_CHECKING:
     from cdma.study.profile.link import Hidden, Settings
     from cdma.study.profile.report import Report
 
-__all__ = ["register"]
+
+__all__ = ["COMMAND"]
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "profile",
-        help="what compression buys on your own tensors",
-        description="Profile activations: density, ratio, time on the link, whether compressing each tensor "
-        "is worth it, the format that suits it, and how many units the link needs. In a PyTorch program "
-        "cdma.study.record(model) gives the same report.",
-    )
-    parser.add_argument(
-        "path", type=Path, help=".npy, .npz or .safetensors file, or a directory of such files"
-    )
-    group = parser.add_argument_group("link and engine")
-    group.add_argument(
-        "--link",
-        type=positive,
-        default=12.8,
-        metavar="GB/S",
-        help="effective rate of the link to the host (default 12.8, PCIe 3 x16)",
-    )
-    group.add_argument(
-        "--link-back", type=positive, metavar="GB/S", help="rate from the host back (default: the same)"
-    )
-    group.add_argument(
-        "--unit-rate",
-        type=positive,
-        default=32.0,
-        metavar="GB/S",
-        help="raw data per second of one unit (default 32: 8 words of 32 bits at 1 GHz)",
-    )
-    group.add_argument("--units", type=count, default=1, metavar="N", help="units of the engine (default 1)")
-    group = parser.add_argument_group("computation beside the transfers")
-    group.add_argument(
-        "--hidden-forward",
-        type=time,
-        metavar="MS",
-        help="time of each tensor's offload that computation hides; there is no verdict without it",
-    )
-    group.add_argument(
-        "--hidden-backward",
-        type=time,
-        metavar="MS",
-        help="time of each tensor's prefetch that computation hides; there is no verdict without it",
-    )
-    group.add_argument(
-        "--hidden",
-        type=Path,
-        metavar="FILE",
-        help="TOML file with a table for each tensor that has its own: forward and backward, in ms",
-    )
-    group.add_argument(
-        "--kernel-rate",
-        type=positive,
-        metavar="GB/S",
-        help="one rate of CSWAP's kernels, in the place of the measured times",
-    )
-    group.add_argument(
-        "--memory",
-        type=positive,
-        default=547.7,
-        metavar="GB/S",
-        help="bandwidth of the device's memory, whose copies the measured times of CSWAP's kernels are told in "
-        "(default 547.7, a Titan Xp)",
-    )
-    group = parser.add_argument_group("report")
-    group.add_argument("--json", action="store_true", help="print the report as JSON")
-    group.add_argument("--html", type=Path, metavar="FILE", help="write the report as one HTML page")
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_file, replacing
     from cdma.output import warn
     from cdma.study.profile.files import find_tensors
@@ -104,11 +38,10 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.html is not None:
         with replacing(arguments.html) as file:
             file.write(page(report, arguments.path.resolve().name).encode())
-    if arguments.json:
-        print(json.dumps({**report.as_dict(), "verdict": asdict(advise(report))}, indent=1))
-    else:
-        _print(report, str(advise(report)))
-    return 0
+    verdict = advise(report)
+    return Result(
+        {**report.as_dict(), "verdict": asdict(verdict)}, [_table(report), *_answers(report), str(verdict)]
+    )
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
@@ -146,36 +79,26 @@ def _profiles(stored: Iterable[StoredTensor]) -> list[TensorProfile]:
     return profiles
 
 
-def _print(report: Report, verdict: str) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from cdma.output import cell, output
+def _table(report: Report) -> Table:
     from cdma.study.profile.report import worth
 
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("tensor", overflow="fold")
-    for name in ("MB", "density", "ratio", "us saved", "worth", "CSWAP", "units", "alone"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("suits", no_wrap=True)
-    for transfer in report.transfers:
-        tensor = transfer.tensor
-        table.add_row(
-            cell(tensor.name),
-            f"{tensor.raw / 1e6:,.3f}",
-            f"{tensor.density:.3f}",
+    titles = ("tensor", "MB", "density", "ratio", "us saved", "worth", "CSWAP", "units", "alone", "suits")
+    rows = [
+        (
+            transfer.tensor.name,
+            f"{transfer.tensor.raw / 1e6:,.3f}",
+            f"{transfer.tensor.density:.3f}",
             f"{transfer.ratio:.2f}",
             f"{(sum(transfer.plain) - sum(transfer.compressed())) * 1e6:,.1f}",
             worth(transfer.ours),
             worth(transfer.cswap),
             str(transfer.units),
-            f"{tensor.ratio:.2f}",
-            str(tensor.best),
+            f"{transfer.tensor.ratio:.2f}",
+            str(transfer.tensor.best),
         )
-    console = output()
-    console.print(table)
-    for answer in [*_answers(report), verdict]:
-        console.print(answer, highlight=False, markup=False)
+        for transfer in report.transfers
+    ]
+    return Table(titles, rows, range(1, 9))
 
 
 def _answers(report: Report) -> list[str]:
@@ -199,3 +122,39 @@ def _answers(report: Report) -> list[str]:
     if minus:
         answers.append(f"{minus:,} elements are -0.0: not zero to the codec, because it is lossless.")
     return answers
+
+
+COMMAND = Command(
+    "profile",
+    "what compression buys on your own tensors",
+    "Profile activations: density, ratio, time on the link, whether compressing each tensor is worth it, the format that "
+    "suits it, and how many units the link needs. In a PyTorch program cdma.study.record(model) gives the same report.",
+    _run,
+    {
+        "": (option("path", ".npy, .npz or .safetensors file, or a directory of such files", Path),),
+        "link and engine": (
+            option("--link GB/S", "effective rate of the link to the host (default 12.8, PCIe 3 x16)", positive,
+                default=12.8),
+            option("--link-back GB/S", "rate from the host back (default: the same)", positive),
+            option("--unit-rate GB/S", "raw data per second of one unit (default 32: 8 words of 32 bits at 1 GHz)", positive,
+                default=32.0),
+            option("--units N", "units of the engine (default 1)", count, default=1),
+        ),
+        "computation beside the transfers": (
+            option("--hidden-forward MS", "time of each tensor's offload that computation hides; there is no verdict "
+                "without it", time),
+            option("--hidden-backward MS", "time of each tensor's prefetch that computation hides; there is no verdict "
+                "without it", time),
+            option("--hidden FILE", "TOML file with a table for each tensor that has its own: forward and backward, in "
+                "ms", Path),
+            option("--kernel-rate GB/S", "one rate of CSWAP's kernels, in the place of the measured times", positive),
+            option("--memory GB/S", "bandwidth of the device's memory, whose copies the measured times of CSWAP's kernels "
+                "are told in (default 547.7, a Titan Xp)", positive, default=547.7),
+        ),
+        "report": (
+            flag("--json", "print the report as JSON"),
+            option("--html FILE", "write the report as one HTML page", Path),
+        ),
+    },
+    ["activations/", "activations.npz --link 25 --units 2 --html report.html"],
+)  # fmt: skip

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from cdma.app import main
-from cdma.commands.generate import bender
-from cdma.commands.generate.measured import measured
+from cdma.commands.generate import block
+from cdma.commands.generate.block import measured
 from cdma.hdl.codec.generate import codec_verilog
 from cdma.hdl.lossy.generate import stage_design
 from cdma.hdl.spec.codec import CodecConfig
@@ -153,7 +153,7 @@ def test_two_blocks_in_one_folder(tmp_path: Path, printed: Printed) -> None:
     manifest = (tmp_path / "Bender.yml").read_text()
     assert manifest.endswith("sources:\n  - cdma_compressor.v\n  - cdma_decompressor.v\n")
     (tmp_path / "Bender.yml").write_text("package: {name: theirs}\n")
-    assert bender.manifest(tmp_path, "cdma_quantiser.v") == {}
+    assert block.manifest(tmp_path, "cdma_quantiser.v") == {}
 
 
 def test_all_files_or_none(tmp_path: Path, refused: Refused) -> None:

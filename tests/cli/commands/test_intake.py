@@ -16,14 +16,13 @@ import pytest
 
 from cdma import app
 from cdma.app import main
-from cdma.commands.intake import cost_lines, documents, runs
-from cdma.commands.intake.documents import quoted
-from cdma.commands.intake.parts import PARTS
-from cdma.commands.intake.stored import stored_of
-from cdma.commands.intake.subject import Ran, Subject
+from cdma.commands.intake import command, cost_lines, parts, record
+from cdma.commands.intake.record import quoted, stored_of
+from cdma.commands.intake.subject import Subject
 from cdma.hdl.spec.codec import CodecConfig
-from cdma.synth.asic.netlist import Structure
+from cdma.synth.asic import netlist
 from cdma.verif.campaigns import regression
+from cdma.verif.campaigns.faults import campaign
 from cdma.verif.campaigns.faults.verdict import Tally, Verdict
 from cdma.verif.campaigns.regression import Regression
 from cdma.verif.engine import measure
@@ -92,8 +91,8 @@ def test_every_line_is_there_with_commands_that_exist(bare: tuple[Path, dict[str
         assert f'<article id="{key}"' in page
         assert f'<a href="#{key}">' in page
         assert line["commands"]
-        for command in line["commands"]:
-            program, *words = shlex.split(command)
+        for shown in line["commands"]:
+            program, *words = shlex.split(shown)
             assert program == "cdma"
             assert parser.parse_args(words).run is not None
 
@@ -213,15 +212,15 @@ def test_a_fault_that_is_silent_fails(tmp_path: Path, monkeypatch: pytest.Monkey
     tally = Tally()
     tally.add(Verdict("flips", "own: 3", "detected"))
     tally.add(Verdict("flips", "own: 4", "silent", reason="a word is wrong"))
-    monkeypatch.setitem(runs._RUNS, "faults", lambda *_: {"streams": tally})
+    monkeypatch.setattr(campaign, "run_parts", lambda parts, **_: [(parts[0], tally)])
     line = _lines(_intake(tmp_path, *_ENGINE, "--run", "faults", status=1))["faults"]
     assert (line["status"], line["fails"]) == ("fails", ["flips own: 4: a word is wrong"])
     assert line["answer"].startswith("2 faults; 1 of them")
 
 
 def test_a_netlist_with_a_latch_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Structure(12, 0, ("aclk",), ("a latch holds core.y[0]",))
-    monkeypatch.setitem(runs._RUNS, "netlist", lambda *_: found)
+    found = netlist.Structure(12, 0, ("aclk",), ("a latch holds core.y[0]",))
+    monkeypatch.setattr(netlist, "structure_of", lambda *_, **__: found)
     line = _lines(_intake(tmp_path, *_TINY, "--run", "netlist", status=1))["netlist"]
     assert (line["status"], line["fails"]) == ("fails", ["a latch holds core.y[0]"])
     assert line["answer"].startswith("12 flip-flops and 0 memories at the rising edge of aclk; 1 latch")
@@ -263,7 +262,7 @@ def test_another_verilog_of_the_name_in_the_folder_fails(tmp_path: Path) -> None
 def test_impossible_options_are_refused_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
-    monkeypatch.setattr(runs, "run_parts", lambda *_: pytest.fail("something ran"))
+    monkeypatch.setattr(command, "run_parts", lambda *_: pytest.fail("something ran"))
     file = tmp_path / "file"
     file.touch()
     for words, message in (
@@ -306,7 +305,7 @@ def test_a_datasheet_takes_the_latency_and_the_waveform_of_an_engine(
     few = [case for case in measure.latency_cases(EngineDesign()) if case["memory_latency"] == 10]
     monkeypatch.setattr(measure, "latency_cases", lambda design: few)
     load = {"densities": (1.0,), "sizes": (512,), "latencies": (10,)}
-    monkeypatch.setattr(runs, "throughput_load", lambda config: load)
+    monkeypatch.setattr(parts, "throughput_load", lambda config: load)
     lines = _lines(_intake(tmp_path, *_ENGINE, "--run", "speed"))
     rows = lines["latency"]["data"]
     assert {row["direction"] for row in rows} == {"offload", "prefetch"}
@@ -338,17 +337,12 @@ def test_a_datasheet_refuses_an_intake_without_latency(tmp_path: Path, refused: 
     assert not (tmp_path / "rtl").exists()
 
 
-def test_every_part_has_its_place_and_its_run() -> None:
-    assert list(PARTS) == list(runs._RUNS)
-    assert {name.replace("-", "_") for name in PARTS} == set(Ran.__dataclass_fields__)
-
-
 def test_documents_are_those_of_the_checkout_where_none_are_packaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in an editable installation that is not strict."""
-    monkeypatch.setattr(documents, "files", lambda package: tmp_path)
-    assert documents.document("README.md") == (ROOT / "README.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(record, "files", lambda package: tmp_path)
+    assert record.document("README.md") == (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_only_words_of_a_document_are_quoted() -> None:
@@ -368,7 +362,7 @@ def test_an_intake_without_a_simulator(tmp_path: Path) -> None:
 
 def test_power_on_record_is_shown() -> None:
     stored = stored_of("compressor", CodecConfig())
-    line = cost_lines.power(cast(Subject, SimpleNamespace(stored=stored)))
+    line = cost_lines.power(cast(Subject, SimpleNamespace(stored=stored, ran={})))
     measured = next(each for each in stored if each.kind == "power")
     assert line.date == measured.date
     assert not line.nearest

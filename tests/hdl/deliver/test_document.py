@@ -12,24 +12,21 @@ from typing import Any
 
 import pytest
 
-from cdma.hdl.blocks.memories import columns
-from cdma.hdl.codec.generate import codec_design
-from cdma.hdl.deliver.document import (
+from cdma.base.document import (
     Anchor,
     Bullets,
     Code,
     Drawing,
     Heading,
-    MemoryGroup,
     Paragraph,
     Part,
     Table,
     as_html,
     as_markdown,
-    memory_document,
-    memory_groups,
-    memory_row,
 )
+from cdma.hdl.blocks.memories import columns
+from cdma.hdl.codec.generate import codec_design
+from cdma.hdl.deliver.memories import MemoryGroup, memory_document, memory_groups, memory_row
 from cdma.hdl.engine.generate import engine_design
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig

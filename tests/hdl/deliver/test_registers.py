@@ -14,7 +14,7 @@ import pytest
 from systemrdl import RDLCompiler
 from systemrdl.node import FieldNode, RegfileNode, RegNode
 
-from cdma.hdl.deliver.document import as_markdown
+from cdma.base.document import as_markdown
 from cdma.hdl.deliver.registers import c_header, register_document, register_rdl
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Mode, Status

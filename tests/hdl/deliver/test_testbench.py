@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import pytest
 
-from cdma.commands.generate import made
+from cdma.commands.generate import block as made
+from cdma.commands.generate.block import make
 from cdma.commands.generate.golden import golden_vectors
-from cdma.commands.generate.made import make
 from cdma.hdl.deliver.bench.engine import engine_testbench
 from cdma.hdl.deliver.bench.in_cocotb import cocotb_bench
 from cdma.hdl.deliver.bench.opening import StreamVectors, TransferVectors, Vectors

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
+from cdma.command import ROWS, Command, flag, option
 from cdma.options import check_between
-from cdma.rows import Columns, Row, add_row_options, column, show_rows
+from cdma.result import Columns, Result, Row, column, rows_result
 
-from .swapping import add_training_options, bench_of
+from .swapping import TRAINING, bench_of
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]
 
 _TENSORS: Columns = {
     "network": column("network"),
@@ -37,34 +37,7 @@ _SIZES: Columns = {
 }
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "advisor",
-        help="whether CSWAP's advice is right: every tensor swapped both ways",
-        description="Train networks under CSWAP, then swap each tensor of a pass raw and compressed, and compare the time "
-        "that each exposes with what equations 1 to 4 chose. Times, those that computing hides among them, are of passes "
-        "from which nothing was learnt, and medians over rounds; where the middle halves of the rounds touch the two are "
-        "even, and are not counted. The advice knows rates of the link from other tensors' copies, and times of kernels "
-        "from other octaves of sizes. The second table has the advice by sizes, and milliseconds of all tensors.",
-    )
-    add_training_options(parser)
-    parser.add_argument("--batch", type=int, default=64, metavar="N", help="images of a step (default 64)")
-    parser.add_argument(
-        "--age",
-        type=int,
-        default=50,
-        metavar="N",
-        help="steps since zeros were counted for the advice, the paper's epoch (default 50)",
-    )
-    parser.add_argument(
-        "--no-mask", action="store_true", help="leave masks out of the equations, as the paper has them"
-    )
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import step_progress
 
     check_between("rounds", arguments.rounds, 3, 1000)
@@ -78,7 +51,28 @@ def _run(arguments: argparse.Namespace) -> int:
         for network in arguments.networks:
             rows += advisor_rows(network, bench)
             advance()
-    show_rows(arguments, rows, columns=_TENSORS, texts=2, group=lambda row: row["network"])
-    if not arguments.json:
-        show_rows(arguments, by_size(rows), columns=_SIZES, texts=1, group=lambda row: row["bytes"] == "all")
-    return 0
+    tensors = rows_result(rows, _TENSORS, 2, lambda row: row["network"])
+    sizes = rows_result(by_size(rows), _SIZES, 1, lambda row: row["bytes"] == "all")
+    return Result(rows, [*tensors.parts, *sizes.parts])
+
+
+COMMAND = Command(
+    "advisor",
+    "whether CSWAP's advice is right: every tensor swapped both ways",
+    "Train networks under CSWAP, then swap each tensor of a pass raw and compressed, and compare the time that each exposes "
+    "with what equations 1 to 4 chose. Times, those that computing hides among them, are of passes from which nothing was "
+    "learnt, and medians over rounds; where the middle halves of the rounds touch the two are even, and are not counted. "
+    "The advice knows rates of the link from other tensors' copies, and times of kernels from other octaves of sizes. The "
+    "second table has the advice by sizes, and milliseconds of all tensors.",
+    _run,
+    {
+        "": (
+            *TRAINING,
+            option("--batch N", "images of a step", 64),
+            option("--age N", "steps since zeros were counted for the advice, the paper's epoch", 50),
+            flag("--no-mask", "leave masks out of the equations, as the paper has them"),
+            ROWS,
+        ),
+    },
+    ["", "--cuda --networks vgg16 resnet50 --json"],
+)  # fmt: skip

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
+from cdma.command import ROWS, Command, flag, option
 from cdma.options import check_between
-from cdma.rows import Columns, Row, add_row_options, column, show_rows
+from cdma.result import Columns, Result, Row, column, rows_result
 
 from .saved import NETWORK_NAMES, WAY_NAMES
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]
 
 #: save_on_cpu spends the host's memory.
 _WAYS = tuple(way for way in WAY_NAMES if way != "save_on_cpu")
@@ -28,50 +28,7 @@ _COLUMNS: Columns = {
 }
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "batch",
-        help="images per second against memory: the batch grows into what compression saves (needs the extra gpu)",
-        description="Find for each amount of memory the largest batch that fits a step of training, plainly and with what "
-        "autograd keeps compressed, without loss and by COMET's rule, and measure images per second with it. Memory is that "
-        "of the card; with --cpu it is what autograd keeps. Times are medians over rounds; inputs and weights are random.",
-    )
-    parser.add_argument(
-        "--networks",
-        nargs="+",
-        choices=NETWORK_NAMES,
-        default=["vgg16", "resnet50"],
-        metavar="NAME",
-        help=f"some of {', '.join(NETWORK_NAMES)} (default vgg16 resnet50, which need torchvision)",
-    )
-    parser.add_argument(
-        "--ways",
-        nargs="+",
-        choices=_WAYS[1:],
-        default=["saved", "comet"],
-        metavar="NAME",
-        help=f"some of {', '.join(_WAYS[1:])} (default saved comet)",
-    )
-    parser.add_argument(
-        "--memory",
-        nargs="+",
-        type=float,
-        default=[8, 16, 32],
-        metavar="GIB",
-        help="GiB that there are (default 8 16 32)",
-    )
-    parser.add_argument(
-        "--multiple", type=int, default=8, metavar="N", help="what batches are multiples of (default 8)"
-    )
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="steps to time (default 5)")
-    parser.add_argument("--cpu", action="store_true", help="train on the processor, and count what is kept")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of weights and inputs (default 1)")
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import step_progress
     from cdma.torch.networks.versions import torch_version
 
@@ -93,5 +50,28 @@ def _run(arguments: argparse.Namespace) -> int:
             for row in batch_rows(network, ways, bench):
                 rows.append(row)
                 advance()
-    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: (row["network"], row["memory"]))
-    return 0
+    return rows_result(rows, _COLUMNS, 3, lambda row: (row["network"], row["memory"]))
+
+
+COMMAND = Command(
+    "batch",
+    "images per second against memory: the batch grows into what compression saves (needs the extra gpu)",
+    "Find for each amount of memory the largest batch that fits a step of training, plainly and with what autograd keeps "
+    "compressed, without loss and by COMET's rule, and measure images per second with it. Memory is that of the card; with "
+    "--cpu it is what autograd keeps. Times are medians over rounds; inputs and weights are random.",
+    _run,
+    {
+        "": (
+            option("--networks NAME+", "some of vgg16, resnet50, gpt2, small (default vgg16 resnet50, which need "
+                "torchvision)", list(NETWORK_NAMES[:2]), choices=NETWORK_NAMES),
+            option("--ways NAME+", "some of saved, dense, comet", ["saved", "comet"], choices=WAY_NAMES[2:]),
+            option("--memory GIB+", "GiB that there are", [8.0, 16.0, 32.0]),
+            option("--multiple N", "what batches are multiples of", 8),
+            option("--rounds N", "steps to time", 5),
+            flag("--cpu", "train on the processor, and count what is kept"),
+            option("--seed N", "of weights and inputs", 1),
+            ROWS,
+        ),
+    },
+    ["--json", "--cpu --networks small --memory 0.004"],
+)  # fmt: skip

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 from functools import cache
-from typing import Any
 
-from cdma.commands.bench.cases import check_densities
+from cdma.command import ROWS, Command, option
 from cdma.hdl.spec.format import PRESETS, Format
-from cdma.options import check_between
-from cdma.rows import Columns, Row, add_row_options, column, show_rows
+from cdma.options import check_between, check_densities
+from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]
 
 _COLUMNS: Columns = {
     "card": column("card"),
@@ -31,56 +30,7 @@ _HOSTILE_COLUMNS: Columns = {
 }
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "gpu",
-        help="the codec on a GPU beside a copy there and nvCOMP (needs the extra gpu)",
-        description="Time the codec on a card, beside a copy there and, where its package is installed, nvCOMP's ANS, "
-        "Bitcomp, Cascaded, LZ4 and Zstd: ratio, "
-        "GB/s of raw data, and the share that the least possible time, of raw data and stream at the rate of the copy, has "
-        "of the time taken, compressing and decompressing. Times are medians of events on the card.",
-    )
-    parser.add_argument(
-        "--formats",
-        nargs="+",
-        choices=PRESETS,
-        default=["zvc32", "zvc16", "bf16"],
-        metavar="NAME",
-        help=f"some of {', '.join(PRESETS)} (default zvc32 zvc16 bf16)",
-    )
-    parser.add_argument(
-        "--densities",
-        type=float,
-        nargs="+",
-        default=[1, 0.5, 0.3, 0.1],
-        metavar="D",
-        help="shares of numbers that are not zero (default 1 0.5 0.3 0.1)",
-    )
-    parser.add_argument(
-        "--sizes", type=float, nargs="+", default=[1024], metavar="MIB", help="raw data (default 1024)"
-    )
-    parser.add_argument(
-        "--tensors",
-        type=int,
-        default=1,
-        metavar="N",
-        help="tensors of each size; of several, in one launch for each and in one for all (default 1)",
-    )
-    parser.add_argument("--rounds", type=int, default=9, metavar="N", help="rounds to time (default 9)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the data (default 1)")
-    parser.add_argument(
-        "--hostile",
-        type=int,
-        metavar="N",
-        help="time nothing; send so many drawn streams with damage to the card, and compare its verdicts with those of the "
-        "golden model: for compute-sanitizer, or for a CPU with TRITON_INTERPRET=1",
-    )
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     if arguments.hostile is not None:
         return _hostile(arguments)
 
@@ -117,11 +67,10 @@ def _run(arguments: argparse.Namespace) -> int:
             )
             rows += bench.measure(title, *given)
             advance()
-    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["data"])
-    return 0
+    return rows_result(rows, _COLUMNS, 3, lambda row: row["data"])
 
 
-def _hostile(arguments: argparse.Namespace) -> int:
+def _hostile(arguments: argparse.Namespace) -> Result:
     from cdma.gpu.extras import kernels_in
     from cdma.output import step_progress
 
@@ -129,5 +78,29 @@ def _hostile(arguments: argparse.Namespace) -> int:
     check_between("seed", arguments.seed, 0, (1 << 64) - 1)
     with step_progress("comparing", arguments.hostile) as advance:
         row = kernels_in("hostile").hostile(arguments.hostile, arguments.seed, advance)
-    show_rows(arguments, [row], columns=_HOSTILE_COLUMNS, texts=2, group=lambda row: row["card"])
-    return 1 if row["differing"] else 0
+    return rows_result([row], _HOSTILE_COLUMNS, 2, lambda row: row["card"], holds=not row["differing"])
+
+
+COMMAND = Command(
+    "gpu",
+    "the codec on a GPU beside a copy there and nvCOMP (needs the extra gpu)",
+    "Time the codec on a card, beside a copy there and, where its package is installed, nvCOMP's ANS, Bitcomp, Cascaded, "
+    "LZ4 and Zstd: ratio, GB/s of raw data, and the share that the least possible time, of raw data and stream at the rate "
+    "of the copy, has of the time taken, compressing and decompressing. Times are medians of events on the card.",
+    _run,
+    {
+        "": (
+            option("--formats NAME+", "some of zvc32, zvc16, zvc8, bf16, fp32, aie-ml, "
+                "aie2p", ["zvc32", "zvc16", "bf16"], choices=[*PRESETS]),
+            option("--densities D+", "shares of numbers that are not zero", [1.0, 0.5, 0.3, 0.1]),
+            option("--sizes MIB+", "raw data", [1024.0]),
+            option("--tensors N", "tensors of each size; of several, in one launch for each and in one for all", 1),
+            option("--rounds N", "rounds to time", 9),
+            option("--seed N", "of the data", 1),
+            option("--hostile N", "time nothing; send so many drawn streams with damage to the card, and compare its "
+                "verdicts with those of the golden model: for compute-sanitizer, or for a CPU with TRITON_INTERPRET=1", int),
+            ROWS,
+        ),
+    },
+    ["", "--formats bf16 --densities 1 --json", "--hostile 1000"],
+)  # fmt: skip

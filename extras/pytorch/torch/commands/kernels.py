@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 from functools import cache, partial
-from typing import Any
 
 from cdma.base.errors import ParameterError
+from cdma.command import ROWS, Command, flag, option
 from cdma.options import check_between
-from cdma.rows import Columns, Row, add_row_options, column, show_rows
+from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]
 
 _COLUMNS: Columns = {
     "card": column("card"),
@@ -26,41 +26,7 @@ _COLUMNS: Columns = {
 }
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "kernels",
-        help="what a tensor takes to leave a device and come back, by codec and density",
-        description="Compress a tensor of 32-bit numbers, move its stream to the host and back, and decompress it: by "
-        "zero-value compression, run lengths, compressed sparse rows and LZ4, beside the raw tensor, as CSWAP compares "
-        "kernels. On the processor codecs are those of the comparison and copies take what the link's rate says; with "
-        "--cuda the first three are kernels on the card, LZ4 is nvCOMP's, where its package is installed, and copies are "
-        "those of the card's link. Times are medians.",
-    )
-    parser.add_argument(
-        "--densities",
-        type=float,
-        nargs="+",
-        default=[0.1, 0.3, 0.5, 0.7, 0.9],
-        metavar="D",
-        help="shares of numbers that are not zero (default 0.1 0.3 0.5 0.7 0.9)",
-    )
-    parser.add_argument("--size", type=float, default=4, metavar="MIB", help="raw data (default 4)")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds to time (default 5)")
-    parser.add_argument(
-        "--link",
-        type=float,
-        default=16,
-        metavar="GBPS",
-        help="the link of the processor, in GB/s (default 16)",
-    )
-    parser.add_argument("--cuda", action="store_true", help="measure kernels on a card, and its own link")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the data (default 1)")
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.gpu.peers.kernel_bench import KernelBench, kernel_rows
 
     for density in arguments.densities:
@@ -83,5 +49,28 @@ def _run(arguments: argparse.Namespace) -> int:
         int(arguments.size * 2**18) * 4, arguments.rounds, arguments.link * 1e9, arguments.seed
     )
     rows: list[Row] = [row for density in arguments.densities for row in measured(density, bench)]
-    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["density"])
-    return 0
+    return rows_result(rows, _COLUMNS, 3, lambda row: row["density"])
+
+
+COMMAND = Command(
+    "kernels",
+    "what a tensor takes to leave a device and come back, by codec and density",
+    "Compress a tensor of 32-bit numbers, move its stream to the host and back, and decompress it: by zero-value "
+    "compression, run lengths, compressed sparse rows and LZ4, beside the raw tensor, as CSWAP compares kernels. On the "
+    "processor codecs are those of the comparison and copies take what the link's rate says; with --cuda the first three "
+    "are kernels on the card, LZ4 is nvCOMP's, where its package is installed, and copies are those of the card's link. "
+    "Times are medians.",
+    _run,
+    {
+        "": (
+            option("--densities D+", "shares of numbers that are not zero", [0.1, 0.3, 0.5, 0.7, 0.9]),
+            option("--size MIB", "raw data", 4.0),
+            option("--rounds N", "rounds to time", 5),
+            option("--link GBPS", "the link of the processor, in GB/s", 16.0),
+            flag("--cuda", "measure kernels on a card, and its own link"),
+            option("--seed N", "of the data", 1),
+            ROWS,
+        ),
+    },
+    ["", "--cuda --size 256 --json"],
+)  # fmt: skip

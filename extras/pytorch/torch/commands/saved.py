@@ -6,10 +6,11 @@ import argparse
 import os
 from typing import Any
 
+from cdma.command import ROWS, Command, flag, option
 from cdma.options import check_between
-from cdma.rows import Columns, Row, add_row_options, column, show_rows
+from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["NETWORK_NAMES", "WAY_NAMES", "register"]
+__all__ = ["COMMAND", "NETWORK_NAMES", "WAY_NAMES"]
 
 #: The networks and the ways of the bench, which PyTorch need not be loaded to name.
 NETWORK_NAMES = ("vgg16", "resnet50", "gpt2", "small")
@@ -35,47 +36,7 @@ _COLUMNS: Columns = {
 }
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "saved",
-        help="steps of training with what autograd keeps compressed on a card (needs the extra gpu)",
-        description="Train networks on a card, plainly, with PyTorch's save_on_cpu, and with what autograd keeps compressed "
-        "on the card: milliseconds, and memory after the forward pass and at most. Without loss every gradient must be that "
-        "of plain training, bit for bit. Times are medians over rounds; inputs and weights are random.",
-    )
-    parser.add_argument(
-        "--networks",
-        nargs="+",
-        choices=NETWORK_NAMES,
-        default=list(NETWORK_NAMES[:3]),
-        metavar="NAME",
-        help=f"some of {', '.join(NETWORK_NAMES)} (default vgg16 resnet50 gpt2; the first two need torchvision)",
-    )
-    parser.add_argument(
-        "--ways",
-        nargs="+",
-        choices=WAY_NAMES[1:],
-        default=list(WAY_NAMES[1:]),
-        metavar="NAME",
-        help=f"some of {', '.join(WAY_NAMES[1:])} (default all)",
-    )
-    parser.add_argument(
-        "--batch",
-        type=int,
-        metavar="N",
-        help="inputs of a step (default: 64, 128 and 8, as the papers have them)",
-    )
-    parser.add_argument("--rounds", type=int, default=10, metavar="N", help="steps to time (default 10)")
-    parser.add_argument(
-        "--cpu", action="store_true", help="train on the processor, where nothing is on a card"
-    )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of weights and inputs (default 1)")
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import step_progress
     from cdma.torch.networks.versions import torch_version
 
@@ -96,5 +57,28 @@ def _run(arguments: argparse.Namespace) -> int:
             for row in saved_rows(network, ways, bench):
                 rows.append(row)
                 advance()
-    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["network"])
-    return 0
+    return rows_result(rows, _COLUMNS, 3, lambda row: row["network"])
+
+
+COMMAND = Command(
+    "saved",
+    "steps of training with what autograd keeps compressed on a card (needs the extra gpu)",
+    "Train networks on a card, plainly, with PyTorch's save_on_cpu, and with what autograd keeps compressed on the card: "
+    "milliseconds, and memory after the forward pass and at most. Without loss every gradient must be that of plain "
+    "training, bit for bit. Times are medians over rounds; inputs and weights are random.",
+    _run,
+    {
+        "": (
+            option("--networks NAME+", "some of vgg16, resnet50, gpt2, small (default vgg16 resnet50 gpt2; the first two "
+                "need torchvision)", list(NETWORK_NAMES[:3]), choices=NETWORK_NAMES),
+            option("--ways NAME+", "some of save_on_cpu, saved, dense, comet (default "
+                "all)", list(WAY_NAMES[1:]), choices=WAY_NAMES[1:]),
+            option("--batch N", "inputs of a step (default: 64, 128 and 8, as the papers have them)", int),
+            option("--rounds N", "steps to time", 10),
+            flag("--cpu", "train on the processor, where nothing is on a card"),
+            option("--seed N", "of weights and inputs", 1),
+            ROWS,
+        ),
+    },
+    ["--json", "--networks resnet50 --ways saved comet"],
+)  # fmt: skip

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from cdma.base.errors import ParameterError
+from cdma.command import ROWS, Command, flag, option
 from cdma.options import check_between
-from cdma.rows import Columns, Row, add_row_options, column, show_rows
+from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["POLICY_NAMES", "WHAT_NAMES", "register"]
+__all__ = ["COMMAND", "POLICY_NAMES", "WHAT_NAMES"]
 
 #: The policies of the bench, which PyTorch need not be loaded to name.
 POLICY_NAMES = ("raw", "compressed", "accelerate")
@@ -30,72 +30,7 @@ _COLUMNS: Columns = {
 }
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "stream",
-        help="tokens or steps of a model whose weights, states, or keys come from the host, raw and compressed",
-        description="Compute with a stack of layers of Llama's shape of which a part waits on the host and comes layer "
-        "by layer, raw and compressed: the weights, for each token (also as the package accelerate does it, if that is "
-        "installed); the states of Adam, for each step, whose gradients do not count; or a cache of keys and values, for "
-        "each token behind others. Each output, or weight behind a step, must be that of the plain model, bit for bit. "
-        "Times are medians over rounds in which every policy has some tokens; share is what was reached of the ratio. On a "
-        "processor times are those of a link in software, and not what a card does.",
-    )
-    parser.add_argument(
-        "--what",
-        nargs="+",
-        choices=WHAT_NAMES,
-        default=["weights"],
-        metavar="NAME",
-        help=f"some of {', '.join(WHAT_NAMES)} (default weights)",
-    )
-    parser.add_argument("--layers", type=int, default=4, metavar="N", help="layers of the model (default 4)")
-    parser.add_argument(
-        "--width", type=int, default=256, metavar="N", help="numbers of a token (default 256; Llama-7B: 4096)"
-    )
-    parser.add_argument(
-        "--hidden",
-        type=int,
-        default=688,
-        metavar="N",
-        help="numbers between the maps of a layer (default 688; Llama-7B: 11008)",
-    )
-    parser.add_argument(
-        "--policies",
-        nargs="+",
-        choices=POLICY_NAMES,
-        default=list(POLICY_NAMES),
-        metavar="NAME",
-        help=f"some of {', '.join(POLICY_NAMES)} (default all)",
-    )
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds to time (default 5)")
-    parser.add_argument(
-        "--link", type=float, default=0.1, metavar="GBPS", help="the link in software, in GB/s (default 0.1)"
-    )
-    parser.add_argument(
-        "--device-bytes",
-        type=int,
-        metavar="BYTES",
-        help="the most that this takes on the device (default: so little that all of it comes, or about all)",
-    )
-    parser.add_argument(
-        "--ahead", type=int, default=2, metavar="N", help="layers that are on their way (default 2)"
-    )
-    parser.add_argument(
-        "--context",
-        type=int,
-        default=512,
-        metavar="N",
-        help="tokens in a cache before the first that counts (default 512)",
-    )
-    parser.add_argument("--cuda", action="store_true", help="compute on a card, over its own link")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of weights and token (default 1)")
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.torch.networks.versions import versions
 
     check_between("layers", arguments.layers, 1, 1000)
@@ -126,5 +61,38 @@ def _run(arguments: argparse.Namespace) -> int:
     rows: list[Row] = []
     for what in arguments.what:
         rows += stream_rows(what, arguments.policies, bench)
-    show_rows(arguments, rows, columns=_COLUMNS, texts=3, group=lambda row: row["what"])
-    return 0
+    return rows_result(rows, _COLUMNS, 3, lambda row: row["what"])
+
+
+COMMAND = Command(
+    "stream",
+    "tokens or steps of a model whose weights, states, or keys come from the host, raw and compressed",
+    "Compute with a stack of layers of Llama's shape of which a part waits on the host and comes layer by layer, raw and "
+    "compressed: the weights, for each token (also as the package accelerate does it, if that is installed); the states of "
+    "Adam, for each step, whose gradients do not count; or a cache of keys and values, for each token behind others. Each "
+    "output, or weight behind a step, must be that of the plain model, bit for bit. Times are medians over rounds in which "
+    "every policy has some tokens; share is what was reached of the ratio. On a processor times are those of a link in "
+    "software, and not what a card does.",
+    _run,
+    {
+        "": (
+            option("--what NAME+", "some of weights, optimiser, "
+                "cache", ["weights"], choices=WHAT_NAMES),
+            option("--layers N", "layers of the model", 4),
+            option("--width N", "numbers of a token (default 256; Llama-7B: 4096)", 256),
+            option("--hidden N", "numbers between the maps of a layer (default 688; Llama-7B: 11008)", 688),
+            option("--policies NAME+", "some of raw, compressed, accelerate (default "
+                "all)", list(POLICY_NAMES), choices=POLICY_NAMES),
+            option("--rounds N", "rounds to time", 5),
+            option("--link GBPS", "the link in software, in GB/s", 0.1),
+            option("--device-bytes BYTES", "the most that this takes on the device (default: so little that all of it "
+                "comes, or about all)", int),
+            option("--ahead N", "layers that are on their way", 2),
+            option("--context N", "tokens in a cache before the first that counts", 512),
+            flag("--cuda", "compute on a card, over its own link"),
+            option("--seed N", "of weights and token", 1),
+            ROWS,
+        ),
+    },
+    ["", "--what optimiser cache", "--layers 6 --link 0.05 --policies raw compressed --json"],
+)  # fmt: skip

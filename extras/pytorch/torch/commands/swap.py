@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from typing import Any
 
 from cdma.base.errors import ParameterError
+from cdma.command import ROWS, Command, flag, option
 from cdma.options import check_between
-from cdma.rows import Columns, Row, add_row_options, column, show_rows
+from cdma.result import Columns, Result, Row, column, rows_result
 
-from .swapping import add_training_options, bench_of
+from .swapping import TRAINING, bench_of
 
-__all__ = ["POLICY_NAMES", "register"]
+__all__ = ["COMMAND", "POLICY_NAMES"]
 
 #: The policies of the bench, which PyTorch need not be loaded to name.
 POLICY_NAMES = ("vdnn_all", "vdnn_conv", "vdnn++", "lms", "cdma", "cswap", "recompute")
@@ -31,62 +31,7 @@ _COLUMNS: Columns = {
 }
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "swap",
-        help="steps of training that move what autograd keeps, by the papers' policies",
-        description="Train small networks on handwritten digits, or well-known ones in their own size on random images, "
-        "with what autograd keeps on the other side of a link, by policy, beside plain training. Each loss must be that of "
-        "plain training, bit for bit. Times are medians over rounds; speedups are those over vdnn_all, which moves it all "
-        "raw. On a processor times are those of a link in software, to see what happens, and not what a card does.",
-    )
-    add_training_options(parser)
-    parser.add_argument(
-        "--batch",
-        nargs="+",
-        type=_batch,
-        default=[64],
-        metavar="N",
-        help="images of a step, one number or several; max is the most with which plain training fits (default 64)",
-    )
-    parser.add_argument(
-        "--memory",
-        type=float,
-        metavar="GIB",
-        help="with --batch max: what there is of the card's memory, or on a processor for what autograd keeps",
-    )
-    parser.add_argument(
-        "--policies",
-        nargs="+",
-        choices=POLICY_NAMES,
-        default=list(POLICY_NAMES),
-        metavar="NAME",
-        help=f"some of {', '.join(POLICY_NAMES)} (default all)",
-    )
-    parser.add_argument(
-        "--device-bytes",
-        type=int,
-        metavar="BYTES",
-        help="the most that is held on the device (default: no limit)",
-    )
-    parser.add_argument(
-        "--ahead",
-        type=int,
-        default=64 << 20,
-        metavar="BYTES",
-        help="how much is on its way back before it is needed (default 64 MiB)",
-    )
-    parser.add_argument(
-        "--timeline",
-        action="store_true",
-        help="with --json: what one more step of each policy did when, for cdma study model pictures",
-    )
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import step_progress
 
     check_between("rounds", arguments.rounds, 1, 1000)
@@ -110,9 +55,35 @@ def _run(arguments: argparse.Namespace) -> int:
                 batch = full_batch(network, given, memory) if asked == "max" else asked
                 rows += swap_rows(network, arguments.policies, replace(given, batch=batch))
                 advance()
-    show_rows(arguments, rows, columns=_COLUMNS, texts=2, group=lambda row: (row["network"], row["batch"]))
-    return 0
+    return rows_result(rows, _COLUMNS, 2, lambda row: (row["network"], row["batch"]))
 
 
 def _batch(text: str) -> int | str:
     return text if text == "max" else int(text)
+
+
+COMMAND = Command(
+    "swap",
+    "steps of training that move what autograd keeps, by the papers' policies",
+    "Train small networks on handwritten digits, or well-known ones in their own size on random images, with what autograd "
+    "keeps on the other side of a link, by policy, beside plain training. Each loss must be that of plain training, bit for "
+    "bit. Times are medians over rounds; speedups are those over vdnn_all, which moves it all raw. On a processor times are "
+    "those of a link in software, to see what happens, and not what a card does.",
+    _run,
+    {
+        "": (
+            *TRAINING,
+            option("--batch N+", "images of a step, one number or several; max is the most with which plain training "
+                "fits (default 64)", _batch, default=[64]),
+            option("--memory GIB", "with --batch max: what there is of the card's memory, or on a processor for what "
+                "autograd keeps", float),
+            option("--policies NAME+", f"some of {', '.join(POLICY_NAMES)} (default all)",
+                    list(POLICY_NAMES), choices=POLICY_NAMES),
+            option("--device-bytes BYTES", "the most that is held on the device (default: no limit)", int),
+            option("--ahead BYTES", "how much is on its way back before it is needed (default 64 MiB)", 64 << 20),
+            flag("--timeline", "with --json: what one more step of each policy did when, for cdma study model pictures"),
+            ROWS,
+        ),
+    },
+    ["", "--link 0.1 --policies vdnn_all cdma cswap --json"],
+)  # fmt: skip

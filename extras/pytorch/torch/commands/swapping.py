@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cdma.base.errors import ParameterError
+from cdma.command import flag, option
 from cdma.options import check_between
 
 if TYPE_CHECKING:
     from cdma.torch.bench.swap_training import SwapBench
 
-__all__ = ["FULL_SIZE_NAMES", "PRECISION_NAMES", "TOKEN_NAMES", "add_training_options", "bench_of"]
+__all__ = ["FULL_SIZE_NAMES", "PRECISION_NAMES", "TOKEN_NAMES", "TRAINING", "bench_of"]
 
 #: The networks in their own size, which PyTorch need not be loaded to name.
 FULL_SIZE_NAMES = ("alexnet224", "vgg16", "vgg19", "resnet50", "squeezenet224", "googlenet", "mobilenet")
@@ -23,33 +24,19 @@ TOKEN_NAMES = ("gpt2",)
 PRECISION_NAMES = ("fp32", "tf32", "bf16")
 
 
-def add_training_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that :func:`bench_of` reads."""
-    parser.add_argument(
-        "--networks",
-        nargs="+",
-        default=["vgg"],
-        metavar="NAME",
-        help=f"networks to train (default vgg); of {', '.join(FULL_SIZE_NAMES)} and gpt2 those from torchvision need that",
-    )
-    parser.add_argument(
-        "--weights",
-        type=Path,
-        metavar="DIR",
-        help="trained weights, which cdma study characterise --train DIR --weights wrote (default: random ones)",
-    )
-    parser.add_argument(
-        "--precision",
-        choices=PRECISION_NAMES,
-        default=PRECISION_NAMES[0],
-        help="numbers of 32 bits, on a card with TF32 in products, or bfloat16 with channels last (default fp32)",
-    )
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds to time (default 5)")
-    parser.add_argument(
-        "--link", type=float, default=1.0, metavar="GBPS", help="the link in software, in GB/s (default 1)"
-    )
-    parser.add_argument("--cuda", action="store_true", help="train on a card, over its own link")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of weights and images (default 1)")
+#: The options that :func:`bench_of` reads.
+TRAINING = (
+    option("--networks NAME+", f"networks to train (default vgg); of {', '.join(FULL_SIZE_NAMES)} and gpt2 those from "
+        "torchvision need that", ["vgg"]),
+    option("--weights DIR", "trained weights, which cdma study characterise --train DIR --weights wrote (default: random "
+        "ones)", Path),
+    option("--precision", "numbers of 32 bits, on a card with TF32 in products, or bfloat16 with channels last", "fp32",
+        choices=PRECISION_NAMES),
+    option("--rounds N", "rounds to time", 5),
+    option("--link GBPS", "the link in software, in GB/s", 1.0),
+    flag("--cuda", "train on a card, over its own link"),
+    option("--seed N", "of weights and images", 1),
+)  # fmt: skip
 
 
 def bench_of(arguments: argparse.Namespace, batches: Sequence[int]) -> SwapBench:

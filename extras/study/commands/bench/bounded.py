@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from typing import Any
 
+from cdma.command import ROWS, Command, option
 from cdma.options import check_between
-from cdma.rows import Columns, add_row_options, column, show_rows
+from cdma.result import Columns, Result, column, rows_result
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]
 
 _COLUMNS: Columns = {
     "tensor": column("tensor"),
@@ -22,33 +22,29 @@ _COLUMNS: Columns = {
 }
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "bounded",
-        help="the ratio within a bound on the error, beside SZ's and JPEG-ACT's ways",
-        description="Show bytes per compressed byte of the activations of ReLU networks that come with cdma, within bounds "
-        "relative to the peak of each: integers and codes of this hardware, SZ's way (Lorenzo's prediction and a Huffman "
-        "code, within the same bound) and one after JPEG-ACT (cosines of blocks, runs of zeros and a Huffman code, with the "
-        "same mean square of the errors). The last two are rebuilt here for their ratio alone.",
-    )
-    parser.add_argument(
-        "--relative",
-        nargs="+",
-        type=int,
-        metavar="R",
-        help="the bounds: 2**R of the peak (default -3 -5 -7)",
-    )
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.study.compare.bounded_bench import RELATIVE, bounded_rows
 
     relative = tuple(arguments.relative or RELATIVE)
     for exponent in relative:
         check_between("relative", exponent, -12, -1)
     rows = [asdict(row) for row in bounded_rows(relative)]
-    show_rows(arguments, rows, columns=_COLUMNS, texts=2, group=lambda row: row["relative"])
-    return 0
+    return rows_result(rows, _COLUMNS, 2, lambda row: row["relative"])
+
+
+COMMAND = Command(
+    "bounded",
+    "the ratio within a bound on the error, beside SZ's and JPEG-ACT's ways",
+    "Show bytes per compressed byte of the activations of ReLU networks that come with cdma, within bounds relative to the "
+    "peak of each: integers and codes of this hardware, SZ's way (Lorenzo's prediction and a Huffman code, within the same "
+    "bound) and one after JPEG-ACT (cosines of blocks, runs of zeros and a Huffman code, with the same mean square of the "
+    "errors). The last two are rebuilt here for their ratio alone.",
+    _run,
+    {
+        "": (
+            option("--relative R+", "the bounds: 2**R of the peak (default -3 -5 -7)", int),
+            ROWS,
+        ),
+    },
+    ["", "--relative -4 --json"],
+)  # fmt: skip

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from cdma.command import Command
 
 from . import bounded, formats, lossy, queue, words
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]
 
-
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "bench",
-        help="compare formats, words, bounds and queues on recorded activations",
-        description="Measure. Each bench explains itself: cdma study bench BENCH --help.",
-    )
-    benches = parser.add_subparsers(title="benches", metavar="BENCH", required=True)
-    for module in (queue, formats, words, bounded, lossy):
-        module.register(benches)
+COMMAND = Command(
+    "bench",
+    "compare formats, words, bounds and queues on recorded activations",
+    "Measure. Each bench explains itself: cdma study bench BENCH --help.",
+    commands=[module.COMMAND for module in (queue, formats, words, bounded, lossy)],
+    title="benches",
+)

@@ -3,47 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from cdma.base.errors import ParameterError
-from cdma.rows import Columns, Row, add_row_options, column, show_rows
+from cdma.command import ROWS, Command, option
+from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["register"]
-
-
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "formats",
-        help="the ratio of every preset on weights, activations, gradients and optimiser state",
-        description="Show the ratio of every preset beside LZ4, zstd, a Huffman code of the exponent and its entropy, on "
-        "bfloat16 tensors of a small transformer and on activations of ReLU networks, which come with cdma.",
-    )
-    source = parser.add_mutually_exclusive_group()
-    source.add_argument(
-        "--train",
-        type=Path,
-        metavar="FILE",
-        help="train the transformer anew, which takes minutes, and write its samples to FILE (needs the extra torch)",
-    )
-    source.add_argument("--samples", type=Path, metavar="FILE", help="take the samples that --train wrote")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the training (default 1)")
-    parser.add_argument("--epochs", type=int, metavar="N", help="passes over the images (default 12)")
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
+__all__ = ["COMMAND"]
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import step_progress
     from cdma.study.compare.format_bench import load_data, rows
 
-    for option in ("seed", "epochs"):
-        if getattr(arguments, option) is not None and arguments.train is None:
-            raise ParameterError(f"--{option} is given without --train, which it is for")
+    for name in ("seed", "epochs"):
+        if getattr(arguments, name) is not None and arguments.train is None:
+            raise ParameterError(f"--{name} is given without --train, which it is for")
     if arguments.train is not None:
         _train(arguments)
     data = load_data(arguments.train or arguments.samples)
@@ -52,14 +29,7 @@ def _run(arguments: argparse.Namespace) -> int:
         for one in data:
             found += [asdict(row) for row in rows(one)]
             advance(what=one.name)
-    if arguments.json:
-        print(json.dumps(found, indent=2))
-        return 0
-    columns = _columns(found)
-    show_rows(
-        arguments, _by_data(found), columns=columns, texts=1, group=lambda row: row["name"].split(".")[0]
-    )
-    return 0
+    return rows_result(_by_data(found), _columns(found), 1, lambda row: row["name"].split(".")[0], data=found)
 
 
 def _train(arguments: argparse.Namespace) -> None:
@@ -110,3 +80,25 @@ def _columns(rows: Sequence[Row]) -> Columns:
     return {"data": _name, "density": column("density", ".2f")} | {
         codec: _cell(codec) for codec in _codecs(rows)
     }
+
+
+COMMAND = Command(
+    "formats",
+    "the ratio of every preset on weights, activations, gradients and optimiser state",
+    "Show the ratio of every preset beside LZ4, zstd, a Huffman code of the exponent and its entropy, on bfloat16 tensors "
+    "of a small transformer and on activations of ReLU networks, which come with cdma.",
+    _run,
+    {
+        "": (
+            (
+                option("--train FILE", "train the transformer anew, which takes minutes, and write its samples to FILE "
+                    "(needs the extra torch)", Path),
+                option("--samples FILE", "take the samples that --train wrote", Path),
+            ),
+            option("--seed N", "seed of the training (default 1)", int),
+            option("--epochs N", "passes over the images (default 12)", int),
+            ROWS,
+        ),
+    },
+    [""],
+)  # fmt: skip

@@ -5,42 +5,14 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from cdma.rows import Columns, Row, add_row_options, column, show_rows
+from cdma.command import ROWS, Command, option
+from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["register"]
-
-
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "lossy",
-        help="accuracy and ratio of training with compressed activations, lossless and to bounds",
-        description="Train small networks while everything that autograd keeps is compressed with the bits of this "
-        "hardware and given back in the backward pass: without loss, to a fixed bound, by COMET's rule and by AC-GC's. "
-        "The networks are those of cdma study characterise and a transformer. Without options it is one seed and a short "
-        "training, a few minutes; docs/study/training.md says how its numbers were made. Needs the extra torch.",
-    )
-    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="trainings of each (default 1)")
-    parser.add_argument(
-        "--epochs",
-        type=int,
-        metavar="N",
-        help="passes over the images (default 3 with one seed, 8 with more)",
-    )
-    parser.add_argument("--networks", nargs="+", metavar="NAME", help="networks to train (default: all five)")
-    parser.add_argument(
-        "--resume",
-        type=Path,
-        metavar="FILE",
-        help="keep each training in FILE as it ends, and do not repeat those that FILE has",
-    )
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
+__all__ = ["COMMAND"]
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import step_progress
     from cdma.study.training.lossy import ALL, EPOCHS, POLICIES, Training, rows, trainings
 
@@ -52,8 +24,7 @@ def _run(arguments: argparse.Namespace) -> int:
             found.append(one)
             advance(what=f"{one.network}, {one.policy}, seed {one.seed}")
     table = [asdict(row) for row in rows(found)]
-    show_rows(arguments, table, columns=_COLUMNS, texts=2, group=column("network"))
-    return 0
+    return rows_result(table, _COLUMNS, 2, column("network"))
 
 
 def _accuracy(row: Row) -> str:
@@ -74,3 +45,24 @@ _COLUMNS: Columns = {
     "accuracy": _accuracy,
     "points": _difference,
 }
+
+
+COMMAND = Command(
+    "lossy",
+    "accuracy and ratio of training with compressed activations, lossless and to bounds",
+    "Train small networks while everything that autograd keeps is compressed with the bits of this hardware and given back "
+    "in the backward pass: without loss, to a fixed bound, by COMET's rule and by AC-GC's. The networks are those of cdma "
+    "study characterise and a transformer. Without options it is one seed and a short training, a few minutes; "
+    "docs/study/training.md says how its numbers were made. Needs the extra torch.",
+    _run,
+    {
+        "": (
+            option("--seeds N", "trainings of each", 1),
+            option("--epochs N", "passes over the images (default 3 with one seed, 8 with more)", int),
+            option("--networks NAME+", "networks to train (default: all five)"),
+            option("--resume FILE", "keep each training in FILE as it ends, and do not repeat those that FILE has", Path),
+            ROWS,
+        ),
+    },
+    ["--networks vgg", "--seeds 5 --resume trainings.jsonl"],
+)  # fmt: skip

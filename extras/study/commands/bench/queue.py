@@ -9,36 +9,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from cdma.command import ROWS, Command, option
 from cdma.hdl.spec.codec import BLOCKS, CodecConfig
 from cdma.hdl.spec.format import Format
-from cdma.rows import Columns, Row, add_row_options, column, show_rows
+from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]
 
 #: Bits of a word and lanes: beats of 256 bits.
 _SHAPES = ((32, 8), (16, 16), (8, 32))
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "queue",
-        help="throughput and area of the codecs by --queue",
-        description="Compare codecs with --queue 0, 1 and 2 (decompressors with 0 and 1 are the same): the share of the "
-        "full throughput that each keeps, on "
-        "the recorded activations, on the tensor of them that suffers most, on random words and on the worst "
-        "windows; and, with a library, area and period. The cycles are those of the model that the regression "
-        "checks the hardware against.",
-    )
-    parser.add_argument(
-        "--liberty", type=Path, nargs="+", metavar="FILE", help="measure area and period on this library"
-    )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the random words (default 1)")
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import status
     from cdma.study.compare.queue_rates import queue_rates
 
@@ -53,8 +35,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 if arguments.liberty:
                     row |= _area(block, config, arguments.liberty)
                 rows.append(row)
-    show_rows(arguments, rows, columns=_columns(rows), texts=3, group=_group)
-    return 0
+    return rows_result(rows, _columns(rows), 3, _group)
 
 
 def _area(block: str, config: CodecConfig, liberty: list[Path]) -> Row:
@@ -99,3 +80,22 @@ def _group(row: Row) -> str:
 
 def _shape(row: Row) -> str:
     return f"{row['lanes']} x {row['word_bits']}"
+
+
+COMMAND = Command(
+    "queue",
+    "throughput and area of the codecs by --queue",
+    "Compare codecs with --queue 0, 1 and 2 (decompressors with 0 and 1 are the same): the share of the full throughput "
+    "that each keeps, on the recorded activations, on the tensor of them that suffers most, on random words and on the "
+    "worst windows; and, with a library, area and period. The cycles are those of the model that the regression checks the "
+    "hardware against.",
+    _run,
+    {
+        "": (
+            option("--liberty FILE+", "measure area and period on this library", Path),
+            option("--seed N", "of the random words", 1),
+            ROWS,
+        ),
+    },
+    [""],
+)  # fmt: skip

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from typing import Any
 
-from cdma.rows import Columns, add_row_options, column, show_rows
+from cdma.command import ROWS, Command
+from cdma.result import Columns, Result, column, rows_result
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]
 
 _COLUMNS: Columns = {
     "numbers": column("number_type"),
@@ -22,27 +22,23 @@ _COLUMNS: Columns = {
 }
 
 
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "words",
-        help="the ratio of activations by word, window and bits of a code",
-        description="Show what words, windows and codes of more bits do to the activations of ReLU networks that come with "
-        "cdma, each with the table of frequent words that suits all of them: their ratio, and compressed bytes per raw "
-        "byte as a line over the density. cdma study tune hardware searches with these lines.",
-    )
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.study.compare.word_bench import word_laws
 
-    show_rows(
-        arguments,
-        [asdict(law) for law in word_laws()],
-        columns=_COLUMNS,
-        texts=1,
-        group=lambda row: (row["number_type"], row["word_bits"]),
+    return rows_result(
+        [asdict(law) for law in word_laws()], _COLUMNS, 1, lambda row: (row["number_type"], row["word_bits"])
     )
-    return 0
+
+
+COMMAND = Command(
+    "words",
+    "the ratio of activations by word, window and bits of a code",
+    "Show what words, windows and codes of more bits do to the activations of ReLU networks that come with cdma, each with "
+    "the table of frequent words that suits all of them: their ratio, and compressed bytes per raw byte as a line over the "
+    "density. cdma study tune hardware searches with these lines.",
+    _run,
+    {
+        "": (ROWS,),
+    },
+    ["", "--markdown"],
+)  # fmt: skip

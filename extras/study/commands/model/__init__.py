@@ -1,5 +1,5 @@
 """``cdma study model``: what compression buys a network on a machine, and the papers' figures."""
 
-from .command import register
+from .command import COMMAND
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]

@@ -6,11 +6,12 @@ import argparse
 from typing import Any
 
 from cdma.base.errors import ParameterError
-from cdma.rows import Columns, add_row_options, column, named, show_rows
+from cdma.command import ROWS, Command, option
+from cdma.result import Columns, Result, column, named, rows_result
 
-from .question import add_algorithms, add_question, models_of
+from .question import ALGORITHMS, models_of, question
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]
 
 _COLUMNS: Columns = {
     **named("network", "machine", "policy", "algorithm", "bottleneck"),
@@ -24,23 +25,7 @@ _COLUMNS: Columns = {
 }
 
 
-def register(modes: Any) -> None:
-    """Adds the parser."""
-    parser = modes.add_parser(
-        "decode",
-        help="the next token of a transformer, with a cache of keys and values partly in the host",
-        description="Evaluate the next token of each of --batch sequences after so many tokens, with a cache of keys and "
-        "values of which the host has what the device has no room for.",
-    )
-    parser.add_argument("contexts", type=int, nargs="+", metavar="TOKENS", help="lengths of the context")
-    group = add_question(parser)
-    group.add_argument("--policy", nargs="+", metavar="P", help="only these policies (default: all)")
-    add_algorithms(group)
-    add_row_options(parser)
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.study.system.decoding import DECODING_POLICIES, decoding, longest_resident
     from cdma.study.system.model import usable
 
@@ -59,20 +44,32 @@ def _run(arguments: argparse.Namespace) -> int:
             for policy, algorithm in usable(arguments.policy or DECODING_POLICIES, arguments.algorithm):
                 row = decoding(model, context, policy, algorithm).as_dict()
                 rows.append({**row, "longest_resident": length})
-    show_rows(
-        arguments,
-        rows,
-        columns=_COLUMNS,
-        texts=6,
-        group=lambda row: (row["network"], row["machine"], row["context"]),
-    )
-    if arguments.json:
-        return 0
-    for (network, machine, batch), length in {
-        (row["network"], row["machine"], row["batch"]): row["longest_resident"] for row in rows
-    }.items():
-        print(
-            f"{network} on {machine}, {batch} sequences: up to {length:,} tokens the whole cache fits into the device: "
-            "do not offload it"
-        )
-    return 0
+    found = rows_result(rows, _COLUMNS, 6, lambda row: (row["network"], row["machine"], row["context"]))
+    lengths = {(row["network"], row["machine"], row["batch"]): row["longest_resident"] for row in rows}
+    said = [
+        f"{network} on {machine}, {batch} sequences: up to {length:,} tokens the whole cache fits into the device: do not "
+        "offload it"
+        for (network, machine, batch), length in lengths.items()
+    ]
+    return Result(rows, [*found.parts, *said])
+
+
+COMMAND = Command(
+    "decode",
+    "the next token of a transformer, with a cache of keys and values partly in the host",
+    "Evaluate the next token of each of --batch sequences after so many tokens, with a cache of keys and values of which "
+    "the host has what the device has no room for.",
+    _run,
+    {
+        "question": (
+            *question(),
+            option("--policy P+", "only these policies (default: all)"),
+            ALGORITHMS,
+        ),
+        "": (
+            option("contexts TOKENS+", "lengths of the context", int),
+            ROWS,
+        ),
+    },
+    ["65536 --network gpt2"],
+)  # fmt: skip

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cdma.rows import Columns, add_row_options, column, show_rows
+from cdma.command import ROWS, Command, option
+from cdma.result import Columns, Result, column, rows_result
 
-from .question import add_assumptions, densities_named
+from .question import ASSUMPTIONS, densities_named
 
 if TYPE_CHECKING:
     from cdma.study.system.measured import Measured, Residual
 
-__all__ = ["register"]
+__all__ = ["PICTURES", "RESIDUALS"]
 
 _RESIDUALS: Columns = {
     "card": column("card"),
@@ -26,40 +27,6 @@ _RESIDUALS: Columns = {
     "with plain's ms": column("paced_ms", ".1f"),
     "its residual": column("paced_residual", "+.1%"),
 }
-
-
-def register(modes: Any) -> None:
-    """Adds the parsers."""
-    parser = modes.add_parser(
-        "residuals",
-        help="the model's steps beside measured ones",
-        description="Compare the model's step for each network, policy, batch and card with the measured one, all maps of "
-        "the density that the measured ratio means. Once more it is compared with all computation as long as plain "
-        "training was, and networks are named whose steps are then off by more than 10 %.",
-    )
-    _add_rows(parser)
-    add_row_options(parser)
-    parser.set_defaults(run=_residuals)
-    parser = modes.add_parser(
-        "pictures",
-        help="measured steps by policy, over time, by memory and beside the model",
-        description="Draw what cdma bench swap measured: steps by policy, a step over time raw and compressed (with "
-        "--timeline there, of VGG-16 if it has one), images per second by memory (with several batches), and the model's "
-        "steps over the measured ones.",
-    )
-    parser.add_argument("folder", type=Path, metavar="DIR", help="where to write them, as SVG")
-    _add_rows(parser)
-    parser.set_defaults(run=_pictures)
-
-
-def _add_rows(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "files", nargs="+", type=Path, metavar="FILE", help="what cdma bench swap --json printed"
-    )
-    parser.add_argument(
-        "--machine", metavar="M", help="a name, or a TOML file (default: the machine with the card of a row)"
-    )
-    add_assumptions(parser)
 
 
 def _found(arguments: argparse.Namespace) -> tuple[list[Measured], list[Residual]]:
@@ -80,22 +47,47 @@ def _found(arguments: argparse.Namespace) -> tuple[list[Measured], list[Residual
     return rows, list(found)
 
 
-def _residuals(arguments: argparse.Namespace) -> int:
+def _residuals(arguments: argparse.Namespace) -> Result:
     from cdma.study.system.measured import residual_row
 
     _, found = _found(arguments)
     rows = [residual_row(one) for one in found]
-    show_rows(arguments, rows, columns=_RESIDUALS, texts=3, group=lambda row: (row["card"], row["network"]))
-    if not arguments.json:
-        off = dict.fromkeys(one.network for one in found if one.off)
-        print(f"off by more than 10 %: {', '.join(off) or 'none'}")
-    return 0
+    off = ", ".join(dict.fromkeys(one.network for one in found if one.off)) or "none"
+    table = rows_result(rows, _RESIDUALS, 3, lambda row: (row["card"], row["network"]))
+    return Result(rows, [*table.parts, f"off by more than 10 %: {off}"])
 
 
-def _pictures(arguments: argparse.Namespace) -> int:
+def _pictures(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_directory, write_folder
     from cdma.study.system.figures import pictures
 
     ready_directory(arguments.folder)
     write_folder(arguments.folder, pictures(*_found(arguments)))
-    return 0
+    return Result(None)
+
+
+_ROWS = (
+    option("files FILE+", "what cdma bench swap --json printed", Path),
+    option("--machine M", "a name, or a TOML file (default: the machine with the card of a row)"),
+    *ASSUMPTIONS,
+)
+RESIDUALS = Command(
+    "residuals",
+    "the model's steps beside measured ones",
+    "Compare the model's step for each network, policy, batch and card with the measured one, all maps of the density that "
+    "the measured ratio means. Once more it is compared with all computation as long as plain training was, and networks "
+    "are named whose steps are then off by more than 10 %.",
+    _residuals,
+    {"": (*_ROWS, ROWS)},
+    ["rows.json", "rows.json --machine mine.toml --json"],
+)
+PICTURES = Command(
+    "pictures",
+    "measured steps by policy, over time, by memory and beside the model",
+    "Draw what cdma bench swap measured: steps by policy, a step over time raw and compressed (with --timeline there, of "
+    "VGG-16 if it has one), images per second by memory (with several batches), and the model's steps over the measured "
+    "ones.",
+    _pictures,
+    {"": (option("folder DIR", "where to write them, as SVG", Path), *_ROWS)},
+    ["pictures rows.json"],
+)

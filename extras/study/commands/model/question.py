@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cdma.base.errors import ParameterError
+from cdma.command import Option, option
 from cdma.study.commands.numbers import positive
 
 if TYPE_CHECKING:
@@ -14,81 +15,45 @@ if TYPE_CHECKING:
     from cdma.study.system.model import Model
     from cdma.study.system.networks import Network
 
-__all__ = ["add_algorithms", "add_assumptions", "add_question", "densities_named", "models_of"]
+__all__ = ["ALGORITHMS", "ASSUMPTIONS", "densities_named", "models_of", "question"]
 
 
-def add_question(parser: argparse.ArgumentParser, *, one: bool = False) -> Any:
-    """Adds the options that :func:`models_of` reads, and returns their group; ``one`` network on one machine, or several."""
-    several: dict[str, Any] = {} if one else {"nargs": "+"}
-    group = parser.add_argument_group("question")
-    source = group.add_mutually_exclusive_group(required=one)
-    source.add_argument(
-        "--network",
-        **several,
-        metavar="NET",
-        help="a layer table by name, or a TOML file"
-        if one
-        else "layer tables by name, or TOML files (default: the seven of the papers' figures)",
-    )
-    source.add_argument(
-        "--module",
-        metavar="PKG:FACTORY",
-        help="a network traced from the PyTorch module that this function makes; needs the extra torch",
-    )
-    group.add_argument(
-        "--input",
-        metavar="SHAPE",
-        help="with --module: one input, without the batch, as 3x224x224, or 128:int for symbols",
-    )
-    group.add_argument(
-        "--like",
-        default="vgg",
-        metavar="NET",
-        help="with --module: whose recorded densities its layers take (default vgg; transformer for transformers)",
-    )
-    group.add_argument(
-        "--machine",
-        **several,
-        default="titan_xp" if one else ["titan_xp"],
-        metavar="M",
-        help=f"{'a name, or a TOML file' if one else 'names, or TOML files'} (default titan_xp)",
-    )
-    group.add_argument("--link", **several, metavar="LINK", help="in the place of the machine's own link")
-    for name, way in (("d2h", "from the device to the host"), ("h2d", "from the host back")):
-        group.add_argument(
-            f"--{name}",
-            type=positive,
-            metavar="GB/S",
-            help=f"peak rate of the link {way} (default: the link's)",
-        )
-    group.add_argument("--batch", type=int, metavar="N", help="images of a step (default: the network's)")
-    add_assumptions(group)
-    return group
+def question(*, one: bool = False) -> list[Option | tuple[Option, ...]]:
+    """The options that :func:`models_of` reads: for ``one`` network on one machine, or several."""
+    many = "" if one else "+"
+    named = "a layer table by name, or a TOML file" if one else "layer tables by name, or TOML files"
+    all_named = named if one else f"{named} (default: the seven of the papers' figures)"
+    machines = "a name, or a TOML file" if one else "names, or TOML files"
+    source = (
+        option(f"--network NET{many}", all_named, required=one),
+        option("--module PKG:FACTORY", "a network traced from the PyTorch module that this function makes; needs the extra "
+            "torch"),
+    )  # fmt: skip
+    return [
+        source,
+        option("--input SHAPE", "with --module: one input, without the batch, as 3x224x224, or 128:int for symbols"),
+        option("--like NET", "with --module: whose recorded densities its layers take (default vgg; transformer for "
+            "transformers)", "vgg"),
+        option(f"--machine M{many}", machines, "titan_xp" if one else ["titan_xp"]),
+        option(f"--link LINK{many}", "in the place of the machine's own link"),
+        option("--d2h GB/S", "peak rate of the link from the device to the host (default: the link's)", positive),
+        option("--h2d GB/S", "peak rate of the link from the host back (default: the link's)", positive),
+        option("--batch N", "images of a step (default: the network's)", int),
+        *ASSUMPTIONS,
+    ]  # fmt: skip
 
 
-def add_algorithms(group: Any) -> None:
-    """Adds the option that chooses codecs."""
-    group.add_argument(
-        "--algorithm",
-        nargs="+",
-        default=["zv", "rl", "zl"],
-        metavar="A",
-        help="codecs: zv, rl, zl, zl_hw for zlib as fast as known hardware, or fields for codes of the exponent "
-        "(default zv rl zl)",
-    )
-
-
-def add_assumptions(group: Any) -> None:
-    """Adds the options that say what the model takes for granted."""
-    group.add_argument(
-        "--densities",
-        default="recorded",
-        metavar="SOURCE",
-        help="recorded, slides (AlexNet's densities on the slides of cDMA), or a JSON file",
-    )
-    group.add_argument(
-        "--assumptions", type=Path, metavar="FILE", help="TOML file that changes assumptions of the model"
-    )
+#: The option that chooses codecs.
+ALGORITHMS = option(
+    "--algorithm A+", "codecs: zv, rl, zl, zl_hw for zlib as fast as known hardware, or fields for codes of the exponent",
+    ["zv", "rl", "zl"],
+)  # fmt: skip
+#: What the model takes for granted.
+ASSUMPTIONS = (
+    option("--densities SOURCE", "recorded, slides (AlexNet's densities on the slides of cDMA), or a JSON file", str,
+        default="recorded"),
+    option("--assumptions FILE", "TOML file that changes assumptions of the model", Path),
+)  # fmt: skip
 
 
 def densities_named(source: str) -> DensityTable:

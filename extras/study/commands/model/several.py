@@ -9,12 +9,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from cdma.command import ROWS, Command, option
 from cdma.files import ready_file, write_text
-from cdma.rows import Columns, add_row_options, column, named, show_rows
+from cdma.result import Columns, Result, column, named, rows_result
 
-from .question import add_algorithms, add_question, models_of
+from .question import ALGORITHMS, models_of, question
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]
 
 _POLICIES = ("vdnn_all", "cdma")
 
@@ -32,35 +33,7 @@ _COLUMNS: Columns = {
 _GROUP = ("network", "machine", "policy", "algorithm")
 
 
-def register(modes: Any) -> None:
-    """Adds the parser."""
-    parser = modes.add_parser(
-        "several",
-        help="several devices on several links, and what limits them",
-        description="Evaluate steps of several machines, each with a batch of its own, that share links, over all of which "
-        "each transfer is spread; and say what limits them.",
-    )
-    group = add_question(parser)
-    group.add_argument(
-        "--devices", type=int, nargs="+", default=[1], metavar="N", help="machines (default 1)"
-    )
-    group.add_argument("--links", type=int, nargs="+", default=[1], metavar="N", help="links (default 1)")
-    group.add_argument(
-        "--policy", nargs="+", default=_POLICIES, metavar="P", help="policies (default vdnn_all cdma)"
-    )
-    add_algorithms(group)
-    group = parser.add_argument_group("output")
-    add_row_options(group)
-    group.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FILE",
-        help="also draw the computation's part of the step over the links of a device (.svg)",
-    )
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import status
     from cdma.study.system.model import usable
     from cdma.study.system.study import several
@@ -77,8 +50,7 @@ def _run(arguments: argparse.Namespace) -> int:
                     rows.append(asdict(several(model, policy, algorithm, devices, links)))
     if arguments.plot is not None:
         write_text(arguments.plot.parent, arguments.plot.name, _picture(rows))
-    show_rows(arguments, rows, columns=_COLUMNS, texts=6, group=lambda row: [row[name] for name in _GROUP])
-    return 0
+    return rows_result(rows, _COLUMNS, 6, lambda row: [row[name] for name in _GROUP])
 
 
 def _picture(rows: Sequence[dict[str, Any]]) -> str:
@@ -100,3 +72,26 @@ def _picture(rows: Sequence[dict[str, Any]]) -> str:
         y_most=1.0,
         square_root=True,
     )
+
+
+COMMAND = Command(
+    "several",
+    "several devices on several links, and what limits them",
+    "Evaluate steps of several machines, each with a batch of its own, that share links, over all of which each transfer is "
+    "spread; and say what limits them.",
+    _run,
+    {
+        "question": (
+            *question(),
+            option("--devices N+", "machines", [1]),
+            option("--links N+", "links", [1]),
+            option("--policy P+", "policies", ["vdnn_all", "cdma"]),
+            ALGORITHMS,
+        ),
+        "output": (
+            ROWS,
+            option("--plot FILE", "also draw the computation's part of the step over the links of a device (.svg)", Path),
+        ),
+    },
+    ["--network vgg16 --devices 1 4 --links 1 2"],
+)  # fmt: skip

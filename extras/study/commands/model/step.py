@@ -8,14 +8,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.rows import Columns, add_row_options, column, named, show_rows
+from cdma.command import ROWS, Command, option
+from cdma.result import Columns, Result, column, named, rows_result
 
-from .question import add_algorithms, add_question, models_of
+from .question import ALGORITHMS, models_of, question
 
 if TYPE_CHECKING:
     from cdma.study.system.verdict import Verdict
 
-__all__ = ["register"]
+__all__ = ["STEP", "TENSORS", "TRACE"]
 
 _STEPS: Columns = {
     **named("network", "machine", "policy", "algorithm"),
@@ -37,52 +38,7 @@ _TENSORS: Columns = {
 }
 
 
-def register(modes: Any) -> None:
-    """Adds the parsers."""
-    parser = modes.add_parser(
-        "step",
-        help="a step of training under every policy, and a verdict",
-        description="Evaluate steps of training under every policy of offloading: traffic, time, speedup over vDNN, memory; "
-        "and say what to do, and how far that holds.",
-    )
-    group = add_question(parser)
-    group.add_argument("--policy", nargs="+", metavar="P", help="only these policies (default: all)")
-    add_algorithms(group)
-    group.add_argument(
-        "--measured",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        default=[],
-        help="what cdma bench swap --json printed, which verdicts then cite for the machine's card",
-    )
-    add_row_options(parser)
-    parser.set_defaults(run=_step)
-    parser = modes.add_parser(
-        "tensors",
-        help="a row for each map: density, ratio, and who would compress it",
-        description="Show each map that may be offloaded, averaged over the training: density, ratio, and how often it pays "
-        "to compress it, by CSWAP's equations and by the engine.",
-    )
-    add_algorithms(add_question(parser))
-    add_row_options(parser)
-    parser.set_defaults(run=_tensors)
-    parser = modes.add_parser(
-        "trace",
-        help="the timeline of one step, for Perfetto",
-        description="Write the timeline of one step, in the middle of the training, as a trace for Perfetto or "
-        "chrome://tracing.",
-    )
-    parser.add_argument("file", type=Path, metavar="FILE", help="where to write it, as JSON")
-    group = add_question(parser, one=True)
-    group.add_argument(
-        "--policy", required=True, metavar="P", help="what is offloaded, and what compresses it"
-    )
-    group.add_argument("--algorithm", default="zv", metavar="A", help="the codec (default zv)")
-    parser.set_defaults(run=_trace)
-
-
-def _step(arguments: argparse.Namespace) -> int:
+def _step(arguments: argparse.Namespace) -> Result:
     from cdma.output import status
     from cdma.study.system.measured import cited, read_measured
     from cdma.study.system.policies import COMPRESSING, POLICIES
@@ -106,13 +62,10 @@ def _step(arguments: argparse.Namespace) -> int:
                 replace(verdict(model, policies, arguments.algorithm), measured=cited(model, measured))
             )
             rows += [{**asdict(row), "verdict": asdict(verdicts[-1])} for row in found]
-    show_rows(arguments, rows, columns=_STEPS, texts=4, group=_network_and_machine)
-    for one in verdicts if not arguments.json else ():
-        print(one)
-    return 0
+    return Result(rows, [*rows_result(rows, _STEPS, 4, _network_and_machine).parts, *map(str, verdicts)])
 
 
-def _tensors(arguments: argparse.Namespace) -> int:
+def _tensors(arguments: argparse.Namespace) -> Result:
     from cdma.output import status
     from cdma.study.system.model import tensor_rows
 
@@ -123,15 +76,14 @@ def _tensors(arguments: argparse.Namespace) -> int:
             say(model.network.name)
             for algorithm in arguments.algorithm:
                 rows += tensor_rows(model, algorithm)
-    show_rows(arguments, rows, columns=_TENSORS, texts=4, group=_network_and_machine)
-    return 0
+    return rows_result(rows, _TENSORS, 4, _network_and_machine)
 
 
 def _network_and_machine(row: dict[str, Any]) -> tuple[str, str]:
     return row["network"], row["machine"]
 
 
-def _trace(arguments: argparse.Namespace) -> int:
+def _trace(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_file, write_text
     from cdma.study.system.traced import trace_events
 
@@ -139,4 +91,48 @@ def _trace(arguments: argparse.Namespace) -> int:
     (model,) = models_of(arguments)
     step = model.step(arguments.policy, arguments.algorithm, 0.5)
     write_text(arguments.file.parent, arguments.file.name, json.dumps(trace_events(step)))
-    return 0
+    return Result(None)
+
+
+STEP = Command(
+    "step",
+    "a step of training under every policy, and a verdict",
+    "Evaluate steps of training under every policy of offloading: traffic, time, speedup over vDNN, memory; and say what to "
+    "do, and how far that holds.",
+    _step,
+    {
+        "question": (
+            *question(),
+            option("--policy P+", "only these policies (default: all)"),
+            ALGORITHMS,
+            option("--measured FILE+", "what cdma bench swap --json printed, which verdicts then cite for the machine's "
+                "card", Path, default=[]),
+        ),
+        "": (ROWS,),
+    },
+    ["", "--network vgg16 --policy cdma", "--link pcie3 nvlink2 --json"],
+)  # fmt: skip
+TENSORS = Command(
+    "tensors",
+    "a row for each map: density, ratio, and who would compress it",
+    "Show each map that may be offloaded, averaged over the training: density, ratio, and how often it pays to compress it, "
+    "by CSWAP's equations and by the engine.",
+    _tensors,
+    {"question": (*question(), ALGORITHMS), "": (ROWS,)},
+    ["--network vgg16"],
+)
+TRACE = Command(
+    "trace",
+    "the timeline of one step, for Perfetto",
+    "Write the timeline of one step, in the middle of the training, as a trace for Perfetto or chrome://tracing.",
+    _trace,
+    {
+        "": (option("file FILE", "where to write it, as JSON", Path),),
+        "question": (
+            *question(one=True),
+            option("--policy P", "what is offloaded, and what compresses it", required=True),
+            option("--algorithm A", "the codec", "zv"),
+        ),
+    },
+    ["step.json --network vgg16 --policy cdma"],
+)

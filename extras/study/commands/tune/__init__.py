@@ -1,5 +1,5 @@
 """``cdma study tune``: searches over the generator's parameters, and over how the compiled codec is called."""
 
-from .command import register
+from .command import COMMAND
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]

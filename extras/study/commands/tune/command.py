@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from cdma.command import Command
 
 from . import gpu, hardware, software
 
-__all__ = ["register"]
+__all__ = ["COMMAND"]
 
-
-def register(subparsers: Any) -> None:
-    """Adds the command's parser."""
-    parser = subparsers.add_parser(
-        "tune",
-        help="the engine, or how software or a GPU is used, that suits a network",
-        description="Search. Each explains itself: cdma study tune hardware --help.",
-    )
-    kinds = parser.add_subparsers(title="what to tune", metavar="WHAT", required=True)
-    for kind in (hardware, software, gpu):
-        kind.register(kinds)
+COMMAND = Command(
+    "tune",
+    "the engine, or how software or a GPU is used, that suits a network",
+    "Search. Each explains itself: cdma study tune hardware --help.",
+    commands=[kind.COMMAND for kind in (hardware, software, gpu)],
+    title="what to tune",
+)

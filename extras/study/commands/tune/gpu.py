@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from cdma.base.document import Part, Table
 from cdma.base.errors import ParameterError
+from cdma.command import Command, flag, option
 from cdma.hdl.spec.format import PRESETS, Format
 from cdma.options import check_between
-from cdma.rows import Row
+from cdma.result import Result, Row
 from cdma.torch.commands.swapping import bench_of
 
-from .plans_compared import Subject, compared_searches, cost, searches, show_searches
-from .searching import add_search_options, as_json, explore, plan, say_compared
+from .plans_compared import Subject, compared_searches, cost, search_table, searches
+from .searching import explore, plan, search_options, searched
 
 if TYPE_CHECKING:
     from cdma.gpu.plans import Plan
     from cdma.study.training.tuned_training import TunedTraining
 
-__all__ = ["register"]
+
+__all__ = ["COMMAND"]
 
 #: A timing is not repeated to better than a few per cent.
 _WITHIN = 0.03
@@ -31,47 +34,7 @@ _KERNELS = ("pack", "unpack")
 _TRAINED = "zvc32"
 
 
-def register(kinds: Any) -> None:
-    """Adds the command's parser."""
-    parser = kinds.add_parser(
-        "gpu",
-        help="how kernels of the codec are launched on this card",
-        description="Search warps, windows of a step, steps side by side and registers of a kernel of the codec for the "
-        "shortest time on this card (CSWAP's Algorithm 1). With --kernel both it is the sum of both; each is searched by "
-        "itself, for it has a plan of its own. Each plan that is tried must give the right bytes. With --keep programs use "
-        "the best from then on. With --compare the searches of each sampler stand beside the plan of an expert, which is "
-        "that of this program's table, and a search through all plans (CSWAP's Figure 13): evaluations and seconds until "
-        "the best was found, compiling included, and a step of training with it. Needs the extras gpu and, but for "
-        "--sampler random or grid, tune.",
-    )
-    parser.add_argument(
-        "--kernel",
-        choices=(*_KERNELS, "both"),
-        default="pack",
-        help="compress or decompress, or both (default pack)",
-    )
-    parser.add_argument(
-        "--format", choices=PRESETS, default="zvc32", metavar="NAME", help="the format (default zvc32)"
-    )
-    parser.add_argument("--size", type=float, default=256, metavar="MIB", help="of the tensor (default 256)")
-    parser.add_argument("--density", type=float, default=0.5, metavar="D", help="of the tensor (default 0.5)")
-    add_search_options(parser, "plans", 25, _WITHIN)
-    parser.add_argument("--keep", action="store_true", help="have programs use the best plan")
-    parser.add_argument(
-        "--network",
-        dest="networks",
-        nargs=1,
-        default=["vgg"],
-        metavar="NAME",
-        help="with --compare, what is trained: a network of cdma bench swap (default vgg)",
-    )
-    parser.add_argument("--batch", type=int, default=64, metavar="N", help="images of a step (default 64)")
-    parser.add_argument("--rounds", type=int, default=10, metavar="N", help="steps to time (default 10)")
-    parser.add_argument("--json", action="store_true", help="print the plans that were timed as JSON")
-    parser.set_defaults(run=_run, cuda=True, link=1.0, precision="fp32", weights=None)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_file
 
     check_between("size", arguments.size, 1 / 64, 1 << 16)
@@ -95,19 +58,15 @@ def _run(arguments: argparse.Namespace) -> int:
             "none of the plans that were tried runs on this card; more --trials may find one"
         )
     files = [one.workload.keep(times[kernel][0][1]) for kernel, one in subjects.items() if arguments.keep]
-    if arguments.json:
-        print(_json(times, rows))
-        return 0
+    parts: list[Part | str] = []
     if rows:
-        say_compared(compared_searches(rows, _WITHIN))
-        show_searches(rows)
+        parts += [*map(str, compared_searches(rows, _WITHIN)), search_table(rows)]
         if arguments.format != _TRAINED:
-            print(f"no training was timed: what it keeps are streams of {_TRAINED}")
+            parts.append(f"no training was timed: what it keeps are streams of {_TRAINED}")
     sampler = "grid" if rows else plan(arguments, subjects[kernels[0]].space).sampler
-    _show(times, {kernel: one.workload.question for kernel, one in subjects.items()}, sampler)
-    for file in dict.fromkeys(files):
-        print(f"kept in {file}")
-    return 0
+    parts += _times(times, {kernel: one.workload.question for kernel, one in subjects.items()}, sampler)
+    parts += [f"kept in {file}" for file in dict.fromkeys(files)]
+    return Result(_data(times, rows), parts)
 
 
 def _subject(kernel: str, arguments: argparse.Namespace) -> Subject:
@@ -140,7 +99,7 @@ def _compared(arguments: argparse.Namespace, subjects: Mapping[str, Subject]) ->
     return searches(subjects, samplers, trials, training)
 
 
-def _json(times: Mapping[str, Sequence[tuple[float, Plan]]], searched: list[Row]) -> str:
+def _data(times: Mapping[str, Sequence[tuple[float, Plan]]], searches: list[Row]) -> Any:
     rows: list[dict[str, Any]] = [
         {
             "kernel": kernel,
@@ -151,21 +110,51 @@ def _json(times: Mapping[str, Sequence[tuple[float, Plan]]], searched: list[Row]
         for kernel, several in times.items()
         for seconds, each in several
     ]
-    compared = compared_searches(searched, _WITHIN) if searched else []
-    return as_json(rows, compared, searches=searched)
+    compared = compared_searches(searches, _WITHIN) if searches else []
+    return searched(rows, compared, searches=searches)
 
 
-def _show(
+def _times(
     times: Mapping[str, Sequence[tuple[float, Plan]]], questions: Mapping[str, str], sampler: str
-) -> None:
-    from cdma.output import new_table, output
-
-    table = new_table("kernel", "warps", "chunks", "unroll", "registers", "ms", texts=1)
+) -> Iterator[Part | str]:
+    rows = [
+        (kernel, *map(str, asdict(each).values()), f"{1e3 * seconds:.3f}")
+        for kernel, several in times.items()
+        for seconds, each in several[:_SHOWN]
+    ]
+    yield Table(("kernel", "warps", "chunks", "unroll", "registers", "ms"), rows, range(1, 6))
     for kernel, several in times.items():
-        for seconds, each in several[:_SHOWN]:
-            table.add_row(kernel, *map(str, asdict(each).values()), f"{1e3 * seconds:.3f}")
-    output().print(table)
-    for kernel, several in times.items():
-        print(f"sampler {sampler}: the best of {len(several)} plans of {questions[kernel]}")
+        yield f"sampler {sampler}: the best of {len(several)} plans of {questions[kernel]}"
     if len(times) > 1:
-        print(f"both take {1e3 * sum(several[0][0] for several in times.values()):.3f} ms")
+        yield f"both take {1e3 * sum(several[0][0] for several in times.values()):.3f} ms"
+
+
+COMMAND = Command(
+    "gpu",
+    "how kernels of the codec are launched on this card",
+    "Search warps, windows of a step, steps side by side and registers of a kernel of the codec for the shortest time on "
+    "this card (CSWAP's Algorithm 1). With --kernel both it is the sum of both; each is searched by itself, for it has a "
+    "plan of its own. Each plan that is tried must give the right bytes. With --keep programs use the best from then on. "
+    "With --compare the searches of each sampler stand beside the plan of an expert, which is that of this program's table, "
+    "and a search through all plans (CSWAP's Figure 13): evaluations and seconds until the best was found, compiling "
+    "included, and a step of training with it. Needs the extras gpu and, but for --sampler random or grid, tune.",
+    _run,
+    {
+        "": (
+            option("--kernel", "compress or decompress, or both", "pack", choices=(*_KERNELS, "both")),
+            option("--format NAME", "the format", "zvc32", choices=[*PRESETS]),
+            option("--size MIB", "of the tensor", 256.0),
+            option("--density D", "of the tensor", 0.5),
+            *search_options("plans", 25, _WITHIN),
+            flag("--keep", "have programs use the best plan"),
+            option("--network NAME", "with --compare, what is trained: a network of cdma bench "
+                "swap", ['vgg'], dest="networks", nargs=1),
+            option("--batch N", "images of a step", 64),
+            option("--rounds N", "steps to time", 10),
+            flag("--json", "print the plans that were timed as JSON"),
+        ),
+    },
+    ["--kernel both --keep", "--format bf16 --density 1 --sampler random --trials 30",
+        "--kernel both --compare --network vgg16 --json"],
+    fixed={'default_trials': 25, 'cuda': True, 'link': 1.0, 'precision': 'fp32', 'weights': None},
+)  # fmt: skip

@@ -7,67 +7,28 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from cdma.base.document import Table
 from cdma.base.errors import CdmaError, ParameterError
-from cdma.options import add_spread_options, check_one_or_more
+from cdma.command import Command, flag, option
+from cdma.options import DASK, check_one_or_more
+from cdma.result import Result
 
-from .searching import Compared, Plan, add_search_options, as_json, explore, plan, say_compared
+from .searching import Compared, Plan, explore, plan, search_options, searched
 
 if TYPE_CHECKING:
     from cdma.study.system.designs import Design, Evaluation
     from cdma.study.tuner.search import Kept
 
-__all__ = ["register"]
+
+__all__ = ["COMMAND"]
 
 #: A design within this part of the best is as good as it.
 _WITHIN = 0.01
 
 
-def register(kinds: Any) -> None:
-    """Adds the command's parser."""
-    parser = kinds.add_parser(
-        "hardware",
-        help="lanes, words, windows, codes, units, queue, outstanding bursts and buffers of the engine for a network",
-        description="Search the designs of an engine for the shortest step of a network within an area and a clock. Areas "
-        "and clocks are interpolated from measured tables; cdma area engine --config measures the chosen design. Needs the "
-        "extra tune, but for --sampler random or grid.",
-    )
-    parser.add_argument(
-        "--network", default="squeezenet", metavar="NET", help="as of cdma study model (default squeezenet)"
-    )
-    parser.add_argument(
-        "--machine", default="titan_xp", metavar="M", help="as of cdma study model (default titan_xp)"
-    )
-    parser.add_argument("--link", metavar="LINK", help="a link in the place of the machine's")
-    parser.add_argument(
-        "--area",
-        type=float,
-        default=600.0,
-        metavar="KGE",
-        help="the most area, memories included (default 600)",
-    )
-    parser.add_argument(
-        "--clock", type=float, default=0.8, metavar="GHZ", help="the slowest clock (default 0.8)"
-    )
-    add_search_options(parser, "designs", 60, _WITHIN)
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw area and step of the front (.svg)")
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="write the design for generate --config (.toml)"
-    )
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=1,
-        metavar="N",
-        help="designs at once, which the sampler chooses without knowing what becomes of the others of them (default 1)",
-    )
-    add_spread_options(parser)
-    parser.add_argument("--json", action="store_true", help="print the front as JSON")
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_file, replacing
     from cdma.study.system.designs import Design, Evaluation, Limits, design_space
     from cdma.study.system.named import NamedTrainer
@@ -93,14 +54,13 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ParameterError(
             f"none of {len(kept.known)} designs has at most {arguments.area:g} kGE and at least {arguments.clock:g} GHz"
         )
-    _show(arguments, pairs, chosen, asked, compared)
     if arguments.plot is not None:
         with replacing(arguments.plot) as file:
             file.write(_picture(kept, pairs, question).encode())
     if arguments.output is not None:
         with replacing(arguments.output) as file:
             file.write(_toml(question, chosen, kept.known[chosen], asked).encode())
-    return 0
+    return _result(pairs, chosen, asked, compared)
 
 
 def _share(
@@ -118,36 +78,29 @@ def _share(
         yield index, found
 
 
-def _show(
-    arguments: argparse.Namespace,
-    pairs: list[tuple[Design, Evaluation]],
-    chosen: Design,
-    asked: Plan,
-    compared: Sequence[Compared],
-) -> None:
-    from cdma.output import new_table, output
-
-    if arguments.json:
-        rows = [
-            {**asdict(design), **asdict(found), "sampler": asked.chosen_by, "chosen": design == chosen}
-            for design, found in pairs
-        ]
-        print(as_json(rows, compared))
-        return
-    say_compared(compared)
-    table = new_table(
-        *("lanes", "word bits", "window", "code bits", "units", "queue", "outstanding", "read buffer"),
-        *("kGE with memories", "GHz", "ms/step", "chosen"),
-        texts=0,
-    )
-    for design, found in pairs:
-        table.add_row(
+def _result(
+    pairs: list[tuple[Design, Evaluation]], chosen: Design, asked: Plan, compared: Sequence[Compared]
+) -> Result:
+    rows = [
+        {**asdict(design), **asdict(found), "sampler": asked.chosen_by, "chosen": design == chosen}
+        for design, found in pairs
+    ]
+    cells = [
+        (
             *map(str, asdict(design).values()),
             *(f"{found.area_kge:.0f}", f"{found.clock_ghz:.2f}", f"{1e3 * found.step_s:.1f}"),
             "yes" if design == chosen else "",
         )
-    output().print(table)
-    print(f"sampler {asked.chosen_by}")
+        for design, found in pairs
+    ]
+    table = Table(_TITLES, cells, range(len(_TITLES)))
+    return Result(searched(rows, compared), [*map(str, compared), table, f"sampler {asked.chosen_by}"])
+
+
+_TITLES = (
+    *("lanes", "word bits", "window", "code bits", "units", "queue", "outstanding", "read buffer"),
+    *("kGE with memories", "GHz", "ms/step", "chosen"),
+)
 
 
 def _picture(kept: Kept[Design, Evaluation], pairs: list[tuple[Design, Evaluation]], question: str) -> str:
@@ -170,3 +123,31 @@ def _toml(question: str, design: Design, found: Evaluation | None, asked: Plan) 
         *(f"{name} = {value}" for name, value in design.settings().items()),
     ]
     return "\n".join(lines) + "\n"
+
+
+COMMAND = Command(
+    "hardware",
+    "lanes, words, windows, codes, units, queue, outstanding bursts and buffers of the engine for a network",
+    "Search the designs of an engine for the shortest step of a network within an area and a clock. Areas and clocks are "
+    "interpolated from measured tables; cdma area engine --config measures the chosen design. Needs the extra tune, but for "
+    "--sampler random or grid.",
+    _run,
+    {
+        "": (
+            option("--network NET", "as of cdma study model", 'squeezenet'),
+            option("--machine M", "as of cdma study model", 'titan_xp'),
+            option("--link LINK", "a link in the place of the machine's"),
+            option("--area KGE", "the most area, memories included", 600.0),
+            option("--clock GHZ", "the slowest clock", 0.8),
+            *search_options("designs", 60, _WITHIN),
+            option("--plot FILE", "draw area and step of the front (.svg)", Path),
+            option("-o --output FILE", "write the design for generate --config (.toml)", Path),
+            option("--jobs N", "designs at once, which the sampler chooses without knowing what becomes of the others of "
+                "them", 1),
+            DASK,
+            flag("--json", "print the front as JSON"),
+        ),
+    },
+    ["--network vgg16 --area 400 -o engine.toml", "--compare --sampler tpe"],
+    fixed={'default_trials': 60},
+)  # fmt: skip

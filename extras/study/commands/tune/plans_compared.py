@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from cdma.rows import Columns, Row, Table, column
+from cdma.base.document import Table
+from cdma.result import Columns, Row, column
 
 from .searching import SEEDS, Compared
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from cdma.study.training.tuned_training import TunedTraining
     from cdma.study.tuner.search import Course, Kept, Space
 
-__all__ = ["Subject", "compared_searches", "cost", "searches", "show_searches"]
+__all__ = ["Subject", "compared_searches", "cost", "search_table", "searches"]
 
 _EXPERT, _GRID = "expert", "grid"
 _COLUMNS: Columns = {
@@ -144,8 +145,8 @@ def compared_searches(rows: Sequence[Row], within: float) -> list[Compared]:
     ]
 
 
-def show_searches(rows: Sequence[Row]) -> None:
-    """Prints a line for each sampler: medians of its seeds."""
+def search_table(rows: Sequence[Row]) -> Table:
+    """A line for each sampler: medians of its seeds."""
     lines = []
     for name in dict.fromkeys(row["sampler"] for row in rows):
         middle: dict[str, Any] = {"sampler": name}
@@ -153,7 +154,7 @@ def show_searches(rows: Sequence[Row]) -> None:
             values = [row[key] for row in _of(rows, name) if row[key] is not None]
             middle[key] = median(values) if values else None
         lines.append([cell(middle) for cell in _COLUMNS.values()])
-    Table(list(_COLUMNS), lines).show()
+    return Table(list(_COLUMNS), lines, range(1, len(_COLUMNS)))
 
 
 def _of(rows: Sequence[Row], sampler: str) -> list[Row]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,11 +10,12 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
+from cdma.command import Option, flag, option
 
 if TYPE_CHECKING:
     from cdma.study.tuner.search import Kept, Space
 
-__all__ = ["SEEDS", "Compared", "Plan", "add_search_options", "as_json", "explore", "plan", "say_compared"]
+__all__ = ["SEEDS", "Compared", "Plan", "explore", "plan", "search_options", "searched"]
 
 #: Searches of a sampler that are compared.
 SEEDS = 10
@@ -59,33 +59,19 @@ class Compared:
         return f"more than {self.trials}" if count > self.trials else f"{count:g}"
 
 
-def add_search_options(parser: argparse.ArgumentParser, what: str, trials: int, within: float) -> None:
-    """Adds the options that both searches have; ``what`` names several choices."""
+def search_options(what: str, trials: int, within: float) -> tuple[Option, ...]:
+    """The options that all searches have; ``what`` names several choices."""
     # The same as cdma.study.tuner.search.SAMPLERS, which is not imported to show a parser.
-    parser.add_argument(
-        "--sampler",
-        choices=("auto", "gp", "tpe", "random", "grid"),
-        default="auto",
-        help=f"who chooses {what}: a Gaussian process (gp) or TPE, both of Optuna, chance, or all of them in their order "
-        "(grid); auto, the default, is gp where PyTorch and SciPy are installed, and else tpe",
-    )
-    parser.add_argument(
-        "--trials",
-        type=int,
-        metavar="N",
-        help=f"{what} to evaluate (default {trials}; with --sampler grid all)",
-    )
-    parser.add_argument("--seed", type=int, default=1, help="of the sampler (default 1)")
-    parser.add_argument(
-        "--cache", type=Path, metavar="FILE", help="keep evaluations there (.jsonl); a later search goes on"
-    )
-    parser.add_argument(
-        "--compare",
-        action="store_true",
-        help=f"evaluate all {what}, and say after how many TPE, random search and the sampler are within "
-        f"{100 * within:g} %% of the best, with {SEEDS} seeds",
-    )
-    parser.set_defaults(default_trials=trials)
+    return (
+        option("--sampler", f"who chooses {what}: a Gaussian process (gp) or TPE, both of Optuna, chance, or all of them in "
+            "their order (grid); auto, the default, is gp where PyTorch and SciPy are installed, and else tpe", "auto",
+            choices=("auto", "gp", "tpe", "random", "grid")),
+        option("--trials N", f"{what} to evaluate (default {trials}; with --sampler grid all)", int),
+        option("--seed", "of the sampler", 1),
+        option("--cache FILE", "keep evaluations there (.jsonl); a later search goes on", Path),
+        flag("--compare", f"evaluate all {what}, and say after how many TPE, random search and the sampler are within "
+            f"{100 * within:g} %% of the best, with {SEEDS} seeds"),
+    )  # fmt: skip
 
 
 def plan(arguments: argparse.Namespace, space: Space[Any]) -> Plan:
@@ -152,15 +138,6 @@ def _compared(
     return result
 
 
-def as_json(rows: list[dict[str, Any]], compared: Sequence[Compared], **more: list[dict[str, Any]]) -> str:
-    """Returns the rows, below ``rows`` and beside ``compared`` and what there is ``more`` if samplers were compared."""
-    whole = {"compared": [asdict(one) for one in compared], **more, "rows": rows}
-    return json.dumps(whole if compared else rows, indent=1)
-
-
-def say_compared(compared: Sequence[Compared]) -> None:
-    """Prints a line for each sampler."""
-    from cdma.output import output
-
-    for one in compared:
-        output().print(str(one), markup=False)
+def searched(rows: list[dict[str, Any]], compared: Sequence[Compared], **more: list[dict[str, Any]]) -> Any:
+    """The rows for JSON, below ``rows`` and beside ``compared`` and what there is ``more`` if samplers were compared."""
+    return {"compared": [asdict(one) for one in compared], **more, "rows": rows} if compared else rows

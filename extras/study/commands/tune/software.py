@@ -6,47 +6,28 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from cdma.base.document import Part, Table
 from cdma.base.errors import ParameterError
+from cdma.command import Command, flag, option
+from cdma.result import Result
 
-from .searching import Compared, Plan, add_search_options, as_json, explore, plan, say_compared
+from .searching import Compared, Plan, explore, plan, search_options, searched
 
 if TYPE_CHECKING:
     from cdma.study.compare.launches import Launch, Timed
     from cdma.study.tuner.search import Kept
 
-__all__ = ["register"]
+
+__all__ = ["COMMAND"]
 
 #: A timing is not repeated to better than a few per cent.
 _WITHIN = 0.05
 _SHOWN = 5
 
 
-def register(kinds: Any) -> None:
-    """Adds the command's parser."""
-    parser = kinds.add_parser(
-        "software",
-        help="threads and chunk of the compiled codec on this machine",
-        description="Search threads and chunk of the compiled codec for the shortest time there and back of a tensor "
-        "on this machine. Settings are timed one after the other and here, never on a Dask cluster: beside each other, or "
-        "elsewhere, they would time something else. Needs the extra tune, but for --sampler random or grid.",
-    )
-    parser.add_argument("--size", type=float, default=32, metavar="MB", help="of the tensor (default 32)")
-    parser.add_argument("--density", type=float, default=0.4, metavar="D", help="of the tensor (default 0.4)")
-    add_search_options(parser, "settings", 15, _WITHIN)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="write the setting as arguments of cdma.compress and cdma.decompress (.toml)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the settings that were timed as JSON")
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_file, replacing
     from cdma.study.compare.launches import Launch, Timed, Workload, launch_space
     from cdma.study.tuner.search import Kept
@@ -62,11 +43,10 @@ def _run(arguments: argparse.Namespace) -> int:
     kept = Kept((Launch, Timed), workload.question, workload.timed, arguments.cache)
     compared = explore(kept, space, _cost, asked, _WITHIN)
     chosen = min(kept.known, key=lambda launch: _cost(kept.known[launch]))
-    _show(arguments, kept, chosen, asked, compared)
     if arguments.output is not None:
         with replacing(arguments.output) as file:
             file.write(_toml(workload.question, chosen, _cost(kept.known[chosen]), asked).encode())
-    return 0
+    return _result(kept, chosen, asked, compared)
 
 
 def _cost(found: Timed | None) -> float:
@@ -74,38 +54,19 @@ def _cost(found: Timed | None) -> float:
     return found.seconds
 
 
-def _show(
-    arguments: argparse.Namespace,
-    kept: Kept[Launch, Timed],
-    chosen: Launch,
-    asked: Plan,
-    compared: Sequence[Compared],
-) -> None:
-    from cdma.output import new_table, output
-
+def _result(kept: Kept[Launch, Timed], chosen: Launch, asked: Plan, compared: Sequence[Compared]) -> Result:
     times = sorted((_cost(found), launch) for launch, found in kept.known.items())
-    if arguments.json:
-        rows = [
-            {
-                **asdict(launch),
-                "seconds": seconds,
-                "sampler": asked.chosen_by,
-                "chosen": launch == chosen,
-            }
-            for seconds, launch in times
-        ]
-        print(as_json(rows, compared))
-        return
-    say_compared(compared)
-    table = new_table("threads", "chunk, KB", "ms there and back", texts=0)
+    rows = [
+        {**asdict(launch), "seconds": seconds, "sampler": asked.chosen_by, "chosen": launch == chosen}
+        for seconds, launch in times
+    ]
     few = [*times[:_SHOWN], times[-1]] if len(times) > _SHOWN else times
-    for seconds, launch in few:
-        table.add_row(str(launch.threads), str(launch.chunk_KB), f"{1e3 * seconds:.2f}")
-    output().print(table)
+    cells = [(str(each.threads), str(each.chunk_KB), f"{1e3 * seconds:.2f}") for seconds, each in few]
     settings = ", ".join(f"{name}={value}" for name, value in chosen.settings().items())
-    print(
-        f"sampler {asked.chosen_by}: of {len(times)} settings that were timed the best is cdma.compress(array, {settings})"
-    )
+    best = f"of {len(times)} settings that were timed the best is cdma.compress(array, {settings})"
+    table = Table(("threads", "chunk, KB", "ms there and back"), cells, range(3))
+    parts: list[Part | str] = [*map(str, compared), table, f"sampler {asked.chosen_by}: {best}"]
+    return Result(searched(rows, compared), parts)
 
 
 def _toml(question: str, chosen: Launch, seconds: float, asked: Plan) -> str:
@@ -115,3 +76,24 @@ def _toml(question: str, chosen: Launch, seconds: float, asked: Plan) -> str:
         *(f"{name} = {value}" for name, value in chosen.settings().items()),
     ]
     return "\n".join(lines) + "\n"
+
+
+COMMAND = Command(
+    "software",
+    "threads and chunk of the compiled codec on this machine",
+    "Search threads and chunk of the compiled codec for the shortest time there and back of a tensor on this machine. "
+    "Settings are timed one after the other and here, never on a Dask cluster: beside each other, or elsewhere, they would "
+    "time something else. Needs the extra tune, but for --sampler random or grid.",
+    _run,
+    {
+        "": (
+            option("--size MB", "of the tensor", 32.0),
+            option("--density D", "of the tensor", 0.4),
+            *search_options("settings", 15, _WITHIN),
+            option("-o --output FILE", "write the setting as arguments of cdma.compress and cdma.decompress (.toml)", Path),
+            flag("--json", "print the settings that were timed as JSON"),
+        ),
+    },
+    ["--size 64 --density 0.3", "--sampler grid -o best.toml", "--compare"],
+    fixed={'default_trials': 15},
+)  # fmt: skip

@@ -1,0 +1,131 @@
+"""Commands as data: a name, options, examples, and the function that gives the result, which :mod:`cdma.result` shows."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .result import Result
+
+__all__ = ["ROWS", "Command", "Option", "Options", "add_options", "flag", "option"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An argument of a command: its names, and what ``argparse`` is told of it."""
+
+    names: Sequence[str]
+    settings: Mapping[str, Any]
+
+    def but(self, **settings: Any) -> Option:
+        """The same with other settings."""
+        return Option(self.names, {**self.settings, **settings})
+
+
+#: Options by the title of their group, "" or blanks for none; what follows a colon describes the group. Those of a
+#: tuple exclude each other; if one is required, one of them is.
+Options = Mapping[str, Sequence[Option | tuple[Option, ...]]]
+
+
+def option(words: str, help: str, value: Any = str, **settings: Any) -> Option:
+    """An argument with a value.
+
+    ``words``
+        Are its names, such as ``--packets --transfers N``; the last word may be how ``--help`` calls the value, with ``+``,
+        ``*`` or ``?`` behind it for several values.
+    ``help``
+        Gets the default behind it, unless it tells of one.
+    ``value``
+        Is the type, or the default, whose type it then is.
+    """
+    *names, metavar = words.split()
+    if not names or metavar.startswith("-"):
+        names.append(metavar)
+    else:
+        settings["metavar"] = metavar.rstrip("+*?")
+        if metavar[-1] in "+*?":
+            settings["nargs"] = metavar[-1]
+    kind = value
+    if not callable(value):
+        settings["default"] = value
+        several = isinstance(value, list)
+        kind = type(value[0] if several else value)
+        if "default" not in help and f"({value})" not in help:
+            shown = value if several else [value]
+            help += f" (default {' '.join(f'{each:g}' if kind is float else str(each) for each in shown)})"
+    if kind is not str:
+        settings["type"] = Path if isinstance(value, Path) else kind
+    return Option(names, {"help": help, **settings})
+
+
+def flag(name: str, help: str, **settings: Any) -> Option:
+    """An argument without a value."""
+    return Option([name], {"help": help, "action": "store_true", **settings})
+
+
+#: What rows of measurements can be printed as.
+ROWS = (
+    flag("--json", "print the rows as JSON"),
+    flag("--markdown", "print a Markdown table, as in the documents"),
+)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, or several under one name.
+
+    ``name``, ``help``, ``description``
+        Are its name, its line in the list of commands, and what its own ``--help`` says.
+    ``run``
+        Makes the result of the parsed arguments; None where there are ``commands``.
+    ``examples``
+        Are what may follow the name, a line each.
+    ``fixed``
+        Are arguments that the command has and the user does not choose.
+    ``commands``, ``title``
+        Are the commands below this one, and what they are called together: blocks, benches, modes.
+    """
+
+    name: str
+    help: str
+    description: str
+    run: Callable[[argparse.Namespace], Result] | None = None
+    options: Options = field(default_factory=dict)
+    examples: Sequence[str] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    commands: Sequence[Command] = ()
+    title: str = "blocks"
+
+    def add_to(self, subparsers: Any) -> None:
+        """Makes its parser."""
+        parser = subparsers.add_parser(self.name, help=self.help, description=self.description)
+        add_options(parser, self.options)
+        if self.commands:
+            metavar = {"benches": "BENCH", "what to tune": "WHAT"}.get(self.title, self.title[:-1].upper())
+            inner = parser.add_subparsers(title=self.title, metavar=metavar, required=True)
+            for command in self.commands:
+                command.add_to(inner)
+            return
+        parser.set_defaults(run=self.run, **self.fixed)
+        lines = (f"{parser.prog} {line}".rstrip() for line in self.examples)
+        parser.epilog = "\n  ".join(["examples:", *lines])
+
+
+def add_options(parser: argparse.ArgumentParser, options: Options) -> None:
+    """Adds options to a parser."""
+    for title, group in options.items():
+        heading, _, told = title.partition(": ")
+        _add(parser.add_argument_group(heading, told or None) if title.strip() else parser, group)
+
+
+def _add(group: Any, options: Sequence[Option | tuple[Option, ...]]) -> None:
+    for each in options:
+        if isinstance(each, tuple):
+            one = any(option.settings.get("required") for option in each)
+            inner = group.add_mutually_exclusive_group(required=one)
+            _add(inner, [option.but(required=False) if one else option for option in each])
+        else:
+            group.add_argument(*each.names, **each.settings)

@@ -1,0 +1,330 @@
+"""A block that is generated: what goes into its package, what is said of it, and what was measured of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cdma._version import __version__
+from cdma.base.document import Paragraph, Part
+from cdma.base.errors import ParameterError
+from cdma.commands.intake.line import NOT_SHOWN, read_intake
+from cdma.files import FileError
+from cdma.hdl.deliver.block import (
+    SYSTEM_VERILOG,
+    Block,
+    Config,
+    block_design,
+    block_ports,
+    check_name_in,
+    ending,
+)
+from cdma.hdl.deliver.flows import bender_manifest, listed_files
+from cdma.hdl.deliver.registers import register_texts, uvm_file, uvm_model
+from cdma.hdl.deliver.wrappers import sv_package, sv_package_file
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.spec.settings import settings_of
+from cdma.hdl.spec.stage import STAGES, StageConfig
+from cdma.sim.engine.driver.driver import c_driver
+from cdma.synth.asic.recipe import synthesis_files
+
+from .golden import golden_vectors
+
+__all__ = [
+    "Characteristics",
+    "Made",
+    "characteristics",
+    "make",
+    "manifest",
+    "measured",
+    "simulated",
+    "software_files",
+]
+
+#: The lines of an intake that a datasheet has.
+_LINES = ("latency", "waveform")
+
+
+def measured(path: Path, block: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    """The rows of a datasheet; refuses a report that is none, or of another block or configuration."""
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+        found, config = report["block"], report["config"]
+        kge, flip_flops, memory_bits = (float(report[name]) for name in ("kge", "flip_flops", "memory_bits"))
+        period = None if report["period_ns"] is None else float(report["period_ns"])
+        library, target = str(report["library"]), float(report["target_ns"])
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise FileError(f"cannot read {path}: it is not what cdma area --json prints") from None
+    _check_same(path, "area", found, config, block, settings)
+    rows = {
+        "cell library": f"{library}, sized for {target:g} ns",
+        "area": f"{kge:.1f} kGE, without memories",
+        "flip-flops": f"{flip_flops:,.0f}",
+        "memories": f"{memory_bits:,.0f} bits",
+    }
+    if period is not None:
+        rows["clock period, register to register, before placement"] = f"{period:.2f} ns"
+    return rows
+
+
+def simulated(path: Path, block: str, settings: Mapping[str, Any]) -> Sequence[Part]:
+    """The latency and the waveform that ``NAME_intake.json`` has; refuses one of another block or configuration, and one in
+    which nothing was measured."""
+    told = read_intake(path)
+    _check_same(path, "intake", told["block"], told["config"], block, settings)
+    lines = [line for line in told["lines"] if line.key in _LINES and line.status != NOT_SHOWN]
+    if not lines:
+        raise ParameterError(f"intake has no latency in {path}; cdma intake {block} --run speed measures it")
+    parts: list[Part] = []
+    for line in lines:
+        parts += [Paragraph(f"{line.answer} ({line.date}, revision {line.revision})"), *line.parts]
+    return parts
+
+
+def _check_same(
+    path: Path, name: str, found: str, config: Any, block: str, settings: Mapping[str, Any]
+) -> None:
+    """Refuses a file that is of another block or of other parameters."""
+    wanted = json.loads(json.dumps(dict(settings)))
+    if (found, config) != (block, wanted):
+        other = found if found != block else "other parameters"
+        raise ParameterError(
+            f"{name} is of {other} in {path}; it must be of the very {block} that is generated"
+        )
+
+
+@dataclass(frozen=True)
+class Characteristics:
+    """A block in words and numbers.
+
+    ``title``
+        What it is, in a few words.
+    ``bytes_per_cycle``
+        Its rate of raw data.
+    ``parameters``
+        Its parameters, for a script.
+    ``facts``
+        Throughput, latency and the like, for the datasheet.
+    ``rows``
+        What is printed about it, by label; empty ones are left out.
+    """
+
+    title: str
+    bytes_per_cycle: float
+    parameters: Mapping[str, Any]
+    facts: Mapping[str, str]
+    rows: Mapping[str, str]
+
+
+def characteristics(block: str, config: Config) -> Characteristics:
+    """Those of the ``block`` of ``config``."""
+    if isinstance(config, EngineConfig):
+        return _engine(config)
+    if isinstance(config, StageConfig):
+        return _stage(block, config)
+    return _codec(block, config)
+
+
+def _codec(block: str, config: CodecConfig) -> Characteristics:
+    """A compressor or a decompressor."""
+    form, bytes_per_cycle = config.format, config.data_bits / 8
+    values = (
+        f"{config.table_size} on the port values"
+        if config.runtime_values
+        else ", ".join(map(hex, form.values))
+    )
+    rows = {
+        "words": f"{form.word_bits} bits, {config.lanes} per beat: {bytes_per_cycle:g} bytes per cycle",
+        "window": f"{form.window} words, header of {form.window * form.code_bits} bits",
+        "values": values,
+        "clock": "pipelined" if config.pipelined else "not pipelined",
+    }
+    facts = {"raw data": f"{bytes_per_cycle:g} bytes per cycle", **_timing(block, config)}
+    return Characteristics(f"streaming {block}", bytes_per_cycle, _codec_parameters(config), facts, rows)
+
+
+def _codec_parameters(config: CodecConfig) -> dict[str, Any]:
+    form = config.format
+    rows = {"word_bits": form.word_bits, "lanes": config.lanes, **form.settings()}
+    if "values" in rows and config.runtime_values:
+        rows["values"] = None
+    return {**rows, "table_size": config.table_size, "pipelined": config.pipelined}
+
+
+def _timing(block: str, config: CodecConfig) -> dict[str, str]:
+    from cdma.verif.stream.codec.codec_bench import limits_of
+
+    if not config.work_conserving:
+        return {"cycles of a packet": "exactly those of docs/verification.md, for this queue"}
+    limits = limits_of(config, block)
+    work = f"ceil(sum over its windows of the larger of raw and stream words / {config.lanes})"
+    return {
+        "cycles of a packet": f"first beat in to last beat out, at most {work} + {limits.constant}; "
+        "docs/verification.md has the small print",
+        "latency": f"first beat in to first beat out of a dense window, at most {limits.latency} cycles",
+    }
+
+
+def _stage(block: str, config: StageConfig) -> Characteristics:
+    """A quantiser or a dequantiser."""
+    form, rate = config.form, f"{config.number_bytes} bytes per cycle"
+    quantises = block == STAGES[0]
+    facts = {
+        "numbers": rate,
+        "latency": "2 cycles" if quantises else "1 cycle",
+        "packets": "one cycle more for each" if quantises else "back to back",
+        "error": "at most half a step, or reported" if quantises else "none",
+    }
+    steps = f"2^{form.least_exponent} to 2^{form.greatest_exponent}"
+    rows = {
+        "numbers": f"{form.number}, {config.lanes} per beat: {rate}",
+        "integers": f"{form.bits} bits, {-form.limit} to {form.limit}, in steps of {steps}",
+        "zero": "made of zero alone" if form.keep_nonzero else "",
+    }
+    return Characteristics(f"error-bounded {block}", config.number_bytes, config.settings(), facts, rows)
+
+
+def _engine(config: EngineConfig) -> Characteristics:
+    bytes_per_cycle = min(config.codec.data_bits, config.dev_data_bits) // 8
+    facts = {
+        "raw data": f"{bytes_per_cycle} bytes per cycle and unit, {config.units} of them, each way",
+        **_numbers(config),
+        "host port": f"{config.host_data_bits // 8} bytes per cycle, each way",
+        "bursts": f"up to {config.burst_beats} beats, {config.outstanding} of data in flight at each port each way",
+        "hidden latency of memory": f"{config.read_buffer} beats",
+        "descriptors in flight": f"{config.descriptors} per channel",
+    }
+    several = f"{config.units} device ports of" if config.units > 1 else "device port"
+    rows = {
+        "ports": f"{several} {config.dev_data_bits} bits, host port {config.host_data_bits} bits",
+        "codec": f"{config.lanes} x {config.format.word_bits} bits: {bytes_per_cycle} bytes per cycle",
+        "dev buffer": _buffer(config, config.dev_data_bits // 8),
+        "host buffer": _buffer(config, config.host_data_bits // 8),
+    }
+    title = "compressing DMA engine with AXI4 ports"
+    return Characteristics(title, bytes_per_cycle, _engine_parameters(config), facts, rows)
+
+
+def _engine_parameters(config: EngineConfig) -> dict[str, Any]:
+    form = config.format
+    unsaid = {setting.name for setting in settings_of(type(form)) if not setting.engine}
+    settings = {name: value for name, value in config.settings().items() if name not in unsaid}
+    return {
+        "word_bits": form.word_bits,
+        "lanes": config.lanes,
+        **settings,
+        # Where 0 stands for a size that follows from others, the size itself.
+        "read_buffer_beats": config.read_buffer,
+        "write_buffer_beats": config.write_buffer,
+        "ring_reads": config.ring_reads,
+        "ring_writes": config.ring_writes,
+    }
+
+
+def _numbers(config: EngineConfig) -> dict[str, str]:
+    """The rate of transfers with a step: a number is a word of the codec."""
+    if config.quantisation is None:
+        return {}
+    rate = min(config.lanes * config.quantisation.number_type.bits, config.dev_data_bits) // 8
+    return {"numbers": f"{rate} bytes per cycle where a descriptor has a step, each way"}
+
+
+def _buffer(config: EngineConfig, beat: int) -> str:
+    beats, latency = config.read_buffer, config.latency
+    return (
+        f"{beats} beats = {beat * beats:,} bytes; the rule asks for {beat} bytes per cycle x {latency} cycles of "
+        f"latency = {beat * latency:,} bytes"
+    )
+
+
+def software_files(config: EngineConfig, name: str) -> dict[str, str]:
+    """The files of an engine with registers, by name."""
+    texts = {**register_texts(config, name), f"{name}.h": c_driver(name)}
+    model = uvm_model(texts[f"{name}_regs.rdl"], name)
+    return texts if model is None else {**texts, uvm_file(name): model}
+
+
+_NAME = "Bender.yml"
+
+
+def manifest(directory: Path, sources: list[str]) -> dict[str, str]:
+    """The ``Bender.yml`` of a folder that gets the files ``sources``, by its name; nothing where the user has one."""
+    path = directory / _NAME
+    try:
+        listed = listed_files(path.read_text(encoding="utf-8")) if path.exists() else []
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"cannot read {path}: {error}") from None
+    if listed is None:
+        return {}
+    there = [file for file in listed if (directory / file).exists()]
+    return {_NAME: bender_manifest(directory.resolve().name, [*there, *sources])}
+
+
+#: Clock periods in ns that the constraints say where the user does not: of standard cells, and of FPGAs.
+_PERIOD, _PIPELINED_PERIOD = 1.0, 8.0
+
+
+@dataclass(frozen=True)
+class Made:
+    """What ``cdma generate`` makes of its arguments."""
+
+    arguments: argparse.Namespace
+    characteristics: Characteristics
+    block: Block
+
+
+def make(asked: argparse.Namespace, config: Config) -> Made:
+    """The block that the arguments name and ``config`` describes."""
+    check_name_in(asked.language, asked.name)
+    area = {} if asked.area is None else measured(asked.area, asked.block, config.settings())
+    speed = () if asked.intake is None else simulated(asked.intake, asked.block, config.settings())
+    said = characteristics(asked.block, config)
+    pipelined = not isinstance(config, StageConfig) and config.pipelined
+    registers, texts = None, {}
+    if isinstance(config, EngineConfig) and config.registers:
+        registers, texts = register_map(config), software_files(config, asked.name)
+    if asked.language == SYSTEM_VERILOG and (types := sv_package(asked.block, config, asked.name)):
+        texts = {sv_package_file(asked.name): types, **texts}
+    period = asked.period or (_PIPELINED_PERIOD if pipelined else _PERIOD)
+    design = block_design(
+        asked.block,
+        config,
+        name=asked.name,
+        prefix=asked.prefix,
+        init=asked.init,
+        memories=asked.memories,
+        language=asked.language,
+        source_lines=asked.source_lines,
+    )
+    modules = dict.fromkeys(memory.module for memory in design.memories if memory.module)
+    gates = re.findall(r"^module (\w+_clock_gate) ", design.text, re.MULTILINE)
+    source = f"{asked.name}{ending(asked.language)}"
+    scripts = synthesis_files(asked.name, source, period, list(modules), gates)
+    block = Block(
+        name=asked.name,
+        title=said.title,
+        version=__version__,
+        kind=asked.block,
+        config=config,
+        ports=block_ports(asked.block, config),
+        design=design,
+        parameters={**config.describe(), "initial values": "yes" if asked.init else "no"},
+        facts=said.facts,
+        language=asked.language,
+        vectors=golden_vectors(asked.block, config),
+        period=period,
+        registers=registers,
+        texts={**texts, **scripts},
+        area=area,
+        simulated=speed,
+    )
+    return Made(asked, said, block)

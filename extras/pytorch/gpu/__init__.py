@@ -1,6 +1,6 @@
-"""The codec on the card, for tensors that are there: streams, their indexes and checksums (needs the ``gpu`` extra).
+"""The codec on the GPU, for tensors that are there: streams, their indexes and checksums (needs the ``gpu`` extra).
 
-:func:`cdma.compress` and :func:`cdma.decompress` take tensors on a card, too. Here are what only a card has: a stream that
+:func:`cdma.compress` and :func:`cdma.decompress` take tensors on a GPU, too. Here are what only a GPU has: a stream that
 nothing waits for, its index, with which it is decompressed faster, and the CRC-32C of the raw data::
 
     packed = cdma.gpu.compress(tensor, format, capacity=tensor.nbytes)
@@ -38,10 +38,10 @@ def compress(
     capacity: int | None = None,
     crc: bool = False,
 ) -> Packed:
-    """The stream of a tensor on a card, with its index; in Triton's interpreter the tensor may be on the CPU.
+    """The stream of a tensor on a GPU, with its index; in Triton's interpreter the tensor may be on the CPU.
 
     ``out``, ``capacity``
-        A tensor of bytes for the stream, or the bytes that there shall be for it. With either nothing waits for the card,
+        A tensor of bytes for the stream, or the bytes that there shall be for it. With either nothing waits for the GPU,
         and ``length`` says there what the stream takes; it is written only if it fits. Without them the length comes to
         the host, and the stream has its exact size.
     ``crc``
@@ -78,10 +78,10 @@ def decompress(packed: Packed, *, out: Tensor | None = None, index: bool = True)
 def compress_many(
     tensors: Sequence[Tensor], format: Format = ZVC, *, capacities: Sequence[int] | None = None
 ) -> list[Packed]:
-    """The stream of each tensor, all of one card, as :func:`compress` makes it, in one launch of each kernel.
+    """The stream of each tensor, all of one GPU, as :func:`compress` makes it, in one launch of each kernel.
 
     ``capacities``
-        The bytes that there shall be for each stream: then nothing waits for the card. Without them the lengths of all come
+        The bytes that there shall be for each stream: then nothing waits for the GPU. Without them the lengths of all come
         to the host at once.
     """
     packed: list[Packed] = kernels_in("many").compress_many(tensors, format, capacities=capacities)
@@ -89,7 +89,7 @@ def compress_many(
 
 
 def decompress_many(packed: Sequence[Packed]) -> list[Tensor]:
-    """The unsigned words of each packed tensor, all of one card and one format, in one launch; waits once for all verdicts.
+    """The unsigned words of each packed tensor, all of one GPU and one format, in one launch; waits once for all verdicts.
 
     Raises :class:`cdma.CorruptStream` for the first that is not whole, as :func:`decompress` does.
     """

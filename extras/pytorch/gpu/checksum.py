@@ -1,5 +1,5 @@
 """CRC-32C as a sum: what every stretch of bytes adds to it depends on how many follow, and not on what they are. CRC-32C
-of words on a card: the one of :mod:`cdma.sim.codec.container`.
+of words on a GPU: the one of :mod:`cdma.sim.codec.container`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """A stream with its index into words, and whether it is one: no stream and no index makes it read or write elsewhere.
-Decompressing on a card: all groups of windows at once, by an index that comes with the stream or is found in it.
+Decompressing on a GPU: all groups of windows at once, by an index that comes with the stream or is found in it.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def decompress(
     crc: Tensor | int | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The ``words`` unsigned words of a stream, where the stream is; waits for the card to say whether they are right.
+    """The ``words`` unsigned words of a stream, where the stream is; waits for the GPU to say whether they are right.
 
     Raises :class:`.CorruptStream` as :func:`cdma.decompress` does. An index that is not of the stream costs time and
     nothing else.
@@ -271,7 +271,7 @@ def decompress(
     ``index``
         That of the stream; without it one is found in the stream.
     ``length``
-        The bytes of the stream in ``stream``, a 64-bit number on the card, if they are not all.
+        The bytes of the stream in ``stream``, a 64-bit number on the GPU, if they are not all.
     ``crc``
         The CRC-32C that the words must have; :class:`WrongChecksum` says that they have another one.
     ``out``
@@ -306,10 +306,10 @@ def decompress(
 
 
 def restored(packed: Packed, fault: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The words of a stream that fitted, without waiting for the card.
+    """The words of a stream that fitted, without waiting for the GPU.
 
     ``fault``
-        One 32-bit number on the card, which becomes 1 if the stream is no longer whole.
+        One 32-bit number on the GPU, which becomes 1 if the stream is no longer whole.
     ``out``
         A tensor for the words.
     """

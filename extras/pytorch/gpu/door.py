@@ -1,4 +1,4 @@
-"""Tensors on a card, for :mod:`cdma.door`: they go to the kernels there. Nothing is loaded before a tensor needs it."""
+"""Tensors on a GPU, for :mod:`cdma.door`: they go to the kernels there. Nothing is loaded before a tensor needs it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["analyse", "compress", "decompress", "fit", "takes"]
 
 
 def takes(array: Any) -> bool:
-    """Whether something is a tensor of PyTorch on a card, which is any device but its CPU."""
+    """Whether something is a tensor of PyTorch on a GPU, which is any device but its CPU."""
     return isinstance(array, torch.Tensor) and array.device.type != "cpu"
 
 

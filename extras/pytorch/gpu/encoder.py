@@ -1,4 +1,4 @@
-"""Compressing on a card: in one pass, if there is space that the caller gives."""
+"""Compressing on a GPU: in one pass, if there is space that the caller gives."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def compress(
     """The stream of a tensor, where the tensor is; see :class:`.Packed`.
 
     ``out``, ``capacity``
-        A tensor of bytes for the stream, or the bytes that there shall be for it. With either nothing waits for the card;
+        A tensor of bytes for the stream, or the bytes that there shall be for it. With either nothing waits for the GPU;
         without them the stream's length comes to the host, and the stream has its exact size.
     ``crc``
         Whether to compute the CRC-32C of the raw data, too.
@@ -95,7 +95,7 @@ def compress_numbers(
 ) -> PackedIntegers | None:
     """The stream of the integers of 8 bits of numbers in one dimension, in steps of ``2**exponent``, made in one pass.
 
-    This waits for the card once. It is None if a number is NaN, infinite or too large.
+    This waits for the GPU once. It is None if a number is NaN, infinite or too large.
     """
     count, device, unit = numbers.numel(), numbers.device, format.stream_bits // 8
     with current(device):
@@ -131,7 +131,7 @@ def stream_of(tensor: Tensor, format: Format, out: Tensor | None = None) -> Tens
 
 
 def analyse(tensor: Tensor, format: Format) -> Analysis:
-    """Counts what :func:`compress` would store; this waits for the card."""
+    """Counts what :func:`compress` would store; this waits for the GPU."""
     words = words_of(tensor, require_format(format))
     with current(words.device):
         stored, compressed = _totals(words, format).tolist()

@@ -1,4 +1,4 @@
-"""What the card needs, imported when something needs it: PyTorch and a Triton that is new enough."""
+"""What the GPU needs, imported when something needs it: PyTorch and a Triton that is new enough."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _LEAST = (3, 6)
 
 
 class MissingTriton(CdmaError, ImportError):
-    """The codec on the card needs an extra that is not installed."""
+    """The codec on the GPU needs an extra that is not installed."""
 
     def __init__(self, package: str) -> None:
-        super().__init__(f"the codec on the card needs the package {package}: {install_command('gpu')}")
+        super().__init__(f"the codec on the GPU needs the package {package}: {install_command('gpu')}")
 
 
 def torch() -> Any:
@@ -39,6 +39,6 @@ def kernels_in(module: str) -> Any:
     if tuple(int(part) for part in found.split(".")[:2]) < _LEAST:
         least = ".".join(map(str, _LEAST))
         raise ToolError(
-            f"triton is {found}; the codec on the card needs {least} or newer: {install_command('gpu')}"
+            f"triton is {found}; the codec on the GPU needs {least} or newer: {install_command('gpu')}"
         )
     return import_module(f".{module}", __package__)

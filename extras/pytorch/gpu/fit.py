@@ -1,4 +1,4 @@
-"""The table of frequent values that suits a tensor on a card: the one that :func:`cdma.sim.codec.fit.fit` finds."""
+"""The table of frequent values that suits a tensor on a GPU: the one that :func:`cdma.sim.codec.fit.fit` finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile streams on a card: whatever bytes, index and length a decoder gets, its verdict is that of the golden model."""
+"""Hostile streams on a GPU: whatever bytes, index and length a decoder gets, its verdict is that of the golden model."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = ["hostile"]
 
 #: Streams of one format, for which kernels are compiled.
 _OF_A_FORMAT = 25
-#: Windows of a packet: few, or on a card, which is quick, at times those of several blocks.
+#: Windows of a packet: few, or on a GPU, which is quick, at times those of several blocks.
 _FEW, _MANY = 6, 600
 
 
 def hostile(streams: int, seed: int, advance: Callable[[], object]) -> dict[str, Any]:
     """A row of so many streams, drawn by the ``seed``: how many verdicts are those of the golden model.
 
-    Each is made on the card, too, in space that may be too small. In Triton's interpreter the card is the CPU.
+    Each is made on the GPU, too, in space that may be too small. In Triton's interpreter the GPU is the CPU.
     """
     device = torch.device("cpu")
     if not triton.knobs.runtime.interpret:
@@ -74,7 +74,7 @@ def _format(rng: np.random.Generator, group: int) -> Format:
 def _case(
     rng: np.random.Generator, format: Format, windows: int, device: torch.device
 ) -> Iterator[tuple[str, Verdict, Verdict]]:
-    """What was tried, with the verdict that is right and the card's: words there, and a hostile stream back."""
+    """What was tried, with the verdict that is right and the GPU's: words there, and a hostile stream back."""
     words = draw_words(rng, format, windows)
     stream = model.compress(words, format)
     what = f"{format}, {len(words)} words"

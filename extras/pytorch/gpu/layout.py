@@ -1,5 +1,5 @@
-"""Where something was timed: the card, and what of its software a time depends on. Tensors as words and streams, on the
-card where they are; and what is refused before anything is written.
+"""Where something was timed: the GPU, and what of its software a time depends on. Tensors as words and streams, on the
+GPU where they are; and what is refused before anything is written.
 
 Numbers as integers of 8 bits and back, within the kernels: bit for bit those of the hardware's error-bounded stage.
 
@@ -206,7 +206,7 @@ def require_format(format: StreamFormat) -> Format:
     require_stream_format(format)
     if not isinstance(format, Format):
         raise ParameterError(
-            f"the format is one of the codec {format.codec}; a card has kernels for {Format.codec} alone"
+            f"the format is one of the codec {format.codec}; a GPU has kernels for {Format.codec} alone"
         )
     require_byte_words(format)
     return format
@@ -215,13 +215,13 @@ def require_format(format: StreamFormat) -> Format:
 def require_tensor(what: str, value: object) -> None:
     """Refuses what is no tensor."""
     if not isinstance(value, Tensor):
-        raise ParameterError(f"{what} is {type(value).__name__}; it must be a torch.Tensor on a card")
+        raise ParameterError(f"{what} is {type(value).__name__}; it must be a torch.Tensor on a GPU")
 
 
 def require_card(device: torch.device) -> None:
     """Refuses a device that Triton has no kernels for: it has some for the CPU where it interprets them."""
     if device.type == "cpu" and not triton.knobs.runtime.interpret:
-        raise ParameterError("the tensor is on the CPU; it must be on a card, or TRITON_INTERPRET must be 1")
+        raise ParameterError("the tensor is on the CPU; it must be on a GPU, or TRITON_INTERPRET must be 1")
     if device.type not in ("cpu", "cuda"):
         raise ParameterError(
             f"the tensor is on a device of the type {device.type}; there are kernels for cuda alone"
@@ -239,7 +239,7 @@ def _capability(device: torch.device) -> tuple[int, int]:
 
 
 def current(device: torch.device) -> AbstractContextManager[object]:
-    """Makes a card the one that kernels run on, in the stream of work that is current there."""
+    """Makes a GPU the one that kernels run on, in the CUDA stream that is current there."""
     if device.type != "cuda" or device.index == torch.cuda.current_device():
         return _HERE
     return torch.cuda.device(device)
@@ -270,7 +270,7 @@ def words_of(tensor: Tensor, format: Format) -> Tensor:
 
 
 def words_in(flat: Tensor, word: int) -> Tensor:
-    """The words, of so many bytes, of elements in one dimension on a card, where kernels can read 16 bytes at a time."""
+    """The words, of so many bytes, of elements in one dimension on a GPU, where kernels can read 16 bytes at a time."""
     return aligned(flat).view(UNSIGNED[word])
 
 

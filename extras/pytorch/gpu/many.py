@@ -1,4 +1,4 @@
-"""Many tensors on a card in one launch of each kernel, for tensors so small that launches are what takes time."""
+"""Many tensors on a GPU in one launch of each kernel, for tensors so small that launches are what takes time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def compress_many(
     """The stream of each tensor, all of one device, as :func:`.compress` makes it.
 
     ``capacities``
-        The bytes that there shall be for each stream: then nothing waits for the card. Without them the lengths of all come
+        The bytes that there shall be for each stream: then nothing waits for the GPU. Without them the lengths of all come
         to the host at once.
     """
     require_format(format)
@@ -65,7 +65,7 @@ def compress_many(
 def packed_many(
     words: Sequence[Tensor], format: Format, capacities: Sequence[int]
 ) -> tuple[list[Packed], Tensor]:
-    """The streams of words on the current card, and the lengths of all, without waiting for it."""
+    """The streams of words on the current GPU, and the lengths of all, without waiting for it."""
     device = words[0].device
     blocks = [block_count(each.numel(), format) for each in words]
     lengths = torch.zeros(len(words), dtype=torch.int64, device=device)
@@ -118,7 +118,7 @@ def decompress_many(packed: Sequence[Packed]) -> list[Tensor]:
 
 
 def restored_many(packed: Sequence[Packed], fault: Tensor) -> list[Tensor]:
-    """The words of streams of one format that fitted, on the current card, without waiting for it.
+    """The words of streams of one format that fitted, on the current GPU, without waiting for it.
 
     ``fault``
         One 32-bit number there, which becomes 1 if any of the streams is no longer whole.
@@ -142,7 +142,7 @@ def _check_capacities(capacities: Sequence[int], tensors: int) -> None:
 
 
 def _stored(words: Sequence[Tensor], format: Format) -> list[int]:
-    """The stream words of each tensor; this waits for the card."""
+    """The stream words of each tensor; this waits for the GPU."""
     rows = [Row(each.data_ptr(), each.numel(), block_count(each.numel(), format)) for each in words]
     device = words[0].device
     totals = torch.zeros((len(words), 2), dtype=torch.int64, device=device)

@@ -1,4 +1,4 @@
-"""The codec timed on a card, beside a copy there and the codecs of nvCOMP."""
+"""The codec timed on a GPU, beside a copy there and the codecs of nvCOMP."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _WARM_UP = 3
 
 
 class WrongRoundTrip(CdmaError):
-    """A codec on the card did not restore the data that it compressed."""
+    """A codec on the GPU did not restore the data that it compressed."""
 
 
 def require_cuda() -> None:
-    """Refuses a machine without a card."""
+    """Refuses a machine without a GPU."""
     if not torch.cuda.is_available():
-        raise ToolError("there is no card here that PyTorch can use; the bench measures on one")
+        raise ToolError("there is no GPU here that PyTorch can use; the bench measures on one")
 
 
 def measure(
@@ -173,7 +173,7 @@ def numbers(format: Format, density: float, size: int, seed: int) -> Tensor:
 
 
 def seconds_of(work: Callable[[], object], rounds: int) -> list[float]:
-    """The seconds of each round, by events on the card, after rounds that do not count."""
+    """The seconds of each round, by events on the GPU, after rounds that do not count."""
     for _ in range(_WARM_UP):
         work()
     events = [torch.cuda.Event(enable_timing=True) for _ in range(rounds + 1)]

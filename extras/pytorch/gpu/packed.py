@@ -1,4 +1,4 @@
-"""What compressing a tensor on a card gives."""
+"""What compressing a tensor on a GPU gives."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["Packed", "require_packed"]
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A stream on a card, and what stands beside it.
+    """A stream on a GPU, and what stands beside it.
 
     ``data``
         Bytes that begin with the stream, if it fits; else they are as they were.
     ``length``
-        The bytes that the stream has, or would have: one 64-bit number on the card.
+        The bytes that the stream has, or would have: one 64-bit number on the GPU.
     ``words``
         Words of the packet.
     ``index``
         Where parts of the stream begin, for a faster way back; at most 0.5 % of the raw data, but 40 bytes at least.
     ``crc``
-        The CRC-32C of the raw data, if it was asked for: one 64-bit number on the card.
+        The CRC-32C of the raw data, if it was asked for: one 64-bit number on the GPU.
     """
 
     data: Tensor
@@ -37,7 +37,7 @@ class Packed:
 
     @property
     def stream(self) -> Tensor:
-        """The stream: a view of ``data``. This waits for the card, which says how long it is."""
+        """The stream: a view of ``data``. This waits for the GPU, which says how long it is."""
         length = int(self.length)
         if length > self.data.numel():
             raise ParameterError(f"the stream has {length} bytes; there was space for {self.data.numel()}")

@@ -1,5 +1,5 @@
-"""What the times of a codec on a card say: medians, rates, and shares of what the card's memory allows. How the kernels
-are launched, by card, kernel and format.
+"""What the times of a codec on a GPU say: medians, rates, and shares of what the GPU's memory allows. How the kernels
+are launched, by GPU, kernel and format.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _tried: dict[str, Plan] = {}
 
 
 def plan_for(kernel: str, format: Format, device: torch.device) -> Plan:
-    """The plan of a kernel on a card: that which was found there, or else the one of the table."""
+    """The plan of a kernel on a GPU: that which was found there, or else the one of the table."""
     if kernel in _tried:
         return _tried[kernel]
     if device.type == "cpu" and kernel in KERNELS:
@@ -122,7 +122,7 @@ def tried(kernel: str, plan: Plan) -> Iterator[None]:
 
 
 def keep_plan(kernel: str, format: Format, device: torch.device, plan: Plan) -> Path:
-    """Keeps the plan of a kernel on a card for programs that begin from now on; returns the file."""
+    """Keeps the plan of a kernel on a GPU for programs that begin from now on; returns the file."""
     ready_cache(cache_folder())
     plans = {name: asdict(one) for name, one in _kept().items()}
     plans[_name(kernel, format, device)] = asdict(plan)

@@ -1,4 +1,4 @@
-"""What the times of a codec on a card say: medians, rates, and shares of what the card's memory allows."""
+"""What the times of a codec on a GPU say: medians, rates, and shares of what the GPU's memory allows."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _NUMBER = tl.constexpr(len(Row._fields) + 1)
 
 
 def table_of(rows: Sequence[Row], device: torch.device) -> torch.Tensor:
-    """The table of a launch, on its way to the card: nothing waits for it.
+    """The table of a launch, on its way to the GPU: nothing waits for it.
 
     A row has the numbers of its :class:`Row`, then the first of its blocks, and which tensor it is.
     """

@@ -17,7 +17,7 @@ What has no room on the device even so goes to the host and comes back, by the p
 
 Weights that have no room there come from the host while an inference runs::
 
-    with cdma.torch.stream(model, device_bytes=8 << 30) as streamed:
+    with cdma.torch.stream(model, device_bytes="8GiB") as streamed:
         model.generate(tokens)
     print(streamed.report)
 
@@ -103,9 +103,9 @@ def offload(
     policy: SwapPolicy | None = None,
     *,
     backend: str | None = None,
-    host_bytes: int | None = None,
-    device_bytes: int | None = None,
-    ahead: int = 64 << 20,
+    host_bytes: int | str | None = None,
+    device_bytes: int | str | None = None,
+    ahead: int | str = 64 << 20,
     link: float | tuple[float, float] | None = None,
     debug: bool = False,
     trace: bool = False,
@@ -113,7 +113,7 @@ def offload(
     """A context in which what autograd keeps of ``model`` goes to the host, and comes back before backward needs it.
 
     It is entered as :func:`saved` is, and leaves alone what that does. Copies run beside what computes, each behind what
-    it needs; loss and gradients are those of plain PyTorch, bit for bit. Tensors of a card go over its link, through pinned
+    it needs; loss and gradients are those of plain PyTorch, bit for bit. Tensors of a GPU go over its link, through pinned
     memory. Those of the processor go over a link in software, which is a way to see what happens.
 
     ``policy``
@@ -123,10 +123,11 @@ def offload(
         An engine of the driver for Linux, such as ``cdma0``. It moves everything, compressed by its own hardware, by way of
         the accelerator's memory; the model is on the processor, and what else may be given has no use.
     ``host_bytes``
-        The most memory of the host. A tensor that has no room stays on the device, and is counted.
+        The most memory of the host, in bytes or as ``"8GiB"``. A tensor without room stays on the device, and is counted.
     ``device_bytes``
-        The most bytes that are held on the device for the backward pass. Copies that leave are waited for, and fewer come
-        back ahead; what a policy would keep moves. ``Vdnn("dynamic")`` and :class:`Lms` need it.
+        The most bytes that are held on the device for the backward pass, or ``"8GiB"``, or ``"auto"``: three quarters of
+        what the GPU has free now. Copies that leave are waited for, and fewer come back ahead; what a policy would keep
+        moves. ``Vdnn("dynamic")`` and :class:`Lms` need it.
     ``ahead``
         How many bytes are on their way back before they are needed.
     ``link``
@@ -164,7 +165,7 @@ def offload(
 def stream(
     model: torch.nn.Module | torch.optim.Optimizer,
     *,
-    device_bytes: int,
+    device_bytes: int | str,
     ahead: int = 2,
     format: Format | None = None,
     raw: bool = False,
@@ -184,7 +185,7 @@ def stream(
 
     ``device_bytes``
         The most bytes of the device for weights, buffers and memory through which weights come; for states and memory
-        through which they come and go. What is computed has its own. The more, the more stays.
+        through which they come and go; as :func:`offload` has them. What is computed has its own. The more, the more stays.
     ``ahead``
         How many units, or states of how many parameters, are on their way while another one computes.
     ``format``
@@ -195,7 +196,7 @@ def stream(
         Bytes per second of a link in software, for what computes on the processor; without it memory is as fast as it is.
     ``device``
         Where the model computes: by default where its weights are, or, if they are on the processor and no ``link`` is
-        given, on a card that is there.
+        given, on a GPU that is there.
     """
     require("torch", "torch")
     from .streaming import door
@@ -207,7 +208,7 @@ def stream(
 
 def cache(
     *,
-    device_bytes: int,
+    device_bytes: int | str,
     ahead: int = 2,
     block: int = 256,
     format: Format | None = None,
@@ -221,8 +222,8 @@ def cache(
     Hugging Face do, bit for bit; they are on the device of the keys. It is for inference, from one thread at a time.
 
     ``device_bytes``
-        The most bytes of the device for what stays and what is on its way. What a layer computes with has its own, and so
-        have the tokens behind its last block.
+        The most bytes of the device for what stays and what is on its way, as :func:`offload` has them. What a layer
+        computes with has its own, and so have the tokens behind its last block.
     ``ahead``
         Of how many layers keys and values are on their way while another one computes.
     ``block``
@@ -250,10 +251,10 @@ def largest_batch(
     the memory that is saved.
 
     ``step``
-        Trains one step with a batch of so many images. It returns the bytes that it took at most, or None to have the card
+        Trains one step with a batch of so many images. It returns the bytes that it took at most, or None to have the GPU
         asked.
     ``memory``
-        The bytes that there are; by default all of the card. A card gives no more while this runs.
+        The bytes that there are; by default all of the GPU. A GPU gives no more while this runs.
     ``multiple``
         What the batch is a multiple of.
     ``passes``

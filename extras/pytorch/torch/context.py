@@ -26,7 +26,7 @@ __all__ = ["Saved"]
 #: The devices whose tensors stay there.
 CARDS = frozenset({"cuda"})
 
-#: Tensors of fewer bytes on a card stay what they are: a kernel's launch takes as long as the bits of many more.
+#: Tensors of fewer bytes on a GPU stay what they are: a kernel's launch takes as long as the bits of many more.
 LEAST_ON_CARD = 1 << 20
 
 #: Tensors of fewer bytes are kept as they are, and counted.
@@ -77,7 +77,7 @@ class Saved(Keeping):
 
     @property
     def _card(self) -> Card:
-        """What is kept on cards; kernels are loaded when there is something to keep."""
+        """What is kept on GPUs; kernels are loaded when there is something to keep."""
         if self._kept_on_card is None:
             kernels_in("encoder")
             from .on_card import Card
@@ -150,7 +150,7 @@ class Saved(Keeping):
             any(isinstance(module, _SIGNS) for module in modules),
             any(not isinstance(module, (*LAYERS, *_SIGNS)) for module in modules),
         )
-        # The ends and a sample of a card's numbers come together, for each waits.
+        # The ends and a sample of a GPU's numbers come together, for each waits.
         seen = torch.hstack((*torch.aminmax(flat), flat[:: sampling(flat.numel())])).cpu()
         peak = max(abs(end) for end in seen[:2].tolist())
         if not 0 < peak < math.inf:

@@ -29,7 +29,7 @@ class Largest:
     ``batch``, ``peak``
         The batch, and the bytes that a step takes with it at most.
     ``tried``
-        Every batch that was tried with its bytes; None where the card had no more memory.
+        Every batch that was tried with its bytes; None where the GPU had no more memory.
     """
 
     batch: int
@@ -77,7 +77,7 @@ def largest_batch(
 
 @contextmanager
 def _limited(memory: int | None) -> Iterator[None]:
-    """A card gives no more than ``memory``."""
+    """A GPU gives no more than ``memory``."""
     if memory is None or not torch.cuda.is_available():
         yield
         return
@@ -105,7 +105,7 @@ class _Search:
     def nothing(self) -> str:
         """Why not even the smallest batch fits."""
         peak = self.tried[self._multiple]
-        takes = "more than the card gives" if peak is None else f"{peak} bytes"
+        takes = "more than the GPU gives" if peak is None else f"{peak} bytes"
         allowed = "" if self._memory is None else f", and memory is {self._memory}"
         return f"a step with a batch of {self._multiple}, the smallest, takes {takes}{allowed}"
 
@@ -130,6 +130,6 @@ class _Search:
     def _measured(self) -> int:
         if not torch.cuda.is_available():
             raise ParameterError(
-                "step returned None, and there is no card whose memory could be asked: it must return the bytes that it took"
+                "step returned None, and there is no GPU whose memory could be asked: it must return the bytes that it took"
             )
         return torch.cuda.max_memory_allocated()

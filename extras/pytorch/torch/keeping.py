@@ -280,7 +280,7 @@ class Keeping:
             return False
         if _is_made_of_a_parameter(tensor):
             return True
-        # To compare bytes would wait for the card; what is not found there is only held twice.
+        # To compare bytes would wait for the GPU; what is not found there is only held twice.
         if tensor.device.type != "cpu":
             return False
         for parameter in running[-1][1].parameters(recurse=False):

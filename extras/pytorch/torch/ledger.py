@@ -1,4 +1,4 @@
-"""Numbers on their way from a card, which nothing waits for until they are asked for. The account of a context: bytes,
+"""Numbers on their way from a GPU, which nothing waits for until they are asked for. The account of a context: bytes,
 now and at most, of what autograd keeps, with and without compression; time and error.
 
 Notes what goes, with what must then be done for it.
@@ -29,7 +29,7 @@ MOST = 64
 
 
 class Mail:
-    """Memory of the host for numbers of a card, and the event that says that they have come."""
+    """Memory of the host for numbers of a GPU, and the event that says that they have come."""
 
     def __init__(self, device: torch.device) -> None:
         card = device.type == "cuda"
@@ -38,7 +38,7 @@ class Mail:
 
 
 class Arriving:
-    """Numbers on their way from the card. Their mail is spare once they were read."""
+    """Numbers on their way from the GPU. Their mail is spare once they were read."""
 
     def __init__(self, numbers: Tensor, spare: list[Mail]) -> None:
         self._spare = spare

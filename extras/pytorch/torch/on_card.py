@@ -1,12 +1,12 @@
-"""Numbers of a card as integers of 8 bits there: those of :func:`.quantised`, in a stream that stays on the card.
+"""Numbers of a GPU as integers of 8 bits there: those of :func:`.quantised`, in a stream that stays on the GPU.
 
-Tensors that stay on the card: their streams stand where they were, and nothing waits for the card but the first pass.
+Tensors that stay on the GPU: their streams stand where they were, and nothing waits for the GPU but the first pass.
 
 A stream needs space before its length is known, so the length of the last pass, and a little more, is taken for it. The
 elements are there until the length has come: then they go, or the stream that did not fit is made again with its exact
-size. How much may be there twice is bounded, by waiting for the oldest where the card is far behind.
+size. How much may be there twice is bounded, by waiting for the oldest where the GPU is far behind.
 
-Launching a kernel takes the host as long as the card has with some MiB. So tensors of one format that come soon after each
+Launching a kernel takes the host as long as the GPU has with some MiB. So tensors of one format that come soon after each
 other are a group: they become streams in one launch, and come back in one.
 """
 
@@ -37,12 +37,12 @@ from .memory import cuda_stream, on_stream
 
 __all__ = ["Card", "KeptOnCard", "WrongStream", "held_by", "order", "quantised_there"]
 
-#: The kernels have words of whole bytes, so integers of 4 bits are not made on a card.
+#: The kernels have words of whole bytes, so integers of 4 bits are not made on a GPU.
 _BITS = 8
 
 
 def quantised_there(flat: Tensor, sample: Tensor, step: Step, fault: Tensor) -> Coded | None:
-    """Compresses the integers of numbers on their card; waits for the card once. None where 8 bits do not hold them.
+    """Compresses the integers of numbers on their GPU; waits for the GPU once. None where 8 bits do not hold them.
 
     ``sample``
         Those of the numbers, on the host, that decide the format: the same as :func:`.quantised` takes.
@@ -62,7 +62,7 @@ def quantised_there(flat: Tensor, sample: Tensor, step: Step, fault: Tensor) -> 
 
 @dataclass(frozen=True)
 class _IntegersThere:
-    """A stream of integers on a card, for a tensor of numbers."""
+    """A stream of integers on a GPU, for a tensor of numbers."""
 
     packed: Packed
     exponent: int
@@ -95,7 +95,7 @@ _LEAST_SAVED = 8
 
 
 class WrongStream(CdmaError):
-    """A stream on the card is no longer what was made there."""
+    """A stream on the GPU is no longer what was made there."""
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class KeptOnCard:
     ``group``
         Those with which it becomes a stream, until it is given back.
     ``stream``
-        The stream of work that made what is there.
+        The CUDA stream that made what is there.
     """
 
     __slots__ = (
@@ -153,7 +153,7 @@ class _Group:
 
 
 class Card:
-    """What :class:`.Saved` has of the tensors on cards.
+    """What :class:`.Saved` has of the tensors on GPUs.
 
     ``least_bytes``
         Tensors of fewer bytes are kept as they are.
@@ -164,7 +164,7 @@ class Card:
     def __init__(self, ledger: Ledger, least_bytes: int, dense: bool) -> None:
         self._ledger, self._least, self._dense = ledger, least_bytes, dense
         self._learnt: dict[tuple[Slot, int, torch.dtype], _Learnt] = {}
-        # Groups that are not streams yet, by format, card and stream of work, and those whose lengths have not come.
+        # Groups that are not streams yet, by format, GPU and CUDA stream, and those whose lengths have not come.
         self._open: dict[tuple[Format, torch.device, Any], _Group] = {}
         self._waiting: deque[_Group] = deque()
         self._last = self._seen = self._pass = self._in_doubt = self._gathered = 0
@@ -181,7 +181,7 @@ class Card:
                 [self._arriving(each) for each in self._faults.values()],
             )
             if any(verdict.wait() != [0] for verdict in verdicts):
-                raise WrongStream("a stream on the card is no longer what was made there")
+                raise WrongStream("a stream on the GPU is no longer what was made there")
             self._pass += 1
             self._last, self._seen = self._seen, 0
 
@@ -217,7 +217,7 @@ class Card:
                 self._settle(self._waiting.popleft())
 
     def restored(self, kept: KeptOnCard) -> Tensor:
-        """The elements of a tensor, for the current stream of work."""
+        """The elements of a tensor, for the current CUDA stream."""
         with self._lock:
             self._look()
             if kept.elements is None:
@@ -230,7 +230,7 @@ class Card:
             return kept.elements
 
     def fault(self, device: torch.device) -> Tensor:
-        """A number of a card that becomes 1 where a stream is no longer what was made there."""
+        """A number of a GPU that becomes 1 where a stream is no longer what was made there."""
         if device not in self._faults:
             self._faults[device] = torch.zeros(1, dtype=torch.int32, device=device)
         return self._faults[device]
@@ -302,7 +302,7 @@ class Card:
         for kept, each in zip(those, packed, strict=True):
             kept.packed = each
             if kept.stream is not None and kept.elements is not None:
-                # The elements may be of another stream of work, and go before they are read.
+                # The elements may be of another CUDA stream, and go before they are read.
                 kept.elements.record_stream(kept.stream)
             self._ledger.there(kept.entry, kept.entry.raw + held_by(each))
 
@@ -378,7 +378,7 @@ def held_by(packed: Packed) -> int:
 
 
 def order(made: Any, *tensors: Tensor) -> None:
-    """Has the current stream of work wait for the one that made the tensors, which it reads."""
+    """Has the current CUDA stream wait for the one that made the tensors, which it reads."""
     if made is None or made == (reading := cuda_stream(tensors[0].device)):
         return
     reading.wait_stream(made)

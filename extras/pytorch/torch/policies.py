@@ -117,7 +117,7 @@ class Lossless(Policy):
     """Bit for bit.
 
     ``dense``
-        Whether numbers of 16 bits on a card of which few are zero become streams of their exponents, too.
+        Whether numbers of 16 bits on a GPU of which few are zero become streams of their exponents, too.
     """
 
     dense: bool = False

@@ -1,4 +1,4 @@
-"""Compiles the kernels of the card for an H100, which takes no card, and prints the name of each.
+"""Compiles the kernels of the GPU for an H100, which takes no GPU, and prints the name of each.
 
 The interpreter takes more than the compiler does. Run as a program, for a process knows only one of them.
 """

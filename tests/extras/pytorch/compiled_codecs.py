@@ -1,4 +1,4 @@
-"""Compiles the kernels of the study's codecs for an H100, which takes no card, and prints the name of each."""
+"""Compiles the kernels of the study's codecs for an H100, which takes no GPU, and prints the name of each."""
 
 from __future__ import annotations
 

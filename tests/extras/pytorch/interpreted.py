@@ -1,4 +1,4 @@
-"""Kernels of Triton without a card: its interpreter, made quicker, and strict about memory.
+"""Kernels of Triton without a GPU: its interpreter, made quicker, and strict about memory.
 
 Importing this turns the interpreter on, for Triton reads its variable when kernels are defined. Every address that a kernel
 reads or writes must lie in one of the tensors that it was given.
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-WHY = "the kernels of the card need the packages torch and triton: pip install '.[gpu]'"
+WHY = "the kernels of the GPU need the packages torch and triton: pip install '.[gpu]'"
 os.environ["TRITON_INTERPRET"] = "1"
 torch = pytest.importorskip("torch", reason=WHY)
 pytest.importorskip("triton", reason=WHY)

@@ -1,4 +1,4 @@
-"""What waits for a card, without one."""
+"""What waits for a GPU, without one."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Codecs beside ours on a card, and the bench of all of them."""
+"""Codecs beside ours on a GPU, and the bench of all of them."""

@@ -1,4 +1,4 @@
-"""The codecs of the comparison as kernels on a card, with its own link: what a tensor takes to leave and come back."""
+"""The codecs of the comparison as kernels on a GPU, with its own link: what a tensor takes to leave and come back."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def coders(count: int) -> dict[str, Coder]:
 def card_rows(
     density: float, bench: KernelBench, left_out: Callable[[str], object]
 ) -> Iterator[dict[str, Any]]:
-    """Rows of the codecs on a card; LZ4 is nvCOMP's, or ``left_out`` gets a sentence."""
+    """Rows of the codecs on a GPU; LZ4 is nvCOMP's, or ``left_out`` gets a sentence."""
     require_cuda()
     words = torch.from_numpy(drawn(bench.size // 4, density, bench.seed)).cuda()
     rounds, raw = bench.rounds, words.nbytes

@@ -1,4 +1,4 @@
-"""The stream of a codec of the comparison on a card, and what its kernels share."""
+"""The stream of a codec of the comparison on a GPU, and what its kernels share."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["CardStream", "checked", "room_for", "unsigned", "words_on_card"]
 
 @dataclass(frozen=True)
 class CardStream:
-    """A stream on a card.
+    """A stream on a GPU.
 
     ``data``
         Bytes that begin with the stream, if it fits; else they are anything.
     ``length``
-        The bytes that the stream has, or would have: one 64-bit number on the card.
+        The bytes that the stream has, or would have: one 64-bit number on the GPU.
     ``words``
         Words of the packet.
     """
@@ -33,7 +33,7 @@ class CardStream:
 
     @property
     def stream(self) -> Tensor:
-        """The stream: a view of ``data``. This waits for the card."""
+        """The stream: a view of ``data``. This waits for the GPU."""
         return self.data[: int(self.length)]
 
 

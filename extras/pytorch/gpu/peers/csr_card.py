@@ -1,4 +1,4 @@
-"""Compressed sparse rows on a card: the packets of :mod:`cdma.gpu.peers.csr`, bit for bit. Programs have rows."""
+"""Compressed sparse rows on a GPU: the packets of :mod:`cdma.gpu.peers.csr`, bit for bit. Programs have rows."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def spread_kernel(
 
 
 def compress(tensor: Tensor, format: CsrFormat, *, out: Tensor | None = None) -> CardStream:
-    """The packet of a tensor, in ``out`` if that is given; nothing waits for the card."""
+    """The packet of a tensor, in ``out`` if that is given; nothing waits for the GPU."""
     shape = _shape(format)
     words = words_on_card(tensor, format.word_bits)
     count, rows = words.numel(), format.rows(words.numel())
@@ -142,7 +142,7 @@ def compress(tensor: Tensor, format: CsrFormat, *, out: Tensor | None = None) ->
 
 
 def restored(stream: CardStream, format: CsrFormat, fault: Tensor) -> Tensor:
-    """The words of a packet; ``fault``, one 32-bit number on the card, becomes 1 if it is not whole. Nothing waits."""
+    """The words of a packet; ``fault``, one 32-bit number on the GPU, becomes 1 if it is not whole. Nothing waits."""
     shape, rows, data = _shape(format), format.rows(stream.words), stream.data
     with current(data.device):
         target = torch.zeros(stream.words, dtype=UNSIGNED[format.word_bytes], device=data.device)
@@ -166,7 +166,7 @@ def decompress(stream: CardStream, format: CsrFormat) -> Tensor:
 def _shape(format: CsrFormat) -> dict[str, int]:
     """The tile of a program: rows and lanes."""
     if format.columns > _WIDEST:
-        raise ParameterError(f"columns is {format.columns}; a row has at most {_WIDEST} on a card")
+        raise ParameterError(f"columns is {format.columns}; a row has at most {_WIDEST} on a GPU")
     lanes: int = triton.next_power_of_2(format.columns)
     return {"ROWS": max(1, _TILE // lanes), "LANES": lanes}
 

@@ -30,7 +30,7 @@ class KernelBench:
     """What is measured.
 
     ``link``
-        Bytes per second of the link each way; on a card its own is measured.
+        Bytes per second of the link each way; on a GPU its own is measured.
     """
 
     size: int

@@ -1,4 +1,4 @@
-"""Zero run-length coding on a card: the streams of :mod:`cdma.gpu.peers.rl`, bit for bit.
+"""Zero run-length coding on a GPU: the streams of :mod:`cdma.gpu.peers.rl`, bit for bit.
 
 Programs have blocks of words. Where the run begins in which a block does, and where its stream does, comes from sums over
 blocks. Within a stream a word is a length if the one before it is zero, so that every block knows its tokens by itself.
@@ -109,7 +109,7 @@ def spread_kernel(stream, length, ends, target, capacity, words, WORD: tl.conste
 
 
 def compress(tensor: Tensor, format: RunFormat, *, out: Tensor | None = None) -> CardStream:
-    """The stream of a tensor, in ``out`` if that is given; nothing waits for the card."""
+    """The stream of a tensor, in ``out`` if that is given; nothing waits for the GPU."""
     words = words_on_card(tensor, format.word_bits)
     count, blocks = words.numel(), -(-words.numel() // _BLOCK)
     data = room_for(format.bound(count) * format.word_bits // 8, out, words.device)
@@ -128,7 +128,7 @@ def compress(tensor: Tensor, format: RunFormat, *, out: Tensor | None = None) ->
 
 
 def restored(stream: CardStream, format: RunFormat, fault: Tensor) -> Tensor:
-    """The words of a stream; ``fault``, one 32-bit number on the card, becomes 1 if it is not whole. Nothing waits."""
+    """The words of a stream; ``fault``, one 32-bit number on the GPU, becomes 1 if it is not whole. Nothing waits."""
     source = unsigned(stream.data, format.word_bits)
     blocks, word = -(-source.numel() // _BLOCK), format.word_bits // 8
     with current(source.device):

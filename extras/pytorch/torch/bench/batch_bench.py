@@ -23,7 +23,7 @@ class BatchBench:
     """What is measured.
 
     ``memory``
-        Bytes: of the card, or on the processor of what autograd keeps.
+        Bytes: of the GPU, or on the processor of what autograd keeps.
     ``multiple``
         What batches are multiples of.
     """
@@ -38,7 +38,7 @@ class BatchBench:
 def batch_rows(network: str, ways: Sequence[str], bench: BatchBench) -> Iterator[dict[str, Any]]:
     """A row for each memory and way, the first of which is plain."""
     if bench.device == "cuda" and not torch.cuda.is_available():
-        raise ToolError("there is no card here that PyTorch can use")
+        raise ToolError("there is no GPU here that PyTorch can use")
     base = SavedBench(bench.multiple, bench.rounds, bench.device, bench.seed)
     for memory in bench.memory:
         plain: float | None = None

@@ -1,4 +1,4 @@
-"""Steps of training with what autograd keeps compressed on the card, beside plain training and PyTorch's own way."""
+"""Steps of training with what autograd keeps compressed on the GPU, beside plain training and PyTorch's own way."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ BENCHED: Mapping[str, _Network] = {
 
 
 def saved_rows(network: str, ways: list[str], bench: SavedBench) -> Iterator[dict[str, Any]]:
-    """A row for each way, the first of which is plain: medians of steps, and the memory of the card.
+    """A row for each way, the first of which is plain: medians of steps, and the memory of the GPU.
 
     Raises :class:`WrongGradient` if one without loss changes any bit of a gradient.
     """
     if bench.device == "cuda" and not torch.cuda.is_available():
-        raise ToolError("there is no card here that PyTorch can use")
+        raise ToolError("there is no GPU here that PyTorch can use")
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     training = Training(network, bench)
     plain: dict[str, Any] | None = None
@@ -160,7 +160,7 @@ class Training:
             return nn.functional.cross_entropy(self.model(self._images), self._classes)
 
     def step(self, context: AbstractContextManager[Any]) -> int:
-        """One step without the optimiser; returns the bytes on the card after the forward pass."""
+        """One step without the optimiser; returns the bytes on the GPU after the forward pass."""
         loss = self.forward(context)
         after = torch.cuda.memory_allocated() if self._bench.device == "cuda" else 0
         loss.backward()
@@ -194,7 +194,7 @@ class Training:
         card = self._bench.device == "cuda"
         expected, self._expected = self._expected, None
         if expected is not None:
-            # They would be on the card beside what is measured.
+            # They would be on the GPU beside what is measured.
             self._expected = [each.cpu() for each in expected]
         del expected
         context = self.context(way)

@@ -32,7 +32,7 @@ def stream_rows(what: str, policies: list[str], bench: StreamBench) -> Iterator[
     Raises :class:`WrongOutput` if a token, or a weight behind steps, differs in any bit from that of the plain model.
     """
     if bench.device == "cuda" and not torch.cuda.is_available():
-        raise ToolError("there is no card here that PyTorch can use")
+        raise ToolError("there is no GPU here that PyTorch can use")
     expected = _expected(what, bench)
     timed: list[_Timed] = []
     try:

@@ -35,7 +35,7 @@ class StreamBench:
     """What is measured.
 
     ``link``
-        Bytes per second of the link in software; on a card None.
+        Bytes per second of the link in software; on a GPU None.
     ``device_bytes``
         The most bytes of the device for what is streamed; None for so few that all of it comes, or about all.
     ``tokens``

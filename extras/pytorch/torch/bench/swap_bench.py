@@ -53,7 +53,7 @@ class WrongLoss(CdmaError):
 def swap_rows(network: str, policies: list[str], bench: SwapBench) -> Iterator[dict[str, Any]]:
     """A row for plain training and for each policy: medians over rounds, in each of which every policy has one step.
 
-    On a card one policy has all its steps before the next one's model is made, and one that the card has no memory for has a
+    On a GPU one policy has all its steps before the next one's model is made, and one that the GPU has no memory for has a
     row without numbers. Raises :class:`WrongLoss` if a loss differs in any bit from that of plain training, or of the first
     policy that there is memory for, unless that has not the same losses twice.
     """
@@ -84,7 +84,7 @@ def _quotient(ms: Mapping[str, float], one: str, other: str) -> float | None:
 
 
 def _fitting(network: str, group: list[str], bench: SwapBench) -> list[tuple[dict[str, Any], list[float]]]:
-    """As :func:`_trained`; a policy for which the card has no memory has a row without numbers, and no losses."""
+    """As :func:`_trained`; a policy for which the GPU has no memory has a row without numbers, and no losses."""
     try:
         return _trained(network, group, bench)
     except torch.OutOfMemoryError:
@@ -151,7 +151,7 @@ def _are_same(
 
 
 def full_batch(network: str, bench: SwapBench, memory: int | None) -> int:
-    """The largest batch, a multiple of 8, of which plain training fits the card, or ``memory``.
+    """The largest batch, a multiple of 8, of which plain training fits the GPU, or ``memory``.
 
     On the processor that is a bound for what autograd keeps.
     """

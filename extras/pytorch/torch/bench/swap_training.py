@@ -25,7 +25,7 @@ class SwapBench:
     """What is measured.
 
     ``link``
-        Bytes per second of the link in software; on a card None.
+        Bytes per second of the link in software; on a GPU None.
     ``device_bytes``
         The most bytes that are held on the device.
     ``ahead``
@@ -50,16 +50,16 @@ class SwapBench:
 
     @property
     def on_card(self) -> bool:
-        """Whether it is measured on a card."""
+        """Whether it is measured on a GPU."""
         return self.device == "cuda"
 
 
 def ready_card(bench: SwapBench) -> None:
-    """Has a card compute in the precision that is asked for, and the same each time."""
+    """Has a GPU compute in the precision that is asked for, and the same each time."""
     if not bench.on_card:
         return
     if not torch.cuda.is_available():
-        raise ToolError("there is no card here that PyTorch can use")
+        raise ToolError("there is no GPU here that PyTorch can use")
     torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
     multiplied = bench.precision != "fp32"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = multiplied

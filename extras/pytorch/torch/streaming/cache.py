@@ -54,15 +54,13 @@ class Cache:
     """What :func:`cdma.torch.cache` gives; :attr:`report` is its account.
 
     ``depot``
-        Makes the way to the host, for the device on which the first keys are.
+        Makes the way to the host for the device of the first keys, and says how many bytes of it there are.
     ``block``
         Tokens of a layer leave in multiples of so many.
     """
 
-    def __init__(
-        self, depot: Callable[[torch.device], Depot], device_bytes: int, ahead: int, block: int
-    ) -> None:
-        self._make, self._device_bytes, self._ahead, self._block = depot, device_bytes, ahead, block
+    def __init__(self, depot: Callable[[torch.device], tuple[Depot, int]], ahead: int, block: int) -> None:
+        self._make, self._device_bytes, self._ahead, self._block = depot, 0, ahead, block
         self._depot: Depot | None = None
         self._layers: dict[int, _Layer] = {}
         self._report = StreamReport()
@@ -120,7 +118,7 @@ class Cache:
                 "keys have gradients, which would be lost; a cache on the host is for inference"
             )
         if self._depot is None:
-            self._depot = self._make(keys.device)
+            self._depot, self._device_bytes = self._make(keys.device)
         if keys.device != self._depot.device or values.device != keys.device:
             raise ParameterError(
                 f"keys are on {keys.device} and values on {values.device}; the cache is on {self._depot.device} alone"

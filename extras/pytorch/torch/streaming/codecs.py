@@ -1,4 +1,4 @@
-"""How the elements of a weight become a stream, once, and come back each time: on the processor, or on a card."""
+"""How the elements of a weight become a stream, once, and come back each time: on the processor, or on a GPU."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class HostCodec:
 
 
 class CardCodec:
-    """The kernels of a card. Nothing waits for the card: one number there says later if a stream was not whole.
+    """The kernels of a GPU. Nothing waits for the GPU: one number there says later if a stream was not whole.
 
     Beside a stream are its length, at a multiple of 16 bytes, and its index.
     """
@@ -160,7 +160,7 @@ class CardCodec:
         length.copy_(packed.length)
 
     def expand(self, part: Part, target: Tensor) -> None:
-        """Has the card make the elements."""
+        """Has the GPU make the elements."""
         index, length = self._beside(part)
         packed = self._packed.Packed(part.stream, length, part.words, part.format, index)
         self._decompress.restored(packed, self._fault, out=target)

@@ -132,7 +132,7 @@ class Passed(Protocol):
         ...
 
     def wait(self) -> None:
-        """Has what is computed next come behind it, whatever stream of work that is in."""
+        """Has what is computed next come behind it, whatever CUDA stream that is in."""
         ...
 
 
@@ -161,7 +161,7 @@ class Lane(Protocol):
 
 
 class _CardPassed:
-    """An event in a stream of work."""
+    """An event in a CUDA stream."""
 
     def __init__(self) -> None:
         self.event = torch.cuda.Event()
@@ -182,10 +182,10 @@ class _CardPassed:
 
 
 class CardLane(CardLink):
-    """The link of a card; only events order it."""
+    """The link of a GPU; only events order it."""
 
     def fetch(self, source: Tensor, target: Tensor, after: _CardPassed) -> CardCopy:
-        """Copies pinned memory to memory of the card that is the caller's."""
+        """Copies pinned memory to memory of the GPU that is the caller's."""
         self._back.wait_event(after.event)
         with torch.cuda.stream(self._back):
             begin = self.mark()

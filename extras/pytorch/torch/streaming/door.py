@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.settings import check_range
+from cdma.torch.sizes import bytes_of
 from cdma.torch.swapping.link import CardLink, Link, PacedLink
 
 from .cache import Cache
@@ -19,13 +22,11 @@ from .states import States
 
 __all__ = ["cache", "stream"]
 
-_MOST = 1 << 60
-
 
 def stream(
     model: nn.Module | Optimizer,
     *,
-    device_bytes: int,
+    device_bytes: int | str,
     ahead: int = 2,
     format: Format | None = None,
     raw: bool = False,
@@ -37,7 +38,7 @@ def stream(
         raise ParameterError(
             f"the model is {type(model).__name__}; it must be a torch.nn.Module or a torch.optim.Optimizer"
         )
-    _check(device_bytes, ahead, format)
+    _check(ahead, format)
     if isinstance(model, Optimizer):
         return _states(model, device_bytes, ahead, format, raw, link, device)
     where = _device(model, device, link)
@@ -48,12 +49,15 @@ def stream(
         lane, codec = PacedLane(rate, rate), HostCodec()
     else:
         lane, codec = CardLane(where), CardCodec(where)
-    return Stream(model, where, lane, codec, Settings(device_bytes, ahead, format, raw))
+    size = bytes_of(
+        "device_bytes", device_bytes, where, _there([*model.parameters(), *model.buffers()], where)
+    )
+    return Stream(model, where, lane, codec, Settings(size, ahead, format, raw))
 
 
 def cache(
     *,
-    device_bytes: int,
+    device_bytes: int | str,
     ahead: int = 2,
     block: int = 256,
     format: Format | None = None,
@@ -61,19 +65,22 @@ def cache(
     link: float | None = None,
 ) -> Cache:
     """See :func:`cdma.torch.cache`."""
-    _check(device_bytes, ahead, format)
+    _check(ahead, format)
+    if device_bytes != "auto":
+        bytes_of("device_bytes", device_bytes, torch.device("cpu"))
     check_range("block", block, 1, 1 << 20, "tokens of a block")
     _rate(link)
 
-    def depot(device: torch.device) -> Depot:
-        return _depot(device, ahead, format, raw, link)[0]
+    def depot(device: torch.device) -> tuple[Depot, int]:
+        size = bytes_of("device_bytes", device_bytes, device)
+        return _depot(device, ahead, format, raw, link)[0], size
 
-    return Cache(depot, device_bytes, ahead, block)
+    return Cache(depot, ahead, block)
 
 
 def _states(
     optimizer: Optimizer,
-    device_bytes: int,
+    device_bytes: int | str,
     ahead: int,
     format: Format | None,
     raw: bool,
@@ -88,8 +95,13 @@ def _states(
         raise ParameterError(
             f"the optimiser has parameters on {len(places)} devices; its states are streamed to one"
         )
-    depot, least_bytes = _depot(places.pop(), ahead, format, raw, link)
-    return States(optimizer, depot, device_bytes, ahead, least_bytes)
+    place = places.pop()
+    states = [
+        state for each in optimizer.state.values() for state in each.values() if isinstance(state, Tensor)
+    ]
+    size = bytes_of("device_bytes", device_bytes, place, _there(states, place))
+    depot, least_bytes = _depot(place, ahead, format, raw, link)
+    return States(optimizer, depot, size, ahead, least_bytes)
 
 
 def _depot(
@@ -107,15 +119,19 @@ def _depot(
     return Depot(device, way, codec, ahead, format, raw=raw), way.least_bytes
 
 
-def _check(device_bytes: int, ahead: int, format: Format | None) -> None:
-    check_range("device_bytes", device_bytes, 0, _MOST, "bytes of the device")
+def _there(tensors: Sequence[Tensor], device: torch.device) -> int:
+    """Bytes of tensors that are on a device."""
+    return sum(tensor.nbytes for tensor in tensors if tensor.device == device)
+
+
+def _check(ahead: int, format: Format | None) -> None:
     check_range("ahead", ahead, 1, 1024, "units on their way")
     if format is not None and not isinstance(format, Format):
         raise ParameterError(f"the format is {format!r}; it must be a cdma.Format")
 
 
 def _device(model: nn.Module, device: torch.device | str | None, link: float | None) -> torch.device:
-    """Where the model computes: what is asked for, or where its weights are, or a card that has room for them by turns."""
+    """Where the model computes: what is asked for, or where its weights are, or a GPU that has room for them by turns."""
     if device is not None:
         found = torch.device(device)
     else:
@@ -130,16 +146,14 @@ def _device(model: nn.Module, device: torch.device | str | None, link: float | N
 
 def _check_device(found: torch.device, link: float | None) -> None:
     if found.type not in ("cpu", "cuda"):
-        raise ParameterError(
-            f"the device is {found}; tensors are streamed to a CUDA card or to the processor"
-        )
+        raise ParameterError(f"the device is {found}; tensors are streamed to a CUDA GPU or to the processor")
     if found.type == "cuda":
         if link is not None:
             raise ParameterError(
                 f"the device is {found}, whose link is what it is; link is for the processor"
             )
         if not torch.cuda.is_available():
-            raise ParameterError(f"the device is {found}; there is no card here that PyTorch can use")
+            raise ParameterError(f"the device is {found}; there is no GPU here that PyTorch can use")
 
 
 def _rate(link: float | None) -> float:

@@ -119,7 +119,7 @@ def _is_whole(module: nn.Module) -> bool:
     )
 
 
-#: What is in a block begins at multiples of so many bytes, as memory of a card does.
+#: What is in a block begins at multiples of so many bytes, as memory of a GPU does.
 _ALIGN = 256
 
 

@@ -32,7 +32,7 @@ from .report import Moved, Profile, SwapReport, Timeline
 __all__ = ["Offload", "Settings", "WrongReturn"]
 
 
-_NOT_WHOLE = "a stream came back from the host that is not what was made on the card"
+_NOT_WHOLE = "a stream came back from the host that is not what was made on the GPU"
 
 
 class WrongReturn(CdmaError):

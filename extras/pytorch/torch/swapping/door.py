@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.settings import check_range
+from cdma.torch.sizes import bytes_of
 
 from .context import Offload, Settings
 from .link import CardLink, Link, PacedLink
@@ -14,31 +14,29 @@ from .policies import SwapPolicy
 
 __all__ = ["link_of", "offload"]
 
-_MOST = 1 << 60
-
 
 def offload(
     model: nn.Module,
     policy: SwapPolicy,
     *,
     link: float | tuple[float, float] | None = None,
-    host_bytes: int | None = None,
-    device_bytes: int | None = None,
-    ahead: int = 64 << 20,
+    host_bytes: int | str | None = None,
+    device_bytes: int | str | None = None,
+    ahead: int | str = 64 << 20,
     debug: bool = False,
     trace: bool = False,
 ) -> Offload:
     """See :func:`cdma.torch.offload`."""
-    for name, value, what in (
-        ("host_bytes", host_bytes, "bytes of the host"),
-        ("device_bytes", device_bytes, "bytes of the device"),
-        ("ahead", ahead, "bytes on their way back"),
-    ):
-        if value is not None:
-            check_range(name, value, 0, _MOST, what)
     if not isinstance(model, nn.Module):
         raise ParameterError(f"the model is {type(model).__name__}; it must be a torch.nn.Module")
-    settings = Settings(host_bytes, device_bytes, ahead, debug, trace)
+    device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
+    settings = Settings(
+        None if host_bytes is None else bytes_of("host_bytes", host_bytes),
+        None if device_bytes is None else bytes_of("device_bytes", device_bytes, device),
+        bytes_of("ahead", ahead),
+        debug,
+        trace,
+    )
     return Offload(model, policy, link_of(model, link), settings)
 
 
@@ -52,7 +50,7 @@ def link_of(model: nn.Module, rates: float | tuple[float, float] | None) -> Link
     if device.type == "cpu":
         return PacedLink(*_checked(float("inf") if rates is None else rates))
     if device.type != "cuda":
-        raise ParameterError(f"the model is on {device}; an offload is for a CUDA card or the processor")
+        raise ParameterError(f"the model is on {device}; an offload is for a CUDA GPU or the processor")
     if rates is not None:
         raise ParameterError(
             f"the model is on {device}, whose link is what it is; link is for models on the processor"

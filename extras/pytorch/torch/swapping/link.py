@@ -1,9 +1,9 @@
 """What moves bytes between the memory of a device and that of the host, in order. A link in software: one thread for
 each direction copies at a given rate. It computes no bit differently.
 
-The link between a card and its host: a stream of copies for each direction, from and to pinned memory.
+The link between a GPU and its host: a stream of copies for each direction, from and to pinned memory.
 
-Events order what each stream does; the host waits for nothing but where it must know. All memory of the card is of the
+Events order what each stream does; the host waits for nothing but where it must know. All memory of the GPU is of the
 stream that computes: what comes back is written once that stream has reached the place where its memory was taken. So the
 allocator uses memory again in the order of that stream, and no tensor is recorded for another one, which would keep its
 memory until the copies queued behind it have ended, too.
@@ -230,7 +230,7 @@ class CardCopy:
 
 
 class CardLink:
-    """The link of a card."""
+    """The link of a GPU."""
 
     #: Launching a copy and two kernels takes as long as these bytes.
     least_bytes = 1 << 16
@@ -249,7 +249,7 @@ class CardLink:
             event.synchronize()
 
     def out(self, pairs: Sequence[tuple[Tensor, Tensor]]) -> CardCopy:
-        """Copies bytes of the card to pinned memory."""
+        """Copies bytes of the GPU to pinned memory."""
         self._out.wait_stream(torch.cuda.current_stream(self._device))
         begin = self._mark(self._out)
         with torch.cuda.stream(self._out):
@@ -261,7 +261,7 @@ class CardLink:
         return CardCopy(pairs[0][1], begin, end, self._coming)
 
     def back(self, source: Tensor, after: Ordered | None) -> CardCopy:
-        """Copies bytes of pinned memory to new memory of the card."""
+        """Copies bytes of pinned memory to new memory of the GPU."""
         # A backward pass has no copies out that would do it.
         self._let_go()
         with torch.cuda.device(self._device):
@@ -288,7 +288,7 @@ class CardLink:
         return self._mark(torch.cuda.current_stream(self._device))
 
     def passed(self, mark: torch.cuda.Event) -> bool:
-        """Whether the card has come to an event."""
+        """Whether the GPU has come to an event."""
         return bool(mark.query())
 
     def seconds(self, begin: torch.cuda.Event, end: torch.cuda.Event) -> float:

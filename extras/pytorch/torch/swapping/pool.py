@@ -44,7 +44,7 @@ class Packing:
     ``length``
         The bytes of the stream: a number of 64 bits where the tensor is.
     ``index``
-        Where parts of the stream begin, on a card.
+        Where parts of the stream begin, on a GPU.
     """
 
     words: int
@@ -62,7 +62,7 @@ class Packing:
         """The elements, in one dimension. ``data`` begins with the stream.
 
         ``fault``
-            On a card a number of 32 bits there, which becomes 1 if the stream is not whole: nothing waits for the card. On
+            On a GPU a number of 32 bits there, which becomes 1 if the stream is not whole: nothing waits for the GPU. On
             the processor that is an error at once.
         """
         if data.device.type == "cpu":
@@ -86,7 +86,7 @@ class Stream:
 
 
 def pack(flat: Tensor, format: Format) -> Stream:
-    """The stream of elements, bit for bit. Nothing waits for a card to know how long it is."""
+    """The stream of elements, bit for bit. Nothing waits for a GPU to know how long it is."""
     words = word_count(flat, format)
     bound = format.bound_bytes(words)
     if flat.device.type == "cpu":
@@ -276,7 +276,7 @@ def _floor(size: int) -> int:
     return 1 << size.bit_length() >> 1
 
 
-#: Where a card would say that a stream is not whole; the processor raises an error.
+#: Where a GPU would say that a stream is not whole; the processor raises an error.
 _NO_FAULT = torch.zeros(1, dtype=torch.int32)
 
 

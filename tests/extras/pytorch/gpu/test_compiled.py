@@ -1,4 +1,4 @@
-"""The kernels compile for a card; none is needed for that."""
+"""The kernels compile for a GPU; none is needed for that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever bytes, index and length a decoder on the card gets, it ends with the verdict of the golden model."""
+"""Whatever bytes, index and length a decoder on the GPU gets, it ends with the verdict of the golden model."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_good_stream_with_a_bad_index_comes_back(monkeypatch):
 
 
 def test_bytes_behind_a_stream_are_untouched_and_unread():
-    """The buffers of a card are often larger than what is in them."""
+    """The buffers of a GPU are often larger than what is in them."""
     words = np.arange(100, dtype=np.uint32) % 3
     stream = compress(torch.from_numpy(words), _ZVC).stream
     buffer = torch.full((stream.numel() + 64,), 255, dtype=torch.uint8)

@@ -1,4 +1,4 @@
-"""The public functions take tensors on a card, and refuse in one sentence what cannot be done there."""
+"""The public functions take tensors on a GPU, and refuse in one sentence what cannot be done there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMAT = cdma.Format()
 
 @pytest.fixture
 def _on_card(monkeypatch):
-    """Takes every tensor for one on a card; the interpreter has kernels for it."""
+    """Takes every tensor for one on a GPU; the interpreter has kernels for it."""
     monkeypatch.setattr(door, "takes", lambda array: isinstance(array, torch.Tensor))
 
 
@@ -123,7 +123,7 @@ def test_a_tensor_of_the_host_without_the_interpreter(monkeypatch):
 
     monkeypatch.setattr(triton.knobs.runtime, "interpret", False)
     with pytest.raises(
-        cdma.ParameterError, match="on the CPU; it must be on a card, or TRITON_INTERPRET must be 1"
+        cdma.ParameterError, match="on the CPU; it must be on a GPU, or TRITON_INTERPRET must be 1"
     ):
         gpu.compress(torch.ones(3))
 
@@ -133,7 +133,7 @@ def test_a_triton_that_is_missing_or_too_old(monkeypatch):
 
     monkeypatch.setattr(triton, "__version__", "3.1.0")
     with pytest.raises(
-        ToolError, match=r"triton is 3.1.0; the codec on the card needs 3.6 or newer: pip install"
+        ToolError, match=r"triton is 3.1.0; the codec on the GPU needs 3.6 or newer: pip install"
     ):
         gpu.compress(torch.ones(3))
     for package in ("torch", "triton"):
@@ -159,9 +159,9 @@ def test_a_triton_that_comes_in_a_package_of_another_name(monkeypatch):
 
 def test_a_card_that_is_too_old(monkeypatch):
     monkeypatch.setattr(layout, "_capability", lambda device: (7, 0))
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "an old card")
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "an old GPU")
     with pytest.raises(
-        cdma.ParameterError, match="an old card has the architecture sm_70; the kernels need sm_75"
+        cdma.ParameterError, match="an old GPU has the architecture sm_70; the kernels need sm_75"
     ):
         layout.require_card(torch.device("cuda"))
 

@@ -1,4 +1,4 @@
-"""The arithmetic of the bench, which needs no card. How kernels are launched: by the table, by what was found on a card,
+"""The arithmetic of the bench, which needs no GPU. How kernels are launched: by the table, by what was found on a GPU,
 or as it is tried.
 """
 
@@ -39,7 +39,7 @@ ZVC, BF16 = cdma.Format(), cdma.Format.preset("bf16")
 @pytest.fixture(autouse=True)
 def _a_card_of_that_name(monkeypatch, tmp_path):
     monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a card")
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a GPU")
     plans._kept.cache_clear()
     yield
     plans._kept.cache_clear()
@@ -57,7 +57,7 @@ def test_a_plan_that_was_kept_is_that_of_its_kernel_and_format_alone():
 def test_a_plan_of_another_card_is_not_taken(monkeypatch):
     usual = plan_for("pack", ZVC, CARD)
     keep_plan("pack", ZVC, CARD, Plan(8, 64))
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "another card")
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "another GPU")
     assert plan_for("pack", ZVC, CARD) == usual
 
 
@@ -69,7 +69,7 @@ def test_a_plan_on_trial_goes_first_until_it_ends():
     assert plan_for("pack", ZVC, CARD) == usual
 
 
-@pytest.mark.parametrize("text", ["no JSON", "[1]", '{"a card": {"colour": 3}}'])
+@pytest.mark.parametrize("text", ["no JSON", "[1]", '{"a GPU": {"colour": 3}}'])
 def test_a_file_that_has_no_plans_is_one_clear_error(tmp_path, text):
     (tmp_path / "gpu-plans.json").write_text(text)
     with pytest.raises(ToolError, match="has no plans of kernels"):

@@ -1,4 +1,4 @@
-"""Streams of the card are those of the golden model, and come back, for every kind of format and tensor."""
+"""Streams of the GPU are those of the golden model, and come back, for every kind of format and tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a card makes of numbers is what the host makes of them, bit for bit, in Triton's interpreter."""
+"""What a GPU makes of numbers is what the host makes of them, bit for bit, in Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cdma.torch.on_card import quantised_there
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.usefixtures("one_thread"),
-    # What numpy warns of in the interpreter, infinity and NaN, is what a card makes without a word.
+    # What numpy warns of in the interpreter, infinity and NaN, is what a GPU makes without a word.
     pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning"),
 ]
 

@@ -51,7 +51,7 @@ def test_a_card_without_memory_does_not_fit() -> None:
     found = largest_batch(step)
     assert found.batch == 11
     assert found.tried[16] is None
-    with pytest.raises(NothingFits, match="more than the card gives"):
+    with pytest.raises(NothingFits, match="more than the GPU gives"):
         largest_batch(step, multiple=12)
 
 

@@ -1,4 +1,4 @@
-"""Tensors that stay on a card, in Triton's interpreter, which takes the CPU for one: what comes back, and what is held."""
+"""Tensors that stay on a GPU, in Triton's interpreter, which takes the CPU for one: what comes back, and what is held."""
 
 from __future__ import annotations
 
@@ -335,7 +335,7 @@ def test_a_stream_that_changed_is_noticed_two_passes_later():
 
 
 class _Work:
-    """A stream of work, and what waits for it."""
+    """A CUDA stream, and what waits for it."""
 
     def __init__(self):
         self.waited_for = []

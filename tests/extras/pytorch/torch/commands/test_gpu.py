@@ -1,4 +1,4 @@
-"""``cdma bench gpu``: rows as documented, and one sentence where there is no card."""
+"""``cdma bench gpu``: rows as documented, and one sentence where there is no GPU."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ COLUMNS = ["card", "data", "codec", "ratio", "compress", "decompress", "share"]
 
 
 class _Measured:
-    """Stands for a card."""
+    """Stands for a GPU."""
 
     def require_cuda(self):
         pass
 
     def measure(self, data, format, density, size, tensors, rounds, seed, left_out):
         left_out("nvCOMP's Zstd is left out: it has none")
-        yield copy_row("a card", f"{data}, {density}", size, [0.001])
-        yield row("a card", f"{data}, {density}", size, Timing("cDMA", size // 2, [0.002], [0.001]), [0.001])
+        yield copy_row("a GPU", f"{data}, {density}", size, [0.001])
+        yield row("a GPU", f"{data}, {density}", size, Timing("cDMA", size // 2, [0.002], [0.001]), [0.001])
 
     def hostile(self, streams, seed, advance):
         advance()
         differing = ["a stream: other words"] * (seed == 2)
-        row = {"card": "a card", "seed": seed, "streams": streams, "verdicts": {"code": 3, "whole": 5}}
+        row = {"card": "a GPU", "seed": seed, "streams": streams, "verdicts": {"code": 3, "whole": 5}}
         return {**row, "same": 8 - len(differing), "differing": differing}
 
 
@@ -62,7 +62,7 @@ def test_tensors_of_a_size_are_named(shown):
 @pytest.mark.usefixtures("_with_a_card")
 def test_hostile_streams_time_nothing_and_a_verdict_that_differs_is_status_1(capsys):
     assert main(["bench", "gpu", "--hostile", "4", "--markdown"]) == 0
-    assert "| a card | 3 code, 5 whole | 4 | 8 | 0 |" in capsys.readouterr().out
+    assert "| a GPU | 3 code, 5 whole | 4 | 8 | 0 |" in capsys.readouterr().out
     assert main(["bench", "gpu", "--hostile", "4", "--seed", "2", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)[0]["differing"] == ["a stream: other words"]
 
@@ -87,5 +87,5 @@ def test_without_a_card_it_says_so(refused):
     torch = pytest.importorskip("torch")
     pytest.importorskip("triton")
     if torch.cuda.is_available():
-        pytest.skip("there is a card")
-    assert "there is no card here that PyTorch can use" in refused("bench", "gpu")
+        pytest.skip("there is a GPU")
+    assert "there is no GPU here that PyTorch can use" in refused("bench", "gpu")

@@ -59,5 +59,5 @@ def test_without_a_card_it_says_so(refused):
     torch = pytest.importorskip("torch")
     pytest.importorskip("triton")
     if torch.cuda.is_available():
-        pytest.skip("there is a card")
-    assert "there is no card here that PyTorch can use" in refused(*SMALL, "--cuda")
+        pytest.skip("there is a GPU")
+    assert "there is no GPU here that PyTorch can use" in refused(*SMALL, "--cuda")

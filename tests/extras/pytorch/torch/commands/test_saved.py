@@ -52,5 +52,5 @@ def test_refusals(options, says, refused):
 
 def test_without_a_card_it_says_so(refused):
     if torch.cuda.is_available():
-        pytest.skip("there is a card")
-    assert "there is no card here that PyTorch can use" in refused("bench", "saved")
+        pytest.skip("there is a GPU")
+    assert "there is no GPU here that PyTorch can use" in refused("bench", "saved")

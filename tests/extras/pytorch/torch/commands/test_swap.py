@@ -165,7 +165,7 @@ def test_a_loss_that_differs_is_an_error(monkeypatch: pytest.MonkeyPatch, refuse
         (["--link", "0"], "link is 0 GB/s"),
         (["--batch", "0"], "batch is 0"),
         (["--batch", "1501"], "batch is 1501"),
-        (["--batch", "max"], "batch is max, and no card is full on a processor: give --memory"),
+        (["--batch", "max"], "batch is max, and no GPU is full on a processor: give --memory"),
         (["--memory", "1"], "memory is given without --batch max"),
         (["--batch", "max", "--memory", "0"], "memory is 0"),
         (["--batch", "max", "--memory", "0.00001"], "a step with a batch of 8, the smallest, takes"),
@@ -173,7 +173,7 @@ def test_a_loss_that_differs_is_an_error(monkeypatch: pytest.MonkeyPatch, refuse
             ["--weights", "nowhere"],
             "nowhere has no vgg.pt: cdma study characterise --train nowhere --weights writes it",
         ),
-        (["--precision", "tf32"], "precision is tf32, which only cards have"),
+        (["--precision", "tf32"], "precision is tf32, which only GPUs have"),
     ],
 )
 def test_impossible_options_are_refused(arguments: list[str], message: str, refused: Refused) -> None:
@@ -204,7 +204,7 @@ def test_steps_in_which_cswap_learns_do_not_count() -> None:
 
 @pytest.mark.slow
 def test_on_a_card_one_model_is_there_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The processor is taken for a card, whose models lie one after the other in its memory."""
+    """The processor is taken for a GPU, whose models lie one after the other in its memory."""
     from cdma.torch.bench import swap_bench
     from cdma.torch.bench.swap_training import SwapBench
 

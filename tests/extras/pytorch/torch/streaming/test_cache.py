@@ -109,7 +109,7 @@ class Overtaking(HeldLink):
 def test_blocks_that_come_before_they_have_left_are_seen():
     def made(link):
         depot = Depot(torch.device("cpu"), link, HostCodec(), 4, None, raw=True)
-        return Cache(lambda _: depot, 4 * BYTES, 1, BLOCK)
+        return Cache(lambda _: (depot, 4 * BYTES), 1, BLOCK)
 
     expected = decoded(Plain(), 4)
     assert are_equal(decoded(made(HeldLink(RATE, RATE)), 4), expected)

@@ -17,7 +17,7 @@ from tests.support.streamed_models import Blocks, total  # noqa: E402
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 TOKENS = torch.arange(14).view(2, 7)
-#: The link in software: the tests' vehicle on a machine with a card, too.
+#: The link in software: the tests' vehicle on a machine with a GPU, too.
 LINK = 1e10
 
 

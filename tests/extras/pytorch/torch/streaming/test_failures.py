@@ -137,7 +137,7 @@ def test_weights_of_other_units_are_back_beside_a_damaged_one():
 
 
 class LateCodec(HostCodec):
-    """Says later if a stream was not whole, as a card does."""
+    """Says later if a stream was not whole, as a GPU does."""
 
     def __init__(self) -> None:
         self._fault = 0

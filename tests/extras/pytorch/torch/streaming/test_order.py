@@ -111,7 +111,7 @@ class WatchedLane(PacedLane):
     """Refuses a copy to memory that need not have been read before.
 
     ``computed``
-        How many things were computed; each card does them later, in this order.
+        How many things were computed; each GPU does them later, in this order.
     ``reads``
         The last of them that reads memory, by its address.
     ``waited``
@@ -153,7 +153,7 @@ class WatchedCodec(HostCodec):
 
 @pytest.mark.parametrize("raw", [False, True], ids=["compressed", "raw"])
 def test_memory_is_written_only_behind_what_reads_it(raw):
-    """What a card is told, for here all is computed at once."""
+    """What a GPU is told, for here all is computed at once."""
     model, expected = model_and_output()
     lane = WatchedLane()
     for block in model.blocks:

@@ -289,11 +289,11 @@ def test_passes_that_are_over_cost_nothing():
 
 
 def test_a_stream_of_the_last_pass_that_was_not_whole_is_an_error_once():
-    """What a card says of streams is looked at when the next pass begins, and by who reads the report."""
+    """What a GPU says of streams is looked at when the next pass begins, and by who reads the report."""
     context = offload(model := network(), Cdma())
     gradients(model, images(), context)
     context._fault.fill_(1)
-    with pytest.raises(WrongReturn, match="not what was made on the card"):
+    with pytest.raises(WrongReturn, match="not what was made on the GPU"):
         context.report  # noqa: B018
     assert context.report.passes == 1
 
@@ -419,7 +419,7 @@ def test_the_blocks_of_a_list_are_computed_again():
         assert context.report.tensors == 4
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no card")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_on_a_card_every_policy_gives_the_gradients_of_plain_training(policy):
     torch.use_deterministic_algorithms(True)

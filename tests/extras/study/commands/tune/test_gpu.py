@@ -163,4 +163,4 @@ def test_refusals(options, says, refused):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card")
 def test_without_a_card_it_says_so(refused):
-    assert "there is no card here" in refused("study", "tune", "gpu")
+    assert "there is no GPU here" in refused("study", "tune", "gpu")

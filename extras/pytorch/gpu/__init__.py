@@ -15,7 +15,7 @@ Of small tensors, for which launches are what takes time, all go in one::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.model import ZVC
@@ -51,7 +51,19 @@ def compress(
     return packed
 
 
-def decompress(packed: Packed, *, out: Tensor | None = None, index: bool = True) -> Tensor:
+@overload
+def decompress(
+    packed: Packed, *, out: Tensor | None = None, index: bool = True, wait: Literal[True] = True
+) -> Tensor: ...
+
+
+@overload
+def decompress(
+    packed: Packed, *, out: Tensor | None = None, index: bool = True, wait: Literal[False]
+) -> tuple[Tensor, Tensor]: ...
+
+
+def decompress(packed: Packed, *, out: Tensor | None = None, index: bool = True, wait: bool = True) -> Any:
     """The unsigned words of a packed tensor, where it is; ``.view(dtype).reshape(shape)`` undoes the rest.
 
     Raises :class:`cdma.CorruptStream` as :func:`cdma.decompress` does, and an error if the words lack the CRC-32C that the
@@ -61,9 +73,15 @@ def decompress(packed: Packed, *, out: Tensor | None = None, index: bool = True)
         A tensor for the words. After an error it holds anything.
     ``index``
         Whether to use the index; without it, or if it is not that of the stream, one is found in the stream.
+    ``wait``
+        Whether to wait for the verdict of the GPU. Otherwise words and verdict are returned: one 32-bit number on the GPU,
+        which is 0 if stream, index and CRC-32C are right, and else 1, with which the words are anything.
     """
     kernels_in("packed").require_packed(packed)
-    words: Tensor = kernels_in("decoder").decompress(
+    decoder = kernels_in("decoder")
+    if not wait:
+        return decoder.started(packed, index=index, out=out)
+    return decoder.decompress(
         packed.data,
         packed.words,
         packed.format,
@@ -72,7 +90,6 @@ def decompress(packed: Packed, *, out: Tensor | None = None, index: bool = True)
         crc=packed.crc,
         out=out,
     )
-    return words
 
 
 def compress_many(

@@ -31,7 +31,15 @@ from .plans import arguments
 from .rows import named_by, pointer, row_of
 from .windows import load_codes, padded, place_in_window, ranks, rotated_left, stored_after, stored_of
 
-__all__ = ["WrongChecksum", "check_index", "decompress", "restored", "restored_numbers", "unpack_kernel"]
+__all__ = [
+    "WrongChecksum",
+    "check_index",
+    "decompress",
+    "restored",
+    "restored_numbers",
+    "started",
+    "unpack_kernel",
+]
 
 
 @triton.jit
@@ -303,6 +311,23 @@ def decompress(
         if crc is not None and (found := int(checksum(made))) != (wanted := int(crc)):
             raise WrongChecksum(f"the words have the CRC-32C {found:#010x}; it should be {wanted:#010x}")
     return made
+
+
+def started(packed: Packed, *, index: bool = True, out: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """The words, and the verdict on them, without waiting for the GPU; see :func:`cdma.gpu.decompress`."""
+    format, words = require_format(packed.format), packed.words
+    data = bytes_of(packed.data, format)
+    check_index(packed.index, words, format, data)
+    with current(data.device):
+        target = _target(out, words, format, data)
+        if words:
+            verdict = torch.zeros(1, dtype=torch.int32, device=data.device)
+            _unpack(data, packed.length, format, packed.index if index else None, target, verdict)
+        else:
+            verdict = (packed.length != 0).to(torch.int32).view(1)
+        if packed.crc is not None:
+            verdict |= checksum(target) != packed.crc
+    return target, verdict
 
 
 def restored(packed: Packed, fault: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from cdma.torch.streaming.cache import Cache
     from cdma.torch.streaming.context import Stream
     from cdma.torch.streaming.states import States
+    from cdma.torch.streaming.transformers_cache import TransformersCache
     from cdma.torch.swapping.context import Offload
     from cdma.torch.swapping.driven import Driven
     from cdma.torch.swapping.policies import Cdma, Cswap, Lms, Recompute, SwapPolicy, Vdnn, VdnnPlusPlus
@@ -214,12 +215,13 @@ def cache(
     format: Format | None = None,
     raw: bool = False,
     link: float | None = None,
-) -> Cache:
+) -> Cache | TransformersCache:
     """Keys and values of a decoder's layers that have no room on the device wait on the host, compressed, and come layer
     by layer before they are needed.
 
     ``cache.update(keys, values, layer)`` has new ones put behind those of the layer, and gives all of them, as the caches of
-    Hugging Face do, bit for bit; they are on the device of the keys. It is for inference, from one thread at a time.
+    Hugging Face do, bit for bit; they are on the device of the keys. It is for inference, from one thread at a time. Where
+    ``transformers`` is imported, it is one of its caches: ``model.generate(tokens, past_key_values=cache)``.
 
     ``device_bytes``
         The most bytes of the device for what stays and what is on its way, as :func:`offload` has them. What a layer

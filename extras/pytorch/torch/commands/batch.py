@@ -57,7 +57,7 @@ COMMAND = Command(
     "batch",
     "images per second against memory: the batch grows into what compression saves (needs the extra gpu)",
     "Find for each amount of memory the largest batch that fits a step of training, plainly and with what autograd keeps "
-    "compressed, without loss and by COMET's rule, and measure images per second with it. Memory is that of the card; with "
+    "compressed, without loss and by COMET's rule, and measure images per second with it. Memory is that of the GPU; with "
     "--cpu it is what autograd keeps. Times are medians over rounds; inputs and weights are random.",
     _run,
     {

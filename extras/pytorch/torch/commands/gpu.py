@@ -1,4 +1,4 @@
-"""``cdma bench gpu``: the codec on a card, beside a copy there and nvCOMP."""
+"""``cdma bench gpu``: the codec on a GPU, beside a copy there and nvCOMP."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def _hostile(arguments: argparse.Namespace) -> Result:
 COMMAND = Command(
     "gpu",
     "the codec on a GPU beside a copy there and nvCOMP (needs the extra gpu)",
-    "Time the codec on a card, beside a copy there and, where its package is installed, nvCOMP's ANS, Bitcomp, Cascaded, "
+    "Time the codec on a GPU, beside a copy there and, where its package is installed, nvCOMP's ANS, Bitcomp, Cascaded, "
     "LZ4 and Zstd: ratio, GB/s of raw data, and the share that the least possible time, of raw data and stream at the rate "
-    "of the copy, has of the time taken, compressing and decompressing. Times are medians of events on the card.",
+    "of the copy, has of the time taken, compressing and decompressing. Times are medians of events on the GPU.",
     _run,
     {
         "": (
@@ -97,7 +97,7 @@ COMMAND = Command(
             option("--tensors N", "tensors of each size; of several, in one launch for each and in one for all", 1),
             option("--rounds N", "rounds to time", 9),
             option("--seed N", "of the data", 1),
-            option("--hostile N", "time nothing; send so many drawn streams with damage to the card, and compare its "
+            option("--hostile N", "time nothing; send so many drawn streams with damage to the GPU, and compare its "
                 "verdicts with those of the golden model: for compute-sanitizer, or for a CPU with TRITON_INTERPRET=1", int),
             ROWS,
         ),

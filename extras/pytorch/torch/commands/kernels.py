@@ -58,7 +58,7 @@ COMMAND = Command(
     "Compress a tensor of 32-bit numbers, move its stream to the host and back, and decompress it: by zero-value "
     "compression, run lengths, compressed sparse rows and LZ4, beside the raw tensor, as CSWAP compares kernels. On the "
     "processor codecs are those of the comparison and copies take what the link's rate says; with --cuda the first three "
-    "are kernels on the card, LZ4 is nvCOMP's, where its package is installed, and copies are those of the card's link. "
+    "are kernels on the GPU, LZ4 is nvCOMP's, where its package is installed, and copies are those of the GPU's link. "
     "Times are medians.",
     _run,
     {
@@ -67,7 +67,7 @@ COMMAND = Command(
             option("--size MIB", "raw data", 4.0),
             option("--rounds N", "rounds to time", 5),
             option("--link GBPS", "the link of the processor, in GB/s", 16.0),
-            flag("--cuda", "measure kernels on a card, and its own link"),
+            flag("--cuda", "measure kernels on a GPU, and its own link"),
             option("--seed N", "of the data", 1),
             ROWS,
         ),

@@ -1,4 +1,4 @@
-"""``cdma bench saved``: steps of training with what autograd keeps compressed on a card, beside plain training."""
+"""``cdma bench saved``: steps of training with what autograd keeps compressed on a GPU, beside plain training."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def _run(arguments: argparse.Namespace) -> Result:
 
 COMMAND = Command(
     "saved",
-    "steps of training with what autograd keeps compressed on a card (needs the extra gpu)",
-    "Train networks on a card, plainly, with PyTorch's save_on_cpu, and with what autograd keeps compressed on the card: "
+    "steps of training with what autograd keeps compressed on a GPU (needs the extra gpu)",
+    "Train networks on a GPU, plainly, with PyTorch's save_on_cpu, and with what autograd keeps compressed on the GPU: "
     "milliseconds, and memory after the forward pass and at most. Without loss every gradient must be that of plain "
     "training, bit for bit. Times are medians over rounds; inputs and weights are random.",
     _run,
@@ -75,7 +75,7 @@ COMMAND = Command(
                 "all)", list(WAY_NAMES[1:]), choices=WAY_NAMES[1:]),
             option("--batch N", "inputs of a step (default: 64, 128 and 8, as the papers have them)", int),
             option("--rounds N", "steps to time", 10),
-            flag("--cpu", "train on the processor, where nothing is on a card"),
+            flag("--cpu", "train on the processor, where nothing is on a GPU"),
             option("--seed N", "of weights and inputs", 1),
             ROWS,
         ),

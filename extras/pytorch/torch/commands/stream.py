@@ -72,7 +72,7 @@ COMMAND = Command(
     "Adam, for each step, whose gradients do not count; or a cache of keys and values, for each token behind others. Each "
     "output, or weight behind a step, must be that of the plain model, bit for bit. Times are medians over rounds in which "
     "every policy has some tokens; share is what was reached of the ratio. On a processor times are those of a link in "
-    "software, and not what a card does.",
+    "software, and not what a GPU does.",
     _run,
     {
         "": (
@@ -89,7 +89,7 @@ COMMAND = Command(
                 "comes, or about all)", int),
             option("--ahead N", "layers that are on their way", 2),
             option("--context N", "tokens in a cache before the first that counts", 512),
-            flag("--cuda", "compute on a card, over its own link"),
+            flag("--cuda", "compute on a GPU, over its own link"),
             option("--seed N", "of weights and token", 1),
             ROWS,
         ),

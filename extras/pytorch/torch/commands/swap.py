@@ -38,7 +38,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     if "max" not in arguments.batch and arguments.memory is not None:
         raise ParameterError("memory is given without --batch max, which it bounds")
     if "max" in arguments.batch and arguments.memory is None and not arguments.cuda:
-        raise ParameterError("batch is max, and no card is full on a processor: give --memory")
+        raise ParameterError("batch is max, and no GPU is full on a processor: give --memory")
     if arguments.memory is not None:
         check_between("memory", arguments.memory, 2**-20, 2**20)
     given = bench_of(arguments, [batch for batch in arguments.batch if batch != "max"])
@@ -68,14 +68,14 @@ COMMAND = Command(
     "Train small networks on handwritten digits, or well-known ones in their own size on random images, with what autograd "
     "keeps on the other side of a link, by policy, beside plain training. Each loss must be that of plain training, bit for "
     "bit. Times are medians over rounds; speedups are those over vdnn_all, which moves it all raw. On a processor times are "
-    "those of a link in software, to see what happens, and not what a card does.",
+    "those of a link in software, to see what happens, and not what a GPU does.",
     _run,
     {
         "": (
             *TRAINING,
             option("--batch N+", "images of a step, one number or several; max is the most with which plain training "
                 "fits (default 64)", _batch, default=[64]),
-            option("--memory GIB", "with --batch max: what there is of the card's memory, or on a processor for what "
+            option("--memory GIB", "with --batch max: what there is of the GPU's memory, or on a processor for what "
                 "autograd keeps", float),
             option("--policies NAME+", f"some of {', '.join(POLICY_NAMES)} (default all)",
                     list(POLICY_NAMES), choices=POLICY_NAMES),

@@ -30,11 +30,11 @@ TRAINING = (
         "torchvision need that", ["vgg"]),
     option("--weights DIR", "trained weights, which cdma study characterise --train DIR --weights wrote (default: random "
         "ones)", Path),
-    option("--precision", "numbers of 32 bits, on a card with TF32 in products, or bfloat16 with channels last", "fp32",
+    option("--precision", "numbers of 32 bits, on a GPU with TF32 in products, or bfloat16 with channels last", "fp32",
         choices=PRECISION_NAMES),
     option("--rounds N", "rounds to time", 5),
     option("--link GBPS", "the link in software, in GB/s", 1.0),
-    flag("--cuda", "train on a card, over its own link"),
+    flag("--cuda", "train on a GPU, over its own link"),
     option("--seed N", "of weights and images", 1),
 )  # fmt: skip
 
@@ -52,7 +52,7 @@ def bench_of(arguments: argparse.Namespace, batches: Sequence[int]) -> SwapBench
     if not arguments.link > 0:
         raise ParameterError(f"link is {arguments.link:g} GB/s; it must be more than 0")
     if arguments.precision == "tf32" and not arguments.cuda:
-        raise ParameterError("precision is tf32, which only cards have; give --cuda")
+        raise ParameterError("precision is tf32, which only GPUs have; give --cuda")
     # Without it matrices are multiplied by other kernels from time to time; it is read once.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     # Says what is missing, before anything imports it.

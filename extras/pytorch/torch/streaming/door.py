@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +21,9 @@ from .codecs import CardCodec, Codec, HostCodec
 from .context import Settings, Stream
 from .depot import CardLane, Depot, Lane, PacedLane
 from .states import States
+
+if TYPE_CHECKING:
+    from .transformers_cache import TransformersCache
 
 __all__ = ["cache", "stream"]
 
@@ -63,7 +68,7 @@ def cache(
     format: Format | None = None,
     raw: bool = False,
     link: float | None = None,
-) -> Cache:
+) -> Cache | TransformersCache:
     """See :func:`cdma.torch.cache`."""
     _check(ahead, format)
     if device_bytes != "auto":
@@ -75,7 +80,12 @@ def cache(
         size = bytes_of("device_bytes", device_bytes, device)
         return _depot(device, ahead, format, raw, link)[0], size
 
-    return Cache(depot, ahead, block)
+    tokens = Cache(depot, ahead, block)
+    if "transformers" in sys.modules:
+        from .transformers_cache import TransformersCache
+
+        return TransformersCache(tokens)
+    return tokens
 
 
 def _states(

@@ -84,7 +84,7 @@ def test_advice_is_not_of_times_that_it_is_judged_by():
     """Kernels are fast for tensors of one octave alone, which is not to be known of a tensor of that octave."""
     from cdma.torch.swapping.judging import Advising
     from cdma.torch.swapping.link import PacedLink
-    from cdma.torch.swapping.policies import Cswap, KernelSample
+    from cdma.torch.swapping.policies import Cswap
 
     context = Advising(torch.nn.Linear(1, 1), Cswap(), PacedLink(1e6, 1e6), _settings())
     slot, other = ("large", 0), ("other", 0)
@@ -94,13 +94,13 @@ def test_advice_is_not_of_times_that_it_is_judged_by():
     assert context.compresses(slot, 0.5, 0.0) is None
     for samples in context._profile._samples.values():
         for size in (1 << 10, 1 << 12, 1 << 14, 1 << 20):
-            samples.append(KernelSample(size, 0.5, 1e-6 if size == 1 << 20 else size / 1e5))
+            samples.append((size, 0.5, 1e-6 if size == 1 << 20 else size / 1e5))
     everything = context._profile.fits()
     assert everything is not None
     assert Cswap().shortens(large, (1e6, 1e6), everything)
     assert context.compresses(slot, 0.5, 0.0) is False
     for samples in context._profile._samples.values():
-        samples.extend(KernelSample(size, 0.5, size / 1e9) for size in (*[1 << 10] * 20, *[1 << 12] * 20))
+        samples.extend((size, 0.5, size / 1e9) for size in (*[1 << 10] * 20, *[1 << 12] * 20))
     assert context.compresses(slot, 0.5, 0.0) is True
     # Its own copies are much faster, which is not to be known either.
     for _ in range(3):

@@ -10,8 +10,9 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import cdma.torch  # noqa: E402
+from cdma.base.errors import ParameterError  # noqa: E402
 
-pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 _SMALL = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 8, "num_attention_heads": 4}
 MODELS = {
@@ -44,6 +45,7 @@ def model(request):
     return getattr(transformers, name)(made).eval()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("raw", [False, True])
 def test_a_model_that_is_streamed_writes_the_same_tokens(model, raw):
     model = model.to(torch.bfloat16)
@@ -61,6 +63,7 @@ def test_a_model_that_is_streamed_writes_the_same_tokens(model, raw):
     assert torch.equal(written(), expected)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", ["saved", "offload"])
 def test_gradients_are_those_of_plain_training(model, way):
     model.train()
@@ -83,3 +86,49 @@ def test_gradients_are_those_of_plain_training(model, way):
     context = contexts[way]()
     for _ in range(2):
         assert all(map(torch.equal, gradients(context), expected))
+
+
+CACHED = {
+    "gpt2": ("GPT2LMHeadModel", "GPT2Config", {"n_layer": 3, "n_embd": 64, "n_head": 4}),
+    "llama": ("LlamaForCausalLM", "LlamaConfig", _SMALL | {"num_hidden_layers": 3, "num_key_value_heads": 2}),
+    # All tokens before the last eight are left out.
+    "sliding window": (
+        "MistralForCausalLM",
+        "MistralConfig",
+        _SMALL | {"num_hidden_layers": 3, "num_key_value_heads": 2, "sliding_window": 8},
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.past_key_values")
+@pytest.mark.parametrize("name", CACHED)
+@pytest.mark.parametrize("sampled", [False, True], ids=["greedy", "sampled"])
+def test_a_model_writes_the_same_tokens_with_keys_and_values_on_the_host(name, sampled):
+    kind, config, options = CACHED[name]
+    torch.manual_seed(0)
+    model = getattr(transformers, kind)(getattr(transformers, config)(vocab_size=200, **options)).eval()
+    tokens = torch.randint(1, 200, (2, 40))
+
+    def written(**given):
+        torch.manual_seed(1)
+        return model.generate(tokens, max_new_tokens=24, min_new_tokens=24, do_sample=sampled, **given)
+
+    expected = written()
+    cache = cdma.torch.cache(device_bytes=1 << 14, block=16)
+    assert isinstance(cache, transformers.Cache)
+    assert torch.equal(written(past_key_values=cache), expected)
+    assert cache.get_seq_length() == 40 + 24 - 1
+    assert cache.report.cold > 0
+    assert cache.report.moved > 0
+
+
+def test_what_a_cache_on_the_host_can_not_do_is_refused():
+    cache = cdma.torch.cache(device_bytes=1 << 20)
+    cache.update(torch.ones(1, 1, 2, 8), torch.ones(1, 1, 2, 8), 0)
+    for refused in (
+        cache.reset,
+        lambda: cache.crop(-1),
+        lambda: cache.reorder_cache(torch.zeros(1, dtype=int)),
+    ):
+        with pytest.raises(ParameterError, match="there is no beam search, and a new text takes a new cache"):
+            refused()

@@ -81,6 +81,7 @@ tomli: base
 lz4: sim/codec extras
 torch: extras
 triton: extras/pytorch extras/study
+transformers: extras/pytorch
 cocotb: verif extras/linux
 cocotb_tools: verif/simulator
 cocotbext: verif extras/linux

@@ -12,24 +12,6 @@ from amaranth.lib.crc.catalog import CRC32_ISCSI
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-__all__ = [
-    "CRC_BITS",
-    "CRC_INIT",
-    "CRC_XOR",
-    "WideCounter",
-    "add_three",
-    "after_bits",
-    "after_zeros",
-    "before_zeros",
-    "count_ones",
-    "is_next",
-    "one_of",
-    "popcount",
-    "rotate_up",
-    "thermometer",
-    "xor_network",
-]
-
 
 def add_three(first: Value, second: Value, third: Value) -> Value:
     """The sum of three numbers, with one carry chain."""
@@ -39,10 +21,10 @@ def add_three(first: Value, second: Value, third: Value) -> Value:
 
 
 def is_next(first: Value, second: Value) -> Value:
-    """Whether ``first`` + 1 is ``second``, as numbers of so many bits, without waiting for a carry.
+    """Whether ``first`` + 1 is ``second``, as numbers of so many bits, without a carry chain.
 
-    They differ in the lowest bit, and in each other one where a carry comes from the bit below: where they differ in
-    that bit, and ``first`` has it.
+    They differ in the lowest bit, and in each other bit with a carry from the bit below: if they differ in that one, and
+    ``first`` has it.
     """
     differ = first ^ second
     return differ[0] & ~(differ[1:] ^ (differ[:-1] & first[:-1])).any()
@@ -56,10 +38,10 @@ def thermometer(value: Value, size: int) -> Value:
 def one_of(*cases: tuple[Value, Value]) -> Value:
     """The value whose condition holds; no two may hold at once, and where none does the result is 0.
 
-    This is an AND-OR selection. It takes fewer gates than a chain of multiplexers, whose order would not matter here.
+    This is an AND-OR selection, which needs fewer gates than a chain of multiplexers.
     """
     terms: list[Value] = [Mux(condition, value, 0) for condition, value in cases]
-    # This is a tree, because Amaranth walks whole expressions to find their shapes, which is slow for a chain of hundreds.
+    # A tree, because Amaranth walks whole expressions to find their shapes, which is slow for a chain of hundreds.
     while len(terms) > 1:
         terms = [
             *(low | high for low, high in zip(terms[::2], terms[1::2], strict=False)),
@@ -77,10 +59,8 @@ def rotate_up(words: list[Value], amount: Value) -> list[Value]:
 
 
 def popcount(bits: Value, inputs: int = 2) -> Value:
-    """The number of ones in ``bits``, found by a balanced tree whose leaves have 2 or 4 ``inputs``.
-
-    Four inputs fit the look-up tables of FPGAs. With standard cells they made nothing smaller or faster.
-    """
+    """The number of ones in ``bits``, by a balanced tree whose leaves have 2 or 4 ``inputs``; 4 fit the look-up tables of
+    FPGAs, and are no better in standard cells."""
     if len(bits) <= 1:
         return bits
     if len(bits) == 2:
@@ -97,12 +77,12 @@ def popcount(bits: Value, inputs: int = 2) -> Value:
 def count_ones(m: Module, bits: Value, name: str, plus: Value | None = None) -> Value:
     """The number of ones in ``bits``, by a tree of full adders that keeps carries apart until two numbers are left.
 
-    Of 32 bits it takes two thirds of the gates of :func:`~cdma.hdl.blocks.arithmetic.popcount`, and five sixths of the
-    time. Adders are wires of the module ``m`` with names that begin with ``name``. The number ``plus`` is added with little
-    more: its bits are among those that the adders take.
+    For 32 bits it needs two thirds of the gates of :func:`~cdma.hdl.blocks.arithmetic.popcount`, and five sixths of the
+    time. The sums are wires of ``m`` whose names begin with ``name``. A number ``plus`` costs little: its bits are inputs of
+    the same adders.
     """
     added: list[Value] = [] if plus is None else [*plus]
-    #: The bits of each place, each with the number of gates before it.
+    #: The bits of each place, each with the depth of its gates.
     columns: list[list[tuple[int, Value]]] = [
         [(0, bit) for bit in column] for column in ([*bits, *added[:1]], *([bit] for bit in added[1:]))
     ]
@@ -135,20 +115,20 @@ class WideCounter(wiring.Component):
     """Adds ``amount`` to ``value`` in every cycle, modulo ``2**width``.
 
     ``amount``
-        Is added to the value; 0 to ``most``.
+        Added to the value; 0 to ``most``.
     ``clear``, ``first``
         Restarts the value from ``first``, 0 to ``most``, before ``amount`` is added.
     ``hold``
-        Keeps the value, whatever the others say. It may come late: it is joined last.
+        Keeps the value. It may come late: it is joined last.
     ``value``
-        Is the sum of all amounts up to the cycle before.
+        The sum of all amounts up to the cycle before.
 
     No carry ripples through the whole counter within a cycle. The lowest part overflows at most every fourth cycle, and
-    only then do the others change. The cycles in between serve to find out whether the middle part is all ones.
+    only then do the others change. In the cycles in between it is determined whether the middle part is all ones.
 
     ``pipelined``
-        Adds one to all of the upper part in those cycles instead. This takes a flip-flop more for each of its bits, and
-        leaves less logic in a cycle, as FPGAs need it.
+        Adds one to all of the upper part in those cycles instead, with a flip-flop more for each of its bits, and less logic
+        in a cycle, as FPGAs need it.
     """
 
     def __init__(self, most: int, width: int = 32, *, pipelined: bool = False) -> None:
@@ -196,15 +176,15 @@ class WideCounter(wiring.Component):
         return m
 
 
-#: The most gates in a row that make a part that sums share: a deeper one saves few gates and delays its sums.
+#: The most gates in a row of a part that sums share: a deeper one saves few gates and delays its sums.
 _DEEPEST = 4
 
 
 def xor_network(m: Module, inputs: Value, columns: Sequence[int], size: int) -> Value:
     """``size`` sums, of those ``inputs`` whose column has the sum's bit. Combinational.
 
-    This is Paar's greedy method: two inputs that most sums have in common become one, again and again. What is left is
-    summed in trees, the shallowest first. CRC-32C of 256 bits takes 1,578 gates instead of 4,124, eight in a row.
+    This is Paar's greedy method: the two inputs that most sums have in common become one, repeatedly. The rest is summed in
+    trees, the shallowest first. CRC-32C of 256 bits needs 1,578 gates instead of 4,124, eight in a row.
     """
     pairs, sums = _share(tuple(columns), size)
     nodes: list[Value] = list(inputs)
@@ -271,7 +251,7 @@ def _tree(left: Sequence[int], depths: Sequence[int], bit: int) -> _Tree | None:
 
 #: Bits of a CRC.
 CRC_BITS = CRC32_ISCSI.crc_width
-#: The register before the first byte, and what is added to the register after the last one.
+#: The register before the first byte, and the constant added to it after the last one.
 CRC_INIT = CRC32_ISCSI.initial_crc
 CRC_XOR = CRC32_ISCSI.xor_output
 
@@ -292,7 +272,7 @@ def _before_zero(register: int) -> int:
 
 
 def after_bits(count: int) -> list[int]:
-    """What each of the next ``count`` bits adds to the register after all of them, in the order in which they come."""
+    """The bits of the register, after the next ``count`` bits, that each of these inverts, in their order."""
     sums = [_POLYNOMIAL]
     while len(sums) < count:
         sums.append(_after_zero(sums[-1]))
@@ -300,12 +280,12 @@ def after_bits(count: int) -> list[int]:
 
 
 def after_zeros(count: int) -> list[int]:
-    """What each bit of the register adds to the register that it is ``count`` bits of zeros later."""
+    """The bits of the register, after ``count`` zeros, that each bit of the present one inverts."""
     return _repeated(_after_zero, count)
 
 
 def before_zeros(count: int) -> list[int]:
-    """What each bit of the register adds to the register that it was ``count`` bits of zeros before."""
+    """The bits of the register, before ``count`` zeros, that each bit of the present one inverts."""
     return _repeated(_before_zero, count)
 
 

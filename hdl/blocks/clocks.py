@@ -24,26 +24,16 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-__all__ = [
-    "ALWAYS",
-    "AsyncFifo",
-    "ClockGates",
-    "Synchroniser",
-    "declare_always",
-    "reset_around",
-    "reset_with",
-]
-
 
 class Synchroniser(wiring.Component):
-    """Two flip-flops in a row, without a reset; a team may put a cell of its library here.
+    """Two flip-flops in a row, without a reset, in a module that a cell of a library can replace.
 
     A platform with ``get_synchroniser`` builds it instead.
 
     ``input``
-        Out of flip-flops of another clock domain. It is a level, or a count of which one bit changes at a time.
+        From flip-flops of another clock domain: a level, or a count of which one bit changes at a time.
     ``output``
-        The input as it was at the edge before the last one. A change that an edge meets may come an edge later.
+        The input at the edge before the last one; a change at an edge may come an edge later.
     """
 
     def __init__(self, bits: int = 1) -> None:
@@ -67,13 +57,12 @@ _Component = TypeVar("_Component", bound=Elaboratable)
 def reset_with(
     m: Module, name: str, component: _Component, clear: Value, clock: Signal | None = None
 ) -> _Component:
-    """Gives ``component`` as a submodule that is reset by ``clear`` too.
+    """The ``component`` as a submodule that is reset by ``clear`` too.
 
     ``clock``
-        The clock of the design. Where it is given, the component has a clock domain of this ``name``, whose reset is a
-        flip-flop of its own: it begins a cycle later than ``clear`` and than the reset of ``m``, and ends two cycles later.
-        Without it, two resets meet in a gate, whose output goes to all flip-flops of the component in the same cycle: on an
-        FPGA, that net is the longest.
+        The clock of a design in which the component has a clock domain of this ``name``, whose reset is a flip-flop: it
+        begins a cycle later than ``clear`` and than the reset of ``m``, and ends two cycles later. None for a gate of two
+        resets, whose output reaches all flip-flops of the component in the same cycle: on an FPGA the longest net.
     """
     if clock is None:
         return ResetInserter(clear)(component)
@@ -81,19 +70,19 @@ def reset_with(
     domain.clk = clock
     cleared = Signal(name=f"{name}_cleared", init=1)
     before = Signal(name=f"{name}_clear_before", init=1)
-    # It depends on itself, because synthesis makes one flip-flop of those that are equal.
+    # It depends on itself, because synthesis merges equal flip-flops.
     m.d.sync += [before.eq(clear), cleared.eq(clear | (before & cleared))]
     m.d.comb += domain.rst.eq(cleared)
     m.domains += domain
     return DomainRenamer(name)(component)
 
 
-#: The domain of what goes on while all around it rests, because its phase shows.
+#: The domain of registers whose clock is not gated, because their phase is visible.
 ALWAYS = "always"
 
 
 def declare_always(m: Module) -> None:
-    """Declares that domain: it is ``sync`` of ``m``, whatever ``sync`` is further inside."""
+    """Declares that domain: ``sync`` of ``m``, also for submodules whose ``sync`` is another one."""
     domain = ClockDomain(ALWAYS)
     domain.clk, domain.rst = Signal(name=f"{ALWAYS}_aclk"), Signal(name=f"{ALWAYS}_rst")
     m.d.comb += [domain.clk.eq(ClockSignal()), domain.rst.eq(ResetSignal())]
@@ -101,7 +90,7 @@ def declare_always(m: Module) -> None:
 
 
 def reset_around(m: Module, name: str, component: _Component, clear: Value) -> _Component:
-    """Gives ``component`` as a submodule that is reset by ``clear`` too, with all in it that has a gated clock."""
+    """The ``component`` as a submodule that is reset by ``clear`` too, including its parts with a gated clock."""
     domain = ClockDomain(name, local=True)
     domain.clk, domain.rst = Signal(name="aclk"), Signal(name="rst")
     m.d.comb += [domain.clk.eq(ClockSignal()), domain.rst.eq(ResetSignal() | clear)]
@@ -110,7 +99,7 @@ def reset_around(m: Module, name: str, component: _Component, clear: Value) -> _
 
 
 class ClockGates:
-    """Makes gated clocks, each by an instance of the cell ``kind``, which all are open while ``scan_enable`` is high."""
+    """Gated clocks, each by an instance of the cell ``kind``; all run while ``scan_enable`` is high."""
 
     def __init__(self, kind: str, scan_enable: Value) -> None:
         self.kind = kind
@@ -127,10 +116,9 @@ class ClockGates:
         clear: Value | None = None,
         local: bool = True,
     ) -> _Component:
-        """Gives ``component`` as a submodule whose clock is that of ``m`` in the cycles in which it is ``active``, in so
-        many after them, and in reset. In other cycles nothing may change in it. It is reset by ``clear`` too. Others may be
-        in the domain of that ``name``, unless it is ``local``.
-        """
+        """The ``component`` as a submodule whose clock runs while it is ``active``, for ``settling`` cycles after that, and
+        in reset. In other cycles its state must not change. It is reset by ``clear`` too. Other components may be in the
+        domain of that ``name``, unless it is ``local``."""
         reset = ResetSignal() if clear is None else ResetSignal() | clear
         runs = Signal(name=f"{name}_runs")
         left = Signal(range(settling + 1), name=f"{name}_settles", init=settling)
@@ -141,16 +129,12 @@ class ClockGates:
     def stopping(
         self, m: Module, name: str, component: _Component, runs: Value, reset: Value, *, local: bool
     ) -> _Component:
-        """Gives ``component`` as a submodule with a clock in the cycles in which it ``runs``, and with that ``reset``."""
+        """The ``component`` as a submodule whose clock runs while it ``runs``, and with that ``reset``."""
         domain = ClockDomain(name, local=local)
         # The names within are those of a design without gates.
         domain.clk, domain.rst = Signal(name="aclk"), Signal(name="rst")
         m.submodules[f"{name}_clock"] = Instance(
-            self.kind,
-            i_clk=ClockSignal(),
-            i_enable=runs,
-            i_scan_enable=self.scan_enable,
-            o_gated=domain.clk,
+            self.kind, i_clk=ClockSignal(), i_enable=runs, i_scan_enable=self.scan_enable, o_gated=domain.clk
         )
         m.d.comb += domain.rst.eq(reset)
         m.domains += domain
@@ -163,17 +147,17 @@ class AsyncFifo(wiring.Component):
     Each side has a Gray-coded index, of which one bit changes at a time, and sees the other's through a
     :class:`.Synchroniser`. An entry is in the memory for an edge before it is read.
 
-    Throughput: with a depth of 8, one transfer per cycle of the slower clock. Latency: an entry that goes into an empty
-    FIFO comes out at the third edge of the reader's clock after that of the writer, or at the fourth. The room of an entry
-    is there again at the second edge of the writer's clock after that of the reader, or at the third.
+    Throughput: with a depth of 8, one transfer per cycle of the slower clock. Latency through an empty FIFO: to the third or
+    fourth edge of the reader's clock after that of the writer. An entry is free again at the second or third edge of the
+    writer's clock after that of the reader.
 
     ``input``
         In the domain ``writes``.
     ``output``
         In the domain ``reads``; valid and payload come from flip-flops.
     ``write_clear``, ``read_clear``
-        Empty a side and set its index back to 0. No reset does, because the other side may look at it; a
-        :class:`.LinkEnd` says when it does not.
+        Empty a side and clear its index. No reset does, because the other side may read it; a :class:`.LinkEnd` knows when
+        it does not.
     """
 
     def __init__(self, shape: ShapeLike, depth: int, *, writes: str = "write", reads: str = "read") -> None:
@@ -197,17 +181,17 @@ class AsyncFifo(wiring.Component):
         valid = Signal(reset_less=True)
         loads = Signal()
         write_at, written = self._index(m, self.writes, "write", write.en, self.write_clear)
-        read_at, taken = self._index(m, self.reads, "read", loads, self.read_clear)
+        read_at, removed = self._index(m, self.reads, "read", loads, self.read_clear)
         seen_written = self._seen(m, "written", written, self.reads)
-        seen_taken = self._seen(m, "taken", taken, self.writes)
+        seen_removed = self._seen(m, "removed", removed, self.writes)
         m.d.comb += [
             # Full: a whole turn ahead, which inverts the upper two bits of a Gray code.
-            self.input.ready.eq(written != Cat(seen_taken[:-2], ~seen_taken[-2:])),
+            self.input.ready.eq(written != Cat(seen_removed[:-2], ~seen_removed[-2:])),
             write.en.eq(self.input.valid & self.input.ready),
             write.addr.eq(write_at),
             write.data.eq(self.input.payload),
             read.addr.eq(read_at),
-            loads.eq((taken != seen_written) & (~valid | self.output.ready)),
+            loads.eq((removed != seen_written) & (~valid | self.output.ready)),
             self.output.valid.eq(valid),
             self.output.payload.eq(offered),
         ]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from amaranth.hdl import Const, Format, Module, Shape, ShapeCastable, Signal, Value, unsigned
-
-__all__ = ["NamedValues", "Pace", "optional", "sized", "without_reset"]
+from amaranth.lib import wiring
 
 _Member = TypeVar("_Member")
 
@@ -19,6 +18,11 @@ def optional(option: object, **members: _Member) -> dict[str, _Member]:
     They are evaluated without the option, too.
     """
     return members if option else {}
+
+
+def flags(direction: Callable[[int], wiring.Member], *names: str) -> dict[str, wiring.Member]:
+    """Ports of one bit."""
+    return {name: direction(1) for name in names}
 
 
 def sized(*assignments: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Memories, and words in them with a code that finds or corrects flipped bits."""
+"""Memories, and codes of their words that detect or correct bit flips."""
 
 from __future__ import annotations
 
@@ -11,60 +11,31 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
 
-__all__ = [
-    "BLOCK_RAM",
-    "CODES",
-    "LOOK_UP_TABLES",
-    "REGISTERS",
-    "Checked",
-    "CodedMemory",
-    "CodedParts",
-    "DataMemory",
-    "ErrorLines",
-    "FlipFlops",
-    "MemoryCoding",
-    "PlainMemories",
-    "WordCheck",
-    "check_of",
-    "checks_of",
-    "coding_of",
-    "columns",
-    "decode",
-    "elaborated",
-]
-
-#: Attributes of a memory that synthesis is to put into block RAM. Its user never depends on a word that is read while it is
-#: written, so that synthesis need not add logic for that case.
+#: Attributes of a memory for block RAM. Its user never depends on a word that is read while it is written, so synthesis need
+#: not add logic for that case.
 BLOCK_RAM = {"ram_style": "block", "no_rw_check": 1}
-#: Attributes of a memory that synthesis is to make of look-up tables.
+#: Attributes of a memory for look-up tables.
 LOOK_UP_TABLES = {"ram_style": "distributed"}
-#: The style of a memory that is made of flip-flops.
+#: The style of a memory of flip-flops.
 REGISTERS = "registers"
 
 
 class FlipFlops:
-    """What is elaborated with it, in the place of Amaranth's platform, has flip-flops for memories."""
+    """As Amaranth's platform, it builds every memory of flip-flops."""
 
     def get_memory(self, memory: Memory) -> Fragment:
-        """The memory as it is built; Amaranth calls it."""
+        """The memory as it is built, for Amaranth."""
         memory.attrs["ram_style"] = REGISTERS
         plain: Fragment = memory.elaborate(None)
         return plain
 
 
-#: One check that finds one wrong bit; and checks that put one right and find two.
-CODES = ("parity", "secded")
-
-#: What a reader finds: the word, whether a bit of it or of its checks was wrong and is put right, and whether it is lost.
-Checked = tuple[int, bool, bool]
-
-
 @cache
 def columns(bits: int, code: str) -> tuple[int, ...]:
-    """For each bit of a word the checks that it belongs to, and for each check itself.
+    """The check bits of each bit of a word, and of each check bit itself, one bit each.
 
-    With ``"parity"`` there is one check. With ``"secded"`` all columns differ and have an odd number of ones, so that one
-    wrong bit leaves a column, and two leave an even number of ones, which is none.
+    ``"parity"`` has one check bit, which detects a wrong bit. ``"secded"`` corrects one and detects two: all columns differ
+    and have an odd number of ones, so the syndrome of two wrong bits is no column.
     """
     if code == "parity":
         return (1,) * (bits + 1)
@@ -77,25 +48,6 @@ def columns(bits: int, code: str) -> tuple[int, ...]:
         for chosen in combinations(range(checks), weight)
     ]
     return (*found[:bits], *(1 << check for check in range(checks)))
-
-
-def check_of(word: int, bits: int, code: str) -> int:
-    """The checks of a word."""
-    found = 0
-    for bit, column in enumerate(columns(bits, code)[:bits]):
-        found ^= column * (word >> bit & 1)
-    return found
-
-
-def decode(word: int, check: int, bits: int, code: str) -> Checked:
-    """What a reader makes of a word and its checks."""
-    syndrome = check_of(word, bits, code) ^ check
-    if not syndrome:
-        return word, False, False
-    if code == "parity" or syndrome not in columns(bits, code):
-        return word, False, True
-    place = columns(bits, code).index(syndrome)
-    return word ^ (1 << place if place < bits else 0), True, False
 
 
 class CodedParts:
@@ -116,23 +68,23 @@ class CodedParts:
         return self.groups.setdefault(group, self.coding.part()).built(component)
 
     def found(self) -> ErrorLines:
-        """Pulses: a wrong word has come to a reader of any memory of the parts that are built."""
+        """Pulses: a wrong word is read from a memory of the parts."""
         found = [coding.found() for coding in self.groups.values()]
         return ErrorLines(
             Cat(pulse.corrected for pulse in found).any(), Cat(pulse.lost for pulse in found).any()
         )
 
 
-#: Fewer bits than these are flip-flops: with checks they were hardly smaller.
+#: Memories of fewer bits are flip-flops: with check bits they are hardly smaller.
 _FEW = 32
 
 
 class DataMemory(Memory):
-    """A memory of data: what is in it decides on no address, no length and no order of anything else."""
+    """A memory of data: no address, length or order depends on its words."""
 
 
 class ErrorLines(NamedTuple):
-    """A reader has a word with a wrong bit: one that is ``corrected``, or one that is ``lost``."""
+    """A word with wrong bits is read: it is ``corrected``, or ``lost``."""
 
     corrected: Value
     lost: Value
@@ -179,19 +131,18 @@ def coding_of(platform: object) -> PlainMemories:
 
 
 class MemoryCoding(PlainMemories):
-    """Memories whose words have a code. As Amaranth's ``platform``, it builds every :class:`Memory` of what is elaborated.
+    """Memories whose words have a code. As Amaranth's platform, it builds every memory of a design.
 
     ``code``
-        One of :data:`~cdma.hdl.blocks.memories.CODES`. With ``"parity"`` words of data have one check;
-        all others are corrected, because a wrong address or length does harm before anybody can stop it.
+        ``"parity"`` or ``"secded"``. Parity is for words of data; all others are corrected in any case, because a wrong
+        address or length does harm before it can be stopped.
     ``deepest``
         The most words of a memory.
     ``smallest``
-        Bits of the smallest memory; what has fewer is flip-flops and has no checks. So is what has very few.
-
+        Bits of the smallest memory; smaller ones are flip-flops without check bits.
     ``filling``, ``place``
-        While the one is high, every memory has zeros written to the word of the other one, as nobody knows what lies in a
-        memory that was never written.
+        While ``filling`` is high, zeros are written to the word at ``place`` of every memory: words that were never written
+        have random check bits.
     """
 
     coded = True
@@ -220,7 +171,7 @@ class MemoryCoding(PlainMemories):
         return Mux(self.line(memory), lost, Value.cast(word))
 
     def line(self, memory: Memory) -> Signal:
-        """High for as long as a reader has a lost word of this memory, or of one of its ports."""
+        """High for as long as a lost word of this memory, or of one of its ports, is read."""
         return self._lines.setdefault(id(memory), Signal(name="lost_word"))
 
     def watch(self, memory: Memory) -> Signal:
@@ -236,7 +187,7 @@ class MemoryCoding(PlainMemories):
         return Cat(each.line if lasting else each.lost for each in answered).any()
 
     def get_memory(self, memory: Memory) -> Elaboratable | Fragment:
-        """The memory as it is built; Amaranth calls it."""
+        """The memory as it is built, for Amaranth."""
         assert memory.depth <= 1 << len(self.place), memory.depth
         width = Shape.cast(memory.shape).width
         if width * memory.depth < self.smallest:
@@ -248,24 +199,24 @@ class MemoryCoding(PlainMemories):
 
 
 class CodedMemory(Elaboratable):
-    """A memory with the ports of ``memory``, whose words have checks: one group for each part that is written by itself.
+    """A memory with the ports of ``memory``, whose words have check bits: one group for each part with its own write enable.
 
-    Reads are as late as without checks. Where block RAM was asked for, synthesis is free: the checks depend on a word
-    that is read while it is written.
+    Reads have the latency of ``memory``. It need not be block RAM if that is: the check bits depend on a word that is read
+    while it is written.
 
     ``filling``, ``place``
-        See :class:`MemoryCoding`.
+        Those of :class:`MemoryCoding`.
     ``line``
         High for as long as a lost word is at a read port.
     ``corrected``, ``lost``
-        Pulses: such a word has come there. One that stays, or is read again and again, is one.
+        Pulses: such a word is read. A word that stays, or is read repeatedly, is one.
     """
 
     def __init__(self, memory: Memory, code: str, line: Signal, filling: Signal, place: Signal) -> None:
         self.memory, self.code, self.line = memory, code, line
         self.filling, self.place = filling, place
-        self.corrected = Signal(name="corrected_comes")
-        self.lost = Signal(name="lost_comes")
+        self.corrected = Signal(name="corrected_read")
+        self.lost = Signal(name="lost_read")
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -275,12 +226,12 @@ class CodedMemory(Elaboratable):
         granule = width // len(port.en)
         checks = len(columns(granule, self.code)) - granule
         attrs = {name: value for name, value in memory.attrs.items() if name not in BLOCK_RAM}
-        # For the list of memories.
+        # Shown in the list of memories.
         attrs["checks"] = len(port.en) * checks
         inner = Memory(shape=len(port.en) * (granule + checks), depth=memory.depth, init=[], attrs=attrs)
         write = inner.write_port(domain=port.domain, granularity=granule + checks)
-        given = Value.cast(port.data)
-        words = [given[low : low + granule] for low in range(0, width, granule)]
+        data = Value.cast(port.data)
+        words = [data[low : low + granule] for low in range(0, width, granule)]
         m.d.comb += [
             write.addr.eq(Mux(self.filling, self.place, port.addr)),
             write.data.eq(Mux(self.filling, 0, Cat((word, checks_of(word, self.code)) for word in words))),
@@ -296,7 +247,7 @@ class CodedMemory(Elaboratable):
         return m
 
     def _read(self, m: Module, inner: Memory, number: int) -> tuple[Signal, ErrorLines]:
-        """Connects a read port, and checks what it gives: its line, and its pulses."""
+        """Connects a read port, and checks its words: its line, and its pulses."""
         port, [writer] = self.memory.read_ports[number], self.memory.write_ports
         read = inner.read_port(domain=port.domain)
         m.d.comb += read.addr.eq(port.addr)
@@ -307,34 +258,34 @@ class CodedMemory(Elaboratable):
             m.d.comb += check.coded.eq(read.data.word_select(place, step))
         m.d.comb += Value.cast(port.data).eq(Cat(check.word for check in checks))
         domain = m.d[writer.domain]
-        #: The word was not read before, or another one was.
-        comes = Signal(name=f"comes_{number}")
+        #: The word is not the one of the cycle before.
+        fresh = Signal(name=f"fresh_{number}")
         place = Signal.like(port.addr, name=f"place_{number}", reset_less=True)
         exists: Value = port.addr < inner.depth
         if port.domain == "comb":
             domain += place.eq(port.addr)
-            m.d.comb += comes.eq(place != port.addr)
+            m.d.comb += fresh.eq(place != port.addr)
         else:
             m.d.comb += read.en.eq(port.en)
-            # The register holds anything until a first word is read.
-            there = Signal(name=f"there_{number}", reset_less=True)
-            domain += comes.eq(port.en & (place != port.addr))
+            # The register is undefined until a first word is read.
+            loaded = Signal(name=f"loaded_{number}", reset_less=True)
+            domain += fresh.eq(port.en & (place != port.addr))
             with m.If(self.filling):
-                domain += there.eq(0)
+                domain += loaded.eq(0)
             with m.Elif(port.en):
-                domain += [there.eq(exists), place.eq(port.addr)]
-            exists = there
+                domain += [loaded.eq(exists), place.eq(port.addr)]
+            exists = loaded
         found = [Signal(name=f"{name}_{number}") for name in ErrorLines._fields]
         before = [Signal(name=f"{name}_before_{number}") for name in ErrorLines._fields]
         for now, name in zip(found, ErrorLines._fields, strict=True):
             m.d.comb += now.eq(exists & Cat(getattr(check, name) for check in checks).any())
         domain += [was.eq(now) for was, now in zip(before, found, strict=True)]
-        pulses = (now & (comes | ~was) for now, was in zip(found, before, strict=True))
+        pulses = (now & (fresh | ~was) for now, was in zip(found, before, strict=True))
         return found[1], ErrorLines(*pulses)
 
 
 def checks_of(word: Value, code: str) -> Value:
-    """The checks of a word."""
+    """The check bits of a word."""
     count = len(word)
     each, checks = columns(count, code)[:count], len(columns(count, code)) - count
     return Cat(
@@ -344,14 +295,14 @@ def checks_of(word: Value, code: str) -> Value:
 
 
 class WordCheck(Component):
-    """Checks a word that is read.
+    """Checks a word that is read. Combinational.
 
     ``coded``
-        The word, and after it its checks.
+        The word, followed by its check bits.
     ``word``
-        The word, put right if one bit of it was wrong.
+        The word, corrected if one bit of it is wrong.
     ``corrected``, ``lost``
-        A bit was wrong and is put right; or more are wrong, or one that cannot be put right.
+        A bit was wrong and is corrected; wrong bits cannot be corrected.
     """
 
     def __init__(self, bits: int, code: str) -> None:
@@ -379,7 +330,7 @@ class WordCheck(Component):
 
 
 def elaborated(component: Component, coding: MemoryCoding | FlipFlops) -> Elaboratable:
-    """A component that is elaborated at once, so that all memories in it are known."""
+    """A component, elaborated now with that coding, so that all its memories are known."""
     return _Elaborated(Fragment.get(component, coding))
 
 

@@ -1,4 +1,4 @@
-"""Queues: FIFOs in flip-flops and in memory, their credit, and the end of a link."""
+"""Queues in memory, their credit, and the end of a link between two clocks."""
 
 from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
@@ -8,8 +8,6 @@ from amaranth.lib.wiring import In, Out
 from .arithmetic import WideCounter
 from .clocks import Synchroniser
 from .memories import BLOCK_RAM, DataMemory, PlainMemories, coding_of
-
-__all__ = ["Credit", "Fifo", "LinkEnd", "MemoryQueue", "RingMemory", "join_ends"]
 
 
 class Credit(wiring.Component):
@@ -49,19 +47,19 @@ class Credit(wiring.Component):
 
 
 class RingMemory:
-    """What the queues in memories share; adds to the module ``m`` of the queue.
+    """The memory of a queue, added to its module ``m``.
 
     ``depth``
         Number of entries, a power of two.
     ``block_ram``
-        Puts the memory into an FPGA's block RAM.
+        The memory is an FPGA's block RAM.
     ``of_data``
-        The memory is a :class:`.DataMemory`. If ``coding`` has a code, a lost entry is read as zeros, so that nothing of it
-        is written.
+        The memory is a :class:`.DataMemory`. If ``coding`` has a code, a lost entry is read as zeros, so that none of its
+        words is written.
     ``write``, ``read``
         Ports of the memory. The read port is clocked and not transparent.
     ``reads``
-        Pulse: reads an entry, so that the queue goes on to the next one.
+        Pulse: reads an entry; the queue advances to the next one.
     ``write_index``, ``read_index``
         Registers of the next entry to write and to read, which the queue advances. They have one bit more than an
         address: a full memory and an empty one differ in that bit alone.
@@ -97,10 +95,10 @@ class RingMemory:
         more: Value,
         loads: Value | None = None,
     ) -> None:
-        """Writes what ``source`` transfers, and, while there is ``more``, reads ahead for ``sink``.
+        """Writes the transfers of ``source``, and, while there is ``more``, reads ahead for ``sink``.
 
-        The register of the read port is the payload of ``sink``. It loads when an entry is read, or when ``loads`` says so:
-        then and, in vain, while ``sink`` has nothing.
+        The register of the read port is the payload of ``sink``. It loads when an entry is read, or, with less logic, while
+        ``loads``: also in vain, while ``sink`` is not valid.
         """
         m.d.comb += [
             self.write.addr.eq(self.write_index[: len(self.write.addr)]),
@@ -116,9 +114,8 @@ class RingMemory:
 class Fifo(wiring.Component):
     """A FIFO of ``depth`` entries, a power of two, and one more in the register of the read port.
 
-    Throughput: one transfer per cycle in and out. Latency: an entry that goes into an empty FIFO comes out two cycles
-    later. ``ready`` of the input and ``valid`` of the output come from flip-flops, the payload from the register of
-    the read port. The FIFO always takes ``depth`` entries.
+    Throughput: one transfer per cycle in and out. Latency: two cycles through an empty FIFO. ``ready`` of the input and
+    ``valid`` of the output come from flip-flops, the payload from the register of the read port.
 
     ``reserved``
         The writer counts its entries, and never has more than ``depth`` inside: ``ready`` is constantly high.
@@ -126,10 +123,10 @@ class Fifo(wiring.Component):
         The memory is block RAM of an FPGA, which is slow. An output register follows its read port: one more entry, and one
         more cycle of latency. Such a FIFO is ``ahead`` as well.
     ``ahead``
-        The indices are compared a cycle ahead, for a further cycle of latency. A transfer per cycle takes a depth of four.
+        The indices are compared a cycle ahead, for a further cycle of latency. A transfer per cycle needs a depth of four.
     ``late_valid``, ``late_ready``
         ``valid`` of the input, or ``ready`` of the output, may arrive late in the cycle: its index is a
-        :class:`.WideCounter`, which takes a few flip-flops more.
+        :class:`.WideCounter`, with a few flip-flops more.
     ``of_data``
         Its memory is a :class:`.DataMemory`.
     ``empty``
@@ -188,7 +185,7 @@ class Fifo(wiring.Component):
             self.empty.eq(~some & ~read.valid & ~self.output.valid),
         ]
         self._count(m, "written", ring.write_index, ring.write.en, late=self.late_valid)
-        self._count(m, "taken", ring.read_index, ring.reads, late=self.late_ready)
+        self._count(m, "removed", ring.read_index, ring.reads, late=self.late_ready)
         with m.If(ring.reads):
             m.d.sync += read.valid.eq(1)
         with m.Elif(read.ready):
@@ -196,7 +193,7 @@ class Fifo(wiring.Component):
         return m
 
     def _look_ahead(self, m: Module, ring: RingMemory, more: Signal) -> None:
-        """Compares the indices a cycle ahead, so that ``ready`` passes little logic on its way to the memory."""
+        """Compares the indices a cycle ahead, so that the path of ``ready`` to the memory is short."""
         next_index = Signal.like(ring.read_index, init=1)
         with m.If(ring.reads):
             m.d.sync += next_index.eq(next_index + 1)
@@ -214,7 +211,7 @@ class Fifo(wiring.Component):
                 m.d.sync += index.eq(index + 1)
 
     def _leave(self, m: Module) -> stream.Interface:
-        """What comes from the memory: the output, or what goes to the register before it."""
+        """The stream out of the memory: the output, or the stream into the output register."""
         if not self.pipelined:
             return self.output
         read = stream.Signature(self.shape).create(path=("read",))
@@ -229,10 +226,10 @@ class Fifo(wiring.Component):
 class MemoryQueue(wiring.Component):
     """A queue of ``depth`` entries, a power of two, whose writer counts them, for example with a :class:`Credit`.
 
-    Throughput: one transfer per cycle in and out. Latency: an entry comes out three cycles after it went in.
+    Throughput: one transfer per cycle in and out. Latency: three cycles.
 
-    A :class:`Fifo` is a cycle faster, but compares its indices between ``ready`` of the output and the memory. Here
-    they are compared a cycle ahead, so that ``ready`` passes through little logic: an FPGA's clock needs that.
+    A :class:`Fifo` is a cycle faster, but compares its indices between ``ready`` of the output and the memory. This queue
+    compares them a cycle ahead, so that the path of ``ready`` is short, as an FPGA's clock needs it.
     """
 
     def __init__(self, shape: ShapeLike, depth: int) -> None:
@@ -247,10 +244,10 @@ class MemoryQueue(wiring.Component):
         ring = RingMemory(m, self.shape, self.depth)
         next_index = Signal(range(2 * self.depth), init=1)
         more = Signal()
-        #: As ``valid`` of the output, for all bits of an entry, which on an FPGA are far from the indices. It depends on
-        #: itself, so that synthesis does not make one of both.
+        #: A copy of ``valid`` of the output, for all bits of an entry, which on an FPGA are far from the indices. It depends
+        #: on itself, so that synthesis does not merge the two.
         loaded = Signal()
-        # Where words have checks nothing is read in vain: a word that nobody wrote may be a lost one.
+        # Words with a code are not read in vain: one that was never written may be a lost one.
         loads = None if coding_of(platform).coded else ~loaded | self.output.ready
         ring.connect(m, self.input, self.output, more, loads)
         m.d.sync += [
@@ -267,20 +264,20 @@ class MemoryQueue(wiring.Component):
 class LinkEnd(wiring.Component):
     """One end of a crossing of :class:`.AsyncFifo`; the other domain has the other end.
 
-    A reset closes the end until a handshake of four phases is through, which ends after the reset, and in which the other
-    end closes too and finishes what is open. Each sets its indices back while the other one does not look at them. No
-    reset cuts a handshake short, however short it is; from any start values both ends find into one.
+    A reset closes the end until a handshake of four phases is complete, which ends after the reset, and in which the other
+    end closes too and finishes its open transactions. Each end clears its indices while the other one does not read them.
+    No reset, however short, interrupts a handshake; from any start values both ends arrive at one.
 
     ``down``, ``heard``
-        This end asks for the handshake; it answers the other end.
+        This end requests the handshake; it acknowledges that of the other end.
     ``other_down``, ``other_heard``
         The same of the other end.
     ``settled``
-        Nothing is open that the other end knows of.
+        No transaction is open that the other end has seen.
     ``open``
-        Transfers may pass. What is open when this falls must be finished without the other side.
+        Transfers may pass. Transactions that are open when this falls must be finished without the other side.
     ``clear``
-        Sets the indices of this side back.
+        Clears the indices of this side.
     """
 
     down: Out(1)
@@ -316,12 +313,12 @@ class LinkEnd(wiring.Component):
         with m.If(~down):
             m.d.sync += down.eq(restart & ~other_heard)
         with m.Elif(other_heard & ~in_reset):
-            # The indices are 0 a cycle before the other end can see that this one is through.
+            # The indices are 0 a cycle before the other end can see the end of the handshake.
             m.d.sync += [cleared.eq(~cleared), down.eq(~cleared), restart.eq(~cleared)]
         return m
 
 
 def join_ends(m: Module, one: LinkEnd, other: LinkEnd) -> None:
     """Connects both ends of a link."""
-    for here, there in ((one, other), (other, one)):
-        m.d.comb += [here.other_down.eq(there.down), here.other_heard.eq(there.heard)]
+    for end, peer in ((one, other), (other, one)):
+        m.d.comb += [end.other_down.eq(peer.down), end.other_heard.eq(peer.heard)]

@@ -1,4 +1,4 @@
-"""Registers in a stream: for one transfer, for two, for FPGAs, and slices for beats."""
+"""Beats, and registers in streams."""
 
 from __future__ import annotations
 
@@ -7,18 +7,6 @@ from collections.abc import Callable
 from amaranth.hdl import Cat, DomainRenamer, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
-
-__all__ = [
-    "Beat",
-    "BeatSlice",
-    "ElasticBuffer",
-    "SkidBuffer",
-    "StreamRegister",
-    "count_kept",
-    "malformed",
-    "slice_after",
-    "slice_before",
-]
 
 
 class StreamRegister(wiring.Component):
@@ -54,17 +42,21 @@ class SkidBuffer(wiring.Component):
         offered = Signal.like(self.output.payload, reset_less=True)
         spare = Signal.like(self.input.payload, reset_less=True)
         spare_full = Signal()
-        taken = Signal()
-        m.d.comb += [taken.eq(self.input.valid & self.input.ready), self.output.payload.eq(offered)]
+        accepted = Signal()
+        m.d.comb += [accepted.eq(self.input.valid & self.input.ready), self.output.payload.eq(offered)]
         with m.If(~self.output.valid | self.output.ready):
-            m.d.sync += [self.output.valid.eq(spare_full | taken), spare_full.eq(0), self.input.ready.eq(1)]
+            m.d.sync += [
+                self.output.valid.eq(spare_full | accepted),
+                spare_full.eq(0),
+                self.input.ready.eq(1),
+            ]
             with m.If(spare_full):
                 m.d.sync += offered.eq(spare)
             with m.Else():
                 m.d.sync += offered.eq(self.input.payload)
-        with m.Elif(taken):
+        with m.Elif(accepted):
             m.d.sync += [spare_full.eq(1), self.input.ready.eq(0)]
-        # While it is not full, whatever comes may be in it: one flip-flop enables all of it.
+        # While it is not full it loads any payload: one flip-flop enables all of it.
         with m.If(~spare_full):
             m.d.sync += spare.eq(self.input.payload)
         return m
@@ -107,10 +99,9 @@ class ElasticBuffer(wiring.Component):
     Throughput: one transfer per cycle. Latency: one cycle. Valid is low in reset; ready is low too, and in the cycle
     after it.
 
-    In a :class:`.SkidBuffer`, ``output.ready`` reaches all flip-flops of the payload, and the payload comes from them. Here
-    it reaches a few: each register takes whatever comes while it is empty, and one flip-flop says which of both is offered.
-    A wide payload is cut into parts with flip-flops of their own, which all do the same: so no wire of these crosses an
-    FPGA.
+    In a :class:`.SkidBuffer`, ``output.ready`` reaches all flip-flops of the payload, and the payload comes from them. In
+    this buffer it reaches a few: each register loads any payload while it is empty, and a flip-flop selects the one that
+    is offered. A wide payload has parts with flip-flops of their own, so that none of their wires crosses an FPGA.
 
     ``part_bits``
         Most bits of a part.
@@ -135,24 +126,24 @@ class ElasticBuffer(wiring.Component):
     def _add_part(
         self, m: Module, name: str, ready: Signal, valid: Signal, source: Value, sink: Value
     ) -> None:
-        """Adds the registers of some bits. Every part depends on its own flip-flops, or synthesis would make one of all."""
+        """Adds the registers of some bits. Every part depends on its own flip-flops, or synthesis would merge them."""
         full = Signal(2, name=f"full{name}")
         full_next = Signal(2, name=f"full_next{name}")
         into = Signal(name=f"into{name}")
         offered = Signal(name=f"offered{name}")
         put = Signal(name=f"put{name}")
-        taken = Signal(name=f"taken{name}")
+        leaves = Signal(name=f"leaves{name}")
         kept = [Signal(len(source), name=f"kept_{number}{name}", reset_less=True) for number in range(2)]
-        m.d.comb += [put.eq(self.input.valid & ready), taken.eq(valid & self.output.ready)]
+        m.d.comb += [put.eq(self.input.valid & ready), leaves.eq(valid & self.output.ready)]
         for number, register in enumerate(kept):
-            goes, comes = taken & (offered == number), put & (into == number)
+            goes, comes = leaves & (offered == number), put & (into == number)
             m.d.comb += full_next[number].eq((full[number] & ~goes) | comes)
             with m.If(~full[number]):
                 m.d.sync += register.eq(source)
         m.d.sync += [
             full.eq(full_next),
             into.eq(into ^ put),
-            offered.eq(offered ^ taken),
+            offered.eq(offered ^ leaves),
             ready.eq(~full_next.all()),
             valid.eq(full_next.any()),
         ]
@@ -165,7 +156,7 @@ class Beat(data.StructLayout):
     ``data``
         Words of all ``lanes``.
     ``keep``
-        Says which words are valid, with one bit for each.
+        The words that are valid, one bit each.
     ``last``
         Ends the packet.
     """
@@ -185,12 +176,12 @@ def malformed(beat: Value) -> Value:
 
 def count_kept(keep: Value) -> Value:
     """The number of ones in ``keep``, which are its lowest bits."""
-    # Bit n of the number says whether an odd multiple of 2**n is reached.
+    # Bit n of the number: an odd multiple of 2**n is reached.
     return Cat(keep[(1 << bit) - 1 :: 1 << bit].xor() for bit in range(len(keep).bit_length()))
 
 
 class BeatSlice(wiring.Component):
-    """A :class:`.SkidBuffer` for beats, whose data are in an :class:`.ElasticBuffer`: both take and give in the same cycles.
+    """A :class:`.SkidBuffer` for beats, with their data in an :class:`.ElasticBuffer` of the same handshakes.
 
     So ``output.ready`` does not reach the flip-flops of the data, and ``keep`` and ``last``, which decide, come from
     flip-flops.

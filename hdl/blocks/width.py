@@ -1,4 +1,4 @@
-"""Beats of another width: packed anew, aligned anew, narrowed and widened."""
+"""Beats repacked, realigned, narrowed and widened."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from amaranth.utils import exact_log2
 
 from .arithmetic import one_of, rotate_up, thermometer
 from .registers import Beat, BeatSlice, slice_after
-
-__all__ = ["Narrow", "Piece", "Realign", "Repack", "Widen", "connect_width"]
 
 
 class Realign(wiring.Component):
@@ -46,13 +44,12 @@ class Realign(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         beat, out = self.input.payload, self.output.payload
-        # Shifting down is shifting up by the rest of a beat. The beat that then comes first has no word of the packet,
-        # and is left out.
+        # Shifting down is shifting up by the rest of a beat. The first beat then has no word of the packet, and is dropped.
         amount = (-self.shift.payload if self.down else self.shift.payload)[: exact_log2(self.lanes)]
         below = Signal(self.lanes)
         words = rotate_up([Cat(beat.keep[lane], beat.data[lane]) for lane in range(self.lanes)], amount)
 
-        # Lanes below the amount belong to the next beat, and wait here. None of them is the last lane.
+        # Words of lanes below the amount, which belong to the next beat. None of them is in the last lane.
         held = Signal(self.lanes - 1)
         held_data = [
             Signal(self.word_bits, name=f"held_{lane}", reset_less=True) for lane in range(self.lanes - 1)
@@ -77,8 +74,8 @@ class Realign(wiring.Component):
             # After its first beat a packet always holds a word.
             m.d.comb += drop.eq(below[0] & ~held[0])
         for lane, word in enumerate(words[:-1]):
-            here = Cat(held[lane], held_data[lane])
-            shown = one_of((below[lane], here), (~below[lane] & ~rest, word))
+            old = Cat(held[lane], held_data[lane])
+            shown = one_of((below[lane], old), (~below[lane] & ~rest, word))
             m.d.comb += Cat(out.keep[lane], out.data[lane]).eq(shown)
         m.d.comb += Cat(out.keep[-1], out.data[-1]).eq(Mux(rest, 0, words[-1]))
         with m.If(go):
@@ -92,12 +89,12 @@ class Piece(data.StructLayout):
     """A beat of a piece, whose words are in lanes that follow one another.
 
     ``shift``
-        Lanes by which the words go up, cyclically: the same in all beats of a piece. The piece begins where the words before
-        it end, or, where these are closed, anywhere.
+        Lanes by which the words go up, cyclically: the same in all beats of a piece. The piece begins after the words before
+        it, or, if their beat is closed, anywhere.
     ``wraps``
-        In the first beat of a piece: all of its words go past the last lane, and yet into the beat that is being filled.
+        In the first beat of a piece: all of its words go past the last lane, but into the beat that is being filled.
     ``closes``
-        The words of this beat are the last ones of theirs: those of the next piece go into another one. With ``last``, too.
+        Closes the output beat after the words of this one; high with ``last``, too.
     """
 
     def __init__(self, word_bits: int, lanes: int) -> None:
@@ -107,7 +104,7 @@ class Piece(data.StructLayout):
 
 
 class Repack(wiring.Component):
-    """Gives beats that are filled up to the last lane, or closed.
+    """Packs pieces into beats that are filled up to the last lane, or closed.
 
     ``input``
         Packets of pieces. An empty beat that closes adds nothing.
@@ -132,42 +129,42 @@ class Repack(wiring.Component):
         m = Module()
         piece, beat, out = self.input.payload, self.input.payload.beat, Signal(self.output.payload.shape())
         words = rotate_up([Cat(beat.keep[lane], beat.data[lane]) for lane in range(self.lanes)], piece.shift)
-        # Words that wait for the rest of their beat. None of them is in the last lane.
+        # Words of a beat that is not complete. None of them is in the last lane.
         held = Signal(self.lanes - 1)
         held_data = [
             Signal(self.word_bits, name=f"held_{lane}", reset_less=True) for lane in range(self.lanes - 1)
         ]
-        #: Only the words held are left of what is closed, and of the packet.
+        #: Only the words held are left of the beat that closes, and of the packet.
         rest = Signal()
         ends = Signal()
         below = Signal(self.lanes)
         full = Signal()
-        gives = Signal()
+        puts_out = Signal()
         spills = Signal()
         able = Signal()
-        there = Signal()
+        present = Signal()
         m.d.comb += [
             able.eq(~self.output.valid | self.output.ready),
-            there.eq(rest | self.input.valid),
+            present.eq(rest | self.input.valid),
             # Lanes below the shift belong to the next beat, unless they are wrapped to this one.
             below.eq(thermometer(piece.shift, self.lanes) & ~piece.wraps.replicate(self.lanes)),
             full.eq(words[-1][0]),
-            gives.eq(rest | full | piece.closes),
+            puts_out.eq(rest | full | piece.closes),
             spills.eq(piece.closes & below[0] & words[0][0]),
             self.input.ready.eq(able & ~rest),
             out.last.eq((rest & ends) | (~rest & beat.last & ~spills)),
         ]
         with m.If(able):
-            m.d.sync += [self.output.valid.eq(there & gives), self.output.payload.eq(out)]
-        with m.If(able & there):
+            m.d.sync += [self.output.valid.eq(present & puts_out), self.output.payload.eq(out)]
+        with m.If(able & present):
             m.d.sync += [rest.eq(spills & ~rest), ends.eq(beat.last)]
         for lane, word in enumerate(words[:-1]):
             shown = one_of(
                 (held[lane], Cat(held[lane], held_data[lane])), (~below[lane] & ~rest & word[0], word)
             )
             m.d.comb += Cat(out.keep[lane], out.data[lane]).eq(shown)
-            stays = (word[0] & below[lane] & ~rest) | (~gives & (held[lane] | word[0]))
-            with m.If(able & there):
+            stays = (word[0] & below[lane] & ~rest) | (~puts_out & (held[lane] | word[0]))
+            with m.If(able & present):
                 m.d.sync += held[lane].eq(stays)
                 with m.If(word[0] & ~rest):
                     m.d.sync += held_data[lane].eq(word[1:])
@@ -187,7 +184,7 @@ class Widen(wiring.Component):
     """Gathers beats of ``lanes_in`` words into beats of ``lanes_out``.
 
     Throughput: one narrow beat per cycle. Latency: a wide beat is offered in the cycle after its last part or the last
-    beat of the packet. An empty last beat ends the packet with the words gathered until then, or with an empty beat.
+    beat of the packet. An empty last beat ends the packet, after the words gathered so far or as an empty beat.
     """
 
     def __init__(self, word_bits: int, lanes_in: int, lanes_out: int) -> None:
@@ -222,8 +219,7 @@ class Widen(wiring.Component):
 class Narrow(wiring.Component):
     """Cuts beats of ``lanes_in`` words into beats of ``lanes_out``.
 
-    Throughput: one narrow beat per cycle. Latency: none. Parts without words are left out, and an empty last beat
-    becomes one empty last beat.
+    Throughput: one narrow beat per cycle. Latency: none. Parts without words are dropped; an empty last beat remains one.
     """
 
     def __init__(self, word_bits: int, lanes_in: int, lanes_out: int) -> None:
@@ -267,10 +263,10 @@ def connect_width(
     *,
     pipelined: bool = False,
 ) -> None:
-    """Connects two streams of beats of the same words, through an adapter where their lanes differ.
+    """Connects two streams of beats of the same words, through an adapter if their lanes differ.
 
-    ``pipelined`` takes care that ``sink`` gets valid and what decides of its beats from registers: of a :class:`Widen`, or
-    of a :class:`.BeatSlice`.
+    If ``pipelined``, ``valid``, ``keep`` and ``last`` of ``sink`` come from registers, of a :class:`Widen` or of a
+    :class:`.BeatSlice`.
     """
     lanes_in, lanes_out = len(source.payload.keep), len(sink.payload.keep)
     if lanes_in != lanes_out:

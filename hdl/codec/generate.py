@@ -22,17 +22,6 @@ from .pipelined.decompressor import PipelinedDecompressor
 from .plain.compressor import PlainCompressor
 from .plain.decompressor import PlainDecompressor
 
-__all__ = [
-    "CodecShell",
-    "Compressor",
-    "Decompressor",
-    "codec_design",
-    "codec_ports",
-    "codec_shell",
-    "codec_verilog",
-    "keep_width",
-]
-
 
 class Compressor(wiring.Component):
     """Compresses packets of words to the stream of ``docs/format.md``.

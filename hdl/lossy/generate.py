@@ -12,8 +12,6 @@ from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, Shell, axis_ports
 
 from .stages import Dequantiser, OutOfRange, Quantiser
 
-__all__ = ["StageShell", "stage_design", "stage_ports"]
-
 
 def _beat(bits: int, lanes: int) -> dict[str, int]:
     """Widths of the signals of a stream; an integer of 4 bits has a bit of ``tkeep`` of its own."""

@@ -12,17 +12,6 @@ from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.spec.stage import Quantisation
 
-__all__ = [
-    "Dequantiser",
-    "OutOfRange",
-    "Quantiser",
-    "RangeReport",
-    "Restoring",
-    "Rounding",
-    "Scaled",
-    "Scaling",
-]
-
 
 class Scaled(data.StructLayout):
     """The magnitude of a number in steps.

@@ -14,17 +14,6 @@ from cdma.hdl.spec.codec import CodecConfig
 
 from .interface import has_one_entry, table_members
 
-__all__ = [
-    "Classifier",
-    "count_literals",
-    "entry_of",
-    "rotated",
-    "sent_of",
-    "table_of",
-    "undefined",
-    "word_of",
-]
-
 
 def table_of(component: wiring.PureInterface, config: CodecConfig) -> list[Value]:
     """The entries of the frequent-value table: constants, or the port ``values`` of ``component``."""

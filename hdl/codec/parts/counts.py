@@ -8,15 +8,13 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import WideCounter
-from cdma.hdl.blocks.elaboration import optional
+from cdma.hdl.blocks.elaboration import flags, optional
 from cdma.hdl.blocks.registers import StreamRegister, slice_after
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import StreamFormat
 
 from .interface import Error, Report, first_error
 from .network import Arrival, counts_stored
-
-__all__ = ["CompressorReport", "CompressorTally", "Counts", "DecompressorEvents", "DecompressorTally"]
 
 
 class Counts(data.StructLayout):
@@ -63,10 +61,7 @@ class CompressorTally(wiring.Component):
         done = Signal()
         # This is 0 after cycles without a beat.
         late = Signal(Arrival(self.config))
-        m.d.comb += [
-            self.counts.valid.eq(done),
-            self.arrival.ready.eq(~done | self.counts.ready),
-        ]
+        m.d.comb += [self.counts.valid.eq(done), self.arrival.ready.eq(~done | self.counts.ready)]
         counts: dict[str, Value] = {}
         stored = optional(counts_stored(fmt), stored=self.config.units + fmt.align_words - 1)
         for name, most in {"words": lanes, "literals": lanes, **stored}.items():
@@ -185,9 +180,7 @@ class DecompressorTally(wiring.Component):
         super().__init__(
             {
                 "events": In(DecompressorEvents(config)),
-                "stall": Out(1),
-                "closing": Out(1),
-                "full": Out(1),
+                **flags(Out, "stall", "closing", "full"),
                 "report": Out(stream.Signature(Report)),
             }
         )
@@ -238,11 +231,7 @@ class DecompressorTally(wiring.Component):
                 late.finished.eq(events.finished),
                 late.error.eq(events.error),
             ]
-        m.d.sync += [
-            done.eq(next_done),
-            delivered.eq(next_delivered),
-            both.eq(next_done & next_delivered),
-        ]
+        m.d.sync += [done.eq(next_done), delivered.eq(next_delivered), both.eq(next_done & next_delivered)]
         with m.If(~self.stall):
             m.d.sync += [
                 late.words_in.eq(events.words_in),

@@ -9,20 +9,6 @@ from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.spec.codec import CodecConfig
 
-__all__ = [
-    "PURPOSES",
-    "Error",
-    "GatedCodec",
-    "Report",
-    "codec_members",
-    "connect_compressor",
-    "connect_table",
-    "first_error",
-    "has_one_entry",
-    "queue_members",
-    "table_members",
-]
-
 #: What each memory is for, by the end of the path of its instance as a regular expression.
 PURPOSES = {
     r"counts\.memory": "counts of packets, until their reports leave",

@@ -14,26 +14,6 @@ from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import StreamFormat
 
-__all__ = [
-    "Arrival",
-    "Exchange",
-    "Ranking",
-    "Ranks",
-    "Routes",
-    "Settings",
-    "Step",
-    "counts_stored",
-    "exchange",
-    "keep",
-    "kept_settings",
-    "last_header_part",
-    "padding_after",
-    "pairs",
-    "settings_of",
-    "with_padding",
-    "words_of_last_beat",
-]
-
 
 def counts_stored(format: StreamFormat) -> bool:
     """Whether the stream words stored of a packet are more than its literals: parts of words, or padding."""

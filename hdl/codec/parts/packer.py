@@ -12,8 +12,6 @@ from cdma.hdl.spec.codec import CodecConfig
 
 from .network import Step, last_header_part, words_of_last_beat
 
-__all__ = ["Packer", "Placed", "Placement", "stored_word"]
-
 
 class Placed(data.StructLayout):
     """A step, or a part of its header, and the source of each lane of the output beats.

@@ -27,8 +27,6 @@ from cdma.hdl.spec.codec import CodecConfig
 from .intake import Position
 from .window_reader import Window
 
-__all__ = ["BeatPlanner", "PlannedBeat", "Spreader"]
-
 
 class PlannedBeat(data.StructLayout):
     """One beat to deliver.

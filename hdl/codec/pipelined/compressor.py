@@ -33,8 +33,6 @@ from cdma.hdl.codec.parts.network import (
 from cdma.hdl.codec.parts.packer import Packer
 from cdma.hdl.spec.codec import CodecConfig
 
-__all__ = ["BeatMemory", "PipelinedCompressor", "WindowMemory"]
-
 #: Beats of each bank: as many as an FPGA's smallest memories hold.
 _DEPTH = 16
 
@@ -211,10 +209,7 @@ class WindowMemory(wiring.Component):
         arrived = Signal(name="arrived_valid")
         m.d.sync += [beat.eq(self.input.payload), arrived.eq(arrives)]
         m.submodules.classifier = classifier = Classifier(self.config, pipelined=True)
-        m.d.comb += [
-            classifier.data.eq(self.input.payload.data),
-            classifier.keep.eq(self.input.payload.keep),
-        ]
+        m.d.comb += [classifier.data.eq(self.input.payload.data), classifier.keep.eq(self.input.payload.keep)]
         connect_table(m, self.config, self, classifier)
         m.d.sync += [
             classified.valid.eq(arrived),

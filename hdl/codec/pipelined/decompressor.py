@@ -17,8 +17,6 @@ from .beats import BeatPlanner, PlannedBeat, Spreader
 from .intake import Intake
 from .window_reader import PacketInfo, WindowReader
 
-__all__ = ["Outcome", "PipelinedDecompressor", "Reports"]
-
 #: Packets whose reports can wait: as many as an FPGA's smallest memories hold.
 _DEPTH = 16
 

@@ -10,11 +10,10 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import popcount, thermometer
+from cdma.hdl.blocks.elaboration import flags
 from cdma.hdl.codec.parts.codes import sent_of, undefined
 from cdma.hdl.codec.parts.network import with_padding
 from cdma.hdl.spec.codec import CodecConfig
-
-__all__ = ["HeaderCheck", "WordsLeft", "most_stored"]
 
 #: Bits of a number of words that a look-up table of an FPGA converts to a mask.
 _GROUP = 3
@@ -53,9 +52,7 @@ class WordsLeft(wiring.Component):
                 "length": In(stream.Signature(32)),
                 "next": In(1),
                 "done": In(1),
-                "known": Out(1),
-                "nothing": Out(1),
-                "final": Out(1),
+                **flags(Out, "known", "nothing", "final"),
                 "exists": Out(config.format.window),
                 "more": Out(config.beats - 1),
                 "words": Out(range(config.lanes)),
@@ -173,9 +170,7 @@ class HeaderCheck(wiring.Component):
                 "codes": In(fmt.window * fmt.code_bits),
                 "exists": In(fmt.window),
                 "more": In(config.beats - 1),
-                "missing": In(1),
-                "adding": In(1),
-                "one_entry": In(1),
+                **flags(In, "missing", "adding", "one_entry"),
                 "counts": Out(data.ArrayLayout(range(config.units + 1), config.beats)),
                 "total": Out(range(most_stored(config) + 1)),
                 "lane": In(exact_log2(config.units)),
@@ -215,10 +210,7 @@ class HeaderCheck(wiring.Component):
         # The lane is a further operand of one sum, and not added to another.
         step = sum(sums, start=self.lane)
         padding = Signal(range(fmt.align_words))
-        m.d.comb += [
-            padding.eq(-(stored + fmt.header_words)),
-            total.eq(with_padding(stored, padding)),
-        ]
+        m.d.comb += [padding.eq(-(stored + fmt.header_words)), total.eq(with_padding(stored, padding))]
         m.d.sync += [
             self.padding.eq(padding),
             self.total.eq(total),

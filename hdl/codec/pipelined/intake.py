@@ -16,8 +16,6 @@ from cdma.hdl.spec.codec import CodecConfig
 
 from .header_check import most_stored
 
-__all__ = ["Intake", "PacketEnd", "Position", "header_rows_of", "rows_of"]
-
 #: Packets whose end is known, and which are not finished.
 _ENDS = 8
 #: Rows besides those of a window: the beats that arrive while a beat passes from the input to the output.

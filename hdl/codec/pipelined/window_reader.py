@@ -13,8 +13,6 @@ from cdma.hdl.spec.codec import CodecConfig
 from .header_check import HeaderCheck, WordsLeft, most_stored
 from .intake import PacketEnd, Position, rows_of
 
-__all__ = ["PacketInfo", "Window", "WindowReader"]
-
 
 class Window(data.StructLayout):
     """One window.
@@ -402,19 +400,12 @@ class WindowReader(wiring.Component):
             if self.parts > 1:
                 found = Mux(loop.captures, loop.header_end + more, found)
             m.d.comb += target.eq(found)
-        m.d.comb += [
-            self.read.eq(reads),
-            self.place.eq(reading),
-            self.above.eq(next_above >> levels),
-        ]
+        m.d.comb += [self.read.eq(reads), self.place.eq(reading), self.above.eq(next_above >> levels)]
         # A whole header is not read again. A missing one would end after its packet. Discarded beats, and the end of a
         # packet, are passed a cycle later.
         skips = Signal()
         skipped = Signal.like(self.past, reset_less=True)
-        m.d.sync += [
-            skips.eq(self.pop | self.discard),
-            skipped.eq(Mux(self.pop, self.end.next, self.free)),
-        ]
+        m.d.sync += [skips.eq(self.pop | self.discard), skipped.eq(Mux(self.pop, self.end.next, self.free))]
         m.d.comb += [
             self.passes.eq(skips | (loop.counting & ~loop.missing)),
             self.past.eq(Mux(skips, skipped, loop.place >> levels)),

@@ -16,8 +16,6 @@ from cdma.hdl.spec.codec import CodecConfig
 
 from .window_store import WindowStore
 
-__all__ = ["BeatPacker", "BeatQueue", "PlainCompressor"]
-
 
 class BeatQueue(wiring.Component):
     """A queue of ``depth`` beats with the ports of :func:`~cdma.hdl.codec.parts.interface.queue_members`.
@@ -52,10 +50,7 @@ class BeatQueue(wiring.Component):
                 (self.rows[row], Mux(self.last[row], self.count, units - 1), self.last[row])
                 for row in range(2)
             ]
-            sources = [
-                (staying[i] & ~leaves, (slots[i], counts[i], lasts[i])),
-                (~staying[i] & below, new[0]),
-            ]
+            sources = [(staying[i] & ~leaves, (slots[i], counts[i], lasts[i])), (~staying[i] & below, new[0])]
             if i + 1 < depth:
                 sources.append((staying[i] & leaves, (slots[i + 1], counts[i + 1], lasts[i + 1])))
             if i:

@@ -22,8 +22,6 @@ from .packet_end import HeaderArrival, PacketEnd, PaddingCheck, Progress
 from .planner import Plan, Planner, PlannerAhead
 from .word_rows import HeldBeat, WordRows, WordRowsAhead
 
-__all__ = ["Expander", "PlainDecompressor", "Spreader"]
-
 
 class Expander(wiring.Component):
     """The levels of the butterfly in the order that spreads words. Combinational.

@@ -8,9 +8,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import one_of
+from cdma.hdl.blocks.elaboration import flags
 from cdma.hdl.spec.codec import CodecConfig
-
-__all__ = ["CodesAhead", "HeaderPositions", "HeadersAhead", "WindowCodes"]
 
 
 def _members(config: CodecConfig, header_part: int) -> dict[str, wiring.Member]:
@@ -18,10 +17,7 @@ def _members(config: CodecConfig, header_part: int) -> dict[str, wiring.Member]:
     codes = config.format.window * config.format.code_bits
     return {
         "header": In(data.ArrayLayout(config.format.stream_bits, header_part)),
-        "header_missing": In(1),
-        "first": In(1),
-        "advance": In(1),
-        "drop": In(1),
+        **flags(In, "header_missing", "first", "advance", "drop"),
         "codes": Out(codes),
         "missing": Out(1),
         "rest": Out(codes),
@@ -100,8 +96,8 @@ class CodesAhead(wiring.Component):
 
     def __init__(self, config: CodecConfig, header_part: int) -> None:
         self.config = config
-        flags = {"load": In(1), "moves": In(1), "ends": In(1), "closes": In(1)}
-        super().__init__({**_members(config, header_part), **flags, "holds": Out(1), "frees": Out(1)})
+        ports = {**flags(In, "load", "moves", "ends", "closes"), **flags(Out, "holds", "frees")}
+        super().__init__({**_members(config, header_part), **ports})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -166,9 +162,7 @@ class HeaderPositions(wiring.Component):
             {
                 "moves": In(1),
                 "fresh": In(1, init=1),
-                "wants_header": In(1),
-                "arrived": In(1),
-                "whole": In(1),
+                **flags(In, "wants_header", "arrived", "whole"),
                 "end": In(position),
                 "window_end": In(position),
                 "position": Out(position),

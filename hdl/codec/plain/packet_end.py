@@ -8,12 +8,11 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import thermometer
+from cdma.hdl.blocks.elaboration import flags
 from cdma.hdl.codec.parts.interface import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
 
 from .planner import Plan
-
-__all__ = ["HeaderArrival", "PacketEnd", "PaddingCheck", "Progress"]
 
 
 class PaddingCheck(wiring.Component):
@@ -163,19 +162,14 @@ class PacketEnd(wiring.Component):
         self.shows_input = shows_input
         super().__init__(
             {
-                "starts": In(1),
-                "accept": In(1),
-                "last": In(1),
+                **flags(In, "starts", "accept", "last"),
                 "words": In(range(lanes + 1)),
                 "arrives": In(1),
                 "stored": In(range(beats + 1)),
                 "position": In(range(positions)),
                 "ended": Out(1),
                 "last_words": Out(range(lanes + 1)),
-                "known": Out(1),
-                "missing": Out(1),
-                "fits": Out(1),
-                "fits_stored": Out(1),
+                **flags(Out, "known", "missing", "fits", "fits_stored"),
             }
         )
 
@@ -233,7 +227,7 @@ class Progress(wiring.Component):
     """
 
     def __init__(self, plan: Plan) -> None:
-        flags = (
+        events = (
             "starts",
             "ends",
             "fails",
@@ -246,11 +240,9 @@ class Progress(wiring.Component):
         )
         super().__init__(
             {
-                **{name: In(1) for name in flags},
+                **flags(In, *events),
                 "plan": In(plan),
-                "busy": Out(1),
-                "discarding": Out(1),
-                "finished": Out(1),
+                **flags(Out, "busy", "discarding", "finished"),
                 "error": Out(Error),
             }
         )

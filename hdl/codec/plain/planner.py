@@ -10,15 +10,13 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import add_three, count_ones, one_of, popcount, thermometer
-from cdma.hdl.blocks.elaboration import sized
+from cdma.hdl.blocks.elaboration import flags, sized
 from cdma.hdl.codec.parts.codes import count_literals, sent_of, undefined
 from cdma.hdl.codec.parts.interface import Error, first_error
 from cdma.hdl.codec.parts.network import Ranking, Routes, padding_after, with_padding
 from cdma.hdl.spec.codec import CodecConfig
 
 from .headers import CodesAhead, WindowCodes
-
-__all__ = ["Plan", "Planner", "PlannerAhead", "WordsLeft"]
 
 
 class Plan(data.StructLayout):
@@ -85,10 +83,7 @@ class WordsLeft(wiring.Component):
         self.bits = exact_log2(lanes) + max(2, exact_log2(beats))
         super().__init__(
             {
-                "loads": In(1),
-                "counts": In(1),
-                "holds": In(1),
-                "unknown": In(1),
+                **flags(In, "loads", "counts", "holds", "unknown"),
                 "length": In(32),
                 "near": Out(self.bits),
                 "only_near": Out(1),
@@ -200,11 +195,7 @@ class Planner(wiring.Component):
             {
                 "length": In(stream.Signature(32)),
                 "header": In(data.ArrayLayout(config.format.stream_bits, header_part)),
-                "header_missing": In(1),
-                "one_entry": In(1),
-                "moves": In(1),
-                "advance": In(1),
-                "give_up": In(1),
+                **flags(In, "header_missing", "one_entry", "moves", "advance", "give_up"),
                 "known": Out(1),
                 "fresh": Out(1, init=1),
                 "wants_header": Out(1),
@@ -353,11 +344,7 @@ class Planner(wiring.Component):
         m.submodules.ranking = ranking = Ranking(self.config.units, from_offset=True)
         m.submodules.routes = routes = Routes(self.config.units, from_offset=True)
         offset = self._first_lane()
-        m.d.comb += [
-            ranking.literal.eq(literal),
-            ranking.offset.eq(offset),
-            routes.ranks.eq(ranking.ranks),
-        ]
+        m.d.comb += [ranking.literal.eq(literal), ranking.offset.eq(offset), routes.ranks.eq(ranking.ranks)]
         # The count of all literals comes late, so this does not wait for it.
         end = add_three(offset, popcount(literal[:half]), popcount(literal[half:]))
         return routes.swap, ranking.ranks.count, end

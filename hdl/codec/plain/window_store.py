@@ -33,8 +33,6 @@ from cdma.hdl.codec.parts.network import (
 )
 from cdma.hdl.spec.codec import CodecConfig
 
-__all__ = ["WindowStore"]
-
 
 class _Stage:
     """The registers of one stage of the pipeline; they hold one beat."""

@@ -10,10 +10,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import one_of, thermometer
-from cdma.hdl.blocks.elaboration import optional
+from cdma.hdl.blocks.elaboration import flags, optional
 from cdma.hdl.codec.parts.network import pairs
-
-__all__ = ["HeldBeat", "WordRows", "WordRowsAhead"]
 
 #: The longest header whose words are each selected from all lanes; a longer one is cheaper to rotate into its place.
 _MOST_SELECTED = 8
@@ -111,10 +109,7 @@ class _Window(wiring.Component):
                 "accept": In(1),
                 "position": In(range(2 * lanes + padded)),
                 **further,
-                "move": In(1),
-                "read": In(1),
-                "forget": In(1),
-                "fresh": In(1),
+                **flags(In, "move", "read", "forget", "fresh"),
                 "stored": Out(range(beats + 1)),
                 "visible": Out(range(visible + 1)),
                 "room": Out(1),
@@ -283,8 +278,8 @@ class WordRows(_Window):
             cases = []
             for number in range(self.lanes):
                 selection = goes_on if number < word else begins
-                for flags, words in zip(selection, inputs, strict=True):
-                    cases.append((flags[number - word], words[number]))
+                for begin, words in zip(selection, inputs, strict=True):
+                    cases.append((begin[number - word], words[number]))
             m.d.comb += self.header[word].eq(Mux(self.fresh, self.arriving[word], one_of(*cases)))
 
     def _turn_header(self, m: Module, inputs: list[data.View], next_has: Value) -> None:
@@ -334,11 +329,11 @@ class WordRowsAhead(WordRows):
         has = Mux(self.fresh, 0, has)
         #: The input with the lanes from the header on, and the one with the lanes below it.
         sources = [Signal(self.beats + 1, name=f"source_{further}") for further in range(2)]
-        for further, flags in enumerate(sources):
+        for further, source in enumerate(sources):
             held = Cat((beat + further == number) & has[number] for number in range(self.beats))
-            # This does not wait for the other flags.
+            # Independent of ``held``, so that it is not later.
             is_held = Cat((beat + further <= number) & has[number] for number in range(self.beats)).any()
-            m.d.comb += flags.eq(Cat(held, ~is_held))
+            m.d.comb += source.eq(Cat(held, ~is_held))
         words = _found_header(m, inputs, sources, first, thermometer(first, self.lanes))
         m.d.comb += Cat(self.header).eq(Cat(words[: self.header_words]))
 

@@ -1,4 +1,4 @@
-"""What elaboration repeats: ports of an option, registers of a pipelined module, values that have names."""
+"""Phrases of elaboration: ports of an option, registers of a pipelined module, assignments by name, named values."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def optional(option: object, **members: _Member) -> dict[str, _Member]:
 def flags(direction: Callable[[int], wiring.Member], *names: str) -> dict[str, wiring.Member]:
     """Ports of one bit."""
     return {name: direction(1) for name in names}
+
+
+def copies(sink: Any, source: Any, *names: str) -> list[Any]:
+    """Assignments of members of ``source`` to the members of ``sink`` with the same ``names``."""
+    return [getattr(sink, name).eq(getattr(source, name)) for name in names]
 
 
 def sized(*assignments: Any) -> list[Any]:

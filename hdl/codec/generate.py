@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth.hdl import Cat, Elaboratable, Module
 from amaranth.lib import wiring
 
@@ -202,17 +204,9 @@ def codec_shell(kind: str, config: CodecConfig) -> CodecShell:
     return CodecShell(block(config), config)
 
 
-def codec_verilog(
-    kind: str,
-    config: CodecConfig,
-    *,
-    name: str | None = None,
-    prefix: str | None = None,
-    init: bool = True,
-    memories: str = "wrap",
-) -> str:
-    """The text of :func:`codec_design`."""
-    return codec_design(kind, config, name=name, prefix=prefix, init=init, memories=memories).text
+def codec_verilog(kind: str, config: CodecConfig, **options: Any) -> str:
+    """The text of :func:`codec_design`, with its ``options``."""
+    return codec_design(kind, config, **options).text
 
 
 def codec_design(

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import WideCounter, popcount
-from cdma.hdl.blocks.elaboration import optional
+from cdma.hdl.blocks.elaboration import copies, optional
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.spec.stage import Quantisation
 
@@ -386,9 +386,5 @@ class Dequantiser(wiring.Component):
                 m.d.sync += numbers[lane].eq(Cat(restoring.fraction, restoring.exponent, restoring.negative))
         m.d.comb += source.ready.eq(~sink.valid | sink.ready)
         with m.If(source.ready):
-            m.d.sync += [
-                sink.valid.eq(source.valid),
-                sink.payload.keep.eq(source.payload.keep),
-                sink.payload.last.eq(source.payload.last),
-            ]
+            m.d.sync += [sink.valid.eq(source.valid), *copies(sink.payload, source.payload, "keep", "last")]
         return m

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import WideCounter
-from cdma.hdl.blocks.elaboration import flags, optional
+from cdma.hdl.blocks.elaboration import copies, flags, optional
 from cdma.hdl.blocks.registers import StreamRegister, slice_after
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import StreamFormat
@@ -225,17 +225,11 @@ class DecompressorTally(wiring.Component):
         for counter in (words_in, words_out, literals):
             m.d.comb += [counter.clear.eq(done), counter.hold.eq(self.stall)]
         with m.If(~self.full):
-            m.d.sync += [
-                late.words_out.eq(events.words_out),
-                late.literals.eq(events.literals),
-                late.finished.eq(events.finished),
-                late.error.eq(events.error),
-            ]
+            m.d.sync += copies(late, events, "words_out", "literals", "finished", "error")
         m.d.sync += [done.eq(next_done), delivered.eq(next_delivered), both.eq(next_done & next_delivered)]
         with m.If(~self.stall):
             m.d.sync += [
-                late.words_in.eq(events.words_in),
-                late.malformed.eq(events.malformed),
+                *copies(late, events, "words_in", "malformed"),
                 early.eq(events.starts & events.finished),
                 held.eq(Mux(early, late.words_in, 0)),
                 held_malformed.eq(early & late.malformed),

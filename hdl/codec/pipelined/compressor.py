@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import popcount, thermometer
-from cdma.hdl.blocks.elaboration import sized
+from cdma.hdl.blocks.elaboration import copies, sized
 from cdma.hdl.blocks.queues import Credit, MemoryQueue
 from cdma.hdl.blocks.registers import Beat, malformed
 from cdma.hdl.codec.parts.codes import Classifier, count_literals, rotated, sent_of
@@ -215,8 +215,7 @@ class WindowMemory(wiring.Component):
             classified.valid.eq(arrived),
             classified.words.eq(beat.data),
             classified.codes.eq(classifier.codes),
-            classified.keep.eq(beat.keep),
-            classified.last.eq(beat.last),
+            *copies(classified, beat, "keep", "last"),
             classified.bad.eq(malformed(beat)),
         ]
         return classified
@@ -318,9 +317,7 @@ class WindowMemory(wiring.Component):
         routed = _Routed(self.config, 0)
         m.d.sync += [
             routed.valid.eq(placed.valid),
-            routed.step.words.eq(placed.beat.words),
-            routed.step.first.eq(placed.beat.first),
-            routed.step.last.eq(placed.beat.last),
+            *copies(routed.step, placed.beat, "words", "first", "last"),
             routed.step.start.eq(position),
             routed.step.total.eq(total),
             *sized(routed.step.padding.eq(self.padding)),

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.arithmetic import WideCounter
+from cdma.hdl.blocks.elaboration import copies
 from cdma.hdl.blocks.queues import Credit, MemoryQueue
 from cdma.hdl.blocks.registers import Beat, StreamRegister
 from cdma.hdl.codec.parts.codes import count_literals
@@ -154,15 +155,11 @@ class PipelinedDecompressor(Elaboratable):
         wiring.connect(m, reader.info, reports.info)
         wiring.connect(m, reports.report, wiring.flipped(ports.report))
         m.d.comb += [
-            reader.reach.eq(intake.reach),
-            reader.ended.eq(intake.ended),
-            reader.end.eq(intake.end),
-            intake.pop.eq(reader.pop),
+            *copies(reader, intake, "reach", "ended", "end"),
+            *copies(intake, reader, "pop", "passes", "past"),
             intake.read[0].eq(reader.read),
             intake.place[0].eq(reader.place),
             intake.above[0].eq(reader.above),
-            intake.passes.eq(reader.passes),
-            intake.past.eq(reader.past),
             reader.words.eq(intake.words[0]),
             reader.idle.eq(~(reader.window.valid | planner.busy | spreader.busy)),
             intake.read[1].eq(1),
@@ -170,10 +167,8 @@ class PipelinedDecompressor(Elaboratable):
             intake.above[1].eq(spreader.place.beat + 1),
             spreader.words.eq(intake.words[1]),
             planner.go.eq(credit.available),
-            spreader.planned.eq(planner.planned),
-            spreader.valid.eq(planner.valid),
-            reports.planned.eq(planner.planned),
-            reports.valid.eq(planner.valid),
+            *copies(spreader, planner, "planned", "valid"),
+            *copies(reports, planner, "planned", "valid"),
         ]
         connect_table(m, config, ports, spreader)
         if has_one_entry(config):

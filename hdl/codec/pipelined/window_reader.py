@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import one_of, thermometer
-from cdma.hdl.blocks.elaboration import Pace
+from cdma.hdl.blocks.elaboration import Pace, copies
 from cdma.hdl.codec.parts.interface import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
 
@@ -286,10 +286,8 @@ class WindowReader(wiring.Component):
         m.d.sync += loop.precedes.eq(~(left.final | cannot))
         m.d.comb += [
             check.codes.eq(loop.header),
-            check.missing.eq(loop.missing),
-            check.exists.eq(left.exists),
-            check.more.eq(left.more),
-            check.adding.eq(loop.adding),
+            *copies(check, loop, "missing", "adding"),
+            *copies(check, left, "exists", "more"),
             check.lane.eq(loop.place[: exact_log2(self.config.units)]),
             check.one_entry.eq(self.one_entry),
             loop.cannot.eq(cannot | bad_padding),
@@ -305,8 +303,7 @@ class WindowReader(wiring.Component):
                 window.codes.eq(loop.header),
                 window.counts.eq(check.counts),
                 window.place.eq(loop.place),
-                window.more.eq(left.more),
-                window.words.eq(left.words),
+                *copies(window, left, "more", "words"),
                 window.last.eq(left.final),
                 window.bad.eq(bad),
                 window.any_bad.eq(loop.cannot),
@@ -352,8 +349,7 @@ class WindowReader(wiring.Component):
                 (loop.may & loop.ended & ~loop.continues) | (self.ended & loop.finishing & ~loop.over)
             ),
             self.info.valid.eq(loop.finishing & loop.over & (clean | self.idle)),
-            self.info.payload.words.eq(packet.words),
-            self.info.payload.malformed.eq(packet.malformed),
+            *copies(self.info.payload, packet, "words", "malformed"),
             self.info.payload.trailing.eq(~clean),
             loop.leaves.eq(self.info.valid & self.info.ready),
             self.discard.eq(loop.finishing & ~clean & self.idle & (loop.over | ~self.ended)),

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import popcount, thermometer
+from cdma.hdl.blocks.elaboration import copies
 from cdma.hdl.blocks.registers import malformed
 from cdma.hdl.codec.parts.codes import sent_of, table_of, word_of
 from cdma.hdl.codec.parts.counts import DecompressorTally
@@ -120,8 +121,7 @@ class Spreader(wiring.Component):
         m.submodules.expander = expander = self.expander
         present = thermometer(plan.words, config.lanes) << 1 | 1
         m.d.comb += [
-            expander.swap.eq(plan.swap),
-            expander.straight.eq(plan.straight),
+            *copies(expander, plan, "swap", "straight"),
             expander.literal.eq(Mux(self.fails, 0, sent_of(plan.codes, present, config))),
             expander.input.eq(self.window),
         ]
@@ -255,11 +255,9 @@ class PlainDecompressor(Elaboratable):
         visible, invalid = self.rows.visible, plan.error != Error.NONE
         m.submodules.packet_end = end = self.end
         m.d.comb += [
-            end.starts.eq(self.starts),
-            end.accept.eq(self.accept),
+            *copies(end, self, "starts", "accept", "arrives"),
             end.last.eq(self.ports.input.payload.last),
             end.words.eq(self.words_arriving),
-            end.arrives.eq(self.arrives),
             end.stored.eq(self.rows.stored),
             end.position.eq(self.positions.position),
             # A partial beat is the last of its packet, so that literals which are missing then will not arrive.
@@ -281,8 +279,7 @@ class PlainDecompressor(Elaboratable):
         m.submodules.padding_check = check = PaddingCheck(self.config)
         m.d.comb += [
             Value.cast(check.window).eq(self.rows.turned(self.rows.window)),
-            check.offset.eq(self.rows.offset),
-            check.following.eq(self.rows.following),
+            *copies(check, self.rows, "offset", "following"),
             check.end.eq(self.positions.position),
             check.padding.eq(self.planner.plan.padding),
             self.bad_padding.eq(check.wrong & ~self.end.missing),
@@ -290,12 +287,7 @@ class PlainDecompressor(Elaboratable):
 
     def _plan(self, m: Module) -> None:
         """Plans the next beat while the one before leaves, which is known last: only ``moves`` depends on it."""
-        planner, plan, positions, arriving = (
-            self.planner,
-            self.planner.plan,
-            self.positions,
-            self.ports.input.payload,
-        )
+        planner, plan, positions = self.planner, self.planner.plan, self.positions
         may_start = Signal()
         gives_up = Signal()
         m.submodules.positions = positions
@@ -320,15 +312,11 @@ class PlainDecompressor(Elaboratable):
             planner.give_up.eq(gives_up),
             header.fresh.eq(planner.fresh),
             header.stored.eq(self.rows.stored),
-            header.ended.eq(self.end.ended),
-            header.last_words.eq(self.end.last_words),
             header.arrives.eq(self.arrives),
-            header.keep.eq(arriving.keep),
-            header.last.eq(arriving.last),
+            *copies(header, self.end, "ended", "last_words"),
+            *copies(header, self.ports.input.payload, "keep", "last"),
             positions.moves.eq(self.moves),
-            positions.fresh.eq(planner.fresh),
-            positions.wants_header.eq(planner.wants_header),
-            positions.end.eq(planner.end),
+            *copies(positions, planner, "fresh", "wants_header", "end"),
             self.rows.read.eq(positions.read),
         ]
         plans = self._follow_ahead(m) if self.ahead else self._follow(m, may_start)
@@ -350,13 +338,10 @@ class PlainDecompressor(Elaboratable):
             header.position.eq(positions.position),
             planner.advance.eq(self.moves & (may_start | may_continue)),
             planner.header_missing.eq(planner.wants_header & header.missing),
-            planner.offset.eq(positions.offset),
-            planner.rest_offset.eq(positions.rest_offset),
             positions.arrived.eq(header.arrived),
-            positions.whole.eq(planner.whole),
-            positions.window_end.eq(planner.window_end),
-            self.rows.next_lane.eq(positions.next_lane),
-            self.rows.next_beat.eq(positions.next_beat),
+            *copies(planner, positions, "offset", "rest_offset"),
+            *copies(positions, planner, "whole", "window_end"),
+            *copies(self.rows, positions, "next_lane", "next_beat"),
         ]
         return planner.advance & planner.whole
 
@@ -370,8 +355,7 @@ class PlainDecompressor(Elaboratable):
             planner.load.eq(self.starts | (may_read & planner.frees)),
             planner.header_missing.eq(header.missing),
             planner.base.eq(positions.base),
-            positions.holds.eq(planner.holds),
-            positions.next_header.eq(planner.next_header),
+            *copies(positions, planner, "holds", "next_header"),
             self.rows.head.eq(positions.head),
         ]
         return planner.advance
@@ -400,21 +384,13 @@ class PlainDecompressor(Elaboratable):
         m.submodules.progress = progress = self.progress
         delivers = self.spread & ~self.fails
         m.d.comb += [
-            progress.starts.eq(self.starts),
-            progress.ends.eq(self.ends),
-            progress.fails.eq(self.fails),
-            progress.fits.eq(self.end.fits),
-            progress.plan.eq(plan),
-            progress.rest_invalid.eq(self.planner.rest_invalid),
-            progress.missing.eq(self.end.missing),
-            progress.bad_padding.eq(self.bad_padding),
-            progress.ended.eq(self.end.ended),
-            progress.stall.eq(self.stall),
+            *copies(progress, self, "starts", "ends", "fails", "bad_padding", "stall"),
+            *copies(progress, self.end, "fits", "missing", "ended"),
+            *copies(progress, self.planner, "plan", "rest_invalid"),
             events.words_in.eq(Mux(self.accept, self.words_arriving, 0)),
             events.malformed.eq(self.accept & malformed(arriving)),
             events.starts.eq(self.starts),
             events.words_out.eq(Mux(delivers, plan.words + 1, 0)),
             events.literals.eq(Mux(delivers, plan.literals, 0)),
-            events.finished.eq(progress.finished),
-            events.error.eq(progress.error),
+            *copies(events, progress, "finished", "error"),
         ]

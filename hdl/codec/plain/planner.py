@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import add_three, count_ones, one_of, popcount, thermometer
-from cdma.hdl.blocks.elaboration import flags, sized
+from cdma.hdl.blocks.elaboration import copies, flags, sized
 from cdma.hdl.codec.parts.codes import count_literals, sent_of, undefined
 from cdma.hdl.codec.parts.interface import Error, first_error
 from cdma.hdl.codec.parts.network import Ranking, Routes, padding_after, with_padding
@@ -253,10 +253,8 @@ class Planner(wiring.Component):
         m.d.comb += [
             self.end.eq(end),
             closes.eq(plans & (last | window.missing | invalid)),
-            window.header.eq(self.header),
-            window.header_missing.eq(self.header_missing),
+            *copies(window, self, "header", "header_missing", "advance"),
             window.first.eq(self.wants_header),
-            window.advance.eq(self.advance),
             window.drop.eq(self.give_up),
         ]
         begins = self._follow(m, _NextBeat(literal, keep, end, ends_window, closes, plans))
@@ -420,12 +418,10 @@ class PlannerAhead(Planner):
         m.d.comb += [
             self.next_header.eq(self._next_header(m, beat)),
             beat.plans.eq(self.advance),
-            window.load.eq(self.load),
-            window.moves.eq(self.moves),
+            *copies(window, self, "load", "moves"),
             window.ends.eq(beat.ends_window),
             window.closes.eq(beat.closes),
-            self.holds.eq(window.holds),
-            self.frees.eq(window.frees),
+            *copies(self, window, "holds", "frees"),
         ]
         return self.load
 

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import popcount, thermometer
-from cdma.hdl.blocks.elaboration import sized
+from cdma.hdl.blocks.elaboration import copies, sized
 from cdma.hdl.blocks.registers import Beat, malformed
 from cdma.hdl.codec.parts.codes import Classifier, count_literals, rotated, sent_of
 from cdma.hdl.codec.parts.interface import connect_table, table_members
@@ -241,9 +241,7 @@ class WindowStore(wiring.Component):
             with m.If(stage.load):
                 m.d.sync += [
                     stage.words.eq(moved),
-                    stage.codes.eq(below.codes),
-                    stage.end.eq(below.end),
-                    stage.last.eq(below.last),
+                    *copies(stage, below, "codes", "end", "last"),
                     total_kept.eq(total),
                     padding_kept.eq(padding),
                 ]

@@ -5,7 +5,8 @@
 
 Lines are those of Python, but for documents. A file is one of Python that is no ``__init__.py``. A room is a folder, two
 deep, that has a file; an arrow says that files of one room import from another. The core is what lies outside of
-``extras/``. A file names an option of a configuration where its name stands in it as a word, in code or text.
+``extras/``. A condition at elaboration is an ``if``, a conditional expression or the filter of a comprehension in hardware.
+A file names an option of a configuration where its name stands in it as a word, in code or text.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ from tests.support.paths import PACKAGES, ROOT
 
 #: The classes whose fields are options, each with its file.
 _CONFIGS = {"CodecConfig": "hdl/spec/codec.py", "EngineConfig": "hdl/spec/engine.py"}
+
+#: What is elaborated; and what stands for conditions there.
+_HARDWARE = ("hdl/axi", "hdl/blocks", "hdl/codec", "hdl/engine", "hdl/lossy")
+_IN_PLACE = ("optional", "Pace")
 
 #: Documents that scripts write, and the history of versions.
 _NOT_WRITTEN = ("docs/figures/", "docs/registers.md", "docs/testplan.md", "CHANGELOG.md")
@@ -62,8 +67,24 @@ def weight(root: Path) -> dict[str, int]:
         "rooms: core": sum(map(_of_core, rooms)),
         "arrows": len(arrows),
         "arrows: core": sum(_of_core(source) for source, _ in arrows),
+        **_conditions(root, [file for file in files if _room(file) in _HARDWARE]),
         **{f"lines: {room}": lines[room] for room in sorted(lines)},
         **{f"files that name {name}": count for name, count in _named(root, product)},
+    }
+
+
+def _conditions(root: Path, files: Sequence[str]) -> dict[str, int]:
+    """The conditions at elaboration in these files, the most in one of them, and the calls in their place."""
+    found, calls = Counter[str](), 0
+    for file in files:
+        for node in ast.walk(ast.parse((root / file).read_text(encoding="utf-8"))):
+            found[file] += isinstance(node, ast.If | ast.IfExp)
+            found[file] += len(node.ifs) if isinstance(node, ast.comprehension) else 0
+            calls += isinstance(node, ast.Call) and ast.unparse(node.func) in _IN_PLACE
+    return {
+        "conditions at elaboration": found.total(),
+        "conditions in one file, at most": max(found.values(), default=0),
+        f"calls of {' and '.join(_IN_PLACE)}": calls,
     }
 
 

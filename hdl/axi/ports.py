@@ -8,8 +8,6 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.spec.records import LENGTH_BITS
-
 __all__ = [
     "SPAN_BITS",
     "AddressBeat",
@@ -91,9 +89,9 @@ class AxiLiteSignature(wiring.Signature):
         )
 
 
-#: A command spans at most ``2**LENGTH_BITS`` bytes. So this many bits of an address tell all of its bytes apart, and at
-#: most one multiple of their range lies in it.
-SPAN_BITS = LENGTH_BITS + 1
+#: A command spans at most ``2**33`` bytes: so these bits of an address tell all of its bytes apart, and at most one multiple
+#: of their range lies in it.
+SPAN_BITS = 34
 
 
 @dataclass(frozen=True)

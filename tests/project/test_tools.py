@@ -83,7 +83,10 @@ def test_a_command_that_fails_ends_it(checkout: Path) -> None:
 _FILES = {
     "hdl/spec/codec.py": "class CodecConfig:\n    lanes: int = 8\n",
     "hdl/spec/engine.py": "class EngineConfig:\n    lanes: int = 8\n    crc: bool = False\n",
-    "hdl/axi/ports/burst.py": "from cdma.hdl.spec.codec import CodecConfig\nfrom cdma.hdl.spec import engine\n# planes\n",
+    "hdl/axi/ports/burst.py": (
+        "from cdma.hdl.spec.codec import CodecConfig\nfrom cdma.hdl.spec import engine\n# planes\n"
+        "if engine:\n    optional(1 if 2 else 3)\n"
+    ),
     "extras/study/app.py": "import cdma.hdl.axi.ports.burst\n",
     "tests/test_app.py": "crc = 1\n",
     "README.md": "What\nit\nis.\n",
@@ -104,19 +107,22 @@ def project(tmp_path: Path) -> Path:
 
 def test_every_count(project: Path) -> None:
     assert weight.weight(project) == {
-        "lines: product": 9,
-        "lines: core": 8,
+        "lines: product": 11,
+        "lines: core": 10,
         "lines: tests": 1,
         "lines: documents, written": 3,
         "files: product": 4,
         "files: tests": 1,
-        "lines: a file of the product": 2,
+        "lines: a file of the product": 3,
         "rooms": 3,
         "rooms: core": 2,
         "arrows": 2,
         "arrows: core": 1,
+        "conditions at elaboration": 2,
+        "conditions in one file, at most": 2,
+        "calls of optional and Pace": 1,
         "lines: extras/study": 1,
-        "lines: hdl/axi": 3,
+        "lines: hdl/axi": 5,
         "lines: hdl/spec": 5,
         "files that name lanes": 2,
         "files that name crc": 1,
@@ -133,7 +139,7 @@ def test_a_revision_stands_beside(project: Path, capsys: pytest.CaptureFixture[s
     assert weight.main(["--base", "HEAD"], project) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].split() == ["HEAD", "now"]
-    assert "         9        10  lines: product" in said
+    assert "        11        12  lines: product" in said
 
 
 _SOURCE = """

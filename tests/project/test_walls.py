@@ -34,7 +34,7 @@ hdl/spec: base
 # What any design could use, what turns designs into Verilog, and the ports of AXI4.
 hdl/blocks:
 hdl/verilog: base
-hdl/axi: hdl/spec hdl/blocks
+hdl/axi: hdl/blocks
 # The codec, the stage in front of it that bounds an error, and the engine. The engine loads the codec by the name in its
 # description.
 hdl/codec: hdl/spec hdl/blocks hdl/verilog

@@ -14,7 +14,7 @@ from cdma.hdl.blocks.clocks import ClockGates, reset_around, reset_with
 from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.codec.parts.interface import GatedCodec
 from cdma.hdl.engine.path.data_path import DataPath
-from cdma.hdl.engine.path.ports import list_port
+from cdma.hdl.engine.path.ports import Path, list_port
 from cdma.hdl.engine.units.stores import UnitPlan
 from cdma.hdl.engine.units.units_path import OffloadPath, PrefetchPath
 from cdma.hdl.spec.codec import codec_of
@@ -29,16 +29,21 @@ from .slots import Slots
 __all__ = ["Channel", "gated_channel"]
 
 
+#: The port that a channel reads and the one that it writes, and the codec between them, by whether it compresses.
+_ENDS = {True: ("dev", "host", "compressor"), False: ("host", "dev", "decompressor")}
+
+
 def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, PortShape]:
     """The ports that a channel reads and writes."""
 
     def shape(port: str, buffer: int) -> PortShape:
+        rows = {"dev": config.dimensions > 0, "host": config.pages}
         realign = config.realign and not config.striped(port)
         in_place = port == "dev" and realign and config.dimensions > 0
         return PortShape(
             word_bits=config.moved_bits,
             data_bits=config.data_bits(port),
-            address_bits=config.dev_address_bits if port == "dev" else config.host_address_bits,
+            address_bits=getattr(config, f"{port}_address_bits"),
             burst=config.burst(port),
             align=config.align(port),
             outstanding=config.outstanding,
@@ -47,23 +52,22 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             in_place=in_place,
             clears=config.tail_bits > 0 and compressing and port == "dev" and not in_place,
             pipelined=config.pipelined,
-            rows=config.pages if port == "host" else config.dimensions > 0,
+            rows=rows[port],
             limited=port == "host" and config.pages,
             span_bits=config.records.length_bits + 1,
             user_bits=config.records.tag_bits,
         )
 
-    read, write = ("dev", "host") if compressing else ("host", "dev")
+    read, write, _ = _ENDS[compressing]
     return shape(read, config.read_buffer), shape(write, config.write_buffer)
 
 
 class _Parts(NamedTuple):
     """The parts of a channel, in the order in which a descriptor passes them."""
 
-    measure: ShapeMeasure | None
     checker: Checker
     slots: Slots
-    path: DataPath | OffloadPath | PrefetchPath
+    path: Path
     completer: Completer
 
 
@@ -130,11 +134,13 @@ class Channel(wiring.Component):
         self.gates = gates
         self.compressing = compressing
         self.read, self.write = _port_shapes(config, compressing)
+        ports = {"dev": config.units, "host": 1}
+        source, sink, self._codec = _ENDS[compressing]
         super().__init__(
             {
                 **ChannelDriver(config).flip().members,
-                "source": port_members(self.read.read_port, config.units if compressing else 1),
-                "sink": port_members(self.write.write_port, 1 if compressing else config.units),
+                "source": port_members(self.read.read_port, ports[source]),
+                "sink": port_members(self.write.write_port, ports[sink]),
                 **optional(config.pages, lists=Out(list_port(config))),
                 **optional(config.times, now=In(32), watchdog_tick=In(1)),
                 **optional(config.coded_memories, lost=In(1)),
@@ -146,10 +152,9 @@ class Channel(wiring.Component):
         config = self.config
         clear = Signal(name="channel_clear")
         addresses = (self.read.address_bits, self.write.address_bits)
-        scatters = config.pages if self.compressing else config.dimensions > 0
+        scatters = self.write.rows
         parts = _Parts(
             path=self._path(),
-            measure=self._measure(),
             checker=Checker(
                 self.read,
                 self.write,
@@ -187,8 +192,6 @@ class Channel(wiring.Component):
             if self.gates is None
             else reset_around(m, "path", parts.path, clear)
         )
-        if parts.measure is not None:
-            m.submodules.measure = parts.measure
         m.submodules.checker = parts.checker
         m.submodules.slots = reset_with(m, "slots", parts.slots, clear, self.clock)
         m.submodules.completer = parts.completer
@@ -205,26 +208,19 @@ class Channel(wiring.Component):
         quiet = Signal()
         with m.If(state.fired & ~state.timeout):
             m.d.sync += [state.timeout.eq(1), state.at_write.eq(~silent[0])]
-        fired = silent[0] | silent[1]
+        loses = Cat(self.lost, parts.slots.lost).any() if config.coded_memories else C(0)
         m.d.comb += [
-            state.fired.eq(fired | self.lost | parts.slots.lost if config.coded_memories else fired),
+            state.fired.eq(silent[0] | silent[1] | loses),
             quiet.eq(parts.path.read_idle & parts.path.write_idle),
         ]
         self._connect_parts(m, parts, state)
         self._supervise(m, parts, state, quiet, clear)
         return m
 
-    def _measure(self) -> ShapeMeasure | None:
-        """What stands before the checker of an engine with shapes."""
-        if not self.config.dimensions:
-            return None
-        dev = self.read if self.compressing else self.write
-        return ShapeMeasure(self.config.records, compressing=self.compressing, align_log2=dev.align_log2)
-
-    def _path(self) -> DataPath | OffloadPath | PrefetchPath:
+    def _path(self) -> Path:
         """The stages of the data."""
         config = self.config
-        kind = codec_of(config.format).load("compressor" if self.compressing else "decompressor")
+        kind = codec_of(config.format).load(self._codec)
 
         def codec() -> wiring.Component:
             made: wiring.Component = kind(config.codec)
@@ -237,11 +233,13 @@ class Channel(wiring.Component):
         return PrefetchPath(UnitPlan(config, dev=self.write, host=self.read), codec)
 
     def _connect_streams(self, m: Module, parts: _Parts) -> None:
-        measure, checker, slots, path, completer = parts
-        if measure is None:
-            wiring.connect(m, wiring.flipped(self.requests), checker.requests)
+        checker, slots, path, completer = parts
+        busy: Value = checker.busy
+        if self.config.dimensions:
+            busy = busy | self._connect_shapes(m, checker, path)
         else:
-            self._connect_shapes(m, measure, checker, path)
+            wiring.connect(m, wiring.flipped(self.requests), checker.requests)
+        m.d.comb += self.checking.eq(busy)
         if self.config.windows:
             wiring.connect(m, checker.windows, wiring.flipped(self.windows))
         wiring.connect(m, checker.slot, slots.input)
@@ -250,12 +248,11 @@ class Channel(wiring.Component):
         wiring.connect(m, slots.write, path.write)
         wiring.connect(m, slots.tickets, completer.tickets)
         wiring.connect(m, path.report, completer.report)
-        if self.config.crc:
-            wiring.connect(m, path.crc, completer.crc)
+        for name in ("crc", "range"):
+            if name in completer.signature.members:
+                wiring.connect(m, getattr(path, name), getattr(completer, name))
         if self.config.records.lossy:
             wiring.connect(m, slots.step, path.step)
-            if self.compressing:
-                wiring.connect(m, path.range, completer.range)
         connect_ports(m, path.source, self.source)
         connect_ports(m, path.sink, self.sink)
         if self.config.pages:
@@ -268,30 +265,33 @@ class Channel(wiring.Component):
                 self.page_pair.eq(path.window.pair),
             ]
 
-    def _connect_shapes(self, m: Module, measure: ShapeMeasure, checker: Checker, path: DataPath) -> None:
-        """Measures shapes before they are checked, and has those walked that are not refused."""
+    def _connect_shapes(self, m: Module, checker: Checker, path: Path) -> Value:
+        """Measures shapes before they are checked, and has those walked that are not refused; whether one is measured."""
+        of_device = checker.rules.of_device
+        m.submodules.measure = measure = ShapeMeasure(
+            self.config.records,
+            compressing=self.compressing,
+            align_log2=of_device(self.read, self.write).align_log2,
+        )
         wiring.connect(m, wiring.flipped(self.requests), measure.input)
         wiring.connect(m, measure.output, checker.requests)
         descriptor = self.requests.payload.descriptor
-        walk = path.shapes.payload
+        walk, slot = path.shapes.payload, checker.slot
         m.d.comb += [
             checker.measured.eq(measure.measured),
             measure.run.eq(checker.run),
             measure.flush.eq(checker.flush),
             measure.begun.eq(checker.busy),
             measure.free.eq(path.shapes.ready),
-            path.shapes.valid.eq(checker.slot.push & checker.slot.starts & checker.slot.shaped),
-            walk.first.eq(descriptor["source" if self.compressing else "destination"]),
+            path.shapes.valid.eq(slot.push & slot.starts & slot.shaped),
+            walk.first.eq(descriptor[of_device("source", "destination")]),
             walk.extension.eq(self.requests.payload.extension),
-            walk.frequent.eq(~checker.slot.route.raw & ~checker.slot.route.zeros),
-        ]
-        if self.config.records.lossy:
             # With a step the padding is numbers, before they are integers; the table has integers.
-            m.d.comb += walk.frequent.eq(
-                ~checker.slot.route.raw & ~checker.slot.route.zeros & ~checker.slot.fields.lossy
-            )
+            walk.frequent.eq(~Cat(slot.route.raw, slot.route.zeros, slot.fields.lossy).any()),
+        ]
+        return measure.busy
 
-    def _watch(self, m: Module, path: DataPath) -> tuple[Value, Value]:
+    def _watch(self, m: Module, path: Path) -> tuple[Value, Value]:
         """One watchdog for each port; whether that which is read is silent, and that which is written."""
         m.submodules.read_watchdog = read = Watchdog()
         m.submodules.write_watchdog = write = Watchdog()
@@ -307,12 +307,12 @@ class Channel(wiring.Component):
 
     def _connect_parts(self, m: Module, parts: _Parts, state: _State) -> None:
         """What the parts report to each other beside the streams."""
-        _, checker, slots, path, completer = parts
-        owned = self.config.records.owner_bits
+        checker, slots, path, completer = parts
+        owner = optional(self.config.records.owner_bits, owner_value="allowed", owner_mask="compared")
         m.d.comb += [
             path.values.eq(self.values),
             checker.pair.eq(self.pair),
-            *([checker.allowed.eq(self.owner_value), checker.compared.eq(self.owner_mask)] if owned else []),
+            *(getattr(checker, to).eq(getattr(self, said)) for said, to in owner.items()),
             path.mark.eq(state.fired),
             path.ahead.eq(slots.ahead),
             slots.result.eq(completer.result),
@@ -349,7 +349,7 @@ class Channel(wiring.Component):
 
     def _supervise(self, m: Module, parts: _Parts, state: _State, quiet: Signal, clear: Signal) -> None:
         """Runs the channel; after an abort, a timeout or a stop drains it, drops what is left, and clears it."""
-        measure, checker, slots, path, completer = parts
+        checker, slots, path, completer = parts
         # A lost word may be found while there is no descriptor that could tell of it.
         told: Value = state.reported | ~state.timeout
         if self.config.coded_memories:
@@ -405,12 +405,10 @@ class Channel(wiring.Component):
         with m.Elif(fsm.ongoing("clear" if self.clock is None else "cleared")):
             m.d.sync += flush.eq(0)
 
-        busy: Value = checker.busy if measure is None else checker.busy | measure.busy
         m.d.comb += [
             path.flush.eq(flush),
             checker.flush.eq(flush),
-            self.checking.eq(busy),
-            self.status.busy.eq(busy | ~slots.empty),
+            self.status.busy.eq(self.checking | ~slots.empty),
             self.status.halted.eq(state.halted),
             self.status.aborting.eq(~fsm.ongoing("run")),
             self.status.stuck.eq(fsm.ongoing("drain") & state.timeout),

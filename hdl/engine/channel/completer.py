@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -114,8 +114,8 @@ class Completer(wiring.Component):
         self.options = options
         self.coded_memories = coded_memories
         self.pipelined = pipelined
-        self.summed = options.crc
-        self.ranged = ranged
+        #: The fields of a completion that it need not have.
+        self._further = Completion(options).members
         super().__init__(
             {
                 "tickets": In(stream.Signature(Ticket(read_address_bits, write_address_bits, options))),
@@ -148,10 +148,8 @@ class Completer(wiring.Component):
         refused = Signal()
         complete = Signal()
         reported = self.reported & (fields.raw | self.report.valid)
-        if self.summed:
-            reported &= self.crc.valid
-        if self.ranged:
-            reported &= ~fields.lossy | self.range.valid
+        crc, ranged = self._reports(m, "crc", CRC_BITS), self._reports(m, "range", OutOfRange())
+        reported &= crc.valid & (~fields.lossy.any() | ranged.valid)
         m.d.comb += [refused.eq(~ticket.started), complete.eq(refused | reported)]
 
         kind = _Kind(refused, *(Signal(name=f"ticket_{name}") for name in _Kind._fields[1:]))
@@ -181,7 +179,7 @@ class Completer(wiring.Component):
                 from_write.eq(kind.late & self.at_write),
             ]
         with m.Else():
-            self._judge(m, status, from_read, from_write)
+            self._judge(m, status, from_read, from_write, crc, ranged)
         if self.coded_memories:
             # Also while it is shown: its numbers come from memories then, and its status is what is looked at last.
             with m.If(self.lost & (kind.late | ~kind.dropped)):
@@ -211,27 +209,35 @@ class Completer(wiring.Component):
             self.coded.eq(coded),
             self.report.ready.eq(self.tickets.ready & coded),
         ]
-        if self.summed:
-            m.d.comb += [
-                completion.crc.eq(Mux(moved, self.crc.payload, 0)),
-                self.crc.ready.eq(self.tickets.ready & moved),
-            ]
-        if self.ranged:
-            lossy = Signal()
-            m.d.sync += lossy.eq(kind.moved & fields.lossy)
-            m.d.comb += [
-                completion.range_count.eq(Mux(lossy, self.range.payload.count, 0)),
-                completion.range_first.eq(Mux(lossy, self.range.payload.first, 0)),
-                self.range.ready.eq(self.tickets.ready & lossy),
-            ]
+        lossy = Signal()
+        m.d.sync += lossy.eq(kind.moved & fields.lossy.any())
+        further = {
+            "crc": Mux(moved, crc.payload, 0),
+            "range_count": Mux(lossy, ranged.payload.count, 0),
+            "range_first": Mux(lossy, ranged.payload.first, 0),
+        }
+        m.d.comb += [
+            crc.ready.eq(self.tickets.ready & moved),
+            ranged.ready.eq(self.tickets.ready & lossy),
+            *(completion[name].eq(value) for name, value in further.items() if name in self._further),
+        ]
         return m
+
+    def _reports(self, m: Module, name: str, shape: ShapeLike) -> stream.Interface:
+        """The reports of that name; where there are none, 0 for each descriptor."""
+        if name in self.signature.members:
+            reports: stream.Interface = getattr(self, name)
+            return reports
+        none = stream.Signature(shape).create(path=(f"no_{name}",))
+        m.d.comb += none.valid.eq(1)
+        return none
 
     def _sequence(self, m: Module, complete: Signal, kind: _Kind) -> Signal:
         """Goes through the steps of a completion: the bytes of two numbers, of which the time, noted at the beginning,
         is the second; the last byte is read back; the completion is shown. Gives the byte, one bit each."""
         places = Signal(result_bytes(self.options))
         # The last byte is subtracted, and the ticket has it three cycles after it is written at the latest.
-        passing = Signal(4 if self.coded_memories else 2)
+        passing = Signal(2 + 2 * self.coded_memories)
         written = Signal()
         begin = Signal()
         # The ticket goes a cycle after its completion.
@@ -293,16 +299,24 @@ class Completer(wiring.Component):
         # Each number begins without a borrow, although the one before may leave one after its last byte.
         m.d.sync += borrow.eq(difference[-1] & ~places[lengths - 1] & ~places[-1])
 
-    def _judge(self, m: Module, status: Signal, from_read: Signal, from_write: Signal) -> None:
+    def _judge(
+        self,
+        m: Module,
+        status: Signal,
+        from_read: Signal,
+        from_write: Signal,
+        crc: stream.Interface,
+        ranged: stream.Interface,
+    ) -> None:
         """For a descriptor that was started and not dropped."""
         ticket, report = self.tickets.payload, self.report.payload
-        # What it follows from is there early enough for a register.
+        # What they follow from is there early enough for a register.
         wrong_crc = Signal()
-        if self.summed:
-            m.d.sync += wrong_crc.eq(ticket.fields.check_crc & (ticket.fields.crc != self.crc.payload))
         beyond = Signal()
-        if self.ranged:
-            m.d.sync += beyond.eq(ticket.fields.lossy & (self.range.payload.count != 0))
+        m.d.sync += [
+            wrong_crc.eq(ticket.fields.check_crc.any() & (ticket.fields.crc != crc.payload)),
+            beyond.eq(ticket.fields.lossy.any() & (ranged.payload.count != 0)),
+        ]
         with m.If(ticket.read_resp != Response.OKAY):
             m.d.sync += [
                 status.eq(Mux(ticket.read_resp == Response.DECERR, Status.READ_DECERR, Status.READ_SLVERR)),
@@ -322,9 +336,7 @@ class Completer(wiring.Component):
             ]
         with m.Elif(ticket.overflow):
             m.d.sync += [status.eq(Status.CAPACITY), from_write.eq(1)]
-        if self.summed:
-            with m.Elif(wrong_crc):
-                m.d.sync += status.eq(Status.CRC_MISMATCH)
-        if self.ranged:
-            with m.Elif(beyond):
-                m.d.sync += status.eq(Status.LOSSY_RANGE)
+        with m.Elif(wrong_crc):
+            m.d.sync += status.eq(Status.CRC_MISMATCH)
+        with m.Elif(beyond):
+            m.d.sync += status.eq(Status.LOSSY_RANGE)

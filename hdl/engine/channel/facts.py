@@ -60,6 +60,10 @@ class Rules:
         """What is of host memory, of what is read and what is written."""
         return write if self.compressing else read
 
+    def of_device(self, read: _Side, write: _Side) -> _Side:
+        """What is of device memory."""
+        return self.of_host(write, read)
+
 
 class Facts(NamedTuple):
     """What is wrong with a descriptor by itself: registers, valid once its addresses are scanned."""
@@ -102,7 +106,7 @@ class Reading:
     def address(self, name: str) -> Value:
         """Where the data of a descriptor begin: with a shape at its lowest byte."""
         address: Value = self.descriptor[name]
-        shaped = self.rules.of_host("destination", "source") == name and self.rules.options.dimensions
+        shaped = self.rules.of_device("source", "destination") == name and self.rules.options.dimensions
         return Mux(self.shaped, self.measured.lowest, address) if shaped else address
 
     def words(self) -> Value:

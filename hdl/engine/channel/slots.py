@@ -14,7 +14,7 @@ from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.path.switches import Route
 from cdma.hdl.spec.options import PAGE_LOG2
-from cdma.hdl.spec.records import NO_OPTIONS, STEP_BITS, RecordOptions
+from cdma.hdl.spec.records import LENGTH_BITS, NO_OPTIONS, STEP_BITS, RecordOptions
 
 from .interfaces import StatusShape
 
@@ -28,6 +28,9 @@ __all__ = [
     "length_bytes",
     "result_bytes",
 ]
+
+# A descriptor is a command of a port.
+assert SPAN_BITS == LENGTH_BITS + 1
 
 #: Bytes of what is written a byte at a time.
 ADDRESS_BYTES = 8

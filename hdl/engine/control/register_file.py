@@ -130,26 +130,25 @@ class RegisterFile(wiring.Component):
         m = Module()
         words = len(self.registers.kept)
         # Block RAM is slow, and would need logic for a word that is read while it is written.
-        attrs = LOOK_UP_TABLES if self.pipelined else {}
+        domain, attrs = ("comb", LOOK_UP_TABLES) if self.pipelined else ("sync", {})
         m.submodules.memory = memory = Memory(
             shape=unsigned(REGISTER_BITS), depth=words, init=[], attrs=attrs
         )
         write = memory.write_port(granularity=8)
         # Where wires are slow, what is written goes through a register, and what is read is read a cycle later.
-        domain = Pace(m, self.pipelined).d
-        domain += [
+        pace = Pace(m, self.pipelined)
+        pace.d += [
             write.addr.eq(self.changes.index),
             write.data.eq(self.changes.data),
             write.en.eq(self.changes.enable),
         ]
-        seen, stored = (memory.read_port(domain="comb" if self.pipelined else "sync") for _ in range(2))
-        m.d.comb += self.stored.data.eq(stored.data)
-        if self.pipelined:
-            index = Signal.like(stored.addr, name="stored_index", reset_less=True)
-            m.d.sync += index.eq(self.stored.index)
-            m.d.comb += stored.addr.eq(index)
-        else:
-            m.d.comb += [stored.addr.eq(self.stored.index), stored.en.eq(1)]
+        seen, stored = (memory.read_port(domain=domain) for _ in range(2))
+        m.d.comb += [
+            self.stored.data.eq(stored.data),
+            stored.addr.eq(pace.late(self.stored.index, "stored_index")),
+        ]
+        if not pace.pipelined:
+            m.d.comb += stored.en.eq(1)
         self._settle(m)
         may_begin = self.settled & ~self.soft_reset
         self._writes(m, may_begin)
@@ -333,7 +332,7 @@ class RegisterFile(wiring.Component):
         ]
         domain = Pace(m, self.pipelined).d
         domain += writable.eq(
-            reduce(or_, (Mux(this, mask, 0) for this, mask in zip(chosen, masks, strict=True) if mask))
+            reduce(or_, (Mux(this, mask, 0) for this, mask in zip(chosen, masks, strict=True)))
         )
         locked = self._locked(m, here)
         report = self.report
@@ -430,9 +429,7 @@ class RegisterFile(wiring.Component):
             case _:
                 # Reset is a write: so a bit is a flip-flop and a multiplexer, and its reset takes no gate of its own.
                 kept = Signal(field.bits, name=f"{port.name}_kept", init=field.reset, reset_less=True)
-                clear = ResetSignal()
-                if not placed.block.survives_soft_reset:
-                    clear |= self.forget
+                clear = ResetSignal() | (self.forget & (not placed.block.survives_soft_reset))
                 # Byte by byte, so that each byte's flip-flops have one enable.
                 for byte in range(field.lsb // 8, field.msb // 8 + 1):
                     low, high = max(field.lsb, 8 * byte), min(field.msb + 1, 8 * byte + 8)

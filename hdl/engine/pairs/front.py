@@ -9,7 +9,7 @@ from amaranth.lib.wiring import Out
 from cdma.hdl.blocks.clocks import ClockGates
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import CodedParts, coding_of
-from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelDriver
+from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelDriver, connect_members
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import PAIR_SPAN_LOG2
 
@@ -95,25 +95,13 @@ class Pairs(wiring.Component):
         for number, pair in enumerate(pairs):
             wiring.connect(m, getattr(pair, name), getattr(dispatch, f"pair_{number}"))
         wiring.connect(m, getattr(pairs[0], f"{name}_shares"), dispatch.shares)
-        for member in (
-            ("requests", "windows", "page_windows") if self.config.pages else ("requests", "windows")
-        ):
-            wiring.connect(m, getattr(dispatch, member), wiring.flipped(getattr(port, member)))
-        wiring.connect(m, wiring.flipped(port.done), dispatch.done)
+        said = [
+            member for member in ChannelDriver(self.config).members if member in dispatch.signature.members
+        ]
+        connect_members(m, said, dispatch, wiring.flipped(port))
         m.d.comb += [
             getattr(pairs[0], f"{name}_events").eq(port.events),
-            dispatch.checking.eq(port.checking),
             dispatch.aborting.eq(port.status.aborting),
             port.enable.eq(1),
             port.resume.eq(port.status.halted & ~port.status.aborting),
-            port.abort.eq(dispatch.abort),
-            port.pair.eq(dispatch.pair),
-            port.values.eq(dispatch.values),
         ]
-        if self.config.pages:
-            m.d.comb += dispatch.page_pair.eq(port.page_pair)
-        if self.config.records.owner_bits:
-            m.d.comb += [
-                port.owner_value.eq(dispatch.owner_value),
-                port.owner_mask.eq(dispatch.owner_mask),
-            ]

@@ -1,6 +1,6 @@
 """The stages that a channel's data pass, from the port that is read to the port that is written."""
 
-from amaranth.hdl import Module, Value
+from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 from amaranth.utils import exact_log2
@@ -12,47 +12,24 @@ from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import StreamRegister, slice_after
 from cdma.hdl.blocks.width import Repack, connect_width
-from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.engine.shapes.padding import Dropper, Filler, frequent_fill
 from cdma.hdl.engine.shapes.walker import ShapeFeed
 from cdma.hdl.lossy.stages import OutOfRange
 from cdma.hdl.spec.engine import EngineConfig
 
-from .ports import Checksum, Verdict, path_members
+from .ports import Checksum, End, Path
 from .switches import CodecSwitch, LossySwitch, counted_in
 from .tails import register_bytes
 
 __all__ = ["DataPath"]
 
 
-class DataPath(wiring.Component):
-    """Reader, codec and writer in a chain, with a stream of beats between each: of stream words, or of their bytes, on the
-    side of raw data, and at the ports and on the other side of what memories move whole. Each stage has commands of its own,
-    so that the reads of a descriptor begin while those before it are still being written.
+class DataPath(Path):
+    """A path with one unit: reader, codec and writer in a chain, with a stream of beats between each: of stream words, or of
+    their bytes, on the side of raw data, and at the ports and on the other side of what memories move whole.
 
-    ``read``, ``step``, ``route``, ``write``
-        The commands of the stages, with ``step`` where ``config.lossy``: one of each for every descriptor. At most
-        ``config.descriptors`` descriptors may be in flight.
-    ``read_outcome``, ``write_outcome``
-        One outcome per descriptor, from the reader and from the writer.
-    ``report``
-        One verdict per descriptor that does not pass around the codec.
-    ``crc``
-        One CRC of the raw bytes per descriptor, if ``config.crc``.
     ``range``
         One report per descriptor with a step, if the channel compresses and ``config.lossy``.
-    ``lists``, ``window``
-        With ``config.pages``: an AXI4 port for lists of pages, and the window that pages must be inside.
-    ``ahead``, ``overflow``, ``end``
-        Those of the :class:`.AxiWriter`.
-    ``values``
-        The table of the codec.
-    ``source``, ``sink``
-        The AXI4 ports.
-    ``flush``
-        Empties the reader and the writer. Once both are idle, nothing is in flight and the whole path may be reset.
-    ``read_idle``, ``read_progress``, ``write_idle``, ``write_progress``, ``mark``
-        Those of the reader and of the writer.
     ``starved``, ``refused``, ``blocked``
         Those of the :class:`.CodecSwitch`.
     """
@@ -66,19 +43,12 @@ class DataPath(wiring.Component):
         *,
         compressing: bool,
     ) -> None:
-        self.config = config
-        self.compressing = compressing
         self.codec = codec
         self.reader = AxiReader(read)
         self.writer = AxiWriter(write)
-        super().__init__(
-            {
-                **path_members(config, read.address_bits, write.address_bits, compressing=compressing),
-                **optional(compressing and config.records.lossy, range=Out(stream.Signature(OutOfRange()))),
-                "source": Out(read.read_port),
-                "sink": Out(write.write_port),
-            }
-        )
+        ranged = compressing and config.records.lossy
+        further = optional(ranged, range=Out(stream.Signature(OutOfRange())))
+        super().__init__(config, read, write, further, compressing=compressing)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -89,34 +59,12 @@ class DataPath(wiring.Component):
         m.submodules.switch = switch = CodecSwitch(
             self.codec, config.codec, config.descriptors, tail_bits=config.tail_bits
         )
-        commands = {"read": reader.command, "write": writer.command}
+        device, host = (reader, writer) if self.compressing else (writer, reader)
+        end = End.of(device)
         if config.dimensions:
-            name = "read" if self.compressing else "write"
-            commands[name] = self._feed(m, commands[name], (reader if self.compressing else writer).shape)
-        outcomes = {"read": reader.outcome, "write": writer.outcome}
-        idle: dict[str, Value] = {"read": reader.idle, "write": writer.idle}
-        progress: dict[str, Value] = {"read": reader.progress, "write": writer.progress}
-        if config.pages:
-            name = "write" if self.compressing else "read"
-            stage = writer if self.compressing else reader
-            pages = PageFeed.before(m, stage, self, config.descriptors, config.records.pair_bits)
-            commands[name], outcomes[name] = pages.input, pages.outcome
-            idle[name] = idle[name] & pages.idle
-            progress[name] = progress[name] | pages.progress
-        for source, sink in (
-            (self.read, commands["read"]),
-            (self.route, switch.routes),
-            (self.write, commands["write"]),
-        ):
-            wiring.connect(m, wiring.flipped(source), sink)
-        m.submodules.reports = reports = Fifo(Verdict, config.descriptors, reserved=True)
-        m.d.comb += [
-            switch.report.ready.eq(1),
-            reports.input.valid.eq(switch.report.valid),
-            reports.input.payload.literals.eq(switch.report.payload.literals),
-            reports.input.payload.error.eq(switch.report.payload.error),
-        ]
-        wiring.connect(m, reports.output, wiring.flipped(self.report))
+            end = end._replace(command=self._feed(m, end.command, device.shape))
+        self._connect_ends(m, end, host, switch.report)
+        wiring.connect(m, wiring.flipped(self.route), switch.routes)
 
         # Each stage has streams of beats called ``input`` and ``output``. Where their lanes differ, an adapter of that name
         # stands between two; a further stage is a further line here. On an FPGA a slice stands before the writer, so
@@ -155,19 +103,12 @@ class DataPath(wiring.Component):
 
         wiring.connect(m, reader.port, wiring.flipped(self.source))
         wiring.connect(m, writer.port, wiring.flipped(self.sink))
-        wiring.connect(m, outcomes["read"], wiring.flipped(self.read_outcome))
-        wiring.connect(m, outcomes["write"], wiring.flipped(self.write_outcome))
         m.d.comb += [
+            switch.report.ready.eq(1),
             switch.values.eq(self.values),
-            reader.flush.eq(self.flush),
-            writer.flush.eq(self.flush),
+            device.flush.eq(self.flush),
+            device.mark.eq(self.mark),
             writer.ahead.eq(self.ahead),
-            self.read_idle.eq(idle["read"]),
-            self.write_idle.eq(idle["write"]),
-            self.read_progress.eq(progress["read"]),
-            self.write_progress.eq(progress["write"]),
-            reader.mark.eq(self.mark),
-            writer.mark.eq(self.mark),
             self.overflow.eq(writer.overflow),
             self.end.eq(writer.end),
             self.starved.eq(switch.starved),

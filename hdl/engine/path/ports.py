@@ -1,14 +1,18 @@
-"""What the stages of a channel's data have for the rest of the channel, however many ports of device memory there are.
-The CRC-32C of the raw bytes of each packet.
+"""The stages of a channel's data as the rest of the channel sees them, however many ports of device memory there are. The
+CRC-32C of the raw bytes of each packet.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.ports import SPAN_BITS, Command, Outcome, ReadPort
+from cdma.hdl.axi.ports import SPAN_BITS, Command, Outcome, PortShape, ReadPort, port_members
+from cdma.hdl.axi.reader import AxiReader
+from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.arithmetic import (
     CRC_BITS,
     CRC_INIT,
@@ -23,6 +27,7 @@ from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.codec.parts.interface import Error
+from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.engine.pages.page_walk import PageWindow
 from cdma.hdl.engine.shapes.segments import WalkLayout
 from cdma.hdl.spec.codec import CodecConfig
@@ -32,7 +37,7 @@ from cdma.hdl.spec.records import STEP_BITS
 
 from .switches import Route
 
-__all__ = ["Checksum", "Verdict", "list_port", "path_members"]
+__all__ = ["Checksum", "End", "Path", "Verdict", "list_port"]
 
 #: The part of a codec's report that the completion of a descriptor needs.
 Verdict = data.StructLayout({"literals": 32, "error": Error})
@@ -48,46 +53,133 @@ def list_port(config: EngineConfig) -> ReadPort:
     )
 
 
-def path_members(
-    config: EngineConfig, read_address_bits: int, write_address_bits: int, *, compressing: bool = True
-) -> dict[str, wiring.Member]:
-    """The members of a data path but for its AXI4 ports; see :class:`~cdma.hdl.engine.path.data_path.DataPath`."""
-    read, write = (
-        Command(
-            bits,
-            *("shaped",) * (device and config.dimensions > 0),
-            pages=(bits - PAGE_LOG2) * (config.pages and not device),
-            user=config.records.tag_bits,
+class End(NamedTuple):
+    """One end of a path: commands and outcomes of one of its ports, and whether nothing is in flight there, and something
+    moves."""
+
+    command: stream.Interface
+    outcome: wiring.PureInterface
+    idle: Value
+    progress: Value
+
+    @classmethod
+    def of(cls, stage: AxiReader | AxiWriter) -> End:
+        """That of a reader or a writer."""
+        return cls(stage.command, stage.outcome, stage.idle, stage.progress)
+
+
+class Path(wiring.Component):
+    """The stages that a channel's data pass, from the port that is read to the port that is written, with commands of their
+    own, so that the reads of a descriptor begin while those before it are still being written.
+
+    ``read``, ``step``, ``route``, ``write``
+        The commands of the stages, with ``step`` where ``config.lossy``: one of each for every descriptor. At most
+        ``config.descriptors`` descriptors may be in flight.
+    ``shapes``
+        With ``config.dimensions``: the shapes of the commands of device memory that have one.
+    ``read_outcome``, ``write_outcome``
+        One outcome per descriptor, from each port.
+    ``report``
+        One verdict per descriptor that does not pass around the codec.
+    ``crc``
+        One CRC of the raw bytes per descriptor, if ``config.crc``.
+    ``lists``, ``window``
+        With ``config.pages``: an AXI4 port for lists of pages, and the window that pages must be inside.
+    ``ahead``, ``overflow``, ``end``
+        Those of the :class:`.AxiWriter`.
+    ``values``
+        The table of the codec.
+    ``source``, ``sink``
+        The AXI4 ports: that of device memory is an array if there are several units.
+    ``flush``
+        Empties the stages at the ports. Once both are idle, nothing is in flight and the whole path may be reset.
+    ``read_idle``, ``read_progress``, ``write_idle``, ``write_progress``, ``mark``
+        Those of the stages at the ports.
+    ``starved``, ``refused``, ``blocked``
+        For the counters: data are missing, the codec does not take them, and what it gave is not taken.
+    """
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        read: PortShape,
+        write: PortShape,
+        further: dict[str, wiring.Member],
+        *,
+        compressing: bool,
+    ) -> None:
+        self.config = config
+        self.compressing = compressing
+        ports = {True: (config.units, 1), False: (1, config.units)}[compressing]
+        step, shapes = stream.Signature(STEP_BITS), stream.Signature(WalkLayout)
+        super().__init__(
+            {
+                **optional(config.dimensions, shapes=In(shapes)),
+                **optional(
+                    config.pages,
+                    lists=Out(list_port(config)),
+                    window=Out(PageWindow(config.records.pair_bits)),
+                ),
+                "read": In(stream.Signature(self._command(read, device=compressing))),
+                **optional(config.records.lossy, step=In(step)),
+                "route": In(stream.Signature(Route(config.tail_bits))),
+                "write": In(stream.Signature(self._command(write, device=not compressing))),
+                "read_outcome": Out(Outcome(read.address_bits)),
+                "report": Out(stream.Signature(Verdict)),
+                **optional(config.crc, crc=Out(stream.Signature(CRC_BITS))),
+                "write_outcome": Out(Outcome(write.address_bits)),
+                "ahead": In(1),
+                "overflow": Out(1),
+                "end": Out(SPAN_BITS),
+                "values": In(data.ArrayLayout(config.format.entry_bits, config.codec.table_size)),
+                "flush": In(1),
+                "read_idle": Out(1),
+                "write_idle": Out(1),
+                "read_progress": Out(1),
+                "write_progress": Out(1),
+                "mark": In(1),
+                "starved": Out(1),
+                "refused": Out(1),
+                "blocked": Out(1),
+                "source": port_members(read.read_port, ports[0]),
+                "sink": port_members(write.write_port, ports[1]),
+                **further,
+            }
         )
-        for bits, device in ((read_address_bits, compressing), (write_address_bits, not compressing))
-    )
-    return {
-        **optional(config.dimensions, shapes=In(stream.Signature(WalkLayout))),
-        **optional(
-            config.pages, lists=Out(list_port(config)), window=Out(PageWindow(config.records.pair_bits))
-        ),
-        "read": In(stream.Signature(read)),
-        **optional(config.records.lossy, step=In(stream.Signature(STEP_BITS))),
-        "route": In(stream.Signature(Route(config.tail_bits))),
-        "write": In(stream.Signature(write)),
-        "read_outcome": Out(Outcome(read_address_bits)),
-        "report": Out(stream.Signature(Verdict)),
-        **optional(config.crc, crc=Out(stream.Signature(CRC_BITS))),
-        "write_outcome": Out(Outcome(write_address_bits)),
-        "ahead": In(1),
-        "overflow": Out(1),
-        "end": Out(SPAN_BITS),
-        "values": In(data.ArrayLayout(config.format.entry_bits, config.codec.table_size)),
-        "flush": In(1),
-        "read_idle": Out(1),
-        "write_idle": Out(1),
-        "read_progress": Out(1),
-        "write_progress": Out(1),
-        "mark": In(1),
-        "starved": Out(1),
-        "refused": Out(1),
-        "blocked": Out(1),
-    }
+
+    def _command(self, port: PortShape, *, device: bool) -> Command:
+        """The commands of a port: in device memory of shapes, in host memory of lists of pages."""
+        config, bits = self.config, port.address_bits
+        pages = (bits - PAGE_LOG2) * (config.pages and not device)
+        shaped = ("shaped",) * (config.dimensions > 0 and device)
+        return Command(bits, *shaped, pages=pages, user=config.records.tag_bits)
+
+    def _connect_ends(
+        self, m: Module, device: End, host: AxiReader | AxiWriter, report: stream.Interface
+    ) -> None:
+        """Connects both ends, of device memory and of the ``host`` port, and the codec's reports."""
+        config = self.config
+        end = End.of(host)
+        if config.pages:
+            pages = PageFeed.before(m, host, self, config.descriptors, config.records.pair_bits)
+            end = End(pages.input, pages.outcome, end.idle & pages.idle, end.progress | pages.progress)
+        m.submodules.reports = reports = Fifo(Verdict, config.descriptors, reserved=True)
+        wiring.connect(m, reports.output, wiring.flipped(self.report))
+        m.d.comb += [
+            reports.input.valid.eq(report.valid),
+            reports.input.payload.literals.eq(report.payload.literals),
+            reports.input.payload.error.eq(report.payload.error),
+            host.flush.eq(self.flush),
+            host.mark.eq(self.mark),
+        ]
+        reads, writes = (device, end) if self.compressing else (end, device)
+        for name, each in (("read", reads), ("write", writes)):
+            wiring.connect(m, wiring.flipped(getattr(self, name)), each.command)
+            wiring.connect(m, each.outcome, wiring.flipped(getattr(self, f"{name}_outcome")))
+            m.d.comb += [
+                getattr(self, f"{name}_idle").eq(each.idle),
+                getattr(self, f"{name}_progress").eq(each.progress),
+            ]
 
 
 class Checksum(wiring.Component):

@@ -9,14 +9,12 @@ from collections.abc import Callable, Sequence
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import Out
 
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.width import connect_width
-from cdma.hdl.engine.pages.feed import PageFeed
-from cdma.hdl.engine.path.ports import Verdict, path_members
+from cdma.hdl.engine.path.ports import End, Path
 from cdma.hdl.engine.path.switches import counted_in
 from cdma.hdl.engine.path.tails import TailCut, register_bytes
 
@@ -31,16 +29,13 @@ __all__ = ["OffloadPath", "PrefetchPath", "UnitsPath"]
 _UNITS_OF_TABLE = 4
 
 
-class UnitsPath(wiring.Component):
-    """A :class:`~cdma.hdl.engine.path.data_path.DataPath` with several units, all of which write device memory if
-    ``writes`` says so, and read it otherwise.
+class UnitsPath(Path):
+    """A path with several units, all of which write device memory if ``writes`` says so, and read it otherwise.
 
-    A subclass adds the AXI4 ports, and what is between the host port and the pieces of the units.
+    A subclass has what is between the host port and the pieces of the units.
     """
 
-    def __init__(
-        self, plan: UnitPlan, units: Sequence[Unit], ports: dict[str, wiring.Member], *, writes: bool
-    ) -> None:
+    def __init__(self, plan: UnitPlan, units: Sequence[Unit], *, writes: bool) -> None:
         self.plan = plan
         self.units = units
         self.writes = writes
@@ -53,9 +48,8 @@ class UnitsPath(wiring.Component):
             writes=writes,
             shaped=plan.shaped,
         )
-        dev, host = plan.dev.address_bits, plan.host.address_bits
-        bits = (host, dev) if writes else (dev, host)
-        super().__init__({**path_members(plan.config, *bits, compressing=not writes), **ports})
+        ports = (plan.host, plan.dev) if writes else (plan.dev, plan.host)
+        super().__init__(plan.config, *ports, {}, compressing=not writes)
 
     def _connect_units(self, m: Module, host: AxiReader | AxiWriter) -> None:
         """Adds the units with their orders and reports, and connects them, and commands and states of the ``host`` port,
@@ -63,7 +57,6 @@ class UnitsPath(wiring.Component):
         plan, units, orders, collector = self.plan, self.units, self.orders, self.collector
         m.submodules.orders = orders
         m.submodules.collector = collector
-        m.submodules.reports = reports = Fifo(Verdict, plan.config.descriptors, reserved=True)
         table = Value.cast(self.values)
         for index, unit in enumerate(units):
             if index and index % _UNITS_OF_TABLE == 0:
@@ -75,33 +68,15 @@ class UnitsPath(wiring.Component):
             wiring.connect(m, orders.stripes[index], unit.stripe)
             wiring.connect(m, unit.report, collector.units[index])
             m.d.comb += [Value.cast(unit.values).eq(table), unit.flush.eq(self.flush)]
-        command, outcome, host_idle, host_progress = host.command, host.outcome, host.idle, host.progress
-        if plan.config.pages:
-            pages = PageFeed.before(m, host, self, plan.config.descriptors, plan.config.records.pair_bits)
-            command, outcome = pages.input, pages.outcome
-            host_idle, host_progress = host_idle & pages.idle, host_progress | pages.progress
-        read, write = (command, orders.command) if self.writes else (orders.command, command)
-        wiring.connect(m, wiring.flipped(self.read), read)
+        idle, progress = Cat(unit.idle for unit in units), Cat(unit.progress for unit in units)
+        device = End(orders.command, collector.outcome, idle.all(), progress.any())
+        self._connect_ends(m, device, host, collector.verdict)
         wiring.connect(m, wiring.flipped(self.route), orders.route)
         if plan.shaped:
             wiring.connect(m, wiring.flipped(self.shapes), orders.shapes)
-        wiring.connect(m, wiring.flipped(self.write), write)
         wiring.connect(m, orders.reports, collector.order)
-        wiring.connect(m, collector.verdict, reports.input)
-        wiring.connect(m, reports.output, wiring.flipped(self.report))
-
-        there, here = ("read", "write") if self.writes else ("write", "read")
-        idle, progress = Cat(unit.idle for unit in units), Cat(unit.progress for unit in units)
-        wiring.connect(m, collector.outcome, wiring.flipped(getattr(self, f"{here}_outcome")))
-        wiring.connect(m, outcome, wiring.flipped(getattr(self, f"{there}_outcome")))
         m.d.comb += [
-            host.flush.eq(self.flush),
-            host.mark.eq(self.mark),
             collector.mark.eq(self.mark),
-            getattr(self, f"{here}_idle").eq(idle.all()),
-            getattr(self, f"{here}_progress").eq(progress.any()),
-            getattr(self, f"{there}_idle").eq(host_idle),
-            getattr(self, f"{there}_progress").eq(host_progress),
             self.refused.eq(Cat(unit.refused for unit in units).any()),
         ]
         # The piece that is waited for; of a channel that writes, the report, or the piece whose report comes next.
@@ -119,12 +94,7 @@ class OffloadPath(UnitsPath):
     """
 
     def __init__(self, plan: UnitPlan, codec: Callable[[], wiring.Component]) -> None:
-        dev, host = plan.dev, plan.host
-        ports = {
-            "source": Out(dev.read_port).array(plan.units),
-            "sink": Out(host.write_port),
-        }
-        super().__init__(plan, [OffloadUnit(plan, codec()) for _ in range(plan.units)], ports, writes=False)
+        super().__init__(plan, [OffloadUnit(plan, codec()) for _ in range(plan.units)], writes=False)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -177,12 +147,7 @@ class PrefetchPath(UnitsPath):
     """
 
     def __init__(self, plan: UnitPlan, codec: Callable[[], wiring.Component]) -> None:
-        dev, host = plan.dev, plan.host
-        ports = {
-            "source": Out(host.read_port),
-            "sink": Out(dev.write_port).array(plan.units),
-        }
-        super().__init__(plan, [PrefetchUnit(plan, codec()) for _ in range(plan.units)], ports, writes=True)
+        super().__init__(plan, [PrefetchUnit(plan, codec()) for _ in range(plan.units)], writes=True)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

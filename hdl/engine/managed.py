@@ -114,9 +114,9 @@ class ManagedEngine(wiring.Component):
             channels.append(channel)
             built = memories.built(name, channel)
             m.submodules[name] = (
-                reset_with(m, name, built, front.clear, self.clock)
+                reset_with(m, name, built, front.engine_clear, self.clock)
                 if self.gates is None
-                else gated_channel(m, name, channel, built, self.gates, front.clear)
+                else gated_channel(m, name, channel, built, self.gates, front.engine_clear)
             )
             connect_members(m, ChannelDriver(config).members, getattr(front, name), channel)
             m.d.comb += [channel.now.eq(timebase.now), channel.watchdog_tick.eq(timebase.tick)]

@@ -29,7 +29,7 @@ class Pairs(wiring.Component):
         The registers: a page for each pair.
     ``offload``, ``prefetch``
         The channels. They run always, and go on by themselves after a watchdog or a lost word.
-    ``clear``, ``loses``
+    ``engine_clear``, ``loses``
         Always low: no pair resets the channels.
     """
 
@@ -43,7 +43,7 @@ class Pairs(wiring.Component):
             {
                 **front_members(config, config.channels, config.register_address_bits),
                 **{name: Out(ChannelDriver(config)) for name in CHANNELS},
-                "clear": Out(1),
+                "engine_clear": Out(1),
                 **optional(config.coded_memories, loses=Out(1)),
             }
         )

@@ -117,7 +117,7 @@ class Pair(wiring.Component):
 
     ``offload``, ``prefetch``
         The channels of a pair that is alone, or its share of them.
-    ``clear``, ``loses``
+    ``engine_clear``, ``loses``
         Of one that is alone: resets the channels; and, in an engine with coded memories, a word is lost that they depend on.
     ``offload_shares``, ``prefetch_shares``
         Of the first of several pairs: what its registers say of the turns of all.
@@ -142,7 +142,7 @@ class Pair(wiring.Component):
         if alone:
             members = {
                 **{name: Out(ChannelDriver(config)) for name in CHANNELS},
-                "clear": Out(1),
+                "engine_clear": Out(1),
                 **optional(config.coded_memories, loses=Out(1)),
             }
         else:
@@ -206,7 +206,7 @@ class Pair(wiring.Component):
                 self.pending.eq(rings.pending),
             ]
         if self.alone:
-            m.d.comb += self.clear.eq(clear)
+            m.d.comb += self.engine_clear.eq(clear)
         # Nothing begins while ``resetting`` is high, so what has stopped stays so.
         soft_reset(m, control, rings.stopped & Cat(rests).all(), clear, self.clock)
         return m

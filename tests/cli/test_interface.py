@@ -101,7 +101,7 @@ formats --none
 SLOW = """
 verify compressor {small} --packets 20 --json
 verify compressor {small} --packets 20 --tests soak
-verify quantiser --lanes 2 --packets 20 --tests soak --json
+verify quantiser --lanes 2 --packets 20 --tests special --json
 coverage compressor {small} --packets 20 --tests soak --json
 coverage compressor {small} --packets 20 --tests soak --markdown
 prove stream_register --json
@@ -109,7 +109,6 @@ prove stream_register --markdown
 mutate --block compressor --config small.toml --packets 20 --count 2 --prove 1 --json
 faults aborts --every 400 --json
 faults aborts --every 400 --markdown
-soak --minutes 2 --keep-going --json
 wave compressor {small} --only vcd svg html --json
 wave engine --scenarios descriptor --only svg --json
 wave dequantiser --only svg gtkw
@@ -215,7 +214,7 @@ def test_quick_lines(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert _told(line) == _recorded()["lines"][line]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.verilator
 @pytest.mark.parametrize("line", _lines(SLOW))
 def test_slow_lines(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -243,7 +243,7 @@ _REFUSED = [
     ("area compressor --sweep lanes=1 --sweep lanes=2", "--sweep names lanes twice"),
     ("area compressor --sweep lanes=64", "no point of the sweep can be: lanes is 64"),
     ("area compressor --sweep lanes=1 --jobs -1", "jobs is -1; it must be 1 or more"),
-    ("area compressor --scheduler tcp://127.0.0.1:1", "--scheduler says how to sweep; give it with --sweep"),
+    ("area compressor --dask tcp://127.0.0.1:1", "--dask says how to sweep; give it with --sweep"),
     ("area compressor --sweep lanes=1 --compare 45", "--sweep and --compare are two questions"),
     ("fpga compressor --seeds 0", "--seeds is 0; it must be from 1 to 100"),
     ("fpga compressor --jobs 0", "jobs is 0; it must be 1 or more"),

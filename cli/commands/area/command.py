@@ -18,18 +18,18 @@ __all__ = ["COMMAND"]
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.base.errors import ParameterError
 
-    from . import compare, report, sweep
+    from . import report, sweep
 
     if arguments.sweep and arguments.compare is not None:
         raise ParameterError("--sweep and --compare are two questions; ask one at a time")
     if not arguments.sweep:
-        for name in ("scheduler", "output"):
-            if getattr(arguments, name) is not None:
+        for name, value in {"dask": arguments.scheduler, "output": arguments.output}.items():
+            if value is not None:
                 raise ParameterError(f"--{name} says how to sweep; give it with --sweep")
     if arguments.sweep:
         return sweep.run(arguments)
     if arguments.compare is not None:
-        return compare.run(arguments)
+        return report.compare(arguments)
     return report.run(arguments)
 
 
@@ -71,7 +71,7 @@ _QUESTIONS = {
             "parameter of the codec (lanes, word_bits, window, code_bits, runtime_values, pipelined) or the period",
             action="append"),
         jobs("points"),
-        Option(["--dask", "--scheduler"], DASK.settings),
+        DASK,
         option("-o --output DIR", "write the table, the rows as JSON, and the plots there", Path),
     ),
     "comparison": (

@@ -1,21 +1,62 @@
-"""``cdma area`` for one configuration: figures, blocks, and the longest path."""
+"""``cdma area`` for one configuration: figures, blocks, and the longest path; with ``--compare`` compressor and decompressor
+beside the paper's figure and beside open designs.
+"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 
 from cdma.base.document import Part, Table
+from cdma.base.errors import ParameterError
 from cdma.base.yosys import find_yosys
-from cdma.options import cache_from, check_between, config_from
+from cdma.hdl.spec.codec import BLOCKS
+from cdma.options import cache_from, check_between, codec_config_from, config_from
 from cdma.output import status
 from cdma.result import Result
+from cdma.synth.asic.library.liberty import ASSUMPTION, NAME, load_libraries, normalised_library
+from cdma.synth.asic.library.library import Library
 from cdma.synth.asic.measure import Measurement, measure_block
-from cdma.synth.asic.scaling import Floor
+from cdma.synth.asic.recipe import Options
+from cdma.synth.asic.scaling import (
+    PAPER_MM2,
+    PEERS,
+    Floor,
+    check_feature_size,
+    codec_floor,
+    default_period,
+    scale_to_paper,
+)
+from cdma.synth.asic.timing import find_opensta
 
-from . import request
+__all__ = ["assumption_about", "compare", "library_of", "options_of", "run"]
 
-__all__ = ["run"]
+
+def library_of(arguments: argparse.Namespace) -> Library:
+    """The library to map to."""
+    files: list[Path] | None = arguments.liberty
+    return load_libraries(files) if files else normalised_library()
+
+
+def assumption_about(used: Library) -> str:
+    """What a reader of figures on this library must know, empty where the library speaks for itself."""
+    return ASSUMPTION if used.name == NAME else ""
+
+
+def options_of(arguments: argparse.Namespace, used: Library) -> Options:
+    """How to synthesise; without ``--period``, for the period that fits the library."""
+    period = arguments.period
+    if period is None:
+        period = default_period(used, find_opensta(), cache_from(arguments))
+    return Options(period, arguments.clock_gating, arguments.flip_flop_memories)
+
+
+def floor_of(arguments: argparse.Namespace, used: Library) -> Floor | None:
+    """The structural floor of the block, where it has one."""
+    if arguments.block not in BLOCKS:
+        return None
+    return codec_floor(arguments.block, codec_config_from(arguments), used)
 
 
 #: What the longest path of each kind is called.
@@ -30,10 +71,10 @@ _PATHS = {
 def run(arguments: argparse.Namespace) -> Result:
     """Measures the block."""
     check_between("--depth", arguments.depth, 1, 20)
-    library = request.library(arguments)
+    library = library_of(arguments)
     yosys = find_yosys(arguments.yosys)
     with status() as say:
-        options = request.options(arguments, library)
+        options = options_of(arguments, library)
         measurement = measure_block(
             arguments.block,
             config_from(arguments),
@@ -44,8 +85,8 @@ def run(arguments: argparse.Namespace) -> Result:
             yosys=yosys,
             progress=say,
         )
-    floor = request.floor(arguments, library)
-    assumption = request.assumption(library)
+    floor = floor_of(arguments, library)
+    assumption = assumption_about(library)
     more = {"floor": floor.as_json() if floor else None, "assumption": assumption or None}
     return Result(measurement.as_json() | more, _parts(measurement, floor, assumption, path=arguments.path))
 
@@ -123,3 +164,54 @@ def _blocks(measurement: Measurement) -> Table:
         if block.kge
     ]
     return Table(("block", "kGE", "%", "flip-flops", "sequential kGE"), rows, range(1, 5))
+
+
+def compare(arguments: argparse.Namespace) -> Result:
+    """Measures compressor and decompressor; both comparisons."""
+    if not arguments.liberty:
+        raise ParameterError("--compare scales µm²; give the library with --liberty")
+    check_feature_size(arguments.compare)
+    config = codec_config_from(arguments)
+    library = library_of(arguments)
+    yosys = find_yosys(arguments.yosys)
+    with status() as say:
+        measured: dict[str, Measurement] = {}
+        for block in BLOCKS:
+            measured[block] = measure_block(
+                block,
+                config,
+                library,
+                options_of(arguments, library),
+                cache=cache_from(arguments),
+                yosys=yosys,
+                progress=say,
+            )
+    unit_um2 = sum(measurement.plain.area_um2 or 0.0 for measurement in measured.values())
+    scaled = scale_to_paper(unit_um2, arguments.compare)
+    rate = config.data_bits / 8
+    designs = [
+        ("this", block, measurement.plain.kge, measurement.plain.memory_bits / 1024, rate)
+        for block, measurement in measured.items()
+    ] + [(peer.name, peer.what, peer.kge, peer.memory_kbit, peer.bytes_per_cycle) for peer in PEERS]
+    keys = ("design", "what", "kge", "memory_kbit", "bytes_per_cycle")
+    rows = [dict(zip(keys, design, strict=True)) for design in designs]
+    paper = {"unit_um2": unit_um2, "paper_mm2": PAPER_MM2, "rules": [area.as_json() for area in scaled]}
+    figures = [(area.units_mm2, area.buffer_mm2, area.total_mm2) for area in scaled]
+    rules = [
+        (area.rule.name, *(f"{value:.3f}" for value in values), f"{100 * area.of_paper:.0f}")
+        for area, values in zip(scaled, figures, strict=True)
+    ]
+    cells = [
+        (name, what, f"{kge:.1f}", f"{memory:.0f}", f"{each:g}", f"{1000 * kge / each:.0f}")
+        for name, what, kge, memory, each in designs
+    ]
+    parts: list[Part | str] = [
+        f"Six units of {unit_um2:,.0f} µm² ({library.name}, {arguments.compare:g} nm) and a 70 KB buffer at 28 nm; the "
+        f"paper has {PAPER_MM2} mm²:",
+        Table(("rule", "units, mm²", "buffer, mm²", "total, mm²", "of the paper's, %"), rules, range(1, 5)),
+        Table(_DESIGNS, cells, range(2, 6)),
+    ]
+    return Result({"library": library.name, "paper": paper, "designs": rows}, parts)
+
+
+_DESIGNS = ("design", "", "kGE", "memory, kbit", "bytes per cycle", "GE per byte per cycle")

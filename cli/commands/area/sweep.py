@@ -27,7 +27,7 @@ from cdma.synth.asic.sweep.sweep import (
     run_sweep,
 )
 
-from . import request
+from .report import assumption_about, library_of, options_of
 
 __all__ = ["run"]
 
@@ -46,8 +46,8 @@ def run(arguments: argparse.Namespace) -> Result:
     if arguments.output is not None:
         require_matplotlib()
         ready_directory(arguments.output)
-    library = request.library(arguments)
-    wanted = list(points(codec_config_from(arguments), request.options(arguments, library), axes))
+    library = library_of(arguments)
+    wanted = list(points(codec_config_from(arguments), options_of(arguments, library), axes))
     if all(point.reason for point in wanted):
         raise MeasureError(f"no point of the sweep can be: {wanted[0].reason}")
     with step_progress("measuring", len(wanted)) as advance:
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> Result:
     if arguments.output is not None:
         _write(sweep, rows, arguments.output)
     lost = [outcome for outcome in outcomes if outcome.reason and not outcome.point.reason]
-    return Result(rows, _parts(sweep, request.assumption(library)), not lost)
+    return Result(rows, _parts(sweep, assumption_about(library)), not lost)
 
 
 def _cells(outcome: Outcome) -> list[str]:

@@ -195,13 +195,18 @@ def security(subject: Subject) -> Line:
     return subject.by_verification("security", "Security model", answer, *said, tests=tests, proofs=proofs)
 
 
+def _generated(subject: Subject, key: str, title: str, answer: str, *parts: Part, **more: Any) -> Line:
+    """A line that generating the block shows."""
+    return subject.shown(key, title, [subject.command("generate")], answer, *parts, **more)
+
+
 def what(subject: Subject) -> Line:
     """The kind of block, and what it does with its parameters."""
     block = subject.made.block
     facts = Table(("figure", "value"), list(block.facts.items()))
     article = "an" if block.title[0] in "aeiou" else "a"
     answer = f"`{block.name}`, {article} {block.title}, made by cdma {block.version}."
-    return subject.shown("what", "What it is", [subject.command("generate")], answer, facts)
+    return _generated(subject, "what", "What it is", answer, facts)
 
 
 def verilog(subject: Subject) -> Line:
@@ -213,15 +218,9 @@ def verilog(subject: Subject) -> Line:
         f"initial values: {block.parameters['initial values']}."
     )
     other = f"{block.name}.v in this folder is not the Verilog that this is about"
-    return subject.shown(
-        "verilog",
-        "The Verilog",
-        [subject.command("generate")],
-        answer,
-        Paragraph(f"SHA-256 `{subject.sha256}`"),
-        fails=[other] if subject.other_text else [],
-        data={"file": f"{block.name}.v", "sha256": subject.sha256},
-    )
+    data = {"file": f"{block.name}.v", "sha256": subject.sha256}
+    part, fails = Paragraph(f"SHA-256 `{subject.sha256}`"), [other] if subject.other_text else []
+    return _generated(subject, "verilog", "The Verilog", answer, part, fails=fails, data=data)
 
 
 def parameters(subject: Subject) -> Line:
@@ -229,13 +228,7 @@ def parameters(subject: Subject) -> Line:
     values = subject.made.block.parameters
     rows = [(f"`{name}`", str(value)) for name, value in values.items()]
     given = subject.design.options() or "all at their defaults"
-    return subject.shown(
-        "parameters",
-        "Parameters",
-        [subject.command("generate")],
-        f"`{given}`",
-        Table(("parameter", "value"), rows),
-    )
+    return _generated(subject, "parameters", "Parameters", f"`{given}`", Table(("parameter", "value"), rows))
 
 
 def clocks(subject: Subject) -> Line:
@@ -248,8 +241,7 @@ def clocks(subject: Subject) -> Line:
             f"{count} clocks; the constraints of the folder say {block.period:g} ns for each, and the longest delay of each "
             "path between them."
         )
-    said = Paragraph(clocking(block.ports, "`"))
-    return subject.shown("clocks", "Clocks", [subject.command("generate")], answer, said)
+    return _generated(subject, "clocks", "Clocks", answer, Paragraph(clocking(block.ports, "`")))
 
 
 def resets(subject: Subject) -> Line:
@@ -265,9 +257,7 @@ def ports(subject: Subject) -> Line:
     found = subject.made.block.ports
     rows = [(f"`{port.name}`", port.direction, str(port.width)) for port in found]
     answer = f"{len(found)} ports of {sum(port.width for port in found):,} bits in all."
-    return subject.shown(
-        "ports", "Ports", [subject.command("generate")], answer, Table(("port", "direction", "bits"), rows)
-    )
+    return _generated(subject, "ports", "Ports", answer, Table(("port", "direction", "bits"), rows))
 
 
 def interfaces(subject: Subject) -> Line:
@@ -280,13 +270,8 @@ def interfaces(subject: Subject) -> Line:
     ]
     titles = ("interface", "standard", "role", "bits of data", "of addresses", "of IDs")
     answer = ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in counts.items()) + "."
-    return subject.shown(
-        "interfaces",
-        "Interfaces by version of their standard",
-        [subject.command("generate")],
-        answer,
-        Table(titles, rows),
-    )
+    title = "Interfaces by version of their standard"
+    return _generated(subject, "interfaces", title, answer, Table(titles, rows))
 
 
 #: Of each, signals one of which a bus may have.

@@ -59,9 +59,10 @@ class Line:
     def as_json(self) -> dict[str, Any]:
         """For JSON, from which :meth:`of_record` makes it again."""
         parts = [{"kind": type(part).__name__, **asdict(part)} for part in self.parts]
-        for part in parts:
+        for table in (part for part in parts if part["kind"] == "Table"):
             # Where a terminal draws them is nothing to keep.
-            part.pop("lines", None)
+            del table["lines"]
+            table["numbers"] = list(table["numbers"])
         return {**{name: getattr(self, name) for name in self.__dataclass_fields__}, "parts": parts}
 
     @classmethod

@@ -64,7 +64,7 @@ def parts_of(block: str) -> list[str]:
 
 def check_parts(parts: Sequence[str], subject: Subject, arguments: argparse.Namespace) -> None:
     """Refuses parts whose tools are missing or that the block has not, before anything runs."""
-    from cdma.commands.area import request
+    from cdma.commands.area.report import library_of
     from cdma.commands.designs import with_rings
     from cdma.verif.campaigns.regression import plan_of
 
@@ -83,7 +83,7 @@ def check_parts(parts: Sequence[str], subject: Subject, arguments: argparse.Name
         "icarus": find_icarus,
         "proofs": find_tools,
         "yosys": find_yosys,
-        "library": lambda: request.library(arguments),
+        "library": lambda: library_of(arguments),
         "abc": find_abc,
     }
     needed = {tool for name in parts for tool in PARTS[name].needs}

@@ -206,3 +206,14 @@ void cdma_let_go(struct cdma_hold *hold)
 	cdma_put_piece(hold->piece);
 	kfree(hold);
 }
+
+static void let_go(struct work_struct *work)
+{
+	cdma_let_go(container_of(work, struct cdma_hold, work));
+}
+
+void cdma_init_hold(struct cdma_hold *hold, struct cdma_device *cd)
+{
+	hold->cd = cd;
+	INIT_WORK(&hold->work, let_go);
+}

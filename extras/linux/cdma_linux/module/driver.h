@@ -84,8 +84,7 @@ struct cdma_device {
 	wait_queue_head_t room;		/* For its pages, and for nobody to be busy. */
 	struct mutex turn;		/* Of the one that waits for its pages. */
 	atomic_t busy;			/* Jobs whose memory is the device's. */
-	struct list_head exposed;	/* Memory that a stuck engine may still write, */
-	struct list_head safe;		/* and that which it may not any more. */
+	struct list_head exposed;	/* Memory that a stuck engine may still write. */
 	struct list_head queued[CDMA_DIRECTIONS];
 	struct list_head running[CDMA_DIRECTIONS];
 	struct cdma_table tables[CDMA_DIRECTIONS]; /* In the registers; none after a reset. */
@@ -141,7 +140,8 @@ struct cdma_pins {
 
 /* What the engine may touch for a job. */
 struct cdma_hold {
-	struct list_head link;		/* Where it may so after the job has ended. */
+	struct list_head link;		/* Where it may so after the job has ended, */
+	struct work_struct work;	/* after which this lets it go. */
 	struct cdma_device *cd;
 	struct cdma_account *account;	/* Whose its pages are. */
 	struct cdma_piece *piece;
@@ -209,6 +209,7 @@ bool cdma_is_direct(const struct cdma_device *cd, const struct cdma_request *req
 int cdma_map(struct cdma_hold *hold, const struct cdma_request *request);
 u64 cdma_list(const struct cdma_hold *hold, unsigned char *list, bool *more);
 u64 cdma_place_in(const struct cdma_hold *hold, u64 address);
+void cdma_init_hold(struct cdma_hold *hold, struct cdma_device *cd);
 void cdma_let_go(struct cdma_hold *hold);
 
 /* The accelerator's memory in a process. */
@@ -247,6 +248,8 @@ void cdma_rest(struct device *dev);
 void cdma_halt(struct device *dev);
 int cdma_go_on(struct device *dev);
 extern const struct dev_pm_ops cdma_pm;
+/* What waits for one process, or its buffer, and for nobody else. */
+extern struct workqueue_struct *cdma_works;
 void cdma_put_device(struct cdma_device *cd);
 bool cdma_get_presence(struct cdma_device *cd);
 void cdma_put_presence(struct cdma_device *cd);

@@ -50,6 +50,8 @@ MODULE_PARM_DESC(coalesce_cycles, "clock cycles that a completion may wait for o
 
 static DEFINE_IDA(cdma_numbers);
 
+struct workqueue_struct *cdma_works;
+
 static uint32_t cdma_read32(void *context, uint32_t offset)
 {
 	const struct cdma_device *cd = context;
@@ -177,17 +179,17 @@ void cdma_expose(struct cdma_hold *hold)
 		wake_up_all(&cd->room);
 }
 
-/* Frees what was exposed, and is not any more; no lock is held. */
-static void free_safe(struct cdma_device *cd)
+/* The engine writes no more. Nobody waits until the pages of processes have been let go. */
+static void let_exposed_go(struct cdma_device *cd)
 {
 	struct cdma_hold *hold, *next;
-	LIST_HEAD(safe);
 
-	mutex_lock(&cd->lock);
-	list_splice_init(&cd->safe, &safe);
-	mutex_unlock(&cd->lock);
-	list_for_each_entry_safe(hold, next, &safe, link)
-		cdma_let_go(hold);
+	list_for_each_entry_safe(hold, next, &cd->exposed, link) {
+		list_del(&hold->link);
+		hold->busy = true;
+		atomic_inc(&cd->busy);
+		queue_work(cdma_works, &hold->work);
+	}
 }
 
 /* Resets an engine and starts it, or will try again. */
@@ -199,7 +201,7 @@ static void cure(struct cdma_device *cd)
 	cdma_abort_all(cd, !rests, false);
 	if (rests) {
 		++cd->resets;
-		list_splice_init(&cd->exposed, &cd->safe);
+		let_exposed_go(cd);
 		err = start_engine(cd);
 	}
 	if (!err)
@@ -208,10 +210,11 @@ static void cure(struct cdma_device *cd)
 		dev_err(cd->dev, "the engine is stuck\n");
 	cd->state = err ? CDMA_STUCK : CDMA_WELL;
 	cd->sick = false;
-	if (err)
+	if (err) {
 		cdma_abort_all(cd, false, true);
+		mod_delayed_work(system_wq, &cd->care, CDMA_RETRY);
+	}
 	cdma_dispatch(cd);
-	mod_delayed_work(system_wq, &cd->care, err ? CDMA_RETRY : 0);
 }
 
 static void look_after(struct cdma_device *cd)
@@ -271,7 +274,6 @@ static void care(struct work_struct *work)
 	if (cd->state == CDMA_WELL && is_busy(cd))
 		cdma_keep_watch(cd);
 	mutex_unlock(&cd->lock);
-	free_safe(cd);
 }
 
 /* ---- sleep ---- */
@@ -333,7 +335,6 @@ static struct cdma_device *new_device(struct device *dev, const struct cdma_plac
 	mutex_init(&cd->lock);
 	mutex_init(&cd->turn);
 	init_waitqueue_head(&cd->room);
-	INIT_LIST_HEAD(&cd->safe);
 	INIT_LIST_HEAD(&cd->queued[CDMA_OFFLOAD]);
 	INIT_LIST_HEAD(&cd->queued[CDMA_PREFETCH]);
 	INIT_LIST_HEAD(&cd->running[CDMA_OFFLOAD]);
@@ -420,9 +421,9 @@ static void end_memory(struct cdma_device *cd)
 		return;
 	}
 	mutex_lock(&cd->lock);
-	list_splice_init(&cd->exposed, &cd->safe);
+	let_exposed_go(cd);
 	mutex_unlock(&cd->lock);
-	free_safe(cd);
+	wait_event(cd->room, !atomic_read(&cd->busy));
 	if (cd->rings)
 		dma_free_coherent(cd->dev, cd->host_bytes, cd->rings, cd->rings_bus);
 	cd->rings = NULL;
@@ -521,13 +522,20 @@ void cdma_rest(struct device *dev)
 
 static int __init cdma_begin(void)
 {
-	int err = cdma_begin_pci();
+	int err;
 
+	cdma_works = alloc_workqueue("cdma", WQ_UNBOUND, 0);
+	if (!cdma_works)
+		return -ENOMEM;
+	err = cdma_begin_pci();
 	if (err)
-		return err;
+		goto destroy;
 	err = cdma_begin_platform();
-	if (err)
-		cdma_end_pci();
+	if (!err)
+		return 0;
+	cdma_end_pci();
+destroy:
+	destroy_workqueue(cdma_works);
 	return err;
 }
 module_init(cdma_begin);
@@ -536,6 +544,7 @@ static void __exit cdma_end(void)
 {
 	cdma_end_platform();
 	cdma_end_pci();
+	destroy_workqueue(cdma_works);
 }
 module_exit(cdma_end);
 

@@ -7,6 +7,7 @@
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/uio.h>
 
 #include "driver.h"
 #include "kernels.h"
@@ -97,45 +98,29 @@ static int access_page(struct cdma_file *file, void *page, u64 at, size_t bytes,
 }
 
 /* Copies between the accelerator's memory and a process. */
-static ssize_t access_memory(struct file *filp, char __user *user, size_t count, loff_t *at,
-			     bool write)
+static ssize_t access_memory(struct kiocb *call, struct iov_iter *data)
 {
-	size_t copied = 0;
+	const bool write = iov_iter_rw(data) == WRITE;
+	size_t copied = 0, part;
 	ssize_t err = 0;
-	void *page;
+	void *page = (void *)__get_free_page(GFP_KERNEL);
 
-	if (!count)
-		return 0;
-	page = (void *)__get_free_page(GFP_KERNEL);
 	if (!page)
 		return -ENOMEM;
-	while (copied < count) {
-		const size_t part = min_t(size_t, count - copied, PAGE_SIZE);
-
+	for (; iov_iter_count(data); copied += part, call->ki_pos += part) {
+		part = min_t(size_t, iov_iter_count(data), PAGE_SIZE);
 		err = -EFAULT;
-		if (write && copy_from_user(page, user + copied, part))
+		if (write && copy_from_iter(page, part, data) != part)
 			break;
-		err = access_page(filp->private_data, page, *at, part, write);
+		err = access_page(call->ki_filp->private_data, page, call->ki_pos, part, write);
 		if (err)
 			break;
 		err = -EFAULT;
-		if (!write && copy_to_user(user + copied, page, part))
+		if (!write && copy_to_iter(page, part, data) != part)
 			break;
-		copied += part;
-		*at += part;
 	}
 	free_page((unsigned long)page);
 	return copied ? copied : err;
-}
-
-static ssize_t cdma_read_file(struct file *filp, char __user *user, size_t count, loff_t *at)
-{
-	return access_memory(filp, user, count, at, false);
-}
-
-static ssize_t cdma_write_file(struct file *filp, const char __user *user, size_t count, loff_t *at)
-{
-	return access_memory(filp, (char __user *)user, count, at, true);
 }
 
 static __poll_t cdma_poll_file(struct file *filp, poll_table *table)
@@ -285,8 +270,8 @@ const struct file_operations cdma_file_operations = {
 	.owner = THIS_MODULE,
 	.open = cdma_open_file,
 	.release = cdma_release_file,
-	.read = cdma_read_file,
-	.write = cdma_write_file,
+	.read_iter = access_memory,
+	.write_iter = access_memory,
 	.llseek = default_llseek,
 	.mmap = cdma_mmap_file,
 	.poll = cdma_poll_file,

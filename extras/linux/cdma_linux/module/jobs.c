@@ -109,7 +109,7 @@ static void end_job(struct cdma_device *cd, struct cdma_job *job, const struct c
 	spin_lock(&file->lock);
 	list_move_tail(&job->link, &file->ended);
 	spin_unlock(&file->lock);
-	queue_work(system_unbound_wq, &file->work);
+	queue_work(cdma_works, &file->work);
 }
 
 /* Ends the oldest job of a direction. */
@@ -439,7 +439,7 @@ static int equip(struct cdma_job *job, bool wait)
 	struct cdma_hold *hold = job->hold;
 	int err;
 
-	hold->cd = file->cd;
+	cdma_init_hold(hold, file->cd);
 	hold->account = file->account;
 	hold->way = offload ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
 	hold->piece = cdma_find_piece(file, request->device, request->bytes);

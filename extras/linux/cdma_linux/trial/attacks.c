@@ -156,8 +156,8 @@ static void offloads_as_somebody(void) {
 /* As much as one user gets, by several files, while no transfer ends. */
 static void several_files(void) {
     enum { FILES = 6 };
+    const uint64_t most = 4 * PAGE;
     struct cdma_user users[FILES];
-    const uint64_t most = 128u << 10;
     unsigned char *host = cleared(most);
     int k, many = 0;
     pid_t child;

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from cdma.torch.memory import is_plain, layout_of
+from cdma.torch.plot import plot
 
 from .codecs import Chosen, Codec, Part
 
@@ -293,6 +295,11 @@ class StreamReport:
     def ratio(self) -> float:
         """Bytes of weights that come for each byte that moves."""
         return self.cold / self.held if self.held else 1.0
+
+    def plot(self, path: str | Path) -> None:
+        """Draws bytes and what is held for them, by unit: to a file ``.svg``, or a page ``.html`` with the report."""
+        rows = [(name, row.raw, row.held) for name, row in self.rows.items()]
+        plot(path, "Streamed tensors", str(self), rows)
 
     def as_dict(self) -> dict[str, Any]:
         """The report, for JSON."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from cdma.base.errors import ParameterError
 from cdma.torch.keeping import Slot
+from cdma.torch.plot import plot
 
 from .link import Copy, Link
 from .policies import Action, KernelFit, KernelSample, Learnt
@@ -270,6 +271,11 @@ class SwapReport(Moved):
         if self.timeline is None:
             raise ParameterError("nothing was noted for a trace: give trace=True")
         self.timeline.write(path)
+
+    def plot(self, path: str | Path) -> None:
+        """Draws bytes and what moved for them, by tensor: to a file ``.svg``, or a page ``.html`` with the report."""
+        rows = [(name, row.raw, row.moved) for name, row in self.rows.items()]
+        plot(path, "Swapped tensors", str(self), rows)
 
     def as_dict(self) -> dict[str, Any]:
         """The report, for JSON."""

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import thermometer
-from cdma.hdl.blocks.elaboration import sized, without_reset
+from cdma.hdl.blocks.elaboration import flags, sized, without_reset
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.codec.parts.codes import entry_of, sent_of, table_of, word_of
 from cdma.hdl.codec.parts.interface import Error, first_error, table_members
@@ -82,8 +82,7 @@ class BeatPlanner(wiring.Component):
             {
                 "window": In(stream.Signature(Window(config))),
                 "go": In(1),
-                "busy": Out(1),
-                "plans": Out(1),
+                **flags(Out, "busy", "plans"),
                 "planned": Out(PlannedBeat(config)),
                 "valid": Out(1),
             }

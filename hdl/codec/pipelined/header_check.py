@@ -50,8 +50,7 @@ class WordsLeft(wiring.Component):
         super().__init__(
             {
                 "length": In(stream.Signature(32)),
-                "next": In(1),
-                "done": In(1),
+                **flags(In, "next", "done"),
                 **flags(Out, "known", "nothing", "final"),
                 "exists": Out(config.format.window),
                 "more": Out(config.beats - 1),

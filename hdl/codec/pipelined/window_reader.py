@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import one_of, thermometer
-from cdma.hdl.blocks.elaboration import Pace, copies
+from cdma.hdl.blocks.elaboration import Pace, copies, flags
 from cdma.hdl.codec.parts.interface import Error, first_error
 from cdma.hdl.spec.codec import CodecConfig
 
@@ -199,8 +199,7 @@ class WindowReader(wiring.Component):
                 "reach": In(Position(config)),
                 "ended": In(1),
                 "end": In(PacketEnd(config)),
-                "pop": Out(1),
-                "read": Out(1),
+                **flags(Out, "pop", "read"),
                 "place": Out(Position(config)),
                 "above": Out(beat),
                 "words": In(data.ArrayLayout(fmt.stream_bits, config.units)),

@@ -248,8 +248,7 @@ class HeadersAhead(wiring.Component):
             {
                 "moves": In(1),
                 "fresh": In(1, init=1),
-                "wants_header": In(1),
-                "holds": In(1),
+                **flags(In, "wants_header", "holds"),
                 "end": In(position),
                 "next_header": In(range(self.reach)),
                 "position": Out(position),

@@ -102,8 +102,7 @@ class HeaderArrival(wiring.Component):
                 "arrives": In(1),
                 "keep": In(lanes),
                 "last": In(1),
-                "arrived": Out(1),
-                "missing": Out(1),
+                **flags(Out, "arrived", "missing"),
             }
         )
 

@@ -86,8 +86,7 @@ class WordsLeft(wiring.Component):
                 **flags(In, "loads", "counts", "holds", "unknown"),
                 "length": In(32),
                 "near": Out(self.bits),
-                "only_near": Out(1),
-                "more": Out(1),
+                **flags(Out, "only_near", "more"),
             }
         )
 
@@ -198,8 +197,7 @@ class Planner(wiring.Component):
                 **flags(In, "header_missing", "one_entry", "moves", "advance", "give_up"),
                 "known": Out(1),
                 "fresh": Out(1, init=1),
-                "wants_header": Out(1),
-                "rest_invalid": Out(1),
+                **flags(Out, "wants_header", "rest_invalid"),
                 "end": Out(self._position),
                 "plan": Out(Plan(config)),
                 **self._header_ports(),
@@ -404,8 +402,7 @@ class PlannerAhead(Planner):
         units = self.config.units
         return {
             "load": In(1),
-            "holds": Out(1),
-            "frees": Out(1),
+            **flags(Out, "holds", "frees"),
             "base": In(range(4 * units)),
             "next_header": Out(range(8 * units)),
         }

@@ -17,8 +17,7 @@ from cdma.base.spread import tool_threads
 from cdma.hdl.spec.codec import BLOCKS, CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.stage import STAGES, StageConfig
-from cdma.verif.engine.design import EngineDesign
-from cdma.verif.engine.plan import ENGINE_PLAN
+from cdma.verif.engine.design import ENGINE_PLAN, EngineDesign
 from cdma.verif.simulator.build import build, build_four_state
 from cdma.verif.simulator.plan import COUNTING, TestPlan, TestPoint
 from cdma.verif.simulator.simulate import Design, Outcome, SimulationError, simulate

@@ -20,6 +20,7 @@ from cdma.hdl.spec.options import NO_CLOCKS, has_slices, reset_of
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.map import register_map
 from cdma.verif.simulator.monitors.rules import number
+from cdma.verif.simulator.plan import TestPlan
 from cdma.verif.simulator.simulate import Design
 
 #: The module of the rules of a memory port, and of the register port.
@@ -302,3 +303,15 @@ class EngineDesign(Design):
     def watched(self, verilog: str) -> str:
         text = with_rules(verilog, self)
         return text if self.config.clocks == NO_CLOCKS else with_late_flops(text)
+
+
+ENGINE_PLAN = TestPlan(
+    package="cdma.verif.engine.tests",
+    names=(
+        *("transfers", "pace", "limits", "refusals", "owners", "errors", "causes", "crc", "lossy", "stops"),
+        *("units", "shapes", "far_rows", "pages", "rings", "registers", "sideband", "rights", "quiescence"),
+        *("lone_resets", "messages", "pairs"),
+    ),
+    unit="transfers",
+    budget=1000,
+)

@@ -1,27 +1,28 @@
-"""The test plan of a regression as data, and the side of the simulation process: settings in, results out.
+"""The test plan of a regression, which the tests state by :func:`planned`, and the side of the simulation process:
+settings in, results out.
 
 ``docs/site/reference/tests.py`` makes the tables of the test plan from it.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property, partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cdma.base.errors import ParameterError
 
 from .simulate import Design
 
-
-def _any_design(design: Design) -> bool:
-    """all"""
-    return True
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class TestPoint:
     ``stimulus``, ``check``
         What the test sends, and what it checks beyond what every test checks.
     ``needs``
-        Whether the test is for a design; its docstring is the condition in a few words.
+        Whether the test is for a design.
     ``starts``
         Counts the runs from different random start values, which must not show.
     ``weight``
@@ -43,7 +44,7 @@ class TestPoint:
     name: str
     stimulus: str
     check: str
-    needs: Callable[[Design], bool] = _any_design
+    needs: Callable[[Any], object] = lambda design: True
     starts: int = 1
     weight: int = 1
 
@@ -54,24 +55,62 @@ class TestPoint:
         return f"{self.stimulus}: {self.check}"
 
 
+def planned(
+    stimulus: str,
+    check: str,
+    *,
+    needs: Callable[[Any], object] = TestPoint.needs,
+    starts: int = 1,
+    weight: int = 1,
+) -> Callable[[T], T]:
+    """States the :class:`TestPoint` of a cocotb test.
+
+    A plan is read where no simulator is installed, from the text of its modules: the arguments name nothing of a module.
+    """
+    return lambda test: test
+
+
+def _planned_in(module: str) -> Iterator[TestPoint]:
+    """The points of a module: above a function, or where a shared function becomes a test."""
+    spec = find_spec(module)
+    assert spec is not None, module
+    assert spec.origin is not None, module
+    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+        match node:
+            case ast.AsyncFunctionDef(name=name, decorator_list=[ast.Call() as call, _]):
+                pass
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Call() as call)):
+                pass
+            case _:
+                continue
+        yield eval(compile(ast.Expression(call), spec.origin, "eval"), {"planned": partial(TestPoint, name)})
+
+
 @dataclass(frozen=True)
 class TestPlan:
     """The regression of one kind of design.
 
-    ``modules``
-        The modules of the cocotb tests.
-    ``points``
-        The tests in the order in which they are reported.
+    ``package``, ``names``
+        The package of the cocotb tests, and its modules in the order in which their tests are reported.
     ``unit``, ``budget``
         What a budget counts, and the default one of the longest test; the others take a share of it.
     """
 
-    modules: tuple[str, ...]
-    points: tuple[TestPoint, ...]
+    package: str
+    names: tuple[str, ...]
     unit: str
     budget: int
 
     __test__ = False  # not for pytest
+
+    @property
+    def modules(self) -> list[str]:
+        return [f"{self.package}.{name}" for name in self.names]
+
+    @cached_property
+    def points(self) -> Sequence[TestPoint]:
+        """The tests in the order in which they are reported."""
+        return [point for module in self.modules for point in _planned_in(module)]
 
     def choose(self, design: Design, names: Sequence[str] | None = None) -> list[TestPoint]:
         """The tests for a design, or those of them that are named."""

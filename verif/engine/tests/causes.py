@@ -13,12 +13,17 @@ from cdma.sim.engine.memory import unpack
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.transfer import Transfer, random_numbers, random_step, random_words, stream_of
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
 _READ, _STREAM, _WRITE, _CAPACITY, _CRC, _RANGE = range(len(CAUSES))
 
 
+@planned(
+    "transfers that fail for two or three causes at once: reads, streams, writes, capacity, CRC, bounds",
+    "the first in the order of the guide, with its address; the next descriptor runs",
+)
 @engine_test
 async def causes(bench: EngineBench, budget: int) -> None:
     bench.pauses(0.2)

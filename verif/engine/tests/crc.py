@@ -6,6 +6,7 @@ from cdma.hdl.spec.records import Mode, Status
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.transfer import Transfer, random_words, stream_of
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -23,6 +24,11 @@ def _flipped(bench: EngineBench, words: int, mode: Mode) -> Transfer:
     return made
 
 
+@planned(
+    "flipped literals, which no decoder sees, and wrong CRCs in descriptors, in both directions",
+    "CRC_MISMATCH with the CRC of the data that came; the next descriptor runs",
+    needs=lambda design: design.config.crc,
+)
 @engine_test
 async def crc(bench: EngineBench, budget: int) -> None:
     bench.pauses(0.2)

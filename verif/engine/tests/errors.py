@@ -17,6 +17,7 @@ from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.memory import SIZE
 from cdma.verif.engine.transfer import random_words, stream_of
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -28,6 +29,13 @@ def _error_addresses(bench: EngineBench, start: int, length: int, block: int) ->
     return [*addresses, *(at for at in (edge - 1, edge) if start <= at < start + length)]
 
 
+@planned(
+    "SLVERR and DECERR on reads and writes of data, raw and through the codec, first and last beat and "
+    "burst, a second error after the first",
+    "reported once, in order, with the address; the channel goes on, or halts where it should",
+    needs=lambda design: not design.config.registers or design.config.ring_entries >= 4,
+    weight=5,
+)
 @engine_test
 async def bus_errors(bench: EngineBench, budget: int) -> None:
     config, rng = bench.config, bench.rng
@@ -101,6 +109,10 @@ async def bus_errors(bench: EngineBench, budget: int) -> None:
     await both(bench, job)
 
 
+@planned(
+    "streams with flipped bits, cut or prolonged",
+    "the model's error and data, and nothing past the end",
+)
 @engine_test
 async def corrupt(bench: EngineBench, budget: int) -> None:
     await bench.channels["prefetch"].enable()
@@ -164,6 +176,11 @@ def _cut(bench: EngineBench) -> Iterator[tuple[int, bytes]]:
         yield lanes + 1, bytes(header)
 
 
+@planned(
+    "streams with padding that is not 0",
+    "reported as such, and the next descriptor runs",
+    needs=lambda design: design.config.format.padded,
+)
 @engine_test
 async def padding(bench: EngineBench, budget: int) -> None:
     await bench.channels["prefetch"].enable()
@@ -184,6 +201,10 @@ async def padding(bench: EngineBench, budget: int) -> None:
             found += 1
 
 
+@planned(
+    "compressed data that do not fit, also with the responses held back and then all at once",
+    "whole beats up to the capacity, nothing past it; the next descriptor runs",
+)
 @engine_test
 async def capacity(bench: EngineBench, budget: int) -> None:
     await bench.channels["offload"].enable()

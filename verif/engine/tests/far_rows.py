@@ -10,6 +10,7 @@ from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import engine_test, expect_refusal
 from cdma.verif.engine.memory import SIZE
 from cdma.verif.engine.shaped import ShapedTransfer
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -53,6 +54,11 @@ def _transfer(bench: EngineBench, channel: str, near: Shape, far: Shape) -> Shap
     return made
 
 
+@planned(
+    "shapes whose rows lie 2^k bytes and a few more apart, up and down, anywhere; and a row beyond the last address",
+    "every byte in its row; those beyond are refused",
+    needs=lambda design: design.config.dimensions,
+)
 @engine_test
 async def far_rows(bench: EngineBench, budget: int) -> None:
     bits = bench.config.dev_address_bits

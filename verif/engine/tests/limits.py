@@ -18,6 +18,7 @@ from cdma.verif.engine.context import changed, engine_test, expect_refusal
 from cdma.verif.engine.memory import SIZE, Far
 from cdma.verif.engine.shaped import ShapedTransfer
 from cdma.verif.engine.transfer import Transfer, stream_of
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -146,6 +147,11 @@ async def _with_capacity(bench: EngineBench, channel: str, capacity: int) -> Non
     bench.check(channel, changed(made, capacity=needed), completion)
 
 
+@planned(
+    "lengths of 2^k bytes and a few more, over 2^34, and shapes of 2^16 rows, until aborted; longer ones, each bit",
+    "the addresses of what moved; the longer ones are refused",
+    weight=8,
+)
 @engine_test
 async def limits(bench: EngineBench, budget: int) -> None:
     config = bench.config

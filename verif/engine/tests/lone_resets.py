@@ -8,6 +8,7 @@ from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.design import REGISTERS
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import Transfer
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -17,6 +18,16 @@ _LEFT = 400
 _SEEN = 5
 
 
+@planned(
+    "the reset of one clock at random moments, of the host port, of the core and of the registers in turn",
+    "what was open ends, nothing is written past what was allowed or later, and everything works again after it",
+    needs=lambda design: (
+        design.config.registers
+        and design.config.domains.host_crosses
+        and design.config.domains.registers_cross
+    ),
+    weight=2,
+)
 @engine_test
 async def lone_resets(bench: RingBench, budget: int) -> None:
     domains = bench.config.domains

@@ -10,6 +10,7 @@ from cdma.hdl.spec.shape import Shape
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.transfer import Transfer, random_numbers, random_step
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -30,6 +31,12 @@ def _with_margins(bench: EngineBench, channel: str) -> Transfer:
     return bench.transfer(channel, 0, mode=Mode.FVC, shape=shape, step=random_step(bench.rng, bench.config))
 
 
+@planned(
+    "numbers and integers through the error-bounded stage in every mode, with any step, also numbers "
+    "that are not within the bound",
+    "the model's bits; LOSSY_RANGE with the count and the first, behind every other cause; the next descriptor runs",
+    needs=lambda design: design.config.quantisation is not None,
+)
 @engine_test
 async def lossy(bench: EngineBench, budget: int) -> None:
     found: Counter[Status] = Counter()

@@ -9,6 +9,7 @@ from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import Pair, address_offered, changed, engine_test, pairs_of
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import Transfer
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -221,6 +222,13 @@ class _Line:
         await self.one()
 
 
+@planned(
+    "software of every pair that is told by messages alone, with coalescing and errors; messages that "
+    "are answered with errors, disabled, locked, and cut by soft resets",
+    "each word at its address, each completion in memory before; none is lost, and no more come than events",
+    needs=lambda design: design.config.msi,
+    weight=2,
+)
 @engine_test
 async def messages(bench: RingBench, budget: int) -> None:
     bits = bench.config.host_address_bits

@@ -11,6 +11,7 @@ from cdma.verif.engine.context import Pair, both, changed, engine_test, expect_r
 from cdma.verif.engine.owners import Owners
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import Transfer
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -53,6 +54,12 @@ async def _somebodies(bench: EngineBench, known: Owners, budget: int) -> int:
     return refused
 
 
+@planned(
+    "descriptors of anybody in channels of everybody, of one alone, and of some; rings of anybody",
+    "every address says whose it is; who may not is refused before anything moves",
+    needs=lambda design: design.config.records.owner_bits,
+    weight=2,
+)
 @engine_test
 async def owners(bench: EngineBench, budget: int) -> None:
     known = bench.owners
@@ -67,6 +74,12 @@ async def owners(bench: EngineBench, budget: int) -> None:
         )
 
 
+@planned(
+    "the same in all pairs at once, each with rules and rings of its own",
+    "every address says whose it is, and every descriptor has the rule of its pair",
+    needs=lambda design: design.config.records.owner_bits and design.config.channels > 1,
+    weight=2,
+)
 @engine_test
 async def pair_owners(bench: RingBench, budget: int) -> None:
     pairs = await pairs_of(bench)

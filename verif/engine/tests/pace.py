@@ -10,6 +10,7 @@ from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import PacedBench, engine_test
 from cdma.verif.engine.measurement import Measurement
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -48,6 +49,18 @@ def _allowed(config: EngineConfig) -> int:
     return 3 if refills else 0
 
 
+@planned(
+    "packets of 128 beats one after the other, memories of two cycles that never wait, each direction and mode",
+    "no cycle beside the beats of the busiest part; up to 3 between packets where something has to fill anew",
+    needs=lambda design: (
+        design.config.registers
+        and design.config.ring_entries >= 64
+        and design.config.outstanding >= 2
+        and design.config.units == 1
+        and design.config.clocks == "none"
+    ),
+    weight=2,
+)
 @partial(engine_test, kind=PacedBench)
 async def pace(bench: PacedBench, budget: int) -> None:
     config = bench.config

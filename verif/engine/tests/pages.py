@@ -17,6 +17,7 @@ from cdma.verif.engine.context import address_offered, both, changed, engine_tes
 from cdma.verif.engine.memory import SIZE
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import Pages, Transfer
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -76,6 +77,11 @@ async def _leaves_pages(bench: EngineBench) -> None:
     bench.pauses(0.2)
 
 
+@planned(
+    "host memory in lists of up to ten pages, anywhere, with more room than is needed",
+    "every byte in its page; no page behind the last that is needed is looked at",
+    needs=lambda design: design.config.pages,
+)
 @engine_test
 async def pages(bench: EngineBench, budget: int) -> None:
     beat = bench.config.host_data_bits // 8
@@ -155,6 +161,11 @@ async def _fails_amid(bench: EngineBench) -> None:
     await end.clear_error()
 
 
+@planned(
+    "data that end, and a first page that is none, while a memory is silent amid the list",
+    "every byte in its page; the next transfer has the pages of its own list",
+    needs=lambda design: design.config.pages,
+)
 @engine_test
 async def page_drops(bench: EngineBench, budget: int) -> None:
     """Lists that are given up while the memory is silent amid them; data come when a page waits for them."""
@@ -166,6 +177,11 @@ async def page_drops(bench: EngineBench, budget: int) -> None:
         await bench.channels[channel].disable()
 
 
+@planned(
+    "entries that are no page, or beyond all addresses; SLVERR and DECERR of lists and of pages; too many of them",
+    "the first is reported with its address; no byte outside of the pages is written, and the next descriptor runs",
+    needs=lambda design: design.config.pages,
+)
 @engine_test
 async def page_errors(bench: EngineBench, budget: int) -> None:
     bench.pauses(0.2)
@@ -234,6 +250,11 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
     await both(bench, job)
 
 
+@planned(
+    "the first page, the list and the last page on both sides of the window's edge",
+    "nothing outside is reached, and its address is reported",
+    needs=lambda design: design.config.pages,
+)
 @engine_test
 async def page_windows(bench: EngineBench, budget: int) -> None:
     """Pages, lists and first pages on both sides of each edge of the window of host memory; of several pairs of each pair's,
@@ -299,6 +320,11 @@ async def _at_edges(bench: EngineBench) -> None:
             await bench.run(channel, [bench.any_transfer(channel, 30)])
 
 
+@planned(
+    "aborts while a list is read from a memory that is silent for long",
+    "the abort ends after the read, and the next transfer has the pages of its own list",
+    needs=lambda design: design.config.pages,
+)
 @engine_test
 async def page_stops(bench: RingBench, budget: int) -> None:
     """An abort while a list is read waits for it, however long the memory takes. No ring is needed for the completion."""

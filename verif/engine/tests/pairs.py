@@ -13,6 +13,7 @@ from cdma.sim.engine.memory import unpack
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import Pair, changed, engine_test, pairs_of, some_table
 from cdma.verif.engine.ring import RingBench
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -85,6 +86,12 @@ async def _rest(pair: Pair, channel: str) -> None:
     await pair.rings[channel].clear_error()
 
 
+@planned(
+    "random descriptors and tables on all pairs, beside one that aborts, resets itself, errs and takes no completions",
+    "every other pair's completions in order, every byte in its place, an interrupt for each",
+    needs=lambda design: design.config.channels > 1,
+    weight=4,
+)
 @engine_test
 async def pairs(bench: RingBench, budget: int) -> None:
     """One pair after the other is hostile; in the end it resets itself."""
@@ -128,6 +135,11 @@ async def pairs(bench: RingBench, budget: int) -> None:
         pair.account()
 
 
+@planned(
+    "descriptors and rings of each pair on both sides of its window's edge, while the other pairs' windows are others",
+    "what is outside of its own is refused, and nothing else",
+    needs=lambda design: design.config.channels > 1,
+)
 @engine_test
 async def pair_windows(bench: RingBench, budget: int) -> None:
     pairs = await pairs_of(bench)
@@ -195,6 +207,12 @@ async def _moved(pairs: list[Pair], channel: str, lengths: list[int], cycles: in
     return moved
 
 
+@planned(
+    "pairs that always have descriptors, of different lengths, with weights, with priorities, and with a limit",
+    "what each moves is as its weight within a twentieth; a higher one goes first; the limit holds",
+    needs=lambda design: design.config.channels > 1,
+    weight=4,
+)
 @engine_test
 async def shares(bench: RingBench, budget: int) -> None:
     """Leaves as a note what each pair was given, and moved."""

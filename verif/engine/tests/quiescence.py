@@ -11,6 +11,7 @@ from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import Pair, engine_test, pairs_of
 from cdma.verif.engine.design import REGISTERS
 from cdma.verif.engine.ring import RingBench
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -53,6 +54,11 @@ async def _released(bench: EngineBench) -> None:
     assert not _pin(bench, "qdeny"), "a denial without a request"
 
 
+@planned(
+    "requests for quiescence at rest and at random moments of transfers; descriptors and accesses while it lasts",
+    "an answer in time, no transaction open when it accepts, nothing taken until it runs again, and nothing lost",
+    needs=lambda design: design.config.quiescence,
+)
 @engine_test
 async def quiescence(bench: EngineBench, budget: int) -> None:
     """At rest it accepts, and then takes nothing until it runs again. Amid transfers it denies or lets them end."""
@@ -82,6 +88,11 @@ async def quiescence(bench: EngineBench, budget: int) -> None:
     bench.notes["quiescent"], bench.notes["denied"] = answers[True], answers[False]
 
 
+@planned(
+    "requests while what is fetched is in flight, an interrupt waits for its time, or descriptors wait",
+    "accepted when the completion is written and the interrupt has come; denied while descriptors wait",
+    needs=lambda design: design.config.quiescence and design.config.registers,
+)
 @engine_test
 async def quiescence_of_rings(bench: RingBench, budget: int) -> None:
     """What is fetched ends and is reported before it accepts, an interrupt that waits for its time comes, and a doorbell is
@@ -124,6 +135,11 @@ async def _of_rings(bench: Pair) -> None:
         await ring.disable()
 
 
+@planned(
+    "accesses to registers about when a request is answered, under back-pressure",
+    "answered before the engine accepts, or waiting until it runs again",
+    needs=lambda design: design.config.quiescence and design.config.registers,
+)
 @engine_test
 async def quiescence_of_registers(bench: RingBench, budget: int) -> None:
     """A register that is read or written about when the engine closes is answered before it accepts, or waits."""
@@ -159,6 +175,13 @@ async def quiescence_of_registers(bench: RingBench, budget: int) -> None:
         await bench.run(channel, [bench.transfer(channel, 100)])
 
 
+@planned(
+    "a request right after a reset of the core alone, amid transfers to a slow host",
+    "accepted when the host port has finished what was open there; everything works again after it",
+    needs=lambda design: (
+        design.config.quiescence and design.config.registers and design.config.domains.host_crosses
+    ),
+)
 @engine_test
 async def quiescence_apart(bench: RingBench, budget: int) -> None:
     """After a reset of the core alone it accepts when all that was open on the host port is finished there."""

@@ -7,10 +7,16 @@ from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import changed, engine_test, expect_refusal
 from cdma.verif.engine.memory import GUARD
 from cdma.verif.engine.transfer import Transfer
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
 
+@planned(
+    "every objection to a descriptor",
+    "nothing moves, cause and address are reported, the next descriptor runs",
+    weight=3,
+)
 @engine_test
 async def refusals(bench: EngineBench, budget: int) -> None:
     config = bench.config
@@ -84,6 +90,11 @@ async def refusals(bench: EngineBench, budget: int) -> None:
             await refuse(change(source=1 << bit), Status.WINDOW, 1 << bit)
 
 
+@planned(
+    "source and destination on both sides of each edge of their windows",
+    "those outside are refused, and nothing moves",
+    needs=lambda design: design.config.windows,
+)
 @engine_test
 async def windows(bench: EngineBench, budget: int) -> None:
     low, high = 0x20000, 0x40000

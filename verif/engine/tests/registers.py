@@ -14,6 +14,7 @@ from cdma.verif.engine.context import address_offered, changed, engine_test
 from cdma.verif.engine.design import REGISTERS
 from cdma.verif.engine.edges import PERIOD_NS
 from cdma.verif.engine.ring import RingBench
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -29,6 +30,12 @@ def _beats(bench: RingBench, port: str, address: int, count: int) -> int:
     return (address + count - 1) // size - address // size + 1
 
 
+@planned(
+    "soft resets at random moments",
+    "the ports fall silent legally, and everything works again after",
+    needs=lambda design: design.config.registers,
+    weight=2,
+)
 @engine_test
 async def soft_resets(bench: RingBench, budget: int) -> None:
     for _ in range(max(5, budget // 30)):
@@ -62,6 +69,11 @@ async def _reset_done(bench: RingBench) -> None:
     bench.rules_of_axi.finish(but=REGISTERS)
 
 
+@planned(
+    "a soft reset while an abort waits for a host that is silent, or for software to take completions from registers",
+    "the reset waits for the host, too, and everything works again after it",
+    needs=lambda design: design.config.registers,
+)
 @engine_test
 async def reset_in_abort(bench: RingBench, budget: int) -> None:
     """A soft reset while an abort waits until the completions of what it drops can leave: the host is silent, or nobody
@@ -93,6 +105,11 @@ async def reset_in_abort(bench: RingBench, budget: int) -> None:
         bench.checks += 2
 
 
+@planned(
+    "descriptors and completions through registers, without rings",
+    "completions, interrupts with coalescing, counters",
+    needs=lambda design: design.config.registers,
+)
 @engine_test
 async def registers(bench: RingBench, budget: int) -> None:
     for channel in CHANNELS:
@@ -192,6 +209,11 @@ async def registers(bench: RingBench, budget: int) -> None:
         await bench.poke(f"{channel}.irq_enable")
 
 
+@planned(
+    "each address read and written; then both at once, with strobes, under back-pressure",
+    "every value read, SLVERR exactly where no register is",
+    needs=lambda design: design.config.registers,
+)
 @engine_test
 async def register_bus(bench: RingBench, budget: int) -> None:
     rng = bench.rng

@@ -9,6 +9,7 @@ from cdma.hdl.spec.options import rights as rights_of
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.ring import RingBench
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -23,6 +24,11 @@ _TARGETS = (
 )
 
 
+@planned(
+    "accesses to registers with every AxPROT, between transfers on both channels",
+    "those without the right are answered SLVERR, change nothing, are counted, and the first is kept",
+    needs=lambda design: design.config.register_protection != "none",
+)
 @engine_test
 async def rights(bench: RingBench, budget: int) -> None:
     mask, value = rights_of(bench.config.register_protection)

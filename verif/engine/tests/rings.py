@@ -11,10 +11,16 @@ from cdma.sim.engine.memory import unpack
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import address_offered, both, engine_test
 from cdma.verif.engine.ring import Ring, RingBench
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
 
+@planned(
+    "a locked window, and rings outside of it",
+    "fetches outside are refused; a hardware reset opens the lock",
+    needs=lambda design: design.config.registers,
+)
 @engine_test
 async def ring_windows(bench: RingBench, budget: int) -> None:
     page = 0x40000
@@ -51,6 +57,11 @@ async def ring_windows(bench: RingBench, budget: int) -> None:
     assert await bench.peek("host_window.limit_low", "page") == 0x12345, "the lock outlived a hardware reset"
 
 
+@planned(
+    "descriptors in registers and in rings after a reset, with no window open or one alone",
+    "refused for their windows, and nothing is reached",
+    needs=lambda design: design.config.registers and not design.config.open_windows,
+)
 @engine_test
 async def closed_windows(bench: RingBench, budget: int) -> None:
     """Nothing is reached after a reset: neither by a descriptor in registers, nor by a ring, nor with one window alone."""
@@ -83,6 +94,12 @@ async def closed_windows(bench: RingBench, budget: int) -> None:
         await bench.run(channel, [bench.transfer(channel, 30)])
 
 
+@planned(
+    "both rings of both channels round and round, anywhere, of two entries and more, until the indexes themselves wrap",
+    "every descriptor once, every completion in order",
+    needs=lambda design: design.config.registers,
+    weight=6,
+)
 @engine_test
 async def ring_wrap(bench: RingBench, budget: int) -> None:
     bench.pauses(0.1)
@@ -112,6 +129,12 @@ async def ring_wrap(bench: RingBench, budget: int) -> None:
     await both(bench, job)
 
 
+@planned(
+    "SLVERR and DECERR on fetches and completions, first and last beat",
+    "reported once, in order, with the address; the channel goes on, or halts where it should",
+    needs=lambda design: design.config.registers and design.config.ring_entries >= 4,
+    weight=2,
+)
 @engine_test
 async def ring_errors(bench: RingBench, budget: int) -> None:
     bench.pauses(0.2)
@@ -178,6 +201,11 @@ async def _interrupted(bench: RingBench) -> None:
     raise AssertionError("no interrupt from a silent host")
 
 
+@planned(
+    "a host that falls silent under a fetch, and under the write of a completion",
+    "error register and interrupt, a halt, and nothing lost after it",
+    needs=lambda design: design.config.registers,
+)
 @engine_test
 async def silent_host(bench: RingBench, budget: int) -> None:
     await bench.poke("engine.watchdog", value=200)
@@ -221,6 +249,11 @@ async def silent_host(bench: RingBench, budget: int) -> None:
         bench.checks += 8
 
 
+@planned(
+    "a ring of completions is disabled, for good or for a moment, while one is on its way",
+    "that one arrives, and the ring begins anew",
+    needs=lambda design: design.config.registers,
+)
 @engine_test
 async def begun_anew(bench: RingBench, budget: int) -> None:
     """A ring of completions is disabled while one is on its way, for good or for a moment: that one still arrives."""

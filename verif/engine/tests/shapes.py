@@ -19,6 +19,7 @@ from cdma.verif.engine.memory import AROUND, GUARD
 from cdma.verif.engine.ring import Ring, RingBench
 from cdma.verif.engine.shaped import ShapedTransfer, some_shape, wide_shape
 from cdma.verif.engine.transfer import stream_of
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -37,6 +38,11 @@ def _some(bench: EngineBench, channel: str, most: int, **options: Any) -> Shaped
     return _made(bench, channel, shape, **options)
 
 
+@planned(
+    "every objection to a shape, and shapes beyond what addresses of the port reach",
+    "nothing moves, cause and address are reported, the next descriptor runs",
+    needs=lambda design: design.config.dimensions,
+)
 @engine_test
 async def shape_refusals(bench: EngineBench, budget: int) -> None:
     unit, dimensions = bench.config.align("dev"), bench.config.dimensions
@@ -101,6 +107,11 @@ async def shape_refusals(bench: EngineBench, budget: int) -> None:
     await both(bench, job)
 
 
+@planned(
+    "aborts in every cycle in which a shape is measured and checked",
+    "each is ABORTED or done, and the next shape is measured anew",
+    needs=lambda design: design.config.dimensions,
+)
 @engine_test
 async def shape_aborts(bench: EngineBench, budget: int) -> None:
     unit = bench.config.align("dev")
@@ -166,6 +177,11 @@ async def _outside(bench: EngineBench, channel: str, row: int) -> None:
         await expect_refusal(bench, channel, made, Status.CAPACITY, address)
 
 
+@planned(
+    "shapes with large numbers that reach to the first or the last byte of a window, and beyond it by a step or more",
+    "those outside are refused, with the address of their lowest byte; the others arrive",
+    needs=lambda design: design.config.dimensions,
+)
 @engine_test
 async def shape_windows(bench: EngineBench, budget: int) -> None:
     unit, page = bench.config.align("dev"), PAGE_BYTES
@@ -211,6 +227,11 @@ def _point(channel: str, made: ShapedTransfer, lowest: int) -> None:
     made.descriptor["source" if channel == "offload" else "destination"] = lowest - made.shape.lowest
 
 
+@planned(
+    "SLVERR and DECERR in the first, the last and any row of a shape; streams of shapes that are cut or prolonged",
+    "reported with the address of the row; no byte between rows is written, and the next descriptor runs",
+    needs=lambda design: design.config.dimensions,
+)
 @engine_test
 async def shape_errors(bench: EngineBench, budget: int) -> None:
     bench.pauses(0.2)
@@ -274,6 +295,13 @@ async def _damaged(bench: EngineBench) -> None:
         await bench.run("prefetch", [made, bench.any_transfer("prefetch", 20)])
 
 
+@planned(
+    "an extension that comes late, that a fetch fails for, that a pushed descriptor overtakes; shapes through registers",
+    "every descriptor once, with its own shape; a lost extension is reported and the next descriptor runs",
+    needs=lambda design: (
+        design.config.dimensions and design.config.registers and design.config.ring_entries >= 8
+    ),
+)
 @engine_test
 async def shape_rings(bench: RingBench, budget: int) -> None:
     host = bench.memory["host"]

@@ -5,10 +5,16 @@ from __future__ import annotations
 from cdma.hdl.spec.options import SIDEBAND_TARGETS
 from cdma.verif.engine.context import Pair, both, engine_test, pairs_of
 from cdma.verif.engine.ring import RingBench
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
 
+@planned(
+    "AxCACHE, AxPROT, AxQOS and AxUSER of each channel and target written at rest and during transfers",
+    "every address has its channel's, and none changes before the channel rests",
+    needs=lambda design: design.config.sideband_registers,
+)
 @engine_test
 async def sideband(bench: RingBench, budget: int) -> None:
     """One pair after the other, if there are several: the others have other values."""

@@ -9,6 +9,7 @@ from cdma.sim.engine.memory import unpack
 from cdma.verif.engine.bench import CHANNELS, ChannelEnd, EngineBench
 from cdma.verif.engine.context import address_offered, both, changed, engine_test, some_table
 from cdma.verif.engine.transfer import Transfer
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -23,6 +24,11 @@ def _together(bench: EngineBench, end: ChannelEnd) -> int:
     return max(1, min(6, end.size // (2 if bench.config.dimensions else 1)))
 
 
+@planned(
+    "aborts at random moments",
+    "transactions end legally, what had started is ABORTED or done, the rest runs",
+    weight=2,
+)
 @engine_test
 async def aborts(bench: EngineBench, budget: int) -> None:
     for round_ in range(max(6, budget // 20)):
@@ -60,6 +66,10 @@ async def aborts(bench: EngineBench, budget: int) -> None:
         await both(bench, job)
 
 
+@planned(
+    "aborts in every cycle of the check of a good and of a bad descriptor, and again a little later",
+    "each is ABORTED or done, in order, and the next ones run",
+)
 @engine_test
 async def early_aborts(bench: EngineBench, budget: int) -> None:
     """Aborts in every cycle of the check of a descriptor, of a good and of a bad one, and again a little later."""
@@ -98,6 +108,11 @@ async def early_aborts(bench: EngineBench, budget: int) -> None:
         await job(channel)
 
 
+@planned(
+    "aresetn at random moments, with transactions open everywhere",
+    "nothing is offered or taken meanwhile, nothing is left, data move right after it",
+    weight=2,
+)
 @engine_test
 async def hard_resets(bench: EngineBench, budget: int) -> None:
     for _ in range(max(6, budget // 20)):
@@ -176,6 +191,11 @@ async def _timeout(bench: EngineBench, channel: str, port: str, made: list[Trans
     await end.resume()
 
 
+@planned(
+    "a memory that falls silent, each of the two in each direction",
+    "WATCHDOG with an address in time, the channel is stuck until the memory answers",
+    needs=lambda design: design.config.times,
+)
 @engine_test
 async def watchdog(bench: EngineBench, budget: int) -> None:
     """A transfer with one behind it, and two timeouts between which nothing is completed."""
@@ -196,6 +216,11 @@ async def watchdog(bench: EngineBench, budget: int) -> None:
         await end.disable()
 
 
+@planned(
+    "answers to a transfer about when the watchdog of the next one fires",
+    "the one that was answered is done or WATCHDOG, and the other one accordingly",
+    needs=lambda design: design.config.times,
+)
 @engine_test
 async def late_answers(bench: EngineBench, budget: int) -> None:
     """The answer to a transfer comes about when the watchdog of the next one fires."""
@@ -223,6 +248,10 @@ async def late_answers(bench: EngineBench, budget: int) -> None:
     await end.disable()
 
 
+@planned(
+    "an error with and without halt_on_error",
+    "the channel halts if it should; what had not started waits for resume",
+)
 @engine_test
 async def halting(bench: EngineBench, budget: int) -> None:
     for channel in CHANNELS:

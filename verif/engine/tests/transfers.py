@@ -5,10 +5,16 @@ from __future__ import annotations
 from cdma.hdl.spec.records import Mode
 from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test, some_length, some_table
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
 
+@planned(
+    "random descriptors and tables on both channels at once, random back-pressure and latency, many ring wraps",
+    "the completions in order, every byte in its place",
+    weight=8,
+)
 @engine_test
 async def soak(bench: EngineBench, budget: int) -> None:
     left = budget
@@ -32,6 +38,11 @@ async def soak(bench: EngineBench, budget: int) -> None:
         await both(bench, job)
 
 
+@planned(
+    "every length around a beat, a window, a burst and a page, in every mode, in both directions, no pauses",
+    "the completions in order, every byte in its place",
+    weight=2,
+)
 @engine_test
 async def lengths(bench: EngineBench, budget: int) -> None:
     config = bench.config
@@ -62,6 +73,10 @@ async def lengths(bench: EngineBench, budget: int) -> None:
     await both(bench, job)
 
 
+@planned(
+    "packets without a zero, of each number of windows up to the lanes, in each of several units, random back-pressure",
+    "headers and ends in every place of a beat",
+)
 @engine_test
 async def dense(bench: EngineBench, budget: int) -> None:
     """Packets of words that all become literals, so that headers and ends come to every place in a beat."""

@@ -10,6 +10,7 @@ from cdma.sim.engine.memory import unpack
 from cdma.verif.engine.bench import CHANNELS, EngineBench
 from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.transfer import Transfer
+from cdma.verif.simulator.plan import planned
 
 __all__: list[str] = []
 
@@ -28,6 +29,12 @@ def _one_sided(bench: EngineBench, unit: int, words: int) -> bytes:
     return words_to_bytes(made)
 
 
+@planned(
+    "each device port in turn slow, and with all of the literals, both directions at once",
+    "every byte in its place",
+    needs=lambda design: design.config.units > 1,
+    weight=3,
+)
 @engine_test
 async def uneven(bench: EngineBench, budget: int) -> None:
     units = bench.config.units
@@ -53,6 +60,11 @@ async def uneven(bench: EngineBench, budget: int) -> None:
         ports[unit].slow = 0
 
 
+@planned(
+    "a device port that alone falls silent",
+    "WATCHDOG with an address in one of its stripes, then all goes on",
+    needs=lambda design: design.config.units > 1 and design.config.times,
+)
 @engine_test
 async def silent_unit(bench: EngineBench, budget: int) -> None:
     config = bench.config

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdma.hdl.spec.stage import STAGES, StageConfig
-from cdma.verif.simulator.plan import TestPlan, TestPoint
-from cdma.verif.simulator.simulate import Design
+from cdma.verif.simulator.plan import TestPlan
 from cdma.verif.stream.packet import StreamDesign, Streams
 
 #: The fields of a quantiser's report; a dequantiser has none.
@@ -54,69 +53,9 @@ class StageDesign(StreamDesign):
         return []
 
 
-def _quantiser(design: Design) -> bool:
-    """quantisers"""
-    return design.block == STAGES[0]
-
-
-_BITS = "every bit of every word, keep, last and report"
-
-_POINTS = (
-    TestPoint("fills", "every length up to three beats, at the least, a middle and the greatest step", _BITS),
-    TestPoint(
-        "every",
-        "every integer, or every number of 16 bits, at the least, a middle and the greatest step; of fp32 numbers around "
-        "each integer of a step and each half of one",
-        _BITS,
-        weight=8,
-    ),
-    TestPoint(
-        "special",
-        "infinities, NaN, subnormal numbers, the largest, and those at and below the limit of the integers, at each place "
-        "of a beat, with the least, a middle and the greatest step",
-        _BITS,
-        _quantiser,
-    ),
-    TestPoint(
-        "beyond",
-        "packets of numbers that are all out of range, with each stream held back in turn",
-        _BITS,
-        _quantiser,
-    ),
-    TestPoint(
-        "traffic",
-        "random packets, lengths and steps under random pauses on every stream; the port step is right only in the "
-        "cycles of the contract",
-        _BITS,
-        weight=8,
-    ),
-    TestPoint(
-        "rate",
-        "long packets without pauses, back to back",
-        "a beat per cycle, for a quantiser a cycle more for each packet, and the latency of the contract",
-    ),
-    TestPoint(
-        "waiting",
-        "sinks that wait for valid, long stalls on each stream in turn, late reports",
-        "valid does not wait for ready; nothing hangs or is lost",
-    ),
-    TestPoint("resets", "reset in mid-packet at any moment", "the next packet is whole", weight=2),
-    TestPoint(
-        "holes",
-        "beats with a hole, with a part of a word, without a word",
-        "no word is kept; the next packet is unharmed",
-    ),
-    TestPoint(
-        "starts",
-        "the same traffic from several random start values of the registers",
-        "no output differs on any cycle",
-        starts=3,
-    ),
-)
-
 STAGE_PLAN = TestPlan(
-    modules=tuple(f"cdma.verif.stream.stage.tests.{name}" for name in ("words", "waiting")),
-    points=_POINTS,
+    package="cdma.verif.stream.stage.tests",
+    names=("words", "waiting"),
     unit="packets",
     budget=1000,
 )

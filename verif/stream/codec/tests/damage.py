@@ -9,6 +9,7 @@ import numpy as np
 from cdma.sim.codec.model import PADDING, compress_words
 from cdma.sim.codec.words import Words
 from cdma.verif.simulator.monitors.rules import Beat, RuleError
+from cdma.verif.simulator.plan import planned
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
 from cdma.verif.stream.codec.stimulus import CodecPacket, corrupt_packet, malformed_packet
@@ -54,6 +55,11 @@ def _break_beats(context: Context, beats: Sequence[Beat]) -> list[Beat]:
     return [*beats[:index], Beat(beat.data, keep, beat.last), *beats[index + 1 :]]
 
 
+@planned(
+    "holes and cut words in each lane, empty beats, early partial beats",
+    "error 4; the next packet is unharmed",
+    weight=2,
+)
 @codec_test
 async def malformed(context: Context) -> None:
     bench = context.bench
@@ -124,6 +130,12 @@ def _cut_beats(context: Context) -> Iterator[CodecPacket]:
             yield corrupt_packet(stream[:end], len(mask), config)
 
 
+@planned(
+    "streams cut short or prolonged, undefined codes, flipped bits, garbage, wrong and zero lengths",
+    "error 1, 2 or 3; the next packet is unharmed",
+    needs=lambda design: design.decompresses,
+    weight=6,
+)
 @codec_test
 async def corrupt(context: Context) -> None:
     bench = context.bench

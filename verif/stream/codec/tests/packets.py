@@ -9,6 +9,7 @@ from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStream
 
 from cdma.verif.simulator.monitors.rules import Beat, RuleError
 from cdma.verif.simulator.monitors.stream_ends import always, pattern
+from cdma.verif.simulator.plan import planned
 from cdma.verif.stream.bench import in_any_order, random_traffic, same_from_any_start
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
@@ -16,6 +17,10 @@ from cdma.verif.stream.codec.context import Context, codec_test
 __all__: list[str] = []
 
 
+@planned(
+    "every length next to a lane or window boundary, empty, half full and dense",
+    "every word, keep, last and report",
+)
 @codec_test
 async def lengths(context: Context) -> None:
     for density in (0.0, 0.1, 0.5, 0.9, 1.0):
@@ -26,13 +31,26 @@ async def lengths(context: Context) -> None:
         await in_any_order(context, packets)
 
 
+@planned(
+    "each fill of the last beat before a dense last window of each short length",
+    "every word, keep, last and report",
+)
 @codec_test
 async def endings(context: Context) -> None:
     await in_any_order(context, [context.from_mask(mask) for mask in stimulus.endings(context.config)])
 
 
-soak = codec_test(random_traffic, "soak")
-start = codec_test(same_from_any_start, "start")
+soak = planned(
+    "random packets, lengths and tables under random pauses on every stream",
+    "every word, keep, last and report",
+    weight=12,
+)(codec_test(random_traffic, "soak"))
+start = planned(
+    "the same traffic from several random start values of the registers",
+    "no output differs on any cycle",
+    starts=3,
+    weight=4,
+)(codec_test(same_from_any_start, "start"))
 
 
 def _lanes(beat: Beat, bits: int) -> bytes:
@@ -41,6 +59,10 @@ def _lanes(beat: Beat, bits: int) -> bytes:
     return bytes(beat.data >> size * lane & (1 << size) - 1 for lane in range(beat.keep.bit_length()))
 
 
+@planned(
+    "cocotbext-axi's own sources and sinks, with pauses",
+    "every word, keep, last and report",
+)
 @codec_test
 async def interop(context: Context) -> None:
     dut = context.dut

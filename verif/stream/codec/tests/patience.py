@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from cdma.verif.simulator.plan import planned
 from cdma.verif.stream.bench import long_stalls, resets
 from cdma.verif.stream.codec.context import Context, codec_test
 
 __all__: list[str] = []
 
 
+@planned(
+    "sinks that wait for valid, long stalls on each stream in turn, late lengths and reports",
+    "valid does not wait for ready; nothing hangs or is lost",
+)
 @codec_test
 async def patience(context: Context) -> None:
     bench = context.bench
@@ -34,4 +39,8 @@ async def patience(context: Context) -> None:
     bench.input.gate = None
 
 
-reset = codec_test(resets, "reset")
+reset = planned(
+    "reset in mid-packet at any moment",
+    "the next packet is whole",
+    weight=3,
+)(codec_test(resets, "reset"))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cdma.verif.simulator.monitors.rules import RuleError
+from cdma.verif.simulator.plan import planned
 from cdma.verif.stream.bench import Delivery
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
@@ -29,6 +30,11 @@ def _check_bound(context: Context, delivery: Delivery[CodecPacket], what: str) -
         )
 
 
+@planned(
+    "densities, clusters, alternating windows, adversarial and random periods, windows short of dense",
+    "every packet within the work-conserving bound",
+    weight=5,
+)
 @codec_test
 async def bound(context: Context) -> None:
     config, bench = context.config, context.bench
@@ -56,6 +62,11 @@ async def bound(context: Context) -> None:
         await alone(stimulus.mixed(context.np, count, config), f"random packet {index}")
 
 
+@planned(
+    "packets without a gap, packets of one word included",
+    "each costs at most the additional cycles of the contract",
+    weight=3,
+)
 @codec_test
 async def back_to_back(context: Context) -> None:
     config, bench = context.config, context.bench
@@ -82,6 +93,10 @@ async def back_to_back(context: Context) -> None:
         await run([context.any_packet() for _ in range(30)], f"random packets {index}")
 
 
+@planned(
+    "dense windows",
+    "the first beat comes out within the limits of the contract",
+)
 @codec_test
 async def latency(context: Context) -> None:
     config, bench = context.config, context.bench

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cdma.hdl.spec.stage import Quantisation
 from cdma.verif.simulator.monitors.rules import RuleError
 from cdma.verif.simulator.monitors.stream_ends import PATTERNS
+from cdma.verif.simulator.plan import planned
 from cdma.verif.stream.bench import in_any_order, random_traffic, same_from_any_start
 from cdma.verif.stream.stage.context import Context, stage_test
 
@@ -43,6 +44,10 @@ def _both_signs(form: Quantisation, bits: int) -> tuple[int, int]:
     return bits, bits | 1 << (form.number_type.bits - 1)
 
 
+@planned(
+    "every length up to three beats, at the least, a middle and the greatest step",
+    "every bit of every word, keep, last and report",
+)
 @stage_test
 async def fills(context: Context) -> None:
     for exponent in _exponents(context.config.form):
@@ -50,6 +55,12 @@ async def fills(context: Context) -> None:
         await in_any_order(context, [context.any_packet(length, exponent) for length in lengths])
 
 
+@planned(
+    "every integer, or every number of 16 bits, at the least, a middle and the greatest step; of fp32 "
+    "numbers around each integer of a step and each half of one",
+    "every bit of every word, keep, last and report",
+    weight=8,
+)
 @stage_test
 async def every(context: Context) -> None:
     form, bits = context.config.form, context.design.bits_in
@@ -62,6 +73,12 @@ async def every(context: Context) -> None:
         await context.bench.run([context.packet(packet, exponent) for packet in packets])
 
 
+@planned(
+    "infinities, NaN, subnormal numbers, the largest, and those at and below the limit of the integers, "
+    "at each place of a beat, with the least, a middle and the greatest step",
+    "every bit of every word, keep, last and report",
+    needs=lambda design: design.quantises,
+)
 @stage_test
 async def special(context: Context) -> None:
     form, lanes = context.config.form, context.config.lanes
@@ -91,6 +108,11 @@ async def special(context: Context) -> None:
         await context.bench.run(packets)
 
 
+@planned(
+    "packets of numbers that are all out of range, with each stream held back in turn",
+    "every bit of every word, keep, last and report",
+    needs=lambda design: design.quantises,
+)
 @stage_test
 async def beyond(context: Context) -> None:
     form, lanes, rng = context.config.form, context.config.lanes, context.rng
@@ -105,10 +127,23 @@ async def beyond(context: Context) -> None:
         await context.bench.run(packets)
 
 
-traffic = stage_test(random_traffic, "traffic")
-starts = stage_test(same_from_any_start, "starts")
+traffic = planned(
+    "random packets, lengths and steps under random pauses on every stream; the port step is right only "
+    "in the cycles of the contract",
+    "every bit of every word, keep, last and report",
+    weight=8,
+)(stage_test(random_traffic, "traffic"))
+starts = planned(
+    "the same traffic from several random start values of the registers",
+    "no output differs on any cycle",
+    starts=3,
+)(stage_test(same_from_any_start, "starts"))
 
 
+@planned(
+    "long packets without pauses, back to back",
+    "a beat per cycle, for a quantiser a cycle more for each packet, and the latency of the contract",
+)
 @stage_test
 async def rate(context: Context) -> None:
     bench, lanes = context.bench, context.config.lanes

@@ -236,8 +236,10 @@ def _tested(file: str, tree: Path, path: Path, timeout: float) -> str:
     nearest = [
         path.relative_to(tree).as_posix() for path in (tree / "tests").rglob(f"test_{Path(file).stem}.py")
     ]
-    folders = [f"tests/{folder}" for folder in map(str, Path(file).parents) if folder not in ("hdl", ".")]
-    room = next(filter(exists, folders), "")
+    # All of the hardware's tests are too many for a room of it that has none of its own.
+    folder = Path(file).parent
+    folders = [folder, *(each for each in folder.parents if str(each) not in ("hdl", "."))]
+    room = next(filter(exists, (f"tests/{each.as_posix()}" for each in folders)), "")
     further = next(tests for beginning, tests in FURTHER.items() if file.startswith(beginning))
     for tests in filter(None, (nearest, [room] if room else [], [name for name in further if exists(name)])):
         command = [

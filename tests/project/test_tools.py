@@ -232,7 +232,7 @@ def history(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("count", [9, 29, 30])
-def test_ten_revisions_in_a_row_take_everything_once(history: Path, count: int) -> None:
+def test_as_many_revisions_as_turns_take_everything_once(history: Path, count: int) -> None:
     names, taken = [str(number) for number in range(count)], []
     for _ in range(TURNS):
         taken.append(this_turn(names, turn_of(history)))

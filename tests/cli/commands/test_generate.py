@@ -302,7 +302,6 @@ def _complaints(folder: Path, name: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("channels", ["1", "2"])
-def test_queue_pairs_have_nothing_to_lint(tmp_path: Path, shown: Shown, channels: str) -> None:
-    shown("generate", "engine", *_GENERATE_ENGINE_SMALL, "--channels", channels, "-o", str(tmp_path))
+def test_queue_pairs_have_nothing_to_lint(tmp_path: Path, shown: Shown) -> None:
+    shown("generate", "engine", *_GENERATE_ENGINE_SMALL, "--channels", "2", "-o", str(tmp_path))
     assert _complaints(tmp_path, "cdma_engine") == []

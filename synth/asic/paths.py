@@ -11,13 +11,13 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from cdma.base.cache import Cache, content_key, kept_text
+from cdma.base.cache import content_key, kept_text
 from cdma.base.errors import CdmaError
-from cdma.base.yosys import Progress, Yosys, find_yosys, scratch
+from cdma.base.yosys import Yosys, find_yosys, scratch
 from cdma.hdl.deliver.block import Config, block_design
 
 
@@ -192,9 +192,6 @@ def _inputs(cell: Mapping[str, Any], names: Mapping[Any, str]) -> Iterator[tuple
             yield connections["RD_CLK"][0], [*connections["RD_ADDR"], *connections["RD_EN"]], target
 
 
-#: Part of every key: raise it when the same circuit gives other paths.
-_PATHS_REVISION = 1
-
 #: Memories stay whole, everything else becomes gates and flip-flops of one bit.
 GATES = """\
 hierarchy -top {top}
@@ -206,51 +203,6 @@ memory_collect
 techmap
 simplemap
 opt -fast"""
-
-
-def combinational_paths(
-    circuit: Circuit,
-    *,
-    cache: Cache | None = None,
-    yosys: Yosys | None = None,
-    progress: Progress | None = None,
-) -> dict[str, list[str]]:
-    """Returns, for each output port that some input port reaches without a register, the names of these input ports.
-
-    The paths are those of gates of one bit, after constants have been propagated. A path that no values of the inputs
-    can make change the output still counts.
-    """
-    cache = cache or Cache()
-    yosys = yosys or find_yosys()
-    key = content_key(str(_PATHS_REVISION), "paths", str(yosys), circuit.top, circuit.verilog)
-    script = GATES.format(top=circuit.top)
-
-    def make() -> dict[str, list[str]]:
-        return paths_in(yosys.modules(script, circuit.verilog, progress)[circuit.top])
-
-    found: dict[str, list[str]] = cache.kept(key, make)
-    return found
-
-
-def paths_in(module: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The paths of a flat module of a netlist as Yosys writes it in JSON."""
-    ports = module["ports"]
-    inputs = [name for name, port in ports.items() if port["direction"] == "input"]
-    # A set of input ports is a number with a bit for each of them.
-    reached: dict[Any, int] = defaultdict(int)
-    for number, name in enumerate(inputs):
-        for bit in ports[name]["bits"]:
-            reached[bit] |= 1 << number
-    _propagate(drivers_of(module["cells"].values()), reached)
-    paths = {}
-    for name, port in ports.items():
-        if port["direction"] == "output":
-            seen = 0
-            for bit in port["bits"]:
-                seen |= reached[bit]
-            if seen:
-                paths[name] = [each for number, each in enumerate(inputs) if seen >> number & 1]
-    return paths
 
 
 def drivers_of(cells: Iterable[Mapping[str, Any]]) -> dict[Any, list[Any]]:
@@ -286,13 +238,3 @@ def _memory_arcs(cell: Mapping[str, Any]) -> list[tuple[list[Any], list[Any]]]:
         for port in range(ports)
         if not clocked >> port & 1
     ]
-
-
-def _propagate(drivers: Mapping[Any, list[Any]], reached: dict[Any, int]) -> None:
-    """Gives every driven bit the input ports of what drives it, sources before what follows from them."""
-    try:
-        for bit in TopologicalSorter(drivers).static_order():
-            for source in drivers.get(bit, ()):
-                reached[bit] |= reached[source]
-    except CycleError:
-        raise MeasureError("the netlist has a combinational loop") from None

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
-from cdma.verif.engine.edges import CHANNELS, Port, Server
-from cdma.verif.engine.memory import Memory
+from cdma.verif.engine.edges import CHANNELS, Port
+from cdma.verif.engine.memory import Memory, library
+from cdma.verif.engine.owners import Objections
 from tests.outside.axi_rules import PortRules
 
 __all__ = ["PORTS", "AxiMemory", "offsets_in", "outcomes", "port_shape"]
@@ -39,6 +41,79 @@ def port_shape(
         realign=realign,
         pipelined=pipelined,
     )
+
+
+class Beat(NamedTuple):
+    id: int
+    data: int
+    response: int
+    last: bool
+
+
+class Answer(NamedTuple):
+    id: int
+    response: int
+
+
+class _Offer(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_uint64), ("response", ctypes.c_uint64), ("last", ctypes.c_uint64)]
+
+
+class Server:
+    """Answers at a port, for a bench in Python: in each cycle it gets what passed the channels, and returns what it offers
+    and accepts next."""
+
+    def __init__(self, port: Port) -> None:
+        self.port = port
+        self._library = library()
+        self._server = self._library.server_new(ctypes.addressof(port))
+        self._offer = _Offer()
+        self._data = (ctypes.c_uint8 * port.bus_bytes)()
+        self._objections = Objections(port.memory)
+
+    def __del__(self) -> None:
+        self._library.server_delete(self._server)
+
+    def ask(self, way: str, cycle: int, id: int, address: int, beats: int, beat_bytes: int) -> None:
+        """An address that was taken on ``ar`` or ``aw``."""
+        self._do("ask", way == "aw", cycle, id, address, beats, beat_bytes)
+
+    def put(self, cycle: int, data: int, strobes: int) -> None:
+        """A beat that was taken on W. One that is answered with an error is not stored."""
+        lanes = self.port.bus_bytes
+        self._do("put", cycle, data.to_bytes(lanes, "little"), strobes.to_bytes(-(-lanes // 8), "little"))
+
+    def takes_read(self) -> bool:
+        return bool(self._library.server_takes_read(self._server))
+
+    def takes_write(self) -> bool:
+        return bool(self._library.server_takes_write(self._server))
+
+    def takes_data(self, cycle: int) -> bool:
+        """Whether W is ready in the next cycle, for data whose address has come."""
+        return bool(self._library.server_takes_data(self._server, cycle))
+
+    def next_beat(self, cycle: int) -> Beat | None:
+        """What R offers next; None where nothing is due."""
+        offer = self._offer
+        if not self._do("next_beat", cycle, ctypes.addressof(offer), ctypes.addressof(self._data)):
+            return None
+        return Beat(offer.id, int.from_bytes(self._data, "little"), offer.response, bool(offer.last))
+
+    def next_answer(self, cycle: int) -> Answer | None:
+        """What B offers next; None where nothing is due."""
+        offer = self._offer
+        if not self._library.server_next_answer(self._server, cycle, ctypes.addressof(offer)):
+            return None
+        return Answer(offer.id, offer.response)
+
+    def _do(self, what: str, *arguments: Any) -> int:
+        """Calls a function and raises its objections."""
+        result: int = getattr(self._library, f"server_{what}")(
+            self._server, *arguments, self._objections.text
+        )
+        self._objections.check()
+        return result
 
 
 class AxiMemory(Memory):

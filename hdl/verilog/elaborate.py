@@ -50,11 +50,8 @@ atexit.register(gc.freeze)
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """No garbage collection inside, nor right after it.
-
-    A design is millions of small objects, all alive until its text is written. Repeated collections would take as long as
-    the elaboration itself, and most processes end with their first design.
-    """
+    """Pauses garbage collection, and delays it after: a design is millions of small objects, all alive until its text is
+    written."""
     was_enabled = gc.isenabled()
     if was_enabled and gc.get_count()[0] > _LATER:
         gc.collect()
@@ -202,13 +199,8 @@ _ABOUT = "#:"
 
 
 class Note(NamedTuple):
-    """What the source says of a wire or an instance.
-
-    ``meaning``
-        The comment above its declaration.
-    ``declared``, ``given``
-        The place of its declaration, and those of the statements that it is given a value in.
-    """
+    """What the source has about a wire or an instance: the comment above its declaration, its place, and those of
+    assignments."""
 
     meaning: str = ""
     declared: str = ""
@@ -319,7 +311,7 @@ def _bits(value: Value) -> Iterator[tuple[Signal, int, int]]:
 
 
 class _Given:
-    """Which statements of a module give a signal its value."""
+    """The statements of a module that assign a signal."""
 
     def __init__(self, fragment: Fragment) -> None:
         # By the identity of the signal: its bits, the place, and the signal that it is given as it is.
@@ -341,7 +333,7 @@ class _Given:
                         self._note(each)
 
     def locations(self, signal: Signal, low: int, high: int) -> list[_Location]:
-        """Those of the statements about these bits, also of another signal that they are given as it is."""
+        """Those about these bits, also of another signal that is assigned from them whole."""
         found: dict[_Location, None] = {}
         seen: set[int] = set()
 

@@ -152,8 +152,8 @@ def _header(name: str, title: str, parameters: Mapping[str, object], init: bool)
 
 
 def purpose_of(path: str, purposes: Mapping[str, str]) -> str:
-    """What the memory at ``path`` is for: the first of ``purposes`` whose pattern matches the end of the path, which may be
-    inside of what its words have checks by."""
+    """The purpose of a memory: the first of ``purposes`` whose pattern matches the end of the path, which may be inside
+    its checks."""
     found = (
         text
         for pattern, text in purposes.items()
@@ -169,11 +169,7 @@ def module_prefix(name: str, prefix: str | None) -> str:
 
 
 class Netlist(NamedTuple):
-    """RTLIL of operators, registers and memories, with the names of the Verilog.
-
-    ``comments``, ``notes``
-        The comment above each module, and the notes of its wires and instances.
-    """
+    """RTLIL of operators, registers and memories, with the names of the Verilog, a comment for each module, and notes."""
 
     text: str
     comments: dict[str, list[str]]
@@ -218,10 +214,10 @@ def emit(
 ) -> Verilog:
     """The Verilog of ``shell`` as a module called ``name``.
 
-    The names of submodules start with ``prefix``, by default ``name`` and an underscore. Without ``init``, registers and
-    memories have no initial values. ``memories`` is one of ``MEMORIES``, and those with fewer bits than ``smallest_memory``
-    are flip-flops; ``purposes`` describe them by their paths (:func:`purpose_of`). ``style`` says how the text is written.
-    ``title`` and ``parameters`` go into the head comment.
+    The names of submodules start with ``prefix``, by default ``name`` and an underscore. Without ``init``, registers
+    and memories have no initial values. ``memories`` is one of ``MEMORIES``, and those with fewer bits than
+    ``smallest_memory`` are flip-flops; ``purposes`` describe them by their paths (:func:`purpose_of`). ``title`` and
+    ``parameters`` go into the head comment.
     """
     if memories not in MEMORIES:
         raise ParameterError(f"memories is {memories!r}; it must be one of {', '.join(MEMORIES)}")

@@ -21,10 +21,8 @@ from cdma.base.errors import ParameterError
 
 
 def kept_words(m: Module, tkeep: Value, width: int) -> Value:
-    """One enable per word, of ``width`` bits of ``tkeep`` each: high if all of these are.
-
-    All are low for an illegal beat, with a partly enabled word or an enabled word above a disabled one.
-    """
+    """One enable per word, of ``width`` bits of ``tkeep`` each; all low for an illegal beat, with a partial word or a
+    hole."""
     words = [tkeep[start : start + width] for start in range(0, len(tkeep), width)]
     cut = Signal(name="word_cut")
     hole = Signal(name="hole")
@@ -39,18 +37,12 @@ def kept_words(m: Module, tkeep: Value, width: int) -> Value:
 class Dialect:
     """A language, as far as the text differs.
 
-    ``net``, ``register``
-        The keywords of their declarations.
-    ``clocked``
-        That of a process at a clock, whose variables no other process writes.
-    ``combinational``
-        That of a process without a clock, which gives a net its value.
-    ``latched``
-        That of a process that holds a value while a condition is not met.
-    ``constant``
-        Those of a local constant.
+    ``net``, ``register``, ``constant``
+        The keywords of declarations.
+    ``clocked``, ``combinational``, ``latched``
+        The keywords of processes: at a clock, without a clock, and holding a value while a condition is not met.
     ``declares_values``
-        An initial value stands in the declaration; otherwise a process gives it.
+        An initial value is in the declaration; otherwise a process assigns it.
     ``has_types``
         The states of a machine are an enumeration, and the range of a memory is its number of words.
     """
@@ -86,13 +78,7 @@ SYSTEM_VERILOG = Dialect(
 
 @dataclass(frozen=True)
 class Style:
-    """How the text of a design is written.
-
-    ``dialect``
-        The language.
-    ``source_lines``
-        Beside registers, nets, assignments and instances stand their places in the generator.
-    """
+    """How a text is written: its ``dialect``, and with ``source_lines`` the places in the generator."""
 
     dialect: Dialect = VERILOG_2005
     source_lines: bool = False

@@ -91,17 +91,7 @@ Direction = Literal["input", "output"]
 
 @dataclass(frozen=True)
 class Port:
-    """A port of a module.
-
-    ``name``
-        Its name in the Verilog.
-    ``direction``
-        ``input`` or ``output``.
-    ``width``
-        Its bits.
-    ``clock``
-        The port that clocks it.
-    """
+    """A port of a module, ``input`` or ``output``, with its width in bits and the port that clocks it."""
 
     name: str
     direction: Direction
@@ -132,10 +122,8 @@ def clocked(ports: Iterable[Port], clock: str) -> tuple[Port, ...]:
 
 
 def handshaken(name: str, direction: Direction, fields: dict[str, int]) -> tuple[Port, ...]:
-    """The fields of a stream that moves in ``direction``, then its ``valid`` and, the other way, its ``ready``.
-
-    ``name`` is what every port's name begins with, ``fields`` has the width of each field by its name.
-    """
+    """The ``fields`` of a stream that moves in ``direction``, then its ``valid`` and, the other way, its ``ready``; names
+    begin with ``name``."""
     back: Direction = "output" if direction == "input" else "input"
     return (
         *(Port(f"{name}{field}", direction, width) for field, width in fields.items()),
@@ -145,18 +133,14 @@ def handshaken(name: str, direction: Direction, fields: dict[str, int]) -> tuple
 
 
 def axis_ports(name: str, direction: Direction, **fields: int) -> tuple[Port, ...]:
-    """The ports of an AXI-Stream called ``name`` whose data moves in ``direction``.
-
-    ``fields`` has the widths of ``data``, ``keep``, ``last`` and so on.
-    """
+    """The ports of an AXI-Stream called ``name`` whose data moves in ``direction``; ``fields`` has the widths of ``data``,
+    ``keep``, …."""
     return handshaken(f"{name}_t", direction, fields)
 
 
 class Shell(wiring.Component):
     """A component with flat ports, of which the first two are its clock and a synchronous, active-low reset.
 
-    ``ports``
-        All ports, in the order of the Verilog.
     ``open``
         High outside reset: enables handshakes. It gates every valid and ready that no flip-flop resets.
     """
@@ -178,7 +162,6 @@ class Shell(wiring.Component):
 
     @property
     def resetn(self) -> Signal:
-        """The reset, active low."""
         return self.port(self._ports[1].name)
 
     def port(self, name: str) -> Signal:

@@ -31,15 +31,8 @@ _MOST_HEAD_BYTES = 1 << 27
 
 @dataclass(frozen=True)
 class Bundle:
-    """The description of a file.
-
-    ``head_bytes``
-        Bytes of the safetensors file before its data.
-    ``data_bytes``
-        Bytes of all its tensors.
-    ``tensors``
-        Number of tensors that have elements.
-    """
+    """The description of a file: the safetensors bytes before its data, the bytes of its data, and the number of tensors
+    with elements."""
 
     head_bytes: int
     data_bytes: int

@@ -39,7 +39,6 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of data."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
@@ -118,13 +117,7 @@ _LONGEST_HEADER = 100_000_000
 
 @dataclass(frozen=True)
 class Part:
-    """A tensor of a file.
-
-    ``dtype``, ``type_name``
-        Numpy's type of the same bits, and the name of the type.
-    ``begin``, ``end``
-        Where its data lie in the file.
-    """
+    """A tensor of a file: numpy's type of the same bits, the type's name, and where its data begin and end."""
 
     name: str
     dtype: np.dtype[Any]
@@ -136,13 +129,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Safetensors:
-    """What precedes the data of a file.
-
-    ``head``
-        All bytes before the data.
-    ``parts``
-        The tensors, in the order of the header.
-    """
+    """All bytes before the data of a file, and its tensors in the order of the header."""
 
     head: bytes
     parts: tuple[Part, ...]

@@ -27,8 +27,8 @@ Kinds = dict[tuple[int, float], tuple[int, ...]]
 def worst_circle(windows: Mapping[tuple[int, int], Kinds], states: int) -> dict[int, tuple[int, ...]]:
     """The circle of windows whose ratio of cycles to those of the contract is largest, each by the state before it.
 
-    ``windows`` has those that lead from one of so many ``states`` of the codec to another, or to the same. The result is
-    empty if no circle takes more cycles than the contract has.
+    ``windows`` has those between ``states`` of the codec. The result is empty if no circle takes more cycles than the
+    contract has.
     """
     ratio, circle = 1.0, dict[int, tuple[int, ...]]()
     # Each circle whose ratio is larger than the last one's is the better one, until there is none.
@@ -40,10 +40,8 @@ def worst_circle(windows: Mapping[tuple[int, int], Kinds], states: int) -> dict[
 def _circle_above(
     ratio: float, windows: Mapping[tuple[int, int], Kinds], states: int
 ) -> tuple[float, dict[int, tuple[int, ...]]] | None:
-    """A circle of windows with more cycles than ``ratio`` times the contract's.
-
-    Returns its ratio, and each window by the state before it.
-    """
+    """A circle of windows with more cycles than ``ratio`` times the contract's: its ratio, and each window by the state
+    before it."""
     steps = {
         ends: max(kinds.items(), key=lambda kind: kind[0][0] - ratio * kind[0][1])
         for ends, kinds in windows.items()
@@ -192,10 +190,8 @@ def _name(format: Format) -> str:
 
 
 def fits_of_words(words: Words, progress: Progress) -> tuple[list[Fit], int]:
-    """Zero-value compression, then tables of frequent words for each code size; and how many words are zero.
-
-    ``progress`` is called with the bytes counted.
-    """
+    """Zero-value compression, then tables of frequent words for each code size; and how many words are zero. ``progress``
+    gets bytes counted."""
     word_bits = 8 * words.dtype.itemsize
     candidates = (0, *(value for value in frequent_values(words, 15) if value))[:16]
     counts = _counts(words, candidates, progress)

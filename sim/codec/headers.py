@@ -212,9 +212,8 @@ class _Step:
 def packing_cycles(stored: NDArray[Any], config: CodecConfig) -> int:
     """The cycles from the first step of a packet to its last beat out, both counted.
 
-    ``stored`` says for each raw word how many stream words are stored of it, or whether it is a literal. The source is
-    always valid and the sink is always ready. The first step comes as soon as the first window has arrived; a packet that
-    is not the first of its kind follows without a gap.
+    ``stored`` has for each raw word how many stream words are stored of it. The source is always valid and the sink is
+    always ready. The first step comes as soon as the first window has arrived; following packets come without a gap.
     """
     steps = _steps(stored, config)
     return _through_queue(steps, config) if config.work_conserving else _beat_by_beat(steps, config.units)

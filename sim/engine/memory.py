@@ -80,11 +80,7 @@ class AddressSpace:
 
 @dataclass
 class Port:
-    """One AXI4 port.
-
-    ``window()``
-        Base and limit, as the window registers have them.
-    """
+    """One AXI4 port; ``window()`` returns base and limit as the window registers have them."""
 
     memory: Memory
     data_bits: int
@@ -93,7 +89,6 @@ class Port:
 
     @property
     def beat(self) -> int:
-        """Bytes of a beat."""
         return self.data_bits // 8
 
     @property
@@ -238,7 +233,6 @@ class OwnerRule:
     mask: int = 0
 
     def allows(self, owner: int) -> bool:
-        """Whether a descriptor may have this owner."""
         return not (owner ^ self.value) & self.mask
 
 
@@ -247,7 +241,7 @@ EVERYBODY = OwnerRule()
 
 
 def stray_owner(descriptor: Mapping[str, int], fields: Mapping[str, tuple[int, int]]) -> bool:
-    """Whether a descriptor says an owner that an engine with these ``fields`` does not have, or says none properly."""
+    """Whether a descriptor has an owner that an engine with these ``fields`` does not have, or a malformed one."""
     owner, owned = descriptor["owner"], descriptor["owned"]
     if owner & ~owner_mask(fields) or (owned and not fields) or (owner and not owned):
         return True

@@ -31,7 +31,6 @@ class Denials:
         self.clear()
 
     def clear(self) -> None:
-        """Forgets all."""
         self._count = 0
         self._first = {"address": 0, "prot": 0, "write": 0}
 
@@ -53,11 +52,11 @@ class MessageModel:
     """The messages of one channel, each of which is written at once.
 
     ``settings(path)``
-        Returns the stored field ``register.field`` of the channel's block ``message``.
+        The stored field ``register.field`` of the channel's block ``message``.
     ``causes()``
         The bits of ``irq_status`` that are set and enabled.
     ``fail``
-        Is called when one is answered with an error.
+        Called when one is answered with an error.
     """
 
     def __init__(
@@ -271,7 +270,6 @@ class EngineModel:
         return pack(DESCRIPTOR, values) + pack(SHAPE_RECORD, extension)
 
     def _driven(self, placed: Placed) -> int:
-        """Returns the read-only fields of a register."""
         register = placed.register
         if placed.block.external:
             name, _, half = register.name.rpartition("_")
@@ -368,15 +366,14 @@ class ShareModel:
 
 
 class PairsModel:
-    """An engine built from ``config``, between the memories ``dev`` and ``host``. Each pair's registers are in a page of its
-    own. Which pair goes next is seen in time alone, which the model does not have; :class:`.ShareModel` says it."""
+    """An engine of several queue pairs between ``dev`` and ``host``; each pair's registers are in a page of their own. The
+    model has no time, so :class:`.ShareModel` specifies which pair is next."""
 
     def __init__(self, config: EngineConfig, dev: Memory, host: Memory) -> None:
         self.pairs = [EngineModel(config.of_pair(number), dev, host) for number in range(config.channels)]
 
     @property
     def irqs(self) -> list[bool]:
-        """The interrupt line of each pair."""
         return [pair.irq for pair in self.pairs]
 
     def _pair(self, address: int) -> EngineModel:

@@ -45,12 +45,8 @@ def _layout(array: Any) -> _Layout:
 
 
 def tile_of(view: Any, tensor: Any, address: int, padding: Sequence[tuple[int, int]] | None = None) -> Tile:
-    """The tile that a numpy or torch ``view`` of a ``tensor`` is, whose first element lies at ``address`` in device memory;
-    raises :class:`ParameterError` with the reason if no descriptor can say it.
-
-    ``padding``
-        The entries to add to each axis of the view, before and after, as ``numpy.pad`` takes them.
-    """
+    """The tile of a numpy or torch ``view`` of a ``tensor`` whose first element is at ``address`` in device memory, with
+    ``padding`` of each axis as for ``numpy.pad``; raises :class:`ParameterError` if no descriptor can have it."""
     layout, owner = _layout(view), _layout(tensor)
     if 0 in layout.counts:
         raise ParameterError(f"the view has no elements: its shape is {layout.counts}")

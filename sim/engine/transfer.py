@@ -52,7 +52,7 @@ class Outcome:
     """How a descriptor ends, and what it writes from its destination on.
 
     ``crc``
-        Of the words that passed, if the engine has a CRC, and otherwise 0: of the integers where there is a step.
+        That of the words that passed, with a step of the integers; 0 without a CRC.
     ``range_count``, ``range_first``
         The numbers of an offload with a step that are not within the bound.
     """

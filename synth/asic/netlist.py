@@ -219,10 +219,8 @@ _ASYNCHRONOUS = ("R", "S", "L")
 class Structure:
     """What a netlist of flip-flops and gates of one bit is made of.
 
-    ``flip_flops``, ``memories``
-        How many there are.
     ``clocks``
-        The input ports that clock them, through clock gates or without.
+        The input ports that clock it, through clock gates or without.
     ``faults``
         What it must not have, a sentence each.
     ``clock_gates``

@@ -123,7 +123,7 @@ def wrong_crossings(
     ``netnames``, ``names``
         All names of the bits, as Yosys writes them, and one for each.
     ``clocks``
-        The port that clocks what has a bit for its clock: behind a gate it is the one before it.
+        The port that clocks a bit; of a gated clock, the one before the gate.
     """
     called: dict[Any, list[str]] = defaultdict(list)
     for name, net in netnames.items():

@@ -77,7 +77,7 @@ class Options:
     ``clock_gating``
         Whether registers with a common enable get a gated clock instead of a multiplexer per bit.
     ``flip_flop_memories``
-        Whether memories become flip-flops and multiplexers; otherwise they are left out, and their bits are counted.
+        Whether memories become flip-flops and multiplexers; otherwise their bits are counted.
     """
 
     target_ns: float = 1.0
@@ -295,15 +295,8 @@ exit
 def synthesis_files(
     name: str, source: str, period: float, memories: Sequence[str], gates: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The scripts for the module ``name`` in the file ``source``, by name.
-
-    ``period``
-        The clock period in ns that its constraints say.
-    ``memories``
-        The modules of its memories, which stay instances in Yosys, as macros would.
-    ``gates``
-        The module of its clock gates, which stay instances as well.
-    """
+    """The scripts for the module ``name`` in the file ``source``, by name, for a ``period`` in ns; the modules of
+    ``memories`` and ``gates`` stay instances."""
     is_sv = source.endswith(".sv")
     genus, compiler = ("sv", "sverilog") if is_sv else ("v2001", "verilog")
     return {

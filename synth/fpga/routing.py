@@ -25,18 +25,17 @@ from .harness import PORTS, harness, use_output_registers
 class Target:
     """A family of FPGAs: Yosys's command, the devices that nextpnr knows with their options, and how cells count.
 
-    ``luts`` says how many look-up tables a cell takes, ``ram_bits`` how many bits of block RAM it is.
-
+    ``luts``, ``ram_bits``
+        The look-up tables of a cell, and its bits of block RAM.
     ``no_pads``
-        Is the option with which Yosys leaves out the cells of pins, for a family that needs them in the harness.
+        Yosys's option that leaves out the cells of pins, for a family that needs them in the harness.
     ``no_wide_luts``
-        Is the option with which Yosys joins no look-up tables of four inputs to wider ones, where there is one.
+        Yosys's option that joins no look-up tables of four inputs to wider ones.
     ``variants``
-        Are more options of Yosys for some devices.
-    ``pins``
-        Are the pins of a device for the ports of the harness (:data:`.harness.PORTS`), for a nextpnr that chooses none.
-    ``pin_line``
-        Is then a line of the file ``harness.pins``, with the fields ``port`` and ``pin``.
+        More options of Yosys for some devices.
+    ``pins``, ``pin_line``
+        A device's pins for the harness's ports (:data:`.harness.PORTS`), and a line of ``harness.pins`` with ``port``
+        and ``pin``, for a nextpnr that chooses none.
     """
 
     name: str
@@ -215,13 +214,8 @@ def place_and_route(
     yosys: Yosys,
     say: Progress,
 ) -> Iterator[Routed]:
-    """Places and routes the circuit in its harness, once per seed, ``jobs`` at once; a run is yielded when it has ended.
-
-    ``synthesis``
-        Yosys's command for the harness.
-    ``timeout``
-        Seconds for each run.
-    """
+    """Places and routes the circuit in its harness, once per seed, ``jobs`` at once, each for ``timeout`` seconds; yields
+    a run when it has ended. ``synthesis`` is Yosys's command."""
     with scratch() as folder:
         (folder / "circuit.v").write_text(circuit.verilog)
         top = yosys.modules(f"hierarchy -top {circuit.top}\nproc", circuit.verilog)[circuit.top]

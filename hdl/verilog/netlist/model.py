@@ -51,7 +51,6 @@ def variable_of(wire: str) -> str:
 
 
 def constant(bits: str) -> Slice:
-    """Constant bits, most significant first."""
     return Slice("", 0, len(bits), bits)
 
 
@@ -101,11 +100,8 @@ def joined(signal: Signal) -> Signal:
 
 @dataclass
 class Wire:
-    """A wire, and a port if it has a ``direction``; ``init`` has the initial bits, most significant first.
-
-    ``enumeration``, ``values``
-        What its values are called together, if not after the wire; and each, by its bits.
-    """
+    """A wire, and a port if it has a ``direction``; ``init`` has the initial bits, most significant first, ``enumeration``
+    and ``values`` the names of its values."""
 
     width: int
     signed: bool
@@ -200,10 +196,7 @@ def drop_empty(module: Module) -> None:
 
 
 def drop_aliases(module: Module, is_alias: Callable[[str], bool]) -> None:
-    """Drops public wires that alias a whole public wire, where ``is_alias`` holds for the name.
-
-    Nothing else in the module may refer to such a wire.
-    """
+    """Drops public wires that alias a whole public wire and are used nowhere else, where ``is_alias`` holds for the name."""
     dropped: set[str] = set()
     for left, right in module.connects:
         name, other = module.whole_wire(left), module.whole_wire(right)

@@ -22,8 +22,8 @@ from .model import ENUMERATION, VALUE, Cell, Module, Signal, Slice, Wire, cut, j
 def module_names(paths: Mapping[str, Sequence[str]], top: str, prefix: str) -> dict[str, str]:
     """The name of each module: ``top`` keeps its own, the names of the others start with ``prefix``.
 
-    ``paths`` has the hierarchical names of each module's instances. The common part of these becomes its name. A word that
-    the prefix ends with does not begin the rest as well.
+    The common part of the hierarchical ``paths`` of a module's instances becomes its name, without the word that the
+    prefix ends with.
     """
     names = {top: top[1:]}
     # A prefix may end in underscores, and the top may be called like a submodule.
@@ -201,11 +201,7 @@ def name_ports(modules: Mapping[str, Module], inside_out: Iterable[str]) -> None
 
 
 class _Part(NamedTuple):
-    """Bits of a signal that belong to nameless ports: from ``low`` on the bits ``of`` ports.
-
-    ``whole``
-        Whether it is all of the signal.
-    """
+    """Bits of a signal that belong to nameless ports, from ``low`` on; ``whole`` if it is all of the signal."""
 
     signal: str
     low: int
@@ -344,10 +340,9 @@ def write(
     names: Mapping[str, Mapping[str, str]],
     port_order: Sequence[str] | None,
 ) -> Iterator[str]:
-    """The lines of a module.
+    """The lines of a module, with ``names`` within each module.
 
-    ``names`` has the names within each module. Ports come in ``port_order``, by their old names, or if that is None
-    clock and reset first and then inputs before outputs.
+    Ports come in ``port_order``, by their old names, or clock and reset first and then inputs before outputs.
     """
     own = names[module.name]
     yield f"module \\{module_names[module.name]}"

@@ -145,11 +145,7 @@ def _widen_shifts(module: Module) -> None:
 
 
 class Readable(NamedTuple):
-    """The RTLIL of a design, and the name of each of its modules by the one that it had before.
-
-    ``within``
-        For each module, by its old name, the names of its wires and instances by those that they had before.
-    """
+    """The RTLIL of a design, the new name of each module by the old, and ``within`` each those of wires and instances."""
 
     text: str
     names: dict[str, str]
@@ -226,10 +222,8 @@ def _size(module: Module) -> tuple[int, ...]:
 class _Numbered:
     """A module without Amaranth's serial numbers, which run through the whole design.
 
-    ``text``
-        Its contents: two modules share it if they differ in serial numbers and the order of their wires alone.
-    ``wires``
-        Its wires, by their name with a number of the module's own.
+    Two modules share ``text`` if they differ in serial numbers and the order of their wires alone. ``wires`` are by
+    their name with a number of the module's own.
     """
 
     def __init__(self, module: Module) -> None:

@@ -25,14 +25,12 @@ from .values import narrow
 class PlacedMemory:
     """A memory of a design.
 
-    ``path``
-        Its hierarchical name below the top.
-    ``module``
-        Its wrapper module; empty for an inferred memory.
+    ``path``, ``module``
+        Its hierarchical name below the top, and its wrapper module, if any.
     ``purpose``
         What it is for.
     ``checks``
-        How many bits of each word are checks.
+        The check bits of each word.
     """
 
     path: str
@@ -43,7 +41,6 @@ class PlacedMemory:
 
     @property
     def bits(self) -> int:
-        """Its capacity in bits."""
         return self.shape.bits
 
     @property
@@ -73,10 +70,9 @@ def print_design(
 ) -> Printed:
     """The text of a design; ``ports`` are those of the module ``top`` in their order.
 
-    ``comments`` stand above modules, and the ``notes`` of a module beside its declarations and statements.
-
-    With ``wrap``, each memory is an instance of a wrapper module, named with ``prefix``; otherwise it is inferred in place.
-    One with fewer bits than the ``smallest`` is flip-flops in place, and not listed.
+    ``comments`` are above modules, and ``notes`` beside declarations and statements. With ``wrap``, each memory is an
+    instance of a wrapper module, named with ``prefix``; otherwise it is inferred in place. One with fewer bits than the
+    ``smallest`` is flip-flops in place, and not listed.
     """
     modules = {module.name: module for module in parse(rtlil)}
     folded: dict[str, Folded] = {}

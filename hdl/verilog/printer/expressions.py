@@ -52,7 +52,6 @@ class Node(NamedTuple):
         return self.kind == "constant" and set(self.text) == {"x"}
 
     def size(self) -> int:
-        """The number of leaves and constants."""
         return sum(part.size() for part in self.parts) if self.parts else 1
 
     def largest_entry(self) -> int:
@@ -152,7 +151,6 @@ def _chain(operator: str, parts: Sequence[Node]) -> Node:
 
 
 def binary(operator: str, left: Node, right: Node) -> Node:
-    """An operator with two operands."""
     if operator in _COMPARISONS:
         assert left.width == right.width, (operator, left, right)
         return Node(operator, 1, (left, right))

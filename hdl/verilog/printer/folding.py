@@ -116,12 +116,10 @@ _LARGEST_AT_PORT = 3
 
 @dataclass(frozen=True)
 class Use:
-    """A use of a wire as the ``role`` of ``target``, for example a port of an instance.
+    """A use of a wire as the ``role`` of ``target``: ``operand``, ``next``, ``enable``, ``reset`` or the name of a port.
 
     ``target``
         The output wire of an operator or register, or the name of an instance or memory.
-    ``role``
-        ``operand``, ``next``, ``enable``, ``reset`` or the name of a port.
     ``whole``
         Whether all bits are read, as an expression.
     """
@@ -133,7 +131,7 @@ class Use:
 
 @dataclass
 class Folded:
-    """The decisions for a module.
+    """The decisions for a module, with its registers in ``groups`` and its ``memories``.
 
     ``drivers``
         The driving operator of each wire.
@@ -141,10 +139,6 @@ class Folded:
         The nameless wires that become nets, in the order of their drivers.
     ``uses``
         Where each wire is read.
-    ``groups``
-        The registers.
-    ``memories``
-        The memories.
     """
 
     module: Module

@@ -67,12 +67,10 @@ class Shape:
 
     @property
     def bits(self) -> int:
-        """The capacity in bits."""
         return self.depth * self.width
 
     @property
     def address_bits(self) -> int:
-        """The width of an address."""
         return max(1, (self.depth - 1).bit_length())
 
 

@@ -29,10 +29,8 @@ class Register:
 
 @dataclass
 class Group:
-    """Registers with the same clock, reset and enable.
+    """Registers with the same clock, reset and enable, each of one bit if any.
 
-    ``reset``, ``enable``
-        One bit each, or none.
     ``reset_low``, ``enable_low``
         Whether they are active low.
     ``reset_first``

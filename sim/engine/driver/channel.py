@@ -77,8 +77,8 @@ class Channel:
         return len(self._sizes)
 
     def _retire(self, count: int) -> None:
-        """Counts completions that are taken. A pushed descriptor may have overtaken others, so those with the fewest entries
-        count first: then no entry is thought free that is not."""
+        """Counts completions that are read. A pushed descriptor may have overtaken others, so those with the fewest
+        entries count first: no entry is thought free that is not."""
         self._sizes = sorted(self._sizes, reverse=True)[: self._outstanding - count]
 
     # -- starting and stopping
@@ -234,7 +234,6 @@ class Channel:
         return fields
 
     def _check_owner(self, owner: Owner) -> None:
-        """Refuses an owner with more bits than the engine has."""
         if owner.word & ~owner_mask(self._owner_fields()):
             geometry = self.driver.geometry
             raise DriverError(
@@ -277,8 +276,7 @@ class Channel:
         return failed
 
     def set_share(self, pair: int, *, weight: int = 1, priority: int = 0) -> None:
-        """Gives a queue pair turns of ``weight`` times 4 KiB in this direction, among the pairs of its priority; those
-        of a higher one go first."""
+        """Gives a queue pair turns of ``weight`` times 4 KiB in this direction; pairs of a higher ``priority`` go first."""
         for name, value, least, bits in (
             ("weight", weight, 1, WEIGHT_BITS),
             ("priority", priority, 0, LEVEL_BITS),
@@ -315,8 +313,8 @@ class Channel:
 
     @property
     def room(self) -> int:
-        """Descriptors that can be submitted now; each takes an entry of both rings until its completion is taken, or two if
-        it has a shape."""
+        """Descriptors that can be submitted now; each uses an entry of both rings until its completion is read, or two
+        with a shape."""
         if self._rings is None:
             return int(not push_pending(self._registers))
         return self._rings.entries - sum(self._sizes)

@@ -69,7 +69,6 @@ class Driver:
             channel.forget()
 
     def clear_counters(self) -> None:
-        """Sets all counters to 0."""
         self.registers.set("engine.command", clear_counters=1)
 
     def set_watchdog(self, cycles: int) -> None:
@@ -106,7 +105,7 @@ class Driver:
         return self.registers.fields("engine.denied")
 
     def clear_denied(self) -> None:
-        """Forgets the accesses that were refused."""
+        """Clears the count of refused accesses."""
         self._protected()
         self.registers.set("engine.command", clear_denied=1)
 
@@ -116,7 +115,7 @@ class Driver:
         return self.registers.fields("engine.flips")
 
     def clear_flips(self) -> None:
-        """Forgets the words that were wrong."""
+        """Clears the counts of wrong words."""
         self._coded()
         self.registers.set("engine.command", clear_flips=1)
 

@@ -204,15 +204,8 @@ def read_geometry(registers: Registers) -> Geometry:
 
 @dataclass(frozen=True)
 class Pages:
-    """What a descriptor says of host memory in pages.
-
-    ``address``
-        Where it begins: the destination of an offload, the source of a prefetch.
-    ``bytes``
-        What there is room for: the capacity of an offload.
-    ``pages``
-        Where the list of the further pages is; 0 if there are none.
-    """
+    """Host memory of a descriptor in pages: its first address, its bytes, and the address of the list of further pages, or
+    0."""
 
     address: int
     bytes: int

@@ -20,10 +20,7 @@ def saved_pj(raw_bytes: int, compressed_bytes: int, link_pj_per_bit: float) -> f
 
 
 def crossover(points: Sequence[tuple[float, float]]) -> float | None:
-    """The density up to which something is gained, from gains at densities, in a straight line between them.
-
-    None where nothing is gained at the lowest density; the highest one where something is gained at each.
-    """
+    """The density up to which there is a gain, interpolated from gains at densities; None if none at the lowest."""
     ordered = sorted(points)
     if not ordered or ordered[0][1] <= 0:
         return None
@@ -102,13 +99,13 @@ class PowerCell:
     """A cell.
 
     ``leakage``
-        Has a state and a value in watts each, and ``other_leakage`` is that of every other state.
+        States with a value in watts each; ``other_leakage`` is that of every other state.
     ``state``
-        Are the names of a flip-flop's value and of its inverse, which its outputs are functions of.
+        The names of a flip-flop's value and of its inverse, which its outputs are functions of.
     ``next_state``
-        Is what it loads at the rising edge of ``clock``.
+        The function that it loads at the rising edge of ``clock``.
     ``gating``
-        Has the pins of a clock gate by their parts.
+        The pins of a clock gate by their parts.
     """
 
     name: str
@@ -141,11 +138,8 @@ class Wires:
 
 @dataclass(frozen=True)
 class PowerLibrary:
-    """The cells of a library that a netlist has, in the units of the library but for energies, powers and volts.
-
-    ``wires``
-        Gives the capacitance of a net's wire by its number of loads; without a model there is none.
-    """
+    """The cells of a netlist's library, in its units but for energies, powers and volts; ``wires`` gives a net's
+    capacitance by its loads."""
 
     cells: Mapping[str, PowerCell]
     volts: float

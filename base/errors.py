@@ -64,11 +64,11 @@ def requirement(extra: str) -> str:
 
 def _origin() -> Path | None:
     """The folder or file on this machine that pip installed the distribution from (PEP 610); None if from an index."""
-    here = Path.cwd()
+    folder_now = Path.cwd()
     found = [each.read_text("direct_url.json") for each in distributions(name=DISTRIBUTION)]
     if not found:
         # Not installed by pip: run from its sources.
-        return here if _is_checkout(here) else None
+        return folder_now if _is_checkout(folder_now) else None
     # In a checkout what built it lies beside the sources, and knows nothing of where it went.
     text = next((each for each in found if each), None)
     url = urlparse(json.loads(text)["url"]) if text else None

@@ -155,8 +155,8 @@ def _complaint(lines: list[str], status: int) -> str:
     errors = [line.strip() for line in lines if re.match(r"(?:ERROR|Error)\b", line)]
     if errors:
         return errors[-1]
-    said = "".join(lines)
-    if (words := last_words(said)) != said.strip():
+    log = "".join(lines)
+    if (words := last_words(log)) != log.strip():
         return words
     tail = " / ".join(line.strip() for line in lines[-3:] if line.strip())
     return f"status {status}{': ' + tail if tail else ', without a word'}"

@@ -62,12 +62,12 @@ class MemoryGroup:
     @property
     def purpose(self) -> str:
         """What they are for; what several purposes have in common before a colon is said once."""
-        said: dict[str, list[str]] = {}
+        texts: dict[str, list[str]] = {}
         for purpose in dict.fromkeys(memory.purpose for memory in self.memories):
             subject, _, rest = purpose.partition(": ")
-            said.setdefault(subject, []).extend([rest] if rest else [])
+            texts.setdefault(subject, []).extend([rest] if rest else [])
         return "; ".join(
-            f"{subject}: {'; '.join(rest)}" if rest else subject for subject, rest in said.items()
+            f"{subject}: {'; '.join(rest)}" if rest else subject for subject, rest in texts.items()
         )
 
 
@@ -103,8 +103,8 @@ def memory_document(name: str, memories: Sequence[PlacedMemory]) -> str:
         for memory in memories
     ]
     titles = (*_TITLES, *(["of them checks"] if checks else []))
-    told = f" of which {checks:,} are checks," if checks else ""
-    head = f"{len(memories)} memories, {bits:,} bits,{told} all at the clock of the design."
+    of_checks = f" of which {checks:,} are checks," if checks else ""
+    head = f"{len(memories)} memories, {bits:,} bits,{of_checks} all at the clock of the design."
     parts = (
         Heading(f"Memories of {name}", 1),
         Paragraph(f"{head}\n{_RULES}"),

@@ -87,14 +87,14 @@ def clocking(ports: Sequence[Port], quote: str = "") -> str:
         return (
             f"Everything happens at the rising edge of {clock}. {reset} is active low and synchronous to it."
         )
-    said = []
+    sentences = []
     for clock in clocks:
         buses = [bus.name for bus in buses_of(ports)[0] if bus.clock == clock and not bus.is_timing]
         named = ", ".join(f"{quote}{name}{quote}" for name in buses)
         reset = clock.replace("aclk", "aresetn")
-        said.append(f"{quote}{clock}{quote} with {quote}{reset}{quote} clocks {named}.")
+        sentences.append(f"{quote}{clock}{quote} with {quote}{reset}{quote} clocks {named}.")
     return " ".join(
-        [*said, "The clocks need no relation. A reset is active low and synchronous to its clock."]
+        [*sentences, "The clocks need no relation. A reset is active low and synchronous to its clock."]
     )
 
 

@@ -114,23 +114,23 @@ def settings_of(kind: type) -> list[Setting]:
     """The parameters that a class declares, in the order of its fields."""
     found = []
     for each in fields(kind):
-        if (said := each.metadata.get(_KEY)) is not None:
-            found.append(Setting(each.name, each.default, said.help, said.metavar, said.engine))
+        if (limits := each.metadata.get(_KEY)) is not None:
+            found.append(Setting(each.name, each.default, limits.help, limits.metavar, limits.engine))
     return found
 
 
 def check_settings(config: Any) -> None:
     """Refuses a flag that is none, and a value that its declaration does not allow."""
     for each in fields(config):
-        said, value = each.metadata.get(_KEY), getattr(config, each.name)
-        if said is None:
+        limits, value = each.metadata.get(_KEY), getattr(config, each.name)
+        if limits is None:
             continue
         if isinstance(each.default, bool):
             check_flag(each.name, value)
-        elif isinstance(said.allowed, range):
-            check_range(each.name, value, said.allowed[0], said.allowed[-1], said.why)
-        elif said.allowed:
-            check_choice(each.name, value, said.allowed, said.why)
+        elif isinstance(limits.allowed, range):
+            check_range(each.name, value, limits.allowed[0], limits.allowed[-1], limits.why)
+        elif limits.allowed:
+            check_choice(each.name, value, limits.allowed, limits.why)
 
 
 def own_settings(config: Any) -> dict[str, Any]:

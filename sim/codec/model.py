@@ -253,10 +253,10 @@ def places_of(raw: Words, stream: Words, format: StreamFormat) -> NDArray[np.int
     sizes = model_of(format).stream_words_of_each(raw, format).astype(np.int64)
     places = np.full(len(raw), -1, np.int64)
     for window in windows_of(stream, len(raw), format):
-        here = sizes[window.first : window.first + window.words]
-        ends = window.start + window.header + np.cumsum(here) - 1
+        window_sizes = sizes[window.first : window.first + window.words]
+        ends = window.start + window.header + np.cumsum(window_sizes) - 1
         places[window.first : window.first + window.words] = np.where(
-            here > 0, ends, window.start + max(0, window.header - 1)
+            window_sizes > 0, ends, window.start + max(0, window.header - 1)
         )
     places[places >= len(stream)] = -1
     return places

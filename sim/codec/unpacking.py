@@ -56,8 +56,8 @@ def _cycle(state: _State, units: int, waits: bool, header: int, literals: int | 
         takes = waits and not state.holds
         return _Cycle(_State(state.holds or takes, True, state.position), takes, False, False)
     last_of_header = (state.position + header - 1) // units
-    there = last_of_header < state.holds or (last_of_header == state.holds and waits)
-    advances = not header or there
+    arrived = last_of_header < state.holds or (last_of_header == state.holds and waits)
+    advances = not header or arrived
     passed, position = divmod(state.position + (header if advances else 0), units)
     takes = waits and (not state.holds or passed > 0)
     planned = advances and literals is not None

@@ -155,9 +155,9 @@ def joined(address: int, shape: Shape, stream: bytes, most: int) -> Iterator[tup
             start = position + shape.before
             data += stream[start : start + shape.run].ljust(shape.run, b"\0")
             position += shape.row
-            there = len(stream) - start
-            if there < shape.run:
-                data = data[: len(data) - shape.run + max(0, there)]
+            available = len(stream) - start
+            if available < shape.run:
+                data = data[: len(data) - shape.run + max(0, available)]
                 break
         if data:
             yield where, data

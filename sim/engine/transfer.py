@@ -143,8 +143,8 @@ class TransferRules:
                 or shape.objection(**options, writes=not self.compressing)
             ):
                 return Outcome(Status.SHAPE)
-            here = "source" if self.compressing else "destination"
-            start[here], size[here] = start[here] + shape.lowest, shape.span
+            end = "source" if self.compressing else "destination"
+            start[end], size[end] = start[end] + shape.lowest, shape.span
         length_is_known = not self.compressing or (descriptor["mode"] == Mode.RAW and not descriptor["step"])
         if not capacity or (length_is_known and length > capacity):
             return Outcome(Status.CAPACITY, address=(start["destination"] + capacity) % 2**64)

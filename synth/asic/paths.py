@@ -87,12 +87,12 @@ def _text(path: Path) -> bytes:
 
 def _synthesise(yosys: Yosys, verilog: str, top: str, libraries: Sequence[bytes]) -> str:
     names = [f"cells{number}.lib" for number in range(len(libraries))]
-    given = " ".join(f"-liberty {name}" for name in names)
+    liberty_options = " ".join(f"-liberty {name}" for name in names)
     with scratch() as folder:
         (folder / "design.v").write_text(verilog)
         for name, content in zip(names, libraries, strict=True):
             (folder / name).write_bytes(content)
-        mapped = f"dfflibmap {given}\nabc {given}" if names else ""
+        mapped = f"dfflibmap {liberty_options}\nabc {liberty_options}" if names else ""
         # Of each cell its function, as a module.
         cells = "\n".join(f"read_liberty -ignore_miss_func {name}" for name in names)
         yosys.run(_SCRIPT.format(top=top, mapped=mapped, cells=cells), folder)
@@ -152,8 +152,8 @@ def wrong_crossings(
             for bit in bits:
                 foreign = {origin for origin in reached[bit] if origin[0] != clocks.get(clock)}
                 if foreign and not any(_is_known(name, bit, foreign, stored) for name in aliases):
-                    said = sorted(source for _, source in foreign)
-                    yield f"{said[0]} reaches {target}, which has another clock, by no cell for it"
+                    sources = sorted(source for _, source in foreign)
+                    yield f"{sources[0]} reaches {target}, which has another clock, by no cell for it"
 
 
 def _is_known(name: str, bit: Any, foreign: set[tuple[Any, str]], stored: Mapping[Any, Any]) -> bool:

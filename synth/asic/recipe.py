@@ -37,11 +37,11 @@ def library_gates(verilog: str, library: Library) -> str:
         "test": "scan_enable",
         "out": "gated",
     }
-    given = ", ".join(f".{name}({connected[role]})" for role, name in pins.items())
+    connections = ", ".join(f".{name}({connected[role]})" for role, name in pins.items())
     shown = ", ".join(f"{'output' if role == 'out' else 'input'} {name}" for role, name in pins.items())
     body = (
         "module {name} (input clk, input enable, input scan_enable, output gated);\n"
-        f"  {gate.name} gate ({given});\n"
+        f"  {gate.name} gate ({connections});\n"
         "endmodule\n"
         f"(* blackbox *) module {gate.name} ({shown});\nendmodule"
     )

@@ -123,10 +123,10 @@ def _register_after(
     found: dict[str, str] = {}
     enables = set()
     for output in _OUTPUTS:
-        taken = [reader for net in nets.get(output, []) for reader in readers.get(net, [])]
-        if not taken:
+        fanout = [reader for net in nets.get(output, []) for reader in readers.get(net, [])]
+        if not fanout:
             continue
-        (name, port), *others = taken
+        (name, port), *others = fanout
         if others or port != "DI" or (output.startswith("DOA") and not wide):
             return {}
         flip_flop = cells[name]

@@ -123,15 +123,15 @@ class Campaign(Generic[Part]):
     def _run(
         self, parts: Iterable[Part], jobs: int, scheduler: str | None, seconds: float | None = None
     ) -> Iterator[tuple[Part, Any]]:
-        taken: list[Part] = []
+        started: list[Part] = []
 
         def take() -> Iterator[Part]:
             for part in parts:
-                taken.append(part)
+                started.append(part)
                 yield part
 
         for index, found in spread(self.run, take(), jobs=jobs, scheduler=scheduler, seconds=seconds):
-            part = taken[index]
+            part = started[index]
             yield part, self.lost(part, found.reason) if isinstance(found, Lost) else found
 
 

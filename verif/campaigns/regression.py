@@ -181,19 +181,19 @@ def verify(
     ) -> list[Outcome]:
         # A lot with waves has one test, and the VCD is that of its first start.
         trace = waves / f"{names[0]}.vcd" if waves is not None and start == seed else None
-        covered, given = list(plusargs), settings
+        covered, passed_on = list(plusargs), settings
         stem = f"{names[0]}-{start}"
         if coverage is not None:
             covered.append(f"+verilator+coverage+file+{coverage / (stem + COUNTS_SUFFIX)}")
         observed = samples or coverage
         if observed is not None:
-            given = {**settings, "samples": str(observed / (stem + SAMPLES_SUFFIX))}
+            passed_on = {**settings, "samples": str(observed / (stem + SAMPLES_SUFFIX))}
         return simulate(
             executable,
             design.top,
             ",".join(plan.modules),
             names,
-            given,
+            passed_on,
             start=start,
             four_state=four_state,
             waves=trace,

@@ -136,9 +136,9 @@ def _instance(name: str, prefix: str, design: Design, parameters: dict[str, int]
         known = set(re.findall(r"^    input .*?(\w+),?$", _text(module), re.MULTILINE))
         parameters["ID_BITS"] = bus["awid"].width
         for way in ("aw", "ar"):
-            beside = [bus[each] for each in bus if each.startswith(way) and each not in known]
-            parameters["BESIDE_BITS"] = sum(port.width for port in beside)
-            connected[f"{way}beside"] = f"{{{', '.join(port.name for port in beside)}}}"
+            sideband = [bus[each] for each in bus if each.startswith(way) and each not in known]
+            parameters["BESIDE_BITS"] = sum(port.width for port in sideband)
+            connected[f"{way}beside"] = f"{{{', '.join(port.name for port in sideband)}}}"
         connected = {member: value for member, value in connected.items() if member in known}
     mine = f"{PREFIX}{name}"
     idle = " && ".join([f"{mine}_nothing_open", *(f"!{prefix}_{channel}valid" for channel in _CHANNELS)])

@@ -219,8 +219,8 @@ class Measurement:
         lanes = [start % beat for start in range(first, first + 2 * len(self.raw), 2 * row)]
         beats = sum(-(-(lane + row) // beat) for lane in lanes) / len(lanes)
         of_burst = min(beats, config.burst("dev"))
-        given = min(1.0, config.outstanding * of_burst / (self.case["memory_latency"] + of_burst))
-        most = given * row / (beats * beat)
+        memory_share = min(1.0, config.outstanding * of_burst / (self.case["memory_latency"] + of_burst))
+        most = memory_share * row / (beats * beat)
         return {"row": row, "of_memory": round(utilisation / most, 4)}
 
 

@@ -216,7 +216,7 @@ class Memory(ctypes.Structure):
         #: What the memory beyond ``size`` objects to.
         self.objection: Exception | None = None
         self.next = DATA
-        self._given: WeakSet[Place] = WeakSet()
+        self._allocated: WeakSet[Place] = WeakSet()
 
     def __del__(self) -> None:
         library().places_delete(self._places)
@@ -292,19 +292,19 @@ class Memory(ctypes.Structure):
     def place(self, length: int, align: int) -> Place:
         """Allocates ``length`` bytes with guard bytes on both sides, often near a 4 KiB boundary."""
         # Some transfers take long, while those of others come round the whole memory.
-        for _ in range(3 * len(self._given) + 2):
+        for _ in range(3 * len(self._allocated) + 2):
             place = self._next_place(length, align)
-            taken = [
+            used = [
                 each.end
-                for each in self._given
+                for each in self._allocated
                 if each.first - AROUND < place.end and place.first - AROUND < each.end
             ]
-            if not taken:
+            if not used:
                 break
-            self.next = max(taken)
+            self.next = max(used)
         else:
             raise AssertionError(f"the memory has no room for {length:#x} bytes more")
-        self._given.add(place)
+        self._allocated.add(place)
         # What older transfers left here must not pass for guard bytes.
         self.write(place.first - AROUND, bytes([GUARD]) * (length + 2 * AROUND))
         return place

@@ -39,8 +39,8 @@ class ShapedTransfer(Transfer):
 
     @property
     def lowest(self) -> dict[str, int]:
-        here = "source" if self.reads else "destination"
-        return super().lowest | {here: self.shape.lowest}
+        end = "source" if self.reads else "destination"
+        return super().lowest | {end: self.shape.lowest}
 
     @property
     def moved(self) -> int:
@@ -51,8 +51,8 @@ class ShapedTransfer(Transfer):
         return super().room if self.reads else self.shape.span
 
     def record(self) -> bytes:
-        said = shape_values(self.shape) if self.extension is None else self.extension
-        return pack(DESCRIPTOR, self.descriptor) + pack(SHAPE_RECORD, said)
+        fields = shape_values(self.shape) if self.extension is None else self.extension
+        return pack(DESCRIPTOR, self.descriptor) + pack(SHAPE_RECORD, fields)
 
     def writable(self) -> list[tuple[int, int]]:
         if self.reads:

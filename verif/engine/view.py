@@ -70,9 +70,9 @@ class Job:
         places = places if rules.compressing else (places[2], places[1], places[0])
         title = f"{self.name}: {rules.words(fields)} words, {Mode(fields['mode']).name}"
         if fields["mode"] == Mode.RAW:
-            taken = self._taken(fields["length"], bits)
-            given = _passage(self.writes, fields["destination"], fields["length"], bits)
-            return copied_tensor(title, places, taken, given.cycles.tolist(), (bits, bits))
+            taken = self._raw_passage(fields["length"], bits)
+            written = _passage(self.writes, fields["destination"], fields["length"], bits)
+            return copied_tensor(title, places, taken, written.cycles.tolist(), (bits, bits))
         raw, stream = self._sides(config)
         return compressed_tensor(
             title, places, raw, stream, rules.format(Mode.ZVC, ()), compresses=rules.compressing
@@ -95,12 +95,12 @@ class Job:
         if self.channel == "offload":
             length = _reach(self.writes, fields["destination"])
             stream = _passage(self.writes, fields["destination"], length, form.stream_bits)
-            return self._taken(fields["length"], form.word_bits), stream
+            return self._raw_passage(fields["length"], form.word_bits), stream
         length = min(fields["length"], _reach(self.writes, fields["destination"]))
         raw = _passage(self.writes, fields["destination"], length, form.word_bits)
-        return raw, self._taken(fields["compressed_length"], form.stream_bits)
+        return raw, self._raw_passage(fields["compressed_length"], form.stream_bits)
 
-    def _taken(self, length: int, bits: int) -> Passage:
+    def _raw_passage(self, length: int, bits: int) -> Passage:
         return _passage(self.reads, self.descriptor.fields["source"], length, bits)
 
 

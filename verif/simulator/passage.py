@@ -56,8 +56,8 @@ def window_boxes(
         # What is missing at the end is the last window's fault.
         end = window.end if window.end < len(stream.words) else len(stream.words) + 1
         wrong = error is not None and window.start <= error.word < end
-        here = slice(window.first, window.first + window.words)
-        known = _words(window.first, raw[here], stored[here], format.word_bits)
+        span = slice(window.first, window.first + window.words)
+        known = _words(window.first, raw[span], stored[span], format.word_bits)
         details = [
             f"words {window.first} to {window.first + window.words - 1}, {window.stored} stored",
             f"header {_header(stream.words, window, format)}",

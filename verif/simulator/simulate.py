@@ -50,8 +50,8 @@ def run_test(
     text = design.watched(design.verilog() if verilog is None else verilog)
     traced = trace or waves is not None
     executable = build(text, design.top, design.port_names, trace=traced, short=short)
-    given = {"design": design.to_json(), "packets": 1, "seed": 1, **settings}
-    (outcome,) = simulate(executable, design.top, module, [test], given, waves=waves, timeout=timeout)
+    passed_on = {"design": design.to_json(), "packets": 1, "seed": 1, **settings}
+    (outcome,) = simulate(executable, design.top, module, [test], passed_on, waves=waves, timeout=timeout)
     if outcome.failure is not None:
         raise SimulationError(f"{test} of the {design} failed: {outcome.failure}")
     return outcome

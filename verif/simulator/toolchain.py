@@ -52,10 +52,10 @@ def find_compiler() -> tuple[str, str]:
         raise ToolchainError(
             f"no C++ compiler found ({tried}); install one, on Debian or Ubuntu with apt install g++"
         )
-    said = _say([found, "--version"], os.environ)
-    if said is None:
+    answer = _output_of([found, "--version"], os.environ)
+    if answer is None:
         raise ToolchainError(f"the C++ compiler {found} does not run; install another, or name one in CXX")
-    return found, said.partition("\n")[0]
+    return found, answer.partition("\n")[0]
 
 
 def find_verilator() -> Verilator:
@@ -73,17 +73,17 @@ def _find_verilator(_settings: tuple[str | None, ...]) -> Verilator:
             f"CDMA_VERILATOR is {asked!r}, which does not run; its script needs perl with Pod::Usage, "
             "on Debian or Ubuntu: apt install perl"
         )
-        root = Path((_say([*command, "--getenv", "VERILATOR_ROOT"], environment) or "").strip() or "/")
+        root = Path((_output_of([*command, "--getenv", "VERILATOR_ROOT"], environment) or "").strip() or "/")
     else:
         root = _package()
         command = (str(root / "bin" / "verilator_bin"),)
         environment = {**os.environ, "VERILATOR_ROOT": str(root)}
         hint = f"Verilator of the package verilator does not run ({command[0]}); reinstall it"
-    said = _say([*command, "--version"], environment)
-    if said is None:
+    answer = _output_of([*command, "--version"], environment)
+    if answer is None:
         raise ToolchainError(hint)
     # The package's program does not know its version; the package does, and its metadata hold it to a range.
-    version = re.search(r"Verilator (\d+)\.(\d+)", said)
+    version = re.search(r"Verilator (\d+)\.(\d+)", answer)
     if version is not None and (int(version[1]), int(version[2])) < _OLDEST:
         raise ToolchainError(
             f"Verilator {version[1]}.{version[2]} ({command[0]}) is too old; "
@@ -92,7 +92,7 @@ def _find_verilator(_settings: tuple[str | None, ...]) -> Verilator:
     include = root / "include"
     if not (include / "verilated.cpp").is_file():
         raise ToolchainError(f"Verilator ({command[0]}) has no runtime sources in {include}; reinstall it")
-    return Verilator(command, environment, said.strip(), include, compiler, compiler_version)
+    return Verilator(command, environment, answer.strip(), include, compiler, compiler_version)
 
 
 def _asked_for(asked: str) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ def _package() -> Path:
     return Path(spec.submodule_search_locations[0]).resolve()
 
 
-def _say(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
+def _output_of(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
     """The output of a program, or None if it does not run."""
     try:
         done = subprocess.run(

@@ -69,7 +69,7 @@ flips 0x34 | Words in memories that were found wrong, since the last `command.cl
 """)
     protected = config.register_protection != PROTECTIONS[0]
     has = (guarded(config), protected, config.coded_memories)
-    return tuple(each for each, there in zip(found, has, strict=True) if there or every)
+    return tuple(each for each, built in zip(found, has, strict=True) if built or every)
 
 
 def guard_commands(config: EngineConfig, *, every: bool) -> str:

@@ -299,7 +299,7 @@ def _part(signal: str, low: int, of: list[_Bit], width: int) -> _Part:
 def _chosen(module: Module, parts: Iterable[_Part]) -> list[_Part]:
     """The largest parts without a bit in common; of equal ones that with the plainest name, signals before pins."""
     chosen: list[_Part] = []
-    taken: set[_Bit] = set()
+    used: set[_Bit] = set()
 
     def rank(part: _Part) -> tuple[object, ...]:
         is_signal = part.signal in module.wires
@@ -309,13 +309,13 @@ def _chosen(module: Module, parts: Iterable[_Part]) -> list[_Part]:
     for part in sorted(parts, key=rank):
         if len({*part.of}) < len(part.of):
             continue
-        free = [bit not in taken for bit in part.of]
+        free = [bit not in used for bit in part.of]
         if part.signal.startswith(_NAMELESS):
             for run in _runs([place for place, is_free in enumerate(free) if is_free]):
                 chosen.append(_part(part.signal, run[0], [part.of[place] for place in run], len(part.of)))
         elif all(free):
             chosen.append(part)
-            taken.update(part.of)
+            used.update(part.of)
     return chosen
 
 

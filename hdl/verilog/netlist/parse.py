@@ -52,11 +52,11 @@ def drop_initial_values(module: Module) -> None:
 
 def call_wires(module: Module) -> None:
     """Calls the nameless wires of a module after their variables."""
-    beside = {wire for wire in module.wires if wire.startswith("\\") and variable_of(wire)}
+    labels = {wire for wire in module.wires if wire.startswith("\\") and variable_of(wire)}
     # What is connected to another wire has a name without it.
-    aliases = {left[0].wire for left, _ in module.connects if left[0].wire in beside}
+    aliases = {left[0].wire for left, _ in module.connects if left[0].wire in labels}
     module.connects = [connect for connect in module.connects if connect[0][0].wire not in aliases]
-    new_names = {wire: called(f"{variable_of(wire)}$") for wire in beside - aliases}
+    new_names = {wire: called(f"{variable_of(wire)}$") for wire in labels - aliases}
     module.wires = {
         new_names.get(name, name): wire for name, wire in module.wires.items() if name not in aliases
     }

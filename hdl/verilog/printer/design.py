@@ -86,7 +86,7 @@ def print_design(
         folded[name] = fold(module, modules)
         folded[name].memories[:] = [_of_registers(memory, smallest) for memory in folded[name].memories]
     wrappers: dict[Shape, tuple[str, Memory]] = {}
-    taken = {name[1:] for name in modules}
+    used = {name[1:] for name in modules}
 
     def wrapper_of(memory: Memory) -> str:
         if not wrap or memory.shape.style == REGISTERS:
@@ -94,10 +94,10 @@ def print_design(
         if memory.shape not in wrappers:
             name = wanted = f"{prefix}{memory.shape.name}"
             serial = 1
-            while name in taken:
+            while name in used:
                 serial += 1
                 name = f"{wanted}_{serial}"
-            taken.add(name)
+            used.add(name)
             wrappers[memory.shape] = (name, memory)
         return wrappers[memory.shape][0]
 

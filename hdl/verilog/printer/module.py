@@ -106,7 +106,7 @@ class _Printer:
         self.latches = [cell for cell in folded.module.cells if cell.kind == LATCH]
         latched = {piece.wire for cell in self.latches for piece in cell.ports["\\Q"]}
         self.registers = {target.wire for target in targets} | latched
-        self.variables = {target[0].wire for target, value in self._given() if value.kind == "case"}
+        self.variables = {target[0].wire for target, value in self._assigned() if value.kind == "case"}
         self.values = Values(folded.module.wires, self.names)
         if dialect.has_types:
             self.values.add_types((target.wire for target in targets), folded.nets)
@@ -148,10 +148,10 @@ class _Printer:
         for group in self.folded.groups:
             yield from self._group(group)
         for cell in self.latches:
-            held, given, clock = (self._text(cell.ports[port]) for port in ("\\Q", "\\D", "\\EN"))
+            held, data, clock = (self._text(cell.ports[port]) for port in ("\\Q", "\\D", "\\EN"))
             yield "  // verilator lint_off LATCH"
             yield f"  {self.dialect.latched} begin"
-            yield f"    if (~{clock}) {held} = {given};"
+            yield f"    if (~{clock}) {held} = {data};"
             yield "  end"
             yield "  // verilator lint_on LATCH"
         for memory in self.folded.memories:
@@ -203,7 +203,7 @@ class _Printer:
             return constant_text(bits)
         return flat(self.values.named(constant(bits), [Slice(name, 0, len(bits))]))
 
-    def _given(self) -> Iterator[tuple[Signal, Node]]:
+    def _assigned(self) -> Iterator[tuple[Signal, Node]]:
         """The nets that are no registers, each with what it is given."""
         for wire, cell in self.folded.drivers.items():
             if is_named(wire) or wire in self.folded.nets:

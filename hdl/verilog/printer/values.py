@@ -206,7 +206,7 @@ class Values:
     def __init__(self, wires: Mapping[str, Wire], names: Mapping[str, str]) -> None:
         self._wires = {names[name]: wire for name, wire in wires.items() if wire.values and name in names}
         self._names = names
-        self._taken = set(names.values())
+        self._reserved = set(names.values())
         # The group and the bits of each local parameter that is used.
         self._used: dict[str, tuple[str, str]] = {}
         # The type of a net, with its values by their names.
@@ -220,10 +220,10 @@ class Values:
             if wire is None or wire.width == 1 or wire.enumeration or wire.direction:
                 continue
             members = {self._name(wire, net, value): bits for bits, value in wire.values.items()}
-            kind = legal_name(f"{net}_t", self._taken)
-            if self._taken.isdisjoint(members):
+            kind = legal_name(f"{net}_t", self._reserved)
+            if self._reserved.isdisjoint(members):
                 self._types[net] = kind, members
-                self._taken |= {kind, *members}
+                self._reserved |= {kind, *members}
         states = dict(self._types)
         for name in results:
             net = self._names[name]
@@ -260,7 +260,7 @@ class Values:
             return node._replace(parts=(self._compared(by), *pairs, self.named(other, target)))
         if target is not None and len(target) == 1:
             net = self._names.get(target[0].wire, "")
-            node = self._given(node, net)
+            node = self._assigned(node, net)
             if net in self._types and not self._has_type(node, net):
                 node = cast(node, self._types[net][0])
         return self._compared(node)
@@ -271,10 +271,10 @@ class Values:
         kind, members = self._types[net]
         return node.kind == "leaf" and (node.text in members or self._types.get(node.text, ("",))[0] == kind)
 
-    def _given(self, node: Node, net: str) -> Node:
+    def _assigned(self, node: Node, net: str) -> Node:
         if node.kind == "?:":
             condition, *branches = node.parts
-            return node._replace(parts=(condition, *(self._given(branch, net) for branch in branches)))
+            return node._replace(parts=(condition, *(self._assigned(branch, net) for branch in branches)))
         return self._constant(node, net)
 
     def _compared(self, node: Node) -> Node:
@@ -293,7 +293,7 @@ class Values:
         name = self._name(wire, net, value)
         if net not in self._types:
             found = (wire.enumeration or net, node.text)
-            if name in self._taken or self._used.setdefault(name, found) != found:
+            if name in self._reserved or self._used.setdefault(name, found) != found:
                 return node
         return leaf(name, node.width)
 

@@ -409,9 +409,9 @@ class Channel:
         After a timeout, the next call returns those that have arrived. The interrupt is asserted for errors and for
         descriptors that ask for it, as ``coalesce`` says.
         """
-        owed = self._outstanding + len(self._arrived)
-        if count > owed:
-            raise DriverError(f"{count} completions are awaited from {self.name}, which owes {owed}")
+        pending = self._outstanding + len(self._arrived)
+        if count > pending:
+            raise DriverError(f"{count} completions are awaited from {self.name}, which owes {pending}")
         if how == "interrupt" and (self.driver.wait_irq is None or not self._interrupts):
             raise DriverError(
                 "waiting by interrupt needs a driver with wait_irq, and a channel started with interrupts"

@@ -193,7 +193,7 @@ class PowerModel:
     def _set_energies(self, module: Mapping[str, Any], library: Library) -> None:
         """Takes from the tables what each change costs, with slews from the inputs and registers on."""
         drivers = {one.pins[pin.name]: one for one in self._instances for pin in one.outputs()}
-        given = self._driven_slew(library)
+        input_slew = self._driven_slew(library)
         slews: dict[int | str, float] = {}
 
         def before(one: _Instance) -> list[_Instance]:
@@ -207,7 +207,7 @@ class PowerModel:
             return [drivers[net] for net in nets if net in drivers]
 
         # Clocks are ideal: a gated one has the slew of the clock.
-        slews |= dict.fromkeys(self._gated, given)
+        slews |= dict.fromkeys(self._gated, input_slew)
         for one in TopologicalSorter({one: before(one) for one in self._instances}).static_order():
             for pin in one.cell.pins.values():
                 net = one.pins.get(pin.name)
@@ -216,19 +216,19 @@ class PowerModel:
                     slews[net] = max(
                         (
                             sum(
-                                table.at(slews.get(one.pins.get(arc.related, ""), given), load)
+                                table.at(slews.get(one.pins.get(arc.related, ""), input_slew), load)
                                 for table in arc.tables
                             )
                             / len(arc.tables)
                             for arc in pin.arcs
                             if arc.related in one.pins
                         ),
-                        default=given,
+                        default=input_slew,
                     )
                 energies = []
                 for internal in pin.internal:
                     cause = one.pins.get(internal.related or pin.name, "")
-                    slew = slews.get(cause, given)
+                    slew = slews.get(cause, input_slew)
                     energies.append((internal, internal.at(slew, load) * self._power.energy_j))
                 if energies:
                     one.energies[pin.name] = energies

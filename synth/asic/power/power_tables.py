@@ -235,12 +235,12 @@ def _cell(group: Group, templates: Mapping[str, Group], watts: float) -> PowerCe
         for one in group.of("leakage_power")
     ]
     mean = sum(value for _, value in leakage) / len(leakage) if leakage else 0.0
-    given = group.attributes.get("cell_leakage_power")
+    cell_leakage = group.attributes.get("cell_leakage_power")
     return PowerCell(
         group.arguments[0],
         pins,
         tuple(each for each in leakage if each[0]),
-        mean if given is None else float(given) * watts,
+        mean if cell_leakage is None else float(cell_leakage) * watts,
         tuple(register.arguments),
         register.attributes.get("next_state", ""),
         register.attributes.get("clocked_on", "").strip("() "),
@@ -288,8 +288,8 @@ def _table(group: Group, templates: Mapping[str, Group]) -> Table:
     template = templates.get("".join(group.arguments[:1]), Group("", [], {}, []))
 
     def index(which: int) -> tuple[float, ...]:
-        given = group.attributes.get(f"index_{which}") or template.attributes.get(f"index_{which}", "")
-        return _numbers(given) or (0.0,)
+        points = group.attributes.get(f"index_{which}") or template.attributes.get(f"index_{which}", "")
+        return _numbers(points) or (0.0,)
 
     first, second = index(1), index(2)
     values = _numbers(group.attributes.get("values", "0"))

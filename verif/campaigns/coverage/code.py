@@ -97,17 +97,17 @@ class Coverage:
     def failures(self) -> list[str]:
         """The goals that are missed, in sentences."""
         failed = [outcome for outcome in self.regression.outcomes if outcome.failure is not None]
-        said = [f"the test {outcome.test} failed: {outcome.failure}" for outcome in failed]
+        found = [f"the test {outcome.test} failed: {outcome.failure}" for outcome in failed]
         whole = self.code.total()
         for kind in ("lines", "branches"):
             if whole.shares[kind].percent < self.goal:
-                said.append(f"{whole.shares[kind].percent:.2f} % of {kind}, less than {self.goal:g} %")
+                found.append(f"{whole.shares[kind].percent:.2f} % of {kind}, less than {self.goal:g} %")
         for each in self.reached:
             if each.holes:
-                said.append(f"the goal {each.goal.name} misses {'; '.join(each.holes)}")
-        said += [f"an exclusion matches nothing: {_say(each)}" for each in self.code.unused]
-        said += [f"an exclusion matches what is reached: {_say(each)}" for each in self.code.wrong]
-        return said
+                found.append(f"the goal {each.goal.name} misses {'; '.join(each.holes)}")
+        found += [f"an exclusion matches nothing: {_described(each)}" for each in self.code.unused]
+        found += [f"an exclusion matches what is reached: {_described(each)}" for each in self.code.wrong]
+        return found
 
     @property
     def passed(self) -> bool:
@@ -164,7 +164,7 @@ def collect(
     )
 
 
-def _say(exclusion: Exclusion) -> str:
+def _described(exclusion: Exclusion) -> str:
     return f"{exclusion.block}, {exclusion.text!r} ({exclusion.reason})"
 
 

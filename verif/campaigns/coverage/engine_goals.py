@@ -139,8 +139,8 @@ def _handshakes(design: Design) -> list[str]:
         found += cross([port], ("r", "b"), ("at once",))
     if design.config.registers:
         found += cross(["registers"], ("r", "b"), ("waited", "at once"))
-        taken = ("waited", "at once") if has_slices(design.config.register_slices, "in") else ("waited",)
-        found += cross(["registers"], ("ar", "aw", "w"), taken)
+        requests = ("waited", "at once") if has_slices(design.config.register_slices, "in") else ("waited",)
+        found += cross(["registers"], ("ar", "aw", "w"), requests)
     return found
 
 

@@ -90,8 +90,8 @@ def _dimensions(sample: Sample, design: Design) -> Iterator[str]:
     if shape is None:
         return
     for number, each in enumerate(shape.dimensions, 1):
-        there = sample["extension"][f"count_{number}"] != 0
-        for name in _of_dimension(each) if there else ("no entries",):
+        exists = sample["extension"][f"count_{number}"] != 0
+        for name in _of_dimension(each) if exists else ("no entries",):
             yield f"{sample['channel']}, dimension {number}, {name}"
 
 

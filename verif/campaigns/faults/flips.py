@@ -40,7 +40,7 @@ _OF_PAIR = re.compile(r"\.pair_(\d)\.")
 
 def flip_cases(scene: Scene, every: int, only: str | None) -> Iterator[Verdict]:
     """The verdict on each flip: on one of ``every``, or on the case ``only``."""
-    scenes = [scene, *_beside(scene)]
+    scenes = [scene, *_second_pair(scene)]
     cycles = len(scenes) * scene.measure()[0]
     for place, array in enumerate(scene.machine.arrays):
         most = 1 if scene.config.memories_protect == "parity" and _OF_DATA.search(array.path) else 2
@@ -55,7 +55,7 @@ def flip_cases(scene: Scene, every: int, only: str | None) -> Iterator[Verdict]:
             yield Verdict(kind, case, outcome, scene.outside, reason)
 
 
-def _beside(scene: Scene) -> list[Scene]:
+def _second_pair(scene: Scene) -> list[Scene]:
     """The transfers of a second pair, on the same channel of the data path."""
     if scene.config.channels == 1:
         return []

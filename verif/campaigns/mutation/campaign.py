@@ -48,8 +48,8 @@ class Verdict:
     reason: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        told = dataclasses.asdict(self.mutant)
-        return {**told, "result": self.result, "by": self.by, "reason": self.reason}
+        fields = dataclasses.asdict(self.mutant)
+        return {**fields, "result": self.result, "by": self.by, "reason": self.reason}
 
 
 @dataclass(frozen=True)

@@ -166,8 +166,8 @@ def read_netlist(text: str, top: str, script: str, made: str | None = None) -> s
     """What Yosys says when it reads a design as a netlist and runs a script on it, or the file that the script has made."""
     with scratch() as folder:
         (folder / "design.v").write_text(text)
-        said = find_yosys().run(READ.format(top=top) + script, folder)
-        return said if made is None else (folder / made).read_text()
+        log = find_yosys().run(READ.format(top=top) + script, folder)
+        return log if made is None else (folder / made).read_text()
 
 
 @cache
@@ -314,12 +314,12 @@ def _miter(design: Design, memories: Sequence[Socket]) -> str:
     lines += ["  output wire differs", ");"]
     for name in ("original", "mutant"):
         lines += [f"  wire {port.range}{name}_{port.name};" for port in [*outputs, *given_to]]
-        given = [f"    .{port.name}({port.name})" for port in inputs]
-        given += [f"    .{port.name}({name}_{port.name})" for port in outputs]
+        pins = [f"    .{port.name}({port.name})" for port in inputs]
+        pins += [f"    .{port.name}({name}_{port.name})" for port in outputs]
         for socket in memories:
-            given += [f"    .{socket.pin(port)}({port.name})" for port in socket.inputs]
-            given += [f"    .{socket.pin(port)}({name}_{port.name})" for port in socket.outputs]
-        lines += [f"  {name} {name}_0 (", ",\n".join(given), "  );"]
+            pins += [f"    .{socket.pin(port)}({port.name})" for port in socket.inputs]
+            pins += [f"    .{socket.pin(port)}({name}_{port.name})" for port in socket.outputs]
+        lines += [f"  {name} {name}_0 (", ",\n".join(pins), "  );"]
     differences = [each for socket in memories for each in socket.differences("original_", "mutant_")]
     for output in observed(design.ports):
         difference = f"({output.value('original_')} != {output.value('mutant_')})"

@@ -27,8 +27,8 @@ class Context(bench.Context[CodecDesign, CodecPacket]):
         self.config = self.design.config
         self._table: tuple[int, ...] = ()
         if self.config.runtime_values:
-            given = self.config.format.values
-            self._set_table([*given, *(given[-1:] or (0,)) * (self.config.table_size - len(given))])
+            values = self.config.format.values
+            self._set_table([*values, *(values[-1:] or (0,)) * (self.config.table_size - len(values))])
         self.codec_bench = bench_of(self.config)
         self.limits = limits_of(self.config, self.design.block)
 

@@ -108,8 +108,8 @@ def _view(design: StageDesign, trace: Trace) -> View:
     rows["m_report"] = [report_row(packets["m_report"], _report, lambda data: "")]
     titles = {prefix: side.title for prefix, side in sides.items()} | {"m_report": "report"}
     tensors = []
-    for number, (taken, given) in enumerate(zip(packets["s_axis"], packets["m_axis"], strict=False), 1):
-        words, left = sides["s_axis"].passage(taken), sides["m_axis"].passage(given).cycles.tolist()
+    for number, (before, after) in enumerate(zip(packets["s_axis"], packets["m_axis"], strict=False), 1):
+        words, left = sides["s_axis"].passage(before), sides["m_axis"].passage(after).cycles.tolist()
         title, places = f"packet {number}: {len(left)} words", ("to come", f"in the {design.block}", "out")
         tensors.append(copied_tensor(title, places, words, left, (design.bits_in, design.bits_out)))
     return stream_view(trace, titles, rows, lines_of(trace, ("step",), GTKWColor.yellow, "dec"), tensors)

@@ -251,6 +251,26 @@ static void another_table(struct cdma_user *cdma) {
     free(host);
 }
 
+/* None goes before another one, though its table is there. */
+static void tables_in_order(struct cdma_user *cdma) {
+    const uint64_t room = cdma_bound(cdma, tensor.size), from = place(cdma);
+    const uint32_t values[] = {1, 2, 1};
+    unsigned char *host = cleared(room);
+    struct cdma_reply reply;
+    unsigned int k;
+    int well = 1;
+    silence(1);
+    for (k = 0; k < 3; ++k) {
+        struct cdma_request request = fvc(from, host, room, &values[k]);
+        request.cookie = k;
+        well &= cdma_submit_transfer(cdma, &request) == 0;
+    }
+    silence(0);
+    for (k = 0; k < 3; ++k) well &= cdma_take_reply(cdma, &reply) == 0 && reply.status == 0 && reply.cookie == k;
+    say(well, "transfers with several tables start in the order of their submission");
+    free(host);
+}
+
 static volatile double *taken;
 
 static void allocates_all(void) {
@@ -377,6 +397,7 @@ void attacks(void) {
     goes_with_commands(&cdma);
     reaped_by_a_child(&cdma);
     another_table(&cdma);
+    tables_in_order(&cdma);
     waits_for_no_allocation(&cdma);
     signals(&cdma);
     nowhere_to_write(&cdma);

@@ -7,20 +7,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = [
-    "Anchor",
-    "Bullets",
-    "Code",
-    "Drawing",
-    "Heading",
-    "Paragraph",
-    "Part",
-    "Table",
-    "as_html",
-    "as_markdown",
-    "html_of",
-]
-
 
 @dataclass(frozen=True)
 class Heading:

@@ -224,8 +224,6 @@ class Measurement:
         return {"row": row, "of_memory": round(utilisation / most, 4)}
 
 
-__all__: list[str] = []
-
 _paced_test = functools.partial(engine_test, kind=PacedBench)
 
 

@@ -15,8 +15,6 @@ from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.transfer import Transfer, random_numbers, random_step, random_words, stream_of
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 _READ, _STREAM, _WRITE, _CAPACITY, _CRC, _RANGE = range(len(CAUSES))
 
 
@@ -40,7 +38,6 @@ async def causes(bench: EngineBench, budget: int) -> None:
 
 
 def _able(bench: EngineBench, channel: str) -> list[int]:
-    """The causes that a channel can have."""
     config, compressing = bench.config, channel == "offload"
     can = {
         _STREAM: not compressing,
@@ -52,7 +49,7 @@ def _able(bench: EngineBench, channel: str) -> list[int]:
 
 
 def _made(bench: EngineBench, channel: str, chosen: tuple[int, ...]) -> Transfer:
-    """A transfer with those of its causes that lie in the descriptor and in the data."""
+    """A transfer with those of its causes that are in the descriptor and in the data."""
     config, rng = bench.config, bench.rng
     words = 8 * max(config.dev_data_bits, config.host_data_bits) // config.format.word_bits
     options: dict[str, Any] = {"mode": Mode.ZVC}

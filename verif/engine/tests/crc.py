@@ -8,8 +8,6 @@ from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.transfer import Transfer, random_words, stream_of
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 
 def _flipped(bench: EngineBench, words: int, mode: Mode) -> Transfer:
     """A prefetch of a stream of which one bit has changed since the CRC of its data was taken."""

@@ -19,11 +19,9 @@ from cdma.verif.engine.memory import SIZE
 from cdma.verif.engine.transfer import random_words, stream_of
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 
 def _error_addresses(bench: EngineBench, start: int, length: int, block: int) -> list[int]:
-    """Returns bytes of the first beat, the last one, both sides of the last edge of a block, and any."""
+    """Bytes of the first and last beat, both sides of the last edge of a block, and any."""
     edge = (start + length - 1) // block * block
     addresses = [start, start + length - 1, bench.rng.randrange(start, start + length)]
     return [*addresses, *(at for at in (edge - 1, edge) if start <= at < start + length)]
@@ -157,8 +155,8 @@ async def corrupt(bench: EngineBench, budget: int) -> None:
 def _cut(bench: EngineBench) -> Iterator[tuple[int, bytes]]:
     """Lengths of raw data, and streams that end too early.
 
-    A window of literals but for a word is cut after each of its beats: of some beat that is to come out nothing is there.
-    Of a part of a window there is only the header, with a code past the end that is wrong.
+    A window of literals less a word is cut after each of its beats, so a whole output beat lacks input. Of a part of a
+    window there is only the header, with a wrong code past the end.
     """
     form, lanes = bench.rules["prefetch"].format(Mode.ZVC, bench.tables["prefetch"]), bench.config.lanes
     few_bytes = lanes * form.stream_bits // 8
@@ -219,8 +217,8 @@ async def capacity(bench: EngineBench, budget: int) -> None:
 
 
 async def _answered_at_once(bench: EngineBench) -> None:
-    """The host holds its responses back until those of several packets can come without a gap, with ends of packets that
-    did not fit, and that need no response, in between."""
+    """The host delays its responses until those of several packets come without a gap, with ends of packets between them
+    that did not fit and need no response."""
     offload, host = bench.channels["offload"], bench.ports["host"][0]
     bench.pauses(0.0)
     for _ in range(10):

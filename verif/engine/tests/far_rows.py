@@ -12,8 +12,6 @@ from cdma.verif.engine.memory import SIZE
 from cdma.verif.engine.shaped import ShapedTransfer
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 
 def _near_and_far(bench: EngineBench, distance: int) -> tuple[Shape, Shape]:
     """A small shape, and the same with a stride that is longer by a ``distance``."""

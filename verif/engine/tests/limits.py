@@ -20,8 +20,6 @@ from cdma.verif.engine.shaped import ShapedTransfer
 from cdma.verif.engine.transfer import Transfer, stream_of
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 
 def _pattern(address: int, length: int) -> bytes:
     """Bytes that follow from their address, none of them 0."""
@@ -48,9 +46,9 @@ def _literals(form: StreamFormat, start: int) -> Callable[[int, int], bytes]:
 
 
 def _base(config: EngineConfig, port: str) -> int:
-    """The address at which the transfers on a port begin: a little below 2**34 or 2**32, if the port has such addresses.
+    """The address at which the transfers on a port begin: just below 2**34 or 2**32, if the port has such addresses.
 
-    Bits above the 34 lower ones are not counted by the engine: they are those of a command's first or last address.
+    The engine counts no address bits above the lower 34: these are those of a command's first or last address.
     """
     bits = config.dev_address_bits if port == "dev" else config.host_address_bits
     below = max(2 * config.data_bits(port) // 8, config.align(port))
@@ -68,8 +66,8 @@ def _look(config: EngineConfig) -> int:
 
 
 def _of_many_rows(config: EngineConfig, most: int) -> Iterator[Shape]:
-    """Shapes of rows that touch, which together need every bit of a number of entries; each of about so many bytes, or of as
-    many as a shape spans."""
+    """Shapes of adjacent rows, which together need every bit of a number of entries; each of about ``most`` bytes, or the
+    most that a shape spans."""
     unit = lcm(config.align("dev"), config.format.raw_bytes)
     for log2 in range(COUNT_BITS):
         counts = [(1 << log2) + 1, (1 << COUNT_BITS - 1 - log2) + 1][: config.dimensions]
@@ -82,8 +80,8 @@ def _of_many_rows(config: EngineConfig, most: int) -> Iterator[Shape]:
 
 
 async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int, shape: Shape | None = None) -> None:
-    """Starts a transfer of ``size`` bytes at both ends, or nearly so, and aborts it on its way. Of a ``shape``
-    the first bytes must follow one another."""
+    """Starts a transfer of about ``size`` bytes at both ends and aborts it. The first bytes of a ``shape`` must be
+    contiguous."""
     config, end = bench.config, bench.channels[channel]
     rules = bench.rules[channel]
     ports = (rules.source, rules.sink)
@@ -138,7 +136,7 @@ async def _refuse(bench: EngineBench, channel: str, **fields: int) -> None:
 
 
 async def _with_capacity(bench: EngineBench, channel: str, capacity: int) -> None:
-    """Runs a small transfer with a capacity that is far beyond what it fills."""
+    """A small transfer with a far larger capacity."""
     end = bench.channels[channel]
     made = bench.transfer(channel, 40)
     needed = made.descriptor["capacity"]

@@ -10,8 +10,6 @@ from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import Transfer
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 #: Cycles within which nothing of what a reset has cut off is left.
 _LEFT = 400
 #: And within which the others have seen a reset.

@@ -12,8 +12,6 @@ from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.transfer import Transfer, random_numbers, random_step
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 
 def _beyond(bench: EngineBench, channel: str, mode: Mode, **options: Any) -> Transfer:
     """A transfer of numbers of which some or many may be anything."""

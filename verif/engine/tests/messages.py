@@ -11,8 +11,6 @@ from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import Transfer
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 #: Where messages go, and for how many cycles one is waited for.
 _CELLS, _PATIENCE = 0xF000, 20_000
 #: More cycles than a message takes that nobody keeps waiting.
@@ -22,7 +20,7 @@ _LONGEST = 400
 
 
 class _Line:
-    """A channel of a pair, whose software is told by messages alone."""
+    """A channel of a pair, whose software waits for messages alone."""
 
     def __init__(self, pair: Pair, channel: str, high: int) -> None:
         self.pair, self.channel, self.ring = pair, channel, pair.rings[channel]
@@ -40,7 +38,6 @@ class _Line:
 
     @property
     def count(self) -> int:
-        """The messages that have come."""
         return self.pair.ports["host"][0].came("aw", self.id)
 
     async def poke(self, register: str, **fields: int) -> None:
@@ -60,7 +57,6 @@ class _Line:
         await self.enable()
 
     async def enable(self) -> None:
-        """Enables the rings, and both causes."""
         await self.ring.enable()
         await self.pair.poke(f"{self.channel}.irq_enable", completion=1, error=1)
 
@@ -70,7 +66,6 @@ class _Line:
         await self.enable()
 
     async def message(self) -> None:
-        """Waits for a message, and forgets it."""
         end = self.pair.cycles + _PATIENCE
         while (got := int.from_bytes(self.host.read(self.cell, 4), "little")) == 0:
             left = end - self.pair.cycles
@@ -83,7 +78,6 @@ class _Line:
         await self.pair.poke(f"{self.channel}.irq_status", completion=1, error=1)
 
     async def rest(self) -> None:
-        """Waits until no message is to come."""
         for _ in range(_PATIENCE // _QUIET):
             if not await self.peek("status", "pending"):
                 return
@@ -100,7 +94,6 @@ class _Line:
         return made
 
     async def one(self) -> None:
-        """A transfer, its message and its completion."""
         made = self.some()
         await self.ring.submit([made.record()])
         await self.message()

@@ -13,8 +13,6 @@ from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import Transfer
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 
 def _some_rule(bench: EngineBench, owners: Owners) -> OwnerRule:
     """Everybody, one alone, or some."""

@@ -12,8 +12,6 @@ from cdma.verif.engine.context import PacedBench, engine_test
 from cdma.verif.engine.measurement import Measurement
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 #: Beats of a packet of raw data at the narrower port.
 _BEATS = 128
 #: Two runs have so many packets; what a packet takes is their difference, so that beginning and end do not count.

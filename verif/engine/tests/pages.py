@@ -19,8 +19,6 @@ from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import Pages, Transfer
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 _FAILED = {
     ("offload", AxiResp.SLVERR): Status.WRITE_SLVERR,
     ("offload", AxiResp.DECERR): Status.WRITE_DECERR,
@@ -58,9 +56,9 @@ async def _several(bench: EngineBench, channel: str, most: int) -> tuple[Transfe
 
 
 async def _leaves_pages(bench: EngineBench) -> None:
-    """Runs an offload whose data end in their first pages: its list has more, which must not be written.
+    """An offload whose data end in their first pages: the others in its list must not be written.
 
-    The memory answers at once, and the data come late: they are written before the pages that are left are passed over.
+    The memory answers at once and the data come late: they are written before the other pages are passed over.
     """
     host, dev = bench.memory["host"], bench.memory["dev"]
     before = host.latency, dev.latency
@@ -122,8 +120,8 @@ async def pages(bench: EngineBench, budget: int) -> None:
 async def _silent_amid(
     bench: EngineBench, channel: str, made: Transfer, found: Pages, first: list[int]
 ) -> Transfer:
-    """Submits a transfer whose list has these pages first, and others that must not be written, and another one; the host
-    falls silent for a while after the first beat of the list. Gives the other one."""
+    """Submits a transfer whose list begins with pages that must not be written, and another one; the host is silent for a
+    while after the first beat of the list. Returns the other one."""
     host, rest = bench.memory["host"], MOST_PAGED // PAGE_BYTES - 1 - len(first)
     host.write(found.list_at, packed_pages([*first, *[found.list_at] * rest]))
     following, its = _paged(bench, channel, 2 * PAGE_BYTES)
@@ -201,8 +199,8 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
         return at, max(start, at // block * block) if channel == "offload" else at // beat * beat
 
     async def fails(channel: str, made: Transfer, status: Status, address: int) -> None:
-        """The transfer ends so, nothing outside of its pages is written, and the next one, which waits with pages of its
-        own, runs."""
+        """The transfer fails with this status, nothing outside of its pages is written, and the next one, with pages of
+        its own, runs."""
         end = bench.channels[channel]
         following, _ = _paged(bench, channel, 2 * PAGE_BYTES)
         await end.submit([made.record(), following.record()])
@@ -257,8 +255,8 @@ async def page_errors(bench: EngineBench, budget: int) -> None:
 )
 @engine_test
 async def page_windows(bench: EngineBench, budget: int) -> None:
-    """Pages, lists and first pages on both sides of each edge of the window of host memory; of several pairs of each pair's,
-    while those of the others are open."""
+    """Pages, lists and first pages on both sides of each edge of a pair's window of host memory, while those of other
+    pairs are open."""
     if bench.config.channels == 1:
         await _at_edges(bench)
         return

@@ -15,8 +15,6 @@ from cdma.verif.engine.context import Pair, changed, engine_test, pairs_of, some
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 #: Cycles over which shares are measured at least, and the bytes of a turn of the least weight.
 _LEAST_CYCLES, _MOST_CYCLES = 8000, 24000
 #: The period of its limit.
@@ -29,7 +27,6 @@ _LONG = 20_000
 
 
 async def _all(bench: RingBench, jobs: list[Awaitable[None]]) -> None:
-    """Runs jobs side by side."""
     for task in [cocotb.start_soon(bench.blame(job)) for job in jobs]:
         await task
 
@@ -73,7 +70,6 @@ async def _hostile(pair: Pair, channel: str, rounds: int) -> None:
 
 
 async def _rest(pair: Pair, channel: str) -> None:
-    """Disables a channel, whatever it has in flight."""
     for _ in range(2000):
         await pair.poke(f"{channel}.control")
         await pair.poke(f"{channel}.command", pop_completion=1, abort_now=1)
@@ -184,7 +180,7 @@ async def pair_windows(bench: RingBench, budget: int) -> None:
 
 
 async def _moved(pairs: list[Pair], channel: str, lengths: list[int], cycles: int) -> list[int]:
-    """The raw bytes that each pair moves in so many cycles, with descriptors of these lengths always in its ring."""
+    """The raw bytes that each pair moves in ``cycles``, with its ring always full of descriptors of ``lengths``."""
     moved = [0] * len(pairs)
     word = pairs[0].config.format.word_bits // 8
     end = pairs[0].cycles + cycles

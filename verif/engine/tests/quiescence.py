@@ -13,8 +13,6 @@ from cdma.verif.engine.design import REGISTERS
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 #: Cycles for which all is at rest before the engine takes nothing, and as many until it accepts (docs/options/power.md).
 _SETTLING = 32
 #: Cycles of the synchronizer and of the states beside those that settle.
@@ -30,7 +28,7 @@ def _pin(bench: EngineBench, name: str) -> int:
 
 
 async def _asked(bench: EngineBench, most: int) -> bool:
-    """Asks, and gives whether the engine is quiescent; the answer takes at most so many cycles beside its own."""
+    """Requests quiescence; whether the engine accepts, within ``most`` cycles beside its own."""
     bench.dut.qreqn.value = 0
     for _ in range((most + 2 * _SETTLING + _STATES) * bench.pace):
         await bench.after(1)
@@ -47,7 +45,6 @@ async def _asked(bench: EngineBench, most: int) -> bool:
 
 
 async def _released(bench: EngineBench) -> None:
-    """Takes the request back, and waits until the engine runs."""
     bench.dut.qreqn.value = 1
     await bench.after(_STATES)
     assert _pin(bench, "qacceptn"), "quiescent without a request"
@@ -95,8 +92,7 @@ async def quiescence(bench: EngineBench, budget: int) -> None:
 )
 @engine_test
 async def quiescence_of_rings(bench: RingBench, budget: int) -> None:
-    """What is fetched ends and is reported before it accepts, an interrupt that waits for its time comes, and a doorbell is
-    a denial; of each pair."""
+    """A fetched descriptor completes first, a delayed interrupt comes, and a doorbell is a denial; of each pair."""
     for pair in await pairs_of(bench):
         await _of_rings(pair)
         pair.account()

@@ -9,8 +9,6 @@ from cdma.verif.engine.memory import GUARD
 from cdma.verif.engine.transfer import Transfer
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 
 @planned(
     "every objection to a descriptor",

@@ -16,8 +16,6 @@ from cdma.verif.engine.edges import PERIOD_NS
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 #: More cycles than the check of a descriptor takes, and the way of what is counted to its counter.
 _CHECK = 40
 #: Cycles that a memory takes for the first beat of a read.
@@ -25,7 +23,6 @@ _LATENCY = 30
 
 
 def _beats(bench: RingBench, port: str, address: int, count: int) -> int:
-    """The beats that so many bytes from this address lie in."""
     size = bench.config.data_bits(port) // 8
     return (address + count - 1) // size - address // size + 1
 
@@ -76,8 +73,8 @@ async def _reset_done(bench: RingBench) -> None:
 )
 @engine_test
 async def reset_in_abort(bench: RingBench, budget: int) -> None:
-    """A soft reset while an abort waits until the completions of what it drops can leave: the host is silent, or nobody
-    takes them out of the registers."""
+    """A soft reset while an abort waits until completions of dropped descriptors leave: the host is silent, or nobody
+    reads them from the registers."""
     for channel, silent in itertools.product(CHANNELS, (True, False)):
         ring = bench.rings[channel]
         await ring.enable()

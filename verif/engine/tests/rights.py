@@ -11,8 +11,6 @@ from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 #: What a hostile write asks for: anything that would stop a transfer or let it reach elsewhere.
 _TARGETS = (
     "engine.command",

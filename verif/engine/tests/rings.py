@@ -13,8 +13,6 @@ from cdma.verif.engine.context import address_offered, both, engine_test
 from cdma.verif.engine.ring import Ring, RingBench
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 
 @planned(
     "a locked window, and rings outside of it",

@@ -21,8 +21,6 @@ from cdma.verif.engine.shaped import ShapedTransfer, some_shape, wide_shape
 from cdma.verif.engine.transfer import stream_of
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 #: Cycles from the software's write until a shape is measured and checked, and some more.
 _MEASURED = 80
 

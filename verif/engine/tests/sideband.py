@@ -7,8 +7,6 @@ from cdma.verif.engine.context import Pair, both, engine_test, pairs_of
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 
 @planned(
     "AxCACHE, AxPROT, AxQOS and AxUSER of each channel and target written at rest and during transfers",

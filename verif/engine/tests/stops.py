@@ -11,8 +11,6 @@ from cdma.verif.engine.context import address_offered, both, changed, engine_tes
 from cdma.verif.engine.transfer import Transfer
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 #: Cycles from the software's write until the end of the check of what it announces, and some more.
 _CHECKED = 80
 #: A time of watchdogs that is short, and longer than a memory that answers takes.

@@ -7,8 +7,6 @@ from cdma.verif.engine.bench import EngineBench
 from cdma.verif.engine.context import both, engine_test, some_length, some_table
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 
 @planned(
     "random descriptors and tables on both channels at once, random back-pressure and latency, many ring wraps",

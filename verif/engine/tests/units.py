@@ -12,11 +12,8 @@ from cdma.verif.engine.context import both, engine_test
 from cdma.verif.engine.transfer import Transfer
 from cdma.verif.simulator.plan import planned
 
-__all__: list[str] = []
-
 
 def _stripes(bench: EngineBench, number: int) -> int:
-    """The words of so many stripes."""
     return number * bench.config.stripe_bytes * 8 // bench.config.format.word_bits
 
 

@@ -10,8 +10,6 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.verif.simulator.plan import TestPlan
 from cdma.verif.stream.packet import StreamDesign, Streams
 
-__all__ = ["CODEC_PLAN", "REPORT", "CodecDesign"]
-
 #: The fields of a report.
 REPORT = ("words in", "words out", "literals", "error")
 

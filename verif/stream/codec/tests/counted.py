@@ -8,8 +8,6 @@ from cocotb.triggers import ClockCycles
 from cdma.verif.simulator.plan import REST_CYCLES, counting, leave_row
 from cdma.verif.stream.codec.context import Context, codec_test
 
-__all__: list[str] = []
-
 
 @codec_test
 async def counted(context: Context) -> None:

@@ -15,8 +15,6 @@ from cdma.verif.stream.codec.context import Context, codec_test
 from cdma.verif.stream.codec.stimulus import CodecPacket, corrupt_packet, malformed_packet
 from cdma.verif.stream.packet import broken_keeps
 
-__all__: list[str] = []
-
 
 def _keeps(context: Context) -> tuple[int, int]:
     """The bits of ``keep`` of a word at the input, and the words of a beat."""

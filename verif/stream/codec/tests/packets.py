@@ -14,8 +14,6 @@ from cdma.verif.stream.bench import in_any_order, random_traffic, same_from_any_
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
 
-__all__: list[str] = []
-
 
 @planned(
     "every length next to a lane or window boundary, empty, half full and dense",

@@ -8,8 +8,6 @@ from cdma.verif.simulator.plan import planned
 from cdma.verif.stream.bench import long_stalls, resets
 from cdma.verif.stream.codec.context import Context, codec_test
 
-__all__: list[str] = []
-
 
 @planned(
     "sinks that wait for valid, long stalls on each stream in turn, late lengths and reports",

@@ -11,8 +11,6 @@ from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
 from cdma.verif.stream.codec.measure import cases, packet_windows
 
-__all__: list[str] = []
-
 
 @codec_test
 async def scenario(context: Context) -> None:

@@ -13,8 +13,6 @@ from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
 from cdma.verif.stream.codec.stimulus import CodecPacket
 
-__all__: list[str] = []
-
 
 def _check_bound(context: Context, delivery: Delivery[CodecPacket], what: str) -> None:
     limit = delivery.packet.cost + context.limits.constant

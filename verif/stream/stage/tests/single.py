@@ -10,8 +10,6 @@ from cdma.verif.simulator.plan import leave_row
 from cdma.verif.stream.stage.context import Context, stage_test
 from cdma.verif.stream.stage.measure import BEATS, PACKETS
 
-__all__: list[str] = []
-
 #: Numbers half way between integers, beside them, too large, and none; what a step of 1 makes of them shows every rule.
 _NUMBERS = (0.0, 0.5, 1.5, -2.5, 0.25, 3.0, -7.75, 100.0, -0.0, 999.0, float("nan"), 2.25)
 

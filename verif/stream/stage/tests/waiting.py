@@ -11,8 +11,6 @@ from cdma.verif.stream.packet import broken_keeps
 from cdma.verif.stream.stage.context import Context, stage_test
 from cdma.verif.stream.stage.packet import unkept
 
-__all__: list[str] = []
-
 
 @planned(
     "sinks that wait for valid, long stalls on each stream in turn, late reports",

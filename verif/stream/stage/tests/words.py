@@ -11,8 +11,6 @@ from cdma.verif.simulator.plan import planned
 from cdma.verif.stream.bench import in_any_order, random_traffic, same_from_any_start
 from cdma.verif.stream.stage.context import Context, stage_test
 
-__all__: list[str] = []
-
 
 def _exponents(form: Quantisation) -> tuple[int, int, int]:
     return form.least_exponent, -3, form.greatest_exponent

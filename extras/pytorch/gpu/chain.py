@@ -20,8 +20,6 @@ from cdma.hdl.spec.format import Format
 from .layout import GROUPS, INDEX_COLUMNS, block_count, constants
 from .windows import padded, stored_after
 
-__all__ = ["compose_kernel", "enter_kernel", "found_index", "mark_kernel", "segment_kernel"]
-
 #: Bits of an entry, and the entry of a chain that has broken off.
 _ENTRY = tl.constexpr(12)
 _DEAD = tl.constexpr(4095)

@@ -15,8 +15,6 @@ from cdma.sim.codec.container import POLYNOMIAL, TABLE
 
 from .layout import current
 
-__all__ = ["checksum", "crc_kernel", "times"]
-
 _POLYNOMIAL = tl.constexpr(POLYNOMIAL)
 
 

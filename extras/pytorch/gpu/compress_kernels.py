@@ -14,8 +14,6 @@ from .layout import integers_of, said
 from .rows import named_by, pointer, row_of
 from .windows import code_of, has_part, padded, place_in_window, ranks, rotated_left, store_codes, stored_of
 
-__all__ = ["FLOCK", "count_kernel", "pack_kernel"]
-
 #: Blocks of a flock.
 FLOCK = 64
 _FLOCK = tl.constexpr(FLOCK)

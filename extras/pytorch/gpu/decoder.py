@@ -31,16 +31,6 @@ from .plans import arguments
 from .rows import named_by, pointer, row_of
 from .windows import load_codes, padded, place_in_window, ranks, rotated_left, stored_after, stored_of
 
-__all__ = [
-    "WrongChecksum",
-    "check_index",
-    "decompress",
-    "restored",
-    "restored_numbers",
-    "started",
-    "unpack_kernel",
-]
-
 
 @triton.jit
 def _begin_of(index, near, group, groups, otherwise, GROUPS: tl.constexpr):

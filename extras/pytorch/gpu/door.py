@@ -11,8 +11,6 @@ from cdma.sim.codec.model import Analysis
 
 from .extras import kernels_in
 
-__all__ = ["analyse", "compress", "decompress", "fit", "takes"]
-
 
 def takes(array: Any) -> bool:
     """Whether something is a tensor of PyTorch on a GPU, which is any device but its CPU."""

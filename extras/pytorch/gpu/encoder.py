@@ -27,8 +27,6 @@ from .layout import (
 from .packed import Packed
 from .plans import arguments
 
-__all__ = ["PackedIntegers", "analyse", "compress", "compress_numbers", "stream_of", "waiting"]
-
 #: Words before the index, so that this begins at a multiple of 16 bytes: the length, and what is found of numbers.
 _HEAD = 2 + FOUND
 #: Numbers of so many steps are too large for 8 bits.

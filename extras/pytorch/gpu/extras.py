@@ -7,8 +7,6 @@ from typing import Any
 
 from cdma.base.errors import CdmaError, ToolError, install_command
 
-__all__ = ["MissingTriton", "kernels_in", "torch"]
-
 #: The least Triton that has run the kernels.
 _LEAST = (3, 6)
 

@@ -10,8 +10,6 @@ from cdma.sim.codec.fit import sampled_runs
 
 from .layout import current, require_format, words_of
 
-__all__ = ["fit"]
-
 
 def fit(tensor: Tensor, format: Format, *, whole: bool = False) -> Format:
     """The format with the table that makes the stream of a tensor shortest; only the table comes to the host."""

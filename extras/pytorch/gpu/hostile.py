@@ -23,8 +23,6 @@ from .layout import INDEX_COLUMNS, block_count
 from .measure import require_cuda
 from .packed import Packed
 
-__all__ = ["hostile"]
-
 #: Streams of one format, for which kernels are compiled.
 _OF_A_FORMAT = 25
 #: Windows of a packet: few, or on a GPU, which is quick, at times those of several blocks.

@@ -31,29 +31,6 @@ from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format, StreamFormat, require_stream_format
 from cdma.sim.codec.words import require_byte_words
 
-__all__ = [
-    "FOUND",
-    "GROUPS",
-    "INDEX_COLUMNS",
-    "UNSIGNED",
-    "aligned",
-    "block_count",
-    "bytes_of",
-    "code_tables",
-    "constants",
-    "current",
-    "integers_of",
-    "numbers_of",
-    "require_card",
-    "require_format",
-    "require_tensor",
-    "said",
-    "where",
-    "windows_of_block",
-    "words_in",
-    "words_of",
-]
-
 
 def where(card: bool) -> dict[str, Any]:
     """Its name, and the versions of its tools."""

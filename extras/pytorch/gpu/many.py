@@ -29,8 +29,6 @@ from .packed import Packed, require_packed
 from .plans import arguments
 from .rows import Row, table_of
 
-__all__ = ["compress_many", "decompress_many", "packed_many", "restored_many"]
-
 #: Streams begin at multiples of it.
 _ALIGN = 16
 

@@ -20,8 +20,6 @@ from .layout import UNSIGNED, where
 from .many import compress_many, decompress_many
 from .rates import Timing, copy_row, row
 
-__all__ = ["measure", "numbers", "peers", "require_cuda", "seconds_of"]
-
 #: The words of a tensor by their bytes, as nvCOMP's package names them.
 _OWN = {1: "|u1", 2: "<u2", 4: "<u4"}
 #: The algorithms of nvCOMP that are measured, and the words that they work on; None stands for bytes.

@@ -24,8 +24,6 @@ from . import decoder, encoder
 from .layout import INDEX_COLUMNS, UNSIGNED, block_count, require_format
 from .packed import Packed
 
-__all__ = ["text_of"]
-
 
 def text_of(format: Format) -> str:
     """A format as the text that the operators take."""

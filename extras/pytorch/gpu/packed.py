@@ -9,8 +9,6 @@ from torch import Tensor
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 
-__all__ = ["Packed", "require_packed"]
-
 
 @dataclass(frozen=True, slots=True)
 class Packed:

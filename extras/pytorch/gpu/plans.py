@@ -20,17 +20,6 @@ from cdma.hdl.spec.format import Format
 
 from .layout import GROUPS, code_tables, constants, windows_of_block
 
-__all__ = [
-    "KERNELS",
-    "Plan",
-    "arguments",
-    "default_plan",
-    "keep_plan",
-    "plan_for",
-    "tried",
-]
-
-
 #: The kernels that ``cdma study tune gpu`` finds plans for.
 KERNELS = ("pack", "unpack")
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-__all__ = ["Timing", "copy_row", "row"]
-
 
 @dataclass(frozen=True)
 class Timing:

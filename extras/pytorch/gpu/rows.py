@@ -15,8 +15,6 @@ import torch
 import triton
 import triton.language as tl
 
-__all__ = ["Row", "named_by", "pointer", "row_of", "table_of"]
-
 
 class Row(NamedTuple):
     """One tensor of a launch, in the order in which the kernels read it.

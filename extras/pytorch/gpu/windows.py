@@ -9,22 +9,6 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = [
-    "ballot",
-    "before",
-    "code_of",
-    "has_part",
-    "load_codes",
-    "ones",
-    "padded",
-    "place_in_window",
-    "ranks",
-    "rotated_left",
-    "store_codes",
-    "stored_after",
-    "stored_of",
-]
-
 
 @triton.jit
 def place_in_window(CHUNKS: tl.constexpr, LANES: tl.constexpr):

@@ -18,20 +18,6 @@ from cdma.hdl.spec.stage import Quantisation
 from cdma.sim.codec.software import compress, compress_nibbles, decompress, decompress_nibbles
 from cdma.sim.codec.words import Words
 
-__all__ = [
-    "NUMBERS",
-    "Coded",
-    "Integers",
-    "Step",
-    "as_coded",
-    "coded",
-    "integer_format",
-    "integers_of",
-    "lossless_format",
-    "quantised",
-    "sampling",
-]
-
 #: The number types that the quantiser takes, by their names in torch.
 NUMBERS = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
 

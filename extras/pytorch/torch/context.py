@@ -21,8 +21,6 @@ from .policies import Policy, Readers
 if TYPE_CHECKING:
     from .on_card import Card
 
-__all__ = ["Saved"]
-
 #: The devices whose tensors stay there.
 CARDS = frozenset({"cuda"})
 

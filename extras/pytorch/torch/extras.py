@@ -7,8 +7,6 @@ from typing import Any
 
 from cdma.base.errors import CdmaError, install_command
 
-__all__ = ["MissingTorch", "require"]
-
 
 class MissingTorch(CdmaError, ImportError):
     """Training needs an extra that is not installed."""

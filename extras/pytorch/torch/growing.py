@@ -12,8 +12,6 @@ import torch
 from cdma.base.errors import CdmaError, ParameterError
 from cdma.hdl.spec.settings import check_range
 
-__all__ = ["Largest", "NothingFits", "largest_batch"]
-
 #: No batch is larger.
 _MOST = 1 << 24
 

@@ -20,8 +20,6 @@ from cdma.base.errors import ParameterError
 from .memory import Layout, Place, cuda_stream, in_memory, is_plain, layout_of, on_stream, place_of
 from .version import OUTSIDE, Watch, watch
 
-__all__ = ["OUTSIDE", "Counts", "Keeping", "Kept", "Slot", "Stays"]
-
 #: The name of the model itself.
 _MODEL = "model"
 

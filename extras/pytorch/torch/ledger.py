@@ -25,8 +25,6 @@ from cdma.gpu.layout import current
 
 from .plot import plot
 
-__all__ = ["MOST", "Arriving", "Departures", "Entry", "Layer", "Ledger", "Mail", "Report"]
-
 #: The most numbers that come together.
 MOST = 64
 

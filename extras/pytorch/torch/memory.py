@@ -18,20 +18,6 @@ from torch.optim import Optimizer
 
 from .policies import Statistics
 
-__all__ = [
-    "CONVOLUTIONS",
-    "LAYERS",
-    "Layout",
-    "Observer",
-    "Place",
-    "cuda_stream",
-    "in_memory",
-    "is_plain",
-    "layout_of",
-    "on_stream",
-    "place_of",
-]
-
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 #: The layers whose inputs only the gradient of their weight reads.
 LAYERS = (*CONVOLUTIONS, nn.Linear)

@@ -35,8 +35,6 @@ from .keeping import Slot, Stays
 from .ledger import MOST, Arriving, Entry, Ledger, Mail
 from .memory import cuda_stream, on_stream
 
-__all__ = ["Card", "KeptOnCard", "WrongStream", "held_by", "order", "quantised_there"]
-
 #: The kernels have words of whole bytes, so integers of 4 bits are not made on a GPU.
 _BITS = 8
 

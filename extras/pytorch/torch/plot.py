@@ -9,8 +9,6 @@ from pathlib import Path
 from cdma.base.document import Code, Drawing, Heading, as_html
 from cdma.base.errors import ParameterError
 
-__all__ = ["plot"]
-
 _LINE, _NAMES, _BARS, _NUMBERS = 22, 220, 460, 130
 
 

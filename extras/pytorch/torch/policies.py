@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.optim import Optimizer
 
-__all__ = ["AcGc", "Bound", "Comet", "Lossless", "Policy", "Readers", "Statistics"]
-
 
 @dataclass(frozen=True)
 class Statistics:

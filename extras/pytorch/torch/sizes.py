@@ -9,8 +9,6 @@ import torch
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.settings import check_range
 
-__all__ = ["bytes_of"]
-
 _MOST = 1 << 60
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B", re.IGNORECASE)
 #: The part of the free memory that ``"auto"`` leaves to gradients and to what kernels take.

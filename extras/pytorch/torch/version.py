@@ -8,8 +8,6 @@ from functools import cache
 import torch
 from torch import Tensor
 
-__all__ = ["OUTSIDE", "Watch", "watch"]
-
 #: The name of what no module keeps.
 OUTSIDE = "outside the model"
 

@@ -20,8 +20,6 @@ from .csr import CsrFormat
 from .kernel_bench import KernelBench, Way, WrongRoundTrip, drawn, rows_of
 from .rl import RunFormat
 
-__all__ = ["card_rows", "coders"]
-
 #: Makes a stream in memory that is given, and the words of that stream again.
 Coder = tuple[Callable[[Tensor, Tensor], Any], Callable[[Any, Tensor], Tensor], int]
 

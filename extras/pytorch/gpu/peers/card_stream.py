@@ -12,8 +12,6 @@ from torch import Tensor
 from cdma.gpu.layout import UNSIGNED, require_card, words_of
 from cdma.hdl.spec.format import Format
 
-__all__ = ["CardStream", "checked", "room_for", "unsigned", "words_on_card"]
-
 
 @dataclass(frozen=True)
 class CardStream:

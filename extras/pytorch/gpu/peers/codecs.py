@@ -34,8 +34,6 @@ from . import rl as rl_model
 from .csr import CsrFormat
 from .rl import RunFormat
 
-__all__ = ["CODECS", "Codec", "MissingCodec", "available", "learn_format", "make"]
-
 
 def learn_format(words: Words, word_bits: int, code_bits: int, window: int = 32) -> Format:
     """Returns the frequent-value format whose table has the most frequent words of a tensor."""

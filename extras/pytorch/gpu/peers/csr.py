@@ -16,8 +16,6 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.model import CorruptStream
 from cdma.sim.codec.words import Words, as_words, words_from_bytes, words_to_bytes
 
-__all__ = ["CsrFormat", "compress_words", "compressed_words", "decompress_words"]
-
 _POINTER_BYTES = 4
 
 

@@ -14,8 +14,6 @@ from . import csr
 from .card_stream import CardStream, checked, room_for, unsigned, words_on_card
 from .csr import CsrFormat
 
-__all__ = ["compress", "decompress", "restored"]
-
 #: Words of a program, and the most that a row has there.
 _TILE, _WIDEST = 4096, 4096
 

@@ -15,8 +15,6 @@ from cdma.sim.codec.words import Words
 
 from .codecs import available, make
 
-__all__ = ["KERNELS", "KernelBench", "Way", "WrongRoundTrip", "drawn", "kernel_rows", "rows_of"]
-
 #: The codecs that are compared, by their names in :data:`.CODECS`.
 KERNELS = ("zv", "rl", "csr", "lz4")
 

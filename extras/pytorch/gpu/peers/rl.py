@@ -16,8 +16,6 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.model import CorruptStream
 from cdma.sim.codec.words import Words, as_words
 
-__all__ = ["RunFormat", "compress_words", "compressed_words", "decompress_words"]
-
 
 @dataclass(frozen=True)
 class RunFormat:

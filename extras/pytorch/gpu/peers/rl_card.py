@@ -17,8 +17,6 @@ from . import rl
 from .card_stream import CardStream, checked, room_for, unsigned, words_on_card
 from .rl import RunFormat
 
-__all__ = ["compress", "decompress", "restored"]
-
 #: Words of a program.
 _BLOCK = 1024
 

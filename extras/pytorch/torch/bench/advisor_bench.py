@@ -15,8 +15,6 @@ from cdma.torch.swapping.policies import Cswap, Learnt, octave
 
 from .swap_training import SwapBench, SwapTraining, ready_card
 
-__all__ = ["AdvisorBench", "advisor_rows", "by_size"]
-
 #: Passes in which CSWAP learns.
 _LEARNING = 4
 _WAYS = {True: "compressed", False: "raw", None: None}

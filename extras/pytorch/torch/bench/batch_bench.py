@@ -15,8 +15,6 @@ from cdma.torch.policies import Lossless
 
 from .saved_bench import PLAIN, SavedBench, Training
 
-__all__ = ["BatchBench", "batch_rows"]
-
 
 @dataclass(frozen=True)
 class BatchBench:

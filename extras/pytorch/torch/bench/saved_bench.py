@@ -20,8 +20,6 @@ from cdma.torch.networks.full_size import of_torchvision
 from cdma.torch.networks.gpt_blocks import gpt2, gpt2_batch
 from cdma.torch.policies import Comet, Lossless, Policy
 
-__all__ = ["BENCHED", "PLAIN", "WAYS", "SavedBench", "WrongGradient", "saved_rows"]
-
 #: The way that keeps everything as it is.
 PLAIN = "plain"
 _ON_CPU = "save_on_cpu"

@@ -16,8 +16,6 @@ from cdma.gpu.layout import where
 
 from .stream_runs import RUNS, Run, StreamBench
 
-__all__ = ["StreamBench", "WrongOutput", "stream_rows"]
-
 #: Rounds that do not count: memory is found, kernels are compiled, and the order is learnt.
 _WARM_UP = 2
 

@@ -20,8 +20,6 @@ from cdma.torch.streaming.door import cache, stream
 from cdma.torch.streaming.states import States
 from cdma.torch.streaming.units import StreamReport
 
-__all__ = ["RUNS", "Run", "StreamBench"]
-
 #: Tokens of a batch that is trained with.
 _TRAINED = 16
 #: Tokens of keys and values that leave together.

@@ -19,8 +19,6 @@ from cdma.torch.swapping.policies import Cdma, Cswap, Lms, Recompute, SwapPolicy
 
 from .swap_training import SwapBench, SwapTraining, ready_card
 
-__all__ = ["POLICIES", "PRECISIONS", "WrongLoss", "full_batch", "swap_rows"]
-
 _RAW = "vdnn_all"
 #: The policies by their names; plain training is beside them.
 POLICIES: Mapping[str, Callable[[], SwapPolicy]] = {

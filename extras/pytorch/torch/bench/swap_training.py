@@ -17,8 +17,6 @@ from cdma.torch.networks.swap_networks import GPT2, build, inputs, stored_weight
 from cdma.torch.swapping.door import offload
 from cdma.torch.swapping.policies import Vdnn
 
-__all__ = ["SwapBench", "SwapTraining", "ready_card"]
-
 
 @dataclass(frozen=True)
 class SwapBench:

@@ -10,8 +10,6 @@ from cdma.result import Columns, Result, Row, column, rows_result
 
 from .swapping import TRAINING, bench_of
 
-__all__ = ["COMMAND"]
-
 _TENSORS: Columns = {
     "network": column("network"),
     "tensor": column("tensor"),

@@ -10,8 +10,6 @@ from cdma.result import Columns, Result, Row, column, rows_result
 
 from .saved import NETWORK_NAMES, WAY_NAMES
 
-__all__ = ["COMMAND"]
-
 #: save_on_cpu spends the host's memory.
 _WAYS = tuple(way for way in WAY_NAMES if way != "save_on_cpu")
 

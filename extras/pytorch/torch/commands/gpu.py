@@ -10,8 +10,6 @@ from cdma.hdl.spec.format import PRESETS, Format
 from cdma.options import check_between, check_densities
 from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["COMMAND"]
-
 _COLUMNS: Columns = {
     "card": column("card"),
     "data": column("data"),

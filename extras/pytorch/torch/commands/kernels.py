@@ -10,8 +10,6 @@ from cdma.command import ROWS, Command, flag, option
 from cdma.options import check_between
 from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["COMMAND"]
-
 _COLUMNS: Columns = {
     "card": column("card"),
     "density": column("density", "g"),

@@ -10,8 +10,6 @@ from cdma.command import ROWS, Command, flag, option
 from cdma.options import check_between
 from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["COMMAND", "NETWORK_NAMES", "WAY_NAMES"]
-
 #: The networks and the ways of the bench, which PyTorch need not be loaded to name.
 NETWORK_NAMES = ("vgg16", "resnet50", "gpt2", "small")
 WAY_NAMES = ("plain", "save_on_cpu", "saved", "dense", "comet")

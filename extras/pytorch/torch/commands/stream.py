@@ -9,8 +9,6 @@ from cdma.command import ROWS, Command, flag, option
 from cdma.options import check_between
 from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["COMMAND", "POLICY_NAMES", "WHAT_NAMES"]
-
 #: The policies of the bench, which PyTorch need not be loaded to name.
 POLICY_NAMES = ("raw", "compressed", "accelerate")
 #: What may come from the host.

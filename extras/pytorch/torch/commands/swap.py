@@ -12,8 +12,6 @@ from cdma.result import Columns, Result, Row, column, rows_result
 
 from .swapping import TRAINING, bench_of
 
-__all__ = ["COMMAND", "POLICY_NAMES"]
-
 #: The policies of the bench, which PyTorch need not be loaded to name.
 POLICY_NAMES = ("vdnn_all", "vdnn_conv", "vdnn++", "lms", "cdma", "cswap", "recompute")
 _COLUMNS: Columns = {

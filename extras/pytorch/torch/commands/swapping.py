@@ -15,8 +15,6 @@ from cdma.options import check_between
 if TYPE_CHECKING:
     from cdma.torch.bench.swap_training import SwapBench
 
-__all__ = ["FULL_SIZE_NAMES", "PRECISION_NAMES", "TOKEN_NAMES", "TRAINING", "bench_of"]
-
 #: The networks in their own size, which PyTorch need not be loaded to name.
 FULL_SIZE_NAMES = ("alexnet224", "vgg16", "vgg19", "resnet50", "squeezenet224", "googlenet", "mobilenet")
 #: The network of tokens.

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from cdma.torch.extras import require
 
-__all__ = ["CLASSES", "GREY_VALUES", "TRAINING_IMAGES", "digits", "grey_values"]
-
 #: The images before this one are for training, the others measure the accuracy.
 TRAINING_IMAGES = 1500
 CLASSES = 10

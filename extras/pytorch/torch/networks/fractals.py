@@ -13,8 +13,6 @@ from torch import Tensor
 
 from cdma.hdl.spec.settings import check_range
 
-__all__ = ["Fractals"]
-
 _LEAST_MAPS, _MOST_MAPS = 2, 8
 #: Points that draw an image together, steps in which they draw nothing yet, and how often each pixel is drawn on average.
 _POINTS, _BEFORE, _DRAWN = 256, 20, 2

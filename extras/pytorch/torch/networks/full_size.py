@@ -12,8 +12,6 @@ from cdma.base.errors import ToolError
 
 from .mobilenet import mobilenet
 
-__all__ = ["FULL_SIZE", "FULL_SIZE_CLASSES", "FULL_SIZE_SHAPE", "of_torchvision"]
-
 #: The shape of an image, and the classes that there are.
 FULL_SIZE_SHAPE = (3, 224, 224)
 FULL_SIZE_CLASSES = 1000

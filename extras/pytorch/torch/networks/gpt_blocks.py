@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-__all__ = ["GPT2_CLASSES", "GptBlocks", "gpt2", "gpt2_batch"]
-
 GPT2_CLASSES = 10
 _BLOCKS, _WIDTH, _HEADS, _LENGTH = 12, 768, 12, 1024
 

@@ -9,8 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["KeysAndValues", "Shape", "Stack"]
-
 #: The deviation of the weights.
 _DEVIATION = 0.02
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from torch import nn
 
-__all__ = ["mobilenet"]
-
 #: The channels that each pair of convolutions gives, and the stride of its first one.
 _PAIRS = (
     *((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)),

@@ -12,8 +12,6 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-__all__ = ["BUILDERS"]
-
 
 def _conv(inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.Conv2d:
     return nn.Conv2d(inputs, outputs, kernel, stride=stride, padding=kernel // 2)

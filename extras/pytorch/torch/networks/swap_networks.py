@@ -17,8 +17,6 @@ from .gpt_blocks import gpt2, gpt2_batch
 from .networks import BUILDERS
 from .task import digits_task, fractals_task
 
-__all__ = ["GPT2", "NoWeights", "build", "inputs", "stored_weights"]
-
 #: The network that reads tokens.
 GPT2 = "gpt2"
 

@@ -14,8 +14,6 @@ from .fractals import Fractals
 from .full_size import FULL_SIZE, FULL_SIZE_SHAPE
 from .networks import BUILDERS
 
-__all__ = ["Task", "digits_task", "fractals_task"]
-
 #: One of so many fractals is kept from training.
 _KEPT_OF = 10
 #: Images whose shades are those of all.

@@ -6,8 +6,6 @@ import numpy as np
 
 from cdma.torch.extras import require
 
-__all__ = ["torch_version", "versions"]
-
 
 def torch_version() -> str:
     """That of PyTorch; an error says how it comes where it is not."""

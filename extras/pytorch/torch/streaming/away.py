@@ -11,8 +11,6 @@ from torch import Tensor, nn
 
 from cdma.base.errors import ParameterError
 
-__all__ = ["Away", "bring", "send", "without_elements"]
-
 #: Methods that read no element, and attributes that are views of them.
 _METHODS = frozenset(
     (

@@ -14,8 +14,6 @@ from cdma.base.errors import ParameterError
 from .depot import Depot, Held
 from .units import Streamed, StreamReport
 
-__all__ = ["Cache"]
-
 #: The dimension of the tokens.
 _TOKENS = -2
 

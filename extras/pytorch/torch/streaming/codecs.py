@@ -15,8 +15,6 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.software import compress, decompress
 from cdma.torch.coded import lossless_format
 
-__all__ = ["CardCodec", "Chosen", "Codec", "HostCodec", "Part", "chosen"]
-
 #: Weights of fewer bytes go as they are: their kernel would take longer than their copy.
 _LEAST_BYTES = 1 << 14
 #: The part of its bytes that a stream must save.

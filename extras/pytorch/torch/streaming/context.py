@@ -23,8 +23,6 @@ from .depot import Lane, Passed, Place, Ring
 from .plan import Cold, Measured, Order, Plan, measured, plan
 from .units import Streamed, StreamReport, holders, units_of
 
-__all__ = ["Settings", "Stream", "WrongWeights"]
-
 #: Rounds of which the device's verdict is not there yet; then the oldest is waited for.
 _ROUNDS = 2
 #: Modules whose weights a stream has.

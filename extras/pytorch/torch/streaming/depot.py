@@ -21,8 +21,6 @@ from .codecs import Chosen, Codec, chosen
 from .plan import Cold
 from .units import Bundle, StreamReport, bundled
 
-__all__ = ["CardLane", "Depot", "Held", "Lane", "PacedLane", "Passed", "Place", "Ring"]
-
 
 class Place:
     """Memory of the device for one unit.

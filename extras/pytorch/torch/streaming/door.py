@@ -25,8 +25,6 @@ from .states import States
 if TYPE_CHECKING:
     from .transformers_cache import TransformersCache
 
-__all__ = ["cache", "stream"]
-
 
 def stream(
     model: nn.Module | Optimizer,

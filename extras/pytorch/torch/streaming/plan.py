@@ -18,8 +18,6 @@ from .away import bring, send, without_elements
 from .codecs import Chosen, Codec, chosen
 from .units import Bundle, Unit, bundled
 
-__all__ = ["Cold", "Measured", "Order", "Plan", "measured", "plan"]
-
 
 class Order:
     """What came after each pair of units the last time; before that, the order in which the model has them."""

@@ -18,8 +18,6 @@ from cdma.torch.memory import is_plain
 from .depot import Depot, Held
 from .units import Streamed, StreamReport
 
-__all__ = ["States"]
-
 #: Optimisers whose states a stream has.
 _STREAMED: WeakSet[Optimizer] = WeakSet()
 

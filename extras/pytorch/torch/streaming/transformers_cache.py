@@ -12,8 +12,6 @@ from cdma.base.errors import ParameterError
 from .cache import Cache
 from .units import StreamReport
 
-__all__ = ["TransformersCache"]
-
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
     raise ParameterError(

@@ -18,8 +18,6 @@ from cdma.torch.plot import plot
 
 from .codecs import Chosen, Codec, Part
 
-__all__ = ["Bundle", "Piece", "StreamReport", "Streamed", "Unit", "bundled", "holders", "units_of"]
-
 #: Modules that nobody calls: what is in them is read by who has them.
 _NEVER_CALLED = (nn.ParameterList, nn.ParameterDict)
 

@@ -29,9 +29,6 @@ from .prediction import Expected, Gauge, Leaving, Predictions
 from .recompute import recomputed
 from .report import Moved, Profile, SwapReport, Timeline
 
-__all__ = ["Offload", "Settings", "WrongReturn"]
-
-
 _NOT_WHOLE = "a stream came back from the host that is not what was made on the GPU"
 
 

@@ -12,8 +12,6 @@ from .context import Offload, Settings
 from .link import CardLink, Link, PacedLink
 from .policies import SwapPolicy
 
-__all__ = ["link_of", "offload"]
-
 
 def offload(
     model: nn.Module,

@@ -16,8 +16,6 @@ from .context import label
 from .policies import Action
 from .report import Moved, SwapReport
 
-__all__ = ["Driven"]
-
 
 class Driven(Keeping):
     """The context that :func:`cdma.torch.offload` gives with a ``backend``; :attr:`report` is its account.

@@ -17,8 +17,6 @@ from cdma.base.errors import CdmaError
 
 from .driven import Driven
 
-__all__ = ["step"]
-
 _IMAGES, _SIDE, _CHANNELS, _CLASSES = 4, 12, 8, 10
 
 

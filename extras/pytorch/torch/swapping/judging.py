@@ -23,8 +23,6 @@ from .policies import Action, Cswap, Learnt, Moment, SwapPolicy, octave
 from .pool import pack
 from .prediction import Expected, pays
 
-__all__ = ["Advising", "BothWays", "Judged", "Judging", "Swap", "WrongSwap"]
-
 
 class WrongSwap(CdmaError):
     """A tensor did not come back as it left."""

@@ -20,8 +20,6 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-__all__ = ["NOTHING", "CardCopy", "CardLink", "Copy", "Link", "Ordered", "PacedCopy", "PacedLink"]
-
 #: The target of a copy whose bytes are somebody's.
 NOTHING = torch.empty(0, dtype=torch.uint8)
 

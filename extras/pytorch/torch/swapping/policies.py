@@ -22,23 +22,6 @@ from cdma.hdl.spec.settings import check_choice, check_range
 if TYPE_CHECKING:
     from cdma.torch.keeping import Slot
 
-__all__ = [
-    "Action",
-    "Cdma",
-    "CostModel",
-    "Cswap",
-    "KernelFit",
-    "KernelSample",
-    "Learnt",
-    "Lms",
-    "Moment",
-    "Recompute",
-    "SwapPolicy",
-    "Vdnn",
-    "VdnnPlusPlus",
-    "octave",
-]
-
 #: Samples that a fit needs, one for each of its terms.
 _LEAST = 3
 

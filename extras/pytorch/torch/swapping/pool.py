@@ -23,19 +23,6 @@ from cdma.torch.coded import lossless_format
 
 from .link import Link, Ordered
 
-__all__ = [
-    "POISON",
-    "Block",
-    "HostCodec",
-    "HostPool",
-    "HostStream",
-    "Packing",
-    "Stream",
-    "pack",
-    "room",
-    "word_count",
-]
-
 
 @dataclass(frozen=True)
 class Packing:

@@ -23,8 +23,6 @@ from cdma.torch.keeping import Slot
 from .link import Copy
 from .policies import Learnt
 
-__all__ = ["Expected", "Gauge", "Leaving", "Predictions", "pays"]
-
 
 @dataclass
 class Leaving:

@@ -12,8 +12,6 @@ from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
 from cdma.base.errors import ParameterError
 
-__all__ = ["Again", "recomputed"]
-
 
 def recomputed(model: nn.Module, names: tuple[str, ...]) -> list[Again]:
     """The modules of these names, or the children of the model, each once."""

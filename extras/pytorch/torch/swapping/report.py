@@ -20,8 +20,6 @@ from cdma.torch.plot import plot
 from .link import Copy, Link
 from .policies import Action, KernelFit, KernelSample, Learnt
 
-__all__ = ["LANES", "Moved", "Profile", "SwapReport", "Timeline"]
-
 #: The lanes, in the order in which they are shown.
 LANES = ("compute", "codec", "out", "back", "wait")
 

@@ -332,7 +332,7 @@ _AT_REST = (
 _LOST = "Nothing is retained, and a reset follows: {what}."
 
 #: The memories whose words count while nothing is in flight.
-_LASTING = ("registers.", "engine.windows.", "engine.rings.coalescer.", "engine.counters.")
+_LASTING = re.compile(r"engine\.front\.(pair_\d+\.)?(registers|windows|rings\.coalescer|counters)\.")
 
 
 def power_intent(block: Block) -> str:
@@ -344,7 +344,7 @@ def power_intent(block: Block) -> str:
         what = "software then begins as after any reset"
         if config.registers:
             what = "software writes registers, windows and tables anew, and rings begin at index 0"
-            memories = [each.path for each in block.design.memories if each.path.startswith(_LASTING)]
+            memories = [each.path for each in block.design.memories if _LASTING.match(each.path)]
             kept = "# These memories must keep their words then:\n"
             kept += "".join(f"#   {path}\n" for path in memories)
     controls = "".join(_CONTROL.format(net=net) for net in ("save", "restore"))

@@ -246,12 +246,12 @@ def _groups(
         "registers", port("s_axil", ("aw", "w", "b", "ar", "r"), yellow), rows=[Row("accesses", accesses)]
     )
     descriptors = [_record(job, job.descriptor, "descriptor") for job in jobs]
-    yield Group("rings: descriptors", levels("engine.rings"), rows=[Row("descriptors", descriptors)])
+    yield Group("rings: descriptors", levels("engine.front.rings"), rows=[Row("descriptors", descriptors)])
     yield Group(
         "host memory: reads", port("m_axi_host", ("ar", "r"), blue), rows=[_bursts(host, write=False)]
     )
     own = partial(_channel, config, trace, jobs)
-    yield own("offload", "check", "checker_", fields="rings_offload_requests_descriptor", of=_DESCRIPTOR)
+    yield own("offload", "check", "checker_", fields="front_offload_requests_descriptor", of=_DESCRIPTOR)
     yield own("offload", "reader", "path.reader")
     reads = [line for name in dev_ports for line in port(name, ("ar", "r"), green)]
     writes = [line for name in dev_ports for line in port(name, ("aw", "w", "b"), green)]
@@ -262,14 +262,14 @@ def _groups(
     yield Group(
         "host memory: writes", port("m_axi_host", ("aw", "w", "b"), blue), rows=[_bursts(host, write=True)]
     )
-    yield own("offload", "completion", "", fields="offload_completion", of=_COMPLETION)
-    yield own("prefetch", "check", "checker_", fields="rings_prefetch_requests_descriptor", of=_DESCRIPTOR)
+    yield own("offload", "completion", "", fields="offload_done_completion", of=_COMPLETION)
+    yield own("prefetch", "check", "checker_", fields="front_prefetch_requests_descriptor", of=_DESCRIPTOR)
     yield own("prefetch", "reader", "path.reader")
     yield own("prefetch", "codec", "path.switch", windows=True)
     yield own("prefetch", "units", "path.unit")
     yield own("prefetch", "writer", "path.writer")
     yield Group("device memory: writes", writes, rows=[_bursts(dev, write=True)])
-    yield own("prefetch", "completion", "", fields="prefetch_completion", of=_COMPLETION)
+    yield own("prefetch", "completion", "", fields="prefetch_done_completion", of=_COMPLETION)
     done = [_record(job, job.completion, "completion") for job in jobs if job.completion]
     yield Group("rings: completions", lines_of(trace, ("irq",)), rows=[Row("completions", done)])
 

@@ -237,7 +237,7 @@ def test_nothing_is_retained_unless_it_is_asked_for() -> None:
 def test_the_memories_that_must_be_kept_are_those_of_registers_and_rings() -> None:
     said = re.findall(r"^#   (\S+)$", power_intent(_block("engine")), re.MULTILINE)
     paths = {memory.path for memory in _block("engine").design.memories}
-    assert "registers.register_file.memory" in said
+    assert "engine.front.registers.register_file.memory" in said
     assert set(said) < paths
     assert not any("path" in path.split(".") or "slots" in path.split(".") for path in said)
     assert "keep their words" not in power_intent(_block("streams"))

@@ -86,7 +86,7 @@ def test_every_line_is_a_signal_and_states_have_names(tmp_path: Path) -> None:
         "WAIT",
         "GIVE",
     }
-    assert lines["engine.offload_completion_status"].names is not None
+    assert lines["engine.offload_done_completion_status"].names is not None
     assert lines["engine.offload.path.writer.store.level"].base == "analog"
     assert lines["engine.offload.path.reader.credit"].base == "dec"
 

@@ -97,34 +97,17 @@ bench none
 none
 formats --none
 """
-#: Those that simulate or synthesise.
+#: Those that simulate or synthesise a small block.
 SLOW = """
-verify compressor {small} --packets 20 --json
-verify compressor {small} --packets 20 --tests soak
 verify quantiser --lanes 2 --packets 20 --tests special --json
 coverage compressor {small} --packets 20 --tests soak --json
-coverage compressor {small} --packets 20 --tests soak --markdown
 prove stream_register --json
-prove stream_register --markdown
 mutate --block compressor --config small.toml --packets 20 --count 2 --prove 1 --json
-faults aborts --every 400 --json
-faults aborts --every 400 --markdown
-wave compressor {small} --only vcd svg html --json
-wave engine --scenarios descriptor --only svg --json
-wave dequantiser --only svg gtkw
 area compressor {small} --json
 area compressor {small} --liberty {tiny} --clock-gating --no-breakdown --json
 area compressor {small} --liberty {tiny} --compare 45 --json
-area compressor {small} --sweep lanes=2,4 --no-breakdown --json
 power compressor {small} --liberty {tiny} --densities 0.5 --bytes 256 --json
 fpga compressor {small} --target xilinx --json
-bench codec {small} --json
-bench stage --lanes 2 --json
-bench engine --densities 1 --bytes 4096 --memory-latencies 10 --directions offload --json
-bench units --units 2 --densities 1 --patterns --cycles 256 --directions offload --json
-intake compressor {small} -o intake --run lint netlist speed tests coverage mutants --mutants 2 --packets 20 --json
-intake compressor {small} -o intake --certificate intake/cdma_compressor_intake.json --json
-intake engine -o intake --run lint speed faults --json
 """
 
 
@@ -174,7 +157,7 @@ def _told(line: str) -> str:
 
 
 #: Objects whose keys are names of what they are about.
-_NAMED = ("config", "ports", "tools", "format", "kinds")
+_NAMED = ("bins", "cells", "config", "format", "kinds", "ports", "tools")
 
 
 def _keys(value: Any, path: str = "") -> Iterator[str]:

@@ -26,7 +26,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 
 
-QUICK = Schedule(epochs=1, batch=500, probe=4, points=3)
+QUICK = Schedule(epochs=1, batch=250, probe=4, points=3)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_every_network_shows_its_layers(network):
     first = next(training)
     rest = [(shot.step, math.isfinite(shot.loss), shot.accuracy is None) for shot in training]
     assert (first.step, math.isnan(first.loss), first.accuracy) == (0, True, None)
-    assert rest == [(1, True, True), (3, True, False)]
+    assert rest == [(2, True, True), (6, True, False)]
     recorded = load_densities().networks[network]
     assert [layer.name for layer in recorded] == list(first.activations)
     for layer in recorded:

@@ -227,9 +227,11 @@ class WordRows(_Window):
             kept = ~self.fresh & (
                 (has[0] & ~below[lane] & (wants == 0)) | (has[1] & below[lane] & (wants == 1))
             )
-            moves = [
-                (~self.fresh & ~kept & has[beat] & (wants == beat), row[lane]) for beat, row in rows.items()
-            ]
+            moves = []
+            for beat, row in rows.items():
+                loads = Signal(name=f"loads_row_{beat}_{lane}")
+                m.d.comb += loads.eq(~self.fresh & ~kept & has[beat] & (wants == beat))
+                moves.append((loads, row[lane]))
             arrives = ~Cat(condition for condition, _ in moves).any()
             # A lane that keeps no word without a move gets none from a row either, so that only this waits for ``move``.
             keeps = Signal(name=f"keeps_{lane}")

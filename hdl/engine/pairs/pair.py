@@ -158,7 +158,7 @@ class Pair(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        clear = Signal(name="pair_clear")
+        clear = Signal(name="pair_restart")
         parts = _Parts(
             RegisterBlock(config),
             Rings(config),

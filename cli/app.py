@@ -22,8 +22,6 @@ from .result import show
 from .streams import add_talk_options, ready_streams, talking, terminating_cleanly
 from .wings import modules
 
-__all__ = ["main", "parser"]
-
 #: Modules of ``commands/``, in the order that ``--help`` shows; those of the wings come behind them. Each has a ``COMMAND``,
 #: and is quick to import: what is heavy is imported when it runs.
 _COMMANDS = (

@@ -10,8 +10,6 @@ from typing import Any
 
 from .result import Result
 
-__all__ = ["ROWS", "Command", "Option", "Options", "add_options", "flag", "option"]
-
 
 @dataclass(frozen=True)
 class Option:

@@ -18,8 +18,6 @@ from cdma.sim.codec.fit import fit as fit_on_host
 from cdma.sim.codec.model import ZVC, Analysis
 from cdma.sim.codec.software import CHUNK_BYTES
 
-__all__ = ["analyse", "compress", "decompress", "fit"]
-
 
 def compress(
     array: Any,

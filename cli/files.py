@@ -14,20 +14,6 @@ from typing import Any, BinaryIO, cast
 
 from cdma.base.errors import CdmaError
 
-__all__ = [
-    "FileError",
-    "FileTime",
-    "make_directory",
-    "making_directory",
-    "opened",
-    "ready_directory",
-    "ready_file",
-    "replacing",
-    "timing",
-    "write_folder",
-    "write_text",
-]
-
 
 class FileError(CdmaError, OSError):
     """A file that cannot be opened, read or written."""

@@ -12,8 +12,6 @@ from xml.etree import ElementTree
 from .command import option
 from .files import ready_file, write_text
 
-__all__ = ["JUNIT", "Case", "Suite", "junit_file", "junit_text", "write_junit"]
-
 #: What XML 1.0 has no way to write, such as the escape character of colours in a log.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

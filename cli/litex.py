@@ -4,6 +4,4 @@ from cdma.base.lazy import names_of
 
 _HOME = dict.fromkeys(("CDMA", "add_cdma"), "cdma.hdl.deliver.litex")
 
-__all__ = [*_HOME]
-
 __getattr__ = names_of(__name__, _HOME)

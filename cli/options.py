@@ -29,29 +29,6 @@ from cdma.hdl.spec.stage import STAGES, StageConfig
 from .command import Command, Option, Options, flag, option
 from .result import Result
 
-__all__ = [
-    "DASK",
-    "ENGINE",
-    "INIT",
-    "REGRESSION",
-    "TOOLS",
-    "block_command",
-    "block_options",
-    "cache_from",
-    "check_between",
-    "check_densities",
-    "check_one_or_more",
-    "codec_config_from",
-    "config_from",
-    "engine_config_from",
-    "format_from",
-    "format_options",
-    "jobs",
-    "settings_given",
-    "stage_config_from",
-    "word_bits_for",
-]
-
 #: The block that is no codec.
 ENGINE = "engine"
 

@@ -23,21 +23,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-__all__ = [
-    "Advance",
-    "byte_progress",
-    "cell",
-    "output",
-    "part_progress",
-    "plain",
-    "program_name",
-    "show_part",
-    "status",
-    "step_progress",
-    "warn",
-    "without_progress",
-]
-
 
 def plain(text: str, *, lines: bool = False) -> str:
     """The text with every character that is not printable as an escape, such as ``\\x1b``; ``lines`` may stay apart."""

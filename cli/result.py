@@ -12,18 +12,6 @@ from typing import Any
 
 from cdma.base.document import Paragraph, Part, Table, as_markdown
 
-__all__ = [
-    "Columns",
-    "Growing",
-    "Result",
-    "Row",
-    "column",
-    "named",
-    "rows_result",
-    "show",
-    "telling_at_the_end",
-]
-
 Row = dict[str, Any]
 #: What a table shows of a row, by the title of the column.
 Columns = Mapping[str, Callable[[Row], str]]

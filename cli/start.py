@@ -4,8 +4,6 @@ Nothing is imported before the ``try``, so that an interrupt from here on ends i
 start and the package itself, which imports nothing, cannot be answered.
 """
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Runs the command, as :func:`cdma.app.main` does."""

@@ -17,8 +17,6 @@ from typing import Any
 
 from .output import without_progress
 
-__all__ = ["add_talk_options", "commands_of", "ready_streams", "talking", "terminating_cleanly"]
-
 
 def ready_streams() -> None:
     """Gives closed streams (``>&-``) nothing to read and nowhere to write, and lets the others show any character.

@@ -15,8 +15,6 @@ from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any
 
-__all__ = ["modules"]
-
 
 def modules(attribute: str) -> Iterator[ModuleType]:
     """The modules that wings name by an ``attribute``, wing by wing in the order of their names."""

@@ -20,8 +20,6 @@ import tempfile
 import venv
 from pathlib import Path
 
-__all__ = ["exported", "lines_of", "own"]
-
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

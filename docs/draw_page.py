@@ -18,8 +18,6 @@ from cdma.verif.engine.wave import engine_wave
 from tests.support.documents import browser, shown
 from tests.support.paths import DOCS
 
-__all__ = ["PICTURE", "draw"]
-
 PICTURE = DOCS / "wave-page.png"
 
 #: Words of the tutorial's tensor, and how many of them it sends.

@@ -17,8 +17,6 @@ from itertools import pairwise
 from tests.support.imports import imports_of, modules_in, room_of
 from tests.support.paths import DOCS, PACKAGES, ROOT
 
-__all__ = ["PICTURE", "ROOMS", "arrows", "direct", "draw"]
-
 PICTURE = DOCS / "rooms.svg"
 WIDTH = 1000
 _BOX, _GAP, _HEAD, _MARGIN = 40, 30, 56, 16

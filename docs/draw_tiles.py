@@ -16,8 +16,6 @@ import numpy as np
 
 from tests.support.paths import DOCS
 
-__all__ = ["PICTURE", "TILES", "Tile", "draw"]
-
 PICTURE = DOCS / "tiles.svg"
 _CELL, _MARGIN, _HEAD, _GAP = 9, 16, 46, 34
 _LIGHT, _DARK = (198, 219, 239), (8, 48, 107)

@@ -10,8 +10,6 @@ from pathlib import Path
 from cdma.hdl.deliver.registers import register_texts
 from cdma.hdl.spec.engine import EngineConfig
 
-__all__ = ["HEADER", "header"]
-
 HEADER = Path(__file__).resolve().parents[1] / "sim/engine/driver/cdma_regs.h"
 
 

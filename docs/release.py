@@ -22,8 +22,6 @@ from pathlib import Path
 
 from cdma import __version__
 
-__all__ = ["BLOCKS", "notes", "pack"]
-
 ROOT = Path(__file__).resolve().parents[1]
 NAME = f"compressing_dma-{__version__}"
 #: The blocks of which the release has a folder.

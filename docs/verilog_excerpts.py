@@ -11,8 +11,6 @@ from pathlib import Path
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.verif.engine.design import EngineDesign
 
-__all__ = ["PAGE", "page"]
-
 PAGE = Path(__file__).parent / "verilog.md"
 
 #: A module with the comment above it.

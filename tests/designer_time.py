@@ -22,8 +22,6 @@ from typing import Any
 
 from tests.same_output import ROOT, link_package
 
-__all__ = ["lines_of", "main"]
-
 
 def lines_of(verilog: str) -> dict[str, int]:
     """Lines of code, lines of comments, blank ones apart, and modules."""

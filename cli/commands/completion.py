@@ -7,8 +7,6 @@ import argparse
 from cdma.command import Command, option
 from cdma.result import Result
 
-__all__ = ["COMMAND"]
-
 
 def _run(arguments: argparse.Namespace) -> Result:
     import shtab

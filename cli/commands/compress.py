@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 from cdma.command import Command, flag, option
 from cdma.result import Result
 
-__all__ = ["COMMAND"]
-
 
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import opened, timing

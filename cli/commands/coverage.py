@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cdma.verif.campaigns.coverage.code import Coverage, Share
     from cdma.verif.simulator.simulate import Outcome
 
-__all__ = ["COMMAND", "percents"]
-
 #: Missing statements and branches that are printed.
 _SHOWN = 40
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 from cdma.command import Command, flag, option
 from cdma.result import Result
 
-__all__ = ["COMMAND"]
-
 Say = Callable[[str], None]
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from cdma.verif.engine.design import EngineDesign
     from cdma.verif.simulator.simulate import Design
 
-__all__ = ["design_from", "with_rings"]
-
 
 def design_from(arguments: argparse.Namespace, *, init: bool = True) -> Design:
     """The block of the arguments, with its parameters, with or without initial values."""

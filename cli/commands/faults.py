@@ -23,8 +23,6 @@ from cdma.command import Command, flag, option
 from cdma.junit import JUNIT
 from cdma.options import DASK, jobs
 
-__all__ = ["COMMAND", "campaign"]
-
 #: What a row has besides its names.
 _COLUMNS = ("cases", "detected", "harmless", "undetectable", "wrong", "silent", "hung", "outside")
 #: Their titles.

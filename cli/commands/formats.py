@@ -8,8 +8,6 @@ from cdma.base.document import Table
 from cdma.command import Command, flag
 from cdma.result import Result
 
-__all__ = ["COMMAND"]
-
 
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.hdl.spec.format import PRESETS, Format

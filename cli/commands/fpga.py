@@ -22,8 +22,6 @@ from cdma.result import Result
 if TYPE_CHECKING:
     from cdma.synth.fpga.measure import FpgaMeasurement
 
-__all__ = ["COMMAND"]
-
 
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.base.errors import ParameterError

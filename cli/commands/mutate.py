@@ -29,8 +29,6 @@ from cdma.command import Command, flag, option
 from cdma.junit import JUNIT
 from cdma.options import DASK, jobs
 
-__all__ = ["COMMAND", "GOAL", "campaign"]
-
 #: Percent of the mutants that are not equivalent that the regression must find.
 GOAL = 95.0
 _DESIGNS = (*BLOCKS, *STAGES, ENGINE)

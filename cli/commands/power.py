@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cdma.synth.asic.recipe import Options
     from cdma.verif.simulator.simulate import Design
 
-__all__ = ["COMMAND", "measure"]
-
 #: Part of every key: raise it when the same inputs are measured differently.
 _REVISION = "1"
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 from cdma.command import Command, flag, option
 from cdma.junit import JUNIT
 
-__all__ = ["COMMAND"]
-
 
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.base.spread import tool_threads

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from cdma.verif.campaigns.regression import Regression
     from cdma.verif.simulator.simulate import Design, Outcome
 
-__all__ = ["Failure", "RegressionReport", "keep_logs", "outcome_row", "outcome_titles", "replay"]
-
 _PASSED, _FAILED = "passed", "failed"
 
 

@@ -20,8 +20,6 @@ from cdma.command import Command, flag, option
 from cdma.junit import JUNIT
 from cdma.options import DASK
 
-__all__ = ["COMMAND"]
-
 
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import status

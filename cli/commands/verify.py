@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from cdma.verif.campaigns.regression import Regression
     from cdma.verif.simulator.simulate import Design, Outcome
 
-__all__ = ["COMMAND"]
-
 
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma._version import __version__

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from cdma.sim.codec.words import Words
     from cdma.verif.simulator.simulate import Design
 
-__all__ = ["COMMAND"]
-
 #: Windows of a user's tensor that are shown, and the most words that they have.
 _WINDOWS, _FIRST = 4, 256
 

@@ -46,16 +46,6 @@ from cdma.verif.engine.measure import UNITS
 
 from .records import ROOT, Record
 
-__all__ = [
-    "changed",
-    "digest_of_netlist",
-    "digest_of_shell",
-    "digest_of_sources",
-    "digests",
-    "needs_card",
-    "normalised",
-]
-
 _C = (".c", ".h", ".cpp")
 #: A string or a character, a comment, a number or a name, or another character.
 _TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|//[^\n]*|/\*.*?\*/|\w+|\n|[^\w\s]', re.DOTALL)

@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["CODECS", "CROSSINGS", "PARTS", "parts_of"]
-
 CODECS = "codecs, their switches, width adapters"
 #: What the path of a block ends with or has in it, by part; the first that fits counts.
 PARTS = {

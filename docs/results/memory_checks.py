@@ -26,8 +26,6 @@ from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.scaling import default_period
 from cdma.synth.asic.timing import find_opensta
 
-__all__ = ["KINDS", "checks_by_kind"]
-
 #: What the path of a memory has in it, by kind; the first that fits counts.
 KINDS = {
     "read buffers": r"reader\.store",

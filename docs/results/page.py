@@ -13,8 +13,6 @@ from cdma.synth.asic.scaling import RULES, scaled
 from .engine_parts import CODECS, CROSSINGS, parts_of
 from .records import Record
 
-__all__ = ["DOCS", "pages"]
-
 DOCS = Path(__file__).resolve().parents[1]
 _PAGES = ("results.md", "options.md")
 _MISSING = "-"

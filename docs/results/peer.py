@@ -28,8 +28,6 @@ from cdma.synth.fpga.routing import TARGETS
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.simulate import simulate
 
-__all__ = ["BURSTS", "Peer"]
-
 BURSTS = (32, 128)
 _BYTES = 1 << 20
 _SEEDS = range(1, 4)

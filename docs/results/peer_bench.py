@@ -13,8 +13,6 @@ from cdma.verif.engine.edges import Edges
 from cdma.verif.engine.memory import NEVER, Memory
 from cdma.verif.simulator.plan import bench_settings, leave_row, leaving_result
 
-__all__: list[str] = []
-
 _LATENCY = 100
 _TALLY = {"packets": 1, "words": 0, "checks": 1, "cycles": 0, "notes": {}}
 

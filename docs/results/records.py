@@ -18,8 +18,6 @@ from typing import Any
 from cdma.base.errors import CdmaError
 from cdma.files import write_text
 
-__all__ = ["RECORDS", "Record", "Sources", "kept", "load", "measured", "printed_elsewhere", "store"]
-
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = Path(__file__).with_name("records.json")
 

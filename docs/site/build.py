@@ -29,21 +29,6 @@ from .reference.parameters import parameters_page
 from .reference.registers import registers_page
 from .reference.tests import tests_page
 
-__all__ = [
-    "HOME",
-    "MADE",
-    "OF_THE_ROOT",
-    "ROOT",
-    "SECTIONS",
-    "Section",
-    "build",
-    "documents",
-    "embed_texts",
-    "render",
-    "strangers",
-    "write_sources",
-]
-
 #: The page that the others hang on: README.md, which is not in the folder of the documents.
 HOME = "index"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["REACH", "nearest_change"]
-
 #: Values are looked at from the present one divided by this to it multiplied by that.
 REACH = 64
 

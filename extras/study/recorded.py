@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from cdma.base.toml_table import Table, TableError, read_toml
 
-__all__ = ["DATA", "record_text", "recorded_samples", "table_named", "table_names"]
-
 #: The folder ``extras/study/data`` of the repository.
 DATA = Path(__file__).parent / "data"
 

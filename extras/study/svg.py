@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Line", "bar_chart", "lane_chart", "line_chart", "line_panels"]
-
 #: In this order, colours that readers with the common kinds of colour blindness can distinguish.
 _COLOURS = (
     "#0072b2",

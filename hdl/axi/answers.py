@@ -8,8 +8,6 @@ from amaranth.lib.wiring import In, Out
 
 from .ports import ReadPort, Response, WritePort
 
-__all__ = ["Answering", "Timebase", "Watchdog"]
-
 #: A watchdog's time is measured in eighths.
 _PARTS_LOG2 = 3
 

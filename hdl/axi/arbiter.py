@@ -19,8 +19,6 @@ from .bursts import CutBurst, Cutter
 from .gather import Burst, StoredBeat
 from .ports import SPAN_BITS, Command, PortShape, ReadPort, WritePort, WriteResponse
 
-__all__ = ["CUT", "ReadArbiter", "Scatter", "WriteArbiter"]
-
 #: Writes whose data may follow each other without a gap.
 _OWNERS = 4
 

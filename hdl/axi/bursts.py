@@ -12,8 +12,6 @@ from cdma.hdl.blocks.queues import Fifo
 
 from .ports import Command, PortShape, ReadPort, WriteData, WritePort
 
-__all__ = ["AddressFirst", "CutBurst", "Cutter", "Finishing"]
-
 
 class CutBurst(data.StructLayout):
     """A burst: the number of its first beat in memory, its beats less one, and whether the packet has no other after it.

@@ -17,8 +17,6 @@ from .answers import Answering
 from .bursts import Finishing
 from .ports import AxiLiteSignature, ReadPort, Response, WritePort
 
-__all__ = ["AccessCrossing", "LiteCrossing", "PortCrossing"]
-
 _DEPTH = 2
 
 

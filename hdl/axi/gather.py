@@ -12,8 +12,6 @@ from cdma.hdl.blocks.registers import Beat, count_kept
 
 from .ports import SPAN_BITS, Command, PortShape
 
-__all__ = ["EARLY", "Burst", "Gather", "StoredBeat"]
-
 #: A packet whose first beat has a number that is a multiple of this, and which has room for so many, may begin before its
 #: command comes. No more than three beats do, so the end of a block is far.
 EARLY = 8

@@ -8,25 +8,6 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-__all__ = [
-    "SPAN_BITS",
-    "AddressBeat",
-    "AxiLiteSignature",
-    "Blocks",
-    "Command",
-    "Outcome",
-    "PortShape",
-    "ReadData",
-    "ReadPort",
-    "Response",
-    "WriteData",
-    "WritePort",
-    "WriteResponse",
-    "connect_ports",
-    "each_port",
-    "port_members",
-]
-
 
 class Command(data.StructLayout):
     """The memory of one packet: the bytes from ``first`` to ``last``, both included, at most ``2**33``.

@@ -14,8 +14,6 @@ from cdma.hdl.blocks.width import Realign
 
 from .ports import Outcome, PortShape, Response
 
-__all__ = ["AxiReader"]
-
 
 class _Pulses(NamedTuple):
     """What both ends of the reader tell each other.

@@ -15,8 +15,6 @@ from .arbiter import CUT, Scatter
 from .gather import Burst, Gather, StoredBeat
 from .ports import SPAN_BITS, Outcome, PortShape, Response
 
-__all__ = ["AxiWriter"]
-
 #: Bursts that wait for their address.
 _BURSTS = 8
 

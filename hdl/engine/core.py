@@ -25,8 +25,6 @@ from cdma.hdl.spec.engine import EngineConfig
 
 from .user import ChannelUsers, UserLayout, connect_with_user, data_user
 
-__all__ = ["PURPOSES", "ChannelPorts", "EngineCore", "host_ports", "memory_members"]
-
 #: By the end of the path of the instance, as a regular expression.
 PURPOSES = {
     r"path\.(unit_\d+\.)?reader\.store(\.memory)?": "read buffer of a channel",

@@ -30,8 +30,6 @@ from .managed import HostIds, ManagedEngine
 from .pins import LITE_FIELDS, LITE_REQUESTS, controls
 from .shell import AxiShell, Domain
 
-__all__ = ["BareEngine", "Engine", "engine_shell"]
-
 #: Words of the deepest memory that is no buffer of data, and of none of bursts in flight.
 _QUEUES = 128
 

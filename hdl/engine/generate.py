@@ -9,8 +9,6 @@ from cdma.hdl.verilog.names import PLAIN, Style
 from .core import PURPOSES
 from .engine import engine_shell
 
-__all__ = ["engine_design", "engine_verilog"]
-
 
 def engine_verilog(
     config: EngineConfig,

@@ -24,8 +24,6 @@ from cdma.hdl.spec.engine import EngineConfig
 from .core import memory_members
 from .user import UserLayout, connect_with_user, data_user, list_user
 
-__all__ = ["HostIds", "ManagedEngine"]
-
 
 class HostIds(NamedTuple):
     """The IDs of the transactions on the host port: of data; of the rings of each pair, for offload and for prefetch; of the

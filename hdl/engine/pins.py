@@ -12,8 +12,6 @@ from cdma.hdl.verilog.shell import SCAN_ENABLE, Port, axis_ports, clocked, hands
 
 from .managed import HostIds
 
-__all__ = ["CONSTANTS", "LITE_FIELDS", "LITE_REQUESTS", "controls", "engine_ports"]
-
 _DEV_ID_BITS = 1
 
 #: Width and value of what every address says: INCR bursts, no lock.

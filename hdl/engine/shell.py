@@ -32,8 +32,6 @@ from .managed import ManagedEngine
 from .pins import CONSTANTS, engine_ports
 from .user import UserLayout
 
-__all__ = ["AxiShell", "Domain"]
-
 
 class Domain(NamedTuple):
     """The clock domain of ports, and what is high while these may do anything."""

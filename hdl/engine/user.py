@@ -13,8 +13,6 @@ from cdma.hdl.blocks.arithmetic import one_of
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import OWNER_PORTS
 
-__all__ = ["ChannelUsers", "User", "UserLayout", "connect_with_user", "data_user", "list_user", "ring_user"]
-
 
 def _variable(config: EngineConfig, port: str) -> dict[str, int]:
     """The sideband signals of a port, "dev" or "host", that are not the same for all of its addresses, and their bits."""

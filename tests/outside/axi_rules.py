@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-__all__ = ["PortRules"]
-
 _PAYLOADS = {
     "ar": ("arid", "araddr", "arlen", "arsize", "arburst"),
     "aw": ("awid", "awaddr", "awlen", "awsize", "awburst"),

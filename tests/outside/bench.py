@@ -24,8 +24,6 @@ from .driver import RECORD, Channel, Driver
 from .memory import Memory
 from .shapes import Shape, some_shape
 
-__all__ = ["CHANNELS", "Bench", "Transfer", "outside_test"]
-
 CHANNELS = ("offload", "prefetch")
 GUARD = 128
 

@@ -13,8 +13,6 @@ from .pages import PAGE, in_pages
 from .pairs import Pair, pairs_of
 from .shapes import Axis, Shape
 
-__all__: list[str] = []
-
 
 @outside_test
 async def transfers(bench: Bench, budget: int) -> None:

@@ -9,8 +9,6 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Timer
 
-__all__ = ["Clocks"]
-
 _PERIOD_NS = 10
 #: Of several clocks, in ps.
 _SHORTEST, _LONGEST = 3000, 24000

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["crc32c"]
-
 
 def crc32c(data: bytes) -> int:
     """The CRC of bytes, the lowest bit of each first."""

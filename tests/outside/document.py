@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Document", "Layout"]
-
 #: The sections of records.
 _RECORDS = {
     "Descriptor": "descriptor",

@@ -14,8 +14,6 @@ from .clocks import Clocks
 from .document import Document
 from .memory import Memory
 
-__all__ = ["Channel", "Driver"]
-
 RECORD = 64
 #: Privileged and secure.
 _PROT = AxiProt.PRIVILEGED

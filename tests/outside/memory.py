@@ -13,8 +13,6 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiResp
 from cocotbext.axi.axi_slave import AxiSlaveRead, AxiSlaveWrite
 
-__all__ = ["Memory"]
-
 _PAGE = 4096
 
 

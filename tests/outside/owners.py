@@ -6,8 +6,6 @@ from functools import partial
 
 from .bench import CHANNELS, Bench, Transfer
 
-__all__ = ["Owners"]
-
 _STREAM_AT, _VALID_AT = 20, 31
 
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from .bench import Bench, Transfer
 
-__all__ = ["PAGE", "Paged", "in_pages"]
-
 PAGE = 4096
 
 

@@ -7,8 +7,6 @@ import copy
 from .bench import CHANNELS, Bench
 from .driver import Channel
 
-__all__ = ["Pair", "pairs_of"]
-
 _PAGE = 0x1000
 #: Bytes of each memory that a pair has.
 _OWN = 1 << 24

@@ -6,8 +6,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Axis", "Shape", "some_shape"]
-
 
 @dataclass(frozen=True)
 class Axis:

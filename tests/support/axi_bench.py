@@ -15,8 +15,6 @@ from cdma.verif.engine.memory import Memory, library
 from cdma.verif.engine.owners import Objections
 from tests.outside.axi_rules import PortRules
 
-__all__ = ["PORTS", "AxiMemory", "offsets_in", "outcomes", "port_shape"]
-
 #: Data bits, longest burst, the share of cycles in which a channel rests, and whether it is pipelined: bursts of 4 KiB are
 #: among them, and every kind of block with pauses and without.
 PORTS = [(64, 16, 0.4, True), (128, 256, 0.0, False), (512, 64, 0.0, True), (1024, 8, 0.4, False)]

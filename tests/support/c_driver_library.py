@@ -26,41 +26,6 @@ from cdma.sim.engine.driver import (
 
 from .paths import ROOT, SUPPORT
 
-__all__ = [
-    "BAD_ARGUMENT",
-    "BAD_VERSION",
-    "BUSY",
-    "CALL",
-    "CLOSED",
-    "FULL",
-    "HALT_ON_ERROR",
-    "IRQ",
-    "LOST",
-    "MEMORY",
-    "NO_ENGINE",
-    "OK",
-    "READ",
-    "REFUSED",
-    "REGISTERS",
-    "SIM",
-    "SOURCE",
-    "TIMEOUT",
-    "WITH_IRQ",
-    "WRITE",
-    "CChannel",
-    "CDriver",
-    "Denied",
-    "Error",
-    "Geometry",
-    "Io",
-    "Result",
-    "Transfer",
-    "build",
-    "built",
-    "c_list_pages",
-    "load",
-]
-
 SIM = ROOT / "sim" / "engine" / "driver"
 SOURCE = SUPPORT / "c_driver.c"
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", "-Wshadow"]

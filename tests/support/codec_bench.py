@@ -21,27 +21,6 @@ from cdma.sim.codec.model import PacketResult, compress_words, decode_packet, en
 from .stimuli import Pause, by_phases, never
 from .stream_bench import StreamBench, beats_of
 
-__all__ = [
-    "CODECS",
-    "CONFIGS",
-    "LOADS",
-    "MALFORMED",
-    "STANDARDS",
-    "Passed",
-    "Stream",
-    "compress_packets",
-    "corrupt",
-    "decompress_packets",
-    "fault_pairs",
-    "in_phases",
-    "random_words",
-    "raw_packets",
-    "stream_of",
-    "streams",
-    "windows_of_beats",
-    "work",
-]
-
 
 class Passed(NamedTuple):
     """A packet that came out, and the cycles from its first beat in to its first and to its last beat out."""

@@ -10,8 +10,6 @@ import pytest
 
 from cdma.app import main
 
-__all__ = ["Printed", "Refused", "Shown", "printed", "refused", "shown"]
-
 #: Each takes the words of a command.
 Printed = Callable[..., Any]
 Refused = Shown = Callable[..., str]

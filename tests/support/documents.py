@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["MACHINE", "blocks", "written"]
-
 
 def blocks(document: Path, language: str = r"\w*") -> list[str]:
     """Returns the text of each fenced block of a document, of one ``language`` or of any, without the fences."""

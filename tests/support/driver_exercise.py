@@ -19,8 +19,6 @@ from cdma.verif.engine.transfer import random_numbers, random_step, stream_of
 
 from .driver_machine import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, SIZE, Machine
 
-__all__ = ["exercise"]
-
 
 def exercise(machine: Machine, driver: Any) -> None:
     """Runs every step, and compares the engine's counters with the sum of what was reported."""

@@ -16,8 +16,6 @@ from cdma.verif.engine.transfer import stream_of
 
 from .driver_machine import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, Machine
 
-__all__ = ["exercise_faults"]
-
 
 def exercise_faults(machine: Machine, driver: Any) -> None:
     """Runs every step; after each error the channel works again."""

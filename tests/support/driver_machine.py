@@ -12,8 +12,6 @@ from cocotb.triggers import ClockCycles, First, RisingEdge
 from cdma.sim.engine.driver import RingMemory
 from cdma.verif.engine.ring import RingBench
 
-__all__ = ["BACK", "CAPACITY", "ENTRIES", "PACKED", "RAW", "RINGS", "SIZE", "WINDOWS", "Machine"]
-
 #: Bytes of each memory.
 SIZE = 1 << 20
 #: All of both.

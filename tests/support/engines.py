@@ -8,16 +8,6 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.verif.engine.design import SMALL
 
-__all__ = [
-    "CHECKED_CROSSINGS",
-    "FIELDS",
-    "FIELDS_TO_A_BYTE",
-    "HALF_BYTES",
-    "STREAMING",
-    "TO_A_BYTE",
-    "TO_A_WORD",
-]
-
 #: Descriptors and completions as streams, with the owners of their memory.
 STREAMING = dataclasses.replace(SMALL, registers=False, stream_id_bits=3, substream_id_bits=5)
 

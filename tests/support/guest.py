@@ -10,19 +10,6 @@ import socket
 import struct
 from collections.abc import Callable
 
-__all__ = [
-    "COMMANDS",
-    "CONFIG_READ",
-    "CONFIG_WRITE",
-    "FILL",
-    "FIRST",
-    "INTERRUPTS",
-    "READ",
-    "SIZE",
-    "WRITE",
-    "Guest",
-]
-
 #: The shared part of its memory.
 FIRST, SIZE = 0x2000, 0x2E000
 COMMANDS, INTERRUPTS = 0, 1

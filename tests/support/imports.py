@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Import", "circles", "imports_of", "modules_in", "room_of"]
-
 
 @dataclass(frozen=True)
 class Import:

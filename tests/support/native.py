@@ -32,8 +32,6 @@ from cdma.sim.codec.words import Words
 
 from .paths import ROOT
 
-__all__ = ["SOURCE", "build", "c_macros", "check", "check_all", "compiler", "include_options", "load"]
-
 
 def c_macros(text: str) -> dict[str, int]:
     """The numeric macros of a C header; of ``NAME(k)`` the offset of entry 0."""

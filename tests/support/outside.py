@@ -19,8 +19,6 @@ from cdma.verif.engine.design import SMALL, EngineDesign, with_late_flops
 from cdma.verif.simulator.build import build
 from cdma.verif.simulator.simulate import Outcome, simulate
 
-__all__ = ["CONFIGS", "TESTS", "run"]
-
 _SMALL = dataclasses.replace(SMALL, outstanding=2, ring_entries=16)
 _FIELDS = dataclasses.replace(
     _SMALL,

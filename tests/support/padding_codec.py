@@ -18,8 +18,6 @@ from cdma.hdl.codec.parts.interface import Report
 from cdma.hdl.spec import codec
 from cdma.hdl.spec.codec import CodecConfig
 
-__all__ = ["CODEC", "WINDOW_BEATS", "PaddingCompressor", "PaddingDecompressor"]
-
 #: The description of the codec of frequent values with this hardware instead of its own.
 CODEC = replace(
     codec.CODEC,

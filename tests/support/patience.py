@@ -15,9 +15,6 @@ import pytest
 
 from cdma.base.cache import cache_folder
 
-__all__ = ["PATIENCE", "awaited", "own_cache"]
-
-
 #: Seconds, many times what any of these processes takes.
 PATIENCE = 600
 

@@ -24,8 +24,6 @@ from cdma.verif.engine.transfer import random_numbers, random_step
 
 from .driver_machine import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, SIZE, WINDOWS, Machine
 
-__all__ = ["bits_of", "compare", "compress", "decompress", "hardware", "number_of"]
-
 #: What is wrong with a stream: its kind, and the word of the stream in which it is found.
 Fault = tuple[str, int]
 

@@ -13,8 +13,6 @@ from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.options import USUAL_PROT, Sideband
 from cdma.hdl.spec.registers.description import Access, Placed, RegisterMap
 
-__all__ = ["CONFIGS", "Model", "Operation", "each_config"]
-
 CONFIGS = {
     "default": EngineConfig(),
     "small": EngineConfig(

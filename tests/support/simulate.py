@@ -24,8 +24,6 @@ from cdma.hdl.verilog.shell import SCAN_ENABLE
 from cdma.verif.simulator.four_state import four_state_name
 from cdma.verif.simulator.simulate import Design
 
-__all__ = ["DIFFERS", "Testbench", "in_lockstep", "needs_icarus", "pessimistic", "simulate"]
-
 needs_icarus = pytest.mark.skipif(
     shutil.which("iverilog") is None or shutil.which("vvp") is None,
     reason="Icarus Verilog (iverilog and vvp) is not on PATH; on Debian or Ubuntu: apt install iverilog",

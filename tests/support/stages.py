@@ -15,8 +15,6 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeVar
 
-__all__ = ["STAGES", "Summary", "in_order", "processes", "stage_of"]
-
 
 class Stage(NamedTuple):
     """A name, and the folders of its tests."""

@@ -26,25 +26,6 @@ from cdma.verif.stream.codec import stimulus
 
 from .paths import DATA
 
-__all__ = [
-    "PAIRS",
-    "WILLING",
-    "Pause",
-    "by_phases",
-    "load_samples",
-    "never",
-    "noise",
-    "packet_shape",
-    "random_codecs",
-    "rectified",
-    "safetensors",
-    "send",
-    "sometimes",
-    "take",
-    "tensor",
-    "unlike_tensors",
-]
-
 
 def packet_shape(rng: np.random.Generator, config: CodecConfig, *, periodic: bool) -> NDArray[np.bool_]:
     """Some windows that repeat, which find what a single window cannot, or a mixture of all kinds of data."""

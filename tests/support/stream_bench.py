@@ -23,25 +23,6 @@ from cdma.sim.engine.model import EngineModel
 from .c_driver_library import CDriver, built
 from .stimuli import Pause, never
 
-__all__ = [
-    "BACK",
-    "CONFIGS",
-    "DEV",
-    "GUARD",
-    "HOST",
-    "OUT",
-    "RINGS",
-    "SIZE",
-    "WINDOWS",
-    "GuardedModel",
-    "ModelBench",
-    "Packet",
-    "StreamBench",
-    "beats_of",
-    "stream_format",
-    "tensor",
-]
-
 FVC = EngineConfig(
     format=Format(word_bits=16, code_bits=2, values=(0, 7)),
     dev_data_bits=128,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Blocks", "total"]
-
 
 class _Block(nn.Module):
     def __init__(self, width: int) -> None:

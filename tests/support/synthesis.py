@@ -11,8 +11,6 @@ from amaranth.lib import wiring
 
 from cdma.base.yosys import find_yosys, scratch
 
-__all__ = ["cells_of"]
-
 
 def cells_of(dut: wiring.Component) -> list[dict[str, Any]]:
     """The cells of an ECP5."""

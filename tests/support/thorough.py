@@ -14,8 +14,6 @@ from _pytest.mark.structures import ParameterSet
 from cdma import __version__
 from tests.support.paths import ROOT
 
-__all__ = ["TURNS", "cases_of", "one_block_each", "revision", "this_turn", "turn_of"]
-
 
 def cases_of(shapes: Mapping[str, object], thorough: Collection[str]) -> list[ParameterSet]:
     """The parameters of each shape, with its name. Shapes named in ``thorough`` are those that others nearly cover."""

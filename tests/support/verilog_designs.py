@@ -33,25 +33,6 @@ from cdma.synth.asic.paths import Circuit
 
 from .paths import TINY
 
-__all__ = [
-    "DESIGNS",
-    "PORTS",
-    "THOROUGH",
-    "WIRES",
-    "Design",
-    "asked_for",
-    "circuit",
-    "faulty",
-    "generated_once",
-    "kept_circuit",
-    "kept_design",
-    "tiny_library",
-    "verilog_of",
-    "wired_library",
-    "with_collisions",
-    "wrapped",
-]
-
 #: The ports of a circuit with 8 bits in and 8 out.
 PORTS = "input clk, input e, input r, input [7:0] d, output reg [7:0] q"
 

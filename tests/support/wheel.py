@@ -16,8 +16,6 @@ import pytest
 from tests.support.paths import PACKAGES, ROOT
 from tests.support.patience import PATIENCE
 
-__all__ = ["SOURCES", "built_wheel", "local_cluster"]
-
 #: What the wheel is built of.
 SOURCES = (
     *sorted({folder.partition("/")[0] for folder in PACKAGES}),

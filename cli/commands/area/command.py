@@ -12,8 +12,6 @@ from cdma.hdl.spec.codec import BLOCKS
 from cdma.options import DASK, ENGINE, TOOLS, block_command, jobs
 from cdma.result import Result
 
-__all__ = ["COMMAND"]
-
 
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.base.errors import ParameterError

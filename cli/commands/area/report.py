@@ -30,8 +30,6 @@ from cdma.synth.asic.scaling import (
 )
 from cdma.synth.asic.timing import find_opensta
 
-__all__ = ["assumption_about", "compare", "library_of", "options_of", "run"]
-
 
 def library_of(arguments: argparse.Namespace) -> Library:
     """The library to map to."""

@@ -29,8 +29,6 @@ from cdma.synth.asic.sweep.sweep import (
 
 from .report import assumption_about, library_of, options_of
 
-__all__ = ["run"]
-
 _HEADINGS = ("kGE", "sequential, %", "flip-flops", "period, ns", "GE per byte per cycle", "times the floor")
 
 

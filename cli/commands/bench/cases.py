@@ -9,8 +9,6 @@ from cdma.base.errors import ParameterError
 from cdma.command import Option, option
 from cdma.files import ready_file
 
-__all__ = ["case_options", "check_latencies", "check_plot", "plot"]
-
 
 def case_options(densities: str, directions: Sequence[str]) -> tuple[Option, Option]:
     """``--densities``, whose help tells of the default, and ``--directions``."""

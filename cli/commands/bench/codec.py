@@ -10,8 +10,6 @@ from cdma.hdl.spec.codec import BLOCKS
 from cdma.options import block_command, codec_config_from, settings_given
 from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["COMMAND"]
-
 _COLUMNS: Columns = {
     "direction": column("direction"),
     "lanes x bits": lambda row: _shape(row),

@@ -7,8 +7,6 @@ from cdma.wings import modules
 
 from . import codec, engine, software, stage, units
 
-__all__ = ["COMMAND"]
-
 COMMAND = Command(
     "bench",
     "measure speed and ratio",

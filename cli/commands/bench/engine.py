@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 from cdma.command import ROWS, flag, option
 from cdma.options import block_command
 
-__all__ = ["COMMAND"]
-
 _DIRECTIONS = ("offload", "prefetch", "both")
 _MODES = ("zvc", "lossy", "raw")
 

@@ -10,8 +10,6 @@ from typing import Any
 from cdma.files import replacing
 from cdma.result import Row
 
-__all__ = ["plot_rows", "plot_units", "plot_utilisation"]
-
 
 def plot_utilisation(rows: Sequence[Row], path: Path) -> None:
     """Draws utilisation over density: a line per direction and size, a picture per latency of the memory."""

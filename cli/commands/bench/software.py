@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 from cdma.command import Command, flag, option
 
-__all__ = ["COMMAND"]
-
 
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.sim.codec.model import analyse

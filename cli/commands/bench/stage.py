@@ -9,8 +9,6 @@ from cdma.hdl.spec.stage import STAGES
 from cdma.options import block_command, stage_config_from
 from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["COMMAND"]
-
 _COLUMNS: Columns = {
     "block": column("block"),
     "numbers": lambda row: f"{row['lanes']} x {row['number']}",

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 from cdma.command import ROWS, option
 from cdma.options import block_command
 
-__all__ = ["COMMAND"]
-
 _DIRECTIONS = ("offload", "prefetch")
 
 _COLUMNS: Columns = {

@@ -37,17 +37,6 @@ from cdma.synth.asic.recipe import synthesis_files
 
 from .golden import golden_vectors
 
-__all__ = [
-    "Characteristics",
-    "Made",
-    "characteristics",
-    "make",
-    "manifest",
-    "measured",
-    "simulated",
-    "software_files",
-]
-
 #: The lines of an intake that a datasheet has.
 _LINES = ("latency", "waveform")
 

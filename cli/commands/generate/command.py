@@ -17,8 +17,6 @@ from cdma.hdl.spec.stage import StageConfig
 from cdma.options import ENGINE, block_command, config_from
 from cdma.result import Result
 
-__all__ = ["COMMAND"]
-
 
 def _period(text: str) -> float:
     """A period in ns."""

@@ -25,8 +25,6 @@ from cdma.sim.codec.quantise import dequantise, quantise
 from cdma.sim.codec.words import Words, packed_beats, rotated, word_dtype, words_to_bytes
 from cdma.sim.engine.transfer import DIRECTIONS, Outcome, TransferRules
 
-__all__ = ["golden_vectors", "some_numbers", "some_table", "some_words", "transfer_vectors"]
-
 #: The share of words that are anything, where the others are frequent ones.
 _DENSITY = 0.45
 

@@ -14,8 +14,6 @@ from cdma.hdl.deliver.registers import uvm_file
 
 from .block import Made
 
-__all__ = ["missing_file", "report", "summary_of"]
-
 #: Modules with more ports than this are described by their interfaces, and the datasheet has the ports.
 _MANY_PORTS = 40
 

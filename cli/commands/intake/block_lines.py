@@ -18,26 +18,6 @@ from .line import NOT_SHOWN, Line
 from .record import cited, quoted
 from .subject import Subject
 
-__all__ = [
-    "boundaries",
-    "clocks",
-    "errors",
-    "interfaces",
-    "limits",
-    "narrow",
-    "never_tried",
-    "ordering",
-    "outstanding",
-    "parameters",
-    "ports",
-    "protocol",
-    "resets",
-    "security",
-    "verdict",
-    "verilog",
-    "what",
-]
-
 
 def limits(subject: Subject) -> Line:
     """What neither proofs nor tests say anything of."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .line import Line, Section
     from .subject import Subject
 
-__all__ = ["COMMAND"]
-
 #: Options of what is run, which the command that makes the page again repeats where they are not usual.
 _OF_RUNS = ("tests", "seed", "packets", "seconds", "mutants", "liberty", "certificate")
 

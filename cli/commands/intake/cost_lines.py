@@ -17,8 +17,6 @@ from .parts import throughput_load
 from .record import Stored
 from .subject import Subject
 
-__all__ = ["area", "fpga", "latency", "memories", "power", "throughput", "waveform"]
-
 #: What is said of an engine that no bench measures.
 _NO_RINGS = "An engine with streams in the place of registers is not measured."
 

@@ -12,8 +12,6 @@ from cdma.base import document
 from cdma.base.document import Part
 from cdma.files import FileError
 
-__all__ = ["FAILS", "NOT_SHOWN", "RECORD", "SHOWN", "STATUSES", "Line", "Section", "read_intake"]
-
 #: Shown by this very run; by an earlier one that is on record; by nothing; and what was shown is that it does not hold.
 SHOWN, RECORD, NOT_SHOWN, FAILS = "shown", "from a record", "not shown", "fails"
 STATUSES = (SHOWN, RECORD, NOT_SHOWN, FAILS)

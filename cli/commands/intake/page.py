@@ -21,8 +21,6 @@ from .line import FAILS, NOT_SHOWN, RECORD, SHOWN, STATUSES, Line, Section
 from .parts import certificate_line
 from .subject import Subject
 
-__all__ = ["KEYS", "SECTIONS", "VERDICT", "page", "sections_of"]
-
 #: By title; a line that a block has not is None.
 SECTIONS: Mapping[str, Sequence[Callable[[Subject], Line | None]]] = {
     "The block": (block_lines.what, block_lines.verilog, block_lines.parameters),

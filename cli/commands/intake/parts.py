@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from .subject import Subject
 
-__all__ = ["PARTS", "Run", "certificate_line", "check_parts", "parts_of", "run_parts", "throughput_load"]
-
 #: Beats of the longer tensors that the throughput of an engine is measured with, and their bytes at most.
 _LONG, _MOST = 32768, 1 << 20
 #: Faults at one of so many places, and corrupted streams.

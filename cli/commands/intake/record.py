@@ -22,8 +22,6 @@ from cdma.base.errors import DISTRIBUTION, CdmaError
 from cdma.hdl.deliver.block import Config
 from cdma.options import config_from
 
-__all__ = ["RECORDS", "Stored", "cited", "document", "quoted", "revision", "stored_of", "tool_versions"]
-
 #: What decides a figure; a change of a document does not.
 _SOURCES = ("base", "hdl", "sim", "verif", "synth", "cli")
 _PACKAGES = (

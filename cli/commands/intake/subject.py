@@ -21,8 +21,6 @@ from .record import Stored
 if TYPE_CHECKING:
     from cdma.verif.simulator.simulate import Design
 
-__all__ = ["Subject"]
-
 #: The commands that take a design without initial values as such.
 _WITH_INIT = ("generate", "intake", "verify", "coverage")
 

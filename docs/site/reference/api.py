@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 from importlib import import_module
 
-__all__ = ["api_page"]
-
 #: What is public: the names of these packages.
 _PACKAGES = ("cdma", "cdma.hdl", "cdma.sim")
 

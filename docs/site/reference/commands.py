@@ -10,8 +10,6 @@ from cdma.streams import commands_of
 
 from .markdown import shown, table
 
-__all__ = ["commands_page"]
-
 _WIDTH = 100
 
 

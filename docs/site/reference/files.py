@@ -7,8 +7,6 @@ from pathlib import Path
 
 from .markdown import from_docstring, table
 
-__all__ = ["files_page"]
-
 _ROOT = Path(__file__).resolve().parents[3]
 _FOLDERS = (
     "base",

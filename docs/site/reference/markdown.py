@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-__all__ = ["from_docstring", "shown", "table"]
-
 
 def shown(text: str) -> str:
     """Text in which Markdown finds nothing to do."""

@@ -14,8 +14,6 @@ from cdma.hdl.spec.stage import Quantisation, StageConfig
 
 from .markdown import from_docstring, table
 
-__all__ = ["meanings", "parameters_page"]
-
 _OBJECTS = {
     "The stream": Format,
     "A codec": CodecConfig,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from cdma.hdl.deliver.registers import register_texts
 from cdma.hdl.spec.engine import EngineConfig
 
-__all__ = ["registers_page"]
-
 
 def registers_page() -> str:
     """The document that lies beside an engine, with every register that an engine may have."""

@@ -11,8 +11,6 @@ from cdma.app import main
 
 from .markdown import table
 
-__all__ = ["tests_page"]
-
 #: Designs that have all tests of their kind between them.
 _DESIGNS: dict[str, tuple[tuple[str, ...], ...]] = {
     "Codecs": (("compressor",), ("decompressor",)),

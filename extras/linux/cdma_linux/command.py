@@ -13,8 +13,6 @@ from cdma.command import flag, option
 from cdma.options import block_command, check_one_or_more, engine_config_from
 from cdma.result import Result
 
-__all__ = ["COMMAND"]
-
 
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import opened, ready_file

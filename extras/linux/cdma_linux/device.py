@@ -38,8 +38,6 @@ from .requests import (
     Request,
 )
 
-__all__ = ["Device", "DeviceError", "Handle"]
-
 Bytes = NDArray[np.uint8]
 
 _PAGE = 4096

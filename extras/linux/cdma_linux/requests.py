@@ -5,21 +5,6 @@ from __future__ import annotations
 import ctypes
 import enum
 
-__all__ = [
-    "ALLOCATE",
-    "CHECK_CRC",
-    "INFO",
-    "NO_FAULT",
-    "REAP",
-    "SUBMIT",
-    "Batch",
-    "Direction",
-    "Info",
-    "Range",
-    "Reply",
-    "Request",
-]
-
 
 class Direction(enum.IntEnum):
     """Where a transfer goes."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cdma.torch.networks.task import Task
 
 
-__all__ = ["COMMAND"]
-
 #: Options that say how to train.
 _SCHEDULE = ("epochs", "batch", "probe", "points", "seed", "learning_rate")
 #: Those that say what with; ``--images`` is digits without them.

@@ -7,8 +7,6 @@ from cdma.command import Command
 from . import characterise, model, profile, tune
 from .bench import command as bench
 
-__all__ = ["COMMAND"]
-
 COMMAND = Command(
     "study",
     "what compression buys a network, on a machine or on tensors of one's own",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-__all__ = ["count", "positive", "time"]
-
 
 def positive(text: str) -> float:
     """A number that is more than 0, such as a rate."""

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from cdma.study.profile.report import Report
 
 
-__all__ = ["COMMAND"]
-
-
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_file, replacing
     from cdma.output import warn

@@ -21,8 +21,6 @@ from cdma.study.recorded import recorded_samples
 
 from .entropy import predictive_bytes, predictive_differences, predictive_integers, transformed_within
 
-__all__ = ["RELATIVE", "Bounded", "bounded_rows"]
-
 #: Exponents of the bound, relative to the largest number.
 RELATIVE = (-3, -5, -7)
 

@@ -18,8 +18,6 @@ from cdma.gpu.plans import Plan, default_plan, keep_plan, tried
 from cdma.hdl.spec.format import Format
 from cdma.study.tuner.search import Space
 
-__all__ = ["Timed", "Workload", "plan_space"]
-
 #: The most words that a thread has at once: of more it has no registers.
 _MOST_WORDS = 32
 

@@ -17,8 +17,6 @@ from cdma.sim.codec.words import words_of
 
 from .entropy import byte_bound, table_bound
 
-__all__ = ["BOUNDS", "Row", "Summary", "compare", "summarise"]
-
 #: The bounds that a row has; ``docs/study/codecs.md`` defines them.
 BOUNDS = ("mask", "table", "byte")
 

@@ -23,21 +23,6 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.headers import codes_of
 from cdma.sim.codec.words import Words, rotated
 
-__all__ = [
-    "Transformed",
-    "byte_bound",
-    "entropy_bits",
-    "field_counts",
-    "huffman_bits",
-    "predictive_bytes",
-    "predictive_differences",
-    "predictive_integers",
-    "predictive_restored",
-    "table_bound",
-    "transformed",
-    "transformed_within",
-]
-
 
 def entropy_bits(counts: NDArray[np.integer]) -> float:
     """Returns the entropy, in bits per symbol, of symbols that occur ``counts`` times; 0 for no symbols."""

@@ -25,8 +25,6 @@ from cdma.study.recorded import DATA, recorded_samples
 
 from .entropy import entropy_bits, field_counts, huffman_bits
 
-__all__ = ["BadSamples", "Data", "Row", "load_data", "rows"]
-
 
 class BadSamples(CdmaError, ValueError):
     """A file does not hold the samples of a transformer."""

@@ -14,8 +14,6 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.software import CHUNK_BYTES, installed
 from cdma.study.tuner.search import Space
 
-__all__ = ["Launch", "Timed", "Workload", "kernels_name", "launch_space"]
-
 
 @dataclass(frozen=True, order=True)
 class Launch:

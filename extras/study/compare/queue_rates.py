@@ -16,8 +16,6 @@ from cdma.sim.codec.number_types import LAYOUTS, arrange, convert
 from cdma.sim.codec.unpacking import unpacking_cycles, worst_streams
 from cdma.study.recorded import recorded_samples
 
-__all__ = ["DENSITIES", "NUMBER_TYPES", "QueueRates", "queue_rates"]
-
 #: The number types of the activations, by the bits of a word.
 NUMBER_TYPES = {32: ("float32",), 16: ("float16", "bfloat16"), 8: ("int8",)}
 #: The densities of the random words.

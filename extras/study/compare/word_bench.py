@@ -21,8 +21,6 @@ from cdma.sim.codec.model import analyse
 from cdma.sim.codec.number_types import convert
 from cdma.study.recorded import recorded_samples
 
-__all__ = ["TYPES", "WordLaw", "word_laws"]
-
 #: The types of numbers as networks name them, and as tensors do.
 TYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "int8": "int8"}
 _WORDS, _WINDOWS, _CODES = (8, 16, 32), (32, 64), (1, 2, 3, 4)

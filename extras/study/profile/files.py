@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from cdma.base.errors import CdmaError
 from cdma.sim.codec.files import NotATensor, Part, Tensor, read_npy_header, read_safetensors
 
-__all__ = ["BadTensorFile", "StoredTensor", "find_tensors"]
-
 _SUFFIXES = (".npy", ".npz", ".safetensors")
 #: Dimensions of numpy's arrays.
 _MOST_DIMENSIONS = 64

@@ -14,8 +14,6 @@ from cdma.study.system.engine_rate import DIRECTIONS
 from cdma.study.system.policies import KernelTimes
 from cdma.torch.swapping.policies import CostModel
 
-__all__ = ["Hidden", "Settings", "Transfer", "Verdict"]
-
 
 def _finite(name: str, value: float, unit: str, *, zero: bool = False) -> None:
     fine = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -9,8 +9,6 @@ from cdma.study.svg import Line, bar_chart, line_chart
 from .link import Transfer
 from .report import Report, worth
 
-__all__ = ["page"]
-
 #: The most tensors in a bar chart; the table has all.
 _SHOWN = 24
 

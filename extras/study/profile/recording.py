@@ -27,8 +27,6 @@ from .report import Report
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Recording", "record"]
-
 #: Tensors of fewer bytes are left out.
 _LEAST_BYTES = 1024
 

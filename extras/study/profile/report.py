@@ -17,8 +17,6 @@ from cdma.study.nearest import REACH, nearest_change
 
 from .link import Settings, Transfer, Verdict
 
-__all__ = ["Advice", "Report", "advise", "worth"]
-
 #: A number of units is enough if transfers take at most this many times as long as with any number.
 _ENOUGH = 1.01
 

@@ -22,8 +22,6 @@ from cdma.base.toml_table import Table, read_json
 from cdma.hdl.spec.format import Format
 from cdma.study.recorded import DATA
 
-__all__ = ["Size", "formats_measured", "lanes_measured", "size_of", "units_measured"]
-
 _BIT_GE = 0.93
 #: Ports of the engines that were measured, and the beats of their read buffers.
 _PORT_BITS, _READ_BEATS = 256, 512

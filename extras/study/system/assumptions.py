@@ -9,17 +9,6 @@ from typing import get_type_hints
 from cdma.base.toml_table import Table, TableError, read_toml
 from cdma.study.recorded import DATA
 
-__all__ = [
-    "Assumptions",
-    "Compute",
-    "Cpu",
-    "Kernels",
-    "Lms",
-    "Training",
-    "default_assumptions_path",
-    "load_assumptions",
-]
-
 
 @dataclass(frozen=True)
 class Compute:

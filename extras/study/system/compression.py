@@ -14,8 +14,6 @@ from .layers import NUMBER_BYTES
 from .networks import INPUT, Network
 from .word_law import law_of
 
-__all__ = ["ALGORITHMS", "Compression"]
-
 #: Zero-value compression, zero run-length coding, and zlib: in hardware that is as fast as the others, as the cDMA
 #: paper assumes, and in hardware that is known to exist (``zl_hw``). ``fields`` are codes of the exponent, for numbers of
 #: bf16 and fp32, with a table that suits the data.

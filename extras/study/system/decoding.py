@@ -19,8 +19,6 @@ from .policies import COMPRESSING
 from .roofline import layer_efficiency
 from .step import Transfer
 
-__all__ = ["DECODING_POLICIES", "Decoding", "decoding", "longest_resident"]
-
 #: Where the cache is: whole in the device, even if it does not fit; the rest of it raw or compressed in the host; and with a
 #: link that takes no time.
 DECODING_POLICIES = ("none", "vdnn_all", "cdma", "oracle")

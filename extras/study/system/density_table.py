@@ -43,18 +43,6 @@ from numpy.typing import NDArray
 from cdma.base.toml_table import Table, TableError, read_json
 from cdma.study.recorded import DATA
 
-__all__ = [
-    "KINDS",
-    "TOKEN_KINDS",
-    "DensityTable",
-    "LayerRecord",
-    "bundled_densities",
-    "load_densities",
-    "recorded_densities_path",
-    "transformer_densities_path",
-    "with_transformer",
-]
-
 #: Kinds of recorded layers of transformers.
 TOKEN_KINDS = ("residual", "gelu", "silu", "keys", "values")
 

@@ -16,8 +16,6 @@ from .layers import NUMBER_BYTES
 from .machine import Engine
 from .model import Model
 
-__all__ = ["Design", "Evaluation", "Limits", "Trainer", "design_space"]
-
 _BURST_BEATS = EngineConfig.burst_beats
 
 

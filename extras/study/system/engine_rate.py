@@ -37,22 +37,6 @@ from cdma.study.recorded import DATA
 
 from .machine import Engine
 
-__all__ = [
-    "CODEC_DIRECTIONS",
-    "DIRECTIONS",
-    "CycleLaw",
-    "EngineLaw",
-    "UnitShares",
-    "fit",
-    "fit_engine",
-    "fit_shares",
-    "measured_engine_laws",
-    "measured_laws",
-    "measured_shares",
-    "scattered_work",
-    "unit_bytes_per_s",
-]
-
 
 @dataclass(frozen=True)
 class UnitShares:

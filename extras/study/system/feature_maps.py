@@ -12,8 +12,6 @@ from .density_table import DensityTable
 from .layers import Layer
 from .networks import INPUT, Network
 
-__all__ = ["FeatureMap", "Source", "copied_parts", "feature_maps"]
-
 #: The kind of a source with almost no zeros.
 _DENSE = "dense"
 

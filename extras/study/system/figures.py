@@ -16,8 +16,6 @@ from .headlines import PAPER_NETWORKS, Band, Span, gain
 from .measured import OFF, Measured, Residual
 from .study import Comparison, Study
 
-__all__ = ["model_files", "pictures"]
-
 #: The network whose steps are shown over time, if there is one, and its policies.
 _OVER_TIME, _POLICIES = "vgg16", ("vdnn_all", "cdma")
 

@@ -21,25 +21,6 @@ from .machine import load_link, load_machine
 from .model import Model, Result, moments
 from .networks import load_network
 
-__all__ = [
-    "CSWAP_MACHINES",
-    "CSWAP_NETWORKS",
-    "CSWAP_POLICIES",
-    "NETWORKS",
-    "PAPER_NETWORKS",
-    "Band",
-    "Range",
-    "Span",
-    "Variation",
-    "bands",
-    "best_ratio",
-    "draws",
-    "gain",
-    "headlines",
-    "load_ranges",
-    "variations",
-]
-
 
 @dataclass(frozen=True)
 class Range:

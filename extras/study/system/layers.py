@@ -10,20 +10,6 @@ from typing import Any
 
 from cdma.base.toml_table import Table, TableError
 
-__all__ = [
-    "BUILDERS",
-    "NUMBER_BYTES",
-    "TOKEN_BUILDERS",
-    "Builder",
-    "Layer",
-    "Shape",
-    "attention",
-    "batchnorm",
-    "dropout",
-    "one_input",
-    "same_shape",
-]
-
 #: Types of numbers, and the bytes of one.
 NUMBER_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "int8": 1}
 

@@ -33,8 +33,6 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.study.recorded import DATA, table_named, table_names
 
-__all__ = ["Engine", "Gpu", "Link", "Machine", "link_names", "load_link", "load_machine", "machine_names"]
-
 
 def _read(key: str, scale: float, default: Any = MISSING, **limits: float) -> Any:
     """A number that the file has under ``key``, in another unit, more than 0 without other ``limits``."""

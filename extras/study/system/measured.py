@@ -16,18 +16,6 @@ from .machine import Machine, machine_names
 from .model import Model
 from .networks import Network, network_names
 
-__all__ = [
-    "OFF",
-    "Measured",
-    "Residual",
-    "cited",
-    "machine_of",
-    "modelled_name",
-    "read_measured",
-    "residual_row",
-    "residuals",
-]
-
 #: A step of the model that differs by more than this part is off.
 OFF = 0.1
 

@@ -18,8 +18,6 @@ from .planner import StepPlanner
 from .policies import COMPRESSING, POLICIES, Situation, plan
 from .step import Step, Transfer
 
-__all__ = ["NO_ALGORITHM", "Model", "Result", "moments", "tensor_rows", "usable"]
-
 #: The name of the algorithm in rows of policies that do not compress.
 NO_ALGORITHM = "none"
 

@@ -12,8 +12,6 @@ from .machine import load_link, load_machine
 from .model import Model
 from .networks import load_network
 
-__all__ = ["NamedTrainer", "load_model"]
-
 
 def load_model(network: str, machine: str = "titan_xp", link: str | None = None) -> Model:
     """Returns the model of a network on a machine, with a ``link`` in the place of the machine's if one is named.

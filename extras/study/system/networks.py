@@ -34,8 +34,6 @@ from cdma.study.recorded import table_named, table_names
 
 from .layers import BUILDERS, NUMBER_BYTES, TOKEN_BUILDERS, Layer, Shape, attention, batchnorm, dropout
 
-__all__ = ["INPUT", "Network", "load_network", "network_names", "read_network"]
-
 #: The name of the images that the first layer reads.
 INPUT = "input"
 

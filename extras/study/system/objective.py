@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from .designs import Design, Evaluation, Limits
 
-__all__ = ["best", "objective", "pareto_front"]
-
 #: The objective of a design beyond a limit: more than any step, and more the further it is beyond.
 _PENALTY = 1e3
 

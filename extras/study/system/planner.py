@@ -11,8 +11,6 @@ from .networks import INPUT, Network
 from .roofline import FLOAT_BYTES, backward, forward, update
 from .step import Step, StepTasks, Transfer, hold_gradients, hold_maps, memory_levels, simulate
 
-__all__ = ["StepPlanner"]
-
 
 class StepPlanner:
     """Everything about a network on a machine that does not depend on what is offloaded."""

@@ -39,8 +39,6 @@ from .planner import StepPlanner
 from .roofline import Cost
 from .step import Transfer
 
-__all__ = ["COMPRESSING", "PARTS", "POLICIES", "KernelTimes", "Situation", "passage", "plan", "without"]
-
 #: Copies of a tensor that the compiled codec takes on one thread of a processor, by density: medians for tensors of 128 MiB,
 #: which no cache holds. Without any zero to skip, decompression takes twice as long as with a few.
 _DENSITIES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)

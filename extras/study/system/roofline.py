@@ -10,8 +10,6 @@ from .layers import Layer
 from .machine import Gpu
 from .networks import INPUT, Network
 
-__all__ = ["FLOAT_BYTES", "Cost", "backward", "forward", "layer_efficiency", "update"]
-
 #: Bytes of a parameter as the optimiser keeps it, of its gradient and its momentum, whatever type the layers compute with.
 FLOAT_BYTES = 4
 

@@ -27,21 +27,6 @@ from .feature_maps import FeatureMap
 from .networks import Network
 from .roofline import Cost
 
-__all__ = [
-    "QUEUES",
-    "Held",
-    "Span",
-    "Step",
-    "StepTasks",
-    "Task",
-    "Transfer",
-    "hold_gradients",
-    "hold_maps",
-    "memory_levels",
-    "simulate",
-    "simulate_devices",
-]
-
 
 @dataclass(frozen=True)
 class Transfer:

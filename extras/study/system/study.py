@@ -32,8 +32,6 @@ from .networks import load_network
 from .policies import COMPRESSING, PARTS, without
 from .step import Transfer, simulate_devices
 
-__all__ = ["COMPUTATION", "MOST", "Choice", "Comparison", "Several", "Study", "compare", "several", "study"]
-
 _CODECS = ("zv", "rl", "zl")
 _LINKS = ("pcie3", "pcie4", "pcie5", "nvlink2")
 _READ_GBPS = (12.5, 25, 50, 100, 200)

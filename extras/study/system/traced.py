@@ -21,8 +21,6 @@ from .layers import Layer, Shape
 from .networks import INPUT, Network
 from .step import QUEUES, Step
 
-__all__ = ["parse_input", "trace", "trace_events", "trace_named"]
-
 
 def trace_events(step: Step) -> dict[str, Any]:
     """Returns one track for each queue, and the device memory as a counter; times are in microseconds."""

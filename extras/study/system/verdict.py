@@ -10,8 +10,6 @@ from cdma.study.nearest import REACH, nearest_change
 from .model import NO_ALGORITHM, Model, moments, usable
 from .policies import COMPRESSING
 
-__all__ = ["ACTIONS", "NOTHING_FITS", "Change", "Fastest", "Verdict", "fastest", "verdict"]
-
 #: The algorithms that this project's engine has.
 _BUILT = ("zv", "fields")
 

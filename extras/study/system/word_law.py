@@ -11,8 +11,6 @@ from cdma.base.toml_table import TableError, read_json
 from cdma.hdl.spec.format import Format
 from cdma.study.recorded import DATA
 
-__all__ = ["WordLaw", "law_of"]
-
 
 @dataclass(frozen=True)
 class WordLaw:

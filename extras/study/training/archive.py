@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["archive"]
-
 
 def archive(samples: Mapping[str, NDArray[Any]]) -> bytes:
     """A compressed ``.npz`` archive, the same bytes for the same samples."""

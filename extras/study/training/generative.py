@@ -12,8 +12,6 @@ from .reproducible import reproducible
 if TYPE_CHECKING:
     from .train import Keeping
 
-__all__ = ["train_small"]
-
 _BATCH = 50
 _LEARNING_RATE = 3e-3
 #: Numbers of a token, heads of the attention, blocks.

@@ -24,8 +24,6 @@ from .train import train
 if TYPE_CHECKING:
     from cdma.torch.context import Saved
 
-__all__ = ["ALL", "EPOCHS", "POLICIES", "BadRows", "Row", "Training", "rows", "trainings"]
-
 #: The networks of the characterisation, and the transformer.
 ALL = (*NETWORKS, "transformer")
 

@@ -7,8 +7,6 @@ from cdma.study.system.networks import Network, load_network
 from cdma.study.system.traced import trace
 from cdma.torch.networks import NETWORKS
 
-__all__ = ["network_for"]
-
 #: One image of digits, and the classes.
 _SHAPE, _CLASSES = (1, 32, 32), 10
 

@@ -25,18 +25,6 @@ from cdma.study.recorded import DATA
 from cdma.study.svg import Line, bar_chart, line_panels
 from cdma.study.system.density_table import DensityTable, LayerRecord
 
-__all__ = [
-    "MOST_LINES",
-    "Finding",
-    "Training",
-    "figures",
-    "findings",
-    "load_ratios",
-    "over_training",
-    "ratio_table",
-    "short",
-]
-
 _COLUMNS = ("network", "layer", "kind", "number_type", "layout", "words", "density")
 
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from cdma.torch.networks.task import Task
 
-__all__ = ["RECORDS", "record"]
-
 #: The files that :func:`record` makes.
 RECORDS = ("densities.json", "ratios.json", "samples.npz")
 

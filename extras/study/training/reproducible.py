@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["reproducible"]
-
 
 class reproducible:
     """Makes torch compute deterministically, in one thread, from given random numbers, within a ``with`` block.

@@ -9,8 +9,6 @@ import numpy as np
 from cdma.base.errors import ParameterError
 from cdma.torch.networks.digits import TRAINING_IMAGES
 
-__all__ = ["Schedule"]
-
 
 @dataclass(frozen=True)
 class Schedule:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from cdma.torch.networks.task import Task
 
-__all__ = ["Keeping", "Snapshot", "train"]
-
 #: Gives for a network and its optimiser a context in which forward passes run.
 Keeping: TypeAlias = "Callable[[torch.nn.Module, torch.optim.Optimizer], AbstractContextManager[Any]]"
 

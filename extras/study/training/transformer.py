@@ -24,8 +24,6 @@ from .reproducible import reproducible
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["SAMPLES", "SAMPLE_WORDS", "train_transformer"]
-
 #: Words of each sample, the first of its tensor.
 SAMPLE_WORDS = 1 << 14
 

@@ -6,8 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["Transformer"]
-
 #: What the blocks in the middle have computed, by name.
 Seen = dict[str, Tensor]
 

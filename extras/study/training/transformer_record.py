@@ -21,8 +21,6 @@ from .transformer import train_transformer
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["transformer_record"]
-
 _LOOKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 #: Words of a tensor that count, from its beginning.
 _WORDS = 1 << 17

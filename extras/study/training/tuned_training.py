@@ -11,8 +11,6 @@ from cdma.torch.bench.swap_training import SwapBench, SwapTraining, ready_card
 from cdma.torch.swapping.door import offload
 from cdma.torch.swapping.policies import Cdma
 
-__all__ = ["TunedTraining"]
-
 #: Steps with each plan that compile, and find memory.
 _WARM_UP = 2
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["Watching"]
-
 _FUNCTIONS: Mapping[Any, str] = {
     nn.functional.relu: "relu",
     torch.relu: "relu",

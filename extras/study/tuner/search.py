@@ -18,22 +18,6 @@ from typing import Any, Generic, TypeVar
 
 from cdma.base.errors import CdmaError, install_command
 
-__all__ = [
-    "SAMPLERS",
-    "Choice",
-    "Course",
-    "Found",
-    "Kept",
-    "MissingOptuna",
-    "Share",
-    "Space",
-    "course",
-    "sampler_named",
-    "search",
-    "together",
-    "until_within",
-]
-
 #: What is chosen, and what becomes of it: dataclasses of plain values.
 Choice = TypeVar("Choice")
 Found = TypeVar("Found")

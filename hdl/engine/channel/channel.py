@@ -26,9 +26,6 @@ from .interfaces import ChannelDriver
 from .shape_measure import ShapeMeasure
 from .slots import Slots
 
-__all__ = ["Channel", "gated_channel"]
-
-
 #: The port that a channel reads and the one that it writes, and the codec between them, by whether it compresses.
 _ENDS = {True: ("dev", "host", "compressor"), False: ("host", "dev", "decompressor")}
 

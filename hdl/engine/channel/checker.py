@@ -26,8 +26,6 @@ from .facts import Facts, Reading, Rules
 from .interfaces import Request, StatusShape, WindowPort, owner_in
 from .slots import ADDRESS_BYTES, SlotPort
 
-__all__ = ["Checker"]
-
 
 class _Steps(NamedTuple):
     """What is scanned: the bytes of one address after the other, the one at ``place`` (one bit per byte)."""

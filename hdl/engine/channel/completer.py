@@ -17,8 +17,6 @@ from cdma.hdl.spec.records import NO_OPTIONS, RecordOptions, Status
 from .interfaces import Completion, StatusShape
 from .slots import CYCLES_BYTES, Ticket, length_bytes, result_bytes
 
-__all__ = ["Completer"]
-
 _OF_STREAM = {
     Error.TRUNCATED: Status.STREAM_TRUNCATED,
     Error.TRAILING: Status.STREAM_TRAILING,

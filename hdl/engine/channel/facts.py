@@ -17,8 +17,6 @@ from cdma.hdl.spec.stage import Quantisation
 
 from .interfaces import stray_owner
 
-__all__ = ["Facts", "Reading", "Rules"]
-
 _Side = TypeVar("_Side")
 
 

@@ -25,25 +25,6 @@ from cdma.hdl.spec.records import (
 )
 from cdma.hdl.spec.registers.description import REGISTER_BITS
 
-__all__ = [
-    "CHANNELS",
-    "ChannelControl",
-    "ChannelDriver",
-    "ChannelEvents",
-    "ChannelStatus",
-    "Completion",
-    "Descriptor",
-    "Done",
-    "OwnerLayout",
-    "Request",
-    "StatusShape",
-    "WindowHalf",
-    "WindowPort",
-    "connect_members",
-    "owner_in",
-    "stray_owner",
-]
-
 
 class OwnerLayout(data.StructLayout):
     """An owner by its fields, without the bits that an engine with ``options`` does not have."""

@@ -13,8 +13,6 @@ from cdma.hdl.spec.shape import COUNT_BITS, SPAN_LIMIT
 
 from .interfaces import Request
 
-__all__ = ["ShapeMeasure"]
-
 _TOTAL_BITS = COUNT_BITS + 1
 #: Parts of a sum, a cycle each.
 _PARTS = 3

@@ -18,17 +18,6 @@ from cdma.hdl.spec.records import LENGTH_BITS, NO_OPTIONS, STEP_BITS, RecordOpti
 
 from .interfaces import StatusShape
 
-__all__ = [
-    "ADDRESS_BYTES",
-    "CYCLES_BYTES",
-    "SlotPort",
-    "Slots",
-    "Ticket",
-    "TicketFields",
-    "length_bytes",
-    "result_bytes",
-]
-
 # A descriptor is a command of a port.
 assert SPAN_BITS == LENGTH_BITS + 1
 

@@ -17,8 +17,6 @@ from cdma.hdl.spec.records import LENGTH_BITS, NO_OPTIONS, RecordOptions, Status
 
 from .interfaces import CounterPort
 
-__all__ = ["ChannelCounting", "Counters"]
-
 #: Counters of a channel for which the memory has rows; a power of two.
 _SLOTS = 16
 

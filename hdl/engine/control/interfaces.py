@@ -19,20 +19,6 @@ from cdma.hdl.spec.options import LEVEL_BITS, LIMIT_BITS, PERIOD_BITS, SIDEBAND_
 from cdma.hdl.spec.registers.description import REGISTER_BITS, REGISTER_BYTES, Access, Block, Field, Register
 from cdma.hdl.spec.registers.map import register_map
 
-__all__ = [
-    "ChangeLayout",
-    "ChannelSignature",
-    "ControlSignature",
-    "CounterPort",
-    "ExternalSignature",
-    "MessageSignature",
-    "ReportLayout",
-    "SharesSignature",
-    "StoredSignature",
-    "Window",
-    "block_signature",
-]
-
 #: The addresses that the engine may touch: ``base`` to ``limit``, both included, in units of 4 KiB. The low 12 bits
 #: count as 0 in the base and as ones in the limit. Nothing is allowed where ``limit`` is below ``base``.
 Window = data.StructLayout({"base": 64, "limit": 64})

@@ -12,8 +12,6 @@ from cdma.hdl.blocks.elaboration import optional
 
 from .registers import RegisterBlock
 
-__all__ = ["CONTROL", "SETTLING_CYCLES", "Closing", "Quiescence", "accessed", "settling_cycles", "soft_reset"]
-
 #: The clock domain of registers, rings and windows.
 CONTROL = "control"
 

@@ -46,9 +46,6 @@ from cdma.hdl.spec.registers.description import (
 from .interfaces import ChangeLayout, ReportLayout, StoredSignature, block_signature
 from .windows import Denied
 
-__all__ = ["RegisterFile"]
-
-
 #: Parts in which a ``pipelined`` register file gathers what is read.
 _PARTS = 4
 

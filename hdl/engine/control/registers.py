@@ -16,8 +16,6 @@ from .interfaces import ControlSignature
 from .register_file import RegisterFile
 from .windows import Denials
 
-__all__ = ["RegisterBlock"]
-
 
 class _Reset(enum.Enum):
     """Where a soft reset is."""

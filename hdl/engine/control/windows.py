@@ -17,8 +17,6 @@ from cdma.hdl.spec.registers.map import register_map
 
 from .interfaces import ChangeLayout, Window
 
-__all__ = ["Denials", "Denied", "DrivenWindows", "StoredWindows"]
-
 
 class Denied(data.StructLayout):
     """A refused access, in the cycle in which ``valid`` is high."""

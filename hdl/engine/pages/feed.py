@@ -12,8 +12,6 @@ from cdma.hdl.spec.options import PAGE_LOG2
 
 from .page_walk import PageFault, PageList, PageWalk, PageWindow
 
-__all__ = ["PageFeed"]
-
 
 class PageFeed(wiring.Component):
     """Stands before the commands of a reader or writer, and behind its outcomes.

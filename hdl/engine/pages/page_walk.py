@@ -11,8 +11,6 @@ from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.spec.options import ENTRY_BYTES, LIST_BURSTS, MOST_PAGED, PAGE_BYTES, PAGE_LOG2
 from cdma.hdl.spec.registers.description import REGISTER_BITS
 
-__all__ = ["ENTRIES_LOG2", "ListEntry", "ListRequest", "PageFault", "PageList", "PageWalk", "PageWindow"]
-
 ENTRIES_LOG2 = (MOST_PAGED // PAGE_BYTES - 1).bit_length()
 #: Beats of a read of entries.
 _BURST = 4

@@ -16,8 +16,6 @@ from cdma.hdl.spec.records import LENGTH_BITS, Mode, Status
 
 from .sharing import Account, Flight, PairClient, Shares
 
-__all__ = ["Dispatch"]
-
 #: Cycles that accounts take to know what they have after a change.
 _SETTLING = 2
 #: What says whose descriptors a pair carries out.

@@ -17,8 +17,6 @@ from .dispatch import Dispatch
 from .pair import Pair, front_members
 from .sharing import BusSplit
 
-__all__ = ["Pairs"]
-
 
 class Pairs(wiring.Component):
     """Registers and rings of several pairs, and whose descriptor each channel takes next: in the place of a :class:`.Pair`

@@ -34,8 +34,6 @@ from cdma.hdl.spec.records import Status
 
 from .sharing import PairClient
 
-__all__ = ["Pair", "front_members"]
-
 #: Where memories are that both channels of the pair depend on.
 _OWN = "own"
 

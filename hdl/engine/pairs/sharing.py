@@ -16,17 +16,6 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LEVEL_BITS, WEIGHT_BITS
 from cdma.hdl.spec.records import RecordOptions, Status
 
-__all__ = [
-    "Account",
-    "BusSplit",
-    "Flight",
-    "PairClient",
-    "Shares",
-    "list_ids",
-    "message_ids",
-    "ring_ids",
-]
-
 
 class Account(wiring.Component):
     """An amount that is added now and then, and not saved; a charge may leave a debt, which is paid off first.

@@ -21,8 +21,6 @@ from .ports import Checksum, End, Path
 from .switches import CodecSwitch, LossySwitch, counted_in
 from .tails import register_bytes
 
-__all__ = ["DataPath"]
-
 
 class DataPath(Path):
     """A path with one unit: reader, codec and writer in a chain, with a stream of beats between each: of stream words, or of

@@ -37,8 +37,6 @@ from cdma.hdl.spec.records import STEP_BITS
 
 from .switches import Route
 
-__all__ = ["Checksum", "End", "Path", "Verdict", "list_port"]
-
 #: The part of a codec's report that the completion of a descriptor needs.
 Verdict = data.StructLayout({"literals": 32, "error": Error})
 

@@ -19,8 +19,6 @@ from cdma.hdl.spec.stage import Quantisation
 
 from .tails import Tails, cut_word, join_words, split_bytes
 
-__all__ = ["CodecSwitch", "LossySwitch", "Route", "counted_in", "pass_beat"]
-
 
 class LossySwitch(wiring.Component):
     """Passes each packet through a quantiser, or around it; or, the other way, through a dequantiser.

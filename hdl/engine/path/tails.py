@@ -10,8 +10,6 @@ from amaranth.utils import exact_log2
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat, ElasticBuffer, StreamRegister
 
-__all__ = ["TailCut", "Tails", "bytes_kept", "cut_word", "join_words", "register_bytes", "split_bytes"]
-
 #: Bits of a beat that one flip-flop selects, where it has no time to reach more.
 _SELECTED = 32
 

@@ -16,8 +16,6 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.description import REGISTER_BITS
 from cdma.hdl.spec.registers.map import register_map
 
-__all__ = ["Coalescer", "Coalescing"]
-
 _BYTES = REGISTER_BITS // 8
 #: Cycles from one look at a channel's time to the next: a byte of each in turn.
 _ROUND = _BYTES * len(CHANNELS)

@@ -17,8 +17,6 @@ from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
 
 from .messages import WORD_BITS
 
-__all__ = ["CompletionRing", "CompletionWriter"]
-
 
 class CompletionRing(wiring.Component):
     """The state of one ring of completions: at most ``2**ring_log2`` of them are ahead of ``tail``.

@@ -17,8 +17,6 @@ from cdma.hdl.spec.records import RECORD_BYTES, Status
 
 from .messages import RECORD_WORDS, WORD_BITS, Extension
 
-__all__ = ["Fetcher"]
-
 _FAULTS = (Status.OK, Status.FETCH_SLVERR, Status.FETCH_DECERR, Status.WINDOW)
 _REFUSED = _FAULTS.index(Status.WINDOW)
 #: With coded memories there is one more: the descriptor, or what belongs to it, is lost in the store.

@@ -22,18 +22,6 @@ from cdma.hdl.spec.records import RECORD_BYTES, RecordOptions
 from cdma.hdl.spec.registers.description import REGISTER_BITS, REGISTER_BYTES
 from cdma.hdl.spec.registers.map import register_map
 
-__all__ = [
-    "RECORD_WORDS",
-    "WORD_BITS",
-    "BusWatch",
-    "Cause",
-    "Extension",
-    "Job",
-    "Messages",
-    "RingClient",
-    "Wish",
-]
-
 #: Records are copied between registers and rings in words of this many bits, one per cycle.
 WORD_BITS = 32
 RECORD_WORDS = 8 * RECORD_BYTES // WORD_BITS

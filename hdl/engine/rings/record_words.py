@@ -18,8 +18,6 @@ from .messages import RECORD_WORDS, WORD_BITS, Cause, Job
 from .ring_port import RingPort
 from .slot import Sequencer
 
-__all__ = ["RecordWords"]
-
 
 def _number_of(name: str) -> int:
     """Number of the word of a completion that holds a field, or its ``_high`` half."""

@@ -14,8 +14,6 @@ from .fetcher import Fetcher
 from .messages import BusWatch, Cause, Job, Wish
 from .slot import Conclusion, Sequencer
 
-__all__ = ["RingPort"]
-
 
 class _Ends(NamedTuple):
     """High in the last cycle of a job of this channel; ``mine`` is high during all of it."""

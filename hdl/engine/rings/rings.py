@@ -27,8 +27,6 @@ from .record_words import RecordWords
 from .ring_port import RingPort
 from .slot import Conclusion, RingSlot, Sequencer
 
-__all__ = ["Rings"]
-
 #: Reads of descriptors that wait to be taken by the bus.
 _READS = 4
 

@@ -25,8 +25,6 @@ from cdma.hdl.spec.registers.map import register_map
 
 from .messages import RECORD_WORDS, Cause, Job, Wish
 
-__all__ = ["Conclusion", "RingSlot", "Sequencer"]
-
 _LIMB = 16
 _PAGE_LOG2 = 12
 _RECORD_LOG2 = exact_log2(RECORD_BYTES)

@@ -14,8 +14,6 @@ from cdma.hdl.spec.format import Format
 
 from .segments import Segment
 
-__all__ = ["Dropper", "Filler", "frequent_fill"]
-
 #: Segments that wait.
 _SEGMENTS = 2
 

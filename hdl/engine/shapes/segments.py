@@ -14,8 +14,6 @@ from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.spec.records import SHAPE_RECORD
 from cdma.hdl.spec.shape import MARGIN_BITS, RUN_BITS
 
-__all__ = ["Frame", "Mark", "Measured", "Run", "Runs", "Segment", "Segments", "ShapeLayout", "WalkLayout"]
-
 #: 64 bytes, as they lie in memory.
 ShapeLayout = data.StructLayout({field.name: field.bits for field in SHAPE_RECORD})
 

@@ -15,8 +15,6 @@ from cdma.hdl.spec.shape import COUNT_BITS, PADDING_BITS, queued_rows
 
 from .segments import Frame, Mark, Run, Runs, Segment, Segments, WalkLayout
 
-__all__ = ["Row", "ShapeFeed", "Walker"]
-
 #: Tells the entries of a dimension apart, which begin below 0.
 _INDEX_BITS = COUNT_BITS + 1
 #: Parts of an address that are summed each by itself; a cycle later the carries join them.

@@ -13,8 +13,6 @@ from cdma.hdl.spec.codec import CodecConfig
 
 from .windows import BeatEnds
 
-__all__ = ["Cutter", "PieceEnd"]
-
 
 class PieceEnd(data.StructLayout):
     """Where a piece ends.

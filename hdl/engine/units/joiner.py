@@ -25,8 +25,6 @@ from .stores import BeatFill, BeatStore, Extents, UnitPlan
 from .stripes import StripeWalk
 from .windows import BeatEnds, HeaderWalk, WindowLengths
 
-__all__ = ["JoinOrder", "Joiner", "Orders", "Piece", "Splitter"]
-
 
 class Orders(wiring.Component):
     """Walks through the stripes of each descriptor. A stripe goes to its unit when that has less than ``plan.in_flight``.

@@ -10,8 +10,6 @@ from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.engine.path.ports import Verdict
 
-__all__ = ["Collector", "Outcomes", "ReportOrder", "StripeOutcome", "StripeVerdict", "note_outcome"]
-
 
 class StripeOutcome(data.StructLayout):
     """How a reader or a writer has done with a stripe: the first response that was not OKAY, and the ``place`` in the

@@ -22,8 +22,6 @@ from cdma.hdl.spec.engine import EngineConfig
 
 from .stripes import Stripe
 
-__all__ = ["Ahead", "BeatFill", "BeatStore", "Extents", "PieceBuffer", "UnitPlan", "early_stripes"]
-
 
 @dataclass(frozen=True)
 class UnitPlan:

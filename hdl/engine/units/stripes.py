@@ -9,8 +9,6 @@ from cdma.hdl.axi.ports import Blocks, Command
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.engine.path.switches import Route
 
-__all__ = ["Stripe", "StripeWalk"]
-
 
 class Stripe(data.StructLayout):
     """What a descriptor has of one stripe.

@@ -24,8 +24,6 @@ from cdma.hdl.engine.shapes.padding import Filler, frequent_fill
 from .outcomes import Outcomes, StripeOutcome, StripeVerdict, note_outcome
 from .stores import Ahead, PieceBuffer, UnitPlan, early_stripes
 
-__all__ = ["OffloadUnit", "PrefetchUnit", "Unit"]
-
 
 class Unit(wiring.Component):
     """A codec between the stripes at a device port of its own and their pieces of the stream.

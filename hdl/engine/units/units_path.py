@@ -23,8 +23,6 @@ from .outcomes import Collector
 from .stores import UnitPlan
 from .unit import OffloadUnit, PrefetchUnit, Unit
 
-__all__ = ["OffloadPath", "PrefetchPath", "UnitsPath"]
-
 #: Units that a register with the table may drive; it would be too slow for more.
 _UNITS_OF_TABLE = 4
 

@@ -17,8 +17,6 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import StreamFormat
 from cdma.hdl.spec.options import splittable
 
-__all__ = ["BeatEnds", "BeatLengths", "HeaderWalk", "WindowLengths", "shortest_window"]
-
 
 class BeatEnds(data.StructLayout):
     """Where windows end in a beat of the compressed stream.

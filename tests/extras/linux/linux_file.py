@@ -19,8 +19,6 @@ from cdma.sim.codec.words import word_dtype, words_to_bytes
 from cdma_linux import device, requests
 from cdma_linux.requests import Batch, Direction, Info, Range, Reply, Request
 
-__all__ = ["LinuxFile"]
-
 
 class LinuxFile:
     """What ``ioctl`` does to such a file. Transfers are done when their replies are taken.

@@ -9,8 +9,6 @@ from torch import Tensor
 
 from cdma.torch.swapping.link import Ordered, PacedCopy
 
-__all__ = ["ClockworkLink", "HeldCopy", "HeldLink"]
-
 #: Seconds between two marks.
 _TICK = 1e-6
 

@@ -23,8 +23,6 @@ from triton.runtime import interpreter  # noqa: E402
 from cdma.gpu.layout import INDEX_COLUMNS  # noqa: E402
 from cdma.gpu.rows import Row  # noqa: E402
 
-__all__ = ["Stray", "interpreter", "torch"]
-
 
 class Stray(AssertionError):
     """A kernel reads or writes outside of its tensors."""

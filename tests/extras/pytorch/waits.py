@@ -6,8 +6,6 @@ from tests.extras.pytorch.interpreted import torch
 
 from torch.utils._python_dispatch import TorchDispatchMode  # isort: skip
 
-__all__ = ["Waits"]
-
 
 class Waits(TorchDispatchMode):
     """Counts the numbers that come to the host, for each of which it waits."""

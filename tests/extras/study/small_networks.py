@@ -16,8 +16,6 @@ from cdma.study.system.networks import Network, load_network, read_network
 from cdma.study.system.planner import StepPlanner
 from cdma.study.system.policies import Situation
 
-__all__ = ["BASE", "CHAIN", "CONV", "QUICK", "RECORDED", "flat", "model", "situation", "small"]
-
 BASE = load_assumptions()
 QUICK = replace(BASE, training=replace(BASE.training, moments=2), kernels=replace(BASE.kernels, epochs=3))
 RECORDED = load_densities()

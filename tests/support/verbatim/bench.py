@@ -10,8 +10,6 @@ from cdma.sim.codec.model import TRAILING, TRUNCATED
 from cdma.sim.codec.words import Words, word_dtype
 from cdma.verif.stream.codec.codec_bench import CodecBench, Limits
 
-__all__ = ["BENCH"]
-
 
 class VerbatimBench(CodecBench):
     """Any words at all; there are no codes that could be wrong."""

@@ -9,8 +9,6 @@ from cdma.hdl.spec.codec import Codec, Shape
 from cdma.hdl.spec.format import StreamFormat
 from cdma.hdl.spec.settings import check_choice, check_settings, setting
 
-__all__ = ["CODEC", "LINE", "Verbatim"]
-
 #: The line of the list of codecs: the name, and where the description is.
 LINE = {"verbatim": "tests.support.verbatim.description:CODEC"}
 

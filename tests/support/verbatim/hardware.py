@@ -10,8 +10,6 @@ from cdma.hdl.blocks.registers import malformed
 from cdma.hdl.codec.parts.interface import Error, codec_members
 from cdma.hdl.spec.codec import CodecConfig
 
-__all__ = ["VerbatimCompressor", "VerbatimDecompressor"]
-
 
 class VerbatimCompressor(wiring.Component):
     """Gives every beat in the cycle in which it comes, and mends the ``keep`` of malformed ones.

@@ -20,8 +20,6 @@ from cdma.sim.codec.words import Words
 
 from .description import Verbatim
 
-__all__ = ["MODEL"]
-
 
 class VerbatimModel(CodecModel[Verbatim]):
     """Every word is a literal."""

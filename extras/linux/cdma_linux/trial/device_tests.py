@@ -28,8 +28,6 @@ from .function import COMMANDS, INTERRUPTS, Function
 from .guest import Gone, Queue, VhostUser
 from .mishaps import Mishaps
 
-__all__: list[str] = []
-
 #: Cycles between two looks for the guest, who waits 40 ms for an answer; and after which nothing more is expected of an
 #: engine at rest.
 _STEP, _QUIET = 32, 256

@@ -15,8 +15,6 @@ from typing import Protocol
 
 from .guest import Chain, GuestMemory, Queue
 
-__all__ = ["COMMANDS", "INTERRUPTS", "MEMORY", "REGISTERS", "ConfigSpace", "Function", "Registers"]
-
 _VENDOR, _DEVICE = 0x1234, 0xCD4A
 #: "Other system peripheral".
 _CLASS = 0x088000

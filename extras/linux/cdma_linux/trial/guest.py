@@ -14,8 +14,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Chain", "Gone", "GuestMemory", "Queue", "VhostUser"]
-
 _DESCRIPTOR = struct.Struct("<QIHH")
 _GOES_ON, _FOR_DEVICE_TO_WRITE = 1, 2
 _USED = struct.Struct("<II")

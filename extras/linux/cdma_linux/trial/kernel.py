@@ -20,18 +20,6 @@ from pathlib import Path
 from cdma.base.cache import cache_folder, content_key, kept_folder, ready_cache
 from cdma.base.errors import ToolError
 
-__all__ = [
-    "DEVICE_ID",
-    "Kernel",
-    "KernelError",
-    "archive",
-    "build_module",
-    "device_tree",
-    "is_kept",
-    "kernel",
-    "missing",
-]
-
 _BLOCK = 4
 
 

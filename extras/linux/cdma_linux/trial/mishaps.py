@@ -11,8 +11,6 @@ from typing import Protocol, TypeVar
 
 from cdma.base.errors import ParameterError
 
-__all__ = ["COMMANDS", "Command", "Mishaps", "Victim", "commands_in"]
-
 T = TypeVar("T")
 
 #: The memories, as commands call them, and the ports that they are at.

@@ -28,8 +28,6 @@ from cdma.verif.simulator.simulate import Outcome, SimulationError, run_test
 from .kernel import DEVICE_ID, Kernel, KernelError, archive, build_module, device_tree, kernel
 from .mishaps import commands_in
 
-__all__ = ["Trial", "run"]
-
 #: An address of the accelerator's memory that is answered with an error, where the tests run.
 _BAD_BYTE = SIZE - 256
 

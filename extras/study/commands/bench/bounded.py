@@ -9,8 +9,6 @@ from cdma.command import ROWS, Command, option
 from cdma.options import check_between
 from cdma.result import Columns, Result, column, rows_result
 
-__all__ = ["COMMAND"]
-
 _COLUMNS: Columns = {
     "tensor": column("tensor"),
     "bound": lambda row: f"2^{row['relative']}",

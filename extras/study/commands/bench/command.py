@@ -6,8 +6,6 @@ from cdma.command import Command
 
 from . import bounded, formats, lossy, queue, words
 
-__all__ = ["COMMAND"]
-
 COMMAND = Command(
     "bench",
     "compare formats, words, bounds and queues on recorded activations",

@@ -9,8 +9,6 @@ from pathlib import Path
 from cdma.command import ROWS, Command, option
 from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["COMMAND"]
-
 
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import step_progress

@@ -14,8 +14,6 @@ from cdma.hdl.spec.codec import BLOCKS, CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.result import Columns, Result, Row, column, rows_result
 
-__all__ = ["COMMAND"]
-
 #: Bits of a word and lanes: beats of 256 bits.
 _SHAPES = ((32, 8), (16, 16), (8, 32))
 

@@ -8,8 +8,6 @@ from dataclasses import asdict
 from cdma.command import ROWS, Command
 from cdma.result import Columns, Result, column, rows_result
 
-__all__ = ["COMMAND"]
-
 _COLUMNS: Columns = {
     "numbers": column("number_type"),
     "word bits": column("word_bits"),

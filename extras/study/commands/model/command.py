@@ -11,8 +11,6 @@ from cdma.result import Result
 from . import decode, measured, several, step
 from .question import ASSUMPTIONS, densities_named
 
-__all__ = ["COMMAND"]
-
 
 def _figures(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_directory, write_folder

@@ -11,8 +11,6 @@ from cdma.result import Columns, Result, column, named, rows_result
 
 from .question import ALGORITHMS, models_of, question
 
-__all__ = ["COMMAND"]
-
 _COLUMNS: Columns = {
     **named("network", "machine", "policy", "algorithm", "bottleneck"),
     "fits": lambda row: "yes" if row["fits"] else "no",

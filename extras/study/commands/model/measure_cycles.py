@@ -11,8 +11,6 @@ from cdma.verif.engine.design import EngineDesign
 from cdma.verif.engine.measure import UNITS, measure_engine, unit_cases, unit_row
 from cdma.verif.stream.codec.measure import measure_codec, standard_designs
 
-__all__ = ["COMMAND", "UNITS_COMMAND", "engine_rows", "measure_cycles", "measure_units", "units_as_text"]
-
 COMMAND = "cdma study model measure engine extras/study/data/engine_cycles.json"
 UNITS_COMMAND = "cdma study model measure units extras/study/data/unit_cycles.json"
 

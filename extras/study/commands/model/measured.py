@@ -14,8 +14,6 @@ from .question import ASSUMPTIONS, densities_named
 if TYPE_CHECKING:
     from cdma.study.system.measured import Measured, Residual
 
-__all__ = ["PICTURES", "RESIDUALS"]
-
 _RESIDUALS: Columns = {
     "card": column("card"),
     "network": column("network"),

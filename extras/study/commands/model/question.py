@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from cdma.study.system.model import Model
     from cdma.study.system.networks import Network
 
-__all__ = ["ALGORITHMS", "ASSUMPTIONS", "densities_named", "models_of", "question"]
-
 
 def question(*, one: bool = False) -> list[Option | tuple[Option, ...]]:
     """The options that :func:`models_of` reads: for ``one`` network on one machine, or several."""

@@ -15,8 +15,6 @@ from cdma.result import Columns, Result, column, named, rows_result
 
 from .question import ALGORITHMS, models_of, question
 
-__all__ = ["COMMAND"]
-
 _POLICIES = ("vdnn_all", "cdma")
 
 _COLUMNS: Columns = {

@@ -16,8 +16,6 @@ from .question import ALGORITHMS, models_of, question
 if TYPE_CHECKING:
     from cdma.study.system.verdict import Verdict
 
-__all__ = ["STEP", "TENSORS", "TRACE"]
-
 _STEPS: Columns = {
     **named("network", "machine", "policy", "algorithm"),
     "ratio": column("ratio", ".2f"),

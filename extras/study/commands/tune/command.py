@@ -6,8 +6,6 @@ from cdma.command import Command
 
 from . import gpu, hardware, software
 
-__all__ = ["COMMAND"]
-
 COMMAND = Command(
     "tune",
     "the engine, or how software or a GPU is used, that suits a network",

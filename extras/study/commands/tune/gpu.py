@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from cdma.study.training.tuned_training import TunedTraining
 
 
-__all__ = ["COMMAND"]
-
 #: A timing is not repeated to better than a few per cent.
 _WITHIN = 0.03
 _SHOWN = 5

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from cdma.study.tuner.search import Kept
 
 
-__all__ = ["COMMAND"]
-
 #: A design within this part of the best is as good as it.
 _WITHIN = 0.01
 

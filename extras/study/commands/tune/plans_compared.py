@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cdma.study.training.tuned_training import TunedTraining
     from cdma.study.tuner.search import Course, Kept, Space
 
-__all__ = ["Subject", "compared_searches", "cost", "search_table", "searches"]
-
 _EXPERT, _GRID = "expert", "grid"
 _COLUMNS: Columns = {
     "sampler": column("sampler"),

@@ -15,8 +15,6 @@ from cdma.command import Option, flag, option
 if TYPE_CHECKING:
     from cdma.study.tuner.search import Kept, Space
 
-__all__ = ["SEEDS", "Compared", "Plan", "explore", "plan", "search_options", "searched"]
-
 #: Searches of a sampler that are compared.
 SEEDS = 10
 

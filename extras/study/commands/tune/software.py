@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cdma.study.tuner.search import Kept
 
 
-__all__ = ["COMMAND"]
-
 #: A timing is not repeated to better than a few per cent.
 _WITHIN = 0.05
 _SHOWN = 5

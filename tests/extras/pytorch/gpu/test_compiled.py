@@ -8,10 +8,7 @@ import sys
 
 import pytest
 
-from tests.extras.pytorch.interpreted import torch
 from tests.support.paths import ROOT
-
-__all__ = ["torch"]
 
 
 @pytest.mark.slow

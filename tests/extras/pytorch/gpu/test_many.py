@@ -24,8 +24,6 @@ from cdma.sim.codec import model
 from cdma.sim.codec.words import word_dtype
 from tests.extras.pytorch.waits import Waits
 
-__all__ = ["torch"]
-
 _ZVC = cdma.Format()
 
 

@@ -47,7 +47,7 @@ def one_of(*cases: tuple[Value, Value]) -> Value:
             *(low | high for low, high in zip(terms[::2], terms[1::2], strict=False)),
             *terms[len(terms) & ~1 :],
         ]
-    return terms[0]
+    return terms[0] if terms else C(0)
 
 
 def rotate_up(words: list[Value], amount: Value) -> list[Value]:

@@ -86,7 +86,8 @@ def _of_pair(number: Value, values: Sequence[Value]) -> Value:
     """The value of the pair with that number."""
     if len(values) == 1:
         return values[0]
-    return one_of(*((number == index, value) for index, value in enumerate(values)))
+    # As many bits as the values have, which may be none: a selection has one at least.
+    return one_of(*((number == index, value) for index, value in enumerate(values)))[: len(values[0])]
 
 
 def connect_with_user(m: Module, inner: Any, outer: Any, user: User) -> None:

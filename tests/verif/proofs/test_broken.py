@@ -102,7 +102,7 @@ class WrongRoutes(Routes):
 @pytest.mark.parametrize("bench", [word_flow.Concentrated, word_flow.Expanded])
 def test_a_wrong_exchange(bench, tmp_path, monkeypatch):
     monkeypatch.setattr(word_flow, "Routes", WrongRoutes)
-    refuted(lambda: bench(4), tmp_path, "butterfly.py", cover=2)
+    refuted(lambda: bench(4), tmp_path, "word_flow.py", cover=2)
 
 
 class Overwriting(StreamRegister):
@@ -147,7 +147,7 @@ class Hesitating(SkidBuffer):
     ids=["overwrites", "bubbles", "overflows", "late", "short"],
 )
 def test_a_wrong_queue(block, shape, tmp_path):
-    refuted(lambda: Queue(block, *shape), tmp_path, "queues.py")
+    refuted(lambda: Queue(block, *shape), tmp_path, "blocks.py")
 
 
 class Unshifted(Realign):
@@ -162,7 +162,7 @@ class Unshifted(Realign):
 
 
 def test_a_wrong_flow_of_words(tmp_path):
-    refuted(lambda: WordFlow(lambda: Unshifted(2, 2), 2, 2, 1, "up"), tmp_path, "word_flow.py")
+    refuted(lambda: WordFlow(lambda: Unshifted(2, 2), 2, 2, 1, "up"), tmp_path, "blocks.py")
 
 
 class Narrow(WideCounter):
@@ -174,8 +174,8 @@ class Narrow(WideCounter):
 
 
 def test_wrong_counters(tmp_path):
-    refuted(lambda: Sum(Narrow(), 1), tmp_path, "counters.py", cover=72)
-    refuted(lambda: Credits(Credit(8, 1), 1), tmp_path, "counters.py")
+    refuted(lambda: Sum(Narrow(), 1), tmp_path, "blocks.py", cover=72)
+    refuted(lambda: Credits(Credit(8, 1), 1), tmp_path, "blocks.py")
 
 
 class TooLong(AxiReader):
@@ -233,14 +233,14 @@ def test_a_wrong_arbiter(name, tmp_path, monkeypatch):
 class Forgiving(Completer):
     """Does not report that a packet did not fit."""
 
-    def _judge(self, m, status, from_read, from_write):
-        super()._judge(m, status, from_read, from_write)
+    def _judge(self, m, status, *sources):
+        super()._judge(m, status, *sources)
         with m.If(self.tickets.payload.overflow & ~self.tickets.payload.write_resp.as_value().any()):
             m.d.sync += status.eq(Status.OK)
 
 
 def test_a_wrong_completer(tmp_path):
-    refuted(lambda: Completed(Forgiving(8, 8)), tmp_path, "completer.py", cover=32)
+    refuted(lambda: Completed(Forgiving(8, 8)), tmp_path, "slots.py", cover=32)
 
 
 class Trusting(Checker):
@@ -285,7 +285,7 @@ def test_a_wrong_channel(tmp_path, monkeypatch):
     refuted(
         lambda: Starting(TINY, compressing=True),
         tmp_path,
-        "channel.py",
+        "engine.py",
         rules=(RULES,),
         method="bmc",
         depth=36,
@@ -319,11 +319,11 @@ class Unlocked(RegisterFile):
 
 def test_a_lock_that_does_not_hold(tmp_path):
     registers = RegisterMap("window", "", (window_block("dev", 64, 0, opened=False),), 5)
-    refuted(lambda: LockedWindow(Unlocked(registers), "none"), tmp_path, "window_lock.py")
+    refuted(lambda: LockedWindow(Unlocked(registers), "none"), tmp_path, "control.py")
 
 
 def test_owners_that_a_lock_does_not_hold(tmp_path):
-    refuted(lambda: LockedOwners(Unlocked(REGISTERS)), tmp_path, "owners.py")
+    refuted(lambda: LockedOwners(Unlocked(REGISTERS)), tmp_path, "pairs.py")
 
 
 class OfTheCommand(AxiWriter):
@@ -337,12 +337,12 @@ class OfTheCommand(AxiWriter):
 
 @pytest.mark.thorough
 def test_an_address_of_another_owner(tmp_path):
-    refuted(lambda: OwnedWriting(OfTheCommand(SHAPE)), tmp_path, "owners.py", rules=(RULES,), prepare=REDUCED)
+    refuted(lambda: OwnedWriting(OfTheCommand(SHAPE)), tmp_path, "pairs.py", rules=(RULES,), prepare=REDUCED)
 
 
 def test_a_window_that_is_open_after_a_reset(tmp_path):
     registers = RegisterMap("window", "", (window_block("dev", 64, 0, opened=True),), 5)
-    refuted(lambda: LockedWindow(RegisterFile(registers), "none"), tmp_path, "window_lock.py")
+    refuted(lambda: LockedWindow(RegisterFile(registers), "none"), tmp_path, "control.py")
 
 
 class CorrectsTwo(WordCheck):
@@ -356,12 +356,12 @@ class CorrectsTwo(WordCheck):
 
 
 def test_a_lost_word_that_counts_as_corrected(tmp_path):
-    refuted(lambda: FlippedWord(CorrectsTwo(8, "secded")), tmp_path, "word_check.py", cover=2)
+    refuted(lambda: FlippedWord(CorrectsTwo(8, "secded")), tmp_path, "blocks.py", cover=2)
 
 
 def test_a_wrong_slot_of_a_ring(tmp_path):
     config = EngineConfig()
-    refuted(lambda: Finding(Unwatched(config)), tmp_path, "ring_slot.py", method="bmc", depth=20)
+    refuted(lambda: Finding(Unwatched(config)), tmp_path, "engine.py", method="bmc", depth=20)
 
 
 @pytest.mark.thorough
@@ -370,7 +370,7 @@ def test_rings_with_a_wrong_slot(tmp_path, monkeypatch):
     refuted(
         lambda: SoonFetching(Rings(SMALL_RINGS)),
         tmp_path,
-        "rings.py",
+        "engine.py",
         method="bmc",
         depth=38,
         rules=(RULES,),
@@ -485,7 +485,7 @@ class Generous(Decompressor):
 
 def test_a_wrong_decompressor(tmp_path):
     refuted(lambda: AnyStream(Generous(SMALL)), tmp_path, "codec.py")
-    refuted(lambda: Decoding(Generous(SMALL)), tmp_path, "decoding.py", prepare=REDUCED)
+    refuted(lambda: Decoding(Generous(SMALL)), tmp_path, "codec.py", prepare=REDUCED)
 
 
 @pytest.mark.thorough
@@ -499,13 +499,13 @@ def test_a_wrong_compressor(tmp_path):
 def test_a_compressor_that_loses_cycles(tmp_path):
     """Without a queue it waits in every other window that is full of literals."""
     slow = Compressor(CodecConfig(Format(word_bits=4, window=4), lanes=2, queue=0))
-    refuted(lambda: Pace(slow, 4), tmp_path, "pace.py", method="bmc", depth=36, cover=24)
+    refuted(lambda: Pace(slow, 4), tmp_path, "compressor.py", method="bmc", depth=36, cover=24)
 
 
 def test_a_wrong_window_store(tmp_path, monkeypatch):
     """Two pairs of lanes exchange their words at the wrong times."""
     monkeypatch.setattr(window_store, "Routes", WrongRoutes)
-    refuted(lambda: Storing(WindowStore(WIDE)), tmp_path, "compressor_parts.py")
+    refuted(lambda: Storing(WindowStore(WIDE)), tmp_path, "compressor.py")
 
 
 class Forgetting(BeatQueue):
@@ -519,7 +519,7 @@ class Forgetting(BeatQueue):
 
 
 def test_a_wrong_packer(tmp_path):
-    refuted(lambda: Packing(Packer(SMALL, Forgetting(SMALL, 3))), tmp_path, "word_flow.py")
+    refuted(lambda: Packing(Packer(SMALL, Forgetting(SMALL, 3))), tmp_path, "blocks.py")
 
 
 class RoundsUp(Rounding):
@@ -555,7 +555,7 @@ class Binary(AsyncFifo):
 
 @pytest.mark.thorough
 def test_a_crossing_without_a_gray_code(tmp_path):
-    refuted(lambda: Crossing(Passage(2, Binary), resets=False), tmp_path, "crossing.py", cover=40)
+    refuted(lambda: Crossing(Passage(2, Binary), resets=False), tmp_path, "clocks.py", cover=40)
 
 
 class Hasty(Closing):
@@ -573,7 +573,7 @@ class Hasty(Closing):
 
 
 def test_inputs_that_are_shut_too_soon(tmp_path):
-    refuted(lambda: Apart(FarInputs(Hasty)), tmp_path, "closing.py", cover=50)
+    refuted(lambda: Apart(FarInputs(Hasty)), tmp_path, "quiescence.py", cover=50)
 
 
 class Small(Bench):

@@ -146,7 +146,7 @@ def test_printed_verilog_is_clean_and_waivers_are_counted() -> None:
 def test_a_fault_is_a_complaint_with_its_place() -> None:
     text = LINT_TINY.verilog().replace("endmodule", "wire [3:0] narrow = 5'd3;\nendmodule", 1)
     (complaint,) = lint(text, LINT_TINY.top).complaints
-    assert complaint.startswith(f"%Warning-WIDTHTRUNC: {TINY.top}.v:")
+    assert complaint.startswith(f"%Warning-WIDTHTRUNC: {LINT_TINY.top}.v:")
 
 
 @pytest.mark.verilator

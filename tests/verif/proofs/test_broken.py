@@ -454,7 +454,7 @@ class NeverAtRest(RestingChannel):
 
         self.gates.stopping = noted
         super().describe(m)
-        completion = self.channel.completion
+        completion = self.channel.done
         m.d.sync += done.eq(done | (completion.valid & completion.ready))
         m.d.comb += Assert(~(done & closed))
 

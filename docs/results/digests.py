@@ -30,19 +30,16 @@ from amaranth.hdl._nir import Cell, FlipFlop, Memory, Net, Netlist, SyncReadPort
 
 from cdma.app import parser
 from cdma.base.cache import Cache, content_key
-from cdma.hdl.codec.generate import codec_shell
-from cdma.hdl.engine.engine import engine_shell
-from cdma.hdl.lossy.generate import StageShell
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.options import MEMORY_CODES
-from cdma.hdl.spec.stage import StageConfig
-from cdma.hdl.verilog.shell import Shell, generator_key
+from cdma.hdl.verilog.shell import generator_key
 from cdma.options import codec_config_from, config_from, engine_config_from
 from cdma.synth.asic.recipe import Options
 from cdma.synth.asic.sweep.sweep import parse_axis, points
 from cdma.verif.engine.measure import UNITS
+from cdma.verif.proofs.proof import shell_of
 
 from .records import ROOT, Record
 
@@ -310,14 +307,8 @@ def _circuit(block: str, config: Any) -> str:
     """The digest of a circuit, kept as long as the generator is the same."""
     key = content_key("netlist digest", Path(__file__).read_bytes(), generator_key())
     return str(
-        Cache().kept(content_key(key, block, repr(config)), lambda: digest_of_shell(_shell(block, config)))
+        Cache().kept(content_key(key, block, repr(config)), lambda: digest_of_shell(shell_of(block, config)))
     )
-
-
-def _shell(block: str, config: Any) -> Shell:
-    if isinstance(config, EngineConfig):
-        return engine_shell(config)
-    return StageShell(block, config) if isinstance(config, StageConfig) else codec_shell(block, config)
 
 
 def _circuits(command: str) -> Iterator[_Block]:

@@ -36,18 +36,18 @@ def thermometer(value: Value, size: int) -> Value:
 
 
 def one_of(*cases: tuple[Value, Value]) -> Value:
-    """The value whose condition holds; no two may hold at once, and where none does the result is 0.
+    """The value whose condition holds, as wide as the widest; no two may hold at once, and without one the result is 0.
 
     This is an AND-OR selection, which needs fewer gates than a chain of multiplexers.
     """
-    terms: list[Value] = [Mux(condition, value, 0) for condition, value in cases]
+    terms: list[Value] = [Mux(condition, value, C(0, 0)) for condition, value in cases]
     # A tree, because Amaranth walks whole expressions to find their shapes, which is slow for a chain of hundreds.
     while len(terms) > 1:
         terms = [
             *(low | high for low, high in zip(terms[::2], terms[1::2], strict=False)),
             *terms[len(terms) & ~1 :],
         ]
-    return terms[0] if terms else C(0)
+    return terms[0] if terms else C(0, 0)
 
 
 def rotate_up(words: list[Value], amount: Value) -> list[Value]:

@@ -1,4 +1,4 @@
-"""The user bits of addresses: the AXI sideband signals that are no constants, and whose the memory is."""
+"""The user bits of addresses: the AXI sideband signals that are no constants, and the owner."""
 
 from __future__ import annotations
 
@@ -34,8 +34,13 @@ class UserLayout(data.StructLayout):
 
 
 class ChannelUsers(data.StructLayout):
-    """What the registers of a pair say of the addresses of a channel: the sideband signals of data in device memory and in
-    host memory, and all user bits of rings, messages and lists of pages."""
+    """User bits of a channel's addresses, as the registers of its pair set them.
+
+    ``dev``, ``host``
+        Sideband signals of data in device memory, and in host memory.
+    ``ring``
+        All user bits of rings, messages and page lists.
+    """
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
@@ -47,14 +52,14 @@ class ChannelUsers(data.StructLayout):
         config = self.config
         for target in self.members:
             if config.sideband_registers:
-                said = getattr(registers, f"{target}_sideband")
+                fields = getattr(registers, f"{target}_sideband")
             else:
-                said = {
+                fields = {
                     name: C(value, bits) for name, (bits, value) in config.sideband.values(target).items()
                 }
             owner = registers.ring_owner if target == "ring" and config.records.owner_bits else C(0, 0)
             names = _variable(config, "dev" if target == "dev" else "host")
-            m.d.comb += users[target].eq(Cat(*(said[name] for name in names), owner))
+            m.d.comb += users[target].eq(Cat(*(fields[name] for name in names), owner))
 
 
 #: Makes the user bits of an address.
@@ -62,7 +67,7 @@ User = Callable[[data.View], Value]
 
 
 def data_user(config: EngineConfig, port: str, users: Sequence[data.View]) -> User:
-    """For addresses of data, which have the owner and the number of the pair: ``users`` are those of each pair."""
+    """For addresses of data, which carry their owner and pair number; ``users`` has one entry for each pair."""
     owner_bits = config.records.owner_bits
 
     def user(address: data.View) -> Value:
@@ -73,12 +78,12 @@ def data_user(config: EngineConfig, port: str, users: Sequence[data.View]) -> Us
 
 
 def list_user(config: EngineConfig, users: Sequence[data.View]) -> User:
-    """For addresses of lists of pages, which have the same where there are several pairs."""
+    """For addresses of page lists, which carry their owner and pair number, if there are several pairs."""
     return lambda address: _of_pair(address.user[config.records.owner_bits :], [each.ring for each in users])
 
 
 def ring_user(users: Sequence[data.View]) -> User:
-    """For addresses of rings and of messages, whose ID is the number of a channel: ``users`` are of each channel."""
+    """For addresses of rings and of messages, whose ID is the channel; ``users`` has one entry for each channel."""
     return lambda address: Mux(address.id, users[1].ring, users[0].ring)
 
 
@@ -86,24 +91,22 @@ def _of_pair(number: Value, values: Sequence[Value]) -> Value:
     """The value of the pair with that number."""
     if len(values) == 1:
         return values[0]
-    # As many bits as the values have, which may be none: a selection has one at least.
-    return one_of(*((number == index, value) for index, value in enumerate(values)))[: len(values[0])]
+    return one_of(*((number == index, value) for index, value in enumerate(values)))
 
 
 def connect_with_user(m: Module, inner: Any, outer: Any, user: User) -> None:
-    """Connects ports of sources with those of the component around, whose addresses have the ``user`` bits that are made
-    of the sources'."""
+    """Connects the ports ``inner`` to ``outer``; ``user`` makes the user bits of each address from those at ``inner``."""
     for one, other in zip(each_port(inner), each_port(outer), strict=True):
         for name in one.signature.members:
             near, far = getattr(one, name), getattr(other, name)
             if name in ("ar", "aw"):
-                _say(m, near, far, user)
+                _pass_address(m, near, far, user)
             else:
                 wiring.connect(m, near, wiring.flipped(far))
 
 
-def _say(m: Module, near: stream.Interface, far: stream.Interface, user: User) -> None:
-    """Passes an address on."""
+def _pass_address(m: Module, near: stream.Interface, far: stream.Interface, user: User) -> None:
+    """Connects the addresses, with the ``user`` bits."""
     m.d.comb += [far.payload[name].eq(near.payload[name]) for name in ("id", "address", "len", "size")]
     m.d.comb += [
         far.payload.user.eq(user(near.payload)),

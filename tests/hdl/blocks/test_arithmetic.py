@@ -22,6 +22,7 @@ from cdma.hdl.blocks.arithmetic import (
     before_zeros,
     count_ones,
     is_next,
+    one_of,
     xor_network,
 )
 from cdma.sim.codec.container import crc32c
@@ -98,3 +99,8 @@ def test_the_next_number_is_known_without_a_carry() -> None:
     simulator = Simulator(m)
     simulator.add_testbench(bench)
     simulator.run()
+
+
+@pytest.mark.parametrize("widths", [(), (0, 0), (1, 4), (3, 3, 3)])
+def test_a_selection_is_as_wide_as_its_widest_value(widths: tuple[int, ...]) -> None:
+    assert len(one_of(*((Signal(), Signal(width)) for width in widths))) == max(widths, default=0)

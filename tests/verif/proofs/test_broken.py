@@ -162,7 +162,7 @@ class Unshifted(Realign):
 
 
 def test_a_wrong_flow_of_words(tmp_path):
-    refuted(lambda: WordFlow(lambda: Unshifted(2, 2), 2, 2, 1, "up"), tmp_path, "blocks.py")
+    refuted(lambda: WordFlow(lambda: Unshifted(2, 2), 2, 2, 1, "up"), tmp_path, "word_flow.py")
 
 
 class Narrow(WideCounter):
@@ -519,7 +519,7 @@ class Forgetting(BeatQueue):
 
 
 def test_a_wrong_packer(tmp_path):
-    refuted(lambda: Packing(Packer(SMALL, Forgetting(SMALL, 3))), tmp_path, "blocks.py")
+    refuted(lambda: Packing(Packer(SMALL, Forgetting(SMALL, 3))), tmp_path, "word_flow.py")
 
 
 class RoundsUp(Rounding):

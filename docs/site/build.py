@@ -73,6 +73,8 @@ SECTIONS = (
     Section(
         "Study",
         (
+            "study/real",
+            "figures/real",
             "study/formats",
             "study/training",
             "study/swapping",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from cdma.command import Command
 
-from . import characterise, model, profile, tune
+from . import characterise, collect, model, profile, tune
 from .bench import command as bench
 
 COMMAND = Command(
     "study",
     "what compression buys a network, on a machine or on tensors of one's own",
     "What compression buys a network. Each command explains itself: cdma study COMMAND --help.",
-    commands=[module.COMMAND for module in (profile, characterise, model, tune, bench)],
+    commands=[module.COMMAND for module in (profile, collect, characterise, model, tune, bench)],
     title="commands",
 )

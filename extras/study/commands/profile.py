@@ -23,15 +23,13 @@ if TYPE_CHECKING:
 
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_file, replacing
-    from cdma.output import warn
-    from cdma.study.profile.files import find_tensors
     from cdma.study.profile.page import page
     from cdma.study.profile.report import Report, advise
 
     settings = _settings(arguments)
     if arguments.html is not None:
         ready_file(arguments.html)
-    report = Report(tuple(_profiles(find_tensors(arguments.path, warn))), settings)
+    report = Report(_found(arguments.path), settings)
     if arguments.html is not None:
         with replacing(arguments.html) as file:
             file.write(page(report, arguments.path.resolve().name).encode())
@@ -39,6 +37,17 @@ def _run(arguments: argparse.Namespace) -> Result:
     return Result(
         {**report.as_dict(), "verdict": asdict(verdict)}, [_table(report), *_answers(report), str(verdict)]
     )
+
+
+def _found(path: Path) -> tuple[TensorProfile, ...]:
+    """The tensors of files, or those that are recorded of a network of that name."""
+    from cdma.output import warn
+    from cdma.study.profile.files import find_tensors
+    from cdma.study.real.record import recorded, recorded_names
+
+    if str(path) in recorded_names() and not path.exists():
+        return tuple(tensor.profile() for tensor in recorded(str(path)).tensors)
+    return tuple(_profiles(find_tensors(path, warn)))
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
@@ -128,7 +137,10 @@ COMMAND = Command(
     "suits it, and how many units the link needs. In a PyTorch program cdma.study.record(model) gives the same report.",
     _run,
     {
-        "": (option("path", ".npy, .npz or .safetensors file, or a directory of such files", Path),),
+        "": (
+            option("path", ".npy, .npz or .safetensors file, a directory of such files, or a network of cdma study "
+                "collect", Path),
+        ),
         "link and engine": (
             option("--link GB/S", "effective rate of the link to the host (default 12.8, PCIe 3 x16)", positive,
                 default=12.8),
@@ -153,5 +165,5 @@ COMMAND = Command(
             option("--html FILE", "write the report as one HTML page", Path),
         ),
     },
-    ["activations/", "activations.npz --link 25 --units 2 --html report.html"],
+    ["activations/", "crepe --link 51", "activations.npz --link 25 --units 2 --html report.html"],
 )  # fmt: skip

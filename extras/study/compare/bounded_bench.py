@@ -46,7 +46,7 @@ def bounded_rows(relative: tuple[int, ...] = RELATIVE) -> Iterator[Bounded]:
     """Yields a row for each tensor of planes and bound, and for each bound one of all tensors."""
     samples = {name: each for name, each in recorded_samples().items() if each.ndim == 4}
     for exponent in relative:
-        rows = [_row(name, each, exponent) for name, each in samples.items()]
+        rows = [bounded(name, each, exponent) for name, each in samples.items()]
         yield from rows
         sizes = [samples[row.tensor].nbytes for row in rows]
 
@@ -58,7 +58,8 @@ def bounded_rows(relative: tuple[int, ...] = RELATIVE) -> Iterator[Bounded]:
         yield Bounded("all", exponent, density, error, *map(together, ("cdma", "sz", "jpeg")))
 
 
-def _row(name: str, tensor: NDArray[np.float32], relative: int) -> Bounded:
+def bounded(name: str, tensor: NDArray[np.float32], relative: int) -> Bounded:
+    """A tensor of planes, which has a number that is not zero, within ``2**relative`` of its peak."""
     # The greatest power of two that is not above the peak, as a bound of a policy has it.
     bound_exponent = int(np.frexp(np.abs(tensor).max())[1]) - 1 + relative
     bound = 2.0**bound_exponent

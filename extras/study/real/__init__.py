@@ -1,0 +1,1 @@
+"""Trained networks that people run, on real inputs: their tensors, and what compresses them."""

@@ -1,0 +1,153 @@
+"""What the records of trained networks say together: by network, and by the kind of tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cdma.base.document import Paragraph, Part, Table, as_markdown
+from cdma.result import Result
+from cdma.study.profile.link import Settings
+from cdma.study.profile.report import Report
+from cdma.study.svg import bar_chart
+from cdma.study.system.assumptions import load_assumptions
+
+from .record import BOUND, Record, Tensor
+
+#: Links by name, in bytes per second at their peak.
+LINKS = {"10 GbE": 1.25e9, "PCIe 5": 64e9}
+#: Units of the engine.
+_UNITS = 4
+
+
+def summary(records: Sequence[Record]) -> Result:
+    """Tables by network and by kind of tensor; JSON has the same numbers."""
+    networks = [_network(record) for record in records]
+    every = [tensor for record in records for tensor in record.tensors]
+    kinds = [_kind(kind, [each for each in every if each.kind == kind]) for kind in _kinds(every)]
+    titles = [
+        "network",
+        "what it does",
+        "tensors",
+        "density",
+        "zvc32",
+        "bfloat16",
+        "format",
+        f"within 2^{BOUND}",
+    ]
+    titles += [f"{link}, {by}" for link in LINKS for by in ("engine", "core")]
+    rows = [
+        [
+            *(row["network"], row["what"], f"{row['tensors']} of {row['computed']}", f"{row['density']:.2f}"),
+            *(_cell(row["zvc32"]), f"{row['bfloat16']:.2f}", row["bfloat16_format"], _cell(row["bounded"])),
+            *(f"{gain:.2f}" for link in LINKS for gain in row["gain"][link].values()),
+        ]
+        for row in networks
+    ]
+    by_kind = [
+        [
+            *(row["kind"], str(row["tensors"]), f"{row['density']:.2f}", _cell(row["zvc32"])),
+            *(f"{row['bfloat16']:.2f}", _cell(row["bounded"])),
+        ]
+        for row in kinds
+    ]
+    parts: list[Part | str] = [
+        Table(titles, rows, (2, 3, 4, 5, *range(7, len(titles)))),
+        Paragraph(
+            f"Ratios are those of one engine for all tensors of a network. Links: how many times as fast transfers of "
+            f"bfloat16 are with an engine of {_UNITS} units, or with the codec in C on one core of the host."
+        ),
+        Table(
+            ["kind of tensor", "tensors", "density", "zvc32", "bfloat16, best", f"within 2^{BOUND}"],
+            by_kind,
+            range(1, 6),
+        ),
+    ]
+    return Result({"networks": networks, "kinds": kinds}, parts)
+
+
+def page(records: Sequence[Record]) -> str:
+    """The tables, and where each network comes from, in Markdown."""
+    sources = [
+        [each.name, each.package, each.licence, each.given, f"{each.bytes / 1e6:.1f}"] for each in records
+    ]
+    written = Paragraph("Written by `cdma study collect --figures docs/figures`; do not edit.")
+    titles = ("network", "package of PyPI", "licence", "input", "MB computed")
+    parts: list[Part] = [written, *summary(records).pages(), Table(titles, sources, (4,))]
+    return f"# Tensors of trained networks\n\n{as_markdown(parts)}"
+
+
+def picture(records: Sequence[Record]) -> str:
+    """The ratios of each network, as SVG."""
+    rows = [_network(record) for record in records]
+    bars = {
+        "zvc32, float32": [row["zvc32"] or 1.0 for row in rows],
+        "best, bfloat16": [row["bfloat16"] for row in rows],
+        f"within 2^{BOUND}": [row["bounded"] or 0.0 for row in rows],
+    }
+    title = "Ratios of trained networks' tensors"
+    return bar_chart(title, [row["network"] for row in rows], bars, y_label="raw / compressed", level=1.0)
+
+
+def _network(record: Record) -> dict[str, Any]:
+    assumed = load_assumptions()
+    rounded = tuple(each.profile(rounded=True) for each in record.tensors)
+    core = 1e9 * min(assumed.cpu.compress_GBps, assumed.cpu.decompress_GBps)
+    gain = {}
+    for link, peak in LINKS.items():
+        rate = peak * assumed.link.efficiency
+        ways = {"engine": Settings(rate, units=_UNITS), "core": Settings(rate, unit_rate=core)}
+        gain[link] = {by: Report(rounded, settings).speedup for by, settings in ways.items()}
+    halves = Report(rounded, Settings())
+    return {
+        "network": record.name,
+        "what": record.what,
+        "package": record.package,
+        "licence": record.licence,
+        "tensors": len(record.tensors),
+        "computed": record.computed,
+        "bytes": record.bytes,
+        "density": record.density,
+        "zvc32": _zvc(record.tensors),
+        "bfloat16": halves.ratio,
+        "bfloat16_format": str(halves.engine),
+        "bounded": _within(record.tensors),
+        "gain": gain,
+    }
+
+
+def _kind(kind: str, tensors: Sequence[Tensor]) -> dict[str, Any]:
+    sizes = [float(np.prod(tensor.shape)) for tensor in tensors]
+    rounded = [tensor.profile(rounded=True) for tensor in tensors]
+    return {
+        "kind": kind,
+        "tensors": len(tensors),
+        "density": float(np.average([tensor.density for tensor in tensors], weights=sizes)),
+        "zvc32": _zvc(tensors),
+        "bfloat16": sum(each.raw for each in rounded) / sum(each.best.compressed for each in rounded),
+        "bounded": _within(tensors),
+    }
+
+
+def _kinds(tensors: Sequence[Tensor]) -> list[str]:
+    return sorted({tensor.kind for tensor in tensors})
+
+
+def _zvc(tensors: Sequence[Tensor]) -> float | None:
+    """The ratio of zero-value compression of those in 32 bits."""
+    profiles = [tensor.profile() for tensor in tensors if tensor.number_type == "float32"]
+    if not profiles:
+        return None
+    return sum(each.raw for each in profiles) / sum(each.zvc.compressed for each in profiles)
+
+
+def _within(tensors: Sequence[Tensor]) -> float | None:
+    """The ratio within the bound, of those that were tried."""
+    tried = [(4 * float(np.prod(each.shape)), each.bounded[0]) for each in tensors if each.bounded]
+    return sum(raw for raw, _ in tried) / sum(raw / ratio for raw, ratio in tried) if tried else None
+
+
+def _cell(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

@@ -549,4 +549,5 @@ static void __exit cdma_end(void)
 module_exit(cdma_end);
 
 MODULE_DESCRIPTION("Compressing DMA engine");
+MODULE_VERSION("0.2.0");
 MODULE_LICENSE("GPL");

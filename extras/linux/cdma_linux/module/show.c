@@ -19,89 +19,91 @@ static struct cdma_device *device_of(struct device *dev)
 	return container_of(dev_get_drvdata(dev), struct cdma_device, misc);
 }
 
-/* A line for each of what belongs together: its name, and its place. */
-struct cdma_line {
-	const char *name;
+/* A file with one value: its name, and the place of the value. */
+struct cdma_value {
+	struct device_attribute attribute;
+	unsigned int direction;
 	size_t place;
 };
 
+static const struct cdma_value *value_of(const struct device_attribute *attribute)
+{
+	return container_of(attribute, struct cdma_value, attribute);
+}
+
+#define VALUE(group, name, direction, place) \
+	static struct cdma_value group##_##name = { \
+		__ATTR(name, 0444, group##_show, NULL), direction, place \
+	}
+#define FILE_OF(group, name) (&group##_##name.attribute.attr)
+
 /* ---- geometry ---- */
-
-#define FACT(name) { #name, offsetof(struct cdma_geometry, name) }
-
-static const struct cdma_line facts[] = {
-	FACT(version_major), FACT(version_minor), FACT(word_bits), FACT(window), FACT(code_bits),
-	FACT(align), FACT(any_length), FACT(units), FACT(lanes), FACT(ring_entries),
-	FACT(dev_data_bits), FACT(dev_address_bits), FACT(dev_align), FACT(host_data_bits),
-	FACT(host_address_bits), FACT(host_align), FACT(crc), FACT(lossy), FACT(dimensions),
-	FACT(pages),
-};
 
 static ssize_t geometry_show(struct device *dev, struct device_attribute *attribute, char *text)
 {
 	const void *geometry = &device_of(dev)->engine.geometry;
-	ssize_t size = 0;
-	unsigned int k;
 
-	for (k = 0; k < ARRAY_SIZE(facts); ++k)
-		size += sysfs_emit_at(text, size, "%s %u\n", facts[k].name,
-				      *(const u32 *)(geometry + facts[k].place));
-	return size;
+	return sysfs_emit(text, "%u\n", *(const u32 *)(geometry + value_of(attribute)->place));
 }
+
+#define FACTS(X) \
+	X(version_major) X(version_minor) X(word_bits) X(window) X(code_bits) X(align) \
+	X(any_length) X(units) X(lanes) X(ring_entries) X(dev_data_bits) X(dev_address_bits) \
+	X(dev_align) X(host_data_bits) X(host_address_bits) X(host_align) X(crc) X(lossy) \
+	X(dimensions) X(pages)
+
+#define FACT(name) VALUE(geometry, name, 0, offsetof(struct cdma_geometry, name));
+#define FACT_FILE(name) FILE_OF(geometry, name),
+FACTS(FACT)
+static struct attribute *geometry_files[] = { FACTS(FACT_FILE) NULL };
 
 /* ---- counters ---- */
 
-static const struct cdma_line counters[] = {
-	{ "cycles", CDMA_COUNTERS_CYCLES_LOW },
-	{ "bytes_read", CDMA_COUNTERS_BYTES_READ_LOW },
-	{ "bytes_written", CDMA_COUNTERS_BYTES_WRITTEN_LOW },
-	{ "literals", CDMA_COUNTERS_LITERALS_LOW },
-	{ "raw_words", CDMA_COUNTERS_RAW_WORDS_LOW },
-	{ "descriptors", CDMA_COUNTERS_DESCRIPTORS_LOW },
-	{ "errors", CDMA_COUNTERS_ERRORS_LOW },
-};
-
-/* All of one moment. */
-static ssize_t show_counters(struct cdma_device *cd, unsigned int direction, char *text)
+/* Both halves of a counter are of one moment. */
+static ssize_t counter_show(struct device *dev, struct device_attribute *attribute, char *text)
 {
-	struct cdma_channel *channel = cdma_channel_of(cd, direction);
+	const struct cdma_value *value = value_of(attribute);
+	struct cdma_device *cd = device_of(dev);
+	struct cdma_channel *channel = cdma_channel_of(cd, value->direction);
 	ssize_t size = -ENODEV;
-	unsigned int k;
 
 	mutex_lock(&cd->lock);
 	if (cd->state == CDMA_WELL) {
-		size = cdma_hold_counters(channel, CDMA_HOLD_PATIENCE) == CDMA_OK ? 0 : -EIO;
-		for (k = 0; size >= 0 && k < ARRAY_SIZE(counters); ++k)
-			size += sysfs_emit_at(text, size, "%s %llu\n", counters[k].name,
-					      cdma_counter(channel, counters[k].place));
+		size = -EIO;
+		if (cdma_hold_counters(channel, CDMA_HOLD_PATIENCE) == CDMA_OK)
+			size = sysfs_emit(text, "%llu\n", cdma_counter(channel, value->place));
 		cdma_release_counters(channel);
 	}
 	mutex_unlock(&cd->lock);
 	return size;
 }
 
-static ssize_t offload_show(struct device *dev, struct device_attribute *attribute, char *text)
-{
-	return show_counters(device_of(dev), CDMA_OFFLOAD, text);
-}
+#define offload_show counter_show
+#define prefetch_show counter_show
 
-static ssize_t prefetch_show(struct device *dev, struct device_attribute *attribute, char *text)
-{
-	return show_counters(device_of(dev), CDMA_PREFETCH, text);
-}
+#define COUNTERS(X, group, direction) \
+	X(group, cycles, direction, CDMA_COUNTERS_CYCLES_LOW) \
+	X(group, bytes_read, direction, CDMA_COUNTERS_BYTES_READ_LOW) \
+	X(group, bytes_written, direction, CDMA_COUNTERS_BYTES_WRITTEN_LOW) \
+	X(group, literals, direction, CDMA_COUNTERS_LITERALS_LOW) \
+	X(group, raw_words, direction, CDMA_COUNTERS_RAW_WORDS_LOW) \
+	X(group, descriptors, direction, CDMA_COUNTERS_DESCRIPTORS_LOW) \
+	X(group, errors, direction, CDMA_COUNTERS_ERRORS_LOW)
 
-static DEVICE_ATTR_RO(geometry);
-static DEVICE_ATTR_RO(offload);
-static DEVICE_ATTR_RO(prefetch);
+#define COUNTER(group, name, direction, place) VALUE(group, name, direction, place);
+#define COUNTER_FILE(group, name, direction, place) FILE_OF(group, name),
+COUNTERS(COUNTER, offload, CDMA_OFFLOAD)
+COUNTERS(COUNTER, prefetch, CDMA_PREFETCH)
+static struct attribute *offload_files[] = { COUNTERS(COUNTER_FILE, offload, 0) NULL };
+static struct attribute *prefetch_files[] = { COUNTERS(COUNTER_FILE, prefetch, 0) NULL };
 
-static struct attribute *cdma_attrs[] = {
-	&dev_attr_geometry.attr,
-	&dev_attr_offload.attr,
-	&dev_attr_prefetch.attr,
-	NULL
+static const struct attribute_group geometry_group = { .name = "geometry", .attrs = geometry_files };
+static const struct attribute_group offload_group = { .name = "offload", .attrs = offload_files };
+static const struct attribute_group prefetch_group = { .name = "prefetch", .attrs = prefetch_files };
+
+static const struct attribute_group *cdma_groups[] = {
+	&geometry_group, &offload_group, &prefetch_group, NULL
 };
-
-ATTRIBUTE_GROUPS(cdma);
 
 /* ---- rings ---- */
 

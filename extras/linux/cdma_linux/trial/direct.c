@@ -19,11 +19,9 @@ static int guarded(const unsigned char *bytes, size_t size) {
 }
 
 static int takes_lists(void) {
-    char line[64];
     unsigned int lists = 0;
-    FILE *file = fopen("/sys/class/misc/cdma0/geometry", "r");
-    need(file != NULL, "geometry");
-    while (fgets(line, sizeof line, file) != NULL) sscanf(line, "pages %u", &lists);
+    FILE *file = fopen("/sys/class/misc/cdma0/geometry/pages", "r");
+    need(file != NULL && fscanf(file, "%u", &lists) == 1, "geometry");
     fclose(file);
     return lists != 0;
 }

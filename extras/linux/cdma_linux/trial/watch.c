@@ -2,6 +2,7 @@
 #include "trial.h"
 
 #define TRACES "/sys/kernel/tracing/"
+#define SHOWN "/sys/class/misc/cdma0/"
 
 static char text[1 << 16];
 
@@ -17,15 +18,9 @@ static const char *text_of(const char *path) {
     return text;
 }
 
-/* The number in the line of a file that begins with a name. */
-static uint64_t value_of(const char *path, const char *name) {
-    const char *line = text_of(path);
-    while (line != NULL && (strncmp(line, name, strlen(name)) != 0 || line[strlen(name)] != ' ')) {
-        line = strchr(line, '\n');
-        line = line == NULL ? NULL : line + 1;
-    }
-    need(line != NULL, name);
-    return strtoull(line + strlen(name), NULL, 10);
+/* The number in a file. */
+static uint64_t number_in(const char *path) {
+    return strtoull(text_of(path), NULL, 10);
 }
 
 static void move(struct cdma_user *cdma, uint64_t from) {
@@ -38,24 +33,26 @@ static void move(struct cdma_user *cdma, uint64_t from) {
 }
 
 void watch(void) {
-    static const char folder[] = "/sys/class/misc/cdma0/offload";
     struct cdma_user cdma = attach();
     const uint64_t from = place(&cdma);
-    const uint64_t moved = value_of(folder, "descriptors"), read = value_of(folder, "bytes_read");
+    const uint64_t moved = number_in(SHOWN "offload/descriptors"), read = number_in(SHOWN "offload/bytes_read");
+    const uint64_t other = number_in(SHOWN "prefetch/descriptors");
     const char *submit, *doorbell, *complete;
+    char entries[64];
     need(mount("none", TRACES, "tracefs", 0, "") == 0 && write_text(TRACES "events/cdma/enable", "1") == 0, "tracefs");
     move(&cdma, from);
     need(write_text(TRACES "events/cdma/enable", "0") == 0, "tracefs");
-    say(value_of(folder, "descriptors") == moved + 1 && value_of(folder, "bytes_read") == read + tensor.size &&
-            value_of("/sys/class/misc/cdma0/geometry", "word_bits") == cdma.info.word_bits,
+    say(number_in(SHOWN "offload/descriptors") == moved + 1 && number_in(SHOWN "offload/bytes_read") == read + tensor.size &&
+            number_in(SHOWN "prefetch/descriptors") == other &&
+            number_in(SHOWN "geometry/word_bits") == cdma.info.word_bits,
         "sysfs has what the engine is and has done");
     text_of(TRACES "trace");
     submit = strstr(text, "cdma_submit: cdma0 offload cookie=4711");
     doorbell = strstr(text, "cdma_doorbell: cdma0 offload tail=");
     complete = strstr(text, "cdma_complete: cdma0 offload cookie=4711 status=0");
     say(submit != NULL && doorbell > submit && complete > doorbell, "a transfer is traced from its submission to its end");
-    say(value_of("/sys/kernel/debug/cdma0/rings", "offload entries") == cdma.info.in_flight &&
-            strstr(text, "outstanding 0") != NULL,
+    snprintf(entries, sizeof entries, "offload entries %u ", cdma.info.in_flight);
+    say(strstr(text_of("/sys/kernel/debug/cdma0/rings"), entries) == text && strstr(text, "outstanding 0") != NULL,
         "debugfs has the rings");
     cdma_detach(&cdma);
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cdma import __version__
 from tests.support.documents import blocks
 from tests.support.paths import DOCS, MODULE
 
@@ -27,19 +28,63 @@ def test_the_module_compiles_without_a_warning(tmp_path: Path) -> None:
     makefile = _headers()
     if makefile is None or shutil.which("make") is None or shutil.which("gcc") is None:
         pytest.skip("the headers of no kernel are installed here (on Debian apt install linux-headers-amd64)")
-    shutil.copytree(MODULE, tmp_path / "module")
+    sources = _made(tmp_path, "dkms") / "usr/src" / f"cdma-{__version__}"
     # With sparse, too, where it is installed.
     check = ["C=1"] if shutil.which("sparse") else []
-    command = ["make", "-C", makefile.parent, f"M={tmp_path / 'module'}", "W=1", *check, "modules"]
+    command = ["make", "-C", sources, f"BUILD={makefile.parent}", "W=1", *check]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "warning" not in (done.stdout + done.stderr).lower()
-    assert (tmp_path / "module" / "cdma.ko").exists()
+    assert (sources / "cdma.ko").exists()
+
+
+def _made(root: Path, target: str) -> Path:
+    """A root into which the driver's Makefile has put something."""
+    subprocess.run(
+        ["make", "-C", MODULE, target, f"DESTDIR={root}", "PREFIX=/usr"], check=True, capture_output=True
+    )
+    return root
+
+
+def test_an_installation_has_the_headers_the_rule_the_page_and_what_pkg_config_reads(tmp_path: Path) -> None:
+    root = _made(tmp_path, "install-files")
+    assert {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()} == {
+        *(f"usr/include/cdma/{name}" for name in ("cdma_ioctl.h", "cdma_regs.h", "libcdma.h")),
+        "usr/lib/pkgconfig/libcdma.pc",
+        "usr/share/man/man4/cdma.4",
+        "lib/udev/rules.d/70-cdma.rules",
+    }
+    found = (root / "usr/lib/pkgconfig/libcdma.pc").read_text()
+    assert "prefix=/usr\n" in found
+    assert f"Version: {__version__}\n" in found
+    assert "@" not in found
+    # The headers need no others than the system's.
+    program = "#include <cdma_ioctl.h>\n#include <libcdma.h>\nint main(void) { return 0; }\n"
+    command = ["gcc", "-Werror", f"-I{root / 'usr/include/cdma'}", "-fsyntax-only", "-xc", "-"]
+    subprocess.run(command, input=program, text=True, check=True)
+
+
+def test_what_describes_the_driver_has_its_version_its_parameters_and_its_files() -> None:
+    told = {name: (MODULE / name).read_text() for name in ("Makefile", "dkms.conf", "cdma.4", "engine.c")}
+    assert all(__version__ in text for text in told.values())
+    parameters = re.findall(
+        r"^module_param\((\w+),", "".join(path.read_text() for path in _SOURCES), re.MULTILINE
+    )
+    assert len(parameters) > 4
+    for text in (told["cdma.4"], (DOCS / "linux.md").read_text()):
+        assert all(name in text for name in parameters)
+    shown = (MODULE / "show.c").read_text()
+    facts = re.findall(r"\bX\((\w+)\)", shown)
+    counters = re.findall(r"\bX\(group, (\w+),", shown)
+    assert len(facts) > 15
+    assert len(counters) == 7
+    interface = (MODULE / "sysfs-class-misc-cdma").read_text()
+    assert set(re.findall(r"\w+", interface)) >= {*facts, *counters}
 
 
 def test_every_file_of_the_module_says_its_licence() -> None:
     assert len(_SOURCES) > 6
-    for path in (*_SOURCES, MODULE / "Kbuild"):
+    for path in (*_SOURCES, *(MODULE / name for name in ("Kbuild", "Kconfig", "Makefile"))):
         text = path.read_text()
         if path.name in _FREE:
             assert "GPL" not in text

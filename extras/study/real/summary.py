@@ -20,6 +20,8 @@ from .record import BOUND, Record, Tensor
 LINKS = {"10 GbE": 1.25e9, "PCIe 5": 64e9}
 #: Units of the engine.
 _UNITS = 4
+#: The codecs that are compared within a bound.
+_WITHIN = ("cdma", "sz", "jpeg")
 
 
 def summary(records: Sequence[Record]) -> Result:
@@ -49,10 +51,11 @@ def summary(records: Sequence[Record]) -> Result:
     by_kind = [
         [
             *(row["kind"], str(row["tensors"]), f"{row['density']:.2f}", _cell(row["zvc32"])),
-            *(f"{row['bfloat16']:.2f}", _cell(row["bounded"])),
+            *(f"{row['bfloat16']:.2f}", *(_cell(row[codec]) for codec in _WITHIN)),
         ]
         for row in kinds
     ]
+    sz, jpeg = (_within(every, codec) or 1.0 for codec in ("sz", "jpeg"))
     parts: list[Part | str] = [
         Table(titles, rows, (2, 3, 4, 5, *range(7, len(titles)))),
         Paragraph(
@@ -60,9 +63,23 @@ def summary(records: Sequence[Record]) -> Result:
             f"bfloat16 are with an engine of {_UNITS} units, or with the codec in C on one core of the host."
         ),
         Table(
-            ["kind of tensor", "tensors", "density", "zvc32", "bfloat16, best", f"within 2^{BOUND}"],
+            [
+                "kind of tensor",
+                "tensors",
+                "density",
+                "zvc32",
+                "bfloat16, best",
+                f"within 2^{BOUND}",
+                "SZ",
+                "JPEG-ACT",
+            ],
             by_kind,
-            range(1, 6),
+            range(1, 8),
+        ),
+        Paragraph(
+            f"Within 2^{BOUND} of the peak, of float32: integers and codes of this hardware; SZ's way within the same "
+            f"bound, {sz / jpeg:.1f} times JPEG-ACT's at the same mean square of the errors. COMET reports 13.5 times "
+            "less memory with SZ, 1.8 times JPEG-ACT's."
         ),
     ]
     return Result({"networks": networks, "kinds": kinds}, parts)
@@ -113,7 +130,7 @@ def _network(record: Record) -> dict[str, Any]:
         "zvc32": _zvc(record.tensors),
         "bfloat16": halves.ratio,
         "bfloat16_format": str(halves.engine),
-        "bounded": _within(record.tensors),
+        "bounded": _within(record.tensors, "cdma"),
         "gain": gain,
     }
 
@@ -127,7 +144,7 @@ def _kind(kind: str, tensors: Sequence[Tensor]) -> dict[str, Any]:
         "density": float(np.average([tensor.density for tensor in tensors], weights=sizes)),
         "zvc32": _zvc(tensors),
         "bfloat16": sum(each.raw for each in rounded) / sum(each.best.compressed for each in rounded),
-        "bounded": _within(tensors),
+        **{codec: _within(tensors, codec) for codec in _WITHIN},
     }
 
 
@@ -143,9 +160,10 @@ def _zvc(tensors: Sequence[Tensor]) -> float | None:
     return sum(each.raw for each in profiles) / sum(each.zvc.compressed for each in profiles)
 
 
-def _within(tensors: Sequence[Tensor]) -> float | None:
-    """The ratio within the bound, of those that were tried."""
-    tried = [(4 * float(np.prod(each.shape)), each.bounded[0]) for each in tensors if each.bounded]
+def _within(tensors: Sequence[Tensor], codec: str) -> float | None:
+    """The ratio of one of the codecs within the bound, of those that were tried."""
+    place = _WITHIN.index(codec)
+    tried = [(4 * float(np.prod(each.shape)), each.bounded[place]) for each in tensors if each.bounded]
     return sum(raw for raw, _ in tried) / sum(raw / ratio for raw, ratio in tried) if tried else None
 
 

@@ -401,6 +401,8 @@ static void try_driver(void) {
     all_is_free();
     attacks();
     all_is_free();
+    fuzz();
+    all_is_free();
     health();
     removal();
     cdma = attach();

@@ -35,6 +35,7 @@ _BAD_BYTE = SIZE - 256
 _PROGRAM = (
     "init.c",
     "attacks.c",
+    "fuzz.c",
     "batches.c",
     "tables.c",
     "completions.c",

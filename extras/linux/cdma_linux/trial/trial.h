@@ -66,6 +66,9 @@ int commands_end(struct cdma_user *cdma, void (*take_away)(void));
 void direct(void);
 void pins(void);
 
+/* fuzz.c */
+void fuzz(void);
+
 /* health.c: an engine that is not well; which memories are silent, a bit for each: the accelerator's, the host's. */
 void health(void);
 void silence(unsigned char memories);

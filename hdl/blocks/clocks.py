@@ -77,18 +77,6 @@ def reset_with(
     return DomainRenamer(name)(component)
 
 
-#: The domain of registers whose clock is not gated, because their phase is visible.
-ALWAYS = "always"
-
-
-def declare_always(m: Module) -> None:
-    """Declares that domain: ``sync`` of ``m``, also for submodules whose ``sync`` is another one."""
-    domain = ClockDomain(ALWAYS)
-    domain.clk, domain.rst = Signal(name=f"{ALWAYS}_aclk"), Signal(name=f"{ALWAYS}_rst")
-    m.d.comb += [domain.clk.eq(ClockSignal()), domain.rst.eq(ResetSignal())]
-    m.domains += domain
-
-
 def reset_around(m: Module, name: str, component: _Component, clear: Value) -> _Component:
     """The ``component`` as a submodule that is reset by ``clear`` too, including its parts with a gated clock."""
     domain = ClockDomain(name, local=True)

@@ -332,7 +332,7 @@ _AT_REST = (
 _LOST = "Nothing is retained, and a reset follows: {what}."
 
 #: The memories whose words count while nothing is in flight.
-_LASTING = re.compile(r"engine\.front\.(pair_\d+\.)?(registers|windows|rings\.coalescer|counters)\.")
+_LASTING = re.compile(r"engine\.front\.(pair_\d+\.)?(registers|windows|coalescer|counters)\.")
 
 
 def power_intent(block: Block) -> str:

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.axi.answers import Timebase
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
 from cdma.hdl.axi.ports import AxiLiteSignature, each_port
-from cdma.hdl.blocks.clocks import ClockGates, declare_always, reset_with
+from cdma.hdl.blocks.clocks import ClockGates, reset_with
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import CodedParts, PlainMemories, coding_of
 from cdma.hdl.engine.channel.channel import Channel, gated_channel
@@ -30,7 +30,7 @@ class HostIds(NamedTuple):
     lists of pages of both channels; of the messages of each pair."""
 
     data: int
-    rings: list[tuple[int, int]]
+    rings: tuple[int, ...]
     lists: tuple[int, ...]
     messages: list[tuple[int, int]]
 
@@ -40,7 +40,7 @@ class HostIds(NamedTuple):
         pairs = config.channels
         return cls(
             0,
-            [ring_ids(number) for number in range(pairs)],
+            tuple(id for number in range(pairs) for id in ring_ids(number)),
             list_ids(pairs) if config.pages else (),
             [message_ids(number, pairs, pages=config.pages) for number in range(pairs) if config.msi],
         )
@@ -48,7 +48,7 @@ class HostIds(NamedTuple):
     @property
     def all(self) -> list[int]:
         """All of them."""
-        return [self.data, *self.lists, *(id for pair in (*self.rings, *self.messages) for id in pair)]
+        return [self.data, *self.rings, *self.lists, *(id for pair in self.messages for id in pair)]
 
     @property
     def bits(self) -> int:
@@ -57,14 +57,14 @@ class HostIds(NamedTuple):
 
 
 class ManagedEngine(wiring.Component):
-    """The engine between its ports. Each queue pair has registers and rings of its own, and all share the channels.
+    """The engine between its ports. Each queue pair has registers of its own, and all share rings and channels.
 
     A soft reset of a pair that is alone lets every open transaction finish and then resets everything except the windows.
 
     ``clock``
         Where it is given, parts of the engine have resets of their own: see :func:`.reset_with`.
     ``gates``
-        Where they are given, the clocks of the channels and of each pair's registers and rings stop.
+        Where they are given, the clocks of the channels, of the rings and of each pair's registers stop.
 
     ``bus``, ``irq``, ``alert``
         The registers, and of each pair the interrupt and, in an engine with coded memories, the alert.
@@ -95,8 +95,6 @@ class ManagedEngine(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, memories = self.config, CodedParts(coding_of(platform))
-        if self.gates is not None:
-            declare_always(m)
         m.submodules.timebase = timebase = Timebase()
         front = (Pairs if config.channels > 1 else Pair)(config, self.clock, self.gates)
         m.submodules.front = front
@@ -153,10 +151,10 @@ class ManagedEngine(wiring.Component):
         user_bits = UserLayout(config, "host").size
         lists = [(id,) for id in ids.lists]
         m.submodules.host_reads = reads = ReadArbiter(
-            ((ids.data,), *ids.rings, *lists), *host, ids.bits, user_bits
+            ((ids.data,), ids.rings, *lists), *host, ids.bits, user_bits
         )
         writes = WriteArbiter(
-            ((ids.data,), *ids.rings, *ids.messages),
+            ((ids.data,), ids.rings, *ids.messages),
             *host,
             config.moved_bits,
             ids.bits,
@@ -176,14 +174,13 @@ class ManagedEngine(wiring.Component):
             (offload.sink, writes.client_0, users[0]),
         ):
             connect_with_user(m, channel, wiring.flipped(client), data_user(config, "host", mine))
-        requests = each_port(front.fetch)
-        answers = [*each_port(front.complete), *(each_port(front.messages) if config.msi else ())]
-        for arbiter, ports in ((reads, requests), (writes, answers)):
-            for number, port in enumerate(ports, 1):
-                wiring.connect(m, port, getattr(arbiter, f"client_{number}"))
-        for number, (channel, mine) in enumerate(zip((offload, prefetch), users, strict=True), 1):
+        wiring.connect(m, front.fetch, reads.client_1)
+        wiring.connect(m, front.complete, writes.client_1)
+        for number, port in enumerate(each_port(front.messages) if config.msi else (), 2):
+            wiring.connect(m, port, getattr(writes, f"client_{number}"))
+        for number, (channel, mine) in enumerate(zip((offload, prefetch), users, strict=True), 2):
             if config.pages:
-                client = getattr(reads, f"client_{len(requests) + number}")
+                client = getattr(reads, f"client_{number}")
                 connect_with_user(m, channel.lists, wiring.flipped(client), list_user(config, mine))
         wiring.connect(m, reads.port, wiring.flipped(self.host_read))
         wiring.connect(m, writes.port, wiring.flipped(self.host_write))

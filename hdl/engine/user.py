@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from amaranth.hdl import C, Cat, Module, Mux, Value
+from amaranth.hdl import C, Cat, Module, Value
 from amaranth.lib import data, stream, wiring
 
 from cdma.hdl.axi.ports import each_port
@@ -83,12 +83,13 @@ def list_user(config: EngineConfig, users: Sequence[data.View]) -> User:
 
 
 def ring_user(users: Sequence[data.View]) -> User:
-    """For addresses of rings and of messages, whose ID is the channel; ``users`` has one entry for each channel."""
-    return lambda address: Mux(address.id, users[1].ring, users[0].ring)
+    """For addresses of rings, whose ID is the queue, and of messages, whose ID is the channel; ``users`` has one entry for
+    each."""
+    return lambda address: _of_pair(address.id, [each.ring for each in users])
 
 
 def _of_pair(number: Value, values: Sequence[Value]) -> Value:
-    """The value of the pair with that number."""
+    """The value of the pair, or of the queue, with that number."""
     if len(values) == 1:
         return values[0]
     return one_of(*((number == index, value) for index, value in enumerate(values)))

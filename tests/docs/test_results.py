@@ -62,7 +62,7 @@ def test_a_memory_is_of_one_kind_and_has_the_gates_of_its_checks(path: str, kind
         ("engine.offload.path.writer", "writers"),
         ("engine.rings.slot", "rings"),
         ("engine.prefetch.slots", "descriptors in flight"),
-        ("engine.rings.offload_fetch_watchdog", "rings"),
+        ("engine.rings.offload.fetch_watchdog", "rings"),
         ("engine.offload.read_watchdog", "time and watchdogs"),
         ("registers.register_file", "registers"),
         ("(top)", "the rest"),

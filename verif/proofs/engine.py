@@ -232,6 +232,7 @@ class Fetching(Bench):
     def __init__(self, rings: Rings) -> None:
         super().__init__()
         self.rings = rings
+        self.pair = rings.pair_0
         self.config = rings.config
 
     def describe(self, m: Module) -> None:
@@ -239,9 +240,9 @@ class Fetching(Bench):
         config = self.config
         for name in CHANNELS:
             self._drive(m, name)
-        for name in ("watchdog_tick", "stop"):
-            free(m, name, getattr(dut, name))
-        free(m, "report_ready", dut.report.ready)
+        free(m, "watchdog_tick", dut.watchdog_tick)
+        free(m, "stop", self.pair.stop)
+        free(m, "report_ready", self.pair.report.ready)
         r = dut.fetch.r
         legal_subordinate(
             m,
@@ -262,7 +263,7 @@ class Fetching(Bench):
 
     def _drive(self, m: Module, name: str) -> None:
         """A channel and its registers: anything, by the rules of streams."""
-        client, control = getattr(self.rings, name), getattr(self.rings, f"{name}_control")
+        client, control = getattr(self.pair, name), getattr(self.pair, f"{name}_control")
         for signal in ("checking", "interrupt", "aborting"):
             free(m, f"{name}_{signal}", getattr(client, signal))
         free(m, f"{name}_takes", client.requests.ready)
@@ -289,12 +290,13 @@ class Fetching(Bench):
         """Gives the rings their registers, and looks at every address."""
         dut = self.rings
         bits = self.config.host_address_bits
-        places = stored(m, dut.registers, bits, dut.stored)
+        places = stored(m, dut.registers, bits, self.pair.stored)
         low, high = places["host_window.base"], places["host_window.limit"]
         for ring, port in (("ring", dut.fetch.ar), ("completion", dut.complete.aw)):
             bases = Array(places[f"{name}.{ring}_base"] for name in CHANNELS)
             sizes = Array(
-                C(RECORD_BYTES, bits + 1) << getattr(dut, f"{name}_control").ring_log2 for name in CHANNELS
+                C(RECORD_BYTES, bits + 1) << getattr(self.pair, f"{name}_control").ring_log2
+                for name in CHANNELS
             )
             channel, address = port.payload.id, port.payload.address
             first = bases[channel]

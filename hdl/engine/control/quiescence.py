@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.clocks import Synchroniser
 from cdma.hdl.blocks.elaboration import optional
-
-from .registers import RegisterBlock
+from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.registers.map import register_map
 
 #: The clock domain of registers, rings and windows.
 CONTROL = "control"
@@ -19,9 +19,9 @@ CONTROL = "control"
 _SETTLING_CYCLES = 64
 
 
-def settling_cycles(registers: RegisterBlock) -> int:
+def settling_cycles(config: EngineConfig) -> int:
     """Cycles for which that clock runs on: after a reset the registers get their values one by one."""
-    return len(registers.registers.kept) + _SETTLING_CYCLES
+    return len(register_map(config).kept) + _SETTLING_CYCLES
 
 
 def accessed(bus: wiring.PureInterface) -> list[Value]:

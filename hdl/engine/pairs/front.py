@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
-from amaranth.lib.wiring import Out
 
 from cdma.hdl.blocks.clocks import ClockGates
-from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import CodedParts, coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelDriver, connect_members
+from cdma.hdl.engine.control.quiescence import settling_cycles
+from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import PAIR_SPAN_LOG2
 
 from .dispatch import Dispatch
-from .pair import Pair, front_members
+from .pair import Pair, connect_rings, front_members, ring_members
 from .sharing import BusSplit
 
 
 class Pairs(wiring.Component):
-    """Registers and rings of several pairs, and whose descriptor each channel takes next: in the place of a :class:`.Pair`
-    that is alone. Nothing that one pair does ends another one's descriptors: what an abort or a watchdog takes with it
-    starts again.
+    """Registers of several pairs, their rings, and whose descriptor each channel takes next: in the place of a
+    :class:`.Pair` that is alone. Nothing that one pair does ends another one's descriptors: what an abort or a watchdog
+    takes with it starts again.
 
     ``bus``
         The registers: a page for each pair.
@@ -40,9 +40,7 @@ class Pairs(wiring.Component):
         super().__init__(
             {
                 **front_members(config, config.channels, config.register_address_bits),
-                **{name: Out(ChannelDriver(config)) for name in CHANNELS},
-                "engine_clear": Out(1),
-                **optional(config.coded_memories, loses=Out(1)),
+                **ring_members(config),
             }
         )
 
@@ -55,13 +53,13 @@ class Pairs(wiring.Component):
             Pair(config.of_pair(number), self.clock, self.gates, alone=False)
             for number in range(config.channels)
         ]
+        rings = self._add_rings(m, pairs)
         for name in CHANNELS:
             self._connect_channel(m, name, pairs, memories)
         for number, pair in enumerate(pairs):
             m.submodules[f"pair_{number}"] = pair
             wiring.connect(m, getattr(split, f"page_{number}"), pair.bus)
             m.d.comb += [
-                pair.watchdog_tick.eq(self.watchdog_tick),
                 pair.stuck.eq(Cat(getattr(self, name).status.stuck for name in CHANNELS)),
                 self.irq[number].eq(pair.irq),
                 *(
@@ -69,14 +67,15 @@ class Pairs(wiring.Component):
                     for name in CHANNELS
                 ),
             ]
-            for port in ("fetch", "complete", "messages") if config.msi else ("fetch", "complete"):
-                wiring.connect(m, getattr(pair, port), wiring.flipped(getattr(self, port)[number]))
+            wiring.connect(m, getattr(rings, f"pair_{number}"), pair.link)
+            if config.msi:
+                wiring.connect(m, pair.messages, wiring.flipped(self.messages[number]))
             if config.coded_memories:
                 found = memories.found()
                 m.d.comb += [
                     self.alert[number].eq(pair.alert),
-                    pair.word_corrected.eq(found.corrected | self.word_corrected),
-                    pair.word_lost.eq(found.lost | self.word_lost),
+                    pair.word_corrected.eq(found.corrected | rings.word_corrected | self.word_corrected),
+                    pair.word_lost.eq(found.lost | rings.word_lost | self.word_lost),
                 ]
         m.d.comb += self.watchdog_cycles.eq(pairs[0].watchdog_cycles)
         if config.quiescence:
@@ -85,6 +84,21 @@ class Pairs(wiring.Component):
                 self.pending.eq(Cat(pair.pending for pair in pairs).any()),
             ]
         return m
+
+    def _add_rings(self, m: Module, pairs: list[Pair]) -> Rings:
+        """The rings of all pairs. Their clock runs while that of the registers of any pair does."""
+        gates = self.gates
+        rings = Rings(self.config, self.clock if gates is None else None)
+        connect_rings(m, rings, self)
+        if gates is None:
+            m.submodules.rings = rings
+        else:
+            active = Signal(name="rings_active")
+            answers = (self.fetch.r.valid, self.complete.b.valid)
+            m.d.comb += active.eq(Cat(*(pair.active for pair in pairs), *answers).any())
+            settling = settling_cycles(self.config)
+            m.submodules.rings = gates.gated(m, "rings", rings, active, settling)
+        return rings
 
     def _connect_channel(self, m: Module, name: str, pairs: list[Pair], memories: CodedParts) -> None:
         """Connects a channel with the pairs."""

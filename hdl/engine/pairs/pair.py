@@ -1,15 +1,15 @@
-"""All that is a pair's own: registers, rings, windows, counters and completions that its software has not taken."""
+"""All that is a pair's own: registers, windows, counters and completions that its software has not taken."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, DomainRenamer, Elaboratable, Module, ResetInserter, Signal, Value
+from amaranth.hdl import C, Cat, DomainRenamer, Elaboratable, Module, ResetInserter, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import AxiLiteSignature, ReadPort, WritePort, port_members
-from cdma.hdl.blocks.clocks import ALWAYS, ClockGates, reset_with
+from cdma.hdl.blocks.clocks import ClockGates, reset_with
 from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.memories import CodedParts, coding_of
 from cdma.hdl.blocks.queues import Fifo
@@ -26,6 +26,8 @@ from cdma.hdl.engine.control.interfaces import SharesSignature
 from cdma.hdl.engine.control.quiescence import CONTROL, accessed, settling_cycles, soft_reset
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.engine.control.windows import StoredWindows
+from cdma.hdl.engine.rings.coalescer import Coalescer
+from cdma.hdl.engine.rings.messages import Messages, RingLink, queue_bits
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.engine.user import ChannelUsers, UserLayout, connect_with_user, ring_user
 from cdma.hdl.spec.engine import EngineConfig
@@ -39,45 +41,77 @@ _OWN = "own"
 
 
 def front_members(config: EngineConfig, pairs: int, bus_bits: int) -> dict[str, wiring.Member]:
-    """What registers and rings of so many pairs have for the rest of an engine.
+    """What registers of so many pairs have for the rest of an engine.
 
     ``bus``, ``irq``, ``alert``
         The registers, and of each pair the interrupt and, in an engine with coded memories, the alert.
-    ``watchdog_cycles``, ``watchdog_tick``
-        The time of the watchdogs, as the first pair's registers have it, and that of the timebase.
+    ``watchdog_cycles``
+        The time of the watchdogs, as the first pair's registers have it.
     ``working``, ``pending``
         In an engine with a Q-channel: something of a pair is in flight, and a descriptor waits in a ring.
     ``word_corrected``, ``word_lost``
         In an engine with coded memories: pulses for wrong words that are found elsewhere.
-    ``fetch``, ``complete``, ``messages``
-        The AXI4 ports of the rings of each pair and of messages, if any, with the number of a channel as ID.
+    ``messages``
+        The AXI4 ports of the messages of each pair, if any, with the number of a channel as ID.
     ``offload_users``, ``prefetch_users``
         What the registers of each pair say of the addresses of a channel.
     """
-    user = UserLayout(config, "host").size
-    read = ReadPort(config.host_data_bits, config.host_address_bits, 1, user)
-    write = WritePort(config.host_data_bits, config.host_address_bits, config.moved_bits, 1, user)
     return {
         "bus": In(AxiLiteSignature(bus_bits)),
         "irq": Out(pairs),
         "watchdog_cycles": Out(32),
-        "watchdog_tick": In(1),
-        "fetch": port_members(read, pairs),
-        "complete": port_members(write, pairs),
-        **optional(config.msi, messages=port_members(write, pairs)),
+        **optional(config.msi, messages=port_members(_host_ports(config, 1)[1], pairs)),
         **{f"{name}_users": Out(data.ArrayLayout(ChannelUsers(config), pairs)) for name in CHANNELS},
         **optional(config.coded_memories, word_corrected=In(1), word_lost=In(1), alert=Out(pairs)),
         **optional(config.quiescence, working=Out(1), pending=Out(1)),
     }
 
 
+def ring_members(config: EngineConfig) -> dict[str, wiring.Member]:
+    """What the rings have for the rest of an engine, and who drives its channels.
+
+    ``watchdog_tick``
+        That of the timebase.
+    ``fetch``, ``complete``
+        The AXI4 ports of :class:`.Rings`.
+    ``offload``, ``prefetch``
+        The channels.
+    ``engine_clear``, ``loses``
+        Resets the channels; and, in an engine with coded memories, a word is lost that they depend on.
+    """
+    fetch, complete = _host_ports(config, queue_bits(config))
+    return {
+        "watchdog_tick": In(1),
+        "fetch": Out(fetch),
+        "complete": Out(complete),
+        **{name: Out(ChannelDriver(config)) for name in CHANNELS},
+        "engine_clear": Out(1),
+        **optional(config.coded_memories, loses=Out(1)),
+    }
+
+
+def _host_ports(config: EngineConfig, id_bits: int) -> tuple[ReadPort, WritePort]:
+    host, user = (config.host_data_bits, config.host_address_bits), UserLayout(config, "host").size
+    return ReadPort(*host, id_bits, user), WritePort(*host, config.moved_bits, id_bits, user)
+
+
+def connect_rings(m: Module, rings: Rings, front: wiring.Component) -> None:
+    """Connects the rings with the ports of :func:`ring_members`."""
+    pairs = range(rings.config.channels)
+    users = [getattr(front, f"{name}_users")[number] for number in pairs for name in CHANNELS]
+    for port in ("fetch", "complete"):
+        connect_with_user(m, getattr(rings, port), getattr(front, port), ring_user(users))
+    m.d.comb += rings.watchdog_tick.eq(front.watchdog_tick)
+
+
 class _Parts(NamedTuple):
-    """The parts of the pair, and the codings of their memories."""
+    """The parts of the pair, its ``link`` to the rings, and the codings of their memories."""
 
     registers: RegisterBlock
-    rings: Rings
+    link: wiring.PureInterface
     windows: StoredWindows
     counters: Counters
+    coalescer: Coalescer
     memories: CodedParts
 
 
@@ -109,14 +143,14 @@ class _Way(NamedTuple):
 class Pair(wiring.Component):
     """What software has of an engine, without the data path: with the members of :func:`front_members`.
 
-    A pair that is ``alone`` drives the channels itself, and a soft reset resets them as well. Among several a descriptor
-    starts only if there is room for its completion, so that no pair waits for the software of another one. A soft reset
-    ends what has started as an abort does, and forgets the completions.
+    A pair that is ``alone`` has rings, with the members of :func:`ring_members`, and drives the channels itself; a soft
+    reset resets them as well. Among several a descriptor starts only if there is room for its completion, so that no pair
+    waits for the software of another one. A soft reset ends what has started as an abort does, and forgets the completions.
 
     ``offload``, ``prefetch``
         The channels of a pair that is alone, or its share of them.
-    ``engine_clear``, ``loses``
-        Of one that is alone: resets the channels; and, in an engine with coded memories, a word is lost that they depend on.
+    ``link``, ``active``
+        Of one of several: the rings; and, with gates, that the clock of its registers runs.
     ``offload_shares``, ``prefetch_shares``
         Of the first of several pairs: what its registers say of the turns of all.
     ``stuck``
@@ -137,14 +171,14 @@ class Pair(wiring.Component):
         self.clock = clock
         self.gates = gates
         self.alone = alone
+        #: Wrong words that are found in the rings of a pair that is alone.
+        self._found: tuple[Value, Value] = (C(0), C(0))
         if alone:
-            members = {
-                **{name: Out(ChannelDriver(config)) for name in CHANNELS},
-                "engine_clear": Out(1),
-                **optional(config.coded_memories, loses=Out(1)),
-            }
+            members = ring_members(config)
         else:
             members = {
+                "link": In(RingLink(config)),
+                **optional(gates, active=Out(1)),
                 **{name: Out(PairClient(config)) for name in CHANNELS},
                 **{f"{name}_events": In(ChannelEvents(config.units)) for name in CHANNELS},
                 "stuck": In(2),
@@ -159,127 +193,148 @@ class Pair(wiring.Component):
         clear = Signal(name="pair_restart")
         parts = _Parts(
             RegisterBlock(config),
-            Rings(config),
+            self._add_rings(m) if self.alone else wiring.flipped(self.link),
             StoredWindows(config),
             Counters(config.units, pipelined=config.pipelined, options=config.records),
+            Coalescer(config),
             CodedParts(coding_of(platform)),
         )
-        registers, rings, windows, counters, memories = parts
+        registers, link, windows, counters, coalescer, memories = parts
         control = registers.control
         built = {
-            name: memories.built(_OWN, getattr(parts, name)) for name in ("rings", "windows", "counters")
+            name: memories.built(_OWN, getattr(parts, name)) for name in ("windows", "counters", "coalescer")
         }
         m.submodules.registers = self._gated(m, parts) if self.gates is not None else registers
         m.submodules.windows = self._controls(built["windows"])
-        m.submodules.rings = (
-            self._controls(ResetInserter({"sync": clear, ALWAYS: clear})(built["rings"]))
-            if self.gates is not None
-            else reset_with(m, "rings", built["rings"], clear, self.clock)
-        )
-        m.submodules.counters = reset_with(m, "counters", built["counters"], clear, self.clock)
+        for name in ("counters", "coalescer"):
+            m.submodules[name] = reset_with(m, name, built[name], clear, self.clock)
         wiring.connect(m, wiring.flipped(self.bus), registers.bus)
-        wiring.connect(m, rings.stored, control.stored)
-        wiring.connect(m, rings.report, control.report)
+        wiring.connect(m, link.stored, control.stored)
+        wiring.connect(m, link.report, control.report)
         for name in self._shares:
             wiring.connect(m, getattr(control, name), wiring.flipped(getattr(self, name)))
-        self._connect_ports(m, rings, control)
+        for name in CHANNELS:
+            ChannelUsers(config).drive(m, getattr(self, f"{name}_users")[0], getattr(control, name))
         # The copies are far from the registers, and may be written a cycle later.
         changes = Pace(m, config).late(control.changes, "late_changes", reset=True)
         m.d.comb += [
             self.irq.eq(registers.irq),
             self.watchdog_cycles.eq(control.watchdog_cycles),
-            rings.watchdog_tick.eq(self.watchdog_tick),
-            rings.stop.eq(control.resetting),
-            rings.changes.eq(changes),
+            link.stop.eq(control.resetting),
+            link.clear.eq(clear),
             windows.changes.eq(changes),
+            coalescer.changes.eq(changes),
             counters.clear.eq(control.clear_counters),
         ]
         rests = [self._direction(m, index, parts, clear) for index in range(len(CHANNELS))]
+        # Statements after those that connect all of the registers with the rings.
+        messaging = self._add_messages(m, parts, changes, clear) if config.msi else C(0)
+        if self.gates is not None:
+            m.d.comb += self._active.eq(self._runs(parts, messaging))
         if memories.coding.coded:
             self._tell_losses(m, parts)
         if config.quiescence:
             busy = [half.status.busy | half.status.aborting for half in self._halves(control)]
             m.d.comb += [
-                self.working.eq(Cat(*busy, control.resetting, rings.timing, *self._messaging(rings)).any()),
-                self.pending.eq(rings.pending),
+                self.working.eq(Cat(*busy, control.resetting, coalescer.waiting, messaging).any()),
+                self.pending.eq(link.pending),
             ]
         if self.alone:
             m.d.comb += self.engine_clear.eq(clear)
         # Nothing begins while ``resetting`` is high, so what has stopped stays so.
-        soft_reset(m, control, rings.stopped & Cat(rests).all(), clear, self.clock)
+        soft_reset(m, control, link.stopped & ~messaging & Cat(rests).all(), clear, self.clock)
         return m
 
     def _halves(self, control: wiring.PureInterface) -> list[wiring.PureInterface]:
         return [getattr(control, name) for name in CHANNELS]
 
-    def _messaging(self, rings: Rings) -> list[Value]:
-        """Whether a message is to be written or answered, in an engine with any."""
-        return [rings.messaging] if self.config.msi else []
+    def _add_rings(self, m: Module) -> wiring.PureInterface:
+        """The rings of a pair that is alone; gives their side of the pair."""
+        rings = Rings(self.config, self.clock if self.gates is None else None)
+        m.submodules.rings = self._controls(rings)
+        connect_rings(m, rings, self)
+        if self.config.coded_memories:
+            self._found = (rings.word_corrected, rings.word_lost)
+        return rings.pair_0
+
+    def _add_messages(self, m: Module, parts: _Parts, changes: data.View, clear: Signal) -> Value:
+        """What writes messages; gives whether it has anything to do."""
+        messages = Messages(self.config)
+        built = parts.memories.built(_OWN, messages)
+        m.submodules.messages = (
+            reset_with(m, "messages", built, clear, self.clock)
+            if self.gates is None
+            else self._controls(ResetInserter(clear)(built))
+        )
+        users = [getattr(self, f"{name}_users")[0] for name in CHANNELS]
+        connect_with_user(m, messages.port, self.messages, ring_user(users))
+        control = parts.registers.control
+        for name, half in zip(CHANNELS, self._halves(control), strict=True):
+            wiring.connect(m, half.message, getattr(messages, name))
+        m.d.comb += [messages.changes.eq(changes), messages.stop.eq(control.resetting)]
+        return messages.busy
 
     def _controls(self, component: Elaboratable) -> Elaboratable:
         """A part whose clock is that of the registers."""
         return component if self.gates is None else DomainRenamer(CONTROL)(component)
 
     def _gated(self, m: Module, parts: _Parts) -> Elaboratable:
-        """The registers. Their clock, which is that of windows and rings, stops while nothing of the pair is in flight and
-        nobody accesses its registers."""
+        """The registers. Their clock, which is that of windows and of rings, stops while nothing of the pair is in flight
+        and nobody accesses its registers."""
+        assert self.gates is not None
+        self._active = Signal(name="pair_active")
+        if not self.alone:
+            m.d.comb += self.active.eq(self._active)
+        return self.gates.gated(m, CONTROL, parts.registers, self._active, settling_cycles(self.config))
+
+    def _runs(self, parts: _Parts, messaging: Value) -> Value:
+        """Whether the clock of the registers is to run."""
         control = parts.registers.control
-        answers = [self.fetch.r.valid, self.complete.b.valid, *self._messaging(parts.rings)]
+        answers = [messaging]
+        if self.alone:
+            answers += [self.fetch.r.valid, self.complete.b.valid]
         if self.config.msi:
             answers.append(self.messages.b.valid)
         if self.config.coded_memories:
             answers += [control.word_corrected, control.word_lost]
-        active = Signal(name="pair_active")
-        m.d.comb += active.eq(
-            Cat(
-                *accessed(self.bus),
-                *(
-                    half.status.busy | half.status.aborting | half.completion_irq
-                    for half in self._halves(control)
-                ),
-                *(getattr(parts.counters, name).output.valid for name in CHANNELS),
-                *answers,
-                control.resetting,
-                control.soft_reset,
-            ).any()
-        )
-        assert self.gates is not None
-        return self.gates.gated(m, CONTROL, parts.registers, active, settling_cycles(parts.registers))
-
-    def _connect_ports(self, m: Module, rings: Rings, control: wiring.PureInterface) -> None:
-        """The ports of rings and messages, with what registers say of addresses."""
-        users = []
-        for name in CHANNELS:
-            users.append(getattr(self, f"{name}_users")[0])
-            ChannelUsers(self.config).drive(m, users[-1], getattr(control, name))
-        for port in ("fetch", "complete", "messages") if self.config.msi else ("fetch", "complete"):
-            connect_with_user(m, getattr(rings, port), getattr(self, port), ring_user(users))
+        return Cat(
+            *accessed(self.bus),
+            *(
+                half.status.busy | half.status.aborting | half.completion_irq
+                for half in self._halves(control)
+            ),
+            *(getattr(parts.counters, name).output.valid for name in CHANNELS),
+            *answers,
+            control.resetting,
+            control.soft_reset,
+        ).any()
 
     def _tell_losses(self, m: Module, parts: _Parts) -> None:
         """Words that are found wrong here and elsewhere are counted; a register that is lost concerns the rings."""
         control, found = parts.registers.control, parts.memories.found()
         m.d.comb += [
             self.alert.eq(parts.registers.alert),
-            parts.rings.register_lost.eq(control.register_lost),
-            control.word_corrected.eq(found.corrected | self.word_corrected),
-            control.word_lost.eq(found.lost | self.word_lost),
+            parts.link.register_lost.eq(control.register_lost),
+            control.word_corrected.eq(found.corrected | self.word_corrected | self._found[0]),
+            control.word_lost.eq(found.lost | self.word_lost | self._found[1]),
         ]
         if self.alone:
             m.d.comb += self.loses.eq(self._loses(parts))
 
     def _loses(self, parts: _Parts) -> Value:
         """A word is lost that both directions depend on."""
-        return parts.memories.groups[_OWN].loses() | parts.registers.control.register_lost
+        control = parts.registers.control
+        return parts.memories.groups[_OWN].loses() | parts.link.loses | control.register_lost
 
     def _direction(self, m: Module, index: int, parts: _Parts, clear: Signal) -> Value:
         """Connects one direction to its registers, its rings, its windows and its counters; whether nothing of it is in the
         data path."""
-        name, rings, control = CHANNELS[index], parts.rings, parts.registers.control
-        half, client, counting, port = (
-            getattr(each, name) for each in (control, rings, parts.counters, self)
+        name, link, control = CHANNELS[index], parts.link, parts.registers.control
+        half, client, counting, port, coalescing = (
+            getattr(each, name) for each in (control, link, parts.counters, self, parts.coalescer)
         )
         way = self._alone(m, name, parts) if self.alone else self._among(m, index, parts, clear)
-        wiring.connect(m, half, getattr(rings, f"{name}_control"))
+        wiring.connect(m, half, getattr(link, f"{name}_control"))
         wiring.connect(m, getattr(control, f"{name}_counters"), counting.read)
         wiring.connect(m, wiring.flipped(port.windows), getattr(parts.windows, name))
         if self.config.pages:
@@ -296,20 +351,23 @@ class Pair(wiring.Component):
             counting.extra_error.eq(client.extra_error),
             counting.hold.eq(half.hold_counters),
             half.counters_held.eq(counting.held),
+            coalescing.event.eq(link.events[index]),
+            coalescing.count.eq(half.coalesce_count),
+            half.completion_irq.eq(coalescing.interrupt),
             client.interrupt.eq(way.kept.interrupt),
             client.checking.eq(port.checking),
             client.aborting.eq(way.aborting),
-            half.status.busy.eq(way.busy | rings.busy[index]),
+            half.status.busy.eq(way.busy | link.busy[index]),
             half.status.halted.eq(way.halted),
             half.status.aborting.eq(way.aborting | client.settling),
-            half.status.stuck.eq(way.stuck | rings.stuck[index]),
+            half.status.stuck.eq(way.stuck | link.stuck[index]),
         ]
         return way.rests
 
     def _alone(self, m: Module, name: str, parts: _Parts) -> _Way:
         """The channel is the pair's own."""
         control = parts.registers.control
-        half, client, port = (getattr(each, name) for each in (control, parts.rings, self))
+        half, client, port = (getattr(each, name) for each in (control, parts.link, self))
         connect_members(m, ChannelControl(self.config).members, half, wiring.flipped(port))
         m.d.comb += [port.halt.eq(client.halt), port.stop.eq(control.resetting)]
         status = port.status
@@ -327,7 +385,7 @@ class Pair(wiring.Component):
     def _among(self, m: Module, index: int, parts: _Parts, clear: Signal) -> _Way:
         """The channel is shared: completions wait for the software of the pair in a queue."""
         name, memories, control = CHANNELS[index], parts.memories, parts.registers.control
-        half, client, port = (getattr(each, name) for each in (control, parts.rings, self))
+        half, client, port = (getattr(each, name) for each in (control, parts.link, self))
         # As many as are in flight, and as many whose completions are on their way: so a pair alone never waits for room.
         room = 2 * self.config.descriptors
         queue = Fifo(Done(self.config.records), room)

@@ -15,7 +15,7 @@ from cdma.hdl.blocks.registers import ElasticBuffer, slice_after
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import COMPLETION, RECORD_BYTES, Status
 
-from .messages import WORD_BITS
+from .messages import WORD_BITS, queue_bits
 
 
 class CompletionRing(wiring.Component):
@@ -163,9 +163,9 @@ class CompletionWriter(wiring.Component):
     ``word_valid``, ``word``, ``data``
         Write a word of the completion.
     ``commit``
-        Sends the completion of ``channel`` to ``address``.
+        Sends the completion of ``queue`` to ``address``.
     ``sending``
-        The channel whose completion ``port.w`` offers.
+        The queue whose completion ``port.w`` offers.
     ``port``
         The AXI4 port, whose data must be taken after their address, as :class:`.WriteArbiter` does. The
         :class:`.CompletionRing` takes its responses.
@@ -183,11 +183,11 @@ class CompletionWriter(wiring.Component):
                 "word": In(4),
                 "data": In(WORD_BITS),
                 "commit": In(1),
-                "channel": In(1),
+                "queue": In(queue_bits(config)),
                 "address": In(config.host_address_bits),
-                "sending": Out(1),
+                "sending": Out(queue_bits(config)),
                 "port": Out(
-                    WritePort(self.data_bits, config.host_address_bits, config.moved_bits, id_bits=1)
+                    WritePort(self.data_bits, config.host_address_bits, config.moved_bits, queue_bits(config))
                 ),
             }
         )
@@ -195,28 +195,32 @@ class CompletionWriter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         aw = self.port.aw
-        where = data.StructLayout({"channel": 1, "address": len(self.address)})
+        where = data.StructLayout({"queue": queue_bits(self.config), "address": len(self.address)})
         # A record whose address waits is not sent, so no more addresses wait than records.
-        m.submodules.addresses = addresses = Fifo(where, _WAITING, reserved=True, ahead=True)
+        addresses = Fifo(where, _WAITING, reserved=True, ahead=True)
+        coding = coding_of(platform)
+        # Whose completion goes where must not be lost: it concerns all pairs.
+        m.submodules.addresses = coding.in_flip_flops(addresses) if self.config.channels > 1 else addresses
         asking = addresses.output
         if self.config.pipelined:
             asking = slice_after(m, "asking", asking)
         m.d.comb += [
             addresses.input.valid.eq(self.commit),
-            addresses.input.payload.channel.eq(self.channel),
+            addresses.input.payload.queue.eq(self.queue),
             addresses.input.payload.address.eq(self.address),
             aw.valid.eq(asking.valid),
             asking.ready.eq(aw.ready),
-            aw.payload.id.eq(asking.payload.channel),
+            aw.payload.id.eq(asking.payload.queue),
             aw.payload.address.eq(asking.payload.address),
             aw.payload.len.eq(self.parts - 1),
             aw.payload.size.eq(exact_log2(self.part_bits // 8)),
         ]
 
-        beat = data.StructLayout({"data": self.part_bits, "last": 1, "channel": 1, "upper": 1})
+        beat = data.StructLayout(
+            {"data": self.part_bits, "last": 1, "queue": queue_bits(self.config), "upper": 1}
+        )
         read = stream.Signature(beat).create(path=("read",))
         records = self._store(m, read)
-        coding = coding_of(platform)
         if coding.coded:
             self._tell(m, read, coding.watch(m.submodules.records))
         self._count(m, records, read)
@@ -295,20 +299,20 @@ class CompletionWriter(wiring.Component):
         m.d.sync += [unsent.eq(unsent + self.commit - done), self.room.eq(unsent < _WAITING - 1)]
 
     def _note(self, m: Module, records: _Records, given: stream.Interface) -> None:
-        """For each record: its channel, and the half of a beat that it takes."""
+        """For each record: its queue, and the half of a beat that it takes."""
         filled, sent, read = records
         place, part_bits = len(filled) - 1, (self.parts - 1).bit_length()
-        beside = data.StructLayout({"channel": 1, "upper": 1})
+        beside = data.StructLayout({"queue": queue_bits(self.config), "upper": 1})
         m.submodules.beside = notes = Memory(shape=beside, depth=_WAITING, init=[])
         note, noted = notes.write_port(), notes.read_port(domain="sync")
         m.d.comb += [
             note.addr.eq(filled[:place]),
-            note.data.channel.eq(self.channel),
+            note.data.queue.eq(self.queue),
             note.data.upper.eq(self.address[exact_log2(RECORD_BYTES)]),
             note.en.eq(self.commit),
             noted.addr.eq(sent[part_bits:-1]),
             noted.en.eq(read.en),
-            given.payload.channel.eq(noted.data.channel),
+            given.payload.queue.eq(noted.data.queue),
             given.payload.upper.eq(noted.data.upper),
         ]
 
@@ -320,7 +324,7 @@ class CompletionWriter(wiring.Component):
             w.valid.eq(beats.valid),
             beats.ready.eq(w.ready),
             w.payload.last.eq(beat.last),
-            self.sending.eq(beat.channel),
+            self.sending.eq(beat.queue),
         ]
         if self.data_bits == self.part_bits:
             m.d.comb += [w.payload.data.eq(beat.data), w.payload.keep.eq(strobes)]

@@ -1,4 +1,4 @@
-"""The bundle between a channel and its rings, and the words in which records are copied. What the sequencer of the rings
+"""The bundles between pairs and their rings, and the words in which records are copied. What the sequencer of the rings
 does: a list of jobs, and of the errors that it logs. Notices that the bus no longer answers one kind of transfer of a
 ring. Joins a descriptor that is ``shaped`` with the entry after it, its extension. The interrupts of both channels as
 writes of a word, one for each event.
@@ -6,7 +6,10 @@ writes of a word, one for each event.
 
 from __future__ import annotations
 
-from amaranth.hdl import C, Cat, Module, Signal, Value
+from collections.abc import Iterable
+from typing import Any
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -14,9 +17,16 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.answers import Watchdog
 from cdma.hdl.axi.ports import WritePort
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS, Completion, Descriptor, Request
-from cdma.hdl.engine.control.interfaces import ChangeLayout, MessageSignature
+from cdma.hdl.engine.control.interfaces import (
+    ChangeLayout,
+    ChannelSignature,
+    MessageSignature,
+    ReportLayout,
+    StoredSignature,
+)
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES, RecordOptions
 from cdma.hdl.spec.registers.description import REGISTER_BITS, REGISTER_BYTES
@@ -43,6 +53,60 @@ class RingClient(wiring.Signature):
                 "extra_error": Out(1),  # pulse: an error without a completion
             }
         )
+
+
+class RingLink(wiring.Signature):
+    """A pair as the rings see it.
+
+    ``offload``, ``offload_control``, ``prefetch``, ``prefetch_control``
+        Its channels, and the registers of each.
+    ``stored``, ``report``
+        Reads the registers that its software has written, and writes those that its software reads.
+    ``events``
+        Pulses, one bit per channel: a completion is in memory, or in the registers, that counts towards the interrupt.
+    ``busy``, ``stuck``
+        High, one bit per channel, while there is something to do, and while the port does not answer.
+    ``stop``, ``stopped``, ``clear``
+        While ``stop`` is high, no job of the pair begins. Once nothing of it is in flight, ``stopped`` is high, and
+        ``clear`` may reset what the rings keep of it.
+    ``register_lost``, ``loses``
+        With coded memories: the registers have lost a word; and a word is lost that its transfers depend on.
+    ``pending``
+        In an engine with a Q-channel: a ring has descriptors that are not fetched yet, or one is pushed.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        words = len(register_map(config).kept)
+        super().__init__(
+            {
+                **{name: Out(RingClient(config.records)) for name in CHANNELS},
+                **{f"{name}_control": In(ChannelSignature(config)) for name in CHANNELS},
+                "stored": Out(StoredSignature(words)),
+                "report": Out(stream.Signature(ReportLayout(words))),
+                "events": Out(2),
+                "busy": Out(2),
+                "stuck": Out(2),
+                "stop": In(1),
+                "stopped": Out(1),
+                "clear": In(1),
+                **optional(config.coded_memories, register_lost=In(1), loses=Out(1)),
+                **optional(config.quiescence, pending=Out(1)),
+            }
+        )
+
+
+def queue_bits(config: EngineConfig) -> int:
+    """Bits of the number of a queue, one direction of a pair: 2k is the offload of pair k, and 2k + 1 its prefetch."""
+    return (2 * config.channels - 1).bit_length()
+
+
+def select(number: Value, values: Iterable[Any]) -> Value:
+    """The one of ``values`` with that number."""
+    left = [Value.cast(value) for value in values]
+    for bit in number:
+        pairs = [left[at : at + 2] for at in range(0, len(left), 2)]
+        left = [Mux(bit, pair[-1], pair[0]) if len(pair) > 1 else pair[0] for pair in pairs]
+    return left[0]
 
 
 class Job(enum.Enum):
@@ -75,7 +139,7 @@ class Cause(enum.Enum):
     SEND_LOST = 4
 
 
-#: The next job of a channel. It stays until the sequencer has done it, or until its reason is gone.
+#: The next job of a queue. It stays until the sequencer has done it, or until its reason is gone.
 Wish = data.StructLayout({"valid": 1, "job": Job, "cause": Cause})
 
 

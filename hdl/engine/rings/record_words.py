@@ -5,16 +5,17 @@ from functools import reduce
 from operator import or_
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream
 
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.blocks.elaboration import Pace
+from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.spec.records import COMPLETION, RecordOptions, Status, completion_fields, descriptor_fields
 from cdma.hdl.spec.registers.declare import record_parts
 from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.registers.optional import shape_parts
 
-from .messages import RECORD_WORDS, WORD_BITS, Cause, Job
+from .messages import RECORD_WORDS, WORD_BITS, Cause, Job, select
 from .ring_port import RingPort
 from .slot import Sequencer
 
@@ -28,6 +29,10 @@ def _number_of(name: str) -> int:
 class RecordWords:
     """The current word of the sequencer's job: its sources and its destinations.
 
+    ``state``
+        That of the sequencer's queue, a :class:`.QueueState`.
+    ``registers``
+        Those of a pair.
     ``pipelined``
         Wide records go through registers, for an FPGA.
     ``options``
@@ -39,14 +44,14 @@ class RecordWords:
     def __init__(
         self,
         sequencer: Sequencer,
-        ports: Sequence[RingPort],
+        state: data.View,
         registers: RegisterMap,
         *,
         pipelined: bool,
         options: RecordOptions,
     ) -> None:
         self.sequencer = sequencer
-        self.ports = ports
+        self.state = state
         self.registers = registers
         self.pipelined = pipelined
         self.completion = record_parts(completion_fields(options), "result")
@@ -55,9 +60,11 @@ class RecordWords:
         self.value = Signal(WORD_BITS, reset_less=True)
         self.number = Signal(range(RECORD_WORDS), reset_less=True)
 
-    def of_completion(self, m: Module, address: Value, response: Value) -> None:
+    def of_completion(self, m: Module, records: Sequence[Value], address: Value, response: Value) -> None:
         """Selects the word of the completion, or of the error.
 
+        ``records``
+            The completion of each queue.
         ``address``
             Address of the record that the error is about.
         ``response``
@@ -68,30 +75,35 @@ class RecordWords:
         foreign = is_[Job.LOG] & ~by[Cause.OWN]
         numbers = sorted({part.word for part in self.completion})
         tag, low, high, result = map(_number_of, ("tag", "address", "address_high", "status"))
-        terms: list[Value] = []
 
-        def term(name: str, selected: Value, value: Value) -> None:
-            select = Signal(name=f"select_{name}", reset_less=True)
-            m.d.sync += select.eq(selected)
-            terms.append(Mux(select, value, 0))
+        def selected(name: str, when: Value) -> Signal:
+            selects = Signal(name=f"select_{name}", reset_less=True)
+            m.d.sync += selects.eq(when)
+            return selects
 
-        for port in self.ports:
-            record = port.client.completion.payload.as_value()
+        if self.pipelined:
             # The completion has been there for some cycles when its job begins.
-            record = Pace(m, self.pipelined).late(record, f"{port.name}_record")
-            mine = sequencer.channel == port.index
-            for number in numbers:
-                # The error of a slot that is refused still has the tag of its completion.
-                own = ~foreign | (by[Cause.REFUSED] if number == tag else C(0))
-                here = record[number * WORD_BITS : (number + 1) * WORD_BITS]
-                term(f"{port.name}_{number}", mine & (word == number) & own, here)
-            answered = mine & (word == tag) & by[Cause.ANSWER]
-            term(f"{port.name}_answered", answered, port.completions.answered_tag)
-        term("low", foreign & (word == low), address[:WORD_BITS])
-        term("high", foreign & (word == high), address[WORD_BITS:])
-        term("status", foreign & (word == result), self._status(m, response))
-        phase = sequencer.of_channel(port.completions.phase for port in self.ports)
-        term("phase", is_[Job.SEND] & (word == RECORD_WORDS - 1), phase << (WORD_BITS - 1))
+            record = Signal(len(records[0]), reset_less=True)
+            m.d.sync += record.eq(select(sequencer.queue, records))
+            records = [record]
+        own = {}
+        for number in numbers:
+            # The error of a slot that is refused still has the tag of its completion.
+            mine = ~foreign | (by[Cause.REFUSED] if number == tag else C(0))
+            own[number] = selected(str(number), (word == number) & mine)
+        words = [
+            reduce(or_, (Mux(here, record.word_select(n, WORD_BITS), 0) for n, here in own.items()))
+            for record in records
+        ]
+        terms = [select(sequencer.queue, words)]
+        for name, when, value in (
+            ("answered", (word == tag) & by[Cause.ANSWER], self.state.answered_tag),
+            ("low", foreign & (word == low), address[:WORD_BITS]),
+            ("high", foreign & (word == high), address[WORD_BITS:]),
+            ("status", foreign & (word == result), self._status(m, response)),
+            ("phase", is_[Job.SEND] & (word == RECORD_WORDS - 1), self.state.phase << (WORD_BITS - 1)),
+        ):
+            terms.append(Mux(selected(name, when), value, 0))
         number = Signal.like(self.number)
         m.d.sync += [self.value.eq(reduce(or_, terms)), number.eq(word), self.number.eq(number)]
 
@@ -106,11 +118,11 @@ class RecordWords:
             m.d.comb += status.eq(Mux(decerr, Status.COMPLETION_DECERR, Status.COMPLETION_SLVERR))
         return status
 
-    def report(self, m: Module, sink: stream.Interface, free: Value) -> Signal:
-        """Writes ``value`` into the registers while ``free`` is high: a completion's word, or an error's. Gives a signal
-        that is high once that is done, or if no register has this word. The word must be in hand since the cycle before."""
+    def report(self, m: Module, sink: data.View) -> Signal:
+        """Drives ``sink`` with ``value`` and its register; gives a signal that is high if one has this word. The word must
+        be in hand since the cycle before."""
         is_ = self.sequencer.is_
-        m.d.comb += sink.payload.data.eq(self.value)
+        m.d.comb += sink.data.eq(self.value)
         shows = {part.word: f"completion_{part.register}" for part in self.completion}
         logs = {
             _number_of("status"): "error",
@@ -125,48 +137,46 @@ class RecordWords:
         m.d.sync += [
             shown.eq(is_[Job.SHOW]),
             logged.eq(is_[Job.LOG]),
-            place.eq(Cat(self.sequencer.word, self.sequencer.channel)),
+            place.eq(Cat(self.sequencer.word, self.sequencer.queue[0])),
         ]
         known = Signal()
         known_next = Signal()
-        index_next = Signal.like(sink.payload.index)
-        m.d.sync += [known.eq(known_next), sink.payload.index.eq(index_next)]
+        index_next = Signal.like(sink.index)
+        m.d.sync += [known.eq(known_next), sink.index.eq(index_next)]
         for job, names in ((shown, shows), (logged, logs)):
             with m.If(job), m.Switch(place):
-                for port in self.ports:
+                for channel, name in enumerate(CHANNELS):
                     for number, register in names.items():
-                        with m.Case(number | port.index * RECORD_WORDS):
+                        with m.Case(number | channel * RECORD_WORDS):
                             m.d.comb += [
                                 known_next.eq(1),
-                                index_next.eq(self.registers.word(f"{port.name}.{register}")),
+                                index_next.eq(self.registers.word(f"{name}.{register}")),
                             ]
-        reported = Signal()
-        m.d.comb += [sink.valid.eq(free & known), reported.eq(free & (~known | sink.ready))]
-        return reported
+        return known
 
     def fetch_or_push(
         self,
         m: Module,
-        stored: wiring.PureInterface,
+        index: Signal,
         given: Value,
         r: stream.Interface,
         landing: stream.Interface,
         moves: Value,
+        ports: Sequence[RingPort],
     ) -> None:
-        """Gives both fetchers the beat of the bus or, while ``moves`` is high, the word of the pushed descriptor; if
+        """Gives all fetchers the beat of the bus or, while ``moves`` is high, the word of the pushed descriptor; if
         ``pipelined``, a cycle later, so that the wires to their memories begin in a register.
 
-        One multiplexer serves both channels, so a pushed word waits while the bus has a beat. ``given`` is what ``stored``
-        gave. ``landing`` has the data, and the rest of ``r``.
+        One multiplexer serves all queues, so a pushed word waits while the bus has a beat. ``index`` asks for a register,
+        and ``given`` is what it gave. ``landing`` has the data, and the rest of ``r``.
         """
         sequencer = self.sequencer
         names = {part.word: f"push.{part.register}" for part in self.descriptor}
         with m.If(sequencer.is_[Job.PUSH]), m.Switch(sequencer.word):
             for number, name in names.items():
                 with m.Case(number):
-                    m.d.comb += stored.index.eq(self.registers.word(name))
-        fetchers = [port.fetcher for port in self.ports]
-        part_bits = fetchers[0].part_bits
+                    m.d.comb += index.eq(self.registers.word(name))
+        part_bits = len(ports[0].data)
         # There is time for a register between the registers' memory, which may be slow, and those of the fetchers.
         pushed = Signal(WORD_BITS, name="pushed_word")
         domain = Pace(m, self.pipelined).d
@@ -176,12 +186,10 @@ class RecordWords:
             stands = Cat(sequencer.word == number for number in names).any()
             domain += pushed.eq(Mux(stands, given, 0))
         if self.shapes:
-            self._extend(m, stored, domain, pushed, given)
-        for port in self.ports:
-            domain += [
-                port.fetcher.word_valid.eq(moves & ~r.valid & (sequencer.channel == port.index)),
-                port.fetcher.word.eq(sequencer.word),
-            ]
+            self._extend(m, index, domain, pushed, given)
+        pushes = Signal(name="word_valid")
+        word = Signal.like(sequencer.word, name="pushed_number")
+        domain += [pushes.eq(moves & ~r.valid), word.eq(sequencer.word)]
         bus = r.payload.data
         landed = Pace(m, self.pipelined).early(landing.payload, "landed")
         domain += [
@@ -191,22 +199,29 @@ class RecordWords:
         ]
         beat = landing.payload.data
         if len(beat) > part_bits:
-            upper = Mux(landing.payload.id, fetchers[1].upper, fetchers[0].upper)
+            upper = select(landing.payload.id, (port.upper for port in ports))
             beat = Mux(upper, beat[part_bits:], beat[:part_bits])
-        m.d.comb += [fetcher.data.eq(beat) for fetcher in fetchers]
+        for number, port in enumerate(ports):
+            m.d.comb += [
+                port.beat.eq(landing.valid & (landing.payload.id == number)),
+                port.last.eq(landing.payload.last),
+                port.response.eq(landing.payload.resp),
+                port.data.eq(beat),
+                # The queue of a job does not change in the cycles after its last word.
+                port.word_valid.eq(pushes & port.mine),
+                port.word.eq(word),
+            ]
 
-    def _extend(
-        self, m: Module, stored: wiring.PureInterface, domain: object, pushed: Signal, given: Value
-    ) -> None:
+    def _extend(self, m: Module, index: Signal, domain: object, pushed: Signal, given: Value) -> None:
         """Takes the words of an extension from registers of its own."""
         names = {part.word: f"shape.{name}" for name, part in shape_parts()}
-        extends = self.sequencer.of_channel(port.fetcher.extends for port in self.ports)
+        extends = self.state.extends
         stands = Signal(name="has_register")
         with m.If(self.sequencer.is_[Job.PUSH] & extends):
-            m.d.comb += stored.index.eq(0)
+            m.d.comb += index.eq(0)
             with m.Switch(self.sequencer.word):
                 for number, name in names.items():
                     with m.Case(number):
-                        m.d.comb += [stored.index.eq(self.registers.word(name)), stands.eq(1)]
+                        m.d.comb += [index.eq(self.registers.word(name)), stands.eq(1)]
         with m.If(extends):
             domain += pushed.eq(Mux(stands, given, 0))

@@ -1,155 +1,157 @@
-"""The rings of both channels: descriptors in, completions out, and the first error of each channel.
+"""The rings of all queue pairs: descriptors in, completions out, and the first error of each channel.
 
-One sequencer serves both channels. It does one job at a time, a word of 32 bits per cycle: it finds where a record
-lies and whether the engine may touch it, copies a completion into its ring or into the registers, copies a pushed
-descriptor out of the registers, and an error into them. Each job is done a few times per descriptor, and none waits
-for a bus, so no channel waits long for the other.
+A queue is one direction of a pair. One sequencer serves all queues, in turn. It does one job at a time, a word of 32 bits
+per cycle: it finds where a record lies and whether the engine may touch it, copies a completion into its ring or into the
+registers, copies a pushed descriptor out of the registers, and an error into them. Each job is done a few times per
+descriptor, and none waits for a bus, so no queue waits long for others.
 """
 
-from amaranth.hdl import Cat, DomainRenamer, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
-from cdma.hdl.blocks.clocks import ALWAYS
+from cdma.hdl.blocks.clocks import reset_with
 from cdma.hdl.blocks.elaboration import optional, without_reset
+from cdma.hdl.blocks.memories import CodedParts, coding_of
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.engine.channel.interfaces import CHANNELS
-from cdma.hdl.engine.control.interfaces import ChangeLayout, ChannelSignature, ReportLayout, StoredSignature
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 
-from .coalescer import Coalescer
 from .completion_ring import CompletionWriter
-from .messages import Cause, Job, Messages, RingClient
+from .messages import Cause, Job, RingLink, queue_bits, select
 from .record_words import RecordWords
-from .ring_port import RingPort
-from .slot import Conclusion, RingSlot, Sequencer
+from .ring_port import JobEnd, QueueState, RingPort
+from .slot import RingSlot, Sequencer
 
 #: Reads of descriptors that wait to be taken by the bus.
 _READS = 4
 
 
 class Rings(wiring.Component):
-    """Gives ``offload`` and ``prefetch`` the descriptors of their rings and those that are pushed, which go first,
-    and writes their completions into the rings or, while these are not enabled, into the registers.
+    """Gives the channels of each pair the descriptors of their rings and those that are pushed, which go first, and writes
+    their completions into the rings or, while these are not enabled, into the registers.
 
-    ``pending``, ``timing``
-        In an engine with a Q-channel: a ring has descriptors that are not fetched yet, or one is pushed; and an interrupt
-        comes when its time has passed.
-    ``stop``
-        While high, no job begins.
-    ``stopped``
-        High while nothing is in flight, so that all may be reset.
-    ``stored``
-        Reads the registers that software has written.
-    ``report``
-        Writes the registers that software reads.
-    ``changes``
-        All that is written into either.
+    ``clock``
+        Where it is given, what is kept of a queue has a reset of its own: see :func:`.reset_with`.
+
+    ``pair_0``, …
+        The pairs.
     ``fetch``, ``complete``
-        The AXI4 ports, with the number of a channel for ID.
-    ``messages``, ``messaging``
-        In an engine with messages: their port, and whether there is any to be written or answered.
-    ``busy``, ``stuck``
-        High, one bit per channel, while there is something to do, and while the port does not answer.
+        The AXI4 ports, with the number of a queue for ID: 2k for the offload of pair k, and 2k + 1 for its prefetch.
+    ``word_corrected``, ``word_lost``
+        With coded memories: pulses for wrong words.
     """
 
-    def __init__(self, config: EngineConfig) -> None:
+    def __init__(self, config: EngineConfig, clock: Signal | None = None) -> None:
         self.config = config
-        self.registers = register_map(config)
-        words = len(self.registers.kept)
-        host = (config.host_data_bits, config.host_address_bits)
+        self.clock = clock
+        #: All pairs have the registers of one that is not the first.
+        self.registers = register_map(config.of_pair(1))
+        host, bits = (config.host_data_bits, config.host_address_bits), queue_bits(config)
         super().__init__(
             {
-                **{name: Out(RingClient(config.records)) for name in CHANNELS},
-                **{f"{name}_control": In(ChannelSignature(config)) for name in CHANNELS},
+                **{f"pair_{k}": Out(RingLink(config.of_pair(k))) for k in range(config.channels)},
                 "watchdog_tick": In(1),
-                "stored": Out(StoredSignature(words)),
-                "report": Out(stream.Signature(ReportLayout(words))),
-                "changes": In(ChangeLayout(words)),
-                "fetch": Out(ReadPort(*host, id_bits=1)),
-                "complete": Out(WritePort(*host, config.moved_bits, id_bits=1)),
-                "busy": Out(2),
-                "stuck": Out(2),
-                **optional(config.coded_memories, register_lost=In(1)),
-                "stop": In(1),
-                "stopped": Out(1),
-                **optional(config.quiescence, pending=Out(1), timing=Out(1)),
-                **optional(
-                    config.msi, messages=Out(WritePort(*host, config.moved_bits, id_bits=1)), messaging=Out(1)
-                ),
+                "fetch": Out(ReadPort(*host, bits)),
+                "complete": Out(WritePort(*host, config.moved_bits, bits)),
+                **optional(config.coded_memories, word_corrected=Out(1), word_lost=Out(1)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.slot = slot = RingSlot(self.config)
-        m.submodules.writer = writer = CompletionWriter(self.config)
-        ports = [RingPort(self.config, index, name, self) for index, name in enumerate(CHANNELS)]
-        for port in ports:
-            m.submodules[f"{port.name}_fetcher"] = port.fetcher
-            m.submodules[f"{port.name}_completions"] = port.completions
+        config = self.config
+        #: Of each pair, and what they share.
+        parts = CodedParts(coding_of(platform))
+        ports = self._add_ports(m, parts)
+        m.submodules.slot = slot = RingSlot(config)
+        writer = CompletionWriter(config)
+        m.submodules.writer = parts.built(self._shared, writer)
         arriving = self._arriving(m)
         #: What arrives, or a pushed word, as the fetchers get it.
         landing = arriving.signature.create(path=("landing",))
-        asking = self._connect_fetch(m, ports, landing)
-        self._connect_complete(m, ports, writer)
-        for port in ports:
-            port.watch(m, arriving, writer.sending)
+        asking = self._connect_bus(m, parts, ports, writer)
 
-        if self.config.coded_memories:
-            # Words of registers are on their way for some cycles.
-            late = Signal(3, name="register_lost_before")
-            m.d.sync += late.eq(Cat(self.register_lost, late))
-            m.d.comb += slot.word_lost.eq(self.register_lost | late.any())
-            m.d.comb += [port.fetcher.word_lost.eq(slot.word_lost) for port in ports]
-        sequencer = Sequencer()
+        sequencer = Sequencer(queue_bits(config))
+        state = Signal(QueueState(config))
+        m.d.comb += Value.cast(state).eq(select(sequencer.queue, (port.state for port in ports)))
         # A job may begin before what the one before it has put there is counted. No job of that kind begins in the cycle
         # after, so it may be known a cycle later.
         room = Signal()
         m.d.sync += room.eq(asking.level < _READS - 1)
-        wishes = [port.wish(m, writer.room, room) for port in ports]
-        sequencer.take(m, wishes, [port.error for port in ports], self.stop)
-        found = self._find_slot(m, sequencer, ports, slot)
+        sequencer.take(m, [Value.cast(port.wish) for port in ports], state.error)
+        index = self._read_registers(m, sequencer, slot)
+        found = self._find_slot(m, sequencer, state, slot)
         words = RecordWords(
-            sequencer, ports, self.registers, pipelined=self.config.pipelined, options=self.config.records
+            sequencer, state, self.registers, pipelined=config.pipelined, options=config.records
         )
-        pushes = self._copy(m, sequencer, words, found, slot, writer, arriving)
-        words.fetch_or_push(m, self.stored, slot.word, arriving, landing, pushes)
-        conclusion = self._conclude(m, sequencer, ports, slot, asking, writer)
-        coalescer = Coalescer(self.config)
-        m.submodules.coalescer = DomainRenamer(ALWAYS)(coalescer) if self.config.clock_gates else coalescer
-        m.d.comb += coalescer.changes.eq(self.changes)
-        if self.config.quiescence:
-            m.d.comb += [
-                self.pending.eq(Cat(port.behind | port.control.push for port in ports).any()),
-                self.timing.eq(coalescer.waiting),
-            ]
+        records = [Value.cast(port.client.completion.payload) for port in ports]
+        words.of_completion(m, records, slot.address, self.complete.b.payload.resp)
+        pushes = self._copy(m, sequencer, words, found, writer, arriving)
+        words.fetch_or_push(m, index, slot.word, arriving, landing, pushes, ports)
+        job = self._conclude(m, sequencer, state, slot, asking, writer)
         for port in ports:
-            port.conclude(m, sequencer, conclusion, getattr(coalescer, port.name))
-        in_flight = Cat(
-            *(port.fetcher.in_flight for port in ports), *(port.completions.in_flight for port in ports)
-        )
-        stopped = ~sequencer.busy & ~in_flight.any()
-        if self.config.msi:
-            stopped &= ~self._connect_messages(m, ports)
-        m.d.comb += self.stopped.eq(stopped)
+            m.d.comb += [port.job.eq(job), port.may_fetch.eq(room), port.may_send.eq(writer.room)]
+        for number, port in enumerate(ports):
+            m.d.comb += port.mine.eq(sequencer.queue == number)
+        for number, link in enumerate(self._links):
+            self._connect_pair(m, link, ports[2 * number : 2 * number + 2], sequencer)
+        if config.coded_memories:
+            for number, link in enumerate(self._links):
+                m.d.comb += link.loses.eq(parts.groups[f"pair_{number}"].loses())
+            found_words = parts.found()
+            m.d.comb += [
+                self.word_corrected.eq(found_words.corrected),
+                self.word_lost.eq(found_words.lost),
+            ]
         return m
 
-    def _connect_messages(self, m: Module, ports: list[RingPort]) -> Value:
-        """Connects what writes messages; gives whether it has anything to do."""
-        m.submodules.messages = messages = Messages(self.config)
-        for port in ports:
-            wiring.connect(m, wiring.flipped(port.control.message), getattr(messages, port.name))
-        wiring.connect(m, messages.port, wiring.flipped(self.messages))
-        m.d.comb += [
-            messages.changes.eq(self.changes),
-            messages.stop.eq(self.stop),
-            self.messaging.eq(messages.busy),
-        ]
-        return messages.busy
+    @property
+    def _links(self) -> list[wiring.PureInterface]:
+        return [getattr(self, f"pair_{number}") for number in range(self.config.channels)]
+
+    @property
+    def _shared(self) -> str:
+        """The group of memories that all queues share: one pair answers for them itself."""
+        return "pair_0" if self.config.channels == 1 else "shared"
+
+    def _add_ports(self, m: Module, parts: CodedParts) -> list[RingPort]:
+        """What is kept of each queue, which its pair resets."""
+        ports = []
+        for pair, link in enumerate(self._links):
+            for name in CHANNELS:
+                port = RingPort(self.config)
+                ports.append(port)
+                built = parts.built(f"pair_{pair}", port)
+                path = name if self.config.channels == 1 else f"pair_{pair}_{name}"
+                m.submodules[path] = (
+                    ResetInserter(link.clear)(built)
+                    if self.clock is None
+                    else reset_with(m, path, built, link.clear, self.clock)
+                )
+        return ports
+
+    def _connect_pair(
+        self, m: Module, link: wiring.PureInterface, ports: list[RingPort], sequencer: Sequencer
+    ) -> None:
+        """Connects a pair with both of its queues."""
+        mine = Cat(port.mine for port in ports).any() & sequencer.busy
+        for index, (name, port) in enumerate(zip(CHANNELS, ports, strict=True)):
+            wiring.connect(m, port.client, wiring.flipped(getattr(link, name)))
+            wiring.connect(m, port.control, wiring.flipped(getattr(link, f"{name}_control")))
+            m.d.comb += [
+                port.stop.eq(link.stop),
+                port.watchdog_tick.eq(self.watchdog_tick),
+                link.events[index].eq(port.event),
+                link.busy[index].eq(port.busy | (sequencer.busy & port.mine)),
+                link.stuck[index].eq(port.stuck),
+            ]
+        m.d.comb += link.stopped.eq(~mine & Cat(port.stopped for port in ports).all())
+        if self.config.quiescence:
+            m.d.comb += link.pending.eq(Cat(port.behind | port.control.push for port in ports).any())
 
     def _arriving(self, m: Module) -> stream.Interface:
         """What comes from the port, always taken: with pipelined codecs out of a register, because it goes far."""
@@ -162,34 +164,61 @@ class Rings(wiring.Component):
         m.d.sync += [arriving.valid.eq(r.valid), arrived.eq(r.payload)]
         return arriving
 
-    def _connect_fetch(self, m: Module, ports: list[RingPort], landing: stream.Interface) -> Fifo:
-        """Sends the addresses of a queue, which it returns, and takes the descriptors."""
-        ar = self.fetch.ar
-        fetcher = ports[0].fetcher
-        where = data.StructLayout({"channel": 1, "address": len(ar.payload.address)})
-        m.submodules.asking = asking = Fifo(where, _READS)
+    def _connect_bus(
+        self, m: Module, parts: CodedParts, ports: list[RingPort], writer: CompletionWriter
+    ) -> Fifo:
+        """Sends the addresses of a queue, which it returns, and completions; takes the responses."""
+        ar, aw, w, b = self.fetch.ar, self.complete.aw, self.complete.w, self.complete.b
+        where = data.StructLayout({"queue": len(ar.payload.id), "address": len(ar.payload.address)})
+        asking = Fifo(where, _READS)
+        # Whose descriptor comes must not be lost: it concerns all pairs.
+        several = self.config.channels > 1
+        m.submodules.asking = (
+            parts.coding.in_flip_flops(asking) if several else parts.built(self._shared, asking)
+        )
+        wiring.connect(m, writer.port.aw, wiring.flipped(aw))
+        wiring.connect(m, writer.port.w, wiring.flipped(w))
         m.d.comb += [
             ar.valid.eq(asking.output.valid),
             asking.output.ready.eq(ar.ready),
-            ar.payload.id.eq(asking.output.payload.channel),
+            ar.payload.id.eq(asking.output.payload.queue),
             ar.payload.address.eq(asking.output.payload.address),
-            ar.payload.len.eq(fetcher.parts - 1),
-            ar.payload.size.eq(exact_log2(fetcher.part_bits // 8)),
+            ar.payload.len.eq(ports[0].fetcher.parts - 1),
+            ar.payload.size.eq(exact_log2(ports[0].fetcher.part_bits // 8)),
+            b.ready.eq(Cat(port.takes for port in ports).any()),
         ]
-        for port in ports:
-            port.take_descriptors(m, landing)
+        for number, port in enumerate(ports):
+            m.d.comb += [
+                port.reads.eq(ar.valid & ar.ready & (ar.payload.id == number)),
+                port.writes.eq(
+                    (aw.valid & aw.ready & (aw.payload.id == number))
+                    | (w.valid & w.ready & (writer.sending == number))
+                ),
+                port.answers.eq(b.valid & (b.payload.id == number)),
+                port.answer.eq(b.payload.resp),
+            ]
         return asking
 
-    def _connect_complete(self, m: Module, ports: list[RingPort], writer: CompletionWriter) -> None:
-        """Sends the completions, and takes the responses."""
-        wiring.connect(m, writer.port.aw, wiring.flipped(self.complete.aw))
-        wiring.connect(m, writer.port.w, wiring.flipped(self.complete.w))
-        b = self.complete.b
-        for port in ports:
-            port.take_answers(m)
-        m.d.comb += b.ready.eq(ports[0].completions.answer | ports[1].completions.answer)
+    def _read_registers(self, m: Module, sequencer: Sequencer, slot: RingSlot) -> Signal:
+        """Reads the registers of the job's pair; gives the index, which is the slot's where nobody else asks."""
+        links, pair = self._links, sequencer.queue[1:]
+        index = Signal.like(slot.stored.index)
+        m.d.comb += [
+            index.eq(slot.stored.index),
+            slot.stored.data.eq(select(pair, (link.stored.data for link in links))),
+            *(link.stored.index.eq(index) for link in links),
+        ]
+        if self.config.coded_memories:
+            # Words of registers are on their way for some cycles.
+            late, lost = Signal(3, name="register_lost_before"), Signal(name="register_lost")
+            m.d.sync += late.eq(Mux(sequencer.begins, 0, Cat(lost, late)))
+            m.d.comb += [
+                lost.eq(select(pair, (link.register_lost for link in links))),
+                slot.word_lost.eq(lost | late.any()),
+            ]
+        return index
 
-    def _find_slot(self, m: Module, sequencer: Sequencer, ports: list[RingPort], slot: RingSlot) -> Signal:
+    def _find_slot(self, m: Module, sequencer: Sequencer, state: data.View, slot: RingSlot) -> Signal:
         """Gives a signal that is high from the cycle before the address of the job's record is known, or if the job needs
         none; not in the first cycle of the job. It comes from a register."""
         is_, by = sequencer.is_, sequencer.by
@@ -203,20 +232,20 @@ class Rings(wiring.Component):
                 is_[Job.FETCH] | is_[Job.SEND] | ((of_send | by[Cause.FETCH_LOST]) & ~sequencer.skipped)
             ),
             slot.start.eq(sequencer.begins),
-            slot.channel.eq(sequencer.channel),
+            slot.channel.eq(sequencer.queue[0]),
             slot.completions.eq(is_[Job.SEND] | of_send),
-            slot.ring_log2.eq(sequencer.of_channel(port.control.ring_log2 for port in ports)),
+            slot.ring_log2.eq(state.ring_log2),
             slot.index.eq(index),
         ]
         m.d.sync += found.eq((~needs_slot | slot.done) & ~sequencer.fresh & ~sequencer.begins)
-        for active, indexes in (
-            (is_[Job.FETCH], [port.fetcher.asked for port in ports]),
-            (is_[Job.SEND], [port.completions.index for port in ports]),
-            (by[Cause.FETCH_LOST], [port.fetcher.head for port in ports]),
-            (of_send, [port.completions.head for port in ports]),
+        for active, each in (
+            (is_[Job.FETCH], state.asked),
+            (is_[Job.SEND], state.index),
+            (by[Cause.FETCH_LOST], state.fetched),
+            (of_send, state.answered),
         ):
             with m.If(active):
-                m.d.sync += index.eq(sequencer.of_channel(indexes))
+                m.d.sync += index.eq(each)
         return found
 
     def _copy(
@@ -225,7 +254,6 @@ class Rings(wiring.Component):
         sequencer: Sequencer,
         words: RecordWords,
         found: Value,
-        slot: RingSlot,
         writer: CompletionWriter,
         arriving: stream.Interface,
     ) -> Signal:
@@ -233,7 +261,6 @@ class Rings(wiring.Component):
         any others with the time that reading and writing a register takes between them. Gives a signal that is high while a
         word of the pushed descriptor may pass."""
         is_ = sequencer.is_
-        words.of_completion(m, slot.address, self.complete.b.payload.resp)
         pause = Signal(4)
         free = Signal()
         pushes = Signal()
@@ -252,10 +279,9 @@ class Rings(wiring.Component):
         m.d.comb += [
             free.eq(~sequencer.fresh & ~pause.any() & ~sequencer.copied),
             reports.eq(free & (is_[Job.SHOW] | (is_[Job.LOG] & addressed & ~sequencer.skipped))),
-        ]
-        reported = words.report(m, self.report, reports)
-        m.d.comb += [
-            sequencer.advance.eq((is_[Job.SEND] & ~sequencer.copied) | pushed | reported),
+            sequencer.advance.eq(
+                (is_[Job.SEND] & ~sequencer.copied) | pushed | self._report(m, sequencer, words, reports)
+            ),
             sequencer.ends.eq(
                 found
                 & ~sequencer.fresh
@@ -269,49 +295,61 @@ class Rings(wiring.Component):
             writer.word_valid.eq(writes[-1]),
             writer.word.eq(words.number),
             writer.data.eq(words.value),
-            self.stored.index.eq(slot.stored.index),
-            slot.stored.data.eq(self.stored.data),
         ]
         sequencer.step(m)
         return pushes
+
+    def _report(self, m: Module, sequencer: Sequencer, words: RecordWords, reports: Value) -> Value:
+        """Writes the word into the registers of the job's pair; gives a signal that is high once that is done, or if no
+        register has this word."""
+        links, pair = self._links, sequencer.queue[1:]
+        sinks = [link.report for link in links]
+        known = words.report(m, sinks[0].payload)
+        for number, sink in enumerate(sinks):
+            mine: Value | int = pair == number if len(links) > 1 else 1
+            m.d.comb += sink.valid.eq(reports & known & mine)
+        for sink in sinks[1:]:
+            m.d.comb += [
+                sink.payload.index.eq(sinks[0].payload.index),
+                sink.payload.data.eq(sinks[0].payload.data),
+            ]
+        return reports & (~known | select(pair, (sink.ready for sink in sinks)))
 
     def _conclude(
         self,
         m: Module,
         sequencer: Sequencer,
-        ports: list[RingPort],
+        state: data.View,
         slot: RingSlot,
         asking: Fifo,
         writer: CompletionWriter,
-    ) -> Conclusion:
+    ) -> data.View:
         """Requests the descriptor or commits the completion, unless the ring was disabled or the slot is refused."""
-        is_ = sequencer.is_
-        wanted = Mux(
-            is_[Job.FETCH],
-            sequencer.of_channel(port.fetcher.wanted for port in ports),
-            sequencer.of_channel(port.completions.may_begin for port in ports),
-        )
-        in_flight = sequencer.of_channel(port.completions.in_flight for port in ports)
+        is_, by = sequencer.is_, sequencer.by
         holds = Signal()
         alone = Signal()
-        sent = Signal()
-        asks = Signal()
-        bad = Signal()
         refused = Signal()
-        m.d.sync += [holds.eq(sequencer.holds(m, wanted)), alone.eq(~in_flight)]
+        wanted = Mux(is_[Job.FETCH], state.wanted, state.may_begin)
+        m.d.sync += [holds.eq(sequencer.holds(m, wanted)), alone.eq(~state.in_flight)]
+        job = Signal(JobEnd, name="job")
         m.d.comb += [
-            sent.eq(holds & slot.allowed & is_[Job.SEND]),
-            asks.eq(holds & slot.allowed & is_[Job.FETCH]),
-            bad.eq(holds & ~slot.allowed),
-            refused.eq(bad & is_[Job.SEND] & alone),
-        ]
-        # The last word of a completion is in its place a cycle after its job.
-        m.d.sync += [writer.commit.eq(sent), writer.channel.eq(sequencer.channel)]
-        m.d.comb += [
+            job.asks.eq(holds & slot.allowed & is_[Job.FETCH]),
+            job.sent.eq(holds & slot.allowed & is_[Job.SEND]),
+            job.bad.eq(holds & ~slot.allowed),
+            job.over.eq(sequencer.over),
+            job.is_fetch.eq(is_[Job.FETCH]),
+            job.is_show.eq(is_[Job.SHOW]),
+            job.is_log.eq(is_[Job.LOG]),
+            job.recorded.eq(~sequencer.skipped),
+            job.by.eq(Cat(by.values())),
+            job.address.eq(slot.address),
+            refused.eq(job.bad & is_[Job.SEND] & alone),
             writer.address.eq(slot.address),
-            asking.input.valid.eq(asks),
-            asking.input.payload.channel.eq(sequencer.channel),
+            asking.input.valid.eq(job.asks),
+            asking.input.payload.queue.eq(sequencer.queue),
             asking.input.payload.address.eq(slot.address),
         ]
+        # The last word of a completion is in its place a cycle after its job.
+        m.d.sync += [writer.commit.eq(job.sent), writer.queue.eq(sequencer.queue)]
         sequencer.end(m, refused)
-        return Conclusion(asks, sent, bad, slot.address)
+        return job

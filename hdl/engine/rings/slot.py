@@ -1,4 +1,4 @@
-"""Takes the jobs of both channels, one at a time, and steps through the words of each.
+"""Takes the jobs of all queues, one at a time, and steps through the words of each.
 
 Calculates where in memory a record of a ring lies, and whether the engine may touch it, 16 bits at a time.
 
@@ -7,7 +7,7 @@ takes here. So one adder of 16 bits does for all rings what would otherwise be a
 address's width for each.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
@@ -23,7 +23,7 @@ from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.description import REGISTER_BITS
 from cdma.hdl.spec.registers.map import register_map
 
-from .messages import RECORD_WORDS, Cause, Job, Wish
+from .messages import RECORD_WORDS, Cause, Job, Wish, select
 
 _LIMB = 16
 _PAGE_LOG2 = 12
@@ -209,34 +209,17 @@ class RingSlot(wiring.Component):
                                         )
 
 
-class Conclusion(NamedTuple):
-    """What comes of the job in hand, in its last cycle.
-
-    ``asks``
-        The descriptor at ``address`` is requested.
-    ``sent``
-        The completion is on its way to ``address``.
-    ``bad``
-        The engine may not touch ``address``.
-    """
-
-    asks: Value
-    sent: Value
-    bad: Value
-    address: Value
-
-
 class Sequencer:
     """The job in hand, as signals of one module. The methods add the statements that drive them, each once.
 
-    A job begins with a cycle in which ``fresh`` is high, and ends with one in which ``over`` is high. That of the other
-    channel may begin in the cycle after ``over``. The wishes and the choice go through a register each, so the same
-    channel's begins four cycles after ``over`` at the earliest.
+    A job begins with a cycle in which ``fresh`` is high, and ends with one in which ``over`` is high. That of another
+    queue may begin in the cycle after ``over``. Whether a queue has a wish and the choice go through a register each, so the
+    same queue's begins four cycles after ``over`` at the earliest.
 
     ``begins``
         High in the cycle before ``fresh``.
-    ``channel``
-        Number of the channel that the job belongs to.
+    ``queue``
+        Number of the queue that the job belongs to.
     ``busy``
         High while there is a job, from ``fresh`` to ``over``.
     ``fresh``, ``over``
@@ -254,7 +237,8 @@ class Sequencer:
     ``stale``
         High once the ring of the job was disabled, however shortly. The job then has no effect.
     ``skipped``
-        High if the channel had an error in its registers when the job began. A further error leaves no record.
+        High, from the second cycle on, if the queue had an error in its registers when the job began. A further error leaves
+        no record.
     ``is_``, ``by``
         One register for each :class:`.Job`, and for each :class:`.Cause` of a ``LOG``: high while that is in hand.
     ``refused``
@@ -263,13 +247,12 @@ class Sequencer:
         High for a ``LOG`` that leaves no record.
     """
 
-    def __init__(self) -> None:
-        self.channel = Signal(name="channel")
+    def __init__(self, bits: int) -> None:
+        self.queue = Signal(bits, name="queue")
         self.busy = Signal(name="has_job")
         self.fresh = Signal()
         self.ends = Signal()
         self.over = Signal()
-        self.turn = Signal()
         self.word = Signal(range(RECORD_WORDS))
         self.advance = Signal()
         self.last_word = Signal()
@@ -282,55 +265,53 @@ class Sequencer:
         self.by = {cause: Signal(name=f"by_{cause.name.lower()}") for cause in Cause.__members__.values()}
         self.unlogged = self.is_[Job.LOG] & self.skipped
 
-    def of_channel(self, values: Iterable[Value]) -> Value:
-        """The one of two values that belongs to the channel in hand."""
-        offload, prefetch = values
-        return Mux(self.channel, prefetch, offload)
-
-    def take(self, m: Module, wishes: Sequence[data.View], logged: Sequence[Value], stop: Value) -> None:
-        """Begins a job when none is in hand or the one in hand is over, of the two channels in turn; none while ``stop``
-        is high.
+    def take(self, m: Module, wishes: Sequence[Value], error: Value) -> None:
+        """Begins a job when none is in hand or the one in hand is over, of the queues in turn.
 
         ``wishes``
-            The next job of each channel. In the cycle after ``over`` it no longer asks for what is done. One of the other
-            channel may be begun although it is gone by then: it must do no harm.
-        ``logged``
-            High for a channel whose error registers are in use.
+            The next job of each queue. In the cycle after ``over`` it no longer asks for what is done. A queue may have its
+            turn although its wish is gone by then: its job is stale.
+        ``error``
+            High if the error registers of ``queue`` are in use.
         """
-        kept = [Signal(Wish, name=f"wish_{number}") for number in range(len(wishes))]
-        m.d.sync += [register.eq(wish) for register, wish in zip(kept, wishes, strict=True)]
+        count = len(wishes)
+        valid, able = (Signal(count, name=name) for name in ("wishing", "able"))
+        chosen = Signal.like(self.queue)
         ended = Signal()
-        chosen = Signal()
         waits = Signal()
-        able = Signal(len(wishes))
-        for number, wish in enumerate(kept):
-            mine = self.channel == number
-            idle = ~self.busy & ~(ended & mine)
-            m.d.comb += able[number].eq(wish.valid & (idle | (self.ends & ~self.over & ~mine)) & ~waits)
-        next_chosen = Mux(self.turn, able[1], ~able[0])
-        picked = Signal(Wish)
-        next_picked = Mux(next_chosen, Value.cast(kept[1]), Value.cast(kept[0]))
-        m.d.sync += [waits.eq(able.any()), chosen.eq(next_chosen), picked.eq(next_picked)]
-        m.d.comb += self.begins.eq(waits & ~stop & ~self.refused)
-        m.d.sync += [self.fresh.eq(self.begins), ended.eq(self.over), self.over.eq(self.ends & ~self.over)]
+        free = (~self.busy | (self.ends & ~self.over)) & ~waits
+        mine = Cat(self.queue == number for number in range(count))
+        m.d.comb += able.eq(valid & free.replicate(count) & ~(mine & (self.busy | ended).replicate(count)))
+        #: Those after the one in hand go first.
+        later = able & ((C((1 << count) - 2, count) << self.queue)[:count])
+        first = Mux(later.any(), later, able)
+        following: Value = C(0, len(chosen))
+        for number in reversed(range(count)):
+            following = Mux(first[number], number, following)
+        wish = data.View(Wish, select(chosen, wishes))
+        m.d.sync += [
+            valid.eq(Cat(data.View(Wish, each).valid for each in wishes)),
+            waits.eq(able.any()),
+            chosen.eq(following),
+            self.fresh.eq(self.begins),
+            ended.eq(self.over),
+            self.over.eq(self.ends & ~self.over),
+        ]
+        m.d.comb += self.begins.eq(waits & ~self.refused)
         with m.If(self.begins):
+            m.d.sync += [self.busy.eq(1), self.queue.eq(chosen), self.stale.eq(~wish.valid)]
+            m.d.sync += [signal.eq(wish.job == each) for each, signal in self.is_.items()]
             m.d.sync += [
-                self.busy.eq(1),
-                self.channel.eq(chosen),
-                self.turn.eq(~chosen),
-                self.skipped.eq(Mux(chosen, logged[1], logged[0])),
+                signal.eq((wish.job == Job.LOG) & (wish.cause == each)) for each, signal in self.by.items()
             ]
-            m.d.sync += [signal.eq(picked.job == each) for each, signal in self.is_.items()]
-            m.d.sync += [
-                signal.eq((picked.job == Job.LOG) & (picked.cause == each))
-                for each, signal in self.by.items()
-            ]
+        with m.If(self.fresh):
+            m.d.sync += self.skipped.eq(error)
 
     def step(self, m: Module) -> None:
         """Counts the words that ``advance`` moves."""
         m.d.comb += self.last_word.eq(self.advance & (self.word == RECORD_WORDS - 1))
         with m.If(self.begins):
-            m.d.sync += [self.word.eq(0), self.copied.eq(0), self.stale.eq(0)]
+            m.d.sync += [self.word.eq(0), self.copied.eq(0)]
         with m.Elif(self.advance):
             m.d.sync += [self.word.eq(self.word + 1), self.copied.eq(self.last_word)]
 

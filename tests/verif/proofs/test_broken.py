@@ -307,7 +307,7 @@ class SoonFetching(Fetching):
     """Covers what is soon reached."""
 
     def cover(self, m, places):
-        m.d.comb += Cover(self.rings.offload.requests.valid)
+        m.d.comb += Cover(self.rings.pair_0.offload.requests.valid)
 
 
 class Unlocked(RegisterFile):

@@ -189,7 +189,7 @@ def test_each_record_is_one_burst_at_its_address(bits: int, pause: float, pipeli
                 ctx.set(dut.port.w.ready, 0)
                 ctx.set(dut.commit, 1)
                 ctx.set(dut.address, address)
-                ctx.set(dut.channel, channel)
+                ctx.set(dut.queue, channel)
                 await ctx.tick()
                 ctx.set(dut.commit, 0)
                 addresses.append((channel, address))

@@ -74,6 +74,13 @@ class Completion(data.StructLayout):
         super().__init__(_members(completion_fields(options)))
 
 
+class Delivered(data.StructLayout):
+    """A completion, and whether it counts towards the interrupt."""
+
+    def __init__(self, options: RecordOptions) -> None:
+        super().__init__({"completion": Completion(options), "interrupt": 1})
+
+
 class Done(data.StructLayout):
     """A completion with what belongs to it: whether it counts towards the interrupt, its raw words, and whether they went
     through the codec."""

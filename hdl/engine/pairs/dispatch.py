@@ -8,7 +8,7 @@ from cdma.hdl.blocks.arithmetic import one_of
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.blocks.queues import Fifo
-from cdma.hdl.engine.channel.interfaces import Done, Request, WindowPort
+from cdma.hdl.engine.channel.interfaces import Delivered, Request, WindowPort
 from cdma.hdl.engine.control.interfaces import SharesSignature
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LIMIT_BITS, PERIOD_BITS, TURN_LOG2, UNIT_LOG2
@@ -52,7 +52,7 @@ class Dispatch(wiring.Component):
                 "shares": In(SharesSignature(self.count)),
                 "requests": Out(stream.Signature(Request(config.records))),
                 "checking": In(1),
-                "done": In(stream.Signature(Done(config.records))),
+                "done": In(stream.Signature(Delivered(config.records))),
                 "windows": In(WindowPort()),
                 "pair": Out(pair_bits),
                 **optional(config.pages, page_windows=In(WindowPort()), page_pair=In(pair_bits)),

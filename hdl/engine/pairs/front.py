@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from cdma.hdl.blocks.clocks import ClockGates
 from cdma.hdl.blocks.memories import CodedParts, coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelDriver, connect_members
+from cdma.hdl.engine.control.counters import Counters, connect_pairs, count_channel
 from cdma.hdl.engine.control.quiescence import settling_cycles
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
@@ -54,8 +55,12 @@ class Pairs(wiring.Component):
             for number in range(config.channels)
         ]
         rings = self._add_rings(m, pairs)
+        counters = Counters(config.units, config.channels, pipelined=config.pipelined, options=config.records)
+        m.submodules.counters = memories.built("counters", counters)
+        counting = [[getattr(pair, f"{name}_counting") for name in CHANNELS] for pair in pairs]
+        connect_pairs(m, counters, [pair.clear_counters for pair in pairs], counting)
         for name in CHANNELS:
-            self._connect_channel(m, name, pairs, memories)
+            self._connect_channel(m, name, pairs, getattr(counters, name), memories)
         for number, pair in enumerate(pairs):
             m.submodules[f"pair_{number}"] = pair
             wiring.connect(m, getattr(split, f"page_{number}"), pair.bus)
@@ -100,19 +105,30 @@ class Pairs(wiring.Component):
             m.submodules.rings = gates.gated(m, "rings", rings, active, settling)
         return rings
 
-    def _connect_channel(self, m: Module, name: str, pairs: list[Pair], memories: CodedParts) -> None:
-        """Connects a channel with the pairs."""
+    def _connect_channel(
+        self, m: Module, name: str, pairs: list[Pair], counting: wiring.PureInterface, memories: CodedParts
+    ) -> None:
+        """Connects a channel with the pairs and, on the way of its completions, with the counters."""
         port, dispatch = getattr(self, name), Dispatch(self.config)
         m.submodules[f"{name}_dispatch"] = memories.built("dispatch", dispatch)
         for number, pair in enumerate(pairs):
             wiring.connect(m, getattr(pair, name), getattr(dispatch, f"pair_{number}"))
         wiring.connect(m, getattr(pairs[0], f"{name}_shares"), dispatch.shares)
         said = [
-            member for member in ChannelDriver(self.config).members if member in dispatch.signature.members
+            member
+            for member in ChannelDriver(self.config).members
+            if member in dispatch.signature.members and member != "done"
         ]
         connect_members(m, said, dispatch, wiring.flipped(port))
+        count_channel(m, counting, port)
+        clients = [getattr(pair, name) for pair in pairs]
         m.d.comb += [
-            getattr(pairs[0], f"{name}_events").eq(port.events),
+            dispatch.done.valid.eq(counting.output.valid),
+            dispatch.done.payload.completion.eq(counting.output.payload),
+            dispatch.done.payload.interrupt.eq(port.done.payload.interrupt),
+            counting.output.ready.eq(dispatch.done.ready),
+            counting.takers.eq(Cat(client.done.valid for client in clients)),
+            counting.starters.eq(Cat(client.started for client in clients)),
             dispatch.aborting.eq(port.status.aborting),
             port.enable.eq(1),
             port.resume.eq(port.status.halted & ~port.status.aborting),

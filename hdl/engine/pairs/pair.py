@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, DomainRenamer, Elaboratable, Module, ResetInserter, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import AxiLiteSignature, ReadPort, WritePort, port_members
@@ -17,11 +17,10 @@ from cdma.hdl.engine.channel.interfaces import (
     CHANNELS,
     ChannelControl,
     ChannelDriver,
-    ChannelEvents,
-    Done,
+    Delivered,
     connect_members,
 )
-from cdma.hdl.engine.control.counters import Counters
+from cdma.hdl.engine.control.counters import Counters, PairCounting, connect_pairs, count_channel
 from cdma.hdl.engine.control.interfaces import SharesSignature
 from cdma.hdl.engine.control.quiescence import CONTROL, accessed, settling_cycles, soft_reset
 from cdma.hdl.engine.control.registers import RegisterBlock
@@ -110,7 +109,6 @@ class _Parts(NamedTuple):
     registers: RegisterBlock
     link: wiring.PureInterface
     windows: StoredWindows
-    counters: Counters
     coalescer: Coalescer
     memories: CodedParts
 
@@ -118,21 +116,18 @@ class _Parts(NamedTuple):
 class _Way(NamedTuple):
     """What a direction of the pair is told of the data path.
 
-    ``done``
-        The completions, for counters and rings.
-    ``kept``
-        The oldest of them.
-    ``events``
-        What the counters count.
+    ``interrupt``
+        The completion at the rings counts towards the interrupt.
+    ``extra_error``
+        Pulse: a completion becomes an error after it was counted.
     ``busy``, ``halted``, ``aborting``, ``stuck``
         Those of a :data:`~cdma.hdl.engine.channel.interfaces.ChannelStatus`.
     ``rests``
         Nothing of the pair is in the data path, and nothing comes there while ``resetting`` is high.
     """
 
-    done: stream.Interface
-    kept: data.View
-    events: data.View
+    interrupt: Value
+    extra_error: Value
     busy: Value
     halted: Value
     aborting: Value
@@ -155,8 +150,8 @@ class Pair(wiring.Component):
         Of the first of several pairs: what its registers say of the turns of all.
     ``stuck``
         Of one of several: the watchdog of a channel has fired, and a port has not answered since.
-    ``offload_events``, ``prefetch_events``
-        As well: what the counters count of each channel, in the first pair.
+    ``offload_counting``, ``prefetch_counting``, ``clear_counters``
+        As well: its counters.
     """
 
     def __init__(
@@ -180,7 +175,8 @@ class Pair(wiring.Component):
                 "link": In(RingLink(config)),
                 **optional(gates, active=Out(1)),
                 **{name: Out(PairClient(config)) for name in CHANNELS},
-                **{f"{name}_events": In(ChannelEvents(config.units)) for name in CHANNELS},
+                **{f"{name}_counting": Out(PairCounting()) for name in CHANNELS},
+                "clear_counters": Out(1),
                 "stuck": In(2),
             }
         self._shares = [f"{name}_shares" for name in CHANNELS] if config.channels > 1 else []
@@ -195,19 +191,15 @@ class Pair(wiring.Component):
             RegisterBlock(config),
             self._add_rings(m) if self.alone else wiring.flipped(self.link),
             StoredWindows(config),
-            Counters(config.units, pipelined=config.pipelined, options=config.records),
             Coalescer(config),
             CodedParts(coding_of(platform)),
         )
-        registers, link, windows, counters, coalescer, memories = parts
+        registers, link, windows, coalescer, memories = parts
         control = registers.control
-        built = {
-            name: memories.built(_OWN, getattr(parts, name)) for name in ("windows", "counters", "coalescer")
-        }
+        built = {name: memories.built(_OWN, getattr(parts, name)) for name in ("windows", "coalescer")}
         m.submodules.registers = self._gated(m, parts) if self.gates is not None else registers
         m.submodules.windows = self._controls(built["windows"])
-        for name in ("counters", "coalescer"):
-            m.submodules[name] = reset_with(m, name, built[name], clear, self.clock)
+        m.submodules.coalescer = reset_with(m, "coalescer", built["coalescer"], clear, self.clock)
         wiring.connect(m, wiring.flipped(self.bus), registers.bus)
         wiring.connect(m, link.stored, control.stored)
         wiring.connect(m, link.report, control.report)
@@ -224,9 +216,9 @@ class Pair(wiring.Component):
             link.clear.eq(clear),
             windows.changes.eq(changes),
             coalescer.changes.eq(changes),
-            counters.clear.eq(control.clear_counters),
         ]
-        rests = [self._direction(m, index, parts, clear) for index in range(len(CHANNELS))]
+        counting = self._counting(m, parts, clear)
+        rests = [self._direction(m, index, parts, counting[index], clear) for index in range(len(CHANNELS))]
         # Statements after those that connect all of the registers with the rings.
         messaging = self._add_messages(m, parts, changes, clear) if config.msi else C(0)
         if self.gates is not None:
@@ -303,7 +295,7 @@ class Pair(wiring.Component):
                 half.status.busy | half.status.aborting | half.completion_irq
                 for half in self._halves(control)
             ),
-            *(getattr(parts.counters, name).output.valid for name in CHANNELS),
+            *(getattr(parts.link, name).completion.valid for name in CHANNELS),
             *answers,
             control.resetting,
             control.soft_reset,
@@ -326,35 +318,47 @@ class Pair(wiring.Component):
         control = parts.registers.control
         return parts.memories.groups[_OWN].loses() | parts.link.loses | control.register_lost
 
-    def _direction(self, m: Module, index: int, parts: _Parts, clear: Signal) -> Value:
+    def _counting(self, m: Module, parts: _Parts, clear: Signal) -> list[wiring.PureInterface]:
+        """The counters of each direction: those of a pair that is alone are a part of it."""
+        clears = parts.registers.control.clear_counters
+        if not self.alone:
+            m.d.comb += self.clear_counters.eq(clears | clear)
+            return [wiring.flipped(getattr(self, f"{name}_counting")) for name in CHANNELS]
+        config, memories = self.config, parts.memories
+        counters = Counters(config.units, pipelined=config.pipelined, options=config.records)
+        built = memories.built(_OWN, counters)
+        m.submodules.counters = reset_with(m, "counters", built, clear, self.clock)
+        counting = [PairCounting().create(path=(f"{name}_counting",)) for name in CHANNELS]
+        connect_pairs(m, counters, [clears], [counting])
+        for name in CHANNELS:
+            count_channel(m, getattr(counters, name), getattr(self, name))
+            wiring.connect(m, getattr(counters, name).output, getattr(parts.link, name).completion)
+        return [wiring.flipped(each) for each in counting]
+
+    def _direction(
+        self, m: Module, index: int, parts: _Parts, counting: wiring.PureInterface, clear: Signal
+    ) -> Value:
         """Connects one direction to its registers, its rings, its windows and its counters; whether nothing of it is in the
         data path."""
         name, link, control = CHANNELS[index], parts.link, parts.registers.control
-        half, client, counting, port, coalescing = (
-            getattr(each, name) for each in (control, link, parts.counters, self, parts.coalescer)
+        half, client, port, coalescing = (
+            getattr(each, name) for each in (control, link, self, parts.coalescer)
         )
-        way = self._alone(m, name, parts) if self.alone else self._among(m, index, parts, clear)
+        way = self._alone(m, name, parts) if self.alone else self._among(m, index, parts, counting, clear)
         wiring.connect(m, half, getattr(link, f"{name}_control"))
         wiring.connect(m, getattr(control, f"{name}_counters"), counting.read)
         wiring.connect(m, wiring.flipped(port.windows), getattr(parts.windows, name))
         if self.config.pages:
             wiring.connect(m, wiring.flipped(port.page_windows), getattr(parts.windows, f"{name}_pages"))
         wiring.connect(m, client.requests, wiring.flipped(port.requests))
-        wiring.connect(m, counting.output, client.completion)
         m.d.comb += [
-            counting.input.valid.eq(way.done.valid),
-            counting.input.payload.eq(way.kept.completion),
-            way.done.ready.eq(counting.input.ready),
-            counting.words.eq(way.kept.words),
-            counting.coded.eq(way.kept.coded),
-            counting.events.eq(way.events),
-            counting.extra_error.eq(client.extra_error),
+            counting.extra_error.eq(client.extra_error | way.extra_error),
             counting.hold.eq(half.hold_counters),
             half.counters_held.eq(counting.held),
             coalescing.event.eq(link.events[index]),
             coalescing.count.eq(half.coalesce_count),
             half.completion_irq.eq(coalescing.interrupt),
-            client.interrupt.eq(way.kept.interrupt),
+            client.interrupt.eq(way.interrupt),
             client.checking.eq(port.checking),
             client.aborting.eq(way.aborting),
             half.status.busy.eq(way.busy | link.busy[index]),
@@ -372,9 +376,8 @@ class Pair(wiring.Component):
         m.d.comb += [port.halt.eq(client.halt), port.stop.eq(control.resetting)]
         status = port.status
         return _Way(
-            done=port.done,
-            kept=port.done.payload,
-            events=port.events,
+            interrupt=port.done.payload.interrupt,
+            extra_error=C(0),
             busy=status.busy,
             halted=status.halted,
             aborting=status.aborting,
@@ -382,13 +385,15 @@ class Pair(wiring.Component):
             rests=port.stopped,
         )
 
-    def _among(self, m: Module, index: int, parts: _Parts, clear: Signal) -> _Way:
+    def _among(
+        self, m: Module, index: int, parts: _Parts, counting: wiring.PureInterface, clear: Signal
+    ) -> _Way:
         """The channel is shared: completions wait for the software of the pair in a queue."""
         name, memories, control = CHANNELS[index], parts.memories, parts.registers.control
         half, client, port = (getattr(each, name) for each in (control, parts.link, self))
         # As many as are in flight, and as many whose completions are on their way: so a pair alone never waits for room.
         room = 2 * self.config.descriptors
-        queue = Fifo(Done(self.config.records), room)
+        queue = Fifo(Delivered(self.config.records), room)
         kept = f"{name}_done"
         m.submodules[kept] = reset_with(m, kept, memories.built(kept, queue), clear, self.clock)
         # Descriptors in the data path, and those whose completions the rings have not taken.
@@ -402,12 +407,14 @@ class Pair(wiring.Component):
         given, done = port.done.payload, queue.output.payload
         status = given.completion.status
         failed = port.done.valid & (status != Status.OK)
+        extra_error: Value = C(0)
         # A watchdog ends all that the pair has in flight, as an abort does.
         ends = half.abort | control.soft_reset | (port.done.valid & (status == Status.WATCHDOG))
         if memories.coding.coded:
             # What may depend on a lost word of the pair ends as an abort's does, with another status.
             lost, loses = (Signal(name=f"{name}_{what}") for what in ("lost", "loses"))
             m.d.sync += [loses.eq(self._loses(parts)), lost.eq(loses | (lost & drops))]
+            extra_error = port.done.valid & lost & (status == Status.OK)
             ends |= loses | (port.done.valid & (status == Status.MEMORY))
             given = _told(m, f"{name}_given", given, lost)
             done = _told(m, f"{name}_kept", done, memories.groups[kept].loses(lasting=True))
@@ -422,27 +429,27 @@ class Pair(wiring.Component):
             m.d.sync += halted.eq(0)
         with m.If(clear):
             m.d.sync += [drops.eq(0), halted.eq(0), owed.eq(0)]
-        events = Signal.like(getattr(self, f"{name}_events"), name=f"{name}_counted")
         m.d.comb += [
+            client.completion.valid.eq(queue.output.valid),
+            client.completion.payload.eq(done.completion),
+            queue.output.ready.eq(client.completion.ready),
             port.may_start.eq(half.enable & ~halted & ~drops & ~control.resetting & (owed != room)),
             port.drops.eq(drops),
             port.values.eq(half.values),
             queue.input.valid.eq(port.done.valid),
             queue.input.payload.eq(given),
-            events.eq(getattr(self, f"{name}_events")),
-            events.in_flight.eq(inside != 0),
+            counting.in_flight.eq(inside != 0),
         ]
         if self.config.records.owner_bits:
             m.d.comb += [port.owner_value.eq(half.owner_value), port.owner_mask.eq(half.owner_mask)]
         return _Way(
-            done=queue.output,
-            kept=done,
-            events=events,
+            interrupt=done.interrupt,
+            extra_error=extra_error,
             busy=(owed != 0) | port.checking,
             halted=halted,
             aborting=drops,
             stuck=self.stuck[index],
-            rests=(inside == 0) & ~port.checking,
+            rests=(inside == 0) & ~port.checking & ~counting.adding,
         )
 
 

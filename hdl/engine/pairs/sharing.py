@@ -11,7 +11,7 @@ from amaranth.utils import exact_log2
 from cdma.hdl.axi.ports import AxiLiteSignature, Response
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
-from cdma.hdl.engine.channel.interfaces import Done, Request, WindowPort
+from cdma.hdl.engine.channel.interfaces import Delivered, Request, WindowPort
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LEVEL_BITS, WEIGHT_BITS
 from cdma.hdl.spec.records import RecordOptions, Status
@@ -199,7 +199,7 @@ class PairClient(wiring.Signature):
                 "may_start": Out(1),
                 "checking": In(1),
                 "started": In(1),
-                "done": In(stream.Signature(Done(config.records), always_ready=True)),
+                "done": In(stream.Signature(Delivered(config.records), always_ready=True)),
                 "drops": Out(1),
                 "windows": In(WindowPort()),
                 "values": Out(table),

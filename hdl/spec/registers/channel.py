@@ -130,5 +130,5 @@ _COUNTER_HOLD = registers("""
 counter_hold 0x90 | All counters of the channel at one moment, up to 32 cycles apart; the numbers of a completion are in
       all of them or in none.
   rw hold 0 | While `held` is 1, the counters read as when it became so, and go on counting.
-  ro held 1 | Follows `hold` within 100 cycles.
+  ro held 1 | Follows `hold` within 100 cycles, and 64 more for each other queue pair that asks at once.
 """)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 import cocotb
+from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiResp
 
 from cdma.hdl.spec.options import PAIR_SPAN_LOG2, TURN_LOG2, UNIT_LOG2
@@ -12,6 +13,7 @@ from cdma.hdl.spec.records import COMPLETION, Mode, Status
 from cdma.sim.engine.memory import unpack
 from cdma.verif.engine.bench import CHANNELS
 from cdma.verif.engine.context import Pair, changed, engine_test, pairs_of, some_table
+from cdma.verif.engine.edges import PERIOD_NS
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.simulator.plan import planned
 
@@ -127,8 +129,41 @@ async def pairs(bench: RingBench, budget: int) -> None:
             await hostile.set_table(channel, some_table(hostile))
             await hostile.run(channel, [hostile.any_transfer(channel, 50)])
             await hostile.rings[channel].disable()
+    await _count(bench, pairs)
     for pair in pairs:
         pair.account()
+
+
+async def _count(bench: RingBench, pairs: list[Pair]) -> None:
+    """All pairs at once: each has counted its own descriptors, and those since it cleared its counters."""
+    for pair in pairs:
+        await pair.poke("engine.command", clear_counters=1)
+    await bench.after(80 * len(pairs))
+    for channel in CHANNELS:
+        for pair in pairs:
+            await pair.rings[channel].enable()
+            await pair.set_table(channel, some_table(pair))
+        made = [[pair.any_transfer(channel, 60) for _ in range(pair.number + 1)] for pair in pairs]
+        began = get_sim_time("ns")
+        await _all(bench, [pair.run(channel, some) for pair, some in zip(pairs, made, strict=True)])
+        elapsed = (get_sim_time("ns") - began) / PERIOD_NS
+        await bench.after(72)
+        for pair, some in zip(pairs, made, strict=True):
+            want = {
+                "descriptors": len(some),
+                "errors": 0,
+                **{
+                    name: sum(getattr(each.expected, name) for each in some)
+                    for name in ("bytes_read", "bytes_written", "literals")
+                },
+            }
+            for name, value in want.items():
+                got = await pair.peek(f"{channel}_counters.{name}_low")
+                assert got == value, f"counter {name} of pair {pair.number} is {got}, not {value}"
+            assert 0 < await pair.peek(f"{channel}_counters.cycles_low") <= elapsed
+            assert (await pair.peek(f"{channel}_counters.read_beats_low") > 0) == (pair.number == 0)
+            pair.checks += len(want) + 2
+            await pair.rings[channel].disable()
 
 
 @planned(

@@ -6,6 +6,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.blocks.arithmetic import WideCounter
+
 from .ports import ReadPort, Response, WritePort
 
 #: A watchdog's time is measured in eighths.
@@ -35,8 +37,9 @@ class Timebase(wiring.Component):
         m.d.sync += [
             count.eq(Mux(over, 0, count + 1)),
             self.tick.eq(over & (self.watchdog_cycles != 0)),
-            self.now.eq(self.now + 1),
         ]
+        m.submodules.time = time = WideCounter(1, len(self.now))
+        m.d.comb += [time.amount.eq(1), self.now.eq(time.value)]
         return m
 
 

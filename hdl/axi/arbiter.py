@@ -10,7 +10,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.arithmetic import WideCounter, popcount
+from cdma.hdl.blocks.arithmetic import WideCounter, popcount, turn_by
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat, SkidBuffer
@@ -273,6 +273,13 @@ class Scatter(wiring.Component):
             cutter.skip.eq(skips & cut.empty),
             burst.user.eq(room.user),
         ]
+        if shape.shifts:
+            #: All bursts of a packet move its words as the first one, which begins amid a beat.
+            begins = Signal(init=1)
+            lane, first_lane = Signal.like(room.lane), Signal.like(room.lane, reset_less=True)
+            m.d.comb += [lane.eq(Mux(begins, room.lane, first_lane)), burst.turn.eq(turn_by(lane))]
+            with m.If(gives | finishes):
+                m.d.sync += [begins.eq(finishes), first_lane.eq(lane)]
         if shape.limited:
             fills = admits & ~skips & ~drops & ~tail & cut.output.valid & self.input.valid
             beyond = Cat(beat.keep[lane] & (room.words <= lane) for lane in range(shape.lanes)).any()

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.arithmetic import is_next
+from cdma.hdl.blocks.arithmetic import is_next, turn_by
 from cdma.hdl.blocks.registers import Beat, count_kept
 
 from .ports import SPAN_BITS, Command, PortShape
@@ -37,6 +37,8 @@ class Burst(data.StructLayout):
         The packet had more, which would have gone to ``beat``.
     ``lane``
         The lane of its first word, where beats do not say it.
+    ``turn``
+        How its words are moved, where they are.
     ``user``
         That of the command.
     """
@@ -50,6 +52,7 @@ class Burst(data.StructLayout):
                 "end": 1,
                 "overflow": 1,
                 "lane": exact_log2(shape.lanes) if shape.realign else 0,
+                "turn": shape.turn,
                 "user": shape.user_bits,
             }
         )
@@ -184,22 +187,22 @@ class Gather(wiring.Component):
         lane_bits = (shape.lanes - 1).bit_length()
         phase = _Phase(*(Signal(name=name) for name in _Phase._fields))
         position = _Position(
-            block=Signal(blocks.block_bits, name="block"),
+            block=Signal(blocks.block_bits, name="block", reset_less=True),
             place=Signal(blocks.place_bits, name="place"),
             following=Signal(blocks.block_bits + 1, name="following"),
-            wrapped=Signal(name="wrapped"),
-            begin=Signal(blocks.place_bits, name="begin"),
-            lane=Signal(lane_bits if shape.realign else 0, name="lane"),
+            wrapped=Signal(name="wrapped", reset_less=True),
+            begin=Signal(blocks.place_bits, name="begin", reset_less=True),
+            lane=Signal(lane_bits if shape.realign else 0, name="lane", reset_less=True),
             some=Signal(name="some"),
             held=Signal(lane_bits, name="held"),
         )
         limit = _Limit(
-            same=Signal(name="limit_same"),
-            following=Signal(name="limit_following"),
-            here=Signal(name="limit_here"),
+            same=Signal(name="limit_same", reset_less=True),
+            following=Signal(name="limit_following", reset_less=True),
+            here=Signal(name="limit_here", reset_less=True),
             shut=Signal(name="limit_shut"),
-            beyond=Signal(shape.lanes, name="limit_beyond"),
-            part=Signal(name="limit_part"),
+            beyond=Signal(shape.lanes, name="limit_beyond", reset_less=True),
+            part=Signal(name="limit_part", reset_less=True),
         )
         overflow = Signal()
         drops = Signal()
@@ -260,6 +263,7 @@ class Gather(wiring.Component):
             burst.end.eq(self.command.ready),
             burst.overflow.eq(overflow & ~some),
             burst.lane.eq(position.lane),
+            burst.turn.eq(turn_by(blocks.lane(command.first, self.shape.word_bits))),
             burst.user.eq(command.user),
             self.end.eq(Cat(C(0, self.shape.word_log2), held, place, position.following)),
         ]

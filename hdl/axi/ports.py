@@ -8,6 +8,8 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cdma.hdl.blocks.arithmetic import Turn
+
 
 class Command(data.StructLayout):
     """The memory of one packet: the bytes from ``first`` to ``last``, both included, at most ``2**33``.
@@ -211,6 +213,11 @@ class PortShape:
     def shifts(self) -> bool:
         """Whether the reader or the writer moves words to other lanes."""
         return self.realign and not self.in_place
+
+    @property
+    def turn(self) -> Turn | int:
+        """The layout of how words are moved to other lanes; without bits if they are not."""
+        return Turn(self.lanes) if self.shifts else 0
 
     @property
     def command(self) -> Command:

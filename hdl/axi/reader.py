@@ -7,12 +7,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.elaboration import Pace
+from cdma.hdl.blocks.arithmetic import rotate_up, turn_by
+from cdma.hdl.blocks.elaboration import Pace, sized
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat
-from cdma.hdl.blocks.width import Realign
 
 from .ports import Outcome, PortShape, Response
+from .realign import ReadBeat, ReadStore
 
 
 class _Pulses(NamedTuple):
@@ -79,13 +80,15 @@ class AxiReader(wiring.Component):
         words_bits = max(1, (shape.lanes - 1).bit_length())
         parts = shape.buffer // shape.burst
         in_flight = min(parts, shape.outstanding)
-        # What the receiving side must know of a burst: where it begins, whether the packet ends with it, and the
-        # words of its last beat less one.
+        # What the receiving side must know of a burst: where it begins, whether the packet ends with it, the words of
+        # its last beat less one, and how words are moved.
         opened_shape = data.StructLayout(
-            {"beat": shape.address_bits - shape.blocks.beat_log2, "final": 1, "words": words_bits}
-        )
-        stored_shape = data.StructLayout(
-            {"data": shape.lanes * shape.word_bits, "words": words_bits, "last": 1, "part": 1}
+            {
+                "beat": shape.address_bits - shape.blocks.beat_log2,
+                "final": 1,
+                "words": words_bits,
+                "turn": shape.turn,
+            }
         )
         # A burst is at its end when the first data can come, in the cycle after the address: no arbiter holds them back.
         m.submodules.opened = opened = Fifo(
@@ -94,23 +97,27 @@ class AxiReader(wiring.Component):
             reserved=True,
             late_ready=True,
         )
-        shifts = None
+        store: Fifo | ReadStore
         if shape.shifts:
-            # For the other end of the buffer: the word of its first beat that a packet begins with. Where it has several
-            # commands, the others begin where a beat does.
-            m.submodules.shifts = shifts = Fifo(exact_log2(shape.lanes), parts, reserved=True)
-        m.submodules.store = store = Fifo(
-            stored_shape,
-            shape.buffer,
-            reserved=True,
-            pipelined=shape.pipelined,
-            late_valid=True,
-            of_data=not shape.of_addresses,
-        )
+            store = ReadStore(shape)
+            # For the other end of the buffer: how the words of each packet are moved.
+            m.submodules.turns = turns = Fifo(exact_log2(shape.lanes), parts, reserved=True)
+            wiring.connect(m, turns.output, store.turns)
+        else:
+            turns = None
+            store = Fifo(
+                ReadBeat(shape),
+                shape.buffer,
+                reserved=True,
+                pipelined=shape.pipelined,
+                late_valid=True,
+                of_data=not shape.of_addresses,
+            )
+        m.submodules.store = store
         pulses = _Pulses(*(Signal(name=name) for name in _Pulses._fields))
-        self._request(m, pulses, opened, shifts)
+        self._request(m, pulses, opened, turns)
         receive = self._receive(m, pulses, opened, store)
-        self._deliver(m, pulses, store, shifts)
+        self._deliver(m, pulses, store)
         m.d.comb += self.progress.eq(pulses.taken | receive)
         if shape.pipelined:
             # From a register, which knows of a burst at once: it goes far.
@@ -119,7 +126,7 @@ class AxiReader(wiring.Component):
             m.d.comb += self.idle.eq(opened.empty)
         return m
 
-    def _request(self, m: Module, pulses: _Pulses, opened: Fifo, shifts: Fifo | None) -> None:
+    def _request(self, m: Module, pulses: _Pulses, opened: Fifo, turns: Fifo | None) -> None:
         """Requests the bursts of a command, one every fourth cycle.
 
         The cycle before a request tells whether it is the last one, and whether there is credit. The upper bits of the
@@ -186,14 +193,24 @@ class AxiReader(wiring.Component):
             m.d.sync += [known.eq(0), ar.payload.len.eq(length[: blocks.place_bits])]
         with m.Elif(inside if dense else inside & ~ar.valid & ~goes_on):
             m.d.sync += [known.eq(1), final.eq(block == blocks.block(last))]
-        if shifts is not None:
-            fresh = Signal(init=1)
-            with m.If(ask):
-                m.d.sync += fresh.eq(final & ~self.command.payload.more if self.shape.rows else final)
-            m.d.comb += [
-                shifts.input.valid.eq(ask & fresh),
-                shifts.input.payload.eq(blocks.lane(first, self.shape.word_bits)),
-            ]
+        if turns is not None:
+            self._turn(m, ask, opened.input.payload, turns.input)
+
+    def _turn(self, m: Module, ask: Value, burst: data.View, turns: stream.Interface) -> None:
+        """How the words of the burst that is begun are moved: as those of its packet, of which only the first command begins
+        amid a beat."""
+        fresh = Signal(init=1)
+        turn = Signal(turns.payload.shape())
+        lane = self.shape.blocks.lane(self.command.payload.first, self.shape.word_bits)
+        kept = Signal.like(turn, reset_less=True)
+        with m.If(ask):
+            m.d.sync += [fresh.eq(burst.final), kept.eq(turn)]
+        m.d.comb += [
+            turn.eq(Mux(fresh, -lane, kept)),
+            burst.turn.eq(turn_by(turn)),
+            turns.valid.eq(ask & fresh),
+            turns.payload.eq(turn),
+        ]
 
     def _credit(self, m: Module, pulses: _Pulses) -> Signal:
         """High while a burst may be requested: from a register, which knows of a request two cycles later, or three."""
@@ -212,7 +229,7 @@ class AxiReader(wiring.Component):
         m.d.sync += credit.eq(able)
         return credit
 
-    def _receive(self, m: Module, pulses: _Pulses, opened: Fifo, store: Fifo) -> Signal:
+    def _receive(self, m: Module, pulses: _Pulses, opened: Fifo, store: Fifo | ReadStore) -> Signal:
         """Stores the beats that come: of the burst at the front of ``opened``."""
         shape, blocks, r = self.shape, self.shape.blocks, self.port.r
         front = opened.output.payload
@@ -221,6 +238,12 @@ class AxiReader(wiring.Component):
         receive = Signal()
         first_fault = Signal()
         outcome = self.outcome
+        beat = self._cleared(r.payload, front.words) if shape.clears else r.payload.data
+        words: Value = front.words
+        if shape.shifts:
+            words = words + front.turn.ones
+            lanes = [beat[low : low + shape.word_bits] for low in range(0, shape.data_bits, shape.word_bits)]
+            beat = Cat(rotate_up(lanes, front.turn))
         m.d.comb += [
             r.ready.eq(opened.output.valid),
             receive.eq(r.valid & r.ready),
@@ -242,10 +265,11 @@ class AxiReader(wiring.Component):
         stored = pace.early(store.input.payload, "stored")
         pace.d += [
             store.input.valid.eq(receive & ~self.flush),
-            stored.data.eq(self._cleared(r.payload, front.words) if shape.clears else r.payload.data),
-            stored.part.eq(r.payload.last),
-            stored.last.eq(r.payload.last & front.final),
-            stored.words.eq(Mux(r.payload.last, front.words, shape.lanes - 1)),
+            stored.data.eq(beat),
+            stored.end.part.eq(r.payload.last),
+            stored.end.last.eq(r.payload.last & front.final),
+            stored.end.words.eq(Mux(r.payload.last, words, shape.lanes - 1)),
+            *sized(stored.end.joins.eq(~words[-1])),
         ]
         with m.If(receive):
             m.d.sync += place.eq(Mux(r.payload.last, 0, place + 1))
@@ -260,21 +284,19 @@ class AxiReader(wiring.Component):
         kept = Cat((words >= lane) | ~beat.last for lane in range(self.shape.lanes))
         return beat.data & Cat(lane.replicate(self.shape.word_bits) for lane in kept)
 
-    def _deliver(self, m: Module, pulses: _Pulses, store: Fifo, shifts: Fifo | None) -> None:
-        """Gives what is stored to the output: with the lanes in which it was read, or from lane 0 on."""
-        shape = self.shape
-        source = store.output
-        m.d.sync += pulses.freed.eq(source.valid & source.ready & source.payload.part)
-        output = self.output
-        if shifts is not None:
-            m.submodules.realign = realign = Realign(shape.word_bits, shape.lanes, down=True)
-            wiring.connect(m, shifts.output, realign.shift)
-            wiring.connect(m, realign.output, wiring.flipped(self.output))
-            output = realign.input
+    def _deliver(self, m: Module, pulses: _Pulses, store: Fifo | ReadStore) -> None:
+        """Gives what is stored to the output."""
+        output, source = self.output, store.output
+        if isinstance(store, ReadStore):
+            m.d.sync += pulses.freed.eq(store.freed)
+            wiring.connect(m, source, wiring.flipped(output))
+            return
+        end = source.payload.end
+        m.d.sync += pulses.freed.eq(source.valid & source.ready & end.part)
         m.d.comb += [
             output.valid.eq(source.valid),
             source.ready.eq(output.ready),
             output.payload.data.eq(source.payload.data),
-            output.payload.last.eq(source.payload.last),
-            output.payload.keep.eq(Cat(source.payload.words >= lane for lane in range(shape.lanes))),
+            output.payload.last.eq(end.last),
+            output.payload.keep.eq(Cat(end.words >= lane for lane in range(self.shape.lanes))),
         ]

@@ -6,14 +6,14 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.elaboration import Pace, optional
+from cdma.hdl.blocks.elaboration import Pace, copies, optional
 from cdma.hdl.blocks.queues import Fifo
-from cdma.hdl.blocks.registers import Beat, BeatSlice, ElasticBuffer, SkidBuffer
-from cdma.hdl.blocks.width import Realign
+from cdma.hdl.blocks.registers import Beat, BeatSlice, ElasticBuffer, SkidBuffer, slice_after
 
 from .arbiter import CUT, Scatter
 from .gather import Burst, Gather, StoredBeat
 from .ports import SPAN_BITS, Outcome, PortShape, Response
+from .realign import Raise, WriteStore
 
 #: Bursts that wait for their address.
 _BURSTS = 8
@@ -32,7 +32,7 @@ class _Queues(NamedTuple):
         Bursts that wait for their response.
     """
 
-    store: Fifo
+    store: Fifo | WriteStore
     bursts: Fifo
     lengths: Fifo
     opened: Fifo
@@ -118,11 +118,13 @@ class AxiWriter(wiring.Component):
         in_flight = 1 << (shape.outstanding - 1).bit_length()
         stored = StoredBeat(shape)
         return _Queues(
-            store=Fifo(
+            store=WriteStore(shape)
+            if shape.shifts
+            else Fifo(
                 stored, shape.buffer, reserved=True, pipelined=shape.pipelined, late_ready=True, of_data=True
             ),
             bursts=Fifo(Burst(shape), _BURSTS, reserved=True, ahead=shape.pipelined),
-            lengths=Fifo(range(shape.burst), 2),
+            lengths=Fifo(data.StructLayout({"len": range(shape.burst), "turn": shape.turn}), 2),
             opened=Fifo(opened, in_flight),
         )
 
@@ -172,30 +174,33 @@ class AxiWriter(wiring.Component):
         return ends.output.valid
 
     def _realign(self, m: Module, gather: Gather | Scatter) -> None:
-        """Moves the words to the lanes where they are written."""
+        """Makes beats of memory of those that come in, but for their data, which are moved behind the store."""
         shape, command = self.shape, self.command
-        m.submodules.realign = realign = Realign(shape.word_bits, shape.lanes)
-        source, moved = wiring.flipped(self.input), realign.output
+        m.submodules.realign = realign = Raise(shape.lanes)
+        shift, source = realign.shift, wiring.flipped(self.input)
+        moved = stream.Signature(Beat(shape.word_bits, shape.lanes)).create(path=("moved",))
         lane = shape.blocks.lane(command.payload.first, shape.word_bits)
-        wiring.connect(m, source, realign.input)
+        m.d.comb += [
+            realign.input.valid.eq(source.valid),
+            source.ready.eq(realign.input.ready),
+            moved.valid.eq(realign.output.valid),
+            realign.output.ready.eq(moved.ready),
+            moved.payload.data.eq(source.payload.data),
+            *copies(realign.input.payload, source.payload, "keep", "last"),
+            *copies(moved.payload, realign.output.payload, "keep", "last"),
+        ]
         if shape.rows:
-            self._keep_shifts(m, realign, lane)
-        if shape.pipelined:
-            m.submodules.moved = buffer = BeatSlice(Beat(shape.word_bits, shape.lanes))
-            wiring.connect(m, moved, buffer.input)
-            moved = buffer.output
-        if shape.pipelined and not shape.rows:
-            self._know(m, realign, lane)
-        elif not shape.rows:
-            m.d.comb += [
-                realign.shift.payload.eq(lane),
-                realign.shift.valid.eq(command.valid | self.flush),
-            ]
+            self._keep_shifts(m, shift, lane)
+        elif shape.pipelined:
+            self._know(m, shift, lane)
+        else:
+            m.d.comb += [shift.payload.eq(lane), shift.valid.eq(command.valid | self.flush)]
+        moved = slice_after(m, "moved_slice", moved, kind=BeatSlice, when=shape.pipelined)
         wiring.connect(m, moved, gather.input)
 
-    def _keep_shifts(self, m: Module, realign: Realign, lane: Value) -> None:
+    def _keep_shifts(self, m: Module, shift: stream.Interface, lane: Value) -> None:
         """Keeps the shift of each packet from its first command on, which is cut into bursts long before its data come."""
-        command, shift = self.command, realign.shift
+        command = self.command
         fresh = Signal(init=1)
         m.submodules.shifts = shifts = Fifo(lane.shape(), 2 * CUT, reserved=True)
         with m.If(command.valid & command.ready):
@@ -211,9 +216,9 @@ class AxiWriter(wiring.Component):
             shift.valid.eq(shifts.output.valid | self.flush),
         ]
 
-    def _know(self, m: Module, realign: Realign, lane: Value) -> None:
+    def _know(self, m: Module, shift: stream.Interface, lane: Value) -> None:
         """The shift of a packet from registers, a cycle after its command: all words follow it, and the command is far."""
-        command, shift = self.command, realign.shift
+        command = self.command
         #: The whole packet has left, and its command has not: the next packet has a shift of its own.
         ahead = Signal()
         known = Signal()
@@ -238,6 +243,7 @@ class AxiWriter(wiring.Component):
         ask = Signal()
         take = Signal()
         taken = Signal()
+        turn = Signal(self.shape.turn)
         m.d.comb += [
             # What was taken in the cycle before is not counted yet.
             take.eq(
@@ -260,9 +266,11 @@ class AxiWriter(wiring.Component):
             opened.payload.lane.eq(following.lane),
             # Data wait for their address: a length is here from the cycle after that is taken.
             queues.lengths.input.valid.eq(taken),
-            queues.lengths.input.payload.eq(aw.payload.len),
+            queues.lengths.input.payload.len.eq(aw.payload.len),
+            queues.lengths.input.payload.turn.eq(turn),
         ]
         said = [
+            turn.eq(following.turn),
             aw.payload.address.eq(blocks.address(following.beat)),
             aw.payload.len.eq(following.len),
             aw.payload.user.eq(following.user),
@@ -290,11 +298,13 @@ class AxiWriter(wiring.Component):
             wiring.connect(m, sending.output, wiring.flipped(w))
             w = sending.input
         sent = Signal(range(self.shape.burst))
+        if isinstance(queues.store, WriteStore):
+            m.d.comb += queues.store.turn.eq(lengths.payload.turn)
         m.d.comb += [
             w.valid.eq(lengths.valid & store.valid),
             w.payload.data.eq(store.payload.data),
             w.payload.keep.eq(store.payload.keep),
-            w.payload.last.eq(sent == lengths.payload),
+            w.payload.last.eq(sent == lengths.payload.len),
             store.ready.eq(w.ready & lengths.valid),
             lengths.ready.eq(w.ready & store.valid & w.payload.last),
         ]

@@ -1,6 +1,8 @@
 """Queues in memory, their credit, and the end of a link between two clocks."""
 
-from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -51,15 +53,17 @@ class RingMemory:
 
     ``depth``
         Number of entries, a power of two.
+    ``banks``
+        With 2, entries alternate between two memories of half the depth, each with an output of its own.
     ``block_ram``
         The memory is an FPGA's block RAM.
     ``of_data``
         The memory is a :class:`.DataMemory`. If ``coding`` has a code, a lost entry is read as zeros, so that none of its
         words is written.
-    ``write``, ``read``
-        Ports of the memory. The read port is clocked and not transparent.
+    ``written``
+        Pulse: an entry is written.
     ``reads``
-        Pulse: reads an entry; the queue advances to the next one.
+        Pulse, one bit for each bank: reads an entry; the queue advances to the next one.
     ``write_index``, ``read_index``
         Registers of the next entry to write and to read, which the queue advances. They have one bit more than an
         address: a full memory and an empty one differ in that bit alone.
@@ -71,19 +75,23 @@ class RingMemory:
         shape: ShapeLike,
         depth: int,
         *,
+        banks: int = 1,
         block_ram: bool = False,
         of_data: bool = False,
         coding: PlainMemories | None = None,
     ) -> None:
         assert depth.bit_count() == 1, depth
-        m.submodules.memory = memory = (DataMemory if of_data else Memory)(
-            shape=shape, depth=depth, init=[], attrs=BLOCK_RAM if block_ram else {}
-        )
-        write, read = memory.write_port(), memory.read_port(domain="sync")
-        self.write, self.read = write, read
-        self._memory = memory
+        self._memories = [
+            (DataMemory if of_data else Memory)(
+                shape=shape, depth=depth // banks, init=[], attrs=BLOCK_RAM if block_ram else {}
+            )
+            for _ in range(banks)
+        ]
+        for bank, memory in enumerate(self._memories):
+            m.submodules["memory" if banks == 1 else f"memory_{bank}"] = memory
         self._coding = coding if coding and of_data else PlainMemories()
-        self.reads = Signal()
+        self.written = Signal()
+        self.reads = Signal(banks)
         self.write_index = Signal(range(2 * depth))
         self.read_index = Signal(range(2 * depth))
 
@@ -91,24 +99,30 @@ class RingMemory:
         self,
         m: Module,
         source: stream.Interface,
-        sink: stream.Interface,
+        sinks: Sequence[stream.Interface],
         more: Value,
         loads: Value | None = None,
     ) -> None:
-        """Writes the transfers of ``source``, and, while there is ``more``, reads ahead for ``sink``.
+        """Writes the transfers of ``source``, and, while there is ``more``, reads ahead for the ``sinks``, one for each
+        bank.
 
-        The register of the read port is the payload of ``sink``. It loads when an entry is read, or, with less logic, while
-        ``loads``: also in vain, while ``sink`` is not valid.
+        The register of a read port is the payload of its sink. It loads when an entry is read, or, with less logic, while
+        ``loads``: also in vain, while the sink is not valid.
         """
-        m.d.comb += [
-            self.write.addr.eq(self.write_index[: len(self.write.addr)]),
-            self.write.data.eq(source.payload),
-            self.write.en.eq(source.valid & source.ready),
-            self.read.addr.eq(self.read_index[: len(self.read.addr)]),
-            self.reads.eq(more & (~sink.valid | sink.ready)),
-            self.read.en.eq(self.reads if loads is None else loads),
-            sink.payload.eq(self._coding.guarded(self._memory, self.read.data)),
-        ]
+        m.d.comb += self.written.eq(source.valid & source.ready)
+        low = len(sinks) - 1
+        for bank, (memory, sink) in enumerate(zip(self._memories, sinks, strict=True)):
+            write, read = memory.write_port(), memory.read_port(domain="sync")
+            writes, able = (index[0] == bank if low else 1 for index in (self.write_index, self.read_index))
+            m.d.comb += [
+                write.addr.eq(self.write_index[low:][: len(write.addr)]),
+                write.data.eq(source.payload),
+                write.en.eq(self.written & writes),
+                read.addr.eq(self.read_index[low:][: len(read.addr)]),
+                self.reads[bank].eq(more & able & (~sink.valid | sink.ready)),
+                read.en.eq(self.reads[bank] if loads is None else loads),
+                sink.payload.eq(self._coding.guarded(memory, read.data)),
+            ]
 
 
 class Fifo(wiring.Component):
@@ -129,6 +143,9 @@ class Fifo(wiring.Component):
         :class:`.WideCounter`, with a few flip-flops more.
     ``of_data``
         Its memory is a :class:`.DataMemory`.
+    ``banks``
+        With 2, entries alternate between two memories of half the depth, and ``output`` is an array with a stream of each:
+        two successive entries are there at once. The order is the consumer's to keep.
     ``empty``
         High while there is no entry, neither in the memory nor in the registers after it.
     ``level``
@@ -146,19 +163,22 @@ class Fifo(wiring.Component):
         late_valid: bool = False,
         late_ready: bool = False,
         of_data: bool = False,
+        banks: int = 1,
     ) -> None:
         self.shape = shape
         self.depth = depth
+        self.banks = banks
         self.reserved = reserved
         self.pipelined = pipelined
         self.ahead = ahead or pipelined
         self.late_valid = late_valid
         self.late_ready = late_ready
         self.of_data = of_data
+        output = Out(stream.Signature(shape))
         super().__init__(
             {
                 "input": In(stream.Signature(shape, always_ready=reserved)),
-                "output": Out(stream.Signature(shape)),
+                "output": output if banks == 1 else output.array(banks),
                 "empty": Out(1),
                 "level": Out(range(depth + 1)),
             }
@@ -168,9 +188,16 @@ class Fifo(wiring.Component):
         m = Module()
         coding = coding_of(platform)
         ring = RingMemory(
-            m, self.shape, self.depth, block_ram=self.pipelined, of_data=self.of_data, coding=coding
+            m,
+            self.shape,
+            self.depth,
+            banks=self.banks,
+            block_ram=self.pipelined,
+            of_data=self.of_data,
+            coding=coding,
         )
-        read = self._leave(m)
+        outputs = [self.output] if self.banks == 1 else list(self.output)
+        reads = [self._leave(m, output, number) for number, output in enumerate(outputs)]
         more = Signal()
         if not self.reserved:
             m.d.comb += self.input.ready.eq(ring.write_index != ring.read_index ^ self.depth)
@@ -179,26 +206,27 @@ class Fifo(wiring.Component):
             self._look_ahead(m, ring, more)
         else:
             m.d.comb += more.eq(some)
-        ring.connect(m, self.input, read, more)
+        ring.connect(m, self.input, reads, more)
         m.d.comb += [
             self.level.eq(ring.write_index - ring.read_index),
-            self.empty.eq(~some & ~read.valid & ~self.output.valid),
+            self.empty.eq(~some & ~Cat(each.valid for each in (*reads, *outputs)).any()),
         ]
-        self._count(m, "written", ring.write_index, ring.write.en, late=self.late_valid)
-        self._count(m, "removed", ring.read_index, ring.reads, late=self.late_ready)
-        with m.If(ring.reads):
-            m.d.sync += read.valid.eq(1)
-        with m.Elif(read.ready):
-            m.d.sync += read.valid.eq(0)
+        self._count(m, "written", ring.write_index, ring.written, late=self.late_valid)
+        self._count(m, "removed", ring.read_index, ring.reads.any(), late=self.late_ready)
+        for read, loads in zip(reads, ring.reads, strict=True):
+            with m.If(loads):
+                m.d.sync += read.valid.eq(1)
+            with m.Elif(read.ready):
+                m.d.sync += read.valid.eq(0)
         return m
 
     def _look_ahead(self, m: Module, ring: RingMemory, more: Signal) -> None:
         """Compares the indices a cycle ahead, so that the path of ``ready`` to the memory is short."""
         next_index = Signal.like(ring.read_index, init=1)
-        with m.If(ring.reads):
+        with m.If(ring.reads.any()):
             m.d.sync += next_index.eq(next_index + 1)
         m.d.sync += more.eq(
-            Mux(ring.reads, ring.write_index != next_index, ring.write_index != ring.read_index)
+            Mux(ring.reads.any(), ring.write_index != next_index, ring.write_index != ring.read_index)
         )
 
     def _count(self, m: Module, name: str, index: Signal, enable: Value, *, late: bool) -> None:
@@ -210,16 +238,17 @@ class Fifo(wiring.Component):
             with m.If(enable):
                 m.d.sync += index.eq(index + 1)
 
-    def _leave(self, m: Module) -> stream.Interface:
-        """The stream out of the memory: the output, or the stream into the output register."""
+    def _leave(self, m: Module, output: stream.Interface, number: int) -> stream.Interface:
+        """The stream out of a memory: the ``output``, or the stream into its output register."""
         if not self.pipelined:
-            return self.output
-        read = stream.Signature(self.shape).create(path=("read",))
+            return output
+        name = f"_{number}" if number else ""
+        read = stream.Signature(self.shape).create(path=(f"read{name}",))
         # Without a reset, so that it can be the output register of a block RAM.
-        leaving = Signal(self.shape, reset_less=True)
-        m.d.comb += [read.ready.eq(~self.output.valid | self.output.ready), self.output.payload.eq(leaving)]
+        leaving = Signal(self.shape, name=f"leaving{name}", reset_less=True)
+        m.d.comb += [read.ready.eq(~output.valid | output.ready), output.payload.eq(leaving)]
         with m.If(read.ready):
-            m.d.sync += [self.output.valid.eq(read.valid), leaving.eq(read.payload)]
+            m.d.sync += [output.valid.eq(read.valid), leaving.eq(read.payload)]
         return read
 
 
@@ -249,9 +278,9 @@ class MemoryQueue(wiring.Component):
         loaded = Signal()
         # Words with a code are not read in vain: one that was never written may be a lost one.
         loads = None if coding_of(platform).coded else ~loaded | self.output.ready
-        ring.connect(m, self.input, self.output, more, loads)
+        ring.connect(m, self.input, [self.output], more, loads)
         m.d.sync += [
-            ring.write_index.eq(ring.write_index + ring.write.en),
+            ring.write_index.eq(ring.write_index + ring.written),
             more.eq(Mux(ring.reads, ring.write_index != next_index, ring.write_index != ring.read_index)),
             self.output.valid.eq(ring.reads | (self.output.valid & ~self.output.ready)),
             loaded.eq(ring.reads | (loaded & ~self.output.ready)),

@@ -27,10 +27,10 @@ from .user import ChannelUsers, UserLayout, connect_with_user, data_user
 
 #: By the end of the path of the instance, as a regular expression.
 PURPOSES = {
-    r"path\.(unit_\d+\.)?reader\.store(\.memory)?": "read buffer of a channel",
-    r"path\.(unit_\d+\.)?writer\.store(\.memory)?": "write buffer of a channel",
+    r"path\.(unit_\d+\.)?reader\.store(\.beats)?(\.memory(_[01])?)?": "read buffer of a channel",
+    r"path\.(unit_\d+\.)?writer\.store(\.beats)?(\.memory(_[01])?)?": "write buffer of a channel",
     r"path\.(unit_\d+\.)?reader\.opened\.memory": "bursts that a reader has in flight",
-    r"path\.(unit_\d+\.)?(reader|writer)\.shifts\.memory": "word of a beat at which a packet begins",
+    r"path\.(unit_\d+\.)?(reader\.turns|writer\.shifts)\.memory": "word of a beat at which a packet begins",
     r"path\.(unit_\d+\.)?writer\.bursts\.memory": "bursts that a writer has data for",
     r"path\.(unit_\d+\.)?writer\.lengths\.memory": "lengths of bursts whose data follows",
     r"path\.(unit_\d+\.)?writer\.opened\.memory": "bursts that a writer has in flight",

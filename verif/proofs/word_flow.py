@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 from amaranth.utils import ceil_log2, exact_log2
 
 from cdma.hdl.blocks.arithmetic import popcount
-from cdma.hdl.blocks.width import Narrow, Realign, Widen
+from cdma.hdl.blocks.width import Narrow, Widen
 from cdma.hdl.codec.generate import Compressor, Decompressor
 from cdma.hdl.codec.parts.network import Exchange, Ranking, Routes
 
@@ -50,7 +50,10 @@ class WordFlow(Bench):
     ``stall``
         Most cycles in a row in which it does not accept a beat although its output is accepted.
     ``shift``
-        ``up`` or ``down`` for blocks that shift packets, by a shift that stays the same until it is accepted.
+        ``up`` or ``down`` for blocks that shift packets, by a shift that stays the same until it is accepted; one that
+        shifts up shows as ``leaving`` the shift of the packet at its output.
+    ``buffer``
+        Beats of a buffer in it.
     ``keeps_input``
         The block shows the parts of a beat before it accepts it: words are inside as soon as they are offered.
 
@@ -68,6 +71,7 @@ class WordFlow(Bench):
         stall: int,
         shift: str = "",
         keeps_input: bool = False,
+        buffer: int = 0,
     ) -> None:
         super().__init__()
         self.block = block
@@ -76,6 +80,7 @@ class WordFlow(Bench):
         self.stall = stall
         self.shift = shift
         self.keeps_input = keeps_input
+        self.buffer = buffer
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.block()
@@ -83,7 +88,7 @@ class WordFlow(Bench):
         obey(m, entering, "input")
         hold(m, leaving, "output")
         beat, out = entering.payload, leaving.payload
-        most = 2 * max(self.lanes_in, self.lanes_out) + 2 * self.lanes_out
+        most = 2 * max(self.lanes_in, self.lanes_out) + 2 * (1 + self.buffer) * self.lanes_out
         taken = Signal()
         put = Signal()
         take = Signal()
@@ -114,10 +119,10 @@ class WordFlow(Bench):
             Assume(~entering.valid | beat.last | (beat.keep | below).all()),
         ]
         if self.shift == "down":
-            # Each packet has a word.
-            m.d.comb += Assume(~(entering.valid & begins) | (popcount(beat.keep | below) > shift))
+            # Each beat has a word.
+            m.d.comb += Assume(~entering.valid | (popcount(beat.keep | below) > Mux(begins, shift, 0)))
         m.d.sync += inside.eq(inside + Mux(put, count, 0) - gone)
-        ends = Signal(range(4))
+        ends = Signal(range(4 + self.buffer))
         m.d.sync += ends.eq(ends + (put & beat.last) - (take & out.last))
 
         flow = Flow(beat, out, put, take, gone, inside)
@@ -161,7 +166,7 @@ class WordFlow(Bench):
         if self.shift == "down":
             m.d.comb += below.eq(Mux(begins, (1 << shift) - 1, 0))
         else:
-            m.d.comb += [gap.eq(Mux(begins, shift, 0)), out_gap.eq(Mux(out_begins, shift, 0))]
+            m.d.comb += [gap.eq(Mux(begins, shift, 0)), out_gap.eq(Mux(out_begins, dut.leaving, 0))]
         return shift, below, gap, out_gap
 
     def follow_word(self, m: Module, flow: Flow, *, below: Value, gap: Value, shift: Value) -> None:
@@ -229,15 +234,17 @@ class WordFlow(Bench):
         ]
 
 
-def _proof(
+def flow_proof(
     kind: type[wiring.Component],
     config: str,
     name: str,
     block: Callable[[], wiring.Component],
     *shape: Any,
     quick: bool = True,
+    depth: int = 0,
     **more: Any,
 ) -> Proof:
+    """Of ``depth`` cycles, or of any number."""
     claim = "every word arrives, in order and unchanged; packets keep their ends; the stream rules; no stall"
     return Proof(
         name=name,
@@ -245,6 +252,8 @@ def _proof(
         claim=claim,
         blocks=(kind,),
         bench=lambda: WordFlow(block, *shape, **more),
+        method="bmc" if depth else "pdr",
+        depth=depth,
         quick=quick,
     )
 
@@ -365,25 +374,11 @@ def own_proofs(block: str, config: Config) -> list[Proof]:
 
 
 PROOFS = [
-    _proof(Widen, "1 to 4 lanes", "widen", lambda: Widen(_BITS, 1, 4), 1, 4, 0),
-    _proof(Widen, "2 to 4 lanes", "widen", lambda: Widen(_BITS, 2, 4), 2, 4, 0, quick=False),
-    _proof(Narrow, "4 to 1 lanes", "narrow", lambda: Narrow(_BITS, 4, 1), 4, 1, 3, keeps_input=True),
-    _proof(
+    flow_proof(Widen, "1 to 4 lanes", "widen", lambda: Widen(_BITS, 1, 4), 1, 4, 0),
+    flow_proof(Widen, "2 to 4 lanes", "widen", lambda: Widen(_BITS, 2, 4), 2, 4, 0, quick=False),
+    flow_proof(Narrow, "4 to 1 lanes", "narrow", lambda: Narrow(_BITS, 4, 1), 4, 1, 3, keeps_input=True),
+    flow_proof(
         Narrow, "4 to 2 lanes", "narrow", lambda: Narrow(_BITS, 4, 2), 4, 2, 1, keeps_input=True, quick=False
     ),
-    _proof(Realign, "up, 2 lanes", "realign", lambda: Realign(_BITS, 2), 2, 2, 1, "up", quick=False),
-    _proof(Realign, "up, 4 lanes", "realign", lambda: Realign(_BITS, 4), 4, 4, 1, "up"),
-    _proof(
-        Realign,
-        "down, 2 lanes",
-        "realign",
-        lambda: Realign(_BITS, 2, down=True),
-        2,
-        2,
-        1,
-        "down",
-        quick=False,
-    ),
-    _proof(Realign, "down, 4 lanes", "realign", lambda: Realign(_BITS, 4, down=True), 4, 4, 1, "down"),
     *_BUTTERFLIES,
 ]

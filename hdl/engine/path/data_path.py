@@ -19,7 +19,6 @@ from cdma.hdl.spec.engine import EngineConfig
 
 from .ports import Checksum, End, Path
 from .switches import CodecSwitch, LossySwitch, counted_in
-from .tails import register_bytes
 
 
 class DataPath(Path):
@@ -71,8 +70,6 @@ class DataPath(Path):
         source = reader.output
         if config.pipelined and config.realign:
             source = slice_after(m, "read_slice", source)
-        elif config.tail_bits and not reader.shape.in_place:
-            source = register_bytes(m, "shifted", source, late=not self.compressing)
         read_bits = moved_bits
         if config.dimensions and self.compressing:
             source = self._fill_rows(m, source)
@@ -87,7 +84,7 @@ class DataPath(Path):
         if not self.compressing:
             sink = counted_in(m, "written_bytes", self._lossy(m, sink), moved_bits)
         if config.tail_bits and not config.pipelined:
-            sink = register_bytes(m, "passed", sink, late=not self.compressing)
+            sink = slice_after(m, "passed", sink, kind=StreamRegister)
         written = writer.input
         if config.dimensions and not self.compressing:
             written = self._drop_padding(m, writer.input)

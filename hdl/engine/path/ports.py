@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import SPAN_BITS, Command, Outcome, PortShape, ReadPort, port_members
 from cdma.hdl.axi.reader import AxiReader
@@ -184,12 +185,12 @@ class Checksum(wiring.Component):
     """Watches a stream of raw beats, and gives the CRC of each packet. It takes a beat in every cycle, and never delays one.
 
     A last beat counts as a whole one, with zeros for the words that it has not. These zeros are taken back afterwards,
-    a word per cycle, while the next packets pass: the CRC of a packet comes, when those before it have been taken, as many
-    cycles after its last beat as that beat has words missing, and up to seven more. The zero that fills the last byte of an
+    a byte per cycle, while the next packets pass: the CRC of a packet comes, when those before it have been taken, as many
+    cycles after its last beat as that beat has bytes missing, and up to seven more. The zero that fills the last byte of an
     odd number of words of 4 bits stays: it is in memory too.
 
     ``exact``
-        Packets are of bytes: it is bytes that a last beat has not, and that are taken back, one per cycle.
+        Packets are of bytes: it is bytes that a last beat has not.
 
     ``packets``
         The most packets that may have begun and whose CRC has not been taken.
@@ -211,7 +212,7 @@ class Checksum(wiring.Component):
         self.packets = packets
         self.pipelined = pipelined
         passed = 8 if exact else config.format.stream_bits
-        #: Bits of what is missing from a beat, and is taken back.
+        #: Bits of what is missing from a beat.
         self.part_bits = 8 if exact else config.format.word_bits
         super().__init__(
             {
@@ -229,29 +230,30 @@ class Checksum(wiring.Component):
         words = self.beat.data.as_value()
         keep = self.beat.keep[:: len(self.beat.keep) // lanes]
         kept = Cat(Mux(keep[lane], words.word_select(lane, part_bits), 0) for lane in range(lanes))
-        missing = lanes - popcount(keep)
-        if part_bits < 8:
-            missing = missing & ~1
-        # The register is added to the bits that come first. What the others add is known a cycle before, or follows from a
-        # register that holds the beat. Neither has an enable or a reset, because what no beat has brought is never used.
+        bytes_log2 = exact_log2(max(part_bits, 8) // 8)
+        # Of words of 4 bits, the zero that fills a byte stays.
+        missing = Cat(C(0, bytes_log2), (lanes - popcount(keep))[int(part_bits < 8) :])
+        adds, completes = self.passed, self.passed & self.beat.last
+        # Neither has an enable or a reset, because what no beat has brought is never used.
         if self.pipelined:
-            kept = _next(m, "kept", kept)
-        first = kept[:CRC_BITS]
-        rest = xor_network(m, kept[CRC_BITS:], after_bits(bits)[CRC_BITS:], CRC_BITS)
-        if not self.pipelined:
-            first, rest = _next(m, "first", first), _next(m, "rest", rest)
-        missing = _next(m, "beat_missing", missing)
-        adds = _next(m, "adds", self.passed, reset=True)
-        completes = _next(m, "completes", self.passed & self.beat.last, reset=True)
+            kept, missing = _next(m, "kept", kept), _next(m, "beat_missing", missing)
+            adds, completes = (
+                _next(m, name, value, reset=True)
+                for name, value in (("adds", adds), ("completes", completes))
+            )
 
         state = Signal(CRC_BITS, reset_less=True)
         begins = Signal(init=1)
-        before = Mux(begins, CRC_INIT, state)
-        after = xor_network(m, before ^ first, after_zeros(bits), CRC_BITS) ^ rest
+        # The register is added to the bits that come first.
+        first = Mux(begins, CRC_INIT, state) ^ kept[:CRC_BITS]
+        columns = after_zeros(bits) + after_bits(bits)[CRC_BITS:]
         with m.If(adds):
-            m.d.sync += [state.eq(after), begins.eq(completes)]
+            m.d.sync += [
+                state.eq(xor_network(m, Cat(first, kept[CRC_BITS:]), columns, CRC_BITS)),
+                begins.eq(completes),
+            ]
 
-        ended = data.StructLayout({"state": CRC_BITS, "missing": range(lanes + 1)})
+        ended = data.StructLayout({"state": CRC_BITS, "missing": len(missing)})
         m.submodules.ended = sums = Fifo(ended, self.packets, reserved=True)
         m.d.comb += [
             sums.input.valid.eq(_next(m, "complete", completes, reset=True)),
@@ -262,11 +264,10 @@ class Checksum(wiring.Component):
         return m
 
     def _take_back(self, m: Module, ended: stream.Interface) -> None:
-        """Takes the zeros back that the last beat had for the words that it had not."""
+        """Takes the zeros back that the last beat had for the bytes that it had not."""
         state = Signal(CRC_BITS, name="taken_back", reset_less=True)
         missing = Signal.like(ended.payload.missing, name="to_take_back", reset_less=True)
         busy = Signal()
-        columns = before_zeros(self.part_bits)
         m.d.comb += [
             ended.ready.eq(~busy),
             self.crc.valid.eq(busy & (missing == 0)),
@@ -280,7 +281,7 @@ class Checksum(wiring.Component):
             ]
         with m.Elif(missing != 0):
             m.d.sync += [
-                state.eq(xor_network(m, state, columns, CRC_BITS)),
+                state.eq(xor_network(m, state, before_zeros(8), CRC_BITS)),
                 missing.eq(missing - 1),
             ]
         with m.Elif(self.crc.ready):

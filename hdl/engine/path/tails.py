@@ -8,20 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.queues import Fifo
-from cdma.hdl.blocks.registers import Beat, ElasticBuffer, StreamRegister
-
-#: Bits of a beat that one flip-flop selects, where it has no time to reach more.
-_SELECTED = 32
-
-
-def register_bytes(m: Module, name: str, source: stream.Interface, *, late: bool) -> stream.Interface:
-    """Gives the stream behind the register. ``late``: what takes it depends on its data, as a decompressor does, so no
-    ``ready`` passes there."""
-    beat = source.payload.shape()
-    kind = ElasticBuffer(beat, part_bits=_SELECTED) if late else StreamRegister(beat)
-    m.submodules[name] = kind
-    wiring.connect(m, source, kind.input)
-    return kind.output
+from cdma.hdl.blocks.registers import Beat
 
 
 class TailCut(wiring.Component):

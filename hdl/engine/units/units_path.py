@@ -13,10 +13,11 @@ from amaranth.lib import wiring
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.queues import Fifo
+from cdma.hdl.blocks.registers import StreamRegister, slice_after
 from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.engine.path.ports import End, Path
 from cdma.hdl.engine.path.switches import counted_in
-from cdma.hdl.engine.path.tails import TailCut, register_bytes
+from cdma.hdl.engine.path.tails import TailCut
 
 from .joiner import Joiner, Orders, Splitter
 from .outcomes import Collector
@@ -116,7 +117,7 @@ class OffloadPath(UnitsPath):
             ]
             joined = cut.output
             if not config.pipelined:
-                joined = register_bytes(m, "passed", joined, late=False)
+                joined = slice_after(m, "passed", joined, kind=StreamRegister)
         moved_bits = joined.payload.shape().word_bits
         connect_width(m, "write_width", moved_bits, joined, writer.input, pipelined=config.pipelined)
         wiring.connect(m, writer.port, wiring.flipped(self.sink))
@@ -156,10 +157,7 @@ class PrefetchPath(UnitsPath):
         m.submodules.cuts = cuts = Fifo(splitter.pieces.payload.shape(), plan.total_in_flight, reserved=True)
         self._connect_units(m, reader)
         wiring.connect(m, reader.port, wiring.flipped(self.source))
-        source = reader.output
-        if config.tail_bits and not config.pipelined:
-            source = register_bytes(m, "shifted", source, late=True)
-        source = counted_in(m, "read_words", source, word_bits)
+        source = counted_in(m, "read_words", reader.output, word_bits)
         connect_width(m, "read_width", word_bits, source, splitter.input, pipelined=config.pipelined)
         wiring.connect(m, cuts.output, splitter.pieces)
         stripe = orders.stripe.payload

@@ -14,7 +14,6 @@ from cdma.hdl.blocks.clocks import AsyncFifo
 from cdma.hdl.blocks.memories import WordCheck
 from cdma.hdl.blocks.queues import Credit, Fifo
 from cdma.hdl.blocks.registers import SkidBuffer, StreamRegister
-from cdma.hdl.blocks.width import Realign
 from cdma.hdl.codec.generate import Compressor, Decompressor
 from cdma.hdl.codec.parts.interface import GatedCodec
 from cdma.hdl.codec.parts.network import Routes
@@ -52,6 +51,7 @@ from cdma.verif.proofs.pairs import REGISTERS, SHAPE, LockedOwners, OwnedWriting
 from cdma.verif.proofs.proof import BOUNDED, FAILED, PROVEN, REDUCED, UNKNOWN, VACUOUS, Proof, choose
 from cdma.verif.proofs.quantised import Bounded
 from cdma.verif.proofs.quiescence import Apart, FarInputs
+from cdma.verif.proofs.realigned import Raised
 from cdma.verif.proofs.runner import run_proof
 from cdma.verif.proofs.slots import Completed, Keeping
 from cdma.verif.proofs.word_flow import WordFlow
@@ -150,19 +150,19 @@ def test_a_wrong_queue(block, shape, tmp_path):
     refuted(lambda: Queue(block, *shape), tmp_path, "blocks.py")
 
 
-class Unshifted(Realign):
+class Unshifted(Raised):
     """Keeps a lane too many of the last beat."""
 
     def elaborate(self, platform):
         m = Module()
-        right = around(m, self, Realign(2, 2), but=[])
+        right = around(m, self, Raised(2, 2), but=[])
         with m.If(right.output.payload.last):
             m.d.comb += self.output.payload.keep.eq(right.output.payload.keep | 1)
         return m
 
 
 def test_a_wrong_flow_of_words(tmp_path):
-    refuted(lambda: WordFlow(lambda: Unshifted(2, 2), 2, 2, 1, "up"), tmp_path, "word_flow.py")
+    refuted(lambda: WordFlow(lambda: Unshifted(2, 2), 2, 2, 3, "up", buffer=6), tmp_path, "word_flow.py")
 
 
 class Narrow(WideCounter):

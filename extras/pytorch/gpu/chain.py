@@ -17,7 +17,7 @@ from torch import Tensor
 
 from cdma.hdl.spec.format import Format
 
-from .layout import GROUPS, INDEX_COLUMNS, block_count, constants
+from .layout import GROUPS, INDEX_COLUMNS, block_count, shape_of
 from .windows import padded, stored_after
 
 #: Bits of an entry, and the entry of a chain that has broken off.
@@ -34,29 +34,21 @@ def segment_kernel(
     LONGEST: tl.constexpr,
     ENTRIES: tl.constexpr,
     SEGMENT: tl.constexpr,
-    WORD: tl.constexpr,
-    UNIT: tl.constexpr,
-    WINDOW: tl.constexpr,
-    CODE: tl.constexpr,
-    HEADER: tl.constexpr,
-    ALIGN: tl.constexpr,
-    FIELD: tl.constexpr,
-    LOW: tl.constexpr,
-    ZERO: tl.constexpr,
+    SHAPE: tl.constexpr,
 ):
     """The function of every segment: chains from all of its first positions, a lane for each, to the segment's end."""
-    size = tl.minimum(tl.load(length) // UNIT, capacity)
+    size = tl.minimum(tl.load(length) // SHAPE.UNIT, capacity)
     segment = tl.program_id(0).to(tl.int64)
     entry = tl.arange(0, ENTRIES)
     end = (segment + 1) * SEGMENT
     at = segment * SEGMENT + entry
     windows = tl.zeros([ENTRIES], tl.int64)
-    going = (entry < LONGEST) & (at <= size - HEADER) & (at < end)
+    going = (entry < LONGEST) & (at <= size - SHAPE.HEADER) & (at < end)
     while tl.max(going.to(tl.int32), axis=0) > 0:
-        stored = stored_after(stream, at, going, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
-        at = tl.where(going, at + padded(HEADER + stored, ALIGN), at)
+        stored = stored_after(stream, at, going, SHAPE)
+        at = tl.where(going, at + padded(SHAPE.HEADER + stored, SHAPE.ALIGN), at)
         windows += going.to(tl.int64)
-        going = going & (at <= size - HEADER) & (at < end)
+        going = going & (at <= size - SHAPE.HEADER) & (at < end)
     leaves = tl.where((entry < LONGEST) & (at >= end), at - end, _DEAD)
     tl.store(functions + segment * ENTRIES + entry, windows << _ENTRY | leaves)
 
@@ -104,31 +96,22 @@ def mark_kernel(
     total,
     SEGMENT: tl.constexpr,
     LANES: tl.constexpr,
-    GROUP: tl.constexpr,
-    WORD: tl.constexpr,
-    UNIT: tl.constexpr,
-    WINDOW: tl.constexpr,
-    CODE: tl.constexpr,
-    HEADER: tl.constexpr,
-    ALIGN: tl.constexpr,
-    FIELD: tl.constexpr,
-    LOW: tl.constexpr,
-    ZERO: tl.constexpr,
+    SHAPE: tl.constexpr,
 ):
     """Follows the chain through a segment in each lane, and stores where the groups of the ``total`` windows begin."""
-    size = tl.minimum(tl.load(length) // UNIT, capacity)
+    size = tl.minimum(tl.load(length) // SHAPE.UNIT, capacity)
     segment = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
     value = tl.load(entries + segment, mask=segment < segments, other=_DEAD)
     at = segment * SEGMENT + (value & _DEAD)
     end = (segment + 1) * SEGMENT
     window = value >> _ENTRY
-    going = ((value & _DEAD) != _DEAD) & (at < end) & (at <= size - HEADER) & (window < total)
+    going = ((value & _DEAD) != _DEAD) & (at < end) & (at <= size - SHAPE.HEADER) & (window < total)
     while tl.max(going.to(tl.int32), axis=0) > 0:
-        tl.store(begins + window // GROUP, at, mask=going & (window % GROUP == 0))
-        stored = stored_after(stream, at, going, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
-        at = tl.where(going, at + padded(HEADER + stored, ALIGN), at)
+        tl.store(begins + window // SHAPE.GROUP, at, mask=going & (window % SHAPE.GROUP == 0))
+        stored = stored_after(stream, at, going, SHAPE)
+        at = tl.where(going, at + padded(SHAPE.HEADER + stored, SHAPE.ALIGN), at)
         window += going.to(tl.int64)
-        going = going & (at < end) & (at <= size - HEADER) & (window < total)
+        going = going & (at < end) & (at <= size - SHAPE.HEADER) & (window < total)
 
 
 #: Functions that one program composes, and segments of a program that follows the chain.
@@ -142,11 +125,7 @@ def found_index(stream: Tensor, length: Tensor, words: int, format: Format) -> T
     longest = format.bound(format.window)
     lanes = 1 << (longest - 1).bit_length()
     segment = _SHARE * lanes
-    shape = constants(format)
-    header = {
-        name: shape[name]
-        for name in ("WORD", "UNIT", "WINDOW", "CODE", "HEADER", "ALIGN", "FIELD", "LOW", "ZERO")
-    }
+    shape = shape_of(format)
     segments = -(-stream.numel() // segment)
     begins = torch.full((block_count(words, format) * GROUPS,), -1, dtype=torch.int64, device=stream.device)
 
@@ -157,11 +136,11 @@ def found_index(stream: Tensor, length: Tensor, words: int, format: Format) -> T
         length,
         stream.numel(),
         levels[0],
+        SHAPE=shape,
         LONGEST=longest,
         ENTRIES=lanes,
         SEGMENT=segment,
         num_warps=warps,
-        **header,
     )
     counts = [segments]
     while counts[-1] > _FAN:
@@ -185,11 +164,10 @@ def found_index(stream: Tensor, length: Tensor, words: int, format: Format) -> T
         begins,
         segments,
         -(-words // format.window),
+        SHAPE=shape,
         SEGMENT=segment,
         LANES=_LANES,
-        GROUP=shape["GROUP"],
         num_warps=1,
-        **header,
     )
     rows = begins.view(-1, GROUPS)
     index = begins.new_empty((len(rows), INDEX_COLUMNS))

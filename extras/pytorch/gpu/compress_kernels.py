@@ -11,8 +11,18 @@ import triton
 import triton.language as tl
 
 from .layout import integers_of, said
-from .rows import named_by, pointer, row_of
-from .windows import code_of, has_part, padded, place_in_window, ranks, rotated_left, store_codes, stored_of
+from .rows import opened, pointer
+from .windows import (
+    apart,
+    code_of,
+    has_part,
+    padded,
+    place_in_group,
+    ranks,
+    rotated_left,
+    store_codes,
+    stored_of,
+)
 
 #: Blocks of a flock.
 FLOCK = 64
@@ -21,54 +31,57 @@ _FLOCK = tl.constexpr(FLOCK)
 _UNKNOWN, _WRONG = tl.constexpr(-(1 << 24)), tl.constexpr(1 << 56)
 
 
+@triton.jit
+def _coded(
+    source, place, inside, values, codes, scale, KEEP: tl.constexpr, FULL: tl.constexpr, SHAPE: tl.constexpr
+):
+    """The words of a tile and their codes, 0 where nothing is ``inside``.
+
+    With a ``scale`` the source has numbers, and words are their integers; then what :func:`integers_of` says, too.
+    """
+    if FULL:
+        word = tl.load(source + place)
+    else:
+        word = tl.load(source + place, mask=inside, other=0)
+    scaled = word
+    missed = word
+    if scale is not None:
+        word, scaled, missed = integers_of(word, scale, KEEP)
+    word = word.to(tl.uint32)
+    code = code_of(word, values, codes, SHAPE)
+    if not FULL:
+        code = tl.where(inside, code, 0)
+    return word, code, scaled, missed
+
+
 @triton.jit(do_not_specialize=["words"])
 def count_kernel(
-    source,
-    totals,
-    words,
-    values,
-    codes,
-    GROUPS: tl.constexpr,
-    WORD: tl.constexpr,
-    UNIT: tl.constexpr,
-    WINDOW: tl.constexpr,
-    CODE: tl.constexpr,
-    LANES: tl.constexpr,
-    CHUNKS: tl.constexpr,
-    GROUP: tl.constexpr,
-    HEADER: tl.constexpr,
-    ALIGN: tl.constexpr,
-    FIELD: tl.constexpr,
-    KEY: tl.constexpr,
-    LOW: tl.constexpr,
-    ROTATE: tl.constexpr,
-    ZERO: tl.constexpr,
-    DEFINED: tl.constexpr,
-    MANY: tl.constexpr = False,
-):
+    source, totals, words, values, codes, GROUPS: tl.constexpr, SHAPE: tl.constexpr, MANY: tl.constexpr = False
+):  # fmt: skip
     """Adds to ``totals`` the literals and the stream words of every block; of ``MANY`` tensors each has a pair."""
-    LITERAL: tl.constexpr = (1 << CODE) - 1
-    WINDOWS: tl.constexpr = GROUPS * GROUP
+    LITERAL: tl.constexpr = (1 << SHAPE.CODE) - 1
+    STEP: tl.constexpr = SHAPE.GROUP * SHAPE.WINDOW
     block = tl.program_id(0).to(tl.int64)
-    if MANY:
-        row, first, number = row_of(source, block)
-        source = pointer(tl.load(row), WORD)
-        words = tl.load(row + 1)
-        block -= first
-        totals += 2 * number
-    left = tl.minimum(words - block * (WINDOWS * WINDOW), WINDOWS * WINDOW).to(tl.int32)
-    window = tl.arange(0, WINDOWS)
-    place = window[:, None, None] * WINDOW + place_in_window(CHUNKS, LANES)
-    inside = place < left
-    word = tl.load(source + block * (WINDOWS * WINDOW) + place, mask=inside, other=0).to(tl.uint32)
-    code = code_of(word, values, codes, CODE, FIELD, KEY, LOW, WORD, ROTATE, ZERO, DEFINED)
-    code = tl.where(inside, code, 0)
-    size = stored_of(code, inside, False, CODE, WORD, UNIT, FIELD, LOW, ZERO)
-    literals = tl.sum(tl.sum(tl.sum((code == LITERAL).to(tl.int32), axis=2), axis=1), axis=0)
-    stored = tl.sum(tl.sum(size, axis=2), axis=1)
-    taken = padded(tl.where(window * WINDOW < left, HEADER + stored, 0), ALIGN)
+    source, words, _, _, _, _, block, _, _, number = opened(
+        source, words, totals, 0, totals, totals, SHAPE.WORD, 8, block, MANY
+    )
+    totals += 2 * number
+    source += block * (GROUPS * STEP)
+    left = tl.minimum(words - block * (GROUPS * STEP), GROUPS * STEP).to(tl.int32)
+    place = place_in_group(SHAPE)
+    literals = tl.zeros(place.shape, tl.int32)
+    takes = tl.zeros([SHAPE.GROUP], tl.int32)
+    for begin in tl.range(0, left, STEP):
+        inside = place < left - begin
+        coded = _coded(source + begin, place, inside, values, codes, None, False, False, SHAPE)
+        code = coded[1]
+        literals += (code == LITERAL).to(tl.int32)
+        stored = tl.sum(tl.sum(stored_of(code, inside, False, SHAPE), axis=2), axis=1)
+        live = tl.arange(0, SHAPE.GROUP) * SHAPE.WINDOW < left - begin
+        takes += padded(tl.where(live, SHAPE.HEADER + stored, 0), SHAPE.ALIGN)
+    literals = tl.sum(tl.sum(tl.sum(literals, axis=2), axis=1), axis=0)
     tl.atomic_add(totals, literals.to(tl.int64), sem="relaxed")
-    tl.atomic_add(totals + 1, tl.sum(taken, axis=0).to(tl.int64), sem="relaxed")
+    tl.atomic_add(totals + 1, tl.sum(takes, axis=0).to(tl.int64), sem="relaxed")
 
 
 @triton.jit
@@ -118,75 +131,38 @@ def _begin_of(states, flocks, block, takes):
 
 @triton.jit
 def _pack_block(
-    source,
-    wide,
-    values,
-    codes,
-    index,
-    near,
-    states,
-    flocks,
-    target,
-    length,
-    block,
-    left,
-    last,
-    capacity,
-    scale,
-    found,
-    KEEP: tl.constexpr,
-    FULL: tl.constexpr,
-    ROWS: tl.constexpr,
-    GROUPS: tl.constexpr,
-    WORD: tl.constexpr,
-    UNIT: tl.constexpr,
-    WINDOW: tl.constexpr,
-    CODE: tl.constexpr,
-    LANES: tl.constexpr,
-    CHUNKS: tl.constexpr,
-    GROUP: tl.constexpr,
-    HEADER: tl.constexpr,
-    ALIGN: tl.constexpr,
-    FIELD: tl.constexpr,
-    KEY: tl.constexpr,
-    LOW: tl.constexpr,
-    ROTATE: tl.constexpr,
-    ZERO: tl.constexpr,
-    DEFINED: tl.constexpr,
-):
+    source, values, codes, index, near, states, flocks, target, length, block, left, last, capacity, scale, found,
+    KEEP: tl.constexpr, FULL: tl.constexpr, GROUPS: tl.constexpr, UNROLL: tl.constexpr, SHAPE: tl.constexpr,
+):  # fmt: skip
     """One block of :func:`pack_kernel`; one that is ``FULL`` has all of its words.
 
     It is read twice, the second time out of the cache: what it takes must be known before its place is.
     """
-    WINDOWS: tl.constexpr = GROUPS * GROUP
-    row = tl.arange(0, ROWS)
-    place = row[:, None, None] * WINDOW + place_in_window(CHUNKS, LANES)
-    total = tl.zeros([ROWS, CHUNKS, LANES], tl.int32)
-    takes = tl.zeros([ROWS], tl.int32)
+    ALIGN: tl.constexpr = SHAPE.ALIGN
+    STEP: tl.constexpr = SHAPE.GROUP * SHAPE.WINDOW
+    steps = GROUPS if FULL else (left + STEP - 1) // STEP
+    window = tl.arange(0, SHAPE.GROUP)
+    place = place_in_group(SHAPE)
+    total = tl.zeros(place.shape, tl.int32)
+    takes = tl.zeros([SHAPE.GROUP], tl.int32)
     if found is not None:
-        largest = tl.zeros([ROWS, CHUNKS, LANES], tl.int32)
-        error = tl.zeros([ROWS, CHUNKS, LANES], tl.float32)
-        squares = tl.zeros([ROWS, CHUNKS, LANES], tl.float32)
-        numbers = tl.zeros([ROWS, CHUNKS, LANES], tl.float32)
-    for step in tl.range(0, WINDOWS // ROWS):
-        within = left - step * (ROWS * WINDOW)
+        largest = tl.zeros(place.shape, tl.int32)
+        error = tl.zeros(place.shape, tl.float32)
+        squares = tl.zeros(place.shape, tl.float32)
+        numbers = tl.zeros(place.shape, tl.float32)
+    for step in tl.range(0, steps):
+        within = left - step * STEP
         inside = place < within
-        if FULL:
-            word = tl.load(wide + step * (ROWS * WINDOW) + place)
-        else:
-            word = tl.load(wide + step * (ROWS * WINDOW) + place, mask=inside, other=0)
+        word, code, scaled, missed = _coded(
+            source + step * STEP, place, inside, values, codes, scale, KEEP, FULL, SHAPE
+        )
         if found is not None:
-            word, scaled, missed = integers_of(word, scale, KEEP)
             largest = tl.maximum(largest, scaled.to(tl.int32, bitcast=True) & 0x7FFFFFFF)
             error = tl.maximum(error, tl.abs(missed))
             squares += missed * missed
             numbers += scaled * scaled
-        word = word.to(tl.uint32)
-        code = code_of(word, values, codes, CODE, FIELD, KEY, LOW, WORD, ROTATE, ZERO, DEFINED)
-        if not FULL:
-            code = tl.where(inside, code, 0)
-        size = stored_of(code, inside, FULL, CODE, WORD, UNIT, FIELD, LOW, ZERO)
-        header = tl.where(row * WINDOW < within, HEADER, 0)
+        size = stored_of(code, inside, FULL, SHAPE)
+        header = SHAPE.HEADER if FULL else tl.where(window * SHAPE.WINDOW < within, SHAPE.HEADER, 0)
         if ALIGN == 1:
             # What is stored is added up once for all windows.
             total += size
@@ -201,119 +177,87 @@ def _pack_block(
     begin = _begin_of(states, flocks, block, taken)
     tl.store(index + block * (1 + GROUPS // 4), begin)
     if last:
-        tl.store(length, (begin + taken) * UNIT)
+        tl.store(length, (begin + taken) * SHAPE.UNIT)
+    near += block * (GROUPS + 4) + 4
+    if not FULL:
+        # Groups that the tensor does not have begin where the stream ends.
+        group = tl.arange(0, GROUPS)
+        tl.store(near + group, tl.zeros_like(group) + taken, mask=group >= steps)
     # What has no room is not stored.
-    steps = tl.where(begin + taken <= capacity, WINDOWS // ROWS, 0)
+    steps = tl.where(begin + taken <= capacity, steps, 0)
     to = target + begin
     behind = 0
-    for step in tl.range(0, steps):
-        within = left - step * (ROWS * WINDOW)
+    for step in tl.range(0, steps, loop_unroll_factor=UNROLL):
+        within = left - step * STEP
         inside = place < within
-        if FULL:
-            word = tl.load(source + step * (ROWS * WINDOW) + place)
-        else:
-            word = tl.load(source + step * (ROWS * WINDOW) + place, mask=inside, other=0)
-        if found is not None:
-            word, _, _ = integers_of(word, scale, KEEP)
-        word = word.to(tl.uint32)
-        code = code_of(word, values, codes, CODE, FIELD, KEY, LOW, WORD, ROTATE, ZERO, DEFINED)
-        if not FULL:
-            code = tl.where(inside, code, 0)
-        rank, stored = ranks(code, inside, FULL, CODE, WORD, UNIT, LANES, CHUNKS, FIELD, LOW, ZERO)
-        stored += HEADER
-        live = row * WINDOW < within
+        word, code, _, _ = _coded(
+            source + step * STEP, place, inside, values, codes, scale, KEEP, FULL, SHAPE
+        )
+        size = stored_of(code, inside, FULL, SHAPE)
+        rank, stored = ranks(size, tl.sum(size, axis=2))
+        stored += SHAPE.HEADER
+        live = window * SHAPE.WINDOW < within
         if not FULL:
             stored = tl.where(live, stored, 0)
         length_of = padded(stored, ALIGN)
         at = behind + tl.cumsum(length_of, axis=0) - length_of
+        tl.store(near + step, behind)
         behind += tl.sum(length_of, axis=0)
-        window = step * ROWS + row
-        tl.store(near + block * (GROUPS + 4) + 4 + window // GROUP, at.to(tl.int16), mask=window % GROUP == 0)
-        store_codes(to, at, code, live, FULL, CODE, UNIT, CHUNKS, LANES)
-        rank = tl.max_contiguous(rank + (at + HEADER)[:, None, None], [1, 1, LANES])
-        if FIELD == 0:
-            has = has_part(code, inside, 0, FULL, CODE, FIELD, LOW, ZERO)
-            tl.store(to + rank, word.to(target.dtype.element_ty), mask=has)
+        store_codes(to, at, code, live, FULL, SHAPE)
+        rank += (at + SHAPE.HEADER)[:, None, None]
+        if SHAPE.FIELD == 0:
+            tl.store(
+                apart(to, rank, SHAPE),
+                word.to(target.dtype.element_ty),
+                mask=has_part(code, inside, 0, FULL, SHAPE),
+            )
         else:
-            turned = rotated_left(word, ROTATE, WORD)
-            for byte in tl.static_range(WORD):
-                has = has_part(code, inside, byte, FULL, CODE, FIELD, LOW, ZERO)
-                tl.store(to + byte + rank, (turned >> (8 * byte)).to(tl.uint8), mask=has)
+            BYTES: tl.constexpr = SHAPE.WORD
+            turned = rotated_left(word, SHAPE.ROTATE, BYTES)
+            begins_of = apart(to, rank, SHAPE)
+            for byte in tl.static_range(BYTES):
+                has = has_part(code, inside, byte, FULL, SHAPE)
+                tl.store(apart(begins_of, byte, SHAPE), (turned >> (8 * byte)).to(tl.uint8), mask=has)
         for pad in tl.static_range(ALIGN - 1):
             tl.store(to + (at + stored + pad), 0, mask=live & (stored + pad < length_of))
 
 
-@triton.jit(do_not_specialize=["words", "capacity"], do_not_specialize_on_alignment=["source"])
+@triton.jit(do_not_specialize=["words", "capacity"])
 def pack_kernel(
-    source,
-    index,
-    waits,
-    target,
-    length,
-    words,
-    capacity,
-    values,
-    codes,
-    ROWS: tl.constexpr,
-    GROUPS: tl.constexpr,
-    WORD: tl.constexpr,
-    UNIT: tl.constexpr,
-    WINDOW: tl.constexpr,
-    CODE: tl.constexpr,
-    LANES: tl.constexpr,
-    CHUNKS: tl.constexpr,
-    GROUP: tl.constexpr,
-    HEADER: tl.constexpr,
-    ALIGN: tl.constexpr,
-    FIELD: tl.constexpr,
-    KEY: tl.constexpr,
-    LOW: tl.constexpr,
-    ROTATE: tl.constexpr,
-    ZERO: tl.constexpr,
-    DEFINED: tl.constexpr,
-    MANY: tl.constexpr = False,
-    scale=None,
-    found=None,
-    KEEP: tl.constexpr = False,
-):
+    source, index, waits, target, length, words, capacity, values, codes,
+    GROUPS: tl.constexpr, UNROLL: tl.constexpr, SHAPE: tl.constexpr,
+    MANY: tl.constexpr = False, WHOLE: tl.constexpr = False, scale=None, found=None, KEEP: tl.constexpr = False,
+):  # fmt: skip
     """The stream to ``target``, where blocks and groups begin to ``index``, and the bytes of all to ``length``.
 
     Blocks that end behind ``capacity`` stream words are not stored. ``waits`` are a number that counts programs, what flocks
     take, and in half of the bits what blocks take: all are -1 at first. Of ``MANY`` tensors ``source`` is the table, which
-    says the rest. Where something is to be ``found``, ``source`` has numbers, and words are the integers of their steps.
+    says the rest. A tensor is ``WHOLE`` if it has no partial block. Where something is to be ``found``, ``source`` has
+    numbers, and words are the integers of their steps.
     """
-    WINDOWS: tl.constexpr = GROUPS * GROUP
+    SPAN: tl.constexpr = GROUPS * SHAPE.GROUP * SHAPE.WINDOW
     # Programs have their blocks in the order in which they begin, so that those which they wait for have begun.
     block = tl.atomic_add(waits, 1, sem="relaxed") + 1
-    blocks = tl.num_programs(0)
     flocks = waits + 1
-    states = (flocks + (blocks + _FLOCK - 1) // _FLOCK).to(tl.pointer_type(tl.int32))
-    if MANY:
-        row, first, _ = row_of(source, block)
-        source, words, target, capacity, index, length = named_by(row, WORD, UNIT)
-        blocks = tl.load(row + 2).to(tl.int32)
-        # A tensor has flocks of its own. What a flock takes is said if it is full, so no tensor needs more than that.
-        states += first
-        flocks += first // _FLOCK
-        block -= first
-    near = index.to(tl.pointer_type(tl.int16))
-    target = pointer(target, UNIT)
-    # One word to a lane, so that what is stored lies together, or is looked up; and 16 bytes where neither is.
-    wide = source + block * (WINDOWS * WINDOW)
-    if CODE == 1:
-        wide = tl.multiple_of(source + block * (WINDOWS * WINDOW), 16)
-    source += block * (WINDOWS * WINDOW)
-    left = tl.minimum(words - block * (WINDOWS * WINDOW), WINDOWS * WINDOW).to(tl.int32)
+    states = (flocks + (tl.num_programs(0) + _FLOCK - 1) // _FLOCK).to(tl.pointer_type(tl.int32))
+    source, words, target, capacity, index, length, block, blocks, first, _ = opened(
+        source, words, target, capacity, index, length, SHAPE.WORD, SHAPE.UNIT, block, MANY
+    )
+    # A tensor has flocks of its own. What a flock takes is said if it is full, so no tensor needs more than that.
+    states += first
+    flocks += first // _FLOCK
+    near = index.to(tl.pointer_type(tl.uint16))
+    target = pointer(target, SHAPE.UNIT)
+    source = tl.multiple_of(source + block * SPAN, 16)
+    left = tl.minimum(words - block * SPAN, SPAN).to(tl.int32)
     last = block == blocks - 1
-    if left == WINDOWS * WINDOW:
+    if WHOLE or left == SPAN:
         _pack_block(
-            source, wide, values, codes, index, near, states, flocks, target, length, block, left, last, capacity,
-            scale, found, KEEP, True, ROWS, GROUPS, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
-            FIELD, KEY, LOW, ROTATE, ZERO, DEFINED,
+            source, values, codes, index, near, states, flocks, target, length, block, left, last, capacity,
+            scale, found, KEEP, True, GROUPS, UNROLL, SHAPE,
         )  # fmt: skip
     else:
         _pack_block(
-            source, wide, values, codes, index, near, states, flocks, target, length, block, left, last, capacity,
-            scale, found, KEEP, False, ROWS, GROUPS, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
-            FIELD, KEY, LOW, ROTATE, ZERO, DEFINED,
+            source, values, codes, index, near, states, flocks, target, length, block, left, last, capacity,
+            scale, found, KEEP, False, GROUPS, UNROLL, SHAPE,
         )  # fmt: skip

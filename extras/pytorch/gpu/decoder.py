@@ -25,11 +25,22 @@ from .layout import (
     numbers_of,
     require_format,
     require_tensor,
+    whole,
 )
 from .packed import Packed
 from .plans import arguments
-from .rows import named_by, pointer, row_of
-from .windows import load_codes, padded, place_in_window, ranks, rotated_left, stored_after, stored_of
+from .rows import opened, pointer
+from .windows import (
+    apart,
+    load_codes,
+    padded,
+    place_in_group,
+    ranks,
+    rotated_left,
+    stored_after,
+    stored_by,
+    stored_of,
+)
 
 
 @triton.jit
@@ -47,180 +58,134 @@ def _report(fault, wrong):
     tl.store(fault, 1, mask=found > 0)
 
 
+#: Where a window begins that has no begin.
+_NONE = tl.constexpr(0xFFFF)
+
+
 @triton.jit
 def _unpack_block(
-    source,
-    begin,
-    after,
-    room,
-    right,
-    values,
-    behind,
-    target,
-    fault,
-    left,
-    scale,
-    FULL: tl.constexpr,
-    ROWS: tl.constexpr,
-    GROUPS: tl.constexpr,
-    UNROLL: tl.constexpr,
-    WORD: tl.constexpr,
-    UNIT: tl.constexpr,
-    WINDOW: tl.constexpr,
-    CODE: tl.constexpr,
-    LANES: tl.constexpr,
-    CHUNKS: tl.constexpr,
-    GROUP: tl.constexpr,
-    HEADER: tl.constexpr,
-    ALIGN: tl.constexpr,
-    FIELD: tl.constexpr,
-    KEY: tl.constexpr,
-    LOW: tl.constexpr,
-    ROTATE: tl.constexpr,
-    ZERO: tl.constexpr,
-    DEFINED: tl.constexpr,
-):
+    source, begin, after, room, right, values, behind, target, fault, left, scale,
+    FULL: tl.constexpr, GROUPS: tl.constexpr, UNROLL: tl.constexpr, SHAPE: tl.constexpr,
+):  # fmt: skip
     """One block of :func:`unpack_kernel`; one that is ``FULL`` has all of its words. Places are counted from its begin."""
-    LITERAL: tl.constexpr = (1 << CODE) - 1
-    WINDOWS: tl.constexpr = GROUPS * GROUP
+    LITERAL: tl.constexpr = (1 << SHAPE.CODE) - 1
+    STEP: tl.constexpr = SHAPE.GROUP * SHAPE.WINDOW
+    PADS: tl.constexpr = SHAPE.ALIGN - 1
+    BYTES: tl.constexpr = SHAPE.WORD
     # The chain of headers in every group, a lane for each. Where windows begin goes by way of memory, so that lanes have
-    # windows afterwards, and nothing of the chain is computed in several of them.
-    lane = tl.arange(0, GROUPS)
+    # words afterwards.
+    group = tl.arange(0, GROUPS)
     at = begin
-    for step in tl.range(0, GROUP, loop_unroll_factor=UNROLL):
-        if FULL:
-            fits = right & (at + HEADER <= room)
-            right = fits
-            stored = stored_after(source, at, fits, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
-            ended = at + HEADER + stored
-        else:
-            limit = tl.minimum(left - (lane * GROUP + step) * WINDOW, WINDOW)
-            live = limit > 0
-            right = right & ((limit <= 0) | (at + HEADER <= room))
-            stored = stored_after(source, at, right & live, WORD, UNIT, WINDOW, CODE, FIELD, LOW, ZERO)
-            if FIELD and ZERO == 0:
-                # Of the places past the end of the packet, which have code 0, nothing is stored.
-                stored -= (WINDOW - limit) * (LOW // UNIT)
-            ended = at + tl.where(live, HEADER + stored, 0)
-        ahead = at + padded(ended - at, ALIGN)
+    for step in tl.range(0, SHAPE.GROUP, loop_unroll_factor=1):
+        place = behind + (group * SHAPE.GROUP + step)
+        limit = tl.minimum(left - (group * SHAPE.GROUP + step) * SHAPE.WINDOW, SHAPE.WINDOW)
+        live = FULL | (limit > 0)
+        right = right & (~live | (at + SHAPE.HEADER <= room))
+        stored = stored_after(source, at, right & live, SHAPE)
+        if not FULL and SHAPE.FIELD and not SHAPE.ZERO:
+            # Of the places past the end of the packet, which have code 0, nothing is stored.
+            stored -= (SHAPE.WINDOW - limit) * (SHAPE.LOW // SHAPE.UNIT)
+        ended = at + tl.where(live, SHAPE.HEADER + stored, 0)
+        ahead = at + padded(ended - at, SHAPE.ALIGN)
         right = right & (ahead <= room)
-        for pad in tl.static_range(ALIGN - 1):
+        for pad in tl.static_range(PADS):
             read = right & (ended + pad < ahead)
             right = right & (tl.load(source + (ended + pad), mask=read, other=0) == 0)
-        place = behind + (lane * GROUP + step)
-        if FULL:
-            tl.store(place, tl.where(right, at, -1).to(tl.int16))
-        else:
-            tl.store(place, tl.where(right, at, -1).to(tl.int16), mask=live)
+        tl.store(place, tl.where(right, at, _NONE).to(tl.uint16), mask=live)
         at = ahead
     right = right & (after == at)
     tl.store(fault, 1, mask=tl.min(right.to(tl.int32), axis=0) == 0)
 
     tl.debug_barrier()
 
-    # The windows, so many at a time.
-    row = tl.arange(0, ROWS)
-    place = row[:, None, None] * WINDOW + place_in_window(CHUNKS, LANES)
-    for step in tl.range(0, WINDOWS // ROWS):
-        within = left - step * (ROWS * WINDOW)
+    window = tl.arange(0, SHAPE.GROUP)
+    place = place_in_group(SHAPE)
+    for step in tl.range(0, GROUPS if FULL else (left + STEP - 1) // STEP, loop_unroll_factor=UNROLL):
+        within = left - step * STEP
+        begins = behind + step * SHAPE.GROUP + window
         if FULL:
-            header = tl.load(behind + step * ROWS + row).to(tl.int32)
+            header = tl.load(begins).to(tl.int32)
         else:
-            header = tl.load(behind + step * ROWS + row, mask=row * WINDOW < within, other=-1).to(tl.int32)
-        readable = header >= 0
+            header = tl.load(begins, mask=window * SHAPE.WINDOW < within, other=_NONE).to(tl.int32)
+        readable = header != _NONE
         inside = (place < within) & readable[:, None, None]
-        code = load_codes(source, header, readable, CODE, UNIT, CHUNKS, LANES)
+        bits = load_codes(source, header, readable, SHAPE)
+        code = (
+            bits[:, :, None] >> (SHAPE.CODE * tl.arange(0, SHAPE.PER)).to(tl.uint32)[None, None, :] & LITERAL
+        )
         if not FULL:
             _report(fault, (place >= within) & (code != 0))
             code = tl.where(inside, code, 0)
-        if DEFINED < LITERAL:
-            _report(fault, (code >= DEFINED) & (code != LITERAL))
-        rank, _ = ranks(code, inside, FULL, CODE, WORD, UNIT, LANES, CHUNKS, FIELD, LOW, ZERO)
-        stored = stored_of(code, inside, FULL, CODE, WORD, UNIT, FIELD, LOW, ZERO)
-        if FIELD and ZERO == 0:
+        if SHAPE.DEFINED < LITERAL:
+            _report(fault, (code >= SHAPE.DEFINED) & (code != LITERAL))
+        stored = stored_of(code, inside, FULL, SHAPE)
+        if SHAPE.FIELD and not SHAPE.ZERO:
             stored = tl.where(readable[:, None, None], stored, 0)
-        rank = tl.max_contiguous(rank + (header + HEADER)[:, None, None], [1, 1, LANES])
-        if CODE == 1 and FIELD == 0:
+        if SHAPE.FIELD and not SHAPE.ZERO:
+            lane = tl.sum(stored, axis=2)
+        else:
+            lane = stored_by(bits, SHAPE.PER, SHAPE)
+        rank, _ = ranks(stored, lane)
+        rank += (header + SHAPE.HEADER)[:, None, None]
+        if SHAPE.CODE == 1 and SHAPE.FIELD == 0:
             base = tl.load(values)
         else:
-            base = tl.load(tl.max_contiguous(values + code, [1, 1, LANES]))
-        if FIELD == 0:
-            word = tl.load(source + rank, mask=stored > 0, other=0).to(tl.uint32)
-            word = tl.where(code == LITERAL, word, base)
+            base = tl.load(apart(values, code, SHAPE))
+        begins_of = apart(source, rank, SHAPE)
+        if SHAPE.FIELD == 0:
+            word = tl.where(code == LITERAL, tl.load(begins_of, mask=stored > 0).to(tl.uint32), base)
         else:
-            turned = tl.where(code == LITERAL, 0, base << (8 * LOW))
-            for byte in tl.static_range(WORD):
-                part = tl.load(source + byte + rank, mask=stored > byte, other=0)
-                turned |= part.to(tl.uint32) << (8 * byte)
-            word = rotated_left(turned, (8 * WORD - ROTATE) % (8 * WORD), WORD)
-            if ZERO:
+            low = tl.zeros_like(code)
+            high = tl.zeros_like(code)
+            for byte in tl.static_range(BYTES):
+                part = tl.load(apart(begins_of, byte, SHAPE), mask=stored > byte).to(tl.uint32) << (8 * byte)
+                if byte < SHAPE.LOW:
+                    low |= part
+                else:
+                    high |= part
+            turned = low | tl.where(code == LITERAL, high, base << (8 * SHAPE.LOW))
+            word = rotated_left(turned, (8 * BYTES - SHAPE.ROTATE) % (8 * BYTES), BYTES)
+            if SHAPE.ZERO:
                 word = tl.where(code == 0, 0, word)
         made = word if scale is None else numbers_of(word, scale)
         made = made.to(target.dtype.element_ty)
         if FULL:
-            tl.store(target + step * (ROWS * WINDOW) + place, made)
+            tl.store(target + step * STEP + place, made)
         else:
-            tl.store(target + step * (ROWS * WINDOW) + place, made, mask=inside)
+            tl.store(target + step * STEP + place, made, mask=inside)
 
 
-@triton.jit(do_not_specialize=["words", "capacity"], do_not_specialize_on_alignment=["target"])
+@triton.jit(do_not_specialize=["words", "capacity"])
 def unpack_kernel(
-    stream,
-    index,
-    length,
-    behind,
-    target,
-    fault,
-    words,
-    capacity,
-    values,
-    ROWS: tl.constexpr,
-    GROUPS: tl.constexpr,
-    UNROLL: tl.constexpr,
-    WORD: tl.constexpr,
-    UNIT: tl.constexpr,
-    WINDOW: tl.constexpr,
-    CODE: tl.constexpr,
-    LANES: tl.constexpr,
-    CHUNKS: tl.constexpr,
-    GROUP: tl.constexpr,
-    HEADER: tl.constexpr,
-    ALIGN: tl.constexpr,
-    FIELD: tl.constexpr,
-    KEY: tl.constexpr,
-    LOW: tl.constexpr,
-    ROTATE: tl.constexpr,
-    ZERO: tl.constexpr,
-    DEFINED: tl.constexpr,
-    MANY: tl.constexpr = False,
-    TOGETHER: tl.constexpr = False,
-    scale=None,
-):
+    stream, index, length, behind, target, fault, words, capacity, values,
+    GROUPS: tl.constexpr, UNROLL: tl.constexpr, SHAPE: tl.constexpr,
+    MANY: tl.constexpr = False, TOGETHER: tl.constexpr = False, WHOLE: tl.constexpr = False, scale=None,
+):  # fmt: skip
     """The words to ``target``; ``fault`` becomes 1 unless stream and index are right to the last bit.
 
     ``behind`` is memory for a number of 16 bits a window, ``length`` holds the bytes of the stream and ``capacity`` is the
     stream words of the buffer. Every group must begin at 0 or where the one before it ends, and the last one must end where
     the stream does: so the groups are right together, whatever the index holds.
     Of ``MANY`` tensors ``stream`` is the table, which says the rest, and each has a ``fault``, or all have one ``TOGETHER``.
-    With a ``scale`` words are integers, and ``target`` has numbers that are so many times as much.
+    A tensor is ``WHOLE`` if it has no partial block. With a ``scale`` words are integers, and ``target`` has numbers that
+    are so many times as much.
     """
     # More stream words than any block has: places in a block are numbers of 16 bits.
-    FAR: tl.constexpr = 1 << 15
-    WINDOWS: tl.constexpr = GROUPS * GROUP
+    FAR: tl.constexpr = _NONE
+    SPAN: tl.constexpr = GROUPS * SHAPE.GROUP * SHAPE.WINDOW
     block = tl.program_id(0).to(tl.int64)
-    behind += block * WINDOWS
-    if MANY:
-        row, first, number = row_of(stream, block)
-        stream, words, target, capacity, index, length = named_by(row, UNIT, WORD)
-        if not TOGETHER:
-            fault += number
-        block -= first
-    groups = (words.to(tl.int64) + (GROUP * WINDOW - 1)) // (GROUP * WINDOW)
-    near = index.to(tl.pointer_type(tl.int16))
+    behind = behind.to(tl.pointer_type(tl.uint16)) + block * (GROUPS * SHAPE.GROUP)
+    stream, words, target, capacity, index, length, block, _, _, number = opened(
+        stream, words, target, capacity, index, length, SHAPE.UNIT, SHAPE.WORD, block, MANY
+    )
+    if MANY and not TOGETHER:
+        fault += number
+    groups = (words.to(tl.int64) + (SPAN // GROUPS - 1)) // (SPAN // GROUPS)
+    near = index.to(tl.pointer_type(tl.uint16))
     octets = tl.load(length)
-    size = octets // UNIT
+    size = octets // SHAPE.UNIT
     # Nothing fits a stream that is not whole.
-    size = tl.where((octets % UNIT == 0) & (size <= capacity), size, -1)
+    size = tl.where((octets % SHAPE.UNIT == 0) & (size <= capacity), size, -1)
     group = block * GROUPS + tl.arange(0, GROUPS)
     # A place to count from, which is in the stream, whatever the index holds.
     base = tl.minimum(tl.maximum(tl.load(index + block * (1 + GROUPS // 4)), 0), tl.maximum(size, 0))
@@ -230,20 +195,18 @@ def unpack_kernel(
     begin = tl.where(right, begin - base, 0).to(tl.int32)
     after = tl.where((after >= base) & (after < base + 2 * FAR), after - base, -1).to(tl.int32)
     room = tl.minimum(size - base, FAR - 1).to(tl.int32)
-    left = tl.minimum(words - block * (WINDOWS * WINDOW), WINDOWS * WINDOW).to(tl.int32)
-    source = pointer(stream, UNIT) + base
-    target += block * (WINDOWS * WINDOW)
-    if left == WINDOWS * WINDOW:
+    left = tl.minimum(words - block * SPAN, SPAN).to(tl.int32)
+    source = pointer(stream, SHAPE.UNIT) + base
+    target += block * SPAN
+    if MANY:
+        target = tl.multiple_of(target, 16)
+    if WHOLE or left == SPAN:
         _unpack_block(
-            source, begin, after, room, right, values, behind, target, fault, left, scale, True,
-            ROWS, GROUPS, UNROLL, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
-            FIELD, KEY, LOW, ROTATE, ZERO, DEFINED,
+            source, begin, after, room, right, values, behind, target, fault, left, scale, True, GROUPS, UNROLL, SHAPE
         )  # fmt: skip
     else:
         _unpack_block(
-            source, begin, after, room, right, values, behind, target, fault, left, scale, False,
-            ROWS, GROUPS, UNROLL, WORD, UNIT, WINDOW, CODE, LANES, CHUNKS, GROUP, HEADER, ALIGN,
-            FIELD, KEY, LOW, ROTATE, ZERO, DEFINED,
+            source, begin, after, room, right, values, behind, target, fault, left, scale, False, GROUPS, UNROLL, SHAPE
         )  # fmt: skip
 
 
@@ -369,8 +332,9 @@ def _unpack(
     behind = index.new_empty(-(-words // format.window), dtype=torch.int16)
     options = arguments("unpack", format, data.device)
     unpack_kernel[(len(index),)](
-        data, index, length, behind, target, fault, words, data.numel() // unit, scale=scale, **options
-    )
+        data, index, length, behind, target, fault, words, data.numel() // unit,
+        WHOLE=whole(words, format), scale=scale, **options,
+    )  # fmt: skip
 
 
 def _by_model(data: Tensor, length: Tensor, words: int, format: Format) -> Tensor:

@@ -22,6 +22,7 @@ from .layout import (
     current,
     require_format,
     require_tensor,
+    whole,
     words_of,
 )
 from .packed import Packed
@@ -84,7 +85,17 @@ def compress(
             length.zero_()
         else:
             options, waits = arguments("pack", format, device), waiting(blocks, device)
-            pack_kernel[(blocks,)](words, index, waits, out, length, count, out.numel() // unit, **options)
+            pack_kernel[(blocks,)](
+                words,
+                index,
+                waits,
+                out,
+                length,
+                count,
+                out.numel() // unit,
+                WHOLE=whole(count, format),
+                **options,
+            )
         return Packed(out, length, count, format, index, checksum(words) if crc else None)
 
 
@@ -104,7 +115,7 @@ def compress_numbers(
         options, waits = arguments("pack", format, device), waiting(blocks, device)
         pack_kernel[(blocks,)](
             aligned(numbers), index, waits, out, length, count, out.numel() // unit,
-            scale=2.0**-exponent, found=beside[2:_HEAD], KEEP=keep_nonzero, **options,
+            WHOLE=whole(count, format), scale=2.0**-exponent, found=beside[2:_HEAD], KEEP=keep_nonzero, **options,
         )  # fmt: skip
         head = beside[:_HEAD].cpu()
         largest, error = head.view(torch.float32)[4:8:2].tolist()

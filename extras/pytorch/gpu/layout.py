@@ -8,16 +8,18 @@ that it rounds to zero either way.
 
 How a format looks to the kernels: constants, which they are compiled for, and tables, which they read.
 
-A **group** is the windows of 512 bytes of raw data, and a **block** is sixteen groups. The index of a stream has a row of
-five 64-bit numbers for each block: where its stream begins, and then how far behind that each of its groups does,
-sixteen numbers of 16 bits. That is 40 bytes for 8 KiB of raw data. Positions are in stream words.
+A **group** is the windows of 512 bytes of raw data, and a **block** is 32 groups, one for each thread of a warp. The
+index of a stream has a row of nine 64-bit numbers for each block: where its stream begins, and then how far behind that
+each of its groups does, 32 numbers of 16 bits. That is 72 bytes for 16 KiB of raw data. Positions are in stream words.
 """
 
 from __future__ import annotations
 
+import math
 import platform
 import subprocess
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
@@ -108,7 +110,7 @@ def _sum(tile):
 
 _GROUP_BYTES = 512
 #: Groups of a block.
-GROUPS = 16
+GROUPS = 32
 #: 64-bit numbers of a block in the index: one position, and 16 bits for each group.
 INDEX_COLUMNS = 1 + GROUPS // 4
 
@@ -123,41 +125,79 @@ def windows_of_block(format: Format) -> int:
     return GROUPS * _GROUP_BYTES * 8 // (format.word_bits * format.window)
 
 
-@cache
-def constants(format: Format) -> dict[str, Any]:
-    """The constants of a format by their names in the kernels; sizes are in bytes, where nothing else is said.
+def whole(words: int, format: Format) -> bool:
+    """Whether a packet has no partial block."""
+    return words % (GROUPS * _GROUP_BYTES * 8 // format.word_bits) == 0
 
-    ``LANES``
-        Words of a chunk, as many as a warp has threads: then one instruction gathers a bit of each.
-    ``CHUNKS``, ``GROUP``
-        Chunks of a window, and windows of a group.
+
+@dataclass(frozen=True)
+class Shape:
+    """A format as kernels are compiled for it; sizes are in bytes, where nothing else is said.
+
+    ``PER``, ``LANES``
+        Words of a lane, of 16 bytes and codes of 32 bits at most; and lanes of a window.
+    ``GROUP``
+        Windows of a group.
     ``HEADER``, ``ALIGN``
         Stream words of a header, and stream words that windows are padded to multiples of.
     ``KEY``, ``LOW``
         Bytes of what codes are about, and bytes of a word below it.
     ``DEFINED``
         Codes from here on are undefined, but for the literal.
+    ``BITS``, ``SPAN``, ``SHARE``, ``PARTS``
+        Bits of a lane's codes, and stream words that these lie in; lanes whose codes together are whole stream words, and
+        how many these are.
     """
+
+    WORD: int
+    UNIT: int
+    WINDOW: int
+    CODE: int
+    PER: int
+    LANES: int
+    GROUP: int
+    HEADER: int
+    ALIGN: int
+    FIELD: int
+    KEY: int
+    LOW: int
+    ROTATE: int
+    ZERO: int
+    DEFINED: int
+    BITS: int
+    SPAN: int
+    SHARE: int
+    PARTS: int
+
+
+@cache
+def shape_of(format: Format) -> Shape:
+    """The shape of a format."""
     word, unit, field = format.word_bits // 8, format.stream_bits // 8, format.field_bits // 8
-    lanes = min(32, format.window)
-    key = field or word
-    return {
-        "WORD": word,
-        "UNIT": unit,
-        "WINDOW": format.window,
-        "CODE": format.code_bits,
-        "LANES": lanes,
-        "CHUNKS": format.window // lanes,
-        "GROUP": _GROUP_BYTES // (word * format.window),
-        "HEADER": format.header_words,
-        "ALIGN": format.align_words if format.padded else 1,
-        "FIELD": field,
-        "KEY": key,
-        "LOW": word - key,
-        "ROTATE": format.rotate,
-        "ZERO": int(format.zero),
-        "DEFINED": len(format.values) + format.zero,
-    }
+    per = min(16 // word, format.window, 32 if format.code_bits == 1 else 16 if format.code_bits == 2 else 8)
+    key, bits = field or word, per * format.code_bits
+    share = math.lcm(bits, 8 * unit) // bits
+    return Shape(
+        WORD=word,
+        UNIT=unit,
+        WINDOW=format.window,
+        CODE=format.code_bits,
+        PER=per,
+        LANES=format.window // per,
+        GROUP=_GROUP_BYTES // (word * format.window),
+        HEADER=format.header_words,
+        ALIGN=format.align_words if format.padded else 1,
+        FIELD=field,
+        KEY=key,
+        LOW=word - key,
+        ROTATE=format.rotate,
+        ZERO=int(format.zero),
+        DEFINED=len(format.values) + format.zero,
+        BITS=bits,
+        SPAN=(bits - math.gcd(bits, 8 * unit) - 1) // (8 * unit) + 2,
+        SHARE=share,
+        PARTS=share * bits // (8 * unit),
+    )
 
 
 @lru_cache(maxsize=256)

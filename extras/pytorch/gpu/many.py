@@ -22,6 +22,7 @@ from .layout import (
     current,
     require_format,
     require_tensor,
+    whole,
     windows_of_block,
     words_of,
 )
@@ -158,7 +159,8 @@ def _pack(words: Sequence[Tensor], packed: Sequence[Packed], blocks: Sequence[in
         _row(each, each.data, source, own) for each, source, own in zip(packed, words, blocks, strict=True)
     ]
     table, waits, options = table_of(rows, device), waiting(total, device), arguments("pack", format, device)
-    pack_kernel[(total,)](table, table, waits, table, table, 0, 0, MANY=True, **options)
+    even = all(whole(each.words, format) for each in packed)
+    pack_kernel[(total,)](table, table, waits, table, table, 0, 0, MANY=True, WHOLE=even, **options)
 
 
 def _unpack(packed: Sequence[Packed], data: Sequence[Tensor], made: Sequence[Tensor], faults: Tensor) -> None:
@@ -174,8 +176,9 @@ def _unpack(packed: Sequence[Packed], data: Sequence[Tensor], made: Sequence[Ten
     behind = torch.empty(total * windows_of_block(format), dtype=torch.int16, device=device)
     options = arguments("unpack", format, device)
     together = len(faults) < len(packed)
+    even = all(whole(each.words, format) for each in packed)
     unpack_kernel[(total,)](
-        table, table, table, behind, table, faults, 0, 0, MANY=True, TOGETHER=together, **options
+        table, table, table, behind, table, faults, 0, 0, MANY=True, TOGETHER=together, WHOLE=even, **options
     )
 
 

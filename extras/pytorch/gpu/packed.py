@@ -21,7 +21,7 @@ class Packed:
     ``words``
         Words of the packet.
     ``index``
-        Where parts of the stream begin, for a faster way back; at most 0.5 % of the raw data, but 40 bytes at least.
+        Where parts of the stream begin, for a faster way back; at most 0.5 % of the raw data, but 72 bytes at least.
     ``crc``
         The CRC-32C of the raw data, if it was asked for: one 64-bit number on the GPU.
     """

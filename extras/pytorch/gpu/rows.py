@@ -58,23 +58,35 @@ def table_of(rows: Sequence[Row], device: torch.device) -> torch.Tensor:
 
 
 @triton.jit
-def row_of(table, block):
-    """The row of the tensor that a block of the launch is of, the first of its blocks, and which tensor it is."""
-    row = table + tl.load(table + block)
-    return row, tl.load(row + _FIRST), tl.load(row + _NUMBER)
-
-
-@triton.jit
-def named_by(row, SOURCE: tl.constexpr, TARGET: tl.constexpr):
-    """What a row names: source, words, target, capacity, the index and the length."""
-    return (
-        pointer(tl.load(row), SOURCE),
-        tl.load(row + 1),
-        pointer(tl.load(row + 3), TARGET),
-        tl.load(row + 4),
-        pointer(tl.load(row + 5), 8),
-        pointer(tl.load(row + 6), 8),
-    )
+def opened(
+    source,
+    words,
+    target,
+    capacity,
+    index,
+    length,
+    SOURCE: tl.constexpr,
+    TARGET: tl.constexpr,
+    block,
+    MANY: tl.constexpr,
+):
+    """What a block of the launch is of: source, words, target, capacity, the index and the length of its tensor; its number
+    there, the blocks of the tensor, those before it in the launch, and which tensor it is."""
+    blocks = tl.num_programs(0)
+    first = 0
+    number = 0
+    if MANY:
+        row = source + tl.load(source + block)
+        source = pointer(tl.load(row), SOURCE)
+        words = tl.load(row + 1)
+        blocks = tl.load(row + 2).to(tl.int32)
+        target = pointer(tl.load(row + 3), TARGET)
+        capacity = tl.load(row + 4)
+        index = pointer(tl.load(row + 5), 8)
+        length = pointer(tl.load(row + 6), 8)
+        first = tl.load(row + _FIRST)
+        number = tl.load(row + _NUMBER)
+    return source, words, target, capacity, index, length, block - first, blocks, first, number
 
 
 @triton.jit

@@ -14,12 +14,9 @@ from cdma.gpu.decoder import restored
 from cdma.gpu.encoder import compress
 from cdma.gpu.fit import fit
 from cdma.gpu.measure import numbers, require_cuda, seconds_of
-from cdma.gpu.plans import Plan, default_plan, keep_plan, tried
+from cdma.gpu.plans import DEFAULT, Plan, keep_plan, tried
 from cdma.hdl.spec.format import Format
 from cdma.study.tuner.search import Space
-
-#: The most words that a thread has at once: of more it has no registers.
-_MOST_WORDS = 32
 
 
 @dataclass(frozen=True)
@@ -30,15 +27,8 @@ class Timed:
     took: float
 
 
-def plan_space(kernel: str) -> Space[Plan]:
-    """All plans that may be tried of a kernel."""
-    values = {
-        "warps": (1, 2, 4, 8),
-        "chunks": (4, 8, 16, 32, 64, 128),
-        "unroll": (1, 4) if kernel == "unpack" else (0,),
-        "registers": (0, 48, 64, 80, 96, 128),
-    }
-    return Space(Plan, values, lambda plan: 1 <= plan.chunks // plan.warps <= _MOST_WORDS)
+#: All plans that may be tried of a kernel.
+PLANS = Space(Plan, {"unroll": (1, 2, 4, 8, 16), "registers": (0, 32, 40, 48, 56, 64, 80, 96)})
 
 
 class Workload:
@@ -63,7 +53,7 @@ class Workload:
     @property
     def expert(self) -> Plan:
         """The plan of who knows the kernel: that of the table."""
-        return default_plan(self._kernel, self._format)
+        return DEFAULT
 
     def timed(self, plan: Plan) -> Timed:
         """Compiles a plan, whether an earlier program did or not, and times it."""

@@ -9,14 +9,13 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-import torch
 from triton import compile as compiled
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import cdma
 from cdma.gpu import chain, checksum, compress_kernels, decoder, plans
-from cdma.gpu.layout import GROUPS, constants
+from cdma.gpu.layout import GROUPS, shape_of
 
 FORMATS = (
     cdma.Format(),
@@ -48,8 +47,8 @@ def _of_numbers() -> Iterator[tuple[Any, str, dict[str, Any]]]:
         yield decoder.unpack_kernel, "unpack", {"stream": "*u8", "target": number, "scale": "fp32"}
 
 
-def _of_words(shape: dict[str, Any]) -> list[tuple[Any, str, dict[str, Any]]]:
-    word, unit = f"*u{8 * shape['WORD']}", f"*u{8 * shape['UNIT']}"
+def _of_words(format: cdma.Format) -> list[tuple[Any, str, dict[str, Any]]]:
+    word, unit = f"*u{format.word_bits}", f"*u{format.stream_bits}"
     return [
         (compress_kernels.count_kernel, "count", {"source": word}),
         (compress_kernels.pack_kernel, "pack", {"source": word, "target": "*u8"}),
@@ -74,31 +73,41 @@ def _of_words(shape: dict[str, Any]) -> list[tuple[Any, str, dict[str, Any]]]:
     ]
 
 
-def _kernels(format: cdma.Format) -> None:
-    shape = constants(format)
+def compiled_for_an_h100(kernel: Any, name: str, own: dict[str, Any], format: cdma.Format) -> Any:
+    """The kernel by the plan of that name."""
     longest = format.bound(format.window)
-    fixed = shape | {"GROUPS": GROUPS, "LONGEST": longest, "FAN": 64}
-    fixed["ENTRIES"] = 1 << (longest - 1).bit_length()
-    fixed["SEGMENT"] = 128 * fixed["ENTRIES"]
-    for kernel, name, own in _of_numbers() if shape["WORD"] == 1 else _of_words(shape):
-        options = fixed | {"TOGETHER": False, "scale": None, "found": None}
-        options |= {name: own.pop(name, False) for name in ("MANY", "KEEP")}
-        warps = 4
-        if name:
-            options |= plans.plan_for(name, format, torch.device("meta")).options(format)
-            warps = options.pop("num_warps")
-        elif kernel is chain.mark_kernel:
-            options["LANES"] = 32
-        else:
-            options |= {"ROW": 128, "ROWS": 128}
-        types = _TYPES | own
-        names = kernel.arg_names
-        source = ASTSource(
-            fn=kernel,
-            signature={each: types.get(each, "constexpr") for each in names},
-            constexprs={(place,): options[each] for place, each in enumerate(names) if each not in types},
-        )
-        compiled(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
+    options = {"SHAPE": shape_of(format), "GROUPS": GROUPS, "LONGEST": longest, "FAN": 64, "TOGETHER": False}
+    options["ENTRIES"] = 1 << (longest - 1).bit_length()
+    options |= {"SEGMENT": 128 * options["ENTRIES"], "scale": None, "found": None}
+    options |= {name: own.pop(name, False) for name in ("MANY", "KEEP", "WHOLE")}
+    settings = {"num_warps": 4}
+    if name:
+        options |= plans.DEFAULT.options
+        settings = {"num_warps": 1}
+    elif kernel is chain.mark_kernel:
+        options["LANES"] = 32
+    else:
+        options |= {"WORD": format.word_bits // 8, "ROW": 128, "ROWS": 128}
+    types = _TYPES | own
+    names = kernel.arg_names
+    # What begins at a multiple of 16 bytes when the kernels are launched.
+    even = {"source", "target", "index", "behind", "values", "codes"} if name else set()
+    source = ASTSource(
+        fn=kernel,
+        signature={each: types.get(each, "constexpr") for each in names},
+        constexprs={(place,): options[each] for place, each in enumerate(names) if each not in types},
+        attrs={
+            (place,): [["tt.divisibility", 16]]
+            for place, each in enumerate(names)
+            if each in even & set(types)
+        },
+    )
+    return compiled(source, target=GPUTarget("cuda", 90, 32), options=settings)
+
+
+def _kernels(format: cdma.Format) -> None:
+    for kernel, name, own in _of_numbers() if format.word_bits == 8 else _of_words(format):
+        compiled_for_an_h100(kernel, name, own, format)
         print(kernel.__name__)
 
 

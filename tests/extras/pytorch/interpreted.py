@@ -46,7 +46,7 @@ def _named(table: list[int], blocks: int, kernel: str, options: dict[str, Any]) 
     """Where the tensors lie that the table of a launch of many names."""
     for begin in range(blocks, len(table), len(Row._fields) + 2):
         row = Row(*table[begin : begin + len(Row._fields)])
-        raw, stream = row.words * options["WORD"], row.capacity * options["UNIT"]
+        raw, stream = row.words * options["SHAPE"].WORD, row.capacity * options["SHAPE"].UNIT
         read, written = (stream, raw) if kernel == "unpack_kernel" else (raw, stream)
         for address, size in (
             (row.source, read),

@@ -72,13 +72,12 @@ def _subject(kernel: str, arguments: argparse.Namespace) -> Subject:
     from cdma.study.tuner.search import Kept
 
     plan_type = kernels_in("plans").Plan
-    from cdma.study.compare.card_launches import Timed, Workload, plan_space
+    from cdma.study.compare.card_launches import PLANS, Timed, Workload
 
-    space = plan_space(kernel)
-    plan(arguments, space)
+    plan(arguments, PLANS)
     workload = Workload(kernel, Format.preset(arguments.format), arguments.size, arguments.density)
     kept = Kept((plan_type, Timed), workload.question, workload.timed, arguments.cache)
-    return Subject(workload, space, kept)
+    return Subject(workload, PLANS, kept)
 
 
 def _compared(arguments: argparse.Namespace, subjects: Mapping[str, Subject]) -> list[Row]:
@@ -120,7 +119,7 @@ def _times(
         for kernel, several in times.items()
         for seconds, each in several[:_SHOWN]
     ]
-    yield Table(("kernel", "warps", "chunks", "unroll", "registers", "ms"), rows, range(1, 6))
+    yield Table(("kernel", "unroll", "registers", "ms"), rows, range(1, 4))
     for kernel, several in times.items():
         yield f"sampler {sampler}: the best of {len(several)} plans of {questions[kernel]}"
     if len(times) > 1:

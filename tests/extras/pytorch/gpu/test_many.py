@@ -40,7 +40,7 @@ def some(format, sizes, seed=1):
 def test_each_has_the_stream_of_one_by_itself(name, monkeypatch):
     monkeypatch.setattr(decompress, "_by_model", lambda *_: pytest.fail("the kernels refuse a good stream"))
     format = cdma.Format.preset(name)
-    arrays = some(format, [0, 5, 8192 // (format.word_bits // 8), 1, 5000, 0])
+    arrays = some(format, [0, 5, 16384 // (format.word_bits // 8), 1, 5000, 0])
     packed = compress_many([torch.from_numpy(each) for each in arrays], format)
     for one, words in zip(packed, arrays, strict=True):
         alone = compress(torch.from_numpy(words), format)
@@ -59,7 +59,7 @@ def test_flocks_of_blocks_are_of_a_tensor_each(monkeypatch):
     monkeypatch.setattr(compress_kernels, "_FLOCK", type(compress_kernels._FLOCK)(2))
     monkeypatch.setattr(single, "FLOCK", 2)
     format = cdma.Format(window=64)
-    arrays = some(format, [2048 * blocks - 10 for blocks in (1, 2, 3, 1)])
+    arrays = some(format, [4096 * blocks - 10 for blocks in (1, 2, 3, 1)])
     made, full = [], torch.full
     monkeypatch.setattr(torch, "full", lambda *how, **more: made.append(full(*how, **more)) or made[-1])
     packed = compress_many([torch.from_numpy(each) for each in arrays], format)

@@ -86,7 +86,7 @@ def test_every_preset(name):
 def test_several_blocks(name):
     format = cdma.Format.preset(name)
     rng = np.random.default_rng(8)
-    words = rng.integers(0, 1 << format.word_bits, 20_000 // (format.word_bits // 8) + 3)
+    words = rng.integers(0, 1 << format.word_bits, 40_000 // (format.word_bits // 8) + 3)
     words[rng.random(len(words)) < 0.4] = 0
     words = words.astype(word_dtype(format))
     packed = compress(torch.from_numpy(words), format)
@@ -202,20 +202,20 @@ def test_positions_above_two_to_the_31(monkeypatch):
     """The last program of a tensor of more words than 31 bits count, behind blocks of which every word is stored."""
     format = cdma.Format(8, window=64)
     device = torch.device("cpu")
-    before = (1 << 31) // 8192 + 3
-    words, blocks = before * 8192 + 100, before + 1
+    before = (1 << 31) // 16384 + 3
+    words, blocks = before * 16384 + 100, before + 1
     # Memory that nobody writes to takes none; PyTorch's zeros are written.
     source = torch.from_numpy(np.zeros(words, np.uint8))
     source[-100:] = torch.arange(100)
     index, length = torch.zeros(blocks, INDEX_COLUMNS, dtype=torch.int64), torch.zeros((), dtype=torch.int64)
     tail = model.compress(source[-100:].numpy(), format)
-    stream = torch.empty(before * 9216 + len(tail), dtype=torch.uint8)
+    stream = torch.empty(before * 18432 + len(tail), dtype=torch.uint8)
     back, fault = torch.empty_like(source), torch.zeros(1, dtype=torch.int32)
     # All blocks but the last have begun, and the one before it has ended.
     waits = waiting(blocks, device)
     waits[0] = before - 1
-    waits[before // FLOCK] = 2 * (before // FLOCK * FLOCK * 9216) + 1
-    waits[1 - (-blocks // FLOCK) :] = 9216 << 32 | 9216
+    waits[before // FLOCK] = 2 * (before // FLOCK * FLOCK * 18432) + 1
+    waits[1 - (-blocks // FLOCK) :] = 18432 << 32 | 18432
     builder = interpreter.InterpreterBuilder
     build = builder.create_get_program_id
 

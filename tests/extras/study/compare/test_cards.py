@@ -28,7 +28,7 @@ from tests.support.paths import ROOT
 
 # isort: split
 
-PLAN = Plan(1, 64, 1)
+PLAN = Plan(1, 64)
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def test_bytes_are_those_of_the_plan_that_was_tried(kernel, call, monkeypatch):
     assert found.seconds == 0.5
     assert found.took > 0
     assert tried == 2 * [{kernel: PLAN}]
-    assert workload.expert == plans.default_plan(kernel, Format())
+    assert workload.expert == plans.DEFAULT
 
     def wrong(*arguments, **named):
         result = made(*arguments, **named)

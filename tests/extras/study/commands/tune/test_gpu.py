@@ -14,14 +14,14 @@ from cdma.gpu import plans  # noqa: E402
 from cdma.gpu.plans import KERNELS, Plan  # noqa: E402
 from cdma.study.commands.tune import plans_compared  # noqa: E402
 from cdma.study.compare import card_launches  # noqa: E402
-from cdma.study.compare.card_launches import Timed, plan_space  # noqa: E402
+from cdma.study.compare.card_launches import PLANS, Timed  # noqa: E402
 from cdma.study.training import tuned_training  # noqa: E402
 from cdma.study.tuner import search  # noqa: E402
 from cdma.torch.bench import swap_training  # noqa: E402
 
 
 class _Workload:
-    """Stands for a card, on which plans with 8 warps have no room."""
+    """Stands for a card, on which plans that unroll 16 have no room."""
 
     question, kept = "a tensor", None
 
@@ -31,7 +31,7 @@ class _Workload:
         self.arguments = arguments
 
     def timed(self, plan):
-        return Timed(None if plan.warps == 8 else 1 / (plan.warps + plan.chunks), took=2.0)
+        return Timed(None if plan.unroll == 16 else 1 / (plan.unroll + plan.registers), took=2.0)
 
     def keep(self, plan):
         _Workload.kept = plan
@@ -46,11 +46,11 @@ def _with_a_card(monkeypatch):
 @pytest.mark.usefixtures("_with_a_card")
 def test_all_plans_and_the_best_is_kept(printed):
     rows = printed("study", "tune", "gpu", "--sampler", "grid", "--keep")
-    assert len(rows) == len(list(plan_space("pack")))
+    assert len(rows) == len(list(PLANS))
     assert rows[0]["chosen"]
-    assert (rows[0]["warps"], rows[0]["chunks"]) == (4, 128)
-    assert Plan(*(rows[0][name] for name in ("warps", "chunks", "unroll", "registers"))) == _Workload.kept
-    assert {row["warps"] for row in rows if row["seconds"] is None} == {8}
+    assert (rows[0]["unroll"], rows[0]["registers"]) == (8, 96)
+    assert Plan(*(rows[0][name] for name in ("unroll", "registers"))) == _Workload.kept
+    assert {row["unroll"] for row in rows if row["seconds"] is None} == {16}
 
 
 @pytest.mark.usefixtures("_with_a_card")
@@ -75,14 +75,14 @@ def test_both_kernels_have_plans_of_their_own_and_their_sum_is_shown(printed, sh
 
 
 class _Training:
-    """Stands for a training whose steps are as long as the plans have warps."""
+    """Stands for a training whose steps are as long as the plans unroll."""
 
     def __init__(self, network, bench):
         assert (network, bench.device, bench.batch, bench.rounds) == ("mobilenet", "cuda", 8, 3)
 
     def seconds(self, plans):
         assert len({tuple(each.values()) for each in plans}) == len(plans)
-        return [float(sum(plan.warps for plan in each.values())) for each in plans]
+        return [float(sum(plan.unroll for plan in each.values())) for each in plans]
 
 
 @pytest.mark.usefixtures("_with_a_card")
@@ -103,15 +103,13 @@ def test_samplers_stand_beside_the_expert_and_all_plans(monkeypatch, printed, sh
         ("grid", 1),
     ]
     expert, grid = rows["expert", 0], rows["grid", 1]
-    assert expert["plans"]["unpack"] == {"warps": 1, "chunks": 32, "unroll": 0, "registers": 0}
+    assert expert["plans"]["unpack"] == {"unroll": 1, "registers": 32}
     assert expert["ms"] == pytest.approx(2e3 / 33)
     assert (expert["evaluations"], expert["seconds"], expert["step_ms"]) == (1, 0, 2e3)
     # A search through all has found the best that there is, and has waited for each plan once.
-    assert grid["searched"] == len(list(plan_space("unpack")))
-    assert grid["search_seconds"] == pytest.approx(
-        2 * sum(len(list(plan_space(k))) for k in KERNELS), rel=0.1
-    )
-    assert (grid["ms"], grid["step_ms"]) == (pytest.approx(2e3 / 132), 8e3)
+    assert grid["searched"] == len(list(PLANS))
+    assert grid["search_seconds"] == pytest.approx(2 * len(KERNELS) * len(list(PLANS)), rel=0.1)
+    assert (grid["ms"], grid["step_ms"]) == (pytest.approx(2e3 / 104), 16e3)
     for row in rows.values():
         assert row["ms"] == row["least_ms"][-1] >= grid["ms"]
         assert row["least_ms"][row["evaluations"] - 1] == row["ms"]
@@ -141,10 +139,6 @@ def test_a_training_launches_its_kernels_by_the_plans(monkeypatch):
     assert all(seconds > 0 for seconds in training.seconds([both, {"pack": Plan(4, 8)}]))
     assert seen == 3 * [both, {"pack": Plan(4, 8)}]
     assert training._context.report.rows["relu0"].actions == {"compressed": 6}
-
-
-def test_a_thread_has_no_more_words_than_registers():
-    assert max(plan.chunks // plan.warps for plan in plan_space("unpack")) == 32
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,8 @@ class Saved(Keeping):
         self._ledger = Ledger()
         self._observer = Observer(getattr(policy, "momentum", None))
         self._kept_on_card: Card | None = None
+        # Whether what is kept is in the host's memory, too.
+        self._is_host = False
 
     @property
     def report(self) -> Report:
@@ -71,7 +73,8 @@ class Saved(Keeping):
         self._follows = refresh > 0 and self.report.passes % refresh == 0
         super()._begin_pass(inputs)
         if self._kept_on_card is not None:
-            self._kept_on_card.begin_pass()
+            alone = self._kept_on_card.begin_pass()
+            self._is_alone = alone and not self._policy.lossy and not self._is_host
 
     @property
     def _card(self) -> Card:
@@ -124,6 +127,7 @@ class Saved(Keeping):
         found = self._lossy(here, slot) if self._policy.lossy and name != OUTSIDE else None
         if found is None and there:
             return self._card.hold(flat, slot)
+        self._is_host |= not there
         found = coded(here) if found is None else found
         if found.size >= raw and not found.bits:
             # The copy is of these elements alone, where the tensor may be a part of something larger.

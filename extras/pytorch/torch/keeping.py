@@ -85,6 +85,8 @@ class Keeping:
         self._thread = 0
         #: Whether to call :meth:`_entered` and :meth:`_left` for all modules, or :meth:`_left` for the model alone.
         self._follows = False
+        #: Whether the pass is left alone: all stays what it is, and is not in the account.
+        self._is_alone = False
         # Whether a pass of the block has begun, whether the model itself is ever called, and whether a part of it is.
         self._begun = self._is_called = False
         self._sees_parts = not any(True for _ in model.children())
@@ -160,6 +162,11 @@ class Keeping:
         self._calls.running.clear()
         self._there.clear()
 
+    @property
+    def is_unseen(self) -> bool:
+        """Whether calls of modules do not matter: those within a pass that is left alone."""
+        return self._is_alone and bool(self._calls.running)
+
     def _begin_call(self, name: str, module: nn.Module, inputs: Any) -> None:
         """A call of a module begins."""
         self._settle()
@@ -193,6 +200,8 @@ class Keeping:
         self._there = {place: kept for place, kept in list(self._there.items()) if kept[1]() is not None}
 
     def _keep(self, tensor: Tensor) -> _Packed:
+        if self.is_unseen:
+            return _Packed(None, None, watch(tensor, self._calls.running[0][0], memory=True))
         calls = self._calls
         if calls.unsettled and calls.operation != torch._C._autograd._get_sequence_nr():
             self._settle()
@@ -333,7 +342,7 @@ class _Call:
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         call = self._before or self._module._call_impl
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or self._context.is_unseen:
             return call(*inputs, **named)
         output = None
         self._context._begin_call(self._name, self._module, (inputs, named))

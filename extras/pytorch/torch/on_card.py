@@ -34,6 +34,7 @@ from .coded import Coded, Step, as_coded, integer_format, integers_of, lossless_
 from .keeping import Slot, Stays
 from .ledger import MOST, Arriving, Entry, Ledger, Mail
 from .memory import cuda_stream, on_stream
+from .paying import copies, pays
 
 #: The kernels have words of whole bytes, so integers of 4 bits are not made on a GPU.
 _BITS = 8
@@ -83,13 +84,8 @@ _GATHERED = 32
 _MARGIN = 128
 #: Sizes of that space from one power of two to the next. A block of memory that was freed is of the size that is asked for.
 _SIZES, _LEAST_STEP = 16, 512
-#: For how many copies of a tensor it counts that one becomes a stream and comes back, by bytes of a word: chosen, not
-#: measured on record.
-_COPIES = {1: 10, 2: 5, 4: 2}
-#: The part of a tensor's bytes that a stream must save for the time of each copy.
-_PRICE = 20
-#: The part of its bytes that a stream must save whatever time it takes.
-_LEAST_SAVED = 8
+#: Passes in a row in which no stream pays, behind which the model is left alone until formats are looked for again.
+ALONE = 3
 
 
 class WrongStream(CdmaError):
@@ -98,11 +94,13 @@ class WrongStream(CdmaError):
 
 @dataclass(slots=True)
 class _Learnt:
-    """What is known of a tensor of a pass: the format that it pays to take, if any, and how long its stream was."""
+    """What is known of a tensor of a pass: the format that it pays to take, if any, how long its stream was, and for how
+    many copies of the tensor its time counts."""
 
     format: Format | None
     length: int
     since: int
+    copies: float
 
 
 class KeptOnCard:
@@ -165,14 +163,19 @@ class Card:
         # Groups that are not streams yet, by format, GPU and CUDA stream, and those whose lengths have not come.
         self._open: dict[tuple[Format, torch.device, Any], _Group] = {}
         self._waiting: deque[_Group] = deque()
-        self._last = self._seen = self._pass = self._in_doubt = self._gathered = 0
+        self._last = self._seen = self._pass = self._in_doubt = self._gathered = self._idle = 0
+        # Whether a stream paid in the pass.
+        self._paid = False
         self._spare: defaultdict[torch.device, list[Mail]] = defaultdict(list)
         self._faults: dict[torch.device, Tensor] = {}
         self._verdicts: list[Arriving] = []
         self._lock = threading.RLock()
 
-    def begin_pass(self) -> None:
-        """A forward pass begins; this looks at the verdicts on the streams of the last but one."""
+    def begin_pass(self) -> bool:
+        """A forward pass begins; this looks at the verdicts on the streams of the last but one.
+
+        Returns whether the pass is left alone, as nothing paid in the last ones.
+        """
         with self._lock:
             verdicts, self._verdicts = (
                 self._verdicts,
@@ -181,7 +184,12 @@ class Card:
             if any(verdict.wait() != [0] for verdict in verdicts):
                 raise WrongStream("a stream on the GPU is no longer what was made there")
             self._pass += 1
+            self._idle = 0 if self._paid else self._idle + 1
+            self._paid = False
             self._last, self._seen = self._seen, 0
+            if self._idle >= ALONE + REFRESH:
+                self._idle = 0
+            return self._idle >= ALONE
 
     def stay(self, tensor: Tensor, slot: Slot) -> Stays | None:
         """What stands for a tensor that is known not to pay."""
@@ -203,7 +211,7 @@ class Card:
             kept.entry = self._ledger.keep(kept, slot[0], raw, raw)
             learnt = self._known(flat, slot) if raw >= self._least else None
             if learnt is not None and learnt.format is not None:
-                kept.learnt = learnt
+                kept.learnt, self._paid = learnt, True
                 self._join(kept, learnt.format, flat.device)
         return kept
 
@@ -239,21 +247,14 @@ class Card:
         learnt = self._learnt.get(key)
         if learnt is None or self._pass - learnt.since >= REFRESH:
             formats = [lossless_format(flat.dtype)]
-            # A quarter of the bytes for the time of nine copies is not worth it, but to who needs the memory.
             if self._dense and flat.dtype in (torch.bfloat16, torch.float16):
                 formats.append(fit(flat, Format.preset("bf16")))
             found = [(analyse(flat, format).compressed_bytes, format) for format in formats]
             length, format = min(found, key=lambda each: each[0])
-            paying = self._pays(length, flat.numel() * flat.element_size(), format)
-            learnt = self._learnt[key] = _Learnt(format if paying else None, length, self._pass)
+            cost = 0.0 if self._dense else copies(format, flat.device)
+            paying = pays(length, flat.nbytes, cost)
+            learnt = self._learnt[key] = _Learnt(format if paying else None, length, self._pass, cost)
         return learnt
-
-    def _pays(self, length: int, raw: int, format: Format) -> bool:
-        """Whether a stream is so much shorter that its time is worth it."""
-        least = raw // _LEAST_SAVED
-        if not self._dense:
-            least = max(least, raw * _COPIES[format.word_bits // 8] // _PRICE)
-        return raw - length >= least
 
     def _arriving(self, numbers: Tensor) -> Arriving:
         return Arriving(numbers, self._spare[numbers.device])
@@ -320,7 +321,7 @@ class Card:
     def _settle_one(self, kept: KeptOnCard, length: int) -> None:
         learnt, raw = kept.learnt, kept.entry.raw
         learnt.length = length
-        if learnt.format is not None and not self._pays(length, raw, learnt.format):
+        if learnt.format is not None and not pays(length, raw, learnt.copies):
             learnt.format = None
         if kept.packed is None:
             return

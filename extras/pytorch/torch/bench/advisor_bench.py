@@ -8,9 +8,9 @@ from statistics import median, quantiles
 from typing import Any
 
 from cdma.gpu.layout import where
+from cdma.torch.bench.judging import Advising, Judged, Judging
 from cdma.torch.swapping.context import Settings, label
 from cdma.torch.swapping.door import link_of
-from cdma.torch.swapping.judging import Advising, Judged, Judging
 from cdma.torch.swapping.policies import Cswap, Learnt, octave
 
 from .swap_training import SwapBench, SwapTraining, ready_card

@@ -14,11 +14,10 @@ from cdma.gpu.extras import kernels_in
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.software import compress, decompress
 from cdma.torch.coded import lossless_format
+from cdma.torch.paying import pays
 
 #: Weights of fewer bytes go as they are: their kernel would take longer than their copy.
 _LEAST_BYTES = 1 << 14
-#: The part of its bytes that a stream must save.
-_LEAST_SAVED = 16
 #: Formats that are fitted to weights of a type, beside the one of zeros.
 _BF16 = Format.preset("bf16")
 _FP32 = replace(_BF16, word_bits=32, window=32)
@@ -95,7 +94,7 @@ def chosen(codec: Codec, flat: Tensor, format: Format | None) -> Chosen:
             continue
         words = raw * 8 // each.word_bits
         found = Chosen(each, analyse(flat, each).compressed_bytes, codec.beside(words, each))
-        if found.held < best.held and raw - found.held >= raw // _LEAST_SAVED:
+        if found.held < best.held and pays(found.held, raw):
             best = found
     return best
 
@@ -150,10 +149,9 @@ class CardCodec:
         return 2 * -(-raw * 8 // (format.word_bits * format.window))
 
     def pack(self, flat: Tensor, part: Part) -> None:
-        """Makes the stream and its index."""
-        packed = self._compress.compress(flat, part.format)
+        """Makes the stream where it stands, whose length is known: this waits for nothing."""
+        packed = self._compress.compress(flat, part.format, out=part.stream)
         index, length = self._beside(part)
-        part.stream.copy_(packed.data)
         index.copy_(packed.index)
         length.copy_(packed.length)
 

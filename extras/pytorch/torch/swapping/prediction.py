@@ -19,6 +19,7 @@ from cdma.door import analyse, fit
 from cdma.hdl.spec.format import Format
 from cdma.torch.coded import lossless_format
 from cdma.torch.keeping import Slot
+from cdma.torch.paying import pays
 
 from .link import Copy
 from .policies import Learnt
@@ -101,8 +102,6 @@ _REFRESH = 100
 _MARGIN, _LEAST_MARGIN = 128, 1024
 #: Formats for the exponents of numbers. The fields of fp16 lie where those of bf16 do, but for three bits.
 _EXPONENTS = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "bf16"}
-#: The part of a tensor's bytes that a stream must save.
-_LEAST_SAVED = 16
 
 
 @dataclass
@@ -166,8 +165,3 @@ class Predictions:
         if self._dense and flat.dtype in _EXPONENTS:
             formats.append(fit(flat, Format.preset(_EXPONENTS[flat.dtype])))
         return formats
-
-
-def pays(length: float, raw: int) -> bool:
-    """Whether a stream of that length is short enough to be sent in place of the elements."""
-    return raw - length >= raw // _LEAST_SAVED

@@ -16,12 +16,12 @@ from cdma.door import analyse
 from cdma.hdl.spec.format import Format
 from cdma.torch.coded import lossless_format
 from cdma.torch.keeping import Slot
-
-from .context import Offload, Settings
-from .link import Link
-from .policies import Action, Cswap, Learnt, Moment, SwapPolicy, octave
-from .pool import pack
-from .prediction import Expected, pays
+from cdma.torch.paying import pays
+from cdma.torch.swapping.context import Offload, Settings
+from cdma.torch.swapping.link import Link
+from cdma.torch.swapping.policies import Action, Cswap, Learnt, Moment, SwapPolicy, octave
+from cdma.torch.swapping.pool import pack
+from cdma.torch.swapping.prediction import Expected
 
 
 class WrongSwap(CdmaError):

@@ -12,6 +12,7 @@
 #   make waves      draws the timing diagrams of the documents, and the picture of the page, again
 #   make litex      runs the driver on the RISC-V CPU of a simulated LiteX SoC; installs LiteX into .venv
 #   make linux      tries the driver for Linux on the RTL, on a kernel in user mode, which it builds the first time: ten minutes
+#   make gpu        measures on a GPU within 12 minutes, and goes on where it ended; TRITON_INTERPRET=1 make gpu rehearses it
 #   make machine    says what this machine lacks; every installation asks it first
 #   make clean
 # PYTHON names the interpreter to start from and JOBS the number of tests that run at once, by default as many as there are
@@ -43,7 +44,7 @@ FILES  := $(sort $(shell find base cli hdl sim verif synth extras -path extras/l
 listed  = $(if $(wildcard build/__editable__*),$(shell cat $(1) 2>/dev/null))
 
 .DELETE_ON_ERROR:
-.PHONY: demo check test thorough style lint same weight docs release commands waves litex linux machine torch clean
+.PHONY: demo check test thorough style lint same weight docs release commands waves litex linux gpu machine torch clean
 .PHONY: $(foreach stamp,$(STAMP) $(DEMO),$(if $(subst x$(FILES),,x$(call listed,$(stamp))),$(stamp)))
 
 demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO))
@@ -106,6 +107,9 @@ linux: $(STAMP)
 	@$(BIN)/python -m cdma_linux.trial --pages
 
 # What a machine must have, before anything else is tried; each thing that is missing is one sentence.
+gpu: $(STAMP)
+	@$(BIN)/python -m cdma.torch.bench.on_gpu
+
 machine:
 	@PYTHON='$(PYTHON)' sh .ci/machine
 

@@ -19,14 +19,15 @@ from cdma.torch.context import Saved
 from cdma.torch.networks.full_size import of_torchvision
 from cdma.torch.networks.gpt_blocks import gpt2, gpt2_batch
 from cdma.torch.policies import Comet, Lossless, Policy
+from cdma.torch.swapping.recompute import recomputed
 
 #: The way that keeps everything as it is.
 PLAIN = "plain"
-_ON_CPU = "save_on_cpu"
+_ON_CPU, _AGAIN = "save_on_cpu", "checkpoint"
 #: Ways that compress, by their policies.
 _POLICIES: Mapping[str, Policy] = {"saved": Lossless(), "dense": Lossless(dense=True), "comet": Comet()}
 #: The ways to keep what autograd keeps.
-WAYS = (PLAIN, _ON_CPU, *_POLICIES)
+WAYS = (PLAIN, _ON_CPU, _AGAIN, *_POLICIES)
 #: Steps that do not count: sizes are learnt in them, and memory is found.
 _WARM_UP = 4
 
@@ -122,6 +123,21 @@ def _deterministic(on: bool) -> None:
     torch.backends.cudnn.benchmark = not on
 
 
+class _Checkpointed(AbstractContextManager[None]):
+    """Has PyTorch compute the children of a model again in the backward pass."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._again = recomputed(model, ())
+
+    def __enter__(self) -> None:
+        for each in self._again:
+            each.install()
+
+    def __exit__(self, *error: object) -> None:
+        for each in self._again:
+            each.remove()
+
+
 class Training:
     """The training of one network, in any of the ways."""
 
@@ -149,6 +165,8 @@ class Training:
             return nullcontext()
         if way == _ON_CPU:
             return torch.autograd.graph.save_on_cpu(pin_memory=self._bench.device == "cuda")
+        if way == _AGAIN:
+            return _Checkpointed(self.model)
         return Saved(self.model, _POLICIES[way])
 
     def forward(self, context: AbstractContextManager[Any]) -> Tensor:
@@ -181,7 +199,7 @@ class Training:
         if way == PLAIN:
             self._repeats = same
         # Where PyTorch's own way changes one, kernels differ by where a tensor lies, or what is kept was changed.
-        if not self._repeats or (way == _ON_CPU and not same):
+        if not self._repeats or (way in (_ON_CPU, _AGAIN) and not same):
             return None
         if not same:
             raise WrongGradient(f"{way} changed a gradient of {self._name}")

@@ -12,7 +12,7 @@ from cdma.result import Columns, Result, Row, column, rows_result
 
 #: The networks and the ways of the bench, which PyTorch need not be loaded to name.
 NETWORK_NAMES = ("vgg16", "resnet50", "gpt2", "small")
-WAY_NAMES = ("plain", "save_on_cpu", "saved", "dense", "comet")
+WAY_NAMES = ("plain", "save_on_cpu", "checkpoint", "saved", "dense", "comet")
 
 
 def _megabytes(key: str, share: str) -> Any:
@@ -61,15 +61,15 @@ def _run(arguments: argparse.Namespace) -> Result:
 COMMAND = Command(
     "saved",
     "steps of training with what autograd keeps compressed on a GPU (needs the extra gpu)",
-    "Train networks on a GPU, plainly, with PyTorch's save_on_cpu, and with what autograd keeps compressed on the GPU: "
-    "milliseconds, and memory after the forward pass and at most. Without loss every gradient must be that of plain "
-    "training, bit for bit. Times are medians over rounds; inputs and weights are random.",
+    "Train networks on a GPU, plainly, with PyTorch's save_on_cpu and checkpoint, and with what autograd keeps compressed "
+    "on the GPU: milliseconds, and memory after the forward pass and at most. Without loss every gradient must be that of "
+    "plain training, bit for bit. Times are medians over rounds; inputs and weights are random.",
     _run,
     {
         "": (
             option("--networks NAME+", "some of vgg16, resnet50, gpt2, small (default vgg16 resnet50 gpt2; the first two "
                 "need torchvision)", list(NETWORK_NAMES[:3]), choices=NETWORK_NAMES),
-            option("--ways NAME+", "some of save_on_cpu, saved, dense, comet (default "
+            option("--ways NAME+", "some of save_on_cpu, checkpoint, saved, dense, comet (default "
                 "all)", list(WAY_NAMES[1:]), choices=WAY_NAMES[1:]),
             option("--batch N", "inputs of a step (default: 64, 128 and 8, as the papers have them)", int),
             option("--rounds N", "steps to time", 10),

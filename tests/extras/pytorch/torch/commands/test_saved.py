@@ -11,7 +11,7 @@ SMALL = ["bench", "saved", "--cpu", "--networks", "small", "--batch", "2", "--ro
 
 def test_rows_have_what_a_record_needs(printed):
     rows = {row["way"]: row for row in printed(*SMALL)}
-    assert list(rows) == ["plain", "save_on_cpu", "saved", "dense", "comet"]
+    assert list(rows) == ["plain", "save_on_cpu", "checkpoint", "saved", "dense", "comet"]
     for row in rows.values():
         assert row["network"] == "small"
         assert row["batch"] == 2
@@ -22,7 +22,7 @@ def test_rows_have_what_a_record_needs(printed):
     assert rows["plain"]["slower"] == 1
     assert rows["plain"]["ratio"] is None
     assert rows["comet"]["ratio_conv"] > rows["saved"]["ratio_conv"] > 1
-    assert [row["same"] for row in rows.values()] == [True, True, True, True, None]
+    assert [row["same"] for row in rows.values()] == [True, True, True, True, True, None]
 
 
 def test_the_command_names_what_there_is():

@@ -43,6 +43,7 @@ PURPOSES = {
     r"path\.unit_\d+\.(outcomes|verdicts|ends)\.memory": "reports of a unit's stripes, until their turn",
     r"path\.(unit_\d+\.)?cut\.waiting\.memory": "bytes that are meant of the last words of packets in flight",
     r"path\.orders\.\w+\.memory": "the order of the stripes in flight",
+    r"measure\.sums": "sums of a shape that is being measured",
     r"path\.feed\.(frames|rows|runs|marks)\.memory": "shapes, until their rows are walked",
     r"path\.(filler|dropper)\.waiting\.memory": "rows with padding, until it is put in or taken out",
     r"path\.writer\.(ends|gather\.cut)\.memory": "bursts of rows or pages that a writer is given, and where they end",

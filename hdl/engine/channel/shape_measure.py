@@ -1,110 +1,113 @@
 """Measures the shape of a request before it is checked: where its lowest byte lies, what it spans, and how much it has."""
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, ValueLike
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import SPAN_BITS
 from cdma.hdl.engine.shapes.segments import Measured
-from cdma.hdl.spec.records import LENGTH_BITS, MAX_BYTES, SHAPE_RECORD, RecordOptions, Status, missing_fields
-from cdma.hdl.spec.shape import COUNT_BITS, SPAN_LIMIT
+from cdma.hdl.spec.records import LENGTH_BITS, MAX_DIMENSIONS, ORDER_BITS, RecordOptions, Status
+from cdma.hdl.spec.shape import COUNT_BITS, MARGIN_BITS, PADDING_BITS, SPAN_LIMIT
 
 from .interfaces import Request
 
-_TOTAL_BITS = COUNT_BITS + 1
-#: Parts of a sum, a cycle each.
-_PARTS = 3
-_FOLLOW = data.StructLayout({"works": 1, "adds": 1, "carry": 1, "risen": 1})
+_WORD_BITS = 64
+_HIGH_BITS = 64 - SPAN_BITS
+#: Words of the extension after the strides: the extents of two dimensions, one with the order, one with the margins of
+#: the row, and the row.
+_EXTENTS, _ORDER, _MARGINS, _ROW = range(4, 8)
+#: The sums of the dimensions so far, by their rows in memory, and products that are added to the first or become another.
+_SPAN, _BELOW, _MOVED, _RAW = range(4)
 
 
-def _bits_of(part: int, bits: int) -> slice:
-    """Where a part lies in as many bits."""
-    return slice(-(-bits * part // _PARTS), -(-bits * (part + 1) // _PARTS))
+class _Adder:
+    """One adder for all that is measured, with a memory of sums, as signals of one module.
 
-
-class _Picked(NamedTuple):
-    """The dimension in hand.
-
-    ``reach``, ``negative``, ``carry``, ``far``
-        Its stride without the sign, whether it is below 0, also with a lower half of 0, and whether it does not fit or is
-        ragged.
-    ``steps``, ``total``, ``count``
-        The steps from its first entry to its last one, the entries in the stream, and those in memory.
-    """
-
-    reach: Signal
-    negative: Signal
-    carry: Signal
-    far: Signal
-    steps: Signal
-    total: Signal
-    count: Signal
-
-
-class _Product:
-    """A sum of multiples: in each cycle ``term`` is added if ``adds``, and then doubled. It is done in parts, each a cycle
-    after the one below it.
-
-    ``value``
-        The sum.
+    ``total``, ``term``, ``factor``
+        A product is added to the total by the bits of the factor.
     ``over``
-        It is more than ``most``, or has lost a bit.
+        The product has lost bits.
+    ``found``
+        The sum that was read last.
     """
 
-    def __init__(self, m: Module, name: str, bits: int, most: int, adds: Value) -> None:
-        self.value = Signal(bits, name=name, reset_less=True)
-        self.term = Signal(bits, name=f"{name}_term", reset_less=True)
-        self.lost = Signal(name=f"{name}_lost", reset_less=True)
-        self.short = Signal(name=f"{name}_short", reset_less=True)
-        self.over = self.short | (self.value > most)
-        self.adds = adds
-        #: What each part but the lowest is still to do: to add, with the carry if any, and to take the bit that comes up.
-        self.follow = [Signal(_FOLLOW, name=f"{name}_follow_{number}") for number in range(1, _PARTS)]
-        m.d.sync += [follow.works.eq(0) for follow in self.follow]
-        for number, follow in enumerate(self.follow, 1):
-            with m.If(follow.works):
-                self._part(m, number, follow.adds, follow.carry, follow.risen)
-
-    def _part(self, m: Module, number: int, adds: Value, carry: ValueLike, risen: ValueLike) -> None:
-        """Adds and doubles one part."""
-        value, term = (each[_bits_of(number, len(self.value))] for each in (self.value, self.term))
-        total = Signal(len(value) + 1, name=f"{self.value.name}_{number}")
+    def __init__(self, m: Module, bits: int) -> None:
+        self.total = Signal(bits, name="total", reset_less=True)
+        self.term = Signal(bits, name="term", reset_less=True)
+        self.factor = Signal(COUNT_BITS + 1, name="factor", reset_less=True)
+        self.over = Signal(name="over")
+        self._lost = Signal(name="lost")
+        self._adds, self._subtracts, self._carry = (
+            Signal(name=name) for name in ("adds", "subtracts", "carry")
+        )
+        self.result, self.overflow = Signal(bits, name="result"), Signal(name="overflow")
+        term = Mux(self._adds, self.term, 0) ^ self._subtracts.replicate(bits)
         # The carry comes in at a place below, so that this is one sum of two.
-        m.d.comb += total.eq((Cat(1, value) + Cat(carry, term))[1:])
-        m.d.sync += term.eq(Cat(risen, term))
-        with m.If(adds):
-            m.d.sync += value.eq(total)
-        if number < _PARTS - 1:
-            following = self.follow[number]
-            m.d.sync += [
-                following.works.eq(1),
-                following.adds.eq(adds),
-                following.carry.eq(total[-1]),
-                following.risen.eq(term[-1]),
-            ]
-            return
-        m.d.sync += self.lost.eq(self.lost | term[-1])
-        with m.If(adds):
-            m.d.sync += self.short.eq(self.short | self.lost | total[-1])
+        m.d.comb += Cat(self.result, self.overflow).eq((Cat(1, self.total) + Cat(self._carry, term))[1:])
+        m.submodules.sums = memory = Memory(shape=bits, depth=4, init=[])
+        self._write, self._read = memory.write_port(), memory.read_port(domain="sync")
+        self._row = Signal(2, name="row")
+        self._change, self._changed = (Signal(COUNT_BITS + 1, name=name) for name in ("change", "changed"))
+        self.found = self._read.data
+        m.d.comb += [
+            self._write.addr.eq(self._row),
+            self._write.data.eq(self.total),
+            self._read.addr.eq(self._row),
+            self._changed.eq(self.factor + self._change),
+        ]
 
-    def begin(self, m: Module, value: ValueLike) -> None:
-        """Takes a first value, whatever is still to do."""
-        m.d.sync += [self.value.eq(value), self.short.eq(0), *(follow.works.eq(0) for follow in self.follow)]
+    def keep(self, m: Module, row: int) -> None:
+        """Writes the total."""
+        m.d.comb += [self._row.eq(row), self._write.en.eq(1)]
 
-    def load(self, m: Module, term: Value) -> None:
-        """Takes a new term."""
-        m.d.sync += [self.term.eq(term), self.lost.eq(0)]
+    def find(self, m: Module, row: int) -> None:
+        """Reads a sum, for the next cycle and on."""
+        m.d.comb += [self._row.eq(row), self._read.en.eq(1)]
 
-    def step(self, m: Module) -> None:
-        """Adds and doubles."""
-        self._part(m, 0, self.adds, 0, 0)
+    def add(self, m: Module, carry: Value | int = 0, *, adds: Value | int = 1) -> None:
+        """Adds the term to the total."""
+        m.d.comb += [self._adds.eq(adds), self._carry.eq(carry)]
+        m.d.sync += self.total.eq(self.result)
+
+    def compare(self, m: Module, carry: Value | int, *, subtracts: int = 1) -> None:
+        """Forms the total less the term, and less one without a carry: it overflows unless it is below 0."""
+        m.d.comb += [self._adds.eq(subtracts), self._subtracts.eq(1), self._carry.eq(carry)]
+
+    def subtract(self, m: Module, carry: Value | int, *, subtracts: int = 1) -> None:
+        """Takes that from the total."""
+        self.compare(m, carry, subtracts=subtracts)
+        m.d.sync += self.total.eq(self.result)
+
+    def load(self, m: Module, entries: Value) -> None:
+        """Takes a factor, for a product that has lost nothing."""
+        m.d.sync += [self.factor.eq(entries), self._lost.eq(0), self.over.eq(0)]
+
+    def change(self, m: Module, change: Value | int) -> None:
+        """Adds to the factor."""
+        m.d.comb += self._change.eq(change)
+        m.d.sync += self.factor.eq(self._changed)
+
+    def multiply(self, m: Module) -> Value:
+        """Adds the product, a bit of the factor per cycle; gives whether this is the last one."""
+        self.add(m, adds=self.factor[0])
+        m.d.sync += [
+            self.term.eq(self.term << 1),
+            self.factor.eq(self.factor >> 1),
+            self._lost.eq(self._lost | self.term[-1]),
+        ]
+        with m.If(self.factor[0] & (self._lost | self.overflow)):
+            m.d.sync += self.over.eq(1)
+        return ~self.factor[1:].any()
 
 
 class ShapeMeasure(wiring.Component):
-    """Hands requests on. One with a shape waits until that is measured: a cycle for each bit of the entries of a dimension,
-    four for each dimension, and eight.
+    """Hands requests on. One with a shape waits until that is measured: two cycles for each bit of the entries of a
+    dimension, ten for each dimension, and fifteen; four more for a stride below 0, and where a shape that is read has
+    padding one more for each bit, and two.
 
     The dimensions are taken in the order that the extension names: by their strides. Where the shape is written, each must
     step over all of those before it, so that no byte is written twice.
@@ -130,8 +133,7 @@ class ShapeMeasure(wiring.Component):
         self.dimensions = options.dimensions
         self.compressing = compressing
         self.align_log2 = align_log2
-        self.bits = SPAN_BITS - align_log2
-        self.half = self.bits // 2
+        self.bits = max(SPAN_BITS - align_log2, _HIGH_BITS)
         super().__init__(
             {
                 "input": In(stream.Signature(Request(options))),
@@ -147,140 +149,221 @@ class ShapeMeasure(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        request = self.input.payload
-        shape, measured = request.extension, self.measured
-        done = Signal()
-        wrong = Signal()
+        request, measured = self.input.payload, self.measured
         shaped = request.descriptor.shaped & (request.fault == Status.OK)
+        done = Signal()
+        self._leaves = Signal(name="leaves")
+        self._adder = adder = _Adder(m, self.bits)
+        #: The word of the extension in use, and its number.
+        self._at = Signal(range(_WORD_BITS // 8), name="word_at")
+        self._word = request.extension.as_value().word_select(self._at, _WORD_BITS)
+        self._wrong = Signal(name="wrong")
+        #: The numbers of the dimensions that are still to be added; the row, or a dimension before, has padding.
+        self._order = Signal(ORDER_BITS * self.dimensions, name="order", reset_less=True)
+        self._padded = Signal(name="padded")
+        #: The dimensions that were named, and the number of those that are still to be.
+        self._seen = Signal(self.dimensions, name="seen", reset_less=True)
+        self._left = Signal(range(self.dimensions + 1), name="left", reset_less=True)
         m.d.comb += [
             self.output.payload.eq(request),
             self.output.valid.eq(self.input.valid & (~shaped | (done & self.free))),
             self.input.ready.eq(self.output.ready),
+            self._leaves.eq(self.flush | (~self.run & ~self.begun) | (self.input.valid & self.input.ready)),
             measured.shaped.eq(shaped),
-            measured.wrong.eq(wrong),
-            measured.reserved.eq(Cat(shape[field.name] for field in SHAPE_RECORD if field.reserved).any()),
+            measured.wrong.eq(self._wrong),
+            measured.span.eq(self._bytes(adder.found)),
         ]
-        self._measure(m, shaped, done, wrong)
+        with m.FSM() as fsm:
+            with m.State("idle"), m.If(self.input.valid & shaped & self.run & ~self.flush):
+                m.d.sync += [self._at.eq(_ROW), self._wrong.eq(0)]
+                m.next = "row"
+            self._measure_row(m)
+            self._measure_dimension(m)
+            self._finish(m, request.descriptor)
+            with self._state(m, "done", "done"):
+                m.d.comb += done.eq(~self._leaves | self.input.ready)
+        m.d.comb += self.busy.eq(~fsm.ongoing("idle"))
         return m
 
-    def _measure(self, m: Module, shaped: Value, done: Signal, wrong: Signal) -> None:
-        """Goes through the dimensions, one after the other."""
-        request, measured = self.input.payload, self.measured
-        shape = request.extension
-        place = Signal(range(max(2, self.dimensions)))
-        #: The dimension that the order names at ``place``.
-        number = Signal(2)
-        seen = Signal(self.dimensions)
-        picked = _Picked(
-            Signal(self.bits, name="reach"),
-            Signal(name="negative"),
-            Signal(name="carry"),
-            Signal(name="far"),
-            Signal(COUNT_BITS, name="steps"),
-            Signal(_TOTAL_BITS, name="total"),
-            Signal(COUNT_BITS, name="count"),
-        )
-        farthest, most = SPAN_LIMIT >> self.align_log2, MAX_BYTES >> self.align_log2
-        span = _Product(m, "span", self.bits, farthest, picked.steps[0])
-        below = _Product(m, "below", self.bits, farthest, picked.steps[0] & picked.negative)
-        raw = _Product(m, "raw", self.bits, most, picked.total[0])
-        moved = _Product(m, "moved", self.bits, most, picked.count[0])
-        products = (span, below, raw, moved)
-        over = Cat(product.over for product in products).any()
-        address = request.descriptor["source" if self.compressing else "destination"]
-        reach = address[self.align_log2 : SPAN_BITS]
-        low = Signal(self.bits, reset_less=True)
-        high = Signal(64 - SPAN_BITS, reset_less=True)
-        #: The address is not below what is taken from it.
+    @contextmanager
+    def _state(self, m: Module, name: str, following: str) -> Iterator[None]:
+        """A cycle of the measurement, unless the request leaves; the state after it may be changed inside."""
+        with m.State(name):
+            m.next = following
+            yield
+            with m.If(self._leaves):
+                m.next = "idle"
+
+    def _refuse(self, m: Module, when: Value) -> None:
+        with m.If(when):
+            m.d.sync += self._wrong.eq(1)
+
+    def _measure_row(self, m: Module) -> None:
+        """Begins the sums with a row; looks at what must be 0, and at the order."""
+        adder, word, dimensions, reserved = self._adder, self._word, self.dimensions, self.measured.reserved
+        lower, upper = word[:32], word[32:]
+        before, after = upper[:MARGIN_BITS], upper[MARGIN_BITS:]
+        with self._state(m, "row", "margin"):
+            m.d.sync += [
+                adder.total.eq(upper[self.align_log2 :]),
+                reserved.eq(lower.any()),
+                self._at.eq(_MARGINS),
+            ]
+            self._refuse(m, (upper == 0) | self._ragged(upper))
+        with self._state(m, "margin", "margins"):
+            adder.keep(m, _SPAN)
+            m.d.sync += [adder.term.eq(before[self.align_log2 :]), self._padded.eq(upper.any())]
+            self._refuse(m, self._ragged(before, after))
+        with self._state(m, "margins", "order"):
+            adder.keep(m, _MOVED)
+            adder.add(m)
+            m.d.sync += [adder.term.eq(after[self.align_log2 :]), self._at.eq(_ORDER)]
+            self._refuse(m, self._missing(4, lower))
+        with self._state(m, "order", "extents"):
+            adder.add(m)
+            m.d.sync += [self._order.eq(upper), self._at.eq(_EXTENTS)]
+            with m.If(upper[ORDER_BITS * MAX_DIMENSIONS :].any()):
+                m.d.sync += reserved.eq(1)
+            self._refuse(m, self._missing(3, lower))
+        with self._state(m, "extents", "strides"):
+            adder.keep(m, _RAW)
+            m.d.sync += [adder.total.eq(0), self._at.eq(MAX_DIMENSIONS - 1)]
+            m.d.sync += [self._seen.eq(0), self._left.eq(dimensions)]
+            self._refuse(m, self._missing(2, upper))
+        with self._state(m, "strides", "strides"):
+            adder.keep(m, _BELOW)
+            m.d.sync += self._at.eq(self._at - 1)
+            if dimensions < MAX_DIMENSIONS:
+                self._refuse(m, word.any())
+            with m.If(self._at == min(dimensions, MAX_DIMENSIONS - 1)):
+                m.d.sync += self._at.eq(self._order[:ORDER_BITS])
+                m.next = "stride"
+
+    def _missing(self, number: int, extent: Value) -> Value:
+        """There is something of a dimension that the engine does not have."""
+        return extent.any() if number > self.dimensions else C(0)
+
+    def _measure_dimension(self, m: Module) -> None:
+        """Adds a dimension to what is spanned; multiplies what is moved, and what the stream has."""
+        adder, word, number = self._adder, self._word, self._order[:ORDER_BITS]
+        negative, far = Signal(), Signal()
+        extent = Mux(number == 1, word[32:], word[:32])
+        entries = extent[:COUNT_BITS] | (extent[:COUNT_BITS] == 0)
+        before, after = (extent[COUNT_BITS + start :][:PADDING_BITS] for start in (0, PADDING_BITS))
+        reach = word[self.align_log2 : SPAN_BITS]
+        following = "moves" if self.compressing else "streams"
+        with self._state(m, "stride", "entries"):
+            sign, beyond = word[-1], word[SPAN_BITS - 1 :]
+            m.d.sync += [
+                adder.term.eq(reach ^ sign.replicate(len(reach))),
+                adder.total.eq(0),
+                negative.eq(sign),
+                far.eq((beyond.any() & ~beyond.all()) | self._ragged(word)),
+                self._at.eq(Mux(number[1], _ORDER + number[0], _EXTENTS)),
+            ]
+            # Each is named once.
+            named = Cat(number == index for index in range(self.dimensions))
+            m.d.sync += self._seen.eq(self._seen | named)
+            self._refuse(m, ~(named & ~self._seen).any())
+        with self._state(m, "entries", "steps"):
+            adder.add(m, negative)
+            adder.find(m, _SPAN)
+            adder.load(m, entries)
+        with self._state(m, "steps", "compare"):
+            adder.change(m, -1)
+            m.d.sync += [adder.term.eq(adder.total), adder.total.eq(adder.found)]
+        with self._state(m, "compare", "span"):
+            adder.compare(m, 0)
+            overlaps = C(0) if self.compressing else adder.overflow
+            self._refuse(m, (adder.factor != 0) & (far | overlaps))
+        self._multiply(m, "span", "spanned")
+        with self._state(m, "spanned", following):
+            adder.keep(m, _SPAN)
+            m.d.sync += adder.term.eq(adder.found)
+            self._refuse(m, adder.over | (adder.total > SPAN_LIMIT >> self.align_log2))
+            with m.If(negative):
+                m.next = "fall"
+        # What was added to the span.
+        with self._state(m, "fall", "below"):
+            adder.subtract(m, 1)
+            adder.find(m, _BELOW)
+        with self._state(m, "below", "fallen"):
+            m.d.sync += adder.term.eq(adder.found)
+        with self._state(m, "fallen", "lower"):
+            adder.add(m)
+        with self._state(m, "lower", following):
+            adder.keep(m, _BELOW)
+        if self.compressing:
+            pads = self._padded | before.any() | after.any()
+            with self._state(m, "moves", "streams"):
+                adder.find(m, _MOVED)
+                adder.load(m, entries)
+                m.d.sync += self._padded.eq(pads)
+                with m.If(pads):
+                    m.next = "moving"
+            with self._state(m, "moving", "move"):
+                m.d.sync += [adder.term.eq(adder.found), adder.total.eq(0)]
+            self._multiply(m, "move", "moved")
+            with self._state(m, "moved", "streams"):
+                adder.keep(m, _MOVED)
+        with self._state(m, "streams", "padding"):
+            adder.find(m, _RAW)
+            adder.load(m, entries)
+        with self._state(m, "padding", "paddings"):
+            adder.change(m, before)
+            m.d.sync += [adder.term.eq(adder.found), adder.total.eq(0)]
+        with self._state(m, "paddings", "stream"):
+            adder.change(m, after)
+        self._multiply(m, "stream", "streamed")
+        with self._state(m, "streamed", "next"):
+            adder.keep(m, _RAW)
+            self._refuse(m, adder.over)
+            m.d.sync += [self._order.eq(self._order >> ORDER_BITS), self._left.eq(self._left - 1)]
+        with self._state(m, "next", "stride"):
+            if self.compressing:
+                # Without padding as much is moved.
+                with m.If(~self._padded):
+                    adder.keep(m, _MOVED)
+            m.d.sync += self._at.eq(number)
+            with m.If(self._left == 0):
+                m.next = "length"
+
+    def _multiply(self, m: Module, name: str, following: str) -> None:
+        """Adds a product to the total, a bit of the factor per cycle."""
+        with self._state(m, name, name), m.If(self._adder.multiply(m)):
+            m.next = following
+
+    def _finish(self, m: Module, descriptor: Value) -> None:
+        """Compares the length, and finds the lowest byte."""
+        adder, measured = self._adder, self.measured
+        address = descriptor["source" if self.compressing else "destination"]
+        #: Nothing was borrowed from the upper part of the address.
         enough = Signal(reset_less=True)
-        run, before, after = (shape[name][self.align_log2 :] for name in ("run", "before_run", "after_run"))
-        m.d.comb += [
-            measured.lowest.eq(Cat(address[: self.align_log2], low, high)),
-            measured.span.eq(self._bytes(span.value)),
-            measured.moved.eq(self._bytes(moved.value)),
-        ]
-        leaves = Signal()
-        m.d.comb += leaves.eq(self.flush | (~self.run & ~self.begun) | (self.input.valid & self.input.ready))
-        with m.FSM() as fsm:
-
-            def go(following: str) -> None:
-                m.next = following
-                with m.If(leaves):
-                    m.next = "idle"
-
-            with m.State("idle"), m.If(self.input.valid & shaped & self.run & ~self.flush):
-                m.d.sync += [
-                    wrong.eq(
-                        (shape.run == 0)
-                        | self._ragged(shape.run, shape.before_run, shape.after_run)
-                        | Cat(shape[name] for name in missing_fields(self.dimensions)).any()
-                    ),
-                    seen.eq(0),
-                    place.eq(0),
-                    number.eq(shape.order_1),
-                ]
-                span.begin(m, run)
-                below.begin(m, 0)
-                raw.begin(m, before + after)
-                # The run is added with the first pick.
-                raw.load(m, run)
-                m.d.sync += [picked.total.eq(1), enough.eq(1)]
-                moved.begin(m, run)
-                m.next = "pick"
-            with m.State("pick"):
-                raw.step(m)
-                self._pick(m, shape, number, seen, picked, wrong)
-                go("prepare")
-            with m.State("prepare"):
-                self._prepare(m, picked)
-                go("drain")
-            with m.State("drain"):
-                go("load")
-            with m.State("load"):
-                stray: Value = picked.far
-                if not self.compressing:
-                    stray |= picked.reach < span.value
-                with m.If(over | ((picked.steps != 0) & stray)):
-                    m.d.sync += wrong.eq(1)
-                for product, term in zip(
-                    products, (picked.reach, picked.reach, raw.value, moved.value), strict=True
-                ):
-                    product.load(m, term)
-                m.d.sync += [raw.value.eq(0), moved.value.eq(0)]
-                with m.Switch(place):
-                    for index in range(1, self.dimensions):
-                        with m.Case(index - 1):
-                            m.d.sync += number.eq(shape[f"order_{index + 1}"])
-                go("multiply")
-            with m.State("multiply"):
-                for product in products:
-                    product.step(m)
-                for factor in (picked.steps, picked.total, picked.count):
-                    m.d.sync += factor.eq(factor >> 1)
-                with m.If(~Cat(picked.steps[1:], picked.total[1:], picked.count[1:]).any()):
-                    m.d.sync += place.eq(place + 1)
-                    m.next = "pick"
-                    with m.If(place == self.dimensions - 1):
-                        m.next = "low_0"
-                with m.If(leaves):
-                    m.next = "idle"
-            # Each part when that of the product is there.
-            for index in range(_PARTS):
-                with m.State(f"low_{index}"):
-                    part = _bits_of(index, self.bits)
-                    less = (Cat(1, reach[part]) + Cat(enough, ~below.value[part]))[1:]
-                    m.d.sync += Cat(low[part], enough).eq(less)
-                    go(f"low_{index + 1}" if index < _PARTS - 1 else "upper")
-            with m.State("upper"):
-                with m.If(over | (self._bytes(raw.value) != request.descriptor.length[: LENGTH_BITS + 1])):
-                    m.d.sync += wrong.eq(1)
-                m.d.sync += Cat(high, measured.beneath).eq(address[SPAN_BITS:] - ~enough)
-                go("done")
-            with m.State("done"):
-                m.d.comb += done.eq(~leaves | self.input.ready)
-                with m.If(leaves):
-                    m.next = "idle"
-        m.d.comb += self.busy.eq(~fsm.ongoing("idle"))
+        with self._state(m, "length", "below_address"):
+            adder.find(m, _BELOW)
+            m.d.sync += adder.total.eq(address[self.align_log2 : SPAN_BITS])
+            self._refuse(m, self._bytes(adder.total) != descriptor.length[: LENGTH_BITS + 1])
+        with self._state(m, "below_address", "lowest"):
+            adder.find(m, _MOVED)
+            m.d.sync += adder.term.eq(adder.found)
+        with self._state(m, "lowest", "upper"):
+            adder.find(m, _SPAN)
+            adder.subtract(m, 1)
+            m.d.sync += enough.eq(adder.overflow)
+            if self.compressing:
+                m.d.sync += measured.moved.eq(self._bytes(adder.found))
+        with self._state(m, "upper", "borrow"):
+            m.d.sync += [adder.term.eq(adder.total), adder.total.eq(address[SPAN_BITS:])]
+        with self._state(m, "borrow", "done"):
+            adder.subtract(m, enough, subtracts=0)
+            m.d.sync += measured.beneath.eq(~adder.overflow)
+        m.d.comb += measured.lowest.eq(
+            Cat(
+                address[: self.align_log2],
+                adder.term[: SPAN_BITS - self.align_log2],
+                adder.total[:_HIGH_BITS],
+            )
+        )
 
     def _bytes(self, value: Value) -> Value:
         """A length, or an address, of what is calculated with."""
@@ -289,42 +372,3 @@ class ShapeMeasure(wiring.Component):
     def _ragged(self, *lengths: Value) -> Value:
         """Whether any of these is no whole number of what rows are made of."""
         return Cat(length[: self.align_log2] for length in lengths).any()
-
-    def _pick(
-        self, m: Module, shape: Value, number: Signal, seen: Signal, picked: _Picked, wrong: Signal
-    ) -> None:
-        """Takes the dimension with a ``number``, as the extension has it."""
-        with m.Switch(number):
-            for index in range(self.dimensions):
-                with m.Case(index):
-                    name = index + 1
-                    stride, count = shape[f"stride_{name}"], shape[f"count_{name}"]
-                    sign = stride[-1]
-                    beyond = stride[SPAN_BITS - 1 :]
-                    reach = stride[self.align_log2 : SPAN_BITS]
-                    m.d.sync += [
-                        # One less than it is, if it is below 0.
-                        picked.reach.eq(reach ^ sign.replicate(self.bits)),
-                        picked.negative.eq(sign),
-                        picked.carry.eq(sign & ~reach[: self.half].any()),
-                        picked.far.eq((beyond.any() & ~beyond.all()) | self._ragged(stride)),
-                        # No entries count as one.
-                        picked.total.eq(shape[f"before_{name}"] + shape[f"after_{name}"] + (count == 0)),
-                        picked.count.eq(count),
-                        seen[index].eq(1),
-                    ]
-                    with m.If(seen[index]):
-                        m.d.sync += wrong.eq(1)
-            with m.Default():
-                m.d.sync += wrong.eq(1)
-
-    def _prepare(self, m: Module, picked: _Picked) -> None:
-        """Makes of what was taken what the products need."""
-        none = picked.count == 0
-        m.d.sync += [
-            picked.reach[: self.half].eq(picked.reach[: self.half] + picked.negative),
-            picked.reach[self.half :].eq(picked.reach[self.half :] + picked.carry),
-            picked.steps.eq(Mux(none, 0, picked.count - 1)),
-            picked.total.eq(picked.total + picked.count),
-            picked.count.eq(picked.count | none),
-        ]

@@ -16,6 +16,7 @@ from cdma.hdl.engine.shapes.padding import Dropper, Filler, frequent_fill
 from cdma.hdl.engine.shapes.walker import ShapeFeed
 from cdma.hdl.lossy.stages import OutOfRange
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.format import Format
 
 from .ports import Checksum, End, Path
 from .switches import CodecSwitch, LossySwitch, counted_in
@@ -155,9 +156,11 @@ class DataPath(Path):
             wiring.connect(m, cut.output, sink)
         else:
             wiring.connect(m, dropper.output, sink)
-        if self.config.pipelined or self.config.tail_bits:
+        form = self.config.format
+        fields = isinstance(form, Format) and form.field_bits
+        if not fields or self.config.pipelined or self.config.tail_bits:
             return dropper.input
-        # Beats come late out of the codec, and go through what knows the segment, and then the burst.
+        # Beats come late out of a codec of fields, and go through what knows the segment, and then the burst.
         m.submodules.before_rows = register = StreamRegister(dropper.input.payload.shape())
         wiring.connect(m, register.output, dropper.input)
         return register.input

@@ -30,7 +30,7 @@ WalkLayout = data.StructLayout({"first": SPAN_BITS, "extension": ShapeLayout, "f
 #: ``lowest``, ``beneath``
 #:     The address of its lowest byte; that would be below 0.
 #: ``span``, ``moved``
-#:     Bytes from the lowest to the highest one, and those among them that are moved.
+#:     Bytes from the lowest to the highest one; those among them that are moved, of a shape that is read.
 Measured = data.StructLayout(
     {
         "shaped": 1,

@@ -468,7 +468,8 @@ def test_a_shape_is_measured_and_refused_as_its_data_say(compressing: bool) -> N
             assert got.reserved == 0
             refused += got.wrong
             if not got.wrong:
-                assert (got.span, got.moved) == (shape.span, shape.moved)
+                assert got.span == shape.span
+                assert not compressing or got.moved == shape.moved
                 assert (got.lowest - (got.beneath << 64)) == address + shape.lowest
         assert 20 < refused < 140
 
@@ -492,14 +493,12 @@ def test_everything_that_must_be_zero_in_an_extension_is_seen(dimensions: int) -
         ctx.set(measure.input.payload.descriptor, {"length": 64, "shaped": 1})
         for field in SHAPE_RECORD:
             for bit in (0, field.bits // 2, field.bits - 1):
-                ctx.set(measure.input.payload.extension, _FIELDS | {field.name: 1 << bit})
-                assert ctx.get(measure.measured.reserved) == field.reserved, field
-                if field.name not in (*missing, *ignored):
-                    continue
-                ctx.set(measure.input.payload.extension, plain | {field.name: 1 << bit})
+                ctx.set(measure.input.payload.extension, plain | {field.name: plain[field.name] ^ 1 << bit})
                 ctx.set(measure.input.valid, 1)
                 (got,) = await ctx.tick().sample(measure.measured).until(measure.output.valid)
-                assert got.wrong == (field.name in missing), field
+                assert got.reserved == field.reserved, field
+                if field.name in (*missing, *ignored):
+                    assert got.wrong == (field.name in missing), field
                 ctx.set(measure.output.ready, 1)
                 await ctx.tick()
                 ctx.set(measure.output.ready, 0)

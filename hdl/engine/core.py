@@ -44,6 +44,7 @@ PURPOSES = {
     r"path\.(unit_\d+\.)?cut\.waiting\.memory": "bytes that are meant of the last words of packets in flight",
     r"path\.orders\.\w+\.memory": "the order of the stripes in flight",
     r"measure\.sums": "sums of a shape that is being measured",
+    r"path\.feed\.(walker\.(numbers|places)|cut\.lengths)": "numbers of shapes, until their rows are walked",
     r"path\.feed\.(frames|rows|runs|marks)\.memory": "shapes, until their rows are walked",
     r"path\.(filler|dropper)\.waiting\.memory": "rows with padding, until it is put in or taken out",
     r"path\.writer\.(ends|gather\.cut)\.memory": "bursts of rows or pages that a writer is given, and where they end",

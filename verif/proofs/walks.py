@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 from amaranth.hdl import Array, Assert, Assume, C, Cat, Cover, Module, Mux, Signal, Value
 
-from cdma.hdl.axi.ports import Response
+from cdma.hdl.axi.ports import SPAN_BITS, Response
 from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.engine.pages.page_walk import PageWalk, PageWindow
+from cdma.hdl.engine.shapes.segments import FIRST, SIZE
 from cdma.hdl.engine.shapes.walker import Walker
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LEAST_PAGED_BITS, PAGE_LOG2
+from cdma.hdl.spec.shape import COUNT_BITS, PADDING_BITS
 
 from .bench import Bench, fixed, free, hold, last_cycle
 from .proof import Config, Proof
@@ -230,8 +232,8 @@ class Walking(Bench):
     Registers begin with anything except a shape in progress, and a walk ends within the depth, so the depth is no
     bound.
 
-    Ghost state: the indexes of the current row, which count as an odometer does, so each combination comes once. A
-    row's address is the sum of the products of index and stride.
+    Ghost state: the numbers that are written, and the indexes of the current row, which count as an odometer does, so each
+    combination comes once. A row's address is the sum of the products of index and stride.
     """
 
     any_start = True
@@ -242,19 +244,24 @@ class Walking(Bench):
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.walker
-        shape = fixed(m, "any_shape", dut.input.payload.shape().size)
-        begun, over = Signal(), Signal()
-        m.d.sync += begun.eq(1)
+        numbers = [fixed(m, f"any_number_{row}", SPAN_BITS) for row in range(2 * dut.dimensions + 2)]
+        shape = fixed(m, "any_shape", len(dut.end))
+        written, over = Signal(range(len(numbers) + 1)), Signal()
+        begun = written == len(numbers)
+        m.d.sync += written.eq(written + ~begun)
         m.d.comb += [
-            Value.cast(dut.input.payload).eq(shape),
-            dut.input.valid.eq(~begun),
-            Assume(begun | (dut.input.ready & ~dut.rows.valid)),
+            dut.shape.eq(shape),
+            dut.row.eq(written),
+            dut.value.eq(Array(numbers)[written]),
+            dut.write.eq(~begun),
+            dut.end.eq(shape + begun),
+            Assume(begun | dut.rests),
         ]
         hold(m, dut.rows, "rows")
         stalls = Signal(range(_MOST_STALLS + 2))
         m.d.sync += stalls.eq(stalls + (dut.rows.valid & ~dut.rows.ready))
         m.d.comb += Assume(stalls <= _MOST_STALLS)
-        axes = self._axes(m)
+        axes = self._axes(m, numbers)
         final = Cat(axis.final for axis in axes).all()
         taken = dut.rows.valid & dut.rows.ready
         with m.If(taken):
@@ -266,37 +273,43 @@ class Walking(Bench):
         with m.If(taken & final):
             m.d.sync += over.eq(1)
         row, inside = dut.rows.payload, Cat(axis.inside for axis in axes).all()
-        due = Signal(range(4))
+        #: Cycles without a row; the innermost dimension moves on.
+        due, inner = Signal(range(8)), Signal()
         m.d.sync += due.eq(Mux(dut.rows.valid | over, 0, due + begun))
+        with m.If(taken):
+            m.d.sync += inner.eq(~axes[0].final)
+        size = row.last - row.first - numbers[SIZE]
         m.d.comb += [
-            Assert(due != 3),
-            Assert(~over | (dut.input.ready & ~dut.rows.valid)),
-            Assert(~begun | over | ~dut.input.ready),
+            Assert(due <= Mux(inner, 1, 1 + 2 * dut.dimensions)),
+            Assert(~over | (dut.rests & ~dut.rows.valid)),
             Assert(~dut.rows.valid | (row.inside == inside)),
             Assert(~dut.rows.valid | (row.final == final)),
+            Assert(~dut.rows.valid | (size[:_WALKED_BITS] == 0)),
             Assert(~(dut.rows.valid & inside) | (row.ends == Cat(axis.ends for axis in axes).all())),
-            Assert(~(dut.rows.valid & inside) | (row.first[:_WALKED_BITS] == self._place(axes))),
+            Assert(
+                ~(dut.rows.valid & inside) | (row.first[:_WALKED_BITS] == self._place(axes, numbers[FIRST]))
+            ),
             Cover(taken & final & Cat(axis.count == _MOST_COUNT for axis in axes).all()),
         ]
 
-    def _axes(self, m: Module) -> list[_Axis]:
-        extension = self.walker.input.payload.extension
-        axes = [
-            _Axis(
-                *(extension[f"{name}_{number}"] for name in ("stride", "count", "before", "after")),
-                Signal(3, name=f"index_{number}"),
+    def _axes(self, m: Module, numbers: list[Value]) -> list[_Axis]:
+        axes = []
+        for number in range(1, self.walker.dimensions + 1):
+            stride, extent = numbers[2 * number : 2 * number + 2]
+            count, before, after = (
+                extent[:COUNT_BITS],
+                extent[COUNT_BITS:][:PADDING_BITS],
+                extent[COUNT_BITS + PADDING_BITS :][:PADDING_BITS],
             )
-            for number in range(1, self.walker.dimensions + 1)
-        ]
-        for axis in axes:
+            axes.append(_Axis(stride, count, before, after, Signal(3, name=f"index_{number}")))
             m.d.comb += [
-                Assume((axis.count >= 1) & (axis.count <= _MOST_COUNT)),
-                Assume((axis.before <= _MOST_PADDING) & (axis.after <= _MOST_PADDING)),
+                Assume((count >= 1) & (count <= _MOST_COUNT)),
+                Assume((before <= _MOST_PADDING) & (after <= _MOST_PADDING)),
             ]
         return axes
 
-    def _place(self, axes: list[_Axis]) -> Value:
-        place: Value = self.walker.input.payload.first[:_WALKED_BITS]
+    def _place(self, axes: list[_Axis], first: Value) -> Value:
+        place: Value = first[:_WALKED_BITS]
         for axis in axes:
             place = place + Mux(axis.index == axis.before, 0, axis.stride[:_WALKED_BITS])
         return place[:_WALKED_BITS]
@@ -348,6 +361,6 @@ PROOFS = [
         cover=32,
         quick=False,
     ),
-    _walking(1, 14),
-    _walking(2, 38, quick=False),
+    _walking(1, 20),
+    _walking(2, 58, quick=False),
 ]

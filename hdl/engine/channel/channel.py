@@ -272,19 +272,16 @@ class Channel(wiring.Component):
         )
         wiring.connect(m, wiring.flipped(self.requests), measure.input)
         wiring.connect(m, measure.output, checker.requests)
-        descriptor = self.requests.payload.descriptor
-        walk, slot = path.shapes.payload, checker.slot
+        wiring.connect(m, measure.walk, path.shapes)
+        slot = checker.slot
         m.d.comb += [
             checker.measured.eq(measure.measured),
             measure.run.eq(checker.run),
             measure.flush.eq(checker.flush),
             measure.begun.eq(checker.busy),
-            measure.free.eq(path.shapes.ready),
-            path.shapes.valid.eq(slot.push & slot.starts & slot.shaped),
-            walk.first.eq(descriptor[of_device("source", "destination")]),
-            walk.extension.eq(self.requests.payload.extension),
+            measure.starts.eq(slot.push & slot.starts & slot.shaped),
             # With a step the padding is numbers, before they are integers; the table has integers.
-            walk.frequent.eq(~Cat(slot.route.raw, slot.route.zeros, slot.fields.lossy).any()),
+            measure.frequent.eq(~Cat(slot.route.raw, slot.route.zeros, slot.fields.lossy).any()),
         ]
         return measure.busy
 

@@ -9,7 +9,17 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import SPAN_BITS
-from cdma.hdl.engine.shapes.segments import Measured
+from cdma.hdl.engine.shapes.segments import (
+    AFTER,
+    BEFORE,
+    FIRST,
+    PADDED,
+    RUN,
+    Measured,
+    WalkPort,
+    extent_row,
+    stride_row,
+)
 from cdma.hdl.spec.records import LENGTH_BITS, MAX_DIMENSIONS, ORDER_BITS, RecordOptions, Status
 from cdma.hdl.spec.shape import COUNT_BITS, MARGIN_BITS, PADDING_BITS, SPAN_LIMIT
 
@@ -57,6 +67,7 @@ class _Adder:
             self._write.addr.eq(self._row),
             self._write.data.eq(self.total),
             self._read.addr.eq(self._row),
+            self._read.en.eq(0),
             self._changed.eq(self.factor + self._change),
         ]
 
@@ -123,8 +134,10 @@ class ShapeMeasure(wiring.Component):
         Those of the checker. While it has not ``begun``, ``run`` must be high for a measurement to stay.
     ``begun``
         The checker has begun with the request.
-    ``free``
-        High while a shape may be handed on: none is being walked.
+    ``walk``
+        Takes the numbers of the shape while that is measured.
+    ``starts``, ``frequent``
+        Pulse: the checker has found nothing wrong, and the shape is walked; whether padding is the most frequent value.
     ``busy``
         High while a request is measured or checked: it must stay.
     """
@@ -142,7 +155,9 @@ class ShapeMeasure(wiring.Component):
                 "run": In(1),
                 "flush": In(1),
                 "begun": In(1),
-                "free": In(1),
+                "walk": Out(WalkPort(options.dimensions)),
+                "starts": In(1),
+                "frequent": In(1),
                 "busy": Out(1),
             }
         )
@@ -151,6 +166,7 @@ class ShapeMeasure(wiring.Component):
         m = Module()
         request, measured = self.input.payload, self.measured
         shaped = request.descriptor.shaped & (request.fault == Status.OK)
+        self._address = request.descriptor["source" if self.compressing else "destination"]
         done = Signal()
         self._leaves = Signal(name="leaves")
         self._adder = adder = _Adder(m, self.bits)
@@ -166,15 +182,21 @@ class ShapeMeasure(wiring.Component):
         self._left = Signal(range(self.dimensions + 1), name="left", reset_less=True)
         m.d.comb += [
             self.output.payload.eq(request),
-            self.output.valid.eq(self.input.valid & (~shaped | (done & self.free))),
+            self.output.valid.eq(self.input.valid & (~shaped | done)),
             self.input.ready.eq(self.output.ready),
             self._leaves.eq(self.flush | (~self.run & ~self.begun) | (self.input.valid & self.input.ready)),
             measured.shaped.eq(shaped),
             measured.wrong.eq(self._wrong),
             measured.span.eq(self._bytes(adder.found)),
+            # The address stays in the descriptor until the shape is walked.
+            self.walk.row.eq(FIRST),
+            self.walk.value.eq(self._address),
+            self.walk.walks.eq(self.starts),
+            self.walk.push.eq(self.starts),
+            self.walk.frame.frequent.eq(self.frequent),
         ]
         with m.FSM() as fsm:
-            with m.State("idle"), m.If(self.input.valid & shaped & self.run & ~self.flush):
+            with m.State("idle"), m.If(self.input.valid & shaped & self.run & ~self.flush & self.walk.room):
                 m.d.sync += [self._at.eq(_ROW), self._wrong.eq(0)]
                 m.next = "row"
             self._measure_row(m)
@@ -203,33 +225,46 @@ class ShapeMeasure(wiring.Component):
         adder, word, dimensions, reserved = self._adder, self._word, self.dimensions, self.measured.reserved
         lower, upper = word[:32], word[32:]
         before, after = upper[:MARGIN_BITS], upper[MARGIN_BITS:]
-        with self._state(m, "row", "margin"):
+        frame = self.walk.frame
+        with self._state(m, "row", "run"):
             m.d.sync += [
                 adder.total.eq(upper[self.align_log2 :]),
                 reserved.eq(lower.any()),
                 self._at.eq(_MARGINS),
             ]
             self._refuse(m, (upper == 0) | self._ragged(upper))
-        with self._state(m, "margin", "margins"):
+        with self._state(m, "run", "before"):
             adder.keep(m, _SPAN)
-            m.d.sync += [adder.term.eq(before[self.align_log2 :]), self._padded.eq(upper.any())]
-            self._refuse(m, self._ragged(before, after))
-        with self._state(m, "margins", "order"):
+            self._give_length(m, RUN)
+            m.d.comb += self.walk.walks.eq(1)
+            m.d.sync += [
+                adder.term.eq(before[self.align_log2 :]),
+                frame.before.eq(before != 0),
+                frame.after.eq(after != 0),
+            ]
+            self._refuse(m, self._ragged(before, after) | self._missing(4, lower))
+        with self._state(m, "before", "after"):
             adder.keep(m, _MOVED)
             adder.add(m)
-            m.d.sync += [adder.term.eq(after[self.align_log2 :]), self._at.eq(_ORDER)]
-            self._refuse(m, self._missing(4, lower))
-        with self._state(m, "order", "extents"):
+            m.d.sync += [adder.term.eq(after[self.align_log2 :]), self._padded.eq(frame.before | frame.after)]
+        with self._state(m, "after", "whole"):
             adder.add(m)
-            m.d.sync += [self._order.eq(upper), self._at.eq(_EXTENTS)]
+        with self._state(m, "whole", "length_before"):
+            adder.keep(m, _RAW)
+            self._give_length(m, PADDED)
+            m.d.sync += adder.total.eq(before[self.align_log2 :])
+        with self._state(m, "length_before", "length_after"):
+            self._give_length(m, BEFORE)
+            m.d.sync += adder.total.eq(after[self.align_log2 :])
+        with self._state(m, "length_after", "order"):
+            self._give_length(m, AFTER)
+            m.d.sync += self._at.eq(_ORDER)
+        with self._state(m, "order", "strides"):
+            m.d.sync += [adder.total.eq(0), self._order.eq(upper), self._at.eq(MAX_DIMENSIONS - 1)]
+            m.d.sync += [self._seen.eq(0), self._left.eq(dimensions)]
             with m.If(upper[ORDER_BITS * MAX_DIMENSIONS :].any()):
                 m.d.sync += reserved.eq(1)
             self._refuse(m, self._missing(3, lower))
-        with self._state(m, "extents", "strides"):
-            adder.keep(m, _RAW)
-            m.d.sync += [adder.total.eq(0), self._at.eq(MAX_DIMENSIONS - 1)]
-            m.d.sync += [self._seen.eq(0), self._left.eq(dimensions)]
-            self._refuse(m, self._missing(2, upper))
         with self._state(m, "strides", "strides"):
             adder.keep(m, _BELOW)
             m.d.sync += self._at.eq(self._at - 1)
@@ -238,6 +273,18 @@ class ShapeMeasure(wiring.Component):
             with m.If(self._at == min(dimensions, MAX_DIMENSIONS - 1)):
                 m.d.sync += self._at.eq(self._order[:ORDER_BITS])
                 m.next = "stride"
+
+    def _give_length(self, m: Module, row: int) -> None:
+        """Gives the total, less one byte, as a length."""
+        walk, result = self.walk, self._adder.result
+        self._adder.compare(m, 0, subtracts=0)
+        m.d.comb += [
+            walk.row.eq(row),
+            walk.value.eq(
+                Cat(C((1 << self.align_log2) - 1, self.align_log2), result[: SPAN_BITS - self.align_log2])
+            ),
+            walk.cuts.eq(1),
+        ]
 
     def _missing(self, number: int, extent: Value) -> Value:
         """There is something of a dimension that the engine does not have."""
@@ -265,10 +312,14 @@ class ShapeMeasure(wiring.Component):
             named = Cat(number == index for index in range(self.dimensions))
             m.d.sync += self._seen.eq(self._seen | named)
             self._refuse(m, ~(named & ~self._seen).any())
+            self._give_number(m, stride_row(number + 1), word)
         with self._state(m, "entries", "steps"):
             adder.add(m, negative)
             adder.find(m, _SPAN)
             adder.load(m, entries)
+            self._give_number(m, extent_row(number + 1), Cat(entries, before, after))
+            # The first dimension has half of a word.
+            self._refuse(m, self._missing(2, word[32:]) & (number == 0))
         with self._state(m, "steps", "compare"):
             adder.change(m, -1)
             m.d.sync += [adder.term.eq(adder.total), adder.total.eq(adder.found)]
@@ -328,6 +379,10 @@ class ShapeMeasure(wiring.Component):
             with m.If(self._left == 0):
                 m.next = "length"
 
+    def _give_number(self, m: Module, row: Value, value: Value) -> None:
+        """Gives a number that the shape is walked by."""
+        m.d.comb += [self.walk.row.eq(row), self.walk.value.eq(value), self.walk.walks.eq(1)]
+
     def _multiply(self, m: Module, name: str, following: str) -> None:
         """Adds a product to the total, a bit of the factor per cycle."""
         with self._state(m, name, name), m.If(self._adder.multiply(m)):
@@ -336,7 +391,7 @@ class ShapeMeasure(wiring.Component):
     def _finish(self, m: Module, descriptor: Value) -> None:
         """Compares the length, and finds the lowest byte."""
         adder, measured = self._adder, self.measured
-        address = descriptor["source" if self.compressing else "destination"]
+        address = self._address
         #: Nothing was borrowed from the upper part of the address.
         enough = Signal(reset_less=True)
         with self._state(m, "length", "below_address"):

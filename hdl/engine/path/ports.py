@@ -30,7 +30,7 @@ from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.engine.pages.feed import PageFeed
 from cdma.hdl.engine.pages.page_walk import PageWindow
-from cdma.hdl.engine.shapes.segments import WalkLayout
+from cdma.hdl.engine.shapes.segments import WalkPort
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import PAGE_LOG2
@@ -110,10 +110,10 @@ class Path(wiring.Component):
         self.config = config
         self.compressing = compressing
         ports = {True: (config.units, 1), False: (1, config.units)}[compressing]
-        step, shapes = stream.Signature(STEP_BITS), stream.Signature(WalkLayout)
+        step = stream.Signature(STEP_BITS)
         super().__init__(
             {
-                **optional(config.dimensions, shapes=In(shapes)),
+                **optional(config.dimensions, shapes=In(WalkPort(config.dimensions))),
                 **optional(
                     config.pages,
                     lists=Out(list_port(config)),

@@ -4,22 +4,69 @@ into runs, so that bursts are long. Tells padding and data apart in the beats of
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import SPAN_BITS
 from cdma.hdl.blocks.arithmetic import is_next
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.spec.records import SHAPE_RECORD
-from cdma.hdl.spec.shape import MARGIN_BITS, RUN_BITS
 
 #: 64 bytes, as they lie in memory.
 ShapeLayout = data.StructLayout({field.name: field.bits for field in SHAPE_RECORD})
 
-#: A shape that is to be walked: ``first`` is the lower part of the address of its first row, and ``frequent`` says that
-#: padding is the most frequent value, and not 0.
-WalkLayout = data.StructLayout({"first": SPAN_BITS, "extension": ShapeLayout, "frequent": 1})
+#: Shapes whose rows may be in the queue.
+SHAPES = 4
+
+#: Rows of the numbers that a shape is walked by: bytes of a row, less one, and the lower part of the address of the first
+#: one. A stride and an extent follow for each dimension.
+SIZE, FIRST = range(2)
+#: Rows of the lengths that segments have, less one: of a row in memory, of its margins, and of a row of padding.
+RUN, BEFORE, AFTER, PADDED = range(4)
+
+
+def stride_row(number: ValueLike) -> Value:
+    """The row of the stride of a dimension, from 1 on: its lower part."""
+    return Cat(C(0, 1), Value.cast(number))
+
+
+def extent_row(number: ValueLike) -> Value:
+    """The row of the extent of a dimension: entries, of which there is at least one, and padding before and after them."""
+    return Cat(C(1, 1), Value.cast(number))
+
+
+#: What rows of a shape have before them and after them, and whether padding is the most frequent value, and not 0.
+Frame = data.StructLayout({"before": 1, "after": 1, "frequent": 1})
+
+
+class WalkPort(wiring.Signature):
+    """How a shape is handed to who walks it, seen from who measures it: number by number.
+
+    ``room``
+        The next shape may be written.
+    ``row``, ``value``
+        A number, and which one it is.
+    ``walks``, ``cuts``
+        It is one that the shape is walked by; it is a length that segments have.
+    ``push``, ``frame``
+        All numbers are written, the last one may be in this cycle: the shape is walked.
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        super().__init__(
+            {
+                "room": In(1),
+                "row": Out(range(2 * dimensions + 2)),
+                "value": Out(SPAN_BITS),
+                "walks": Out(1),
+                "cuts": Out(1),
+                "push": Out(1),
+                "frame": Out(Frame),
+            }
+        )
+
 
 #: What the checker must know of a shape.
 #:
@@ -57,10 +104,8 @@ class Runs(wiring.Component):
     ``most``
         The most rows of a run: a power of two. All of them must fit into the queue of rows, because no data move before the
         run is given.
-    ``first``
-        The lower part of a row's address, and with it ``ends``, that it is the shape's last one.
-    ``size``
-        Bytes of a row, less one.
+    ``first``, ``last``
+        The lower parts of the addresses of a row's first and last byte, and ``ends``: it is the shape's last one.
     ``breaks``
         While high, the run that is held ends: padding follows, behind which no row may have to wait.
     """
@@ -70,8 +115,9 @@ class Runs(wiring.Component):
         self.most = most
         super().__init__(
             {
-                "rows": In(stream.Signature(data.StructLayout({"first": SPAN_BITS, "ends": 1}))),
-                "size": In(SPAN_BITS),
+                "rows": In(
+                    stream.Signature(data.StructLayout({"first": SPAN_BITS, "last": SPAN_BITS, "ends": 1}))
+                ),
                 "breaks": In(1),
                 "output": Out(stream.Signature(Run)),
             }
@@ -84,12 +130,10 @@ class Runs(wiring.Component):
         ended = Signal()
         broken = Signal()
         touches = Signal()
-        last = Signal(SPAN_BITS)
         #: Rows of the run but the first one.
         joined = Signal(range(self.most), reset_less=True)
         beats = slice(self.beat_log2, None)
         m.d.comb += [
-            last.eq(row.first + self.size),
             touches.eq(held & ~ended & ~broken & ~self.breaks & is_next(run.last[beats], row.first[beats])),
             # What is held goes when it is known that nothing is joined to it.
             self.output.valid.eq(held & (ended | broken | (self.rows.valid & ~touches))),
@@ -101,7 +145,7 @@ class Runs(wiring.Component):
             m.d.sync += [
                 held.eq(1),
                 run.first.eq(Mux(touches, run.first, row.first)),
-                run.last.eq(last),
+                run.last.eq(row.last),
                 ended.eq(row.ends),
                 joined.eq(Mux(touches, joined + 1, 0)),
                 broken.eq(touches & (joined == self.most - 2)),
@@ -112,10 +156,6 @@ class Runs(wiring.Component):
             with m.If(self.breaks):
                 m.d.sync += broken.eq(1)
         return m
-
-
-#: Bytes of the rows of a shape: a run, and the margins before and after it; and whether padding is the most frequent value.
-Frame = data.StructLayout({"before": MARGIN_BITS, "run": RUN_BITS, "after": MARGIN_BITS, "frequent": 1})
 
 
 class Mark(data.StructLayout):
@@ -162,17 +202,21 @@ class Segment(data.StructLayout):
 
 
 class Segments(wiring.Component):
-    """Cuts each row into margins and run: a segment per cycle.
+    """Cuts each row into margins and run: a segment per cycle, a cycle later.
 
     ``beat_log2``, ``lane_bits``
         Bits of an address below the beat, and of the lane with which rows begin, if that is any.
     ``reads``
         Rows come in the lanes of memory, and go on in those of the stream; otherwise the other way round. Padding is in
         those of the stream always.
+    ``shape``, ``row``, ``value``, ``write``
+        Writes a length of a shape, which has this number.
     ``marks``
         The rows, in the order of the stream.
     ``frames``
         One for each shape: it is taken with the shape's last row.
+    ``number``
+        That of the shape whose rows are cut. The lengths of those before it are not needed any more.
     """
 
     def __init__(self, beat_log2: int, lane_bits: int = 0, *, reads: bool = True) -> None:
@@ -181,8 +225,13 @@ class Segments(wiring.Component):
         self.reads = reads
         super().__init__(
             {
+                "shape": In(range(SHAPES)),
+                "row": In(2),
+                "value": In(SPAN_BITS),
+                "write": In(1),
                 "marks": In(stream.Signature(Mark(lane_bits))),
                 "frames": In(stream.Signature(Frame)),
+                "number": Out(range(2 * SHAPES)),
                 "output": Out(stream.Signature(Segment(beat_log2, lane_bits))),
             }
         )
@@ -195,56 +244,59 @@ class Segments(wiring.Component):
         at_before = Signal()
         at_run = Signal()
         row_ends = Signal()
-        padded = Signal()
-        length = Signal(SPAN_BITS)
-        # A row of padding is added up in the first two cycles of its shape.
-        margins = Signal(MARGIN_BITS + 1, reset_less=True)
-        row = Signal(SPAN_BITS, reset_less=True)
-        added = Signal(2)
-        m.d.sync += [
-            margins.eq(frame.before + frame.after),
-            row.eq(margins + frame.run),
-            added.eq(Mux(self.frames.valid & ~self.frames.ready, Cat(1, added), 0)),
-        ]
+        #: A segment is found, whose length comes in the next cycle.
+        found = Signal()
+        m.submodules.lengths = memory = Memory(shape=SPAN_BITS, depth=4 * SHAPES, init=[])
+        write, read = memory.write_port(), memory.read_port(domain="sync")
+        margin = Mux(at_before, BEFORE, AFTER)
         m.d.comb += [
-            padded.eq(~mark.whole & ~mark.inside),
-            at_before.eq(mark.inside & (behind == 0) & (frame.before != 0)),
+            write.addr.eq(Cat(self.row, self.shape)),
+            write.data.eq(self.value),
+            write.en.eq(self.write),
+            at_before.eq(mark.inside & (behind == 0) & frame.before),
             at_run.eq(mark.inside & ~at_before & ~behind[1]),
-            row_ends.eq(mark.whole | padded | behind[1] | (at_run & (frame.after == 0))),
-            length.eq(
-                Mux(
-                    padded,
-                    row,
-                    Mux(at_before, frame.before, Mux(at_run, frame.run, frame.after)),
-                )
+            row_ends.eq(~mark.inside | behind[1] | (at_run & ~frame.after)),
+            found.eq(
+                self.marks.valid & (mark.whole | self.frames.valid) & (~self.output.valid | self.output.ready)
             ),
-            segment.whole.eq(mark.whole),
-            segment.frequent.eq(frame.frequent),
-            segment.padding.eq(~mark.whole & ~at_run),
-            segment.last.eq(mark.whole | (row_ends & mark.final)),
-            *([] if self.lane_bits else [segment.beats.eq((length >> self.beat_log2) - 1)]),
-            self.output.valid.eq(
-                self.marks.valid & (mark.whole | (self.frames.valid & (mark.inside | added[1])))
-            ),
-            self.marks.ready.eq(self.output.valid & self.output.ready & row_ends),
+            read.addr.eq(Cat(Mux(mark.inside, Mux(at_run, RUN, margin), PADDED)[:2], self.number[:-1])),
+            read.en.eq(found & ~mark.whole),
+            self.marks.ready.eq(found & row_ends),
             self.frames.ready.eq(self.marks.ready & mark.final & ~mark.whole),
         ]
-        with m.If(self.output.valid & self.output.ready):
-            m.d.sync += behind.eq(Mux(row_ends, 0, Mux(at_before, 0b01, 0b10)))
+        with m.If(self.frames.ready):
+            m.d.sync += self.number.eq(self.number + 1)
+        with m.If(found):
+            m.d.sync += [
+                behind.eq(Mux(row_ends, 0, Mux(at_before, 0b01, 0b10))),
+                segment.whole.eq(mark.whole),
+                segment.frequent.eq(frame.frequent),
+                segment.padding.eq(~mark.whole & ~at_run),
+                segment.last.eq(mark.whole | (row_ends & mark.final)),
+                self.output.valid.eq(1),
+            ]
+        with m.Elif(self.output.ready):
+            m.d.sync += self.output.valid.eq(0)
         if self.lane_bits:
-            self._place(m, length)
+            lane = Signal(self.lane_bits, reset_less=True)
+            with m.If(found):
+                m.d.sync += lane.eq(mark.lane)
+            self._place(m, lane, read.data)
+        else:
+            m.d.comb += segment.beats.eq(read.data >> self.beat_log2)
         return m
 
-    def _place(self, m: Module, length: Value) -> None:
-        """Finds the lanes of a segment of so many bytes, of which words before it have filled those of the stream."""
-        mark, segment = self.marks.payload, self.output.payload
+    def _place(self, m: Module, lane: Value, length: Value) -> None:
+        """Finds the lanes of a segment of so many bytes, less one, that begins in a ``lane`` of memory. Words before it have
+        filled those of the stream."""
+        segment = self.output.payload
         at = Signal(self.lane_bits)
         words = length >> self.beat_log2 - self.lane_bits
-        here, there = (mark.lane, at) if self.reads else (at, mark.lane)
+        here, there = (lane, at) if self.reads else (at, lane)
         m.d.comb += [
             segment.first.eq(Mux(segment.padding, at, here)),
-            Cat(segment.final, segment.beats).eq(words + segment.first - 1),
+            Cat(segment.final, segment.beats).eq(words + segment.first),
             Cat(segment.shift, segment.wraps).eq(Mux(segment.padding, 0, there - here)),
         ]
         with m.If(self.output.valid & self.output.ready):
-            m.d.sync += at.eq(Mux(segment.last, 0, at + words))
+            m.d.sync += at.eq(Mux(segment.last, 0, at + words + 1))

@@ -4,194 +4,265 @@ what of the stream is padding.
 
 from typing import NamedTuple
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import SPAN_BITS, Command
-from cdma.hdl.blocks.arithmetic import is_next, one_of
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.spec.shape import COUNT_BITS, PADDING_BITS, queued_rows
 
-from .segments import Frame, Mark, Run, Runs, Segment, Segments, WalkLayout
-
-#: Tells the entries of a dimension apart, which begin below 0.
-_INDEX_BITS = COUNT_BITS + 1
-#: Parts of an address that are summed each by itself; a cycle later the carries join them.
-_PARTS = 3
+from .segments import (
+    FIRST,
+    SHAPES,
+    SIZE,
+    Frame,
+    Mark,
+    Run,
+    Runs,
+    Segment,
+    Segments,
+    WalkPort,
+    extent_row,
+    stride_row,
+)
 
 #: A row of the stream.
 #:
-#: ``first``
-#:     The lower part of its address.
+#: ``first``, ``last``
+#:     The lower parts of the addresses of its first byte and of its last one.
 #: ``inside``
 #:     It is in memory: it is no padding.
 #: ``ends``, ``final``
 #:     It is the last one in memory; and the last one.
-Row = data.StructLayout({"first": SPAN_BITS, "inside": 1, "ends": 1, "final": 1})
+Row = data.StructLayout({"first": SPAN_BITS, "last": SPAN_BITS, "inside": 1, "ends": 1, "final": 1})
+
+#: Where a walk is in a dimension.
+#:
+#: ``base``
+#:     The lower part of the address of the entry.
+#: ``left``
+#:     Entries up to the last one before those in memory, among those, or after those, of which it is one.
+#: ``inside``, ``behind``
+#:     It is in memory; it is after those in memory.
+Place = data.StructLayout({"base": SPAN_BITS, "left": COUNT_BITS, "inside": 1, "behind": 1})
 
 
-class _Axis(NamedTuple):
-    """A dimension.
+class _Outer(NamedTuple):
+    """The dimensions outside the innermost one.
 
-    ``stride``, ``start``, ``count``, ``end``
-        Its stride, the number of its first entry, which is below 0 where padding comes before those in memory, the entries
-        in memory, and the number after its last one.
-    ``index``, ``base``
-        The entry in hand, and where it lies.
     ``inside``, ``edge``, ``last``
-        The entry is in memory, the last one there, and the last one: registers, a cycle after ``index``.
-    ``moves``, ``strides``
-        As those: a step moves this dimension on, as it is the innermost one that is not at its end, and by its stride.
+        A bit for each: its entry is in memory, the last one there, and the last one.
+    ``axis``
+        The number of the dimension that moves on or begins.
+    ``moves``
+        The innermost one that is not at its end.
+    ``keeps``, ``finds``, ``found``
+        Drive: the place in ``axis`` is written, and that in ``moves`` read; the place that was read last.
     """
 
-    stride: Signal
-    start: Signal
-    count: Signal
-    end: Signal
-    index: Signal
-    base: Signal
     inside: Signal
     edge: Signal
     last: Signal
+    axis: Signal
     moves: Signal
-    strides: Signal
+    keeps: Signal
+    finds: Signal
+    found: Value
 
 
 class Walker(wiring.Component):
-    """Takes a shape at a time, and gives its rows: one every second cycle.
+    """Walks a shape at a time: a row every second cycle, and four cycles more where a dimension outside the innermost one
+    moves on, with two for each one between.
 
-    A step moves one dimension on, and sets those inside it back to their first entry, which lies where the dimension now
-    is. So there is one sum for all, and nothing is multiplied.
+    The numbers of the shape are in a memory, and so is the place in each dimension but the innermost one. A step moves one
+    dimension on, and sets those inside it back to their first entry, which lies where the dimension now is. So there is one
+    sum for all, and nothing is multiplied. The same sum gives the last byte of a row.
+
+    ``shape``, ``row``, ``value``, ``write``
+        Writes a number of a shape, which has this number itself.
+    ``end``
+        The number after that of the last shape that is to be walked.
+    ``rests``
+        High while none is walked.
     """
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
-        super().__init__({"input": In(stream.Signature(WalkLayout)), "rows": Out(stream.Signature(Row))})
+        super().__init__(
+            {
+                "shape": In(range(SHAPES)),
+                "row": In(range(2 * dimensions + 2)),
+                "value": In(SPAN_BITS),
+                "write": In(1),
+                "end": In(range(2 * SHAPES)),
+                "rests": Out(1),
+                "rows": Out(stream.Signature(Row)),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        axes = [
-            _Axis(
-                *(
-                    Signal(bits, name=f"{name}_{number}", reset_less=True)
-                    for name, bits in (
-                        ("stride", SPAN_BITS),
-                        ("start", signed(PADDING_BITS + 1)),
-                        ("count", COUNT_BITS),
-                        ("end", _INDEX_BITS),
-                        ("index", _INDEX_BITS),
-                        ("base", SPAN_BITS),
-                        ("inside", 1),
-                        ("edge", 1),
-                        ("last", 1),
-                        ("moves", 1),
-                        ("strides", 1),
-                    )
-                )
-            )
-            for number in range(1, self.dimensions + 1)
-        ]
-        walks = Signal()
-        settled = Signal()
+        m.submodules.numbers = memory = Memory(shape=SPAN_BITS, depth=SHAPES << len(self.row), init=[])
+        write, self._read = memory.write_port(), memory.read_port(domain="sync")
+        #: The shape that is walked, and the row of its numbers that is read.
+        number = Signal(range(2 * SHAPES))
+        self._found = Signal.like(self.row, name="found")
+        self._place = place = Signal(Place, name="place", reset_less=True)
+        #: The entry is the last one of its kind, and it is the last one.
+        self._ends, self._last = ends, last = Signal(name="ends"), Signal(name="last")
+        #: Goes to the next entry, or to the first one.
+        self._steps, self._begins = Signal(name="steps"), Signal(name="begins")
+        #: The extent has been read, also where no entries of a kind end; there is padding after those in memory.
+        self._extends = Signal(name="extends")
+        self._padded = Signal(name="padded", reset_less=True)
+        sum = Signal(SPAN_BITS)
         row = self.rows.payload
-        steps = Signal()
-        stepped = Signal()
         m.d.comb += [
-            self.input.ready.eq(~walks),
-            self.rows.valid.eq(settled),
-            row.first.eq(axes[0].base),
-            row.inside.eq(Cat(axis.inside for axis in axes).all()),
-            row.ends.eq(Cat(axis.edge for axis in axes).all()),
-            row.final.eq(Cat(axis.last for axis in axes).all()),
-            steps.eq(settled & self.rows.ready),
+            write.addr.eq(Cat(self.row, self.shape)),
+            write.data.eq(self.value),
+            write.en.eq(self.write),
+            self._read.addr.eq(Cat(self._found, number[:-1])),
+            self._read.en.eq(0),
+            sum.eq(place.base + self._read.data),
+            row.first.eq(place.base),
+            row.last.eq(sum),
+            row.inside.eq(place.inside),
+            row.ends.eq(place.inside & ends),
+            row.final.eq(last),
         ]
-        m.d.sync += stepped.eq(steps)
-        self._move(m, axes, stepped)
-        with m.If(self.input.valid & ~walks):
-            m.d.sync += walks.eq(1)
-            self._load(m, axes)
-        with m.Elif(steps & row.final):
-            m.d.sync += walks.eq(0)
-        m.d.sync += settled.eq((walks & ~settled) | (settled & ~steps))
-        self._settle(m, axes)
-        with m.If(steps):
-            self._step(m, axes)
+        self._step(m)
+        outer = self._outer(m) if self.dimensions > 1 else None
+        with m.FSM() as fsm:
+            with m.State("rest"), m.If(number != self.end):
+                self._find(m, FIRST)
+                m.next = "first"
+            with m.State("first"):
+                self._find(m, extent_row(self.dimensions))
+                m.d.sync += place.base.eq(self._read.data)
+                if outer is not None:
+                    m.d.sync += outer.axis.eq(self.dimensions)
+                m.next = "begin"
+            with m.State("row"):
+                m.d.comb += self.rows.valid.eq(1)
+                with m.If(self.rows.ready):
+                    self._find(m, Mux(ends, extent_row(1), stride_row(1)))
+                    m.next = "step"
+                    with m.If(row.final):
+                        m.d.sync += number.eq(number + 1)
+                        m.next = "rest"
+                    if outer is not None:
+                        with m.Elif(last):
+                            self._find(m, stride_row(outer.moves))
+                            m.d.comb += outer.finds.eq(1)
+                            m.d.sync += outer.axis.eq(outer.moves)
+                            m.next = "outer"
+            with m.State("step"):
+                self._find(m, SIZE)
+                m.d.comb += self._steps.eq(1)
+                with m.If(place.inside & ~ends):
+                    m.d.sync += place.base.eq(sum)
+                m.next = "row"
+            with m.State("begin"):
+                self._find(m, SIZE)
+                m.d.comb += [self._steps.eq(1), self._begins.eq(1)]
+                m.next = "row"
+                if outer is not None:
+                    with m.If(outer.axis != 1):
+                        m.next = "keep"
+            if outer is not None:
+                self._carry(m, outer, sum)
+        m.d.comb += self.rests.eq(fsm.ongoing("rest"))
         return m
 
-    def _load(self, m: Module, axes: list[_Axis]) -> None:
-        """Begins with the first entry of each dimension."""
-        shape = self.input.payload.extension
-        for number, axis in enumerate(axes, 1):
-            count, before, after = (shape[f"{name}_{number}"] for name in ("count", "before", "after"))
-            entries = count | (count == 0)
-            m.d.sync += [
-                axis.stride.eq(shape[f"stride_{number}"]),
-                axis.start.eq(-before),
-                axis.count.eq(entries),
-                axis.end.eq(entries + after),
-                axis.index.eq(-before),
-                axis.base.eq(self.input.payload.first),
-            ]
+    def _find(self, m: Module, row: Value | int) -> None:
+        """Reads a number of the shape."""
+        m.d.comb += [self._found.eq(row), self._read.en.eq(1)]
 
-    @staticmethod
-    def _settle(m: Module, axes: list[_Axis]) -> None:
-        """Says where the indexes are."""
-        ends: Value = C(1, 1)
-        for axis in axes:
-            inside, edge, last = (
-                axis.index < axis.count,
-                is_next(axis.index, axis.count),
-                is_next(axis.index, axis.end),
-            )
-            # The last dimension is at its end only with the final row, after which nothing counts.
-            moves = ends & ~last if axis is not axes[-1] else ends
-            m.d.sync += [
-                axis.inside.eq(inside),
-                axis.edge.eq(edge),
-                axis.last.eq(last),
-                axis.moves.eq(moves),
-                axis.strides.eq(moves & inside),
-            ]
-            ends &= last
+    def _step(self, m: Module) -> None:
+        """Counts the entries. Where those of a kind end or begin, the extent has been read."""
+        extent, place, begins = self._read.data, self._place, self._begins
+        count, before, after = (
+            extent[:COUNT_BITS],
+            extent[COUNT_BITS:][:PADDING_BITS],
+            extent[COUNT_BITS + PADDING_BITS :][:PADDING_BITS],
+        )
+        first = begins & before.any()
+        m.d.comb += [
+            self._ends.eq(place.left == 1),
+            self._last.eq(self._ends & (place.behind | (place.inside & ~self._padded))),
+        ]
+        with m.If(self._steps & (begins | self._ends | self._extends)):
+            m.d.sync += self._padded.eq(after.any())
+        with m.If(self._steps):
+            m.d.sync += place.left.eq(place.left - 1)
+            with m.If(begins | self._ends):
+                m.d.sync += [
+                    place.inside.eq(Mux(begins, ~first, ~place.inside)),
+                    place.behind.eq(~begins & place.inside),
+                    place.left.eq(Mux(first, before, Mux(~begins & place.inside, after, count))),
+                ]
 
-    def _step(self, m: Module, axes: list[_Axis]) -> None:
-        """Moves the innermost dimension that is not at its end, and begins those inside it anew."""
-        for axis, begins in zip(axes, self._begins(axes), strict=True):
-            with m.If(begins):
-                m.d.sync += axis.index.eq(axis.start)
-            with m.Elif(axis.moves):
-                m.d.sync += axis.index.eq(axis.index + 1)
+    def _outer(self, m: Module) -> _Outer:
+        """The dimensions outside the innermost one; a row is what all of them say."""
+        place, row, count = self._place, self.rows.payload, self.dimensions - 1
+        m.submodules.places = memory = Memory(shape=Place.size, depth=4, init=[])
+        write, read = memory.write_port(), memory.read_port(domain="sync")
+        outer = _Outer(
+            *(Signal(count, name=f"outer_{name}", reset_less=True) for name in ("inside", "edge", "last")),
+            axis=Signal(range(self.dimensions + 1), name="axis", reset_less=True),
+            moves=Signal(range(self.dimensions + 1), name="moves"),
+            keeps=write.en,
+            finds=read.en,
+            found=read.data,
+        )
+        m.d.comb += [
+            write.addr.eq(outer.axis),
+            write.data.eq(place),
+            read.addr.eq(outer.moves),
+            read.en.eq(0),
+            outer.moves.eq(2),
+            row.inside.eq(place.inside & outer.inside.all()),
+            row.ends.eq(place.inside & self._ends & outer.edge.all()),
+            row.final.eq(self._last & outer.last.all()),
+        ]
+        for number in range(3, self.dimensions + 1):
+            with m.If(outer.last[: number - 2].all()):
+                m.d.comb += outer.moves.eq(number)
+        return outer
 
-    def _move(self, m: Module, axes: list[_Axis], stepped: Signal) -> None:
-        """Finds where the entries lie in the cycle after a step, while all but the indexes is still that of the row before.
-        After an entry of padding the address stays."""
-        moving = one_of(*((axis.moves, axis.base) for axis in axes))
-        stride = one_of(*((axis.strides, axis.stride) for axis in axes))
-        moved: list[Value] = []
-        carry: Value = C(0, 1)
-        for part in range(_PARTS):
-            bits = slice(part * SPAN_BITS // _PARTS, (part + 1) * SPAN_BITS // _PARTS)
-            total = Signal(bits.stop - bits.start + 1, name=f"total_{part}", reset_less=True)
-            joined = Signal.like(total, name=f"joined_{part}")
-            m.d.sync += total.eq(moving[bits] + stride[bits])
-            m.d.comb += joined.eq(total + carry)
-            moved.append(joined[:-1])
-            carry = joined[-1]
-        for axis, begins in zip(axes, self._begins(axes), strict=True):
-            with m.If(stepped & (axis.moves | begins)):
-                m.d.sync += axis.base.eq(Cat(*moved))
-
-    @staticmethod
-    def _begins(axes: list[_Axis]) -> list[Value]:
-        """For each dimension, whether it begins anew: one outside it moves."""
-        return [Cat(outer.moves for outer in axes[number:]).any() for number in range(1, len(axes) + 1)]
+    def _carry(self, m: Module, outer: _Outer, sum: Value) -> None:
+        """States in which a dimension outside the innermost one moves on, and in which it and those inside it are kept."""
+        place, axis = self._place, outer.axis
+        with m.State("outer"):
+            m.d.sync += place.eq(outer.found)
+            m.next = "moved"
+        # The stride is still what was read last.
+        with m.State("moved"):
+            self._find(m, extent_row(axis))
+            with m.If(place.inside):
+                m.d.sync += place.base.eq(sum)
+            m.next = "moves"
+        with m.State("moves"):
+            m.d.comb += [self._steps.eq(1), self._extends.eq(1)]
+            m.next = "keep"
+        with m.State("keep"):
+            self._find(m, extent_row(axis - 1))
+            m.d.comb += outer.keeps.eq(1)
+            m.d.sync += axis.eq(axis - 1)
+            for index in range(self.dimensions - 1):
+                with m.If(axis == index + 2):
+                    m.d.sync += [
+                        outer.inside[index].eq(place.inside),
+                        outer.edge[index].eq(place.inside & self._ends),
+                        outer.last[index].eq(self._last),
+                    ]
+            m.next = "begin"
 
 
 #: Runs that wait for the reader or the writer, so that the next shape is begun meanwhile.
 _RUNS = 8
-#: Shapes whose rows may be in the queue.
-_FRAMES = 4
 
 
 class ShapeFeed(wiring.Component):
@@ -205,7 +276,7 @@ class ShapeFeed(wiring.Component):
     ``reads``
         The commands are those of a reader.
     ``shapes``
-        The shapes of those commands, in their order: one may come before its command. Taken when none is being walked.
+        The shapes of those commands, in their order: one may come before its command.
     ``command``
         One for each run, each but the last one of a packet with ``more``.
     ``segments``
@@ -235,7 +306,7 @@ class ShapeFeed(wiring.Component):
         self.marks = queued_rows(outstanding)
         super().__init__(
             {
-                "shapes": In(stream.Signature(WalkLayout)),
+                "shapes": In(WalkPort(dimensions)),
                 "input": In(stream.Signature(Command(address_bits, "shaped", user=user_bits))),
                 "command": Out(stream.Signature(Command(address_bits, "more", user=user_bits))),
                 "segments": Out(stream.Signature(Segment(beat_log2, lane_bits))),
@@ -250,38 +321,37 @@ class ShapeFeed(wiring.Component):
             # The rows of a run wait in the queue for their data, which come with the run.
             m.submodules.joined = joined = Runs(self.beat_log2, self.marks)
         m.submodules.runs = runs = Fifo(Run, _RUNS)
-        m.submodules.frames = frames = Fifo(Frame, _FRAMES)
+        m.submodules.frames = frames = Fifo(Frame, SHAPES)
         m.submodules.rows = rows = Fifo(Mark(self.lane_bits), self.marks)
         m.submodules.marks = marks = Fifo(Mark(self.lane_bits), self.marks)
         m.submodules.cut = cut = Segments(self.beat_log2, self.lane_bits, reads=self.reads)
-        size = Signal(SPAN_BITS, reset_less=True)
-        shape = self.shapes.payload.extension
-        takes = Signal()
+        shapes = self.shapes
+        #: The number of the shape that is written.
+        number = Signal(range(2 * SHAPES))
+        following = Signal.like(number)
         m.d.comb += [
-            takes.eq(self.shapes.valid & self.shapes.ready),
-            self.shapes.ready.eq(walker.input.ready & frames.input.ready),
-            walker.input.valid.eq(takes),
-            walker.input.payload.eq(self.shapes.payload),
-            frames.input.valid.eq(takes),
-            frames.input.payload.before.eq(shape.before_run),
-            frames.input.payload.run.eq(shape.run),
-            frames.input.payload.after.eq(shape.after_run),
-            frames.input.payload.frequent.eq(self.shapes.payload.frequent),
+            following.eq(number + shapes.push),
+            frames.input.valid.eq(shapes.push),
+            frames.input.payload.eq(shapes.frame),
+            walker.end.eq(number),
         ]
-        with m.If(takes):
-            m.d.sync += size.eq(shape.run - 1)
-        self._take(m, walker.rows, size, joined, runs, rows)
+        m.d.sync += [number.eq(following), shapes.room.eq((following - cut.number)[: len(number)] != SHAPES)]
+        for sink, write in ((walker, shapes.walks), (cut, shapes.cuts)):
+            m.d.comb += [
+                sink.shape.eq(number[:-1]),
+                sink.row.eq(shapes.row),
+                sink.value.eq(shapes.value),
+                sink.write.eq(write),
+            ]
+        self._take(m, walker.rows, joined, runs, rows)
         self._give(m, runs, rows, marks)
         wiring.connect(m, marks.output, cut.marks)
         wiring.connect(m, frames.output, cut.frames)
         wiring.connect(m, cut.output, wiring.flipped(self.segments))
         return m
 
-    def _take(
-        self, m: Module, source: stream.Interface, size: Signal, joined: Runs | None, runs: Fifo, rows: Fifo
-    ) -> None:
-        """Takes rows of ``size`` bytes, less one: as marks, and those in memory as runs, or as parts of what is
-        ``joined``."""
+    def _take(self, m: Module, source: stream.Interface, joined: Runs | None, runs: Fifo, rows: Fifo) -> None:
+        """Takes rows: as marks, and those in memory as runs, or as parts of what is ``joined``."""
         row, inside = source.payload, source.payload.inside
         into = runs.input if joined is None else joined.rows
         m.d.comb += [
@@ -291,18 +361,15 @@ class ShapeFeed(wiring.Component):
             rows.input.payload.final.eq(row.final),
             into.valid.eq(source.valid & inside & rows.input.ready),
             into.payload.first.eq(row.first),
+            into.payload.last.eq(row.last),
         ]
         if joined is None:
-            m.d.comb += [
-                runs.input.payload.last.eq(row.first + size),
-                runs.input.payload.more.eq(~row.ends),
-            ]
+            m.d.comb += runs.input.payload.more.eq(~row.ends)
             if self.lane_bits:
                 m.d.comb += rows.input.payload.lane.eq(self._lane(row.first))
             return
         m.d.comb += [
             joined.rows.payload.ends.eq(row.ends),
-            joined.size.eq(size),
             joined.breaks.eq(source.valid & ~inside),
         ]
         wiring.connect(m, joined.output, runs.input)

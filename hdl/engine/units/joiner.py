@@ -16,7 +16,7 @@ from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat, count_kept, slice_before
 from cdma.hdl.engine.path.switches import Route
-from cdma.hdl.engine.shapes.segments import WalkLayout
+from cdma.hdl.engine.shapes.segments import WalkPort
 from cdma.hdl.spec.codec import CodecConfig
 
 from .cutter import Cutter
@@ -56,7 +56,7 @@ class Orders(wiring.Component):
             {
                 "command": In(stream.Signature(command)),
                 "route": In(stream.Signature(Route(plan.config.tail_bits))),
-                **optional(plan.shaped, shapes=In(stream.Signature(WalkLayout))),
+                **optional(plan.shaped, shapes=In(WalkPort(plan.config.dimensions))),
                 "stripes": Out(stream.Signature(self.shape, always_ready=True)).array(plan.units),
                 "pieces": Out(stream.Signature(order)),
                 "reports": Out(stream.Signature(order)),

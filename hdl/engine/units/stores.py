@@ -16,7 +16,7 @@ from cdma.hdl.blocks.arithmetic import thermometer
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.engine.path.switches import Route
-from cdma.hdl.engine.shapes.segments import WalkLayout
+from cdma.hdl.engine.shapes.segments import WalkPort
 from cdma.hdl.engine.shapes.walker import ShapeFeed
 from cdma.hdl.spec.engine import EngineConfig
 
@@ -181,7 +181,7 @@ class Extents(wiring.Component):
         bits, user = plan.dev.address_bits, plan.dev.user_bits
         super().__init__(
             {
-                "shapes": In(stream.Signature(WalkLayout)),
+                "shapes": In(WalkPort(plan.config.dimensions)),
                 "input": In(stream.Signature(Command(bits, "shaped", user=user))),
                 "whole_route": In(stream.Signature(route)),
                 "command": Out(stream.Signature(Command(bits, "more", "padding", user=user))),

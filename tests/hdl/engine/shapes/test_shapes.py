@@ -11,12 +11,13 @@ from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
 from cdma.hdl.axi.arbiter import Scatter
-from cdma.hdl.axi.ports import PortShape
+from cdma.hdl.axi.ports import SPAN_BITS, PortShape
 from cdma.hdl.engine.channel.shape_measure import ShapeMeasure
 from cdma.hdl.engine.shapes.padding import Dropper, Filler
+from cdma.hdl.engine.shapes.segments import AFTER, BEFORE, FIRST, PADDED, RUN, SIZE
 from cdma.hdl.engine.shapes.walker import ShapeFeed
 from cdma.hdl.spec.records import SHAPE_RECORD, RecordOptions, shape_values
-from cdma.hdl.spec.shape import SPAN_LIMIT, Dimension, Shape, queued_rows
+from cdma.hdl.spec.shape import COUNT_BITS, PADDING_BITS, SPAN_LIMIT, Dimension, Shape, queued_rows
 from cdma.sim.engine.shaped import runs
 
 _BEAT = 8
@@ -68,6 +69,28 @@ async def give(ctx, stream, payload) -> None:
     ctx.set(stream.valid, 0)
 
 
+async def push(ctx, port, first: int, shape: Shape, dimensions: int) -> None:
+    """Writes the numbers of a shape, as its measure does, once there is room."""
+    whole = [*shape.dimensions, *[Dimension(1, 0)] * (dimensions - len(shape.dimensions))]
+    lengths = {RUN: shape.run, BEFORE: shape.before, AFTER: shape.after, PADDED: shape.row}
+    numbers = [(row, length - 1, row == SIZE, 1) for row, length in lengths.items()]
+    for number, axis in enumerate(whole, 1):
+        numbers.append((2 * number, axis.stride, 1, 0))
+        extent = axis.count | axis.before << COUNT_BITS | axis.after << COUNT_BITS + PADDING_BITS
+        numbers.append((2 * number + 1, extent, 1, 0))
+    await ctx.tick().until(port.room)
+    ctx.set(port.frame, {"before": bool(shape.before), "after": bool(shape.after), "frequent": 0})
+    for row, value, walks, cuts in (*numbers, (FIRST, first, 1, 0)):
+        ctx.set(port.row, row)
+        ctx.set(port.value, value % (1 << SPAN_BITS))
+        ctx.set(port.walks, walks)
+        ctx.set(port.cuts, cuts)
+        ctx.set(port.push, row == FIRST and not cuts)
+        await ctx.tick()
+    ctx.set(port.push, 0)
+    ctx.set(port.walks, 0)
+
+
 async def take(ctx, stream, rng: random.Random):
     """Takes one transfer, at times after a pause."""
     while rng.random() < 0.3:
@@ -104,8 +127,7 @@ def test_every_row_of_a_shape_is_moved_once_and_in_order(
     async def shapes(ctx) -> None:
         for address, shape in jobs:
             if shape is not None:
-                fields = _FIELDS | shape_values(shape)
-                await give(ctx, feed.shapes, {"first": address % (1 << 34), "extension": fields})
+                await push(ctx, feed.shapes, address, shape, dimensions)
 
     async def commands(ctx) -> None:
         for address, shape in jobs:
@@ -428,7 +450,7 @@ def test_a_shape_is_measured_and_refused_as_its_data_say(compressing: bool) -> N
     async def check(ctx) -> None:
         nonlocal refused
         ctx.set(measure.run, 1)
-        ctx.set(measure.free, 1)
+        ctx.set(measure.walk.room, 1)
         for number in range(150):
             shape = random_shape(rng, 3, 8 * SPAN_LIMIT)
             if number == 0:
@@ -489,7 +511,7 @@ def test_everything_that_must_be_zero_in_an_extension_is_seen(dimensions: int) -
 
     async def check(ctx) -> None:
         ctx.set(measure.run, 1)
-        ctx.set(measure.free, 1)
+        ctx.set(measure.walk.room, 1)
         ctx.set(measure.input.payload.descriptor, {"length": 64, "shaped": 1})
         for field in SHAPE_RECORD:
             for bit in (0, field.bits // 2, field.bits - 1):

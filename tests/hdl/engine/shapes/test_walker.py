@@ -10,8 +10,9 @@ import pytest
 from amaranth.sim import Simulator
 
 from cdma.hdl.axi.ports import SPAN_BITS
+from cdma.hdl.engine.shapes.segments import FIRST, SHAPES, SIZE
 from cdma.hdl.engine.shapes.walker import Walker
-from cdma.hdl.spec.shape import Dimension
+from cdma.hdl.spec.shape import COUNT_BITS, PADDING_BITS, Dimension
 
 
 def _some_dimension(rng: random.Random) -> Dimension:
@@ -20,17 +21,17 @@ def _some_dimension(rng: random.Random) -> Dimension:
     )
 
 
-def _record(dimensions: list[Dimension]) -> dict[str, int]:
-    return {
-        f"{name}_{number}": value
-        for number, axis in enumerate(dimensions, 1)
-        for name, value in (
-            ("count", axis.count),
-            ("stride", axis.stride % (1 << 64)),
-            ("before", axis.before),
-            ("after", axis.after),
-        )
-    }
+#: Bytes of a row.
+_RUN = 24
+
+
+def _numbers(first: int, dimensions: list[Dimension]) -> list[tuple[int, int]]:
+    """What a shape is walked by, and in which row it is."""
+    numbers = [(SIZE, _RUN - 1), (FIRST, first)]
+    for number, axis in enumerate(dimensions, 1):
+        extent = axis.count | axis.before << COUNT_BITS | axis.after << COUNT_BITS + PADDING_BITS
+        numbers += [(2 * number, axis.stride % (1 << SPAN_BITS)), (2 * number + 1, extent)]
+    return numbers
 
 
 def _rows(first: int, dimensions: list[Dimension]) -> list[int | None]:
@@ -56,11 +57,15 @@ def test_rows_lie_where_index_times_stride_says(dimensions: int) -> None:
     simulator.add_clock(1e-9)
 
     async def give(ctx: Any) -> None:
-        for first, axes in shapes:
-            ctx.set(walker.input.payload, {"first": first, "extension": _record(axes)})
-            ctx.set(walker.input.valid, 1)
-            await ctx.tick().until(walker.input.ready)
-        ctx.set(walker.input.valid, 0)
+        for index, shape in enumerate(shapes):
+            ctx.set(walker.shape, index % SHAPES)
+            for row, value in _numbers(*shape):
+                ctx.set(walker.row, row)
+                ctx.set(walker.value, value)
+                ctx.set(walker.write, 1)
+                await ctx.tick()
+            ctx.set(walker.write, 0)
+            ctx.set(walker.end, index + 1)
 
     async def take(ctx: Any) -> None:
         for place in itertools.chain.from_iterable(_rows(*shape) for shape in shapes):
@@ -69,6 +74,7 @@ def test_rows_lie_where_index_times_stride_says(dimensions: int) -> None:
             (row,) = await ctx.tick().sample(walker.rows.payload).until(walker.rows.valid)
             ctx.set(walker.rows.ready, 0)
             assert (row.first if row.inside else None) == place
+            assert row.last == (row.first + _RUN - 1) % (1 << SPAN_BITS)
 
     simulator.add_testbench(give, background=True)
     simulator.add_testbench(take)

@@ -179,6 +179,8 @@ class EngineCore(wiring.Component):
             m.d.comb += ports.status.eq(channel.status)
             connect_members(m, control, wiring.flipped(ports), channel)
             wiring.connect(m, wiring.flipped(ports.requests), channel.requests)
+            # A request has both its halves.
+            m.d.comb += channel.extended.eq(channel.wants_extension)
             m.d.comb += [
                 ports.completion.valid.eq(channel.done.valid),
                 ports.completion.payload.eq(channel.done.payload.completion),

@@ -279,6 +279,8 @@ class Channel(wiring.Component):
             measure.run.eq(checker.run),
             measure.flush.eq(checker.flush),
             measure.begun.eq(checker.busy),
+            self.wants_extension.eq(measure.wants_extension),
+            measure.extended.eq(self.extended),
             measure.starts.eq(slot.push & slot.starts & slot.shaped),
             # With a step the padding is numbers, before they are integers; the table has integers.
             measure.frequent.eq(~Cat(slot.route.raw, slot.route.zeros, slot.fields.lossy).any()),

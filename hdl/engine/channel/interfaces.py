@@ -101,6 +101,20 @@ class Request(data.StructLayout):
         )
 
 
+class ExtensionPort(wiring.Signature):
+    """Which half of a request is needed, seen from who has it: two bits of an engine with shapes.
+
+    ``wants_extension``
+        The extension is needed: where both lie in one memory, the descriptor need not be shown.
+    ``extended``
+        The extension is shown. While it is low, the descriptor is.
+    """
+
+    def __init__(self, options: RecordOptions) -> None:
+        bits = int(options.dimensions > 0)
+        super().__init__({"wants_extension": In(bits), "extended": Out(bits)})
+
+
 assert max(Status) < 1 << _STATUS_BITS
 
 
@@ -172,7 +186,7 @@ class ChannelDriver(wiring.Signature):
     """All that drives a channel, seen from the logic that does. Every channel has these members.
 
     ``requests``, ``checking``
-        The next descriptor. It stays while it is checked.
+        The next descriptor. It stays while it is checked. See :class:`ExtensionPort` for its extension.
     ``done``
         The completions.
     ``pair``
@@ -197,6 +211,7 @@ class ChannelDriver(wiring.Signature):
                 **ChannelControl(config).members,
                 "requests": Out(stream.Signature(Request(config.records))),
                 "checking": In(1),
+                **ExtensionPort(config.records).members,
                 "done": In(stream.Signature(Done(config.records))),
                 "pair": Out(pair_bits),
                 "halt": Out(1),

@@ -23,7 +23,7 @@ from cdma.hdl.engine.shapes.segments import (
 from cdma.hdl.spec.records import LENGTH_BITS, MAX_DIMENSIONS, ORDER_BITS, RecordOptions, Status
 from cdma.hdl.spec.shape import COUNT_BITS, MARGIN_BITS, PADDING_BITS, SPAN_LIMIT
 
-from .interfaces import Request
+from .interfaces import ExtensionPort, Request
 
 _WORD_BITS = 64
 _HIGH_BITS = 64 - SPAN_BITS
@@ -150,6 +150,7 @@ class ShapeMeasure(wiring.Component):
         super().__init__(
             {
                 "input": In(stream.Signature(Request(options))),
+                **ExtensionPort(options).flip().members,
                 "output": Out(stream.Signature(Request(options))),
                 "measured": Out(Measured),
                 "run": In(1),
@@ -182,7 +183,7 @@ class ShapeMeasure(wiring.Component):
         self._left = Signal(range(self.dimensions + 1), name="left", reset_less=True)
         m.d.comb += [
             self.output.payload.eq(request),
-            self.output.valid.eq(self.input.valid & (~shaped | done)),
+            self.output.valid.eq(self.input.valid & ~self.extended & (~shaped | done)),
             self.input.ready.eq(self.output.ready),
             self._leaves.eq(self.flush | (~self.run & ~self.begun) | (self.input.valid & self.input.ready)),
             measured.shaped.eq(shaped),
@@ -195,10 +196,11 @@ class ShapeMeasure(wiring.Component):
             self.walk.push.eq(self.starts),
             self.walk.frame.frequent.eq(self.frequent),
         ]
+        begins = self.input.valid & ~self.extended & shaped & self.walk.room & self.run & ~self.flush
         with m.FSM() as fsm:
-            with m.State("idle"), m.If(self.input.valid & shaped & self.run & ~self.flush & self.walk.room):
-                m.d.sync += [self._at.eq(_ROW), self._wrong.eq(0)]
-                m.next = "row"
+            with m.State("idle"), m.If(begins):
+                m.d.sync += [self._at.eq(_ROW), self._wrong.eq(0), self.wants_extension.eq(1)]
+                m.next = "turn"
             self._measure_row(m)
             self._measure_dimension(m)
             self._finish(m, request.descriptor)
@@ -214,6 +216,7 @@ class ShapeMeasure(wiring.Component):
             m.next = following
             yield
             with m.If(self._leaves):
+                m.d.sync += self.wants_extension.eq(0)
                 m.next = "idle"
 
     def _refuse(self, m: Module, when: Value) -> None:
@@ -226,6 +229,8 @@ class ShapeMeasure(wiring.Component):
         lower, upper = word[:32], word[32:]
         before, after = upper[:MARGIN_BITS], upper[MARGIN_BITS:]
         frame = self.walk.frame
+        with self._state(m, "turn", "turn"), m.If(self.extended):
+            m.next = "row"
         with self._state(m, "row", "run"):
             m.d.sync += [
                 adder.total.eq(upper[self.align_log2 :]),
@@ -247,32 +252,37 @@ class ShapeMeasure(wiring.Component):
             adder.keep(m, _MOVED)
             adder.add(m)
             m.d.sync += [adder.term.eq(after[self.align_log2 :]), self._padded.eq(frame.before | frame.after)]
+            m.d.sync += self._at.eq(3)
         with self._state(m, "after", "whole"):
             adder.add(m)
-        with self._state(m, "whole", "length_before"):
+            m.d.sync += self._at.eq(2)
+            self._refuse(m, self._missing(4, word))
+        with self._state(m, "whole", "order"):
             adder.keep(m, _RAW)
             self._give_length(m, PADDED)
+            m.d.sync += [adder.total.eq(0), self._at.eq(_ORDER)]
+            self._refuse(m, self._missing(3, word))
+            with m.If(self._padded):
+                m.d.sync += self._at.eq(_MARGINS)
+                m.next = "margins"
+        with self._state(m, "margins", "length_before"):
             m.d.sync += adder.total.eq(before[self.align_log2 :])
         with self._state(m, "length_before", "length_after"):
             self._give_length(m, BEFORE)
-            m.d.sync += adder.total.eq(after[self.align_log2 :])
+            m.d.sync += [adder.total.eq(after[self.align_log2 :]), self._at.eq(_ORDER)]
         with self._state(m, "length_after", "order"):
             self._give_length(m, AFTER)
-            m.d.sync += self._at.eq(_ORDER)
+            m.d.sync += adder.total.eq(0)
         with self._state(m, "order", "strides"):
-            m.d.sync += [adder.total.eq(0), self._order.eq(upper), self._at.eq(MAX_DIMENSIONS - 1)]
+            adder.keep(m, _BELOW)
+            m.d.sync += [self._order.eq(upper), self._at.eq(1)]
             m.d.sync += [self._seen.eq(0), self._left.eq(dimensions)]
             with m.If(upper[ORDER_BITS * MAX_DIMENSIONS :].any()):
                 m.d.sync += reserved.eq(1)
             self._refuse(m, self._missing(3, lower))
-        with self._state(m, "strides", "strides"):
-            adder.keep(m, _BELOW)
-            m.d.sync += self._at.eq(self._at - 1)
-            if dimensions < MAX_DIMENSIONS:
-                self._refuse(m, word.any())
-            with m.If(self._at == min(dimensions, MAX_DIMENSIONS - 1)):
-                m.d.sync += self._at.eq(self._order[:ORDER_BITS])
-                m.next = "stride"
+        with self._state(m, "strides", "stride"):
+            m.d.sync += self._at.eq(self._order[:ORDER_BITS])
+            self._refuse(m, self._missing(2, word))
 
     def _give_length(self, m: Module, row: int) -> None:
         """Gives the total, less one byte, as a length."""
@@ -362,6 +372,8 @@ class ShapeMeasure(wiring.Component):
             adder.load(m, entries)
         with self._state(m, "padding", "paddings"):
             adder.change(m, before)
+            with m.If(after == 0):
+                m.next = "stream"
             m.d.sync += [adder.term.eq(adder.found), adder.total.eq(0)]
         with self._state(m, "paddings", "stream"):
             adder.change(m, after)
@@ -377,6 +389,7 @@ class ShapeMeasure(wiring.Component):
                     adder.keep(m, _MOVED)
             m.d.sync += self._at.eq(number)
             with m.If(self._left == 0):
+                m.d.sync += self.wants_extension.eq(0)
                 m.next = "length"
 
     def _give_number(self, m: Module, row: Value, value: Value) -> None:
@@ -394,10 +407,11 @@ class ShapeMeasure(wiring.Component):
         address = self._address
         #: Nothing was borrowed from the upper part of the address.
         enough = Signal(reset_less=True)
-        with self._state(m, "length", "below_address"):
+        with self._state(m, "length", "length"), m.If(~self.extended):
             adder.find(m, _BELOW)
             m.d.sync += adder.total.eq(address[self.align_log2 : SPAN_BITS])
             self._refuse(m, self._bytes(adder.total) != descriptor.length[: LENGTH_BITS + 1])
+            m.next = "below_address"
         with self._state(m, "below_address", "lowest"):
             adder.find(m, _MOVED)
             m.d.sync += adder.term.eq(adder.found)

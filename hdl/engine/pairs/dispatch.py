@@ -8,7 +8,7 @@ from cdma.hdl.blocks.arithmetic import one_of
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.blocks.queues import Fifo
-from cdma.hdl.engine.channel.interfaces import Delivered, Request, WindowPort
+from cdma.hdl.engine.channel.interfaces import Delivered, ExtensionPort, Request, WindowPort
 from cdma.hdl.engine.control.interfaces import SharesSignature
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LIMIT_BITS, PERIOD_BITS, TURN_LOG2, UNIT_LOG2
@@ -52,6 +52,7 @@ class Dispatch(wiring.Component):
                 "shares": In(SharesSignature(self.count)),
                 "requests": Out(stream.Signature(Request(config.records))),
                 "checking": In(1),
+                **ExtensionPort(config.records).members,
                 "done": In(stream.Signature(Delivered(config.records))),
                 "windows": In(WindowPort()),
                 "pair": Out(pair_bits),
@@ -112,6 +113,16 @@ class Dispatch(wiring.Component):
                 m.next = "look"
                 with m.If(shares.choice.any()):
                     m.next = "show"
+                    if self.config.dimensions:
+                        request = flight.new.request
+                        with m.If(request.descriptor.shaped & (request.fault == Status.OK)):
+                            m.next = "extend"
+            if self.config.dimensions:
+                with m.State("extend"):
+                    extended = (shares.choice & Cat(pair.extended for pair in pairs)).any()
+                    m.d.comb += flight.extends.eq(extended)
+                    with m.If(extended | ~offered):
+                        m.next = "show"
             # One whose descriptor goes away has had its turn.
             with m.State("show"):
                 m.next = "give"
@@ -134,6 +145,8 @@ class Dispatch(wiring.Component):
                 m.d.comb += flight.taken.eq(taken)
                 m.next = "look"
         gives, given = fsm.ongoing("give"), fsm.ongoing("given")
+        # In flight a request has both its halves.
+        m.d.comb += self.extended.eq(self.wants_extension)
         #: What the descriptor at the channel says is lost: it is refused, and costs and needs nothing.
         lost = flight.shown.request.fault == Status.MEMORY if coding.coded else C(0)
         idle = order.empty & (gives | fsm.ongoing("again"))
@@ -151,9 +164,11 @@ class Dispatch(wiring.Component):
         m.d.sync += shares.cost.eq(Mux(self.requests.ready & ~lost, self._cost(), 1))
         for name in _OF_OWNERS if self.config.records.owner_bits else ():
             m.d.comb += getattr(self, name).eq(self._of(who, [getattr(pair, name) for pair in pairs]))
+        extends = fsm.ongoing("extend") if self.config.dimensions else C(0)
         for number, pair in enumerate(pairs):
             mine = shares.choice[number]
             m.d.comb += [
+                pair.wants_extension.eq(mine & extends),
                 pair.requests.ready.eq(mine & given & taken),
                 pair.started.eq(pair.requests.ready),
                 pair.checking.eq(mine & ((gives & self.checking) | (given & taken))),

@@ -360,6 +360,8 @@ class Pair(wiring.Component):
             half.completion_irq.eq(coalescing.interrupt),
             client.interrupt.eq(way.interrupt),
             client.checking.eq(port.checking),
+            client.wants_extension.eq(port.wants_extension),
+            port.extended.eq(client.extended),
             client.aborting.eq(way.aborting),
             half.status.busy.eq(way.busy | link.busy[index]),
             half.status.halted.eq(way.halted),

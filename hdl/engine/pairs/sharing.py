@@ -11,7 +11,7 @@ from amaranth.utils import exact_log2
 from cdma.hdl.axi.ports import AxiLiteSignature, Response
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
-from cdma.hdl.engine.channel.interfaces import Delivered, Request, WindowPort
+from cdma.hdl.engine.channel.interfaces import Delivered, ExtensionPort, Request, WindowPort
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LEVEL_BITS, WEIGHT_BITS
 from cdma.hdl.spec.records import RecordOptions, Status
@@ -198,6 +198,7 @@ class PairClient(wiring.Signature):
                 "requests": Out(stream.Signature(Request(config.records))),
                 "may_start": Out(1),
                 "checking": In(1),
+                **ExtensionPort(config.records).members,
                 "started": In(1),
                 "done": In(stream.Signature(Delivered(config.records), always_ready=True)),
                 "drops": Out(1),
@@ -297,8 +298,9 @@ class Flight(wiring.Component):
     """Keeps what a channel has taken, so that all of it whose completion is not delivered can start again, in its order,
     after an abort that was another one's. The channel takes everything from here.
 
-    ``put``, ``new``
-        Pulse, only while nothing starts ``again`` and ``full`` is low: what the channel may take next.
+    ``put``, ``new``, ``extends``
+        Pulse, only while nothing starts ``again`` and ``full`` is low: what the channel may take next; pulse: its extension
+        is in ``new``, too.
     ``shown``, ``add``
         That, from the second cycle after; pulse: the channel has taken it.
     ``again``, ``taken``
@@ -317,6 +319,7 @@ class Flight(wiring.Component):
             {
                 "put": In(1),
                 "new": In(self.entry),
+                "extends": In(1),
                 "shown": Out(self.entry),
                 "add": In(1),
                 "full": Out(1),
@@ -334,9 +337,10 @@ class Flight(wiring.Component):
         m = Module()
         low = exact_log2(self.depth)
         coding = coding_of(platform)
-        kept, shown = (Value.cast(each.request if coding.coded else each) for each in (self.new, self.shown))
-        m.submodules.entries = memory = Memory(shape=len(kept), depth=self.depth, init=[])
-        write, read = memory.write_port(), memory.read_port(domain="sync")
+        #: What is kept, and when it is written: an extension with ``put`` too, so that nothing is read that is not.
+        kept = {"entries": (("descriptor", "fault", "address"), self.put)}
+        if "extension" in self.new.request.shape().members:
+            kept["extensions"] = ("extension",), self.put | self.extends
         #: Of each place, whether its completion is not delivered.
         live = Array(Signal(name=f"live_{place}") for place in range(self.depth))
         # From the oldest that is kept to the oldest in flight, the next one that the channel takes, and the end.
@@ -346,11 +350,6 @@ class Flight(wiring.Component):
         settled = Signal()
         moves = Signal()
         m.d.comb += [
-            write.addr.eq(end[:low]),
-            write.data.eq(kept),
-            write.en.eq(self.put),
-            read.addr.eq(following[:low]),
-            shown.eq(read.data),
             self.full.eq(end - bottom == self.depth),
             self.owed.eq(following != end),
             self.again.eq(self.owed & live[following[:low]] & settled),
@@ -358,12 +357,32 @@ class Flight(wiring.Component):
             moves.eq(self.restart | self.add | self.taken | (self.owed & ~live[following[:low]])),
         ]
         m.d.sync += settled.eq(~moves)
+        lost = []
+        for name, (fields, writes) in kept.items():
+            new, shown = (
+                Cat(
+                    *(each.request[field] for field in fields),
+                    *(() if coding.coded or name != "entries" else (each.owner,)),
+                )
+                for each in (self.new, self.shown)
+            )
+            m.submodules[name] = memory = Memory(shape=len(new), depth=self.depth, init=[])
+            write, read = memory.write_port(), memory.read_port(domain="sync")
+            m.d.comb += [
+                write.addr.eq(end[:low]),
+                write.data.eq(new),
+                write.en.eq(writes),
+                read.addr.eq(following[:low]),
+                shown.eq(read.data),
+            ]
+            if coding.coded:
+                lost.append(coding.watch(memory))
+                # What the checker looks at stays as it is.
+                m.d.sync += read.en.eq(moves | writes)
+            else:
+                m.d.comb += read.en.eq(1)
         if coding.coded:
-            self._lose(m, coding.watch(memory), following[:low], end[:low])
-            # What the checker looks at stays as it is.
-            m.d.sync += read.en.eq(moves | self.put)
-        else:
-            m.d.comb += read.en.eq(1)
+            self._lose(m, Cat(lost).any(), following[:low], end[:low])
         with m.If(self.add):
             m.d.sync += [end.eq(end + 1), live[end[:low]].eq(1)]
         with m.If(self.done & self.delivered):
@@ -379,7 +398,7 @@ class Flight(wiring.Component):
                 m.d.sync += head.eq(head + 1)
         return m
 
-    def _lose(self, m: Module, lost: Signal, shown: Value, put: Value) -> None:
+    def _lose(self, m: Module, lost: Value, shown: Value, put: Value) -> None:
         """Gives a request that is ``lost`` the fault ``MEMORY``. Whose any is lies in flip-flops, by the place that is
         ``shown`` or ``put``, so that its completion comes to whom it belongs."""
         owners = Array(Signal.like(self.new.owner, name=f"owner_{place}") for place in range(self.depth))

@@ -11,7 +11,7 @@ from amaranth.utils import exact_log2
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.memories import PlainMemories, coding_of
-from cdma.hdl.engine.channel.interfaces import Request
+from cdma.hdl.engine.channel.interfaces import ExtensionPort, Request
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES, Status
 
@@ -43,11 +43,12 @@ class _Fault(NamedTuple):
 
 
 class _Store(NamedTuple):
-    """The memories: with ``read``, the entry at ``read_place`` is in ``record``, ``fault`` and ``address`` from the
-    next cycle on. This is the place in the cycle before ``read``. In a pipelined engine, what is written is there a cycle
-    later: the wires to all memories are slow on an FPGA."""
+    """The memories: with ``reads_record``, the entry at ``read_place`` is in ``record`` from the next cycle on, and with
+    ``reads_origin`` in ``fault`` and ``address``. This is the place in the cycle before. In a pipelined engine, what is
+    written is there a cycle later: the wires to all memories are slow on an FPGA."""
 
-    read: Signal
+    reads_record: Signal
+    reads_origin: Signal
     read_place: Signal
     record: Value
     fault: Value
@@ -57,7 +58,7 @@ class _Store(NamedTuple):
 class Fetcher(wiring.Component):
     """The descriptors from index ``head`` up to ``tail``, up to ``config.descriptors`` ahead, in order, and one
     that was pushed, which goes first. One that is ``shaped`` has its extension in the entry after its own, and comes out
-    once that is there.
+    once that is there, with the fault of either. It shows one of both: see :class:`.ExtensionPort`.
 
     ``enable``
         Enables the ring. While it is low, ``head`` is 0 and what was fetched is forgotten, except for a request that
@@ -124,6 +125,7 @@ class Fetcher(wiring.Component):
                 "word": In(4),
                 **optional(config.coded_memories, word_lost=In(1)),
                 **optional(config.dimensions, extends=Out(1)),
+                **ExtensionPort(config.records).members,
                 "pushed": Out(1),
                 "taken_push": Out(1),
                 "requests": Out(stream.Signature(Request(config.records))),
@@ -176,7 +178,7 @@ class Fetcher(wiring.Component):
             found &= self._may_read(self.extension, shown_push)
         # The memories have their address in a register, and give the entry.
         passing = Signal()
-        m.d.comb += store.read.eq(passing)
+        m.d.comb += [store.reads_record.eq(passing), store.reads_origin.eq(passing)]
         m.d.sync += passing.eq(~shown & ~passing & found)
         with m.If(~shown & ~passing):
             m.d.sync += shown_push.eq(self.pushed)
@@ -194,21 +196,25 @@ class Fetcher(wiring.Component):
                 self.extension.push(m, self.extends, self.pushed, self.word, self.data)
             waits = ~shown & ~passing & ~self.extension.looks & ~shown_push
             forgets = waits & (self.pushed | ~ring.inside)
+            extension = self.extension
+            #: The place of the descriptor, also when its ring is not in use any more.
+            home = Signal.like(store.read_place, reset_less=True)
+            second = Mux(shown, self.wants_extension, extension.second)
             m.d.comb += [
-                self.extension.drops.eq(taken | (goes & ~self.checking) | forgets),
-                shows.eq(self.extension.shows),
-                store.read_place.eq(
-                    Mux(
-                        self.pushed,
-                        self.depth + self.extension.second,
-                        (ring.first + self.extension.second)[: self._low],
-                    )
-                ),
-                request.payload.descriptor.eq(self.extension.kept),
+                extension.drops.eq(taken | (goes & ~self.checking) | forgets),
+                shows.eq(extension.shows),
+                # The descriptor stays, while it is looked what became of its extension.
+                store.reads_record.eq((passing & ~extension.second) | extension.turns),
                 request.payload.extension.eq(store.record),
+                self.extended.eq(extension.extended),
             ]
+            with m.If(shown | extension.second):
+                m.d.comb += store.read_place.eq(Cat((home + second)[: self._low], home[self._low :]))
+            with m.Elif(~passing & ~extension.looks):
+                m.d.sync += home.eq(store.read_place)
             stays = shown_push | ring.inside
-            self.extension.read(m, store.record, store.fault == _FAULTS.index(Status.OK), passing, stays)
+            extension.read(m, store.record, store.fault == _FAULTS.index(Status.OK), passing, stays)
+            extension.turn(m, shown, self.wants_extension)
             m.d.sync += self.extension.again.eq(taken & ~shown_push & ring.running & self.extension.second)
             with m.If(self.extension.again):
                 m.d.sync += leaves.eq(ring.running)
@@ -326,10 +332,9 @@ class Fetcher(wiring.Component):
             push_place = self.depth + self.extends
         # Where no beat is written, only a pushed word may be.
         m.d.comb += write_place.eq(Mux(self.beat, ring.coming[: self._low], push_place))
-        read = Signal()
+        reads_record, reads_origin = Signal(), Signal()
         place = Signal.like(read_place, name="read_place_before", reset_less=True)
         m.d.sync += place.eq(read_place)
-        reading = {"addr": place, "en": read}
         # Nothing is read before it is counted, so there is time for registers before the memories.
         pipelined = self.config.pipelined
         writes = Pace(m, pipelined).d
@@ -347,7 +352,7 @@ class Fetcher(wiring.Component):
                     writes += write.en[lane].eq(self.word == number * words + lane)
             with m.Else():
                 writes += write.en.eq((self.beat & ring.inside & (fault.part == number)).replicate(words))
-            m.d.comb += [getattr(out, name).eq(value) for name, value in reading.items()]
+            m.d.comb += [out.addr.eq(place), out.en.eq(reads_record)]
             record.append(out.data)
         m.submodules.faults = memory = Memory(shape=len(fault.worst), depth=self.entries, init=[])
         write, fault_out = memory.write_port(), memory.read_port(domain="sync")
@@ -356,7 +361,7 @@ class Fetcher(wiring.Component):
             write.data.eq(Mux(self.word_valid, 0, Mux(self.refuse, _REFUSED, fault.worst))),
             write.en.eq(self.word_valid | (ring.inside & (ring.finished | self.refuse))),
         ]
-        m.d.comb += [getattr(fault_out, name).eq(value) for name, value in reading.items()]
+        m.d.comb += [fault_out.addr.eq(place), fault_out.en.eq(reads_origin)]
         # Where a descriptor lies is known when it is requested; a pushed one lies nowhere.
         m.submodules.addresses = memory = Memory(
             shape=self.config.host_address_bits, depth=self.depth, init=[]
@@ -369,7 +374,7 @@ class Fetcher(wiring.Component):
         ]
         m.d.comb += [
             address_out.addr.eq(place[: len(address_out.addr)]),
-            address_out.en.eq(read),
+            address_out.en.eq(reads_origin),
         ]
         found: Value = fault_out.data
         if coding.coded:
@@ -377,11 +382,14 @@ class Fetcher(wiring.Component):
             *lines, address_line = (coding.watch(m.submodules[name]) for name in names)
             # A pushed one has no address.
             fetched = Signal()
-            with m.If(read):
+            with m.If(reads_origin):
                 m.d.sync += fetched.eq(place < self.depth)
             pushed_lost = Signal()
             with m.If(self.word_valid):
                 m.d.sync += pushed_lost.eq(self.word_lost | (pushed_lost & (self.word != 0)))
-            lost = Cat(lines).any() | Mux(fetched, address_line, pushed_lost)
+            record_lost = Cat(lines[:-1]).any()
+            if self.extension is not None:
+                record_lost = self.extension.lost(m, record_lost)
+            lost = record_lost | lines[-1] | Mux(fetched, address_line, pushed_lost)
             found = Mux(lost, _LOST.index(Status.MEMORY), found)
-        return _Store(read, read_place, Cat(record), found, address_out.data)
+        return _Store(reads_record, reads_origin, read_place, Cat(record), found, address_out.data)

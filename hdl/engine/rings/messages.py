@@ -19,7 +19,7 @@ from cdma.hdl.axi.answers import Watchdog
 from cdma.hdl.axi.ports import WritePort
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
-from cdma.hdl.engine.channel.interfaces import CHANNELS, Completion, Descriptor, Request
+from cdma.hdl.engine.channel.interfaces import CHANNELS, Completion, Descriptor, ExtensionPort, Request
 from cdma.hdl.engine.control.interfaces import (
     ChangeLayout,
     ChannelSignature,
@@ -45,6 +45,7 @@ class RingClient(wiring.Signature):
             {
                 "requests": Out(stream.Signature(Request(options))),
                 "checking": In(1),  # the channel checks the request: it must stay
+                **ExtensionPort(options).members,
                 "completion": In(stream.Signature(Completion(options))),
                 "interrupt": In(1),  # the completion counts towards the interrupt
                 "aborting": In(1),  # the channel drops what has started
@@ -184,39 +185,40 @@ class BusWatch:
 
 
 class Extension:
-    """The descriptor that is kept while its extension is read, as signals of one module: a fetcher's.
+    """What a descriptor that is shaped has with it, as signals of one module: a fetcher's.
 
     Each entry that is read is looked at for a cycle, ``looks``, before it is shown.
 
     ``second``
-        A descriptor is kept, and the entry that is read next is its extension.
-    ``kept``
-        The descriptor. It changes with no entry that is an extension.
+        The descriptor is shaped, and the entry that is looked at next is its extension.
     ``paired``
         The entry after the oldest one has arrived, too.
     ``shows``
         The request is whole: it is shown from the next cycle on.
     ``drops``
-        The descriptor that is kept is forgotten: its ring is disabled, or a pushed one goes first.
+        The request is forgotten: it is taken, its ring is disabled, or a pushed one goes first.
     ``again``
         The extension leaves, in the cycle after its descriptor.
+    ``turns``, ``extended``
+        The record is read that is to be shown; that is the extension.
     """
 
     def __init__(self, options: RecordOptions) -> None:
         self.layout = Descriptor(options)
         self.looks = Signal(name="looks")
-        self.second = Signal(name="has_descriptor")
-        self.kept = Signal(self.layout, name="kept_descriptor", reset_less=True)
+        self.second = Signal(name="is_second")
         self.paired = Signal(name="pair_arrived")
         self.shows = Signal(name="shows_request")
         self.drops = Signal(name="drops_descriptor")
         self.again = Signal(name="extension_leaves")
+        self.turns = Signal(name="turns")
+        self.extended = Signal(name="extended")
 
     def read(self, m: Module, record: Value, sound: Value, comes: Value, stays: Value) -> None:
         """Looks at what is read.
 
         ``record``, ``sound``
-            What has been read, and whether it was fetched without an error.
+            The descriptor, and whether what has been read was fetched without an error.
         ``comes``
             It is there in the next cycle.
         ``stays``
@@ -229,9 +231,28 @@ class Extension:
         ]
         m.d.sync += self.looks.eq(comes & stays)
         with m.If(self.looks & ~self.second):
-            m.d.sync += [self.kept.eq(record), self.second.eq(stays & shaped)]
+            m.d.sync += self.second.eq(stays & shaped)
         with m.Elif(self.drops):
             m.d.sync += self.second.eq(0)
+
+    def turn(self, m: Module, shown: Value, further: Value) -> None:
+        """Reads the extension of a request that is ``shown`` if ``further``, or its descriptor again: from its place in the
+        cycle before."""
+        placed = Signal(name="extension_placed")
+        m.d.sync += [placed.eq(further), self.turns.eq(shown & (further ^ self.extended) & ~self.turns)]
+        with m.If(self.drops):
+            m.d.sync += [self.extended.eq(0), self.turns.eq(0)]
+        with m.Elif(self.turns):
+            m.d.sync += self.extended.eq(placed)
+
+    def lost(self, m: Module, record: Value) -> Value:
+        """Whether a word of the descriptor is lost, or one of the extension was when that was shown."""
+        further = Signal(name="extension_lost")
+        with m.If(self.drops):
+            m.d.sync += further.eq(0)
+        with m.Elif(self.extended & record):
+            m.d.sync += further.eq(1)
+        return record | further
 
     def push(self, m: Module, extends: Signal, pushed: Signal, word: Value, value: Value) -> None:
         """Has the words of an extension follow those of a descriptor that is shaped. The statements are for a cycle in which

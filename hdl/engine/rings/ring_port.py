@@ -190,6 +190,8 @@ class RingPort(wiring.Component):
             fetcher.address.eq(job.address),
             fetcher.checking.eq(self.client.checking),
             fetcher.stop.eq(self.stop),
+            fetcher.wants_extension.eq(self.client.wants_extension),
+            self.client.extended.eq(fetcher.extended),
             control.push_taken.eq(fetcher.taken_push),
             self.busy.eq(
                 control.push

@@ -162,6 +162,12 @@ class _Bench:
             await _passes(ctx, port.b.ready, port.b.ready)
             ctx.set(port.b.valid, 0)
 
+    async def turns(self, ctx) -> None:
+        """Shows the half of a request that is needed, a cycle later."""
+        while True:
+            await ctx.tick()
+            ctx.set(self.dut.extended, ctx.get(self.dut.wants_extension))
+
     async def run(self, ctx) -> None:
         """Hands the descriptors over one at a time, and compares."""
         dut = self.dut
@@ -203,6 +209,7 @@ def test_a_channel_moves_shapes_as_the_model_does(alignment: str, compressing: b
     simulator = Simulator(bench.dut)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench.reads, background=True)
+    simulator.add_testbench(bench.turns, background=True)
     simulator.add_testbench(bench.writes, background=True)
     simulator.add_testbench(bench.run)
     simulator.run()

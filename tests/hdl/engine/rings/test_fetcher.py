@@ -44,7 +44,8 @@ class Bench:
         self.word = 0
         self.tail = self.asked = 0
         self.checking = False
-        self.looked_at: int | None = None
+        #: The request in hand, by whether its extension was shown.
+        self.looked_at: dict[int, int] = {}
         self.taken = {"ring": 0, "push": 0, "shaped": 0}
         #: The bit that says of a descriptor that its extension follows, if it can.
         self.shaped_bit = Descriptor(config.records)["shaped"].offset if config.dimensions else 512
@@ -62,6 +63,16 @@ class Bench:
             # The sequencer does one thing at a time: it does not refuse while it copies.
             return False, not ctx.get(dut.in_flight) and self.pushed is None, address
         return True, False, address
+
+    def _want_extension(self, extended: int) -> bool:
+        """Asks for the extension of the request in hand, and for its descriptor again; whether all was seen that it has."""
+        ctx, dut = self.ctx, self.dut
+        if not self.checking or 0 not in self.looked_at or len(dut.wants_extension) == 0:
+            return 0 in self.looked_at
+        has = ctx.get(dut.requests.payload.fault) == Status.OK and self._shaped(self.looked_at[0])
+        wants = has and 1 not in self.looked_at and self.rng.random() > 0.2
+        ctx.set(dut.wants_extension, wants)
+        return not wants and (1 in self.looked_at or not has)
 
     async def cycle(self, pause: float, *, more: bool = True) -> None:
         ctx, dut, rng = self.ctx, self.dut, self.rng
@@ -104,22 +115,22 @@ class Bench:
                 self.pushed |= rng.getrandbits(512) << 512
 
         ctx.set(dut.checking, self.checking)
-        takes = self.checking and rng.random() > pause
-        ctx.set(dut.requests.ready, takes)
-        request = dut.requests
+        request, extended = dut.requests, ctx.get(dut.extended)
         if self.checking:
             assert ctx.get(request.valid), "a request that is being looked at was taken back"
             payload = ctx.get(Value.cast(request.payload))
-            assert self.looked_at in (None, payload), "it changed"
-            self.looked_at = payload
+            assert self.looked_at.setdefault(extended, payload) == payload, "it changed"
+        whole = self._want_extension(extended)
+        takes = self.checking and whole and not extended and rng.random() > pause
+        ctx.set(dut.requests.ready, takes)
         if takes:
             descriptor = ctx.get(Value.cast(request.payload.descriptor))
-            if self._shaped(descriptor):
-                descriptor |= ctx.get(Value.cast(request.payload.extension)) << 512
+            if 1 in self.looked_at:
+                descriptor |= (self.looked_at[1] & (1 << 512) - 1) << 512
             self._take(descriptor, ctx.get(dut.taken_push))
             self.checking = False
-        elif ctx.get(request.valid) and not self.checking and rng.random() > pause:
-            self.checking, self.looked_at = True, None
+        elif ctx.get(request.valid) and not extended and not self.checking and rng.random() > pause:
+            self.checking, self.looked_at = True, {}
         await ctx.tick()
 
         if ask:

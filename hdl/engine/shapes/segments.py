@@ -95,19 +95,23 @@ Measured = data.StructLayout(
 Run = data.StructLayout({"first": SPAN_BITS, "last": SPAN_BITS, "more": 1})
 
 
+#: Runs that wait for the reader or the writer, so that the next shape is begun meanwhile.
+RUNS = 8
+
+
 class Runs(wiring.Component):
-    """Takes the rows of a shape that are in memory, and gives runs: a row is held until the next one says whether it
-    touches.
+    """Takes the rows of a shape that are in memory, and gives runs. A run is in the queue from its first row on, and grows
+    there until the next row says whether it touches.
 
     Throughput: a row per cycle.
 
     ``most``
         The most rows of a run: a power of two. All of them must fit into the queue of rows, because no data move before the
         run is given.
-    ``first``, ``last``
-        The lower parts of the addresses of a row's first and last byte, and ``ends``: it is the shape's last one.
+    ``input``
+        Each row, as a run of its own.
     ``breaks``
-        While high, the run that is held ends: padding follows, behind which no row may have to wait.
+        While high, the run that grows ends: padding follows, behind which no row may have to wait.
     """
 
     def __init__(self, beat_log2: int, most: int) -> None:
@@ -115,9 +119,7 @@ class Runs(wiring.Component):
         self.most = most
         super().__init__(
             {
-                "rows": In(
-                    stream.Signature(data.StructLayout({"first": SPAN_BITS, "last": SPAN_BITS, "ends": 1}))
-                ),
+                "input": In(stream.Signature(Run)),
                 "breaks": In(1),
                 "output": Out(stream.Signature(Run)),
             }
@@ -125,36 +127,54 @@ class Runs(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        row, run = self.rows.payload, self.output.payload
-        held = Signal()
+        row, run, beats = self.input.payload, self.output.payload, slice(self.beat_log2, None)
+        #: The run that grows: the last of its beats, whether it has the shape's last row, and whether none may be added.
+        grows = Signal()
+        edge = Signal(len(row.last[beats]), reset_less=True)
         ended = Signal()
         broken = Signal()
-        touches = Signal()
-        #: Rows of the run but the first one.
+        #: Its rows but the first one.
         joined = Signal(range(self.most), reset_less=True)
-        beats = slice(self.beat_log2, None)
+        touches = Signal()
+        leaves = Signal()
+        taken = self.input.valid & self.input.ready
         m.d.comb += [
-            touches.eq(held & ~ended & ~broken & ~self.breaks & is_next(run.last[beats], row.first[beats])),
-            # What is held goes when it is known that nothing is joined to it.
-            self.output.valid.eq(held & (ended | broken | (self.rows.valid & ~touches))),
-            run.more.eq(~ended),
-            # A row that touches needs no room at the output, but that is known too late for ready.
-            self.rows.ready.eq(~held | self.output.ready),
+            touches.eq(grows & ~ended & ~broken & ~self.breaks & is_next(edge, row.first[beats])),
+            leaves.eq(grows & Mux(taken, ~touches, ended | broken)),
         ]
-        with m.If(self.rows.valid & self.rows.ready):
+        with m.If(taken):
             m.d.sync += [
-                held.eq(1),
-                run.first.eq(Mux(touches, run.first, row.first)),
-                run.last.eq(row.last),
-                ended.eq(row.ends),
+                grows.eq(1),
+                edge.eq(row.last[beats]),
+                ended.eq(~row.more),
                 joined.eq(Mux(touches, joined + 1, 0)),
                 broken.eq(touches & (joined == self.most - 2)),
             ]
         with m.Else():
-            with m.If(self.output.valid & self.output.ready):
-                m.d.sync += held.eq(0)
+            with m.If(leaves):
+                m.d.sync += grows.eq(0)
             with m.If(self.breaks):
                 m.d.sync += broken.eq(1)
+        half = SPAN_BITS + 1
+        m.submodules.memory = memory = Memory(shape=2 * half, depth=RUNS, init=[])
+        write, read = memory.write_port(granularity=half), memory.read_port(domain="sync")
+        written, removed = Signal(range(2 * RUNS)), Signal(range(2 * RUNS))
+        there = written != removed
+        m.d.comb += [
+            # There is a place for a further run, beside that which grows.
+            self.input.ready.eq((written - removed)[: len(written)] < RUNS - 1),
+            write.addr.eq(written + (grows & ~touches)),
+            write.data.eq(Cat(row.first, C(0, 1), row.last, row.more)),
+            write.en.eq(Cat(taken & ~touches, taken)),
+            read.addr.eq(removed),
+            read.en.eq(there & (~self.output.valid | self.output.ready)),
+            Cat(run.first, Signal(name="unused"), run.last, run.more).eq(read.data),
+        ]
+        m.d.sync += [written.eq(written + leaves), removed.eq(removed + read.en)]
+        with m.If(read.en):
+            m.d.sync += self.output.valid.eq(1)
+        with m.Elif(self.output.ready):
+            m.d.sync += self.output.valid.eq(0)
         return m
 
 

@@ -15,6 +15,7 @@ from cdma.hdl.spec.shape import COUNT_BITS, PADDING_BITS, queued_rows
 
 from .segments import (
     FIRST,
+    RUNS,
     SHAPES,
     SIZE,
     Frame,
@@ -261,10 +262,6 @@ class Walker(wiring.Component):
             m.next = "begin"
 
 
-#: Runs that wait for the reader or the writer, so that the next shape is begun meanwhile.
-_RUNS = 8
-
-
 class ShapeFeed(wiring.Component):
     """Takes a command for each descriptor. One that is ``shaped`` is that from the lowest byte of its shape to the highest
     one, and becomes the commands of its runs; any other passes on as it is.
@@ -316,11 +313,9 @@ class ShapeFeed(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.walker = walker = Walker(self.dimensions)
-        joined = None
-        if self.joins:
-            # The rows of a run wait in the queue for their data, which come with the run.
-            m.submodules.joined = joined = Runs(self.beat_log2, self.marks)
-        m.submodules.runs = runs = Fifo(Run, _RUNS)
+        # The rows of a run wait in the queue for their data, which come with the run.
+        runs = Runs(self.beat_log2, self.marks) if self.joins else Fifo(Run, RUNS)
+        m.submodules.runs = runs
         m.submodules.frames = frames = Fifo(Frame, SHAPES)
         m.submodules.rows = rows = Fifo(Mark(self.lane_bits), self.marks)
         m.submodules.marks = marks = Fifo(Mark(self.lane_bits), self.marks)
@@ -343,17 +338,16 @@ class ShapeFeed(wiring.Component):
                 sink.value.eq(shapes.value),
                 sink.write.eq(write),
             ]
-        self._take(m, walker.rows, joined, runs, rows)
+        self._take(m, walker.rows, runs, rows)
         self._give(m, runs, rows, marks)
         wiring.connect(m, marks.output, cut.marks)
         wiring.connect(m, frames.output, cut.frames)
         wiring.connect(m, cut.output, wiring.flipped(self.segments))
         return m
 
-    def _take(self, m: Module, source: stream.Interface, joined: Runs | None, runs: Fifo, rows: Fifo) -> None:
-        """Takes rows: as marks, and those in memory as runs, or as parts of what is ``joined``."""
-        row, inside = source.payload, source.payload.inside
-        into = runs.input if joined is None else joined.rows
+    def _take(self, m: Module, source: stream.Interface, runs: Runs | Fifo, rows: Fifo) -> None:
+        """Takes rows: as marks, and those in memory as runs, or as parts of them."""
+        row, inside, into = source.payload, source.payload.inside, runs.input
         m.d.comb += [
             source.ready.eq(rows.input.ready & (~inside | into.ready)),
             rows.input.valid.eq(source.valid & source.ready),
@@ -362,19 +356,14 @@ class ShapeFeed(wiring.Component):
             into.valid.eq(source.valid & inside & rows.input.ready),
             into.payload.first.eq(row.first),
             into.payload.last.eq(row.last),
+            into.payload.more.eq(~row.ends),
         ]
-        if joined is None:
-            m.d.comb += runs.input.payload.more.eq(~row.ends)
-            if self.lane_bits:
-                m.d.comb += rows.input.payload.lane.eq(self._lane(row.first))
-            return
-        m.d.comb += [
-            joined.rows.payload.ends.eq(row.ends),
-            joined.breaks.eq(source.valid & ~inside),
-        ]
-        wiring.connect(m, joined.output, runs.input)
+        if self.lane_bits:
+            m.d.comb += rows.input.payload.lane.eq(self._lane(row.first))
+        if self.joins:
+            m.d.comb += runs.breaks.eq(source.valid & ~inside)
 
-    def _give(self, m: Module, runs: Fifo, rows: Fifo, marks: Fifo) -> None:
+    def _give(self, m: Module, runs: Runs | Fifo, rows: Fifo, marks: Fifo) -> None:
         """Gives each command, and the marks of its rows, in the order of the commands."""
         source, sink, run = self.input, self.command, runs.output.payload
         shaped = source.payload.shaped
@@ -385,8 +374,8 @@ class ShapeFeed(wiring.Component):
         marks_last = Signal()
         m.d.comb += [
             sink.valid.eq(source.valid & ~given & (~shaped | runs.output.valid)),
-            sink.payload.first.eq(Mux(shaped, self._whole(run.first), source.payload.first)),
-            sink.payload.last.eq(Mux(shaped, self._whole(run.last), source.payload.last)),
+            sink.payload.first.eq(self._whole(Mux(shaped, run.first, source.payload.first[:SPAN_BITS]))),
+            sink.payload.last.eq(self._whole(Mux(shaped, run.last, source.payload.last[:SPAN_BITS]))),
             sink.payload.more.eq(shaped & run.more),
             sink.payload.user.eq(source.payload.user),
             runs.output.ready.eq(source.valid & shaped & ~given & sink.ready),
@@ -411,9 +400,9 @@ class ShapeFeed(wiring.Component):
         return address[self.beat_log2 - self.lane_bits : self.beat_log2]
 
     def _whole(self, low: Value) -> Value:
-        """All bits of an address in a shape, of its lower ones.
+        """All bits of an address of the command, of its lower ones.
 
-        The shape spans at most half of what these tell apart. So if its upper bits change within, the highest of the lower
+        It spans at most half of what these tell apart. So if its upper bits change within, the highest of the lower
         ones is set before that, and clear after.
         """
         command = self.input.payload

@@ -9,6 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import SPAN_BITS
+from cdma.hdl.blocks.arithmetic import one_of
 from cdma.hdl.engine.shapes.segments import (
     AFTER,
     BEFORE,
@@ -20,16 +21,12 @@ from cdma.hdl.engine.shapes.segments import (
     extent_row,
     stride_row,
 )
-from cdma.hdl.spec.records import LENGTH_BITS, MAX_DIMENSIONS, ORDER_BITS, RecordOptions, Status
-from cdma.hdl.spec.shape import COUNT_BITS, MARGIN_BITS, PADDING_BITS, SPAN_LIMIT
+from cdma.hdl.spec.records import LENGTH_BITS, ORDER_BITS, SHAPE_RECORD, RecordOptions, Status, missing_fields
+from cdma.hdl.spec.shape import COUNT_BITS, SPAN_LIMIT
 
 from .interfaces import ExtensionPort, Request
 
-_WORD_BITS = 64
 _HIGH_BITS = 64 - SPAN_BITS
-#: Words of the extension after the strides: the extents of two dimensions, one with the order, one with the margins of
-#: the row, and the row.
-_EXTENTS, _ORDER, _MARGINS, _ROW = range(4, 8)
 #: The sums of the dimensions so far, by their rows in memory, and products that are added to the first or become another.
 _SPAN, _BELOW, _MOVED, _RAW = range(4)
 
@@ -38,32 +35,36 @@ class _Adder:
     """One adder for all that is measured, with a memory of sums, as signals of one module.
 
     ``total``, ``term``, ``factor``
-        A product is added to the total by the bits of the factor.
+        The term is added to the total. A product is added by the bits of the factor.
+    ``result``, ``overflow``
+        The sum; with a term that is taken away it overflows unless it is below 0.
     ``over``
         The product has lost bits.
     ``found``
-        The sum that was read last.
+        The sum of a row that was read last.
     """
 
     def __init__(self, m: Module, bits: int) -> None:
         self.total = Signal(bits, name="total", reset_less=True)
         self.term = Signal(bits, name="term", reset_less=True)
         self.factor = Signal(COUNT_BITS + 1, name="factor", reset_less=True)
+        self.result, self.overflow = Signal(bits, name="result"), Signal(name="overflow")
         self.over = Signal(name="over")
         self._lost = Signal(name="lost")
+        #: What is done in this cycle is known in the one before, so that it does not delay the sum.
         self._adds, self._subtracts, self._carry = (
-            Signal(name=name) for name in ("adds", "subtracts", "carry")
+            Signal(name=name, reset_less=True) for name in ("adds", "subtracts", "carry")
         )
-        self.result, self.overflow = Signal(bits, name="result"), Signal(name="overflow")
+        m.d.sync += [self._adds.eq(1), self._subtracts.eq(0), self._carry.eq(0)]
         term = Mux(self._adds, self.term, 0) ^ self._subtracts.replicate(bits)
-        # The carry comes in at a place below, so that this is one sum of two.
-        m.d.comb += Cat(self.result, self.overflow).eq((Cat(1, self.total) + Cat(self._carry, term))[1:])
         m.submodules.sums = memory = Memory(shape=bits, depth=4, init=[])
         self._write, self._read = memory.write_port(), memory.read_port(domain="sync")
+        self.found = self._read.data
         self._row = Signal(2, name="row")
         self._change, self._changed = (Signal(COUNT_BITS + 1, name=name) for name in ("change", "changed"))
-        self.found = self._read.data
         m.d.comb += [
+            # The carry comes in at a place below, so that this is one sum of two.
+            Cat(self.result, self.overflow).eq((Cat(1, self.total) + Cat(self._carry, term))[1:]),
             self._write.addr.eq(self._row),
             self._write.data.eq(self.total),
             self._read.addr.eq(self._row),
@@ -79,18 +80,16 @@ class _Adder:
         """Reads a sum, for the next cycle and on."""
         m.d.comb += [self._row.eq(row), self._read.en.eq(1)]
 
-    def add(self, m: Module, carry: Value | int = 0, *, adds: Value | int = 1) -> None:
-        """Adds the term to the total."""
-        m.d.comb += [self._adds.eq(adds), self._carry.eq(carry)]
-        m.d.sync += self.total.eq(self.result)
+    def subtract_next(self, m: Module, carry: Value | int, *, subtracts: int = 1) -> None:
+        """In the next cycle the result is the total less the term, or less 0, and without a carry one less."""
+        m.d.sync += [self._adds.eq(subtracts), self._subtracts.eq(1), self._carry.eq(carry)]
 
-    def compare(self, m: Module, carry: Value | int, *, subtracts: int = 1) -> None:
-        """Forms the total less the term, and less one without a carry: it overflows unless it is below 0."""
-        m.d.comb += [self._adds.eq(subtracts), self._subtracts.eq(1), self._carry.eq(carry)]
+    def carry_next(self, m: Module, carry: Value) -> None:
+        """In the next cycle a carry is added, too."""
+        m.d.sync += self._carry.eq(carry)
 
-    def subtract(self, m: Module, carry: Value | int, *, subtracts: int = 1) -> None:
-        """Takes that from the total."""
-        self.compare(m, carry, subtracts=subtracts)
+    def add(self, m: Module) -> None:
+        """Takes the result for the total."""
         m.d.sync += self.total.eq(self.result)
 
     def load(self, m: Module, entries: Value) -> None:
@@ -104,14 +103,15 @@ class _Adder:
 
     def multiply(self, m: Module) -> Value:
         """Adds the product, a bit of the factor per cycle; gives whether this is the last one."""
-        self.add(m, adds=self.factor[0])
         m.d.sync += [
             self.term.eq(self.term << 1),
             self.factor.eq(self.factor >> 1),
             self._lost.eq(self._lost | self.term[-1]),
         ]
-        with m.If(self.factor[0] & (self._lost | self.overflow)):
-            m.d.sync += self.over.eq(1)
+        with m.If(self.factor[0]):
+            self.add(m)
+            with m.If(self._lost | self.overflow):
+                m.d.sync += self.over.eq(1)
         return ~self.factor[1:].any()
 
 
@@ -171,9 +171,7 @@ class ShapeMeasure(wiring.Component):
         done = Signal()
         self._leaves = Signal(name="leaves")
         self._adder = adder = _Adder(m, self.bits)
-        #: The word of the extension in use, and its number.
-        self._at = Signal(range(_WORD_BITS // 8), name="word_at")
-        self._word = request.extension.as_value().word_select(self._at, _WORD_BITS)
+        self._shape = request.extension
         self._wrong = Signal(name="wrong")
         #: The numbers of the dimensions that are still to be added; the row, or a dimension before, has padding.
         self._order = Signal(ORDER_BITS * self.dimensions, name="order", reset_less=True)
@@ -199,7 +197,7 @@ class ShapeMeasure(wiring.Component):
         begins = self.input.valid & ~self.extended & shaped & self.walk.room & self.run & ~self.flush
         with m.FSM() as fsm:
             with m.State("idle"), m.If(begins):
-                m.d.sync += [self._at.eq(_ROW), self._wrong.eq(0), self.wants_extension.eq(1)]
+                m.d.sync += [self._wrong.eq(0), self.wants_extension.eq(1)]
                 m.next = "turn"
             self._measure_row(m)
             self._measure_dimension(m)
@@ -224,70 +222,59 @@ class ShapeMeasure(wiring.Component):
             m.d.sync += self._wrong.eq(1)
 
     def _measure_row(self, m: Module) -> None:
-        """Begins the sums with a row; looks at what must be 0, and at the order."""
-        adder, word, dimensions, reserved = self._adder, self._word, self.dimensions, self.measured.reserved
-        lower, upper = word[:32], word[32:]
-        before, after = upper[:MARGIN_BITS], upper[MARGIN_BITS:]
-        frame = self.walk.frame
+        """Begins the sums with a row; looks at what must be 0."""
+        adder, shape, lower, frame = self._adder, self._shape, self.align_log2, self.walk.frame
+        run, before, after = (shape[name] for name in ("run", "before_run", "after_run"))
+        missing = Cat(shape[name] for name in missing_fields(self.dimensions)).any()
         with self._state(m, "turn", "turn"), m.If(self.extended):
             m.next = "row"
         with self._state(m, "row", "run"):
             m.d.sync += [
-                adder.total.eq(upper[self.align_log2 :]),
-                reserved.eq(lower.any()),
-                self._at.eq(_MARGINS),
+                adder.total.eq(run[lower:]),
+                adder.term.eq(before[lower:]),
+                frame.before.eq(before != 0),
+                frame.after.eq(after != 0),
+                self.measured.reserved.eq(
+                    Cat(shape[field.name] for field in SHAPE_RECORD if field.reserved).any()
+                ),
+                self._order.eq(Cat(shape[f"order_{place}"] for place in range(1, self.dimensions + 1))),
+                self._seen.eq(0),
+                self._left.eq(self.dimensions),
             ]
-            self._refuse(m, (upper == 0) | self._ragged(upper))
+            self._refuse(m, (run == 0) | self._ragged(run, before, after) | missing)
+            adder.subtract_next(m, 0, subtracts=0)
         with self._state(m, "run", "before"):
             adder.keep(m, _SPAN)
             self._give_length(m, RUN)
             m.d.comb += self.walk.walks.eq(1)
-            m.d.sync += [
-                adder.term.eq(before[self.align_log2 :]),
-                frame.before.eq(before != 0),
-                frame.after.eq(after != 0),
-            ]
-            self._refuse(m, self._ragged(before, after) | self._missing(4, lower))
+            m.d.sync += self._padded.eq(frame.before | frame.after)
         with self._state(m, "before", "after"):
             adder.keep(m, _MOVED)
             adder.add(m)
-            m.d.sync += [adder.term.eq(after[self.align_log2 :]), self._padded.eq(frame.before | frame.after)]
-            m.d.sync += self._at.eq(3)
+            m.d.sync += adder.term.eq(after[lower:])
         with self._state(m, "after", "whole"):
             adder.add(m)
-            m.d.sync += self._at.eq(2)
-            self._refuse(m, self._missing(4, word))
-        with self._state(m, "whole", "order"):
+            adder.subtract_next(m, 0, subtracts=0)
+        with self._state(m, "whole", "clear"):
             adder.keep(m, _RAW)
             self._give_length(m, PADDED)
-            m.d.sync += [adder.total.eq(0), self._at.eq(_ORDER)]
-            self._refuse(m, self._missing(3, word))
+            m.d.sync += adder.total.eq(Mux(self._padded, before[lower:], 0))
             with m.If(self._padded):
-                m.d.sync += self._at.eq(_MARGINS)
-                m.next = "margins"
-        with self._state(m, "margins", "length_before"):
-            m.d.sync += adder.total.eq(before[self.align_log2 :])
+                adder.subtract_next(m, 0, subtracts=0)
+                m.next = "length_before"
         with self._state(m, "length_before", "length_after"):
             self._give_length(m, BEFORE)
-            m.d.sync += [adder.total.eq(after[self.align_log2 :]), self._at.eq(_ORDER)]
-        with self._state(m, "length_after", "order"):
+            m.d.sync += adder.total.eq(after[lower:])
+            adder.subtract_next(m, 0, subtracts=0)
+        with self._state(m, "length_after", "clear"):
             self._give_length(m, AFTER)
             m.d.sync += adder.total.eq(0)
-        with self._state(m, "order", "strides"):
+        with self._state(m, "clear", "stride"):
             adder.keep(m, _BELOW)
-            m.d.sync += [self._order.eq(upper), self._at.eq(1)]
-            m.d.sync += [self._seen.eq(0), self._left.eq(dimensions)]
-            with m.If(upper[ORDER_BITS * MAX_DIMENSIONS :].any()):
-                m.d.sync += reserved.eq(1)
-            self._refuse(m, self._missing(3, lower))
-        with self._state(m, "strides", "stride"):
-            m.d.sync += self._at.eq(self._order[:ORDER_BITS])
-            self._refuse(m, self._missing(2, word))
 
     def _give_length(self, m: Module, row: int) -> None:
         """Gives the total, less one byte, as a length."""
         walk, result = self.walk, self._adder.result
-        self._adder.compare(m, 0, subtracts=0)
         m.d.comb += [
             walk.row.eq(row),
             walk.value.eq(
@@ -296,45 +283,38 @@ class ShapeMeasure(wiring.Component):
             walk.cuts.eq(1),
         ]
 
-    def _missing(self, number: int, extent: Value) -> Value:
-        """There is something of a dimension that the engine does not have."""
-        return extent.any() if number > self.dimensions else C(0)
-
     def _measure_dimension(self, m: Module) -> None:
         """Adds a dimension to what is spanned; multiplies what is moved, and what the stream has."""
-        adder, word, number = self._adder, self._word, self._order[:ORDER_BITS]
+        adder, number = self._adder, self._order[:ORDER_BITS]
         negative, far = Signal(), Signal()
-        extent = Mux(number == 1, word[32:], word[:32])
-        entries = extent[:COUNT_BITS] | (extent[:COUNT_BITS] == 0)
-        before, after = (extent[COUNT_BITS + start :][:PADDING_BITS] for start in (0, PADDING_BITS))
-        reach = word[self.align_log2 : SPAN_BITS]
+        stride, count, before, after = (self._field(name) for name in ("stride", "count", "before", "after"))
+        entries = count | (count == 0)
+        reach = stride[self.align_log2 : SPAN_BITS]
         following = "moves" if self.compressing else "streams"
         with self._state(m, "stride", "entries"):
-            sign, beyond = word[-1], word[SPAN_BITS - 1 :]
+            sign, beyond = stride[-1], stride[SPAN_BITS - 1 :]
             m.d.sync += [
                 adder.term.eq(reach ^ sign.replicate(len(reach))),
                 adder.total.eq(0),
                 negative.eq(sign),
-                far.eq((beyond.any() & ~beyond.all()) | self._ragged(word)),
-                self._at.eq(Mux(number[1], _ORDER + number[0], _EXTENTS)),
+                far.eq((beyond.any() & ~beyond.all()) | self._ragged(stride)),
             ]
+            adder.carry_next(m, sign)
             # Each is named once.
             named = Cat(number == index for index in range(self.dimensions))
             m.d.sync += self._seen.eq(self._seen | named)
             self._refuse(m, ~(named & ~self._seen).any())
-            self._give_number(m, stride_row(number + 1), word)
+            self._give_number(m, stride_row(number + 1), stride)
         with self._state(m, "entries", "steps"):
-            adder.add(m, negative)
+            adder.add(m)
             adder.find(m, _SPAN)
             adder.load(m, entries)
             self._give_number(m, extent_row(number + 1), Cat(entries, before, after))
-            # The first dimension has half of a word.
-            self._refuse(m, self._missing(2, word[32:]) & (number == 0))
         with self._state(m, "steps", "compare"):
             adder.change(m, -1)
+            adder.subtract_next(m, 0)
             m.d.sync += [adder.term.eq(adder.total), adder.total.eq(adder.found)]
         with self._state(m, "compare", "span"):
-            adder.compare(m, 0)
             overlaps = C(0) if self.compressing else adder.overflow
             self._refuse(m, (adder.factor != 0) & (far | overlaps))
         self._multiply(m, "span", "spanned")
@@ -343,10 +323,11 @@ class ShapeMeasure(wiring.Component):
             m.d.sync += adder.term.eq(adder.found)
             self._refuse(m, adder.over | (adder.total > SPAN_LIMIT >> self.align_log2))
             with m.If(negative):
+                adder.subtract_next(m, 1)
                 m.next = "fall"
         # What was added to the span.
         with self._state(m, "fall", "below"):
-            adder.subtract(m, 1)
+            adder.add(m)
             adder.find(m, _BELOW)
         with self._state(m, "below", "fallen"):
             m.d.sync += adder.term.eq(adder.found)
@@ -387,7 +368,6 @@ class ShapeMeasure(wiring.Component):
                 # Without padding as much is moved.
                 with m.If(~self._padded):
                     adder.keep(m, _MOVED)
-            m.d.sync += self._at.eq(number)
             with m.If(self._left == 0):
                 m.d.sync += self.wants_extension.eq(0)
                 m.next = "length"
@@ -395,6 +375,13 @@ class ShapeMeasure(wiring.Component):
     def _give_number(self, m: Module, row: Value, value: Value) -> None:
         """Gives a number that the shape is walked by."""
         m.d.comb += [self.walk.row.eq(row), self.walk.value.eq(value), self.walk.walks.eq(1)]
+
+    def _field(self, name: str) -> Value:
+        """A field of the dimension that is measured."""
+        number = self._order[:ORDER_BITS]
+        return one_of(
+            *((number == index, self._shape[f"{name}_{index + 1}"]) for index in range(self.dimensions))
+        )
 
     def _multiply(self, m: Module, name: str, following: str) -> None:
         """Adds a product to the total, a bit of the factor per cycle."""
@@ -414,17 +401,19 @@ class ShapeMeasure(wiring.Component):
             m.next = "below_address"
         with self._state(m, "below_address", "lowest"):
             adder.find(m, _MOVED)
+            adder.subtract_next(m, 1)
             m.d.sync += adder.term.eq(adder.found)
         with self._state(m, "lowest", "upper"):
             adder.find(m, _SPAN)
-            adder.subtract(m, 1)
+            adder.add(m)
             m.d.sync += enough.eq(adder.overflow)
             if self.compressing:
                 m.d.sync += measured.moved.eq(self._bytes(adder.found))
         with self._state(m, "upper", "borrow"):
+            adder.subtract_next(m, enough, subtracts=0)
             m.d.sync += [adder.term.eq(adder.total), adder.total.eq(address[SPAN_BITS:])]
         with self._state(m, "borrow", "done"):
-            adder.subtract(m, enough, subtracts=0)
+            adder.add(m)
             m.d.sync += measured.beneath.eq(~adder.overflow)
         m.d.comb += measured.lowest.eq(
             Cat(

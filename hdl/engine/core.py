@@ -67,7 +67,7 @@ PURPOSES = {
     r"rings\.\w+\.completions\.pending\.memory": "completions whose write is in flight",
     r"(offload|prefetch)_done\.memory": "completions of a queue pair, until its rings take them",
     r"(offload|prefetch)_dispatch\.order\.memory": "the pairs whose descriptors are in flight",
-    r"(offload|prefetch)_dispatch\.flight\.entries": "descriptors in flight, until their completion is delivered",
+    r"(offload|prefetch)_dispatch\.flight\.(entries|extensions)": "descriptors in flight, until their completion is delivered",
     r"rings\.asking(\.memory)?": "fetches in flight",
     r"rings\.writer\.\w+(\.memory)?": "completions on their way to host memory",
     r"coalescer\.\w+": "coalescing times, and how long completions have waited",

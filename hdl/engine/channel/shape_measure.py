@@ -117,7 +117,7 @@ class _Adder:
 
 class ShapeMeasure(wiring.Component):
     """Hands requests on. One with a shape waits until that is measured: two cycles for each bit of the entries of a
-    dimension, ten for each dimension, and fifteen; four more for a stride below 0, and where a shape that is read has
+    dimension, ten for each dimension, and sixteen; four more for a stride below 0, and where a shape that is read has
     padding one more for each bit, and two.
 
     The dimensions are taken in the order that the extension names: by their strides. Where the shape is written, each must

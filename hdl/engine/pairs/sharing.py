@@ -338,7 +338,9 @@ class Flight(wiring.Component):
         low = exact_log2(self.depth)
         coding = coding_of(platform)
         #: What is kept, and when it is written: an extension with ``put`` too, so that nothing is read that is not.
-        kept = {"entries": (("descriptor", "fault", "address"), self.put)}
+        kept: dict[str, tuple[tuple[str, ...], Value]] = {
+            "entries": (("descriptor", "fault", "address"), self.put)
+        }
         if "extension" in self.new.request.shape().members:
             kept["extensions"] = ("extension",), self.put | self.extends
         #: Of each place, whether its completion is not delivered.

@@ -210,8 +210,13 @@ class Walker(wiring.Component):
         place, row, count = self._place, self.rows.payload, self.dimensions - 1
         m.submodules.places = memory = Memory(shape=Place.size, depth=4, init=[])
         write, read = memory.write_port(), memory.read_port(domain="sync")
+        inside, edge, last = (
+            Signal(count, name=f"outer_{name}", reset_less=True) for name in ("inside", "edge", "last")
+        )
         outer = _Outer(
-            *(Signal(count, name=f"outer_{name}", reset_less=True) for name in ("inside", "edge", "last")),
+            inside,
+            edge,
+            last,
             axis=Signal(range(self.dimensions + 1), name="axis", reset_less=True),
             moves=Signal(range(self.dimensions + 1), name="moves"),
             keeps=write.en,

@@ -351,6 +351,10 @@ SHAPED = {
         dataclasses.replace(WIDE, dimensions=1, ring_entries=16),
         ["shape_rings", *_OTHERS],
     ),
+    "of-pairs": (
+        dataclasses.replace(SMALL, dimensions=2, channels=2, memories_protect="secded"),
+        ["shape_rings", "pairs", "limits"],
+    ),
     "four-of-streams": (
         dataclasses.replace(SMALL, dimensions=4, registers=False, register_slices="in,out"),
         _OTHERS,

@@ -130,7 +130,7 @@ class Rings(wiring.Component):
                 m.submodules[path] = (
                     ResetInserter(link.clear)(built)
                     if self.clock is None
-                    else reset_with(m, path, built, link.clear, self.clock)
+                    else reset_with(m, f"{path}_ring", built, link.clear, self.clock)
                 )
         return ports
 

@@ -121,8 +121,9 @@ class Shares(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        #: Those that ask, and none of a higher level does.
-        counts = Signal(self.count)
+        #: The highest level of those that ask; of that level, those that ask, and all.
+        top = Signal(LEVEL_BITS)
+        counts, mates = Signal(self.count), Signal(self.count)
         able = Signal(self.count)
         often = Signal()
         #: Those after the one that was chosen last: the turn goes round.
@@ -132,18 +133,23 @@ class Shares(wiring.Component):
             often.eq(~(counts & ~Cat(account.deep for account in self.accounts)).any()),
         ]
         later = able & after
+        for level in range(1, 1 << LEVEL_BITS):
+            with m.If(
+                Cat(ask & (own == level) for ask, own in zip(self.asks, self.levels, strict=True)).any()
+            ):
+                m.d.comb += top.eq(level)
+        of_top = Cat(own == top for own in self.levels)
+        m.d.sync += [counts.eq(self.asks & of_top), mates.eq(of_top)]
+        fills = self.look & counts.any() & ~able.any()
         with m.If(self.look):
             m.d.sync += self.choice.eq(_lowest(Mux(later.any(), later, able)))
         with m.If(self.choice.any()):
             m.d.sync += after.eq(Cat(self.choice[:number].any() for number in range(self.count)))
         for number, account in enumerate(self.accounts):
             m.submodules[f"account_{number}"] = account
-            weight, level = self.weights[number], self.levels[number]
-            above = Cat(ask & (other > level) for ask, other in zip(self.asks, self.levels, strict=True))
-            mates = Cat(each & (other == level) for each, other in zip(counts, self.levels, strict=True))
-            m.d.sync += counts[number].eq(self.asks[number] & ~above.any())
+            weight = self.weights[number]
             m.d.comb += [
-                account.add.eq(self.look & ~able.any() & mates.any()),
+                account.add.eq(fills & mates[number]),
                 account.often.eq(often),
                 account.amount.eq(Mux(weight == 0, 1, weight) << self.step_log2),
                 account.charge.eq(self.charge & self.choice[number]),

@@ -162,7 +162,8 @@ class Walker(wiring.Component):
             with m.State("step"):
                 self._find(m, SIZE)
                 m.d.comb += self._steps.eq(1)
-                with m.If(place.inside & ~ends):
+                # Behind the last entry in memory the address does not matter.
+                with m.If(place.inside):
                     m.d.sync += place.base.eq(sum)
                 m.next = "row"
             with m.State("begin"):

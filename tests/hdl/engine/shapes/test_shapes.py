@@ -189,6 +189,23 @@ def test_every_row_of_a_shape_is_moved_once_and_in_order(
     simulate(feed, shapes, commands, given, marked)
 
 
+def test_a_run_goes_before_the_padding_behind_it() -> None:
+    """However much that is: nothing of it is cut before the data of the run have come."""
+    feed = ShapeFeed(2, _BITS, 3, outstanding=2)
+    shape = Shape(8, (Dimension(3, 8, after=200), Dimension(2, 1 << 20)))
+
+    async def given(ctx) -> None:
+        await push(ctx, feed.shapes, 64, shape, 2)
+        ctx.set(feed.input.payload, {"first": 64, "last": 64 + shape.span - 1, "shaped": 1})
+        ctx.set(feed.input.valid, 1)
+        await ctx.tick().repeat(100)
+        run = ctx.get(feed.command.payload)
+        assert ctx.get(feed.command.valid)
+        assert (run.first, run.last, run.more) == (64, 87, 1)
+
+    simulate(feed, given)
+
+
 def _check_lanes(got, address: int, at: int, unit: int, reads: bool) -> int:
     """Looks where a row is moved, whose address and place in the stream are given; gives where it comes from."""
     comes, goes = (address, at) if reads else (at, address)

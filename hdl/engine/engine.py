@@ -23,6 +23,7 @@ from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelStatus
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import reset_of
 from cdma.hdl.spec.records import RECORD_BYTES
+from cdma.hdl.spec.registers.map import register_map
 from cdma.hdl.verilog.shell import Shell
 
 from .core import EngineCore
@@ -114,7 +115,8 @@ class Engine(AxiShell):
         if not config.coded_memories:
             return None
         stripes = config.piece_beats if config.units > 1 else 0
-        deepest = max(config.read_buffer, config.write_buffer, config.outstanding, stripes, _QUEUES)
+        words = len(register_map(config).kept) << (config.channels - 1).bit_length()
+        deepest = max(config.read_buffer, config.write_buffer, config.outstanding, stripes, words, _QUEUES)
         return MemoryCoding(config.memories_protect, deepest, config.smallest_memory)
 
     def _connect_lite(

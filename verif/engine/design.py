@@ -114,7 +114,7 @@ def _of_memory(port: str, config: EngineConfig) -> dict[str, int]:
 def _of_registers(config: EngineConfig) -> dict[str, int]:
     slices = sum(has_slices(config.register_slices, direction) for direction in ("in", "out"))
     # A slice takes a request while the registers' words get their reset values, one per cycle.
-    more = len(register_map(config).kept) + slices if slices else 0
+    more = config.channels * len(register_map(config).kept) + slices if slices else 0
     # The bus may have a much faster clock than what is behind a crossing.
     pace = 16 if config.domains.registers_cross else 1
     return {"OUTSTANDING": 8, "ANSWERED_WITHIN": pace * (_PATIENCE + 1 + more), **_in_reset(config)}

@@ -242,7 +242,7 @@ class Fetching(Bench):
             self._drive(m, name)
         free(m, "watchdog_tick", dut.watchdog_tick)
         free(m, "stop", self.pair.stop)
-        free(m, "report_ready", self.pair.report.ready)
+        free(m, "report_ready", dut.report.ready)
         r = dut.fetch.r
         legal_subordinate(
             m,
@@ -290,7 +290,7 @@ class Fetching(Bench):
         """Gives the rings their registers, and looks at every address."""
         dut = self.rings
         bits = self.config.host_address_bits
-        places = stored(m, dut.registers, bits, self.pair.stored)
+        places = stored(m, dut.registers, bits, dut.stored)
         low, high = places["host_window.base"], places["host_window.limit"]
         for ring, port in (("ring", dut.fetch.ar), ("completion", dut.complete.aw)):
             bases = Array(places[f"{name}.{ring}_base"] for name in CHANNELS)

@@ -479,11 +479,7 @@ class Counters(wiring.Component):
 
 
 class PairCounting(wiring.Signature):
-    """What the counters have for a direction of a pair, seen from the pair. See :class:`ChannelCounting`.
-
-    ``read``
-        Reads the counters of the direction; no two ports ask at once.
-    """
+    """What the counters have for a direction of a pair, seen from the pair. See :class:`ChannelCounting`."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -491,7 +487,6 @@ class PairCounting(wiring.Signature):
                 "extra_error": Out(1),
                 "hold": Out(1),
                 "held": In(1),
-                "read": Out(CounterPort()),
                 "in_flight": Out(1),
                 "adding": In(1),
             }
@@ -516,17 +511,6 @@ def connect_pairs(
 ) -> None:
     """Connects the ``counters`` with the :class:`PairCounting` of each direction of each of the ``pairs``."""
     m.d.comb += counters.clear.eq(Cat(clears))
-    reads = [counting.read for pair in pairs for counting in pair]
-    m.d.comb += [
-        counters.read.request.eq(Cat(read.request for read in reads).any()),
-        counters.read.word.eq(one_of(*((read.request, read.word) for read in reads))),
-        counters.reader.eq(one_of(*((read.request, C(number)) for number, read in enumerate(reads)))),
-    ]
-    for read in reads:
-        m.d.comb += [
-            read.done.eq(counters.read.done),
-            read.data.eq(Mux(read.request, counters.read.data, 0)),
-        ]
     for index, name in enumerate(CHANNELS):
         channel = getattr(counters, name)
         mine = [pair[index] for pair in pairs]

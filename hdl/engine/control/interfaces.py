@@ -9,15 +9,22 @@ in one clock domain.
 from __future__ import annotations
 
 from amaranth.hdl import unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus, OwnerLayout
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LEVEL_BITS, LIMIT_BITS, PERIOD_BITS, SIDEBAND_TARGETS, WEIGHT_BITS
-from cdma.hdl.spec.registers.description import REGISTER_BITS, REGISTER_BYTES, Access, Block, Field, Register
-from cdma.hdl.spec.registers.map import register_map
+from cdma.hdl.spec.registers.description import (
+    REGISTER_BITS,
+    REGISTER_BYTES,
+    Access,
+    Block,
+    Field,
+    Register,
+    RegisterMap,
+)
 
 #: The addresses that the engine may touch: ``base`` to ``limit``, both included, in units of 4 KiB. The low 12 bits
 #: count as 0 in the base and as ones in the limit. Nothing is allowed where ``limit`` is below ``base``.
@@ -163,24 +170,18 @@ class CounterPort(wiring.Signature):
 
 
 class ControlSignature(wiring.Signature):
-    """Everything between the register block and the engine."""
+    """What the engine has of the registers of a pair."""
 
     def __init__(self, config: EngineConfig) -> None:
-        words = len(register_map(config).kept)
         super().__init__(
             {
-                "stored": In(StoredSignature(words)),
-                "report": In(stream.Signature(ReportLayout(words))),
                 "soft_reset": Out(1),  # pulse: abort both channels, then forget everything but the windows
                 "resetting": In(1),  # high until that is done
-                "changes": Out(ChangeLayout(words)),
                 "watchdog_cycles": Out(32),  # 0 is off
                 "clear_counters": Out(1),  # pulse
                 **_of_memories(config),
                 "offload": Out(ChannelSignature(config)),
                 "prefetch": Out(ChannelSignature(config)),
-                "offload_counters": Out(CounterPort()),
-                "prefetch_counters": Out(CounterPort()),
                 **_shares(config),
             }
         )
@@ -202,28 +203,34 @@ class ExternalSignature(wiring.Signature):
         )
 
 
+#: Bits of the index of a word in the memory of registers, which is that of :meth:`.RegisterMap.word`.
+_INDEX_BITS = 8
+
+
 class StoredSignature(wiring.Signature):
     """How hardware reads the memory of registers, seen from hardware.
 
-    ``data`` is the word at the ``index`` of one cycle before.
+    ``data`` is the word at the ``index`` of the ``pair`` of one cycle before.
     """
 
-    def __init__(self, words: int) -> None:
-        super().__init__({"index": Out(range(words)), "data": In(REGISTER_BITS)})
+    def __init__(self, pair_bits: int = 0) -> None:
+        super().__init__({"index": Out(_INDEX_BITS), "pair": Out(pair_bits), "data": In(REGISTER_BITS)})
 
 
 class ReportLayout(data.StructLayout):
-    """What hardware writes into the memory of registers, and at which ``index``."""
+    """What hardware writes into the memory of registers, and at which ``index`` of which ``pair``."""
 
-    def __init__(self, words: int) -> None:
-        super().__init__({"index": range(words), "data": REGISTER_BITS})
+    def __init__(self, pair_bits: int = 0) -> None:
+        super().__init__({"index": _INDEX_BITS, "pair": pair_bits, "data": REGISTER_BITS})
 
 
 class ChangeLayout(data.StructLayout):
     """What is written into the memory of registers in a cycle: the bytes of ``data`` that ``enable`` names."""
 
-    def __init__(self, words: int) -> None:
-        super().__init__({"index": range(words), "data": REGISTER_BITS, "enable": REGISTER_BYTES})
+    def __init__(self, pair_bits: int = 0) -> None:
+        super().__init__(
+            {"index": _INDEX_BITS, "pair": pair_bits, "data": REGISTER_BITS, "enable": REGISTER_BYTES}
+        )
 
 
 def _field_member(field: Field) -> wiring.Member | None:
@@ -245,6 +252,18 @@ def _register_signature(register: Register) -> wiring.Signature:
     if register.count:
         members = {name: member and member.array(register.count) for name, member in members.items()}
     return wiring.Signature({name: member for name, member in members.items() if member is not None})
+
+
+def blocks_signature(registers: RegisterMap, *, external: bool = False) -> wiring.Signature:
+    """What hardware sees of the instances of all blocks that are ``external``, or of all others."""
+    return wiring.Signature(
+        {
+            instance: Out(signature)
+            for block in registers.blocks
+            for instance, _ in block.instances
+            if block.external == external and (signature := block_signature(block)).members
+        }
+    )
 
 
 def block_signature(block: Block) -> wiring.Signature:

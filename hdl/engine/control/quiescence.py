@@ -21,7 +21,7 @@ _SETTLING_CYCLES = 64
 
 def settling_cycles(config: EngineConfig) -> int:
     """Cycles for which that clock runs on: after a reset the registers get their values one by one."""
-    return len(register_map(config).kept) + _SETTLING_CYCLES
+    return config.channels * len(register_map(config).kept) + _SETTLING_CYCLES
 
 
 def accessed(bus: wiring.PureInterface) -> list[Value]:

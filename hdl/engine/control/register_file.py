@@ -1,4 +1,4 @@
-"""The RTL of a register map: an AXI4-Lite subordinate with a port for every field.
+"""The RTL of a register map, for one pair or several: an AXI4-Lite subordinate with a port for every field.
 
 Rules that a driver can rely on:
 
@@ -16,10 +16,11 @@ Rules that a driver can rely on:
 
 Software reads back what it has written from a memory, not from the flip-flops that hardware sees. So there is no
 multiplexer over all of them, and what hardware needs only now and then has no flip-flops at all. After a
-reset, and after a soft reset, the memory's words get their reset values one by one; accesses wait meanwhile.
+reset, and after a soft reset, the memory's words get their reset values one by one; accesses wait meanwhile. Each pair has
+a word of its own for each register.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import NamedTuple
@@ -43,7 +44,9 @@ from cdma.hdl.spec.registers.description import (
     RegisterMap,
 )
 
-from .interfaces import ChangeLayout, ReportLayout, StoredSignature, block_signature
+from .decoding import decoded
+from .interfaces import ChangeLayout, ReportLayout, StoredSignature, blocks_signature
+from .reset_values import ResetValues
 from .windows import Denied
 
 #: Parts in which a ``pipelined`` register file gathers what is read.
@@ -51,9 +54,11 @@ _PARTS = 4
 
 
 class _Write(NamedTuple):
-    """A write in the cycle in which it is taken. The address comes from flip-flops, the data from the bus."""
+    """A write in the cycle in which it is taken. The address, in the page of the pair, comes from flip-flops, the data from
+    the bus."""
 
     address: Signal
+    pair: Signal
     data: Signal
     strobes: Signal
     valid: Signal
@@ -62,6 +67,12 @@ class _Write(NamedTuple):
 class RegisterFile(wiring.Component):
     """The registers of ``registers``, on ``bus``; every instance of a block is a port of its name.
 
+    ``pairs``, ``others``
+        Several pairs have a page each: the first one of ``registers``, and the further ones of ``others``, which may have
+        less. Their ports are in ``pair_0``, …, but for external blocks. An array that the first page alone has is of the
+        pairs.
+    ``reader``, ``shown``
+        The pair in whose page a register is read, and whose word of the memory was.
     ``pipelined``
         What a write may change is found a cycle before it, in flip-flops, for an FPGA, whose wires are slow. What is read
         is gathered in a cycle of its own, and no memory is on the way to the bus.
@@ -69,8 +80,8 @@ class RegisterFile(wiring.Component):
         What AxPROT of an access must say: one of :data:`.PROTECTIONS`. If any is asked for, ``denied_write`` and
         ``denied_read`` tell of accesses that were refused.
     ``soft_reset``
-        Returns stored fields to their reset values, except locks and the blocks that survive it. It waits for accesses
-        that have been taken, and wins over a write in the same cycle.
+        Of each pair: returns stored fields to their reset values, except locks and the blocks that survive it. It waits for
+        accesses that have been taken, and wins over a write in the same cycle.
     ``stored``
         Reads what software has written, for hardware. Indexes are those of :meth:`.RegisterMap.word`.
     ``report``
@@ -79,39 +90,59 @@ class RegisterFile(wiring.Component):
         All that is written into that memory, by software, by hardware or after a reset, for hardware that keeps
         copies.
     ``settled``
-        Low from the cycle after ``soft_reset`` until all registers have their reset values.
+        Of each pair: low from the cycle after ``soft_reset`` until all registers have their reset values.
     """
 
     def __init__(
-        self, registers: RegisterMap, *, pipelined: bool = False, protection: str = PROTECTIONS[0]
+        self,
+        registers: RegisterMap,
+        others: RegisterMap | None = None,
+        *,
+        pairs: int = 1,
+        pipelined: bool = False,
+        protection: str = PROTECTIONS[0],
     ) -> None:
         self.registers = registers
+        self.others = others or registers
+        self.pairs = pairs
+        self.pair_bits = (pairs - 1).bit_length()
+        #: What the first page alone has.
+        self._alone = {placed.address for placed in registers.placed()}
+        self._alone -= {placed.address for placed in self.others.placed()}
+        #: What has a word of the memory for each pair.
+        self._kept = [each for each in registers.kept if not (each.index and each.address in self._alone)]
+        #: The word of a register, and its pair in place of that whose page it is in.
+        words = {placed.name: word for word, placed in enumerate(self._kept)}
+        self._words = {
+            placed.address: words[placed.name.replace(f"[{placed.index}]", "[0]")]
+            if placed.address in self._alone
+            else words[placed.name]
+            for placed in registers.kept
+        }
         self.protection = protection
         self.pipelined = pipelined
         #: High in the cycle in which a soft reset happens, in the cycle before a write is taken, while a read is under way,
         #: and in the cycle whose values it gives.
-        self.forget = Signal()
+        self.forget = Signal(pairs)
         self.begins_writing = Signal()
         self.busy_reading = Signal()
         self.reads = Signal(name="done")
-        ports = {
-            instance: Out(signature)
-            for block in registers.blocks
-            for instance, _ in block.instances
-            if (signature := block_signature(block)).members
-        }
-        bus = In(AxiLiteSignature(registers.address_bits))
-        denied = Out(Denied(registers.address_bits))
+        fields = [blocks_signature(each) for each in (registers, *[self.others] * (pairs - 1))]
+        several = {f"pair_{number}": Out(each) for number, each in enumerate(fields)}
+        bus = In(AxiLiteSignature(registers.address_bits + self.pair_bits))
+        denied = Out(Denied(registers.address_bits, self.pair_bits))
         super().__init__(
             {
                 "bus": bus,
                 **optional(self._protected, denied_write=denied, denied_read=denied),
-                "soft_reset": In(1),
-                "settled": Out(1),
-                "stored": In(StoredSignature(len(registers.kept))),
-                "report": In(stream.Signature(ReportLayout(len(registers.kept)))),
-                "changes": Out(ChangeLayout(len(registers.kept))),
-                **ports,
+                "soft_reset": In(pairs),
+                "settled": Out(pairs),
+                "stored": In(StoredSignature(self.pair_bits)),
+                "report": In(stream.Signature(ReportLayout(self.pair_bits))),
+                "changes": Out(ChangeLayout(self.pair_bits)),
+                **{name: Out(self.pair_bits) for name in ("reader", "shown")},
+                **blocks_signature(registers, external=True).members,
+                **(several if pairs > 1 else fields[0].members),
             }
         )
 
@@ -119,13 +150,25 @@ class RegisterFile(wiring.Component):
     def _protected(self) -> bool:
         return self.protection != PROTECTIONS[0]
 
-    def _port(self, placed: Placed, name: str) -> Value:
-        port = getattr(getattr(getattr(self, placed.instance), placed.register.name), name)
+    def of_pair(self, pair: int) -> wiring.PureInterface:
+        """The ports of a pair."""
+        return getattr(self, f"pair_{pair}") if self.pairs > 1 else self
+
+    def _port(self, placed: Placed, name: str, pair: int) -> Value:
+        port = getattr(getattr(getattr(self.of_pair(pair), placed.instance), placed.register.name), name)
         return port[placed.index] if placed.register.count else port
+
+    def _at(self, access: Value) -> Value:
+        """Where in the memory an access is."""
+        return Cat(access.pair, access.index[: (len(self._kept) - 1).bit_length()])
+
+    def _pairs_of(self, placed: Placed) -> range:
+        """The pairs in whose page the register is."""
+        return range(1 if placed.address in self._alone else self.pairs)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        words = len(self.registers.kept)
+        words = len(self._kept) << self.pair_bits
         # Block RAM is slow, and would need logic for a word that is read while it is written.
         domain, attrs = ("comb", LOOK_UP_TABLES) if self.pipelined else ("sync", {})
         m.submodules.memory = memory = Memory(
@@ -135,69 +178,39 @@ class RegisterFile(wiring.Component):
         # Where wires are slow, what is written goes through a register, and what is read is read a cycle later.
         pace = Pace(m, self.pipelined)
         pace.d += [
-            write.addr.eq(self.changes.index),
+            write.addr.eq(self._at(self.changes)),
             write.data.eq(self.changes.data),
             write.en.eq(self.changes.enable),
         ]
         seen, stored = (memory.read_port(domain=domain) for _ in range(2))
         m.d.comb += [
             self.stored.data.eq(stored.data),
-            stored.addr.eq(pace.late(self.stored.index, "stored_index")),
+            stored.addr.eq(pace.late(self._at(self.stored), "stored_index")),
         ]
         if not pace.pipelined:
             m.d.comb += stored.en.eq(1)
-        self._settle(m)
-        may_begin = self.settled & ~self.soft_reset
-        self._writes(m, may_begin)
+        resets = ResetValues(self._kept, self._alone, pairs=self.pairs, pipelined=self.pipelined)
+        m.submodules.reset_values = resets
+        m.d.comb += [
+            resets.soft_reset.eq(self.soft_reset),
+            resets.free.eq(~self.begins_writing & ~self.busy_reading),
+            self.forget.eq(resets.forget),
+            self.settled.eq(resets.settled),
+            self.changes.eq(resets.changes),
+        ]
+        rests = resets.rests
+        may_begin = rests & ~self.soft_reset.any()
+        self._writes(m, may_begin, rests)
         self._reads(m, seen, may_begin)
         return m
 
-    def _settle(self, m: Module) -> None:
-        """Gives the memory's words their reset values, one per cycle."""
-        kept = self.registers.kept
-        word = Signal(self._place())
-        # After a reset of the hardware all of them, after a soft reset those that do not survive it.
-        all_words = Signal(init=1)
-        reached = Signal()
-        survives = Signal()
-        busy = Signal(init=1)
-        waits = Signal()
-        #: A value is written in this cycle: in a pipelined engine, in the one after it is found.
-        writing = Signal()
-        value = Signal(REGISTER_BITS, name="reset_value", reset_less=True)
-        place = Signal.like(word, name="reset_place", reset_less=True)
-        m.d.comb += [
-            self.settled.eq(~busy & ~writing & ~waits),
-            reached.eq(word == len(kept) - 1),
-            self.forget.eq((self.soft_reset | waits) & ~self.begins_writing & ~self.busy_reading),
-        ]
-        m.d.sync += waits.eq((self.soft_reset | waits) & ~self.forget)
-        with m.If(self.forget):
-            m.d.sync += [busy.eq(1), word.eq(0)]
-        with m.Elif(busy):
-            m.d.sync += [word.eq(Mux(reached, 0, word + 1)), busy.eq(~reached)]
-            with m.If(reached):
-                m.d.sync += all_words.eq(0)
-        domain = Pace(m, self.pipelined).d
-        domain += [value.eq(0), place.eq(word), writing.eq(busy & (all_words | ~survives))]
-        with m.Switch(word):
-            for number, placed in enumerate(kept):
-                if placed.register.reset or placed.block.survives_soft_reset:
-                    with m.Case(number):
-                        m.d.comb += survives.eq(int(placed.block.survives_soft_reset))
-                        domain += value.eq(placed.register.stored_reset)
-        m.d.comb += [
-            self.changes.index.eq(place),
-            self.changes.data.eq(value),
-            self.changes.enable.eq(writing.replicate(REGISTER_BYTES)),
-        ]
-
-    def _writes(self, m: Module, may_begin: Value) -> None:
+    def _writes(self, m: Module, may_begin: Value, rests: Value) -> None:
         """Finds the register of an access, and writes it in the next cycle, in which the access is taken: the bus keeps
         the data until then."""
         bus = self.bus
         write = _Write(
             address=Signal(self._address(), name="write_address", reset_less=True),
+            pair=Signal(self.pair_bits, name="write_pair", reset_less=True),
             data=bus.wdata,
             strobes=bus.wstrb,
             valid=bus.awready,
@@ -208,8 +221,9 @@ class RegisterFile(wiring.Component):
             "write",
             bus.awprot,
             write.address,
+            write.pair,
             write.valid,
-            self._decoded(m, "write", write.address, bus.awaddr[2:]),
+            self._decoded(m, "write", write.address, write.pair, bus.awaddr[2:]),
         )
         # Address and data are valid, and the access before is answered.
         m.d.sync += [
@@ -222,7 +236,7 @@ class RegisterFile(wiring.Component):
                 & may_begin
             ),
             bus.awready.eq(self.begins_writing),
-            write.address.eq(bus.awaddr[2:]),
+            Cat(write.address, write.pair).eq(bus.awaddr[2:]),
         ]
         m.d.comb += bus.wready.eq(bus.awready)
         with m.If(write.valid):
@@ -233,39 +247,23 @@ class RegisterFile(wiring.Component):
         written = [placed for placed in self.registers.kept if placed.register.stored_mask]
         found, anywhere = self._found(m, {"writes_kept": written}, here)
         m.d.sync += hit.eq(anywhere)
-        self._write_memory(m, write, written, found["writes_kept"], here)
+        self._write_memory(m, write, written, found["writes_kept"], here, rests)
         mask = Signal(REGISTER_BITS)
         m.d.comb += mask.eq(Cat(strobe.replicate(8) for strobe in write.strobes))
         for placed in self.registers.placed():
-            self._write_register(m, placed, write, here, mask)
+            for pair in self._pairs_of(placed):
+                self._write_register(m, placed, pair, write, here, mask)
 
     def _decoded(
-        self, m: Module, name: str, address: Signal, value: Value, enable: Value | int = 1
+        self, m: Module, name: str, address: Signal, pair: Signal, value: Value, enable: Value | int = 1
     ) -> Callable[[Placed], Value]:
-        """Says of a register whether it is at ``address``, which is loaded with ``value``. Where wires are slow, each half
-        of the address is decoded before, into a flip-flop for each of its values."""
-        if not self.pipelined:
-            return lambda placed: address == placed.address // REGISTER_BYTES
-        low_bits = len(address) // 2
-        size = 1 << low_bits
-        numbers = [placed.address // REGISTER_BYTES for placed in self.registers.placed()]
-
-        def flip_flops(half: str, bits: Value, parts: Iterable[int]) -> dict[int, Signal]:
-            found = {
-                part: Signal(name=f"{name}_{half}_{part:x}", reset_less=True) for part in sorted(set(parts))
-            }
-            with m.If(enable):
-                m.d.sync += [signal.eq(bits == part) for part, signal in found.items()]
-            return found
-
-        low = flip_flops("low", value[:low_bits], (number % size for number in numbers))
-        high = flip_flops("high", value[low_bits:], (number // size for number in numbers))
-
-        def here(placed: Placed) -> Value:
-            number = placed.address // REGISTER_BYTES
-            return low[number % size] & high[number // size]
-
-        return here
+        """Says of a register whether it is at ``address`` in the page of ``pair``, which both are loaded with ``value``."""
+        registers = self.registers if self.pipelined else None
+        here = decoded(m, name, address, value[: len(address)], enable, registers)
+        if self.pairs == 1:
+            return here
+        exists, first = pair < self.pairs, pair == 0
+        return lambda placed: here(placed) & (first if placed.address in self._alone else exists)
 
     def _found(
         self, m: Module, groups: Mapping[str, Sequence[Placed]], here: Callable[[Placed], Value]
@@ -284,6 +282,7 @@ class RegisterFile(wiring.Component):
         way: str,
         prot: Signal,
         address: Signal,
+        pair: Signal,
         done: Value,
         here: Callable[[Placed], Value],
         enable: Value | int = 1,
@@ -300,6 +299,7 @@ class RegisterFile(wiring.Component):
         denied = getattr(self, f"denied_{way}")
         m.d.comb += [
             denied.valid.eq(done & ~right),
+            denied.pair.eq(pair),
             denied.address.eq(Cat(C(0, 2), address)),
             denied.prot.eq(kept),
         ]
@@ -312,28 +312,34 @@ class RegisterFile(wiring.Component):
         written: Sequence[Placed],
         found: Signal,
         here: Callable[[Placed], Value],
+        rests: Value,
     ) -> None:
         """Writes the word of the access into the memory, or what hardware reports. ``here`` says which one it is, and
         ``found`` that it is one of ``written``, of which the memory keeps what software writes."""
         place = Signal(self._place(), reset_less=True)
+        row = Signal(self.pair_bits, name="written_row", reset_less=True)
         writable = Signal(REGISTER_BITS, reset_less=True)
         keeping = Signal(reset_less=True)
         m.d.sync += [
             place.eq(self._word(written, here)),
+            row.eq(self._row(written, here, write.pair)),
             keeping.eq(found),
         ]
         # A sum of products: synthesis would turn a table of constants into a memory.
-        masks = [placed.register.stored_mask for placed in self.registers.kept]
-        chosen = [
-            here(placed) if self.pipelined else place == n for n, placed in enumerate(self.registers.kept)
-        ]
+        masks = [(placed, placed.register.stored_mask) for placed in written]
         domain = Pace(m, self.pipelined).d
         domain += writable.eq(
-            reduce(or_, (Mux(this, mask, 0) for this, mask in zip(chosen, masks, strict=True)))
+            reduce(
+                or_,
+                (
+                    Mux(here(placed) if self.pipelined else place == self._words[placed.address], mask, 0)
+                    for placed, mask in masks
+                ),
+            )
         )
-        locked = self._locked(m, here)
+        locked = self._locked(m, here, write.pair)
         report = self.report
-        m.d.comb += report.ready.eq(self.settled & ~write.valid)
+        m.d.comb += report.ready.eq(rests & ~write.valid)
         may_change = keeping & ~locked
         writes: Value = write.valid
         if self.pipelined:
@@ -344,12 +350,14 @@ class RegisterFile(wiring.Component):
         with m.If(writes):
             m.d.comb += [
                 self.changes.index.eq(place),
+                self.changes.pair.eq(row),
                 self.changes.data.eq(write.data & writable),
                 self.changes.enable.eq(write.strobes & may_change.replicate(REGISTER_BYTES)),
             ]
-        with m.Elif(self.settled):
+        with m.Elif(rests):
             m.d.comb += [
                 self.changes.index.eq(report.payload.index),
+                self.changes.pair.eq(report.payload.pair),
                 self.changes.data.eq(report.payload.data),
                 self.changes.enable.eq(report.valid.replicate(REGISTER_BYTES)),
             ]
@@ -357,19 +365,23 @@ class RegisterFile(wiring.Component):
     def _address(self) -> NamedValues:
         """The shape of an address on the bus in words, which is called after the register that is there."""
         names = {placed.address // REGISTER_BYTES: placed.name for placed in self.registers.placed()}
-        return NamedValues(len(self.bus.awaddr) - 2, "At", names)
+        return NamedValues(self.registers.address_bits - 2, "At", names)
 
     def _place(self) -> NamedValues:
         """The shape of a place in the memory, which is called after the register that is there."""
-        names = {n: placed.name for n, placed in enumerate(self.registers.kept)}
-        return NamedValues(len(self.changes.index), "Register", names)
+        names = {n: placed.name for n, placed in enumerate(self._kept)}
+        return NamedValues((len(self._kept) - 1).bit_length(), "Register", names)
 
     def _word(self, choice: Sequence[Placed], here: Callable[[Placed], Value]) -> Value:
         """The word of the memory that the register of ``choice`` has which is ``here``."""
-        width = len(self.changes.index)
-        return one_of(*((here(placed), C(self.registers.words[placed.address], width)) for placed in choice))
+        return one_of(*((here(placed), C(self._words[placed.address])) for placed in choice))
 
-    def _locked(self, m: Module, here: Callable[[Placed], Value]) -> Value:
+    def _row(self, choice: Sequence[Placed], here: Callable[[Placed], Value], pair: Value) -> Value:
+        """The pair whose word that is."""
+        arrays = [placed for placed in choice if placed.index and placed.address in self._alone]
+        return pair | one_of(*((here(placed), C(placed.index, self.pair_bits)) for placed in arrays))
+
+    def _locked(self, m: Module, here: Callable[[Placed], Value], pair: Value) -> Value:
         """Whether the register that is written is locked; which lock it has is found a cycle before."""
         locks: dict[tuple[str, str], list[Placed]] = {}
         for placed in self.registers.kept:
@@ -379,42 +391,49 @@ class RegisterFile(wiring.Component):
         for (instance, _), guarded in locks.items():
             guards = Signal(name=f"{instance}_guards", reset_less=True)
             m.d.sync += guards.eq(Cat(here(placed) for placed in guarded).any())
-            locked.append(guards & ~self._unlocked(guarded[0]))
+            locked.append(guards & ~_select(pair, [self._unlocked(guarded[0], k) for k in range(self.pairs)]))
         return reduce(or_, locked)
 
-    def _unlocked(self, placed: Placed) -> Value:
+    def _unlocked(self, placed: Placed, pair: int) -> Value:
         if not placed.register.locked_by:
             return C(1)
         register, _, field = placed.register.locked_by.partition(".")
-        return ~getattr(getattr(getattr(self, placed.instance), register), field)
+        return ~getattr(getattr(getattr(self.of_pair(pair), placed.instance), register), field)
 
     def _write_register(
-        self, m: Module, placed: Placed, write: _Write, here: Callable[[Placed], Value], mask: Value
+        self,
+        m: Module,
+        placed: Placed,
+        pair: int,
+        write: _Write,
+        here: Callable[[Placed], Value],
+        mask: Value,
     ) -> None:
         register = placed.register
         if not register.writable:
             return
         suffix = f"_{placed.index}" if register.count else ""
+        suffix += f"_of_{pair}" if self.pairs > 1 else ""
         select = Signal(name=f"{placed.instance}_{register.name}{suffix}_select")
-        found = here(placed)
+        found = here(placed) & (write.pair == pair)
         if self.pipelined:
             found = Signal(name=f"{placed.instance}_{register.name}{suffix}_found", reset_less=True)
-            m.d.sync += found.eq(self.begins_writing & here(placed))
-        m.d.comb += select.eq(write.valid & found & self._unlocked(placed))
+            m.d.sync += found.eq(self.begins_writing & here(placed) & (write.pair == pair))
+        m.d.comb += select.eq(write.valid & found & self._unlocked(placed, pair))
         for field in register.fields:
             if not field.access.writable or field.in_memory:
                 continue
-            self._write_field(m, placed, field, select, write, mask)
+            self._write_field(m, placed, pair, field, select, write, mask)
             if field.access is Access.W1C and not placed.block.survives_soft_reset:
-                with m.If(self.forget):
-                    m.d.sync += self._port(placed, field.name).value.eq(field.reset)
+                with m.If(self.forget[pair]):
+                    m.d.sync += self._port(placed, field.name, pair).value.eq(field.reset)
 
     def _write_field(
-        self, m: Module, placed: Placed, field: Field, select: Value, write: _Write, mask: Value
+        self, m: Module, placed: Placed, pair: int, field: Field, select: Value, write: _Write, mask: Value
     ) -> None:
         bits = slice(field.lsb, field.lsb + field.bits)
         ones = write.data[bits] & mask[bits]
-        port = self._port(placed, field.name)
+        port = self._port(placed, field.name, pair)
         match field.access:
             case Access.PULSE:
                 m.d.sync += port.eq(Mux(select, ones, 0))
@@ -426,7 +445,7 @@ class RegisterFile(wiring.Component):
             case _:
                 # Reset is a write: so a bit is a flip-flop and a multiplexer, and its reset takes no gate of its own.
                 kept = Signal(field.bits, name=f"{port.name}_kept", init=field.reset, reset_less=True)
-                clear = ResetSignal() | (self.forget & (not placed.block.survives_soft_reset))
+                clear = ResetSignal() | (self.forget[pair] & (not placed.block.survives_soft_reset))
                 # Byte by byte, so that each byte's flip-flops have one enable.
                 for byte in range(field.lsb // 8, field.msb // 8 + 1):
                     low, high = max(field.lsb, 8 * byte), min(field.msb + 1, 8 * byte + 8)
@@ -443,10 +462,12 @@ class RegisterFile(wiring.Component):
         joins what was gathered."""
         bus = self.bus
         address = Signal(self._address(), name="read_address", reset_less=True)
+        pair = Signal(self.pair_bits, name="read_pair", reset_less=True)
         finding = Signal()
         reading = Signal()
         hit = Signal(name="read_hit", reset_less=True)
         place = Signal(self._place(), reset_less=True)
+        row = Signal.like(pair, name="read_row")
         keeping = Signal(name="reads_kept", reset_less=True)
         from_memory = Signal(reset_less=True)
         live = Signal(REGISTER_BITS, reset_less=True)
@@ -459,23 +480,24 @@ class RegisterFile(wiring.Component):
             bus.arready.eq(finding),
         ]
         with m.If(~finding & ~reading):
-            m.d.sync += address.eq(bus.araddr[2:])
+            m.d.sync += Cat(address, pair).eq(bus.araddr[2:])
         loads = ~finding & ~reading
-        here = self._decoded(m, "read", address, bus.araddr[2:], loads)
-        here = self._permitted(m, "read", bus.arprot, address, done, here, loads)
+        here = self._decoded(m, "read", address, pair, bus.araddr[2:], loads)
+        here = self._permitted(m, "read", bus.arprot, address, pair, done, here, loads)
         with m.If(finding):
             m.d.sync += reading.eq(1)
         with m.Elif(done):
             m.d.sync += reading.eq(0)
-        m.d.comb += memory.addr.eq(place)
+        m.d.comb += [memory.addr.eq(Cat(row, place)), self.reader.eq(pair)]
         groups = {"finds_kept": self.registers.kept, **self._external()}
         found, anywhere = self._found(m, groups, here)
         m.d.sync += [
             hit.eq(anywhere),
             keeping.eq(found["finds_kept"]),
             place.eq(self._word(self.registers.kept, here)),
+            row.eq(self._row(self.registers.kept, here, pair)),
         ]
-        terms, answered = self._live(m, address, here, reading, found)
+        terms, answered = self._live(m, address, pair, here, reading, found)
         m.d.comb += [
             done.eq(reading & answered),
             self.busy_reading.eq(~free),
@@ -491,6 +513,8 @@ class RegisterFile(wiring.Component):
             terms = list(gathered)
         else:
             m.d.comb += [memory.en.eq(done), gives.eq(done)]
+        with m.If(done):
+            m.d.sync += self.shown.eq(row)
         with m.If(gives):
             m.d.sync += [
                 live.eq(reduce(or_, terms)),
@@ -515,6 +539,7 @@ class RegisterFile(wiring.Component):
         self,
         m: Module,
         address: Value,
+        pair: Value,
         here: Callable[[Placed], Value],
         reading: Value,
         found: Mapping[str, Signal],
@@ -532,19 +557,21 @@ class RegisterFile(wiring.Component):
             terms.append(keeper.data)
             answered &= ~asks | keeper.done
         for placed in self.registers.placed():
-            value = self._value(placed)
-            if value is not None:
+            values = [self._value(placed, number) for number in self._pairs_of(placed)]
+            if values[0] is not None:
+                value = _select(pair, values)
                 select = Signal(name=f"reads_{placed.name}", reset_less=True)
                 m.d.sync += select.eq(here(placed))
                 terms.append(Mux(select, value, 0))
         return terms, answered
 
-    def _value(self, placed: Placed) -> Value | None:
+    def _value(self, placed: Placed, pair: int) -> Value | None:
         """What is not read from the memory; None if all is."""
         if placed.block.external:
             return None
         parts: list[Value] = []
-        for field in placed.register.fields:
+        page = self.others if pair else self.registers
+        for field in page[placed.name].register.fields:
             match field.access:
                 case Access.CONSTANT:
                     bits: Value = C(field.reset, field.bits)
@@ -553,8 +580,15 @@ class RegisterFile(wiring.Component):
                 case Access.RO if field.in_memory:
                     continue
                 case Access.W1C:
-                    bits = self._port(placed, field.name).value
+                    bits = self._port(placed, field.name, pair).value
                 case _:
-                    bits = self._port(placed, field.name)
+                    bits = self._port(placed, field.name, pair)
             parts.append(bits.shift_left(field.lsb))
         return reduce(or_, parts)[:REGISTER_BITS] if parts else None
+
+
+def _select(pair: Value, values: Sequence[Value]) -> Value:
+    """The one of the values with that number."""
+    if len(values) == 1 or len({repr(value) for value in values}) == 1:
+        return values[0]
+    return one_of(*((pair == number, value) for number, value in enumerate(values)))

@@ -2,9 +2,8 @@
 
 from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import enum, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
-from cdma.hdl.axi.ports import AxiLiteSignature
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import PlainMemories, coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS
@@ -12,7 +11,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import PROTECTIONS, SIDEBAND_TARGETS
 from cdma.hdl.spec.registers.map import register_map
 
-from .interfaces import ControlSignature
+from .interfaces import ControlSignature, CounterPort
 from .register_file import RegisterFile
 from .windows import Denials
 
@@ -30,51 +29,91 @@ class _Reset(enum.Enum):
 
 
 class RegisterBlock(wiring.Component):
-    """The registers of the engine, and its interrupt.
+    """The registers of all pairs of the engine, and their interrupts.
 
     A soft reset keeps the channels from starting anything until the registers that would let them are clear.
 
     ``bus``
         AXI4-Lite.
-    ``control``
-        The engine.
+    ``control_0``, …
+        What each pair has of them.
     ``irq``
-        The interrupt: a level, out of a flip-flop.
+        Of each pair the interrupt: a level, out of a flip-flop.
     ``alert``
-        With coded memories: a word is lost, and `flips.lost` counts it. High until `clear_flips`.
+        With coded memories, of each pair: a word is lost, and `flips.lost` counts it. High until `clear_flips`.
+    ``stored``, ``report``, ``changes``
+        The memory of registers: reads and writes of hardware, and all that is written into it.
+    ``counters``, ``reader``
+        Reads a counter of the channel in bit 0 of ``reader`` and the pair in its other bits.
     """
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self.registers = register_map(config)
+        several = config.channels > 1
+        self._file = RegisterFile(
+            self.registers,
+            register_map(config.of_pair(1)) if several else None,
+            pairs=config.channels,
+            pipelined=config.pipelined,
+            protection=config.register_protection,
+        )
+        members = self._file.signature.members
         super().__init__(
             {
-                "bus": In(AxiLiteSignature(self.registers.address_bits)),
-                "control": Out(ControlSignature(config)),
-                "irq": Out(1),
-                **optional(config.coded_memories, alert=Out(1)),
+                **{name: members[name] for name in ("bus", "stored", "report", "changes")},
+                **{
+                    f"control_{number}": Out(ControlSignature(config.of_pair(number)))
+                    for number in range(config.channels)
+                },
+                "irq": Out(config.channels),
+                **optional(config.coded_memories, alert=Out(config.channels)),
+                "counters": Out(CounterPort()),
+                "reader": Out(range(2 * config.channels)),
             }
         )
 
+    @property
+    def controls(self) -> list[wiring.PureInterface]:
+        """What each pair has of them."""
+        return [getattr(self, f"control_{number}") for number in range(self.config.channels)]
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        file = RegisterFile(
-            self.registers, pipelined=self.config.pipelined, protection=self.config.register_protection
-        )
+        file = self._file
         m.submodules.register_file = self._checked(m, file, coding_of(platform))
-        wiring.connect(m, wiring.flipped(self.bus), file.bus)
-        wiring.connect(m, wiring.flipped(self.control.stored), file.stored)
-        wiring.connect(m, wiring.flipped(self.control.report), file.report)
-        m.d.comb += self.control.changes.eq(file.changes)
-        forget = self._soft_reset(m, file)
-        self._shared(m, file)
-        self._push(m, file, forget)
-        if self.config.register_protection != PROTECTIONS[0]:
-            self._deny(m, file)
-        irqs = [self._channel(m, file, name, forget) for name in CHANNELS]
-        m.d.comb += [file.engine.status.offload_irq.eq(irqs[0]), file.engine.status.prefetch_irq.eq(irqs[1])]
-        m.d.sync += self.irq.eq(irqs[0] | irqs[1])
+        for name in ("bus", "stored", "report"):
+            wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(file, name))
+        m.d.comb += self.changes.eq(file.changes)
+        self._count(m, file)
+        for pair, control in enumerate(self.controls):
+            ports = file.of_pair(pair)
+            forget = self._soft_reset(m, file, pair, control)
+            self._shared(m, ports, control)
+            self._push(m, ports, control, file.soft_reset[pair], forget)
+            if self.config.register_protection != PROTECTIONS[0]:
+                self._deny(m, file, pair)
+            irqs = [self._channel(m, ports, control, name, forget, file.settled[pair]) for name in CHANNELS]
+            m.d.comb += [
+                ports.engine.status.offload_irq.eq(irqs[0]),
+                ports.engine.status.prefetch_irq.eq(irqs[1]),
+            ]
+            m.d.sync += self.irq[pair].eq(irqs[0] | irqs[1])
         return m
+
+    def _count(self, m: Module, file: RegisterFile) -> None:
+        """Reads the counters of both channels through one port."""
+        ports = [getattr(file, f"{name}_counters") for name in CHANNELS]
+        m.d.comb += [
+            self.counters.request.eq(ports[0].request | ports[1].request),
+            self.counters.word.eq(ports[0].word),
+            self.reader.eq(Cat(ports[1].request, file.reader)),
+        ]
+        for port in ports:
+            m.d.comb += [
+                port.done.eq(self.counters.done),
+                port.data.eq(Mux(port.request, self.counters.data, 0)),
+            ]
 
     def _checked(self, m: Module, file: RegisterFile, coding: PlainMemories) -> Elaboratable:
         """The register file; with coded memories the words that are found wrong, there and elsewhere, are counted."""
@@ -82,26 +121,30 @@ class RegisterBlock(wiring.Component):
         built = coding.built(file)
         if not coding.coded:
             return built
-        found = coding.found()
-        m.d.comb += self.control.register_lost.eq(coding.loses(lasting=True))
-        shown = file.engine.flips
-        m.d.sync += self.alert.eq(shown.lost != 0)
-        for count, here, there in (
-            (shown.corrected, found.corrected, self.control.word_corrected),
-            (shown.lost, found.lost, self.control.word_lost),
-        ):
-            wrong = Signal(name=f"{count.name}_found")
-            m.d.sync += wrong.eq(here | there)
-            with m.If(file.engine.command.clear_flips):
-                m.d.sync += count.eq(0)
-            with m.Elif(wrong & ~count.all()):
-                m.d.sync += count.eq(count + 1)
+        found, loses = coding.found(), coding.loses(lasting=True)
+        read = Signal.like(file.stored.pair, name="stored_pair")
+        m.d.sync += read.eq(file.stored.pair)
+        for pair, control in enumerate(self.controls):
+            engine = file.of_pair(pair).engine
+            shown = engine.flips
+            m.d.comb += control.register_lost.eq(loses & ((read == pair) | (file.shown == pair)))
+            m.d.sync += self.alert[pair].eq(shown.lost != 0)
+            for count, here, there in (
+                (shown.corrected, found.corrected, control.word_corrected),
+                (shown.lost, found.lost, control.word_lost),
+            ):
+                wrong = Signal(name=f"{count.name}_found")
+                m.d.sync += wrong.eq(here | there)
+                with m.If(engine.command.clear_flips):
+                    m.d.sync += count.eq(0)
+                with m.Elif(wrong & ~count.all()):
+                    m.d.sync += count.eq(count + 1)
         return built
 
-    def _soft_reset(self, m: Module, file: RegisterFile) -> Signal:
+    def _soft_reset(self, m: Module, file: RegisterFile, pair: int, control: wiring.PureInterface) -> Signal:
         """Gives a signal that is high while rings must count as disabled although the registers are not clear yet. After
         it the register file is not settled until they are."""
-        control = self.control
+        engine = file.of_pair(pair).engine
         state = Signal(_Reset)
         forget = Signal()
         with m.Switch(state):
@@ -113,27 +156,24 @@ class RegisterBlock(wiring.Component):
                 m.d.comb += forget.eq(1)
                 m.d.sync += state.eq(_Reset.FORGET)
             with m.Case(_Reset.FORGET):
-                m.d.comb += [forget.eq(1), file.soft_reset.eq(1)]
+                m.d.comb += [forget.eq(1), file.soft_reset[pair].eq(1)]
                 m.d.sync += state.eq(_Reset.NONE)
         # A second command during a soft reset changes nothing.
-        m.d.comb += control.soft_reset.eq(file.engine.command.soft_reset & (state == _Reset.NONE))
-        m.d.comb += file.engine.status.resetting.eq(
-            control.soft_reset | (state != _Reset.NONE) | ~file.settled
+        m.d.comb += control.soft_reset.eq(engine.command.soft_reset & (state == _Reset.NONE))
+        m.d.comb += engine.status.resetting.eq(
+            control.soft_reset | (state != _Reset.NONE) | ~file.settled[pair]
         )
         return forget
 
-    def _shared(self, m: Module, file: RegisterFile) -> None:
-        """Connects what belongs to both channels, and the counters."""
-        control = self.control
+    def _shared(self, m: Module, ports: wiring.PureInterface, control: wiring.PureInterface) -> None:
+        """Connects what belongs to both channels; in the first pair, to those of all pairs."""
         m.d.comb += [
-            control.clear_counters.eq(file.engine.command.clear_counters),
-            control.watchdog_cycles.eq(file.engine.watchdog.value),
+            control.clear_counters.eq(ports.engine.command.clear_counters),
+            control.watchdog_cycles.eq(ports.engine.watchdog.value),
         ]
-        for name in CHANNELS:
-            port = f"{name}_counters"
-            wiring.connect(m, getattr(file, port), wiring.flipped(getattr(control, port)))
-            if self.config.channels > 1:
-                said, shares = (getattr(each, f"{name}_shares") for each in (control, file))
+        for name in (f"{name}_shares" for name in CHANNELS):
+            if name in control.signature.members:
+                said, shares = getattr(control, name), getattr(ports, name)
                 m.d.comb += said.period.eq(shares.period.cycles)
                 for number in range(self.config.channels):
                     m.d.comb += [
@@ -142,44 +182,65 @@ class RegisterBlock(wiring.Component):
                         said.limit[number].eq(shares.limit.units[number]),
                     ]
 
-    def _deny(self, m: Module, file: RegisterFile) -> None:
-        """Shows the accesses that are refused."""
-        m.submodules.denials = denials = Denials(self.registers.address_bits)
-        shown = file.engine.denied
+    def _deny(self, m: Module, file: RegisterFile, pair: int) -> None:
+        """Shows the accesses to the page of a pair that are refused."""
+        denials = Denials(self.registers.address_bits)
+        m.submodules[f"denials_{pair}" if self.config.channels > 1 else "denials"] = denials
+        engine = file.of_pair(pair).engine
+        shown = engine.denied
+        for way in ("write", "read"):
+            denied, mine = getattr(file, f"denied_{way}"), getattr(denials, way)
+            m.d.comb += [
+                mine.address.eq(denied.address),
+                mine.prot.eq(denied.prot),
+                mine.valid.eq(denied.valid & (denied.pair == pair)),
+            ]
         m.d.comb += [
-            denials.write.eq(file.denied_write),
-            denials.read.eq(file.denied_read),
-            denials.clear.eq(file.engine.command.clear_denied),
+            denials.clear.eq(engine.command.clear_denied),
             shown.address.eq(denials.address),
             shown.prot.eq(denials.prot),
             shown.write.eq(denials.is_write),
             shown.count.eq(denials.count),
         ]
 
-    def _push(self, m: Module, file: RegisterFile, forget: Value) -> None:
+    def _push(
+        self,
+        m: Module,
+        ports: wiring.PureInterface,
+        control: wiring.PureInterface,
+        soft_reset: Value,
+        forget: Value,
+    ) -> None:
         """Keeps a pushed descriptor pending until the channel has taken it; its registers are locked meanwhile.
 
         A soft reset forgets it: between the engine's reset and that of ``pending``, the engine must not see it again.
         """
         pending = Signal(len(CHANNELS))
-        submit = Cat(file.push.submit.offload, file.push.submit.prefetch)
-        m.d.comb += file.push.status.pending.eq((pending | submit).any())
+        submit = Cat(ports.push.submit.offload, ports.push.submit.prefetch)
+        m.d.comb += ports.push.status.pending.eq((pending | submit).any())
         for index, name in enumerate(CHANNELS):
-            channel = getattr(self.control, name)
+            channel = getattr(control, name)
             m.d.comb += channel.push.eq(pending[index] & ~forget)
-            with m.If(file.soft_reset):
+            with m.If(soft_reset):
                 m.d.sync += pending[index].eq(0)
             with m.Elif(submit[index]):
                 m.d.sync += pending[index].eq(1)
             with m.Elif(channel.push_taken):
                 m.d.sync += pending[index].eq(0)
 
-    def _channel(self, m: Module, file: RegisterFile, name: str, forget: Value) -> Value:
+    def _channel(
+        self,
+        m: Module,
+        ports: wiring.PureInterface,
+        control: wiring.PureInterface,
+        name: str,
+        forget: Value,
+        settled: Value,
+    ) -> Value:
         """Connects one channel to its registers; gives whether it asserts the interrupt."""
-        registers = getattr(file, name)
-        channel = getattr(self.control, name)
+        registers, channel = (getattr(each, name) for each in (ports, control))
         m.d.comb += [
-            channel.enable.eq(registers.control.enable & ~file.engine.status.resetting),
+            channel.enable.eq(registers.control.enable & ~ports.engine.status.resetting),
             channel.halt_on_error.eq(registers.control.halt_on_error),
             channel.resume.eq(registers.command.resume),
             channel.abort.eq(registers.command.abort_now),
@@ -198,7 +259,7 @@ class RegisterBlock(wiring.Component):
                     shown, written = (getattr(each, f"{target}_sideband") for each in (channel, registers))
                     m.d.sync += [shown[name].eq(getattr(written, name)) for name in shown.shape().members]
         if fields := self.config.records.owner_fields:
-            owner = getattr(file, f"{name}_owner")
+            owner = getattr(ports, f"{name}_owner")
             for field, (lsb, bits) in fields.items():
                 m.d.comb += [
                     channel.owner_value[lsb : lsb + bits].eq(getattr(owner.value, field)),
@@ -207,7 +268,7 @@ class RegisterBlock(wiring.Component):
                 with m.If(~channel.status.busy):
                     m.d.sync += channel.ring_owner[field].eq(getattr(owner.ring, field))
         forgotten = Signal(name=f"{name}_forgotten")
-        m.d.sync += forgotten.eq(forget | ~file.settled)
+        m.d.sync += forgotten.eq(forget | ~settled)
         for port, prefix, enable in (
             (channel.ring, "ring", registers.control.ring_enable),
             (channel.completions, "completion", registers.control.completion_ring_enable),
@@ -232,12 +293,12 @@ class RegisterBlock(wiring.Component):
         completion = registers.irq_status.completion.value & registers.irq_enable.completion
         error = registers.irq_status.error.value & registers.irq_enable.error
         if self.config.msi:
-            message, said = getattr(file, f"{name}_message"), channel.message
+            message, said = getattr(ports, f"{name}_message"), channel.message
             m.d.comb += [
                 said.shown.eq(Mux(message.control.enable, Cat(completion, error), 0)),
                 said.comes.eq(Cat(channel.completion_irq, channel.error_irq)),
                 message.status.pending.eq(said.pending),
                 message.status.failed.set.eq(said.failed),
-                message.status.locked.eq(file.host_window.lock.locked),
+                message.status.locked.eq(ports.host_window.lock.locked),
             ]
         return completion | error

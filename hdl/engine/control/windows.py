@@ -19,10 +19,10 @@ from .interfaces import ChangeLayout, Window
 
 
 class Denied(data.StructLayout):
-    """A refused access, in the cycle in which ``valid`` is high."""
+    """A refused access to the page of a ``pair``, in the cycle in which ``valid`` is high."""
 
-    def __init__(self, address_bits: int) -> None:
-        super().__init__({"valid": 1, "address": address_bits, "prot": 3})
+    def __init__(self, address_bits: int, pair_bits: int = 0) -> None:
+        super().__init__({"valid": 1, "pair": pair_bits, "address": address_bits, "prot": 3})
 
 
 class Denials(wiring.Component):
@@ -123,13 +123,15 @@ class DrivenWindows(wiring.Component):
 
 
 class StoredWindows(wiring.Component):
-    """Copies of the registers of both windows, in memories of a few words. A checker sees a change from the cycle after
-    the write on, or in a pipelined engine from the next one on, even during a check.
+    """Copies of the registers of both windows of all pairs, in memories of a few words. A checker sees a change from the
+    cycle after the write on, or in a pipelined engine from the next one on, even during a check.
 
     ``changes``
         All that is written into the memory of registers.
     ``offload``, ``prefetch``
         The checkers of the two channels.
+    ``offload_pair``, …
+        The pair whose windows a reader asks for.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -139,22 +141,24 @@ class StoredWindows(wiring.Component):
         if config.pages:
             self.readers += tuple((f"{name}_pages", written) for name, written in _CHANNELS)
         self.pipelined = config.pipelined
+        self.pair_bits = (config.channels - 1).bit_length()
         self.address_bits = {"dev": config.dev_address_bits, "host": config.host_address_bits}
         super().__init__(
             {
-                "changes": In(ChangeLayout(len(self.registers.kept))),
+                "changes": In(ChangeLayout(self.pair_bits)),
                 **{name: In(WindowPort()) for name, _ in self.readers},
+                **{f"{name}_pair": In(self.pair_bits) for name, _ in self.readers},
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.bases = bases = Memory(shape=REGISTER_BITS, depth=4, init=[])
-        m.submodules.limits = limits = Memory(shape=REGISTER_BITS, depth=4, init=[])
+        m.submodules.bases = bases = Memory(shape=REGISTER_BITS, depth=4 << self.pair_bits, init=[])
+        m.submodules.limits = limits = Memory(shape=REGISTER_BITS, depth=4 << self.pair_bits, init=[])
         missing = self._copy(m, bases, limits)
         coding = coding_of(platform)
         for name, written in self.readers:
-            port = getattr(self, name)
+            port, pair = (getattr(self, each) for each in (name, f"{name}_pair"))
             now, before, long_before = _asked(m, name, port, written)
             for memory, half, asked, given in (
                 (bases, port.base, now, before),
@@ -169,7 +173,7 @@ class StoredWindows(wiring.Component):
                 if coding.coded and missing:
                     # What no register has nobody could write again if it were lost.
                     reads = ~Cat(asked == row for row in missing).any()
-                m.d.comb += [read.addr.eq(asked), read.en.eq(reads), half.eq(Mux(absent, 0, word))]
+                m.d.comb += [read.addr.eq(Cat(asked, pair)), read.en.eq(reads), half.eq(Mux(absent, 0, word))]
         return m
 
     def _copy(self, m: Module, bases: Memory, limits: Memory) -> list[int]:
@@ -189,7 +193,10 @@ class StoredWindows(wiring.Component):
                         continue
                     for edge, write in writes.items():
                         with m.Case(self.registers.word(f"{port}_window.{edge}_{half}")):
-                            domain += [write.addr.eq(row), write.en.eq(self.changes.enable)]
+                            domain += [
+                                write.addr.eq(Cat(C(row, 2), self.changes.pair)),
+                                write.en.eq(self.changes.enable),
+                            ]
                             if (edge, half) == ("limit", "low"):
                                 domain += write.data.eq(self.changes.data | _IN_PAGE)
         return missing

@@ -5,10 +5,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.arithmetic import one_of
-from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.blocks.queues import Fifo
-from cdma.hdl.engine.channel.interfaces import Delivered, ExtensionPort, Request, WindowPort
+from cdma.hdl.engine.channel.interfaces import Delivered, ExtensionPort, Request
 from cdma.hdl.engine.control.interfaces import SharesSignature
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LIMIT_BITS, PERIOD_BITS, TURN_LOG2, UNIT_LOG2
@@ -36,8 +35,10 @@ class Dispatch(wiring.Component):
         The pairs.
     ``shares``
         What software says of their turns and limits.
-    ``requests``, ``checking``, ``done``, ``windows``, ``pair``, ``page_windows``, ``page_pair``, ``values``
+    ``requests``, ``checking``, ``done``, ``pair``, ``values``
         The channel's.
+    ``number``
+        The pair whose descriptor is at the channel.
     ``owner_value``, ``owner_mask``, ``abort``, ``aborting``
         As well.
     """
@@ -45,7 +46,6 @@ class Dispatch(wiring.Component):
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self.count = config.channels
-        pair_bits = config.records.pair_bits
         super().__init__(
             {
                 **{f"pair_{number}": In(PairClient(config)) for number in range(self.count)},
@@ -54,9 +54,8 @@ class Dispatch(wiring.Component):
                 "checking": In(1),
                 **ExtensionPort(config.records).members,
                 "done": In(stream.Signature(Delivered(config.records))),
-                "windows": In(WindowPort()),
-                "pair": Out(pair_bits),
-                **optional(config.pages, page_windows=In(WindowPort()), page_pair=In(pair_bits)),
+                "pair": Out(config.records.pair_bits),
+                "number": Out(range(self.count)),
                 **{
                     name: member
                     for name, member in PairClient(config).members.items()
@@ -153,13 +152,12 @@ class Dispatch(wiring.Component):
         self._load_table(m, who, fits, idle, flight.shown.request.descriptor.mode, lost)
         m.d.comb += [
             self.requests.payload.eq(flight.shown.request),
-            self.pair.eq(self._of(who, [C(number) for number in range(self.count)])),
+            self.number.eq(self._of(who, [C(number) for number in range(self.count)])),
+            self.pair.eq(self.number),
             flight.new.request.eq(self._of(shares.choice, [pair.requests.payload for pair in pairs])),
             flight.new.owner.eq(shares.choice),
             order.input.valid.eq(taken),
             order.input.payload.eq(who),
-            self.windows.base.eq(self._of(who, [pair.windows.base for pair in pairs])),
-            self.windows.limit.eq(self._of(who, [pair.windows.limit for pair in pairs])),
         ]
         m.d.sync += shares.cost.eq(Mux(self.requests.ready & ~lost, self._cost(), 1))
         for name in _OF_OWNERS if self.config.records.owner_bits else ():
@@ -172,11 +170,8 @@ class Dispatch(wiring.Component):
                 pair.requests.ready.eq(mine & given & taken),
                 pair.started.eq(pair.requests.ready),
                 pair.checking.eq(mine & ((gives & self.checking) | (given & taken))),
-                pair.windows.at.eq(self.windows.at),
             ]
         self._complete(m, pairs, order, flight)
-        if self.config.pages:
-            self._look_at_pages(m, pairs)
         return m
 
     @property
@@ -187,16 +182,6 @@ class Dispatch(wiring.Component):
     def _of(self, who: Value, values: list[Value]) -> Value:
         """The value of one of the pairs."""
         return one_of(*((who[number], Value.cast(value)) for number, value in enumerate(values)))
-
-    def _look_at_pages(self, m: Module, pairs: list[wiring.PureInterface]) -> None:
-        """Gives the windows of the pair whose page is looked at."""
-        windows = self.page_windows
-        asks = [self.page_pair == number for number in range(self.count)]
-        m.d.comb += [
-            windows.base.eq(self._of(Cat(asks), [pair.page_windows.base for pair in pairs])),
-            windows.limit.eq(self._of(Cat(asks), [pair.page_windows.limit for pair in pairs])),
-            *(pair.page_windows.at.eq(windows.at) for pair in pairs),
-        ]
 
     def _cost(self) -> Value:
         """The units of the descriptor at the channel: whole ones, and at least one."""

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, DomainRenamer, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
 from cdma.hdl.blocks.clocks import ClockGates
 from cdma.hdl.blocks.memories import CodedParts, coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelDriver, connect_members
 from cdma.hdl.engine.control.counters import Counters, connect_pairs, count_channel
-from cdma.hdl.engine.control.quiescence import settling_cycles
+from cdma.hdl.engine.control.quiescence import CONTROL, accessed, settling_cycles
+from cdma.hdl.engine.control.registers import RegisterBlock
+from cdma.hdl.engine.control.windows import StoredWindows
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.options import PAIR_SPAN_LOG2
 
 from .dispatch import Dispatch
-from .pair import Pair, connect_rings, front_members, ring_members
-from .sharing import BusSplit
+from .pair import Pair, connect_shared, connect_windows, pair_members, shared_members
 
 
 class Pairs(wiring.Component):
@@ -40,33 +40,43 @@ class Pairs(wiring.Component):
         self.gates = gates
         super().__init__(
             {
-                **front_members(config, config.channels, config.register_address_bits),
-                **ring_members(config),
+                **pair_members(config, config.channels),
+                **shared_members(config),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, memories = self.config, CodedParts(coding_of(platform))
-        m.submodules.split = split = BusSplit(config.channels, PAIR_SPAN_LOG2, config.register_address_bits)
-        wiring.connect(m, wiring.flipped(self.bus), split.bus)
         pairs = [
             Pair(config.of_pair(number), self.clock, self.gates, alone=False)
             for number in range(config.channels)
         ]
-        rings = self._add_rings(m, pairs)
+        registers, rings = RegisterBlock(config), Rings(config, self.clock if self.gates is None else None)
+        changes = connect_shared(m, registers, rings, self)
+        windows = StoredWindows(config)
+        m.submodules.registers = self._gated(m, registers, pairs)
+        for name, built in (("rings", rings), ("windows", memories.built("windows", windows))):
+            m.submodules[name] = built if self.gates is None else DomainRenamer(CONTROL)(built)
         counters = Counters(config.units, config.channels, pipelined=config.pipelined, options=config.records)
         m.submodules.counters = memories.built("counters", counters)
         counting = [[getattr(pair, f"{name}_counting") for name in CHANNELS] for pair in pairs]
         connect_pairs(m, counters, [pair.clear_counters for pair in pairs], counting)
-        for name in CHANNELS:
-            self._connect_channel(m, name, pairs, getattr(counters, name), memories)
+        wiring.connect(m, registers.counters, counters.read)
+        m.d.comb += counters.reader.eq(registers.reader)
+        askers = {
+            name: self._connect_channel(m, name, pairs, getattr(counters, name), registers, memories)
+            for name in CHANNELS
+        }
+        connect_windows(m, windows, changes, self, askers)
         for number, pair in enumerate(pairs):
             m.submodules[f"pair_{number}"] = pair
-            wiring.connect(m, getattr(split, f"page_{number}"), pair.bus)
+            wiring.connect(m, registers.controls[number], pair.control)
             m.d.comb += [
+                pair.changes.index.eq(changes.index),
+                pair.changes.data.eq(changes.data),
+                pair.changes.enable.eq(Mux(changes.pair == number, changes.enable, 0)),
                 pair.stuck.eq(Cat(getattr(self, name).status.stuck for name in CHANNELS)),
-                self.irq[number].eq(pair.irq),
                 *(
                     getattr(self, f"{name}_users")[number].eq(getattr(pair, f"{name}_users"))
                     for name in CHANNELS
@@ -77,12 +87,14 @@ class Pairs(wiring.Component):
                 wiring.connect(m, pair.messages, wiring.flipped(self.messages[number]))
             if config.coded_memories:
                 found = memories.found()
+                asks = [asker == number for asker in askers.values()]
+                if config.pages:
+                    asks += [getattr(self, name).page_pair == number for name in CHANNELS]
                 m.d.comb += [
-                    self.alert[number].eq(pair.alert),
+                    pair.window_lost.eq(memories.groups["windows"].loses() & Cat(asks).any()),
                     pair.word_corrected.eq(found.corrected | rings.word_corrected | self.word_corrected),
                     pair.word_lost.eq(found.lost | rings.word_lost | self.word_lost),
                 ]
-        m.d.comb += self.watchdog_cycles.eq(pairs[0].watchdog_cycles)
         if config.quiescence:
             m.d.comb += [
                 self.working.eq(Cat(pair.working for pair in pairs).any()),
@@ -90,30 +102,31 @@ class Pairs(wiring.Component):
             ]
         return m
 
-    def _add_rings(self, m: Module, pairs: list[Pair]) -> Rings:
-        """The rings of all pairs. Their clock runs while that of the registers of any pair does."""
-        gates = self.gates
-        rings = Rings(self.config, self.clock if gates is None else None)
-        connect_rings(m, rings, self)
-        if gates is None:
-            m.submodules.rings = rings
-        else:
-            active = Signal(name="rings_active")
-            answers = (self.fetch.r.valid, self.complete.b.valid)
-            m.d.comb += active.eq(Cat(*(pair.active for pair in pairs), *answers).any())
-            settling = settling_cycles(self.config)
-            m.submodules.rings = gates.gated(m, "rings", rings, active, settling)
-        return rings
+    def _gated(self, m: Module, registers: RegisterBlock, pairs: list[Pair]) -> Elaboratable:
+        """The registers. Their clock, which is that of windows and rings, runs while anything of a pair does."""
+        if self.gates is None:
+            return registers
+        active = Signal(name="pairs_active")
+        answers = (self.fetch.r.valid, self.complete.b.valid)
+        m.d.comb += active.eq(Cat(*(pair.active for pair in pairs), *accessed(self.bus), *answers).any())
+        return self.gates.gated(m, CONTROL, registers, active, settling_cycles(self.config))
 
     def _connect_channel(
-        self, m: Module, name: str, pairs: list[Pair], counting: wiring.PureInterface, memories: CodedParts
-    ) -> None:
-        """Connects a channel with the pairs and, on the way of its completions, with the counters."""
+        self,
+        m: Module,
+        name: str,
+        pairs: list[Pair],
+        counting: wiring.PureInterface,
+        registers: RegisterBlock,
+        memories: CodedParts,
+    ) -> Value:
+        """Connects a channel with the pairs and, on the way of its completions, with the counters; gives the pair whose
+        descriptor is at the channel."""
         port, dispatch = getattr(self, name), Dispatch(self.config)
         m.submodules[f"{name}_dispatch"] = memories.built("dispatch", dispatch)
         for number, pair in enumerate(pairs):
             wiring.connect(m, getattr(pair, name), getattr(dispatch, f"pair_{number}"))
-        wiring.connect(m, getattr(pairs[0], f"{name}_shares"), dispatch.shares)
+        wiring.connect(m, getattr(registers.controls[0], f"{name}_shares"), dispatch.shares)
         said = [
             member
             for member in ChannelDriver(self.config).members
@@ -133,3 +146,4 @@ class Pairs(wiring.Component):
             port.enable.eq(1),
             port.resume.eq(port.status.halted & ~port.status.aborting),
         ]
+        return dispatch.number

@@ -21,7 +21,7 @@ from cdma.hdl.engine.channel.interfaces import (
     connect_members,
 )
 from cdma.hdl.engine.control.counters import Counters, PairCounting, connect_pairs, count_channel
-from cdma.hdl.engine.control.interfaces import SharesSignature
+from cdma.hdl.engine.control.interfaces import ChangeLayout, ControlSignature
 from cdma.hdl.engine.control.quiescence import CONTROL, accessed, settling_cycles, soft_reset
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.engine.control.windows import StoredWindows
@@ -30,7 +30,6 @@ from cdma.hdl.engine.rings.messages import Messages, RingLink, queue_bits
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.engine.user import ChannelUsers, UserLayout, connect_with_user, ring_user
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.options import PAIR_SPAN_LOG2
 from cdma.hdl.spec.records import Status
 
 from .sharing import PairClient
@@ -39,13 +38,9 @@ from .sharing import PairClient
 _OWN = "own"
 
 
-def front_members(config: EngineConfig, pairs: int, bus_bits: int) -> dict[str, wiring.Member]:
-    """What registers of so many pairs have for the rest of an engine.
+def pair_members(config: EngineConfig, pairs: int) -> dict[str, wiring.Member]:
+    """What so many pairs have for the rest of an engine.
 
-    ``bus``, ``irq``, ``alert``
-        The registers, and of each pair the interrupt and, in an engine with coded memories, the alert.
-    ``watchdog_cycles``
-        The time of the watchdogs, as the first pair's registers have it.
     ``working``, ``pending``
         In an engine with a Q-channel: something of a pair is in flight, and a descriptor waits in a ring.
     ``word_corrected``, ``word_lost``
@@ -56,19 +51,20 @@ def front_members(config: EngineConfig, pairs: int, bus_bits: int) -> dict[str, 
         What the registers of each pair say of the addresses of a channel.
     """
     return {
-        "bus": In(AxiLiteSignature(bus_bits)),
-        "irq": Out(pairs),
-        "watchdog_cycles": Out(32),
         **optional(config.msi, messages=port_members(_host_ports(config, 1)[1], pairs)),
         **{f"{name}_users": Out(data.ArrayLayout(ChannelUsers(config), pairs)) for name in CHANNELS},
-        **optional(config.coded_memories, word_corrected=In(1), word_lost=In(1), alert=Out(pairs)),
+        **optional(config.coded_memories, word_corrected=In(1), word_lost=In(1)),
         **optional(config.quiescence, working=Out(1), pending=Out(1)),
     }
 
 
-def ring_members(config: EngineConfig) -> dict[str, wiring.Member]:
-    """What the rings have for the rest of an engine, and who drives its channels.
+def shared_members(config: EngineConfig) -> dict[str, wiring.Member]:
+    """What registers and rings have for the rest of an engine, and who drives its channels.
 
+    ``bus``, ``irq``, ``alert``
+        The registers, and of each pair the interrupt and, in an engine with coded memories, the alert.
+    ``watchdog_cycles``
+        The time of the watchdogs, as the first pair's registers have it.
     ``watchdog_tick``
         That of the timebase.
     ``fetch``, ``complete``
@@ -80,12 +76,15 @@ def ring_members(config: EngineConfig) -> dict[str, wiring.Member]:
     """
     fetch, complete = _host_ports(config, queue_bits(config))
     return {
+        "bus": In(AxiLiteSignature(config.register_address_bits)),
+        "irq": Out(config.channels),
+        "watchdog_cycles": Out(32),
         "watchdog_tick": In(1),
         "fetch": Out(fetch),
         "complete": Out(complete),
         **{name: Out(ChannelDriver(config)) for name in CHANNELS},
         "engine_clear": Out(1),
-        **optional(config.coded_memories, loses=Out(1)),
+        **optional(config.coded_memories, alert=Out(config.channels), loses=Out(1)),
     }
 
 
@@ -94,21 +93,53 @@ def _host_ports(config: EngineConfig, id_bits: int) -> tuple[ReadPort, WritePort
     return ReadPort(*host, id_bits, user), WritePort(*host, config.moved_bits, id_bits, user)
 
 
-def connect_rings(m: Module, rings: Rings, front: wiring.Component) -> None:
-    """Connects the rings with the ports of :func:`ring_members`."""
+def connect_shared(m: Module, registers: RegisterBlock, rings: Rings, front: wiring.Component) -> data.View:
+    """Connects registers and rings with each other and with the ports of :func:`shared_members`; gives what is written into
+    the memory of registers."""
+    wiring.connect(m, wiring.flipped(front.bus), registers.bus)
+    wiring.connect(m, rings.stored, registers.stored)
+    wiring.connect(m, rings.report, registers.report)
+    m.d.comb += [
+        front.irq.eq(registers.irq),
+        front.watchdog_cycles.eq(registers.controls[0].watchdog_cycles),
+    ]
+    if rings.config.coded_memories:
+        m.d.comb += front.alert.eq(registers.alert)
     pairs = range(rings.config.channels)
     users = [getattr(front, f"{name}_users")[number] for number in pairs for name in CHANNELS]
     for port in ("fetch", "complete"):
         connect_with_user(m, getattr(rings, port), getattr(front, port), ring_user(users))
     m.d.comb += rings.watchdog_tick.eq(front.watchdog_tick)
+    # The copies are far from the registers, and may be written a cycle later.
+    return Pace(m, rings.config).late(registers.changes, "late_changes", reset=True)
+
+
+def connect_windows(
+    m: Module,
+    windows: StoredWindows,
+    changes: data.View,
+    front: wiring.Component,
+    pairs: dict[str, Value] | None = None,
+) -> None:
+    """Connects the windows with the channels, whose checkers ask for those of ``pairs``."""
+    m.d.comb += windows.changes.eq(changes)
+    for name in CHANNELS:
+        port = getattr(front, name)
+        wiring.connect(m, wiring.flipped(port.windows), getattr(windows, name))
+        if pairs is not None:
+            m.d.comb += getattr(windows, f"{name}_pair").eq(pairs[name])
+        if front.config.pages:
+            wiring.connect(m, wiring.flipped(port.page_windows), getattr(windows, f"{name}_pages"))
+            m.d.comb += getattr(windows, f"{name}_pages_pair").eq(port.page_pair)
 
 
 class _Parts(NamedTuple):
-    """The parts of the pair, its ``link`` to the rings, and the codings of their memories."""
+    """The parts of the pair, what it has of registers and rings, what is written into the memory of registers, and the
+    codings of their memories."""
 
-    registers: RegisterBlock
+    control: wiring.PureInterface
     link: wiring.PureInterface
-    windows: StoredWindows
+    changes: data.View
     coalescer: Coalescer
     memories: CodedParts
 
@@ -136,18 +167,20 @@ class _Way(NamedTuple):
 
 
 class Pair(wiring.Component):
-    """What software has of an engine, without the data path: with the members of :func:`front_members`.
+    """What software has of an engine, without the data path: with the members of :func:`pair_members`.
 
-    A pair that is ``alone`` has rings, with the members of :func:`ring_members`, and drives the channels itself; a soft
-    reset resets them as well. Among several a descriptor starts only if there is room for its completion, so that no pair
-    waits for the software of another one. A soft reset ends what has started as an abort does, and forgets the completions.
+    A pair that is ``alone`` has registers and rings, with the members of :func:`shared_members`, and drives the channels
+    itself; a soft reset resets them as well. Among several a descriptor starts only if there is room for its completion, so
+    that no pair waits for the software of another one. A soft reset ends what has started as an abort does, and forgets the
+    completions.
 
     ``offload``, ``prefetch``
         The channels of a pair that is alone, or its share of them.
-    ``link``, ``active``
-        Of one of several: the rings; and, with gates, that the clock of its registers runs.
-    ``offload_shares``, ``prefetch_shares``
-        Of the first of several pairs: what its registers say of the turns of all.
+    ``control``, ``link``, ``changes``, ``active``
+        Of one of several: the registers, the rings, what is written into the memory of its registers, and, with gates, that
+        the clock of these is to run.
+    ``window_lost``
+        As well, in an engine with coded memories: a word of its windows is lost.
     ``stuck``
         Of one of several: the watchdog of a channel has fired, and a port has not answered since.
     ``offload_counting``, ``prefetch_counting``, ``clear_counters``
@@ -169,52 +202,38 @@ class Pair(wiring.Component):
         #: Wrong words that are found in the rings of a pair that is alone.
         self._found: tuple[Value, Value] = (C(0), C(0))
         if alone:
-            members = ring_members(config)
+            members = shared_members(config)
         else:
             members = {
+                "control": In(ControlSignature(config)),
                 "link": In(RingLink(config)),
+                "changes": In(ChangeLayout()),
+                **optional(config.coded_memories, window_lost=In(1)),
                 **optional(gates, active=Out(1)),
                 **{name: Out(PairClient(config)) for name in CHANNELS},
                 **{f"{name}_counting": Out(PairCounting()) for name in CHANNELS},
                 "clear_counters": Out(1),
                 "stuck": In(2),
             }
-        self._shares = [f"{name}_shares" for name in CHANNELS] if config.channels > 1 else []
-        members |= {name: Out(SharesSignature(config.channels)) for name in self._shares}
-        super().__init__(front_members(config, 1, PAIR_SPAN_LOG2) | members)
+        super().__init__(pair_members(config, 1) | members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
         clear = Signal(name="pair_restart")
         parts = _Parts(
-            RegisterBlock(config),
-            self._add_rings(m) if self.alone else wiring.flipped(self.link),
-            StoredWindows(config),
+            *(self._add_shared(m) if self.alone else self._shared()),
             Coalescer(config),
             CodedParts(coding_of(platform)),
         )
-        registers, link, windows, coalescer, memories = parts
-        control = registers.control
-        built = {name: memories.built(_OWN, getattr(parts, name)) for name in ("windows", "coalescer")}
-        m.submodules.registers = self._gated(m, parts) if self.gates is not None else registers
-        m.submodules.windows = self._controls(built["windows"])
-        m.submodules.coalescer = reset_with(m, "coalescer", built["coalescer"], clear, self.clock)
-        wiring.connect(m, wiring.flipped(self.bus), registers.bus)
-        wiring.connect(m, link.stored, control.stored)
-        wiring.connect(m, link.report, control.report)
-        for name in self._shares:
-            wiring.connect(m, getattr(control, name), wiring.flipped(getattr(self, name)))
+        control, link, changes, coalescer, memories = parts
+        built = memories.built(_OWN, coalescer)
+        m.submodules.coalescer = reset_with(m, "coalescer", built, clear, self.clock)
         for name in CHANNELS:
             ChannelUsers(config).drive(m, getattr(self, f"{name}_users")[0], getattr(control, name))
-        # The copies are far from the registers, and may be written a cycle later.
-        changes = Pace(m, config).late(control.changes, "late_changes", reset=True)
         m.d.comb += [
-            self.irq.eq(registers.irq),
-            self.watchdog_cycles.eq(control.watchdog_cycles),
             link.stop.eq(control.resetting),
             link.clear.eq(clear),
-            windows.changes.eq(changes),
             coalescer.changes.eq(changes),
         ]
         counting = self._counting(m, parts, clear)
@@ -222,7 +241,7 @@ class Pair(wiring.Component):
         # Statements after those that connect all of the registers with the rings.
         messaging = self._add_messages(m, parts, changes, clear) if config.msi else C(0)
         if self.gates is not None:
-            m.d.comb += self._active.eq(self._runs(parts, messaging))
+            m.d.comb += (self._active if self.alone else self.active).eq(self._runs(parts, messaging))
         if memories.coding.coded:
             self._tell_losses(m, parts)
         if config.quiescence:
@@ -240,14 +259,19 @@ class Pair(wiring.Component):
     def _halves(self, control: wiring.PureInterface) -> list[wiring.PureInterface]:
         return [getattr(control, name) for name in CHANNELS]
 
-    def _add_rings(self, m: Module) -> wiring.PureInterface:
-        """The rings of a pair that is alone; gives their side of the pair."""
+    def _shared(self) -> tuple[wiring.PureInterface, wiring.PureInterface, data.View]:
+        """What one of several pairs has of registers and rings."""
+        return wiring.flipped(self.control), wiring.flipped(self.link), self.changes
+
+    def _add_shared(self, m: Module) -> tuple[wiring.PureInterface, wiring.PureInterface, data.View]:
+        """The registers and the rings of a pair that is alone; gives their side of the pair."""
+        self._registers = registers = RegisterBlock(self.config)
         rings = Rings(self.config, self.clock if self.gates is None else None)
+        m.submodules.registers = self._gated(m, registers) if self.gates is not None else registers
         m.submodules.rings = self._controls(rings)
-        connect_rings(m, rings, self)
         if self.config.coded_memories:
             self._found = (rings.word_corrected, rings.word_lost)
-        return rings.pair_0
+        return registers.controls[0], rings.pair_0, connect_shared(m, registers, rings, self)
 
     def _add_messages(self, m: Module, parts: _Parts, changes: data.View, clear: Signal) -> Value:
         """What writes messages; gives whether it has anything to do."""
@@ -260,7 +284,7 @@ class Pair(wiring.Component):
         )
         users = [getattr(self, f"{name}_users")[0] for name in CHANNELS]
         connect_with_user(m, messages.port, self.messages, ring_user(users))
-        control = parts.registers.control
+        control = parts.control
         for name, half in zip(CHANNELS, self._halves(control), strict=True):
             wiring.connect(m, half.message, getattr(messages, name))
         m.d.comb += [messages.changes.eq(changes), messages.stop.eq(control.resetting)]
@@ -270,27 +294,24 @@ class Pair(wiring.Component):
         """A part whose clock is that of the registers."""
         return component if self.gates is None else DomainRenamer(CONTROL)(component)
 
-    def _gated(self, m: Module, parts: _Parts) -> Elaboratable:
+    def _gated(self, m: Module, registers: RegisterBlock) -> Elaboratable:
         """The registers. Their clock, which is that of windows and of rings, stops while nothing of the pair is in flight
         and nobody accesses its registers."""
         assert self.gates is not None
         self._active = Signal(name="pair_active")
-        if not self.alone:
-            m.d.comb += self.active.eq(self._active)
-        return self.gates.gated(m, CONTROL, parts.registers, self._active, settling_cycles(self.config))
+        return self.gates.gated(m, CONTROL, registers, self._active, settling_cycles(self.config))
 
     def _runs(self, parts: _Parts, messaging: Value) -> Value:
         """Whether the clock of the registers is to run."""
-        control = parts.registers.control
+        control = parts.control
         answers = [messaging]
         if self.alone:
-            answers += [self.fetch.r.valid, self.complete.b.valid]
+            answers += [self.fetch.r.valid, self.complete.b.valid, *accessed(self.bus)]
         if self.config.msi:
             answers.append(self.messages.b.valid)
         if self.config.coded_memories:
             answers += [control.word_corrected, control.word_lost]
         return Cat(
-            *accessed(self.bus),
             *(
                 half.status.busy | half.status.aborting | half.completion_irq
                 for half in self._halves(control)
@@ -303,9 +324,8 @@ class Pair(wiring.Component):
 
     def _tell_losses(self, m: Module, parts: _Parts) -> None:
         """Words that are found wrong here and elsewhere are counted; a register that is lost concerns the rings."""
-        control, found = parts.registers.control, parts.memories.found()
+        control, found = parts.control, parts.memories.found()
         m.d.comb += [
-            self.alert.eq(parts.registers.alert),
             parts.link.register_lost.eq(control.register_lost),
             control.word_corrected.eq(found.corrected | self.word_corrected | self._found[0]),
             control.word_lost.eq(found.lost | self.word_lost | self._found[1]),
@@ -315,12 +335,13 @@ class Pair(wiring.Component):
 
     def _loses(self, parts: _Parts) -> Value:
         """A word is lost that both directions depend on."""
-        control = parts.registers.control
-        return parts.memories.groups[_OWN].loses() | parts.link.loses | control.register_lost
+        control = parts.control
+        shared: Value = C(0) if self.alone else self.window_lost
+        return parts.memories.groups[_OWN].loses() | parts.link.loses | control.register_lost | shared
 
     def _counting(self, m: Module, parts: _Parts, clear: Signal) -> list[wiring.PureInterface]:
         """The counters of each direction: those of a pair that is alone are a part of it."""
-        clears = parts.registers.control.clear_counters
+        clears = parts.control.clear_counters
         if not self.alone:
             m.d.comb += self.clear_counters.eq(clears | clear)
             return [wiring.flipped(getattr(self, f"{name}_counting")) for name in CHANNELS]
@@ -330,6 +351,11 @@ class Pair(wiring.Component):
         m.submodules.counters = reset_with(m, "counters", built, clear, self.clock)
         counting = [PairCounting().create(path=(f"{name}_counting",)) for name in CHANNELS]
         connect_pairs(m, counters, [clears], [counting])
+        wiring.connect(m, self._registers.counters, counters.read)
+        m.d.comb += counters.reader.eq(self._registers.reader)
+        windows = StoredWindows(config)
+        m.submodules.windows = self._controls(memories.built(_OWN, windows))
+        connect_windows(m, windows, parts.changes, self)
         for name in CHANNELS:
             count_channel(m, getattr(counters, name), getattr(self, name))
             wiring.connect(m, getattr(counters, name).output, getattr(parts.link, name).completion)
@@ -340,16 +366,12 @@ class Pair(wiring.Component):
     ) -> Value:
         """Connects one direction to its registers, its rings, its windows and its counters; whether nothing of it is in the
         data path."""
-        name, link, control = CHANNELS[index], parts.link, parts.registers.control
+        name, link, control = CHANNELS[index], parts.link, parts.control
         half, client, port, coalescing = (
             getattr(each, name) for each in (control, link, self, parts.coalescer)
         )
         way = self._alone(m, name, parts) if self.alone else self._among(m, index, parts, counting, clear)
         wiring.connect(m, half, getattr(link, f"{name}_control"))
-        wiring.connect(m, getattr(control, f"{name}_counters"), counting.read)
-        wiring.connect(m, wiring.flipped(port.windows), getattr(parts.windows, name))
-        if self.config.pages:
-            wiring.connect(m, wiring.flipped(port.page_windows), getattr(parts.windows, f"{name}_pages"))
         wiring.connect(m, client.requests, wiring.flipped(port.requests))
         m.d.comb += [
             counting.extra_error.eq(client.extra_error | way.extra_error),
@@ -372,7 +394,7 @@ class Pair(wiring.Component):
 
     def _alone(self, m: Module, name: str, parts: _Parts) -> _Way:
         """The channel is the pair's own."""
-        control = parts.registers.control
+        control = parts.control
         half, client, port = (getattr(each, name) for each in (control, parts.link, self))
         connect_members(m, ChannelControl(self.config).members, half, wiring.flipped(port))
         m.d.comb += [port.halt.eq(client.halt), port.stop.eq(control.resetting)]
@@ -391,7 +413,7 @@ class Pair(wiring.Component):
         self, m: Module, index: int, parts: _Parts, counting: wiring.PureInterface, clear: Signal
     ) -> _Way:
         """The channel is shared: completions wait for the software of the pair in a queue."""
-        name, memories, control = CHANNELS[index], parts.memories, parts.registers.control
+        name, memories, control = CHANNELS[index], parts.memories, parts.control
         half, client, port = (getattr(each, name) for each in (control, parts.link, self))
         # As many as are in flight, and as many whose completions are on their way: so a pair alone never waits for room.
         room = 2 * self.config.descriptors

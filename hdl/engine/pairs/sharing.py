@@ -8,10 +8,9 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.axi.ports import AxiLiteSignature, Response
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
-from cdma.hdl.engine.channel.interfaces import Delivered, ExtensionPort, Request, WindowPort
+from cdma.hdl.engine.channel.interfaces import Delivered, ExtensionPort, Request
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LEVEL_BITS, WEIGHT_BITS
 from cdma.hdl.spec.records import RecordOptions, Status
@@ -187,10 +186,6 @@ class PairClient(wiring.Signature):
         The completions, in order. A pair has room for those of all descriptors that it lets start.
     ``drops``
         The pair ends what it has started: that is to be completed as ``ABORTED``. While high, it lets nothing start.
-    ``windows``
-        The pair's own, for the check.
-    ``page_windows``
-        Its own again, for the pages of its descriptors.
     ``values``
         Its table of frequent values.
     ``owner_value``, ``owner_mask``
@@ -208,96 +203,10 @@ class PairClient(wiring.Signature):
                 "started": In(1),
                 "done": In(stream.Signature(Delivered(config.records), always_ready=True)),
                 "drops": Out(1),
-                "windows": In(WindowPort()),
                 "values": Out(table),
-                **optional(config.pages, page_windows=In(WindowPort())),
                 **optional(config.records.owner_bits, owner_value=Out(32), owner_mask=Out(32)),
             }
         )
-
-
-#: Each way of AXI4-Lite: its address, its data where it has any beside that, and its answer.
-_WAYS = (("aw", ("w",), "b"), ("ar", (), "r"))
-_FIELDS = {
-    "aw": ("addr", "prot"),
-    "w": ("data", "strb"),
-    "ar": ("addr", "prot"),
-    "b": ("resp",),
-    "r": ("data", "resp"),
-}
-
-
-class BusSplit(wiring.Component):
-    """Passes each access on to the page that its address is in, one read and one write at a time. Of a page that is not
-    there the answer is SLVERR, and what is read is 0.
-
-    ``bus``
-        The port.
-    ``page_0``, …
-        The pages, each of 2**``page_log2`` bytes.
-    """
-
-    def __init__(self, pages: int, page_log2: int, address_bits: int) -> None:
-        self.pages = pages
-        self.page_log2 = page_log2
-        super().__init__(
-            {
-                "bus": In(AxiLiteSignature(address_bits)),
-                **{f"page_{number}": Out(AxiLiteSignature(page_log2)) for number in range(pages)},
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        for way in _WAYS:
-            self._way(m, *way)
-        return m
-
-    def _way(self, m: Module, address: str, data: tuple[str, ...], answer: str) -> None:
-        """The reads, or the writes."""
-        bus = self.bus
-        #: An access is under way, to this page; and which of its parts have passed.
-        open = Signal(name=f"{address}_open")
-        page = Signal(bus.signature.address_bits - self.page_log2, name=f"{address}_page")
-        requests = (address, *data)
-        passed = Signal(len(requests), name=f"{address}_passed")
-        with m.If(~open & getattr(bus, f"{address}valid")):
-            m.d.sync += [open.eq(1), passed.eq(0), page.eq(getattr(bus, f"{address}addr")[self.page_log2 :])]
-        missing = open & (page >= self.pages)
-        for index, channel in enumerate(requests):
-            valid, ready = (getattr(bus, f"{channel}{name}") for name in ("valid", "ready"))
-            taken: Value = missing & ~passed[index]
-            for number in range(self.pages):
-                sink = getattr(self, f"page_{number}")
-                here = open & (page == number) & ~passed[index]
-                m.d.comb += [
-                    getattr(sink, f"{channel}{name}").eq(getattr(bus, f"{channel}{name}"))
-                    for name in _FIELDS[channel]
-                ]
-                m.d.comb += getattr(sink, f"{channel}valid").eq(here & valid)
-                taken = taken | (here & getattr(sink, f"{channel}ready"))
-            m.d.comb += ready.eq(taken)
-            with m.If(valid & ready):
-                m.d.sync += passed[index].eq(1)
-        self._answer(m, answer, open, page, missing & passed.all())
-
-    def _answer(self, m: Module, channel: str, open: Signal, page: Signal, refuses: Value) -> None:
-        bus = self.bus
-        valid, ready = (getattr(bus, f"{channel}{name}") for name in ("valid", "ready"))
-        m.d.comb += [valid.eq(refuses), getattr(bus, f"{channel}resp").eq(Response.SLVERR)]
-        for number in range(self.pages):
-            source = getattr(self, f"page_{number}")
-            with m.If(open & (page == number)):
-                m.d.comb += [
-                    valid.eq(getattr(source, f"{channel}valid")),
-                    getattr(source, f"{channel}ready").eq(ready),
-                ]
-                m.d.comb += [
-                    getattr(bus, f"{channel}{name}").eq(getattr(source, f"{channel}{name}"))
-                    for name in _FIELDS[channel]
-                ]
-        with m.If(valid & ready):
-            m.d.sync += open.eq(0)
 
 
 class Flight(wiring.Component):

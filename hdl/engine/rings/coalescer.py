@@ -71,7 +71,7 @@ class Coalescer(wiring.Component):
         self.cycles = Memory(shape=REGISTER_BITS, depth=len(CHANNELS), init=[])
         super().__init__(
             {
-                "changes": In(ChangeLayout(len(self.registers.kept))),
+                "changes": In(ChangeLayout()),
                 **{name: In(Coalescing()) for name in CHANNELS},
                 **optional(config.quiescence, waiting=Out(1)),
             }

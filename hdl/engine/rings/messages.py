@@ -24,8 +24,6 @@ from cdma.hdl.engine.control.interfaces import (
     ChangeLayout,
     ChannelSignature,
     MessageSignature,
-    ReportLayout,
-    StoredSignature,
 )
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES, RecordOptions
@@ -61,8 +59,6 @@ class RingLink(wiring.Signature):
 
     ``offload``, ``offload_control``, ``prefetch``, ``prefetch_control``
         Its channels, and the registers of each.
-    ``stored``, ``report``
-        Reads the registers that its software has written, and writes those that its software reads.
     ``events``
         Pulses, one bit per channel: a completion is in memory, or in the registers, that counts towards the interrupt.
     ``busy``, ``stuck``
@@ -77,13 +73,10 @@ class RingLink(wiring.Signature):
     """
 
     def __init__(self, config: EngineConfig) -> None:
-        words = len(register_map(config).kept)
         super().__init__(
             {
                 **{name: Out(RingClient(config.records)) for name in CHANNELS},
                 **{f"{name}_control": In(ChannelSignature(config)) for name in CHANNELS},
-                "stored": Out(StoredSignature(words)),
-                "report": Out(stream.Signature(ReportLayout(words))),
                 "events": Out(2),
                 "busy": Out(2),
                 "stuck": Out(2),
@@ -293,7 +286,7 @@ class Messages(wiring.Component):
         ]
         super().__init__(
             {
-                "changes": In(ChangeLayout(len(self.registers.kept))),
+                "changes": In(ChangeLayout()),
                 **{name: In(MessageSignature()) for name in CHANNELS},
                 "stop": In(1),
                 "busy": Out(1),

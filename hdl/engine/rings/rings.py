@@ -17,6 +17,7 @@ from cdma.hdl.blocks.elaboration import optional, without_reset
 from cdma.hdl.blocks.memories import CodedParts, coding_of
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.engine.channel.interfaces import CHANNELS
+from cdma.hdl.engine.control.interfaces import ReportLayout, StoredSignature
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.map import register_map
 
@@ -39,6 +40,8 @@ class Rings(wiring.Component):
 
     ``pair_0``, …
         The pairs.
+    ``stored``, ``report``
+        Reads the registers that software has written, and writes those that software reads.
     ``fetch``, ``complete``
         The AXI4 ports, with the number of a queue for ID: 2k for the offload of pair k, and 2k + 1 for its prefetch.
     ``word_corrected``, ``word_lost``
@@ -55,6 +58,8 @@ class Rings(wiring.Component):
             {
                 **{f"pair_{k}": Out(RingLink(config.of_pair(k))) for k in range(config.channels)},
                 "watchdog_tick": In(1),
+                "stored": Out(StoredSignature(bits - 1)),
+                "report": Out(stream.Signature(ReportLayout(bits - 1))),
                 "fetch": Out(ReadPort(*host, bits)),
                 "complete": Out(WritePort(*host, config.moved_bits, bits)),
                 **optional(config.coded_memories, word_corrected=Out(1), word_lost=Out(1)),
@@ -205,8 +210,9 @@ class Rings(wiring.Component):
         index = Signal.like(slot.stored.index)
         m.d.comb += [
             index.eq(slot.stored.index),
-            slot.stored.data.eq(select(pair, (link.stored.data for link in links))),
-            *(link.stored.index.eq(index) for link in links),
+            slot.stored.data.eq(self.stored.data),
+            self.stored.index.eq(index),
+            self.stored.pair.eq(pair),
         ]
         if self.config.coded_memories:
             # Words of registers are on their way for some cycles.
@@ -302,18 +308,10 @@ class Rings(wiring.Component):
     def _report(self, m: Module, sequencer: Sequencer, words: RecordWords, reports: Value) -> Value:
         """Writes the word into the registers of the job's pair; gives a signal that is high once that is done, or if no
         register has this word."""
-        links, pair = self._links, sequencer.queue[1:]
-        sinks = [link.report for link in links]
-        known = words.report(m, sinks[0].payload)
-        for number, sink in enumerate(sinks):
-            mine: Value | int = pair == number if len(links) > 1 else 1
-            m.d.comb += sink.valid.eq(reports & known & mine)
-        for sink in sinks[1:]:
-            m.d.comb += [
-                sink.payload.index.eq(sinks[0].payload.index),
-                sink.payload.data.eq(sinks[0].payload.data),
-            ]
-        return reports & (~known | select(pair, (sink.ready for sink in sinks)))
+        report = self.report
+        known = words.report(m, report.payload)
+        m.d.comb += [report.valid.eq(reports & known), report.payload.pair.eq(sequencer.queue[1:])]
+        return reports & (~known | report.ready)
 
     def _conclude(
         self,

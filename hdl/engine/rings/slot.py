@@ -79,7 +79,7 @@ class RingSlot(wiring.Component):
                 "completions": In(1),
                 "index": In(config.index_bits),
                 "ring_log2": In(4),
-                "stored": Out(StoredSignature(len(self.registers.kept))),
+                "stored": Out(StoredSignature()),
                 "word": Out(REGISTER_BITS),
                 **optional(config.coded_memories, word_lost=In(1)),
                 "done": Out(1),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module
 
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.engine.control.windows import StoredWindows
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.options import USUAL_PROT
+from cdma.hdl.spec.options import PAIR_SPAN_LOG2, USUAL_PROT
 from tests.support.register_model import each_config
 from tests.support.simulate import simulate
 
@@ -22,11 +22,18 @@ class Bus:
         self.registers = block.registers
 
     async def write(
-        self, name: str, data: int, *, answered: bool = True, prot: int = USUAL_PROT, response: int = 0
+        self,
+        name: str,
+        data: int,
+        *,
+        answered: bool = True,
+        prot: int = USUAL_PROT,
+        response: int = 0,
+        pair: int = 0,
     ) -> None:
         ctx, bus = self.ctx, self.bus
         ctx.set(bus.awprot, prot)
-        ctx.set(bus.awaddr, self.registers[name].address)
+        ctx.set(bus.awaddr, self.registers[name].address + (pair << PAIR_SPAN_LOG2))
         ctx.set(bus.wdata, data)
         ctx.set(bus.wstrb, 0xF)
         for signal in (bus.awvalid, bus.wvalid, bus.bready):
@@ -47,15 +54,18 @@ class Bus:
             await self.ctx.tick()
         return seen
 
-    async def read(self, name: str, *, prot: int = USUAL_PROT) -> int:
+    async def read(
+        self, name: str, *, prot: int = USUAL_PROT, pair: int = 0, response: int | None = None
+    ) -> int:
         ctx, bus = self.ctx, self.bus
         ctx.set(bus.arprot, prot)
-        ctx.set(bus.araddr, self.registers[name].address)
+        ctx.set(bus.araddr, self.registers[name].address + (pair << PAIR_SPAN_LOG2))
         ctx.set(bus.arvalid, 1)
         ctx.set(bus.rready, 1)
         await ctx.tick().until(bus.arready)
         ctx.set(bus.arvalid, 0)
-        (value,) = await ctx.tick().sample(bus.rdata).until(bus.rvalid)
+        value, given = await ctx.tick().sample(bus.rdata, bus.rresp).until(bus.rvalid)
+        assert response is None or given.value == response
         return value
 
 
@@ -66,7 +76,7 @@ def run(config: EngineConfig, bench, windows: StoredWindows | None = None) -> No
     m.submodules.block = block = RegisterBlock(config)
     if windows is not None:
         m.submodules.windows = windows
-        m.d.comb += windows.changes.eq(block.control.changes)
+        m.d.comb += windows.changes.eq(block.changes)
 
     async def testbench(ctx):
         await bench(ctx, block, Bus(ctx, block))
@@ -143,7 +153,7 @@ def test_accesses_without_the_right_do_nothing_and_are_counted(protection, allow
                 if write:
                     await bus.write("engine.watchdog", 5, prot=prot, response=0 if okay else 2)
                     await bus.write("offload.control", 1, prot=prot, response=0 if okay else 2)
-                    assert ctx.get(block.control.offload.enable) == okay
+                    assert ctx.get(block.control_0.offload.enable) == okay
                     assert await bus.read("engine.watchdog") == (5 if okay else 77)
                 else:
                     assert await bus.read("engine.watchdog", prot=prot) == (77 if okay else 0)
@@ -166,7 +176,7 @@ def test_accesses_without_the_right_do_nothing_and_are_counted(protection, allow
 
 async def stored(ctx, block: RegisterBlock, name: str) -> int:
     """What hardware finds in the register memory."""
-    port = block.control.stored
+    port = block.stored
     ctx.set(port.index, block.registers.word(name))
     await ctx.tick()
     return ctx.get(port.data)
@@ -174,7 +184,7 @@ async def stored(ctx, block: RegisterBlock, name: str) -> int:
 
 async def report(ctx, block: RegisterBlock, name: str, value: int) -> None:
     """Writes a register from the side of hardware."""
-    port = block.control.report
+    port = block.report
     ctx.set(port.payload.index, block.registers.word(name))
     ctx.set(port.payload.data, value)
     ctx.set(port.valid, 1)
@@ -189,7 +199,7 @@ def test_a_pushed_descriptor_arrives_whole_and_stays_until_taken(config):
         words[11] &= 0x1FF
         names = [placed.name for placed in block.registers.placed() if placed.instance == "push"][:12]
         for name, other in (("offload", "prefetch"), ("prefetch", "offload")):
-            channel = getattr(block.control, name)
+            channel = getattr(block.control_0, name)
             for part, word in zip(names, words, strict=True):
                 await bus.write(part, word)
             submit = block.registers["push.submit"].register
@@ -199,7 +209,7 @@ def test_a_pushed_descriptor_arrives_whole_and_stays_until_taken(config):
                 await bus.write(part, 0xFFFFFFFF)
             await bus.write("push.submit", 3)
             assert ctx.get(channel.push)
-            assert not ctx.get(getattr(block.control, other).push)
+            assert not ctx.get(getattr(block.control_0, other).push)
             assert [await stored(ctx, block, part) for part in names] == words
             assert [await bus.read(part) for part in names] == words
             ctx.set(channel.push_taken, 1)
@@ -226,7 +236,7 @@ def test_a_descriptor_is_frozen_from_the_cycle_of_its_submission():
         ctx.set(block.bus.awvalid, 0)
         ctx.set(block.bus.wvalid, 0)
         assert await stored(ctx, block, "push.tag") == 1
-        assert ctx.get(block.control.offload.push)
+        assert ctx.get(block.control_0.offload.push)
 
     run(EngineConfig(), bench)
 
@@ -234,7 +244,7 @@ def test_a_descriptor_is_frozen_from_the_cycle_of_its_submission():
 @pytest.mark.parametrize("answer", [0, 1, 9])
 def test_soft_reset_starts_nothing_and_forgets_all_but_windows(answer):
     async def bench(ctx, block, bus):
-        channel = block.control.prefetch
+        channel = block.control_0.prefetch
         await bus.write("prefetch.control", 0xF)
         await bus.write("prefetch.ring_base_low", 0xABCDE040)
         await bus.write("prefetch.ring_base_high", 0x12)
@@ -252,13 +262,13 @@ def test_soft_reset_starts_nothing_and_forgets_all_but_windows(answer):
         await bus.write("engine.command", 1)
         assert not ctx.get(channel.enable)
         assert ctx.get(channel.ring.enable), "the engine still needs its rings to finish"
-        ctx.set(block.control.resetting, answer > 0)
+        ctx.set(block.control_0.resetting, answer > 0)
         for _ in range(answer):
             await ctx.tick()
             assert not ctx.get(channel.enable)
             assert await bus.read("engine.status") & 1
         await bus.write("engine.command", 1)
-        ctx.set(block.control.resetting, 0)
+        ctx.set(block.control_0.resetting, 0)
         for _ in range(4):
             assert not (ctx.get(channel.ring.enable) and ctx.get(channel.enable))
             if answer:
@@ -281,7 +291,7 @@ def test_soft_reset_starts_nothing_and_forgets_all_but_windows(answer):
 def test_interrupt_is_a_level_until_its_cause_is_cleared():
     async def bench(ctx, block, bus):
         for name, bit in (("offload", 8), ("prefetch", 9)):
-            channel = getattr(block.control, name)
+            channel = getattr(block.control_0, name)
             for cause, event in ((1, channel.completion_irq), (2, channel.error_irq)):
                 ctx.set(event, 1)
                 await ctx.tick()
@@ -311,7 +321,7 @@ def test_interrupt_is_a_level_until_its_cause_is_cleared():
 def test_channel_registers_reach_the_engine_and_back(config):
     async def bench(ctx, block, bus):
         for number, name in enumerate(("offload", "prefetch")):
-            channel = getattr(block.control, name)
+            channel = getattr(block.control_0, name)
             size = config.codec.table_size
             assert [ctx.get(channel.values[k]) for k in range(size)] == [config.format.values[0]] * size
             entries = [(11 * k + 3 + number) % (1 << config.format.word_bits) for k in range(size)]
@@ -365,6 +375,63 @@ def test_an_access_waits_no_longer_after_a_reset_than_documented(config):
         while not ctx.get(bus.bus.rvalid):
             await ctx.tick()
             cycles += 1
-        assert len(block.registers.kept) < cycles <= 128
+        assert len(block.registers.kept) < cycles <= 128 * config.channels
 
     run(config, bench)
+
+
+@pytest.mark.parametrize("pipelined", [False, True], ids=["", "pipelined"])
+def test_each_pair_has_its_page(pipelined):
+    """What software writes there, reads back and resets is the pair's own; windows are of the pair that is asked for."""
+    config = EngineConfig(channels=3, pipelined=pipelined)
+    windows = StoredWindows(config)
+
+    async def bench(ctx, block, bus):
+        async def settle():
+            for pair in range(3):
+                while await bus.read("engine.status", pair=pair) & 1:
+                    pass
+
+        await settle()
+        assert await bus.read("engine.ident", pair=3, response=2) == 0
+        await bus.write("offload.control", 1, pair=3, response=2)
+        await bus.write("offload_shares.limit[0]", 1, pair=1, response=2)
+        fields = block.registers["engine.stream_fields"].register
+        more = [await bus.read("engine.stream_fields", pair=pair) for pair in range(3)]
+        assert [fields.field("more_pairs").get(value) for value in more] == [2, 0, 0]
+        for pair in range(3):
+            await bus.write("offload.control", 1 << pair, pair=pair)
+            await bus.write("push.tag", 0x100 + pair, pair=pair)
+            await bus.write("host_window.base_low", (pair + 1) << 12, pair=pair)
+            await bus.write(f"offload_shares.share[{pair}]", 7 + pair)
+            await bus.write(f"prefetch_shares.limit[{pair}]", 70 + pair)
+        await bus.write("host_window.lock", 1, pair=1)
+        for pair, control in enumerate(block.controls):
+            assert ctx.get(Cat(control.offload.enable, control.offload.halt_on_error)) == (1 << pair) & 3
+            assert await bus.read("push.tag", pair=pair) == 0x100 + pair
+            assert await bus.read(f"offload_shares.share[{pair}]") == 7 + pair
+            assert ctx.get(block.control_0.prefetch_shares.limit[pair]) == 70 + pair
+            ctx.set(block.stored.pair, pair)
+            assert await stored(ctx, block, "push.tag") == 0x100 + pair
+            ctx.set(windows.offload_pair, pair)
+            ctx.set(windows.offload.at, {"high": 0, "write": 1})
+            await ctx.tick()
+            assert ctx.get(windows.offload.base) == (pair + 1) << 12
+        # A soft reset of one leaves the others as they are.
+        await bus.write("engine.command", 1, pair=1)
+        await settle()
+        for pair in range(3):
+            await bus.write("host_window.base_low", 0x9000, pair=pair)
+            assert await bus.read("push.tag", pair=pair) == (0 if pair == 1 else 0x100 + pair)
+            assert await bus.read("offload.control", pair=pair) == (0 if pair == 1 else 1 << pair)
+            assert await bus.read("host_window.base_low", pair=pair) == (0x2000 if pair == 1 else 0x9000)
+            assert await bus.read(f"offload_shares.share[{pair}]") == 7 + pair
+        # One of the first is of what it alone has of all.
+        await bus.write("engine.command", 1)
+        await settle()
+        for pair in range(3):
+            assert await bus.read(f"offload_shares.share[{pair}]") == 1
+            assert await bus.read(f"prefetch_shares.limit[{pair}]") == 0
+            assert await bus.read("offload.control", pair=pair) == (4 if pair == 2 else 0)
+
+    run(config, bench, windows)

@@ -81,21 +81,14 @@ class RecordWords:
             m.d.sync += selects.eq(when)
             return selects
 
-        if self.pipelined:
-            # The completion has been there for some cycles when its job begins.
-            record = Signal(len(records[0]), reset_less=True)
-            m.d.sync += record.eq(select(sequencer.queue, records))
-            records = [record]
-        own = {}
+        # The completion has been there for some cycles when its job begins.
+        record = Pace(m, self.pipelined).late(select(sequencer.queue, records), "record")
+        terms = []
         for number in numbers:
             # The error of a slot that is refused still has the tag of its completion.
-            mine = ~foreign | (by[Cause.REFUSED] if number == tag else C(0))
-            own[number] = selected(str(number), (word == number) & mine)
-        words = [
-            reduce(or_, (Mux(here, record.word_select(n, WORD_BITS), 0) for n, here in own.items()))
-            for record in records
-        ]
-        terms = [select(sequencer.queue, words)]
+            own = ~foreign | (by[Cause.REFUSED] if number == tag else C(0))
+            here = selected(str(number), (word == number) & own)
+            terms.append(Mux(here, record.word_select(number, WORD_BITS), 0))
         for name, when, value in (
             ("answered", (word == tag) & by[Cause.ANSWER], self.state.answered_tag),
             ("low", foreign & (word == low), address[:WORD_BITS]),

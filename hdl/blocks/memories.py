@@ -90,6 +90,15 @@ class ErrorLines(NamedTuple):
     lost: Value
 
 
+class _Found(NamedTuple):
+    """A memory, the line of its lost words, and its pulses."""
+
+    memory: Elaboratable
+    line: Signal
+    corrected: Signal
+    lost: Signal
+
+
 class PlainMemories:
     """Memories without a code. :class:`MemoryCoding` has the same methods, so that few users distinguish the two."""
 
@@ -152,7 +161,7 @@ class MemoryCoding(PlainMemories):
         self.smallest = max(smallest, _FEW)
         self.filling = Signal()
         self.place = Signal(range(deepest))
-        self._found: list[CodedMemory] = []
+        self._found: list[_Found] = []
         self._lines: dict[int, Signal] = {}
         self._watched: set[int] = set()
 
@@ -190,12 +199,21 @@ class MemoryCoding(PlainMemories):
         """The memory as it is built, for Amaranth."""
         assert memory.depth <= 1 << len(self.place), memory.depth
         width = Shape.cast(memory.shape).width
-        if width * memory.depth < self.smallest:
+        if not self.checks(width * memory.depth):
             return FlipFlops().get_memory(memory)
         code = self.code if isinstance(memory, DataMemory) else "secded"
         coded = CodedMemory(memory, code, self.line(memory), self.filling, self.place)
-        self._found.append(coded)
+        self._found.append(_Found(memory, coded.line, coded.corrected, coded.lost))
         return coded
+
+    def checks(self, bits: int) -> bool:
+        """Whether a memory of so many bits has checks."""
+        return bits >= self.smallest
+
+    def add(self, memory: Elaboratable, corrected: Signal, lost: Signal) -> None:
+        """Counts the pulses of a memory that has checks of its own, and whose user answers for its losses."""
+        self._watched.add(id(memory))
+        self._found.append(_Found(memory, lost, corrected, lost))
 
 
 class CodedMemory(Elaboratable):
@@ -243,7 +261,7 @@ class CodedMemory(Elaboratable):
             self.corrected.eq(Cat(pulses.corrected for _, pulses in found).any()),
             self.lost.eq(Cat(pulses.lost for _, pulses in found).any()),
         ]
-        m.submodules.coded = _Elaborated(Fragment.get(inner, None))
+        m.submodules.coded = Elaborated(Fragment.get(inner, None))
         return m
 
     def _read(self, m: Module, inner: Memory, number: int) -> tuple[Signal, ErrorLines]:
@@ -331,10 +349,12 @@ class WordCheck(Component):
 
 def elaborated(component: Component, coding: MemoryCoding | FlipFlops) -> Elaboratable:
     """A component, elaborated now with that coding, so that all its memories are known."""
-    return _Elaborated(Fragment.get(component, coding))
+    return Elaborated(Fragment.get(component, coding))
 
 
-class _Elaborated(Elaboratable):
+class Elaborated(Elaboratable):
+    """What is elaborated already."""
+
     def __init__(self, fragment: Fragment) -> None:
         self.fragment = fragment
 

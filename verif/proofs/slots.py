@@ -154,6 +154,13 @@ class Keeping(Bench):
         }
         writes = checked.begin | checked.source | checked.destination | checked.objection
         m.d.comb += Assume(~(writes | checked.push) | checked.ready)
+        # The address of an objection is the last that is written of a descriptor, which is not started.
+        objected = Signal()
+        m.d.sync += objected.eq((objected | checked.objection) & ~checked.push)
+        m.d.comb += Assume(
+            ~objected | ~(checked.source | checked.destination | (checked.push & checked.starts))
+        )
+        m.d.comb += Assume(~checked.objection | ~(checked.source | checked.destination | checked.push))
         found: dict[str, Signal] = {}
         there = {}
         for name, (enable, value) in written.items():

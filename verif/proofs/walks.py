@@ -35,7 +35,7 @@ class PageWalking(Bench):
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.walk
-        number, over, skipped = Signal(range(_MOST + 2)), Signal(), Signal()
+        number, over, ended, skipped = Signal(range(_MOST + 2)), Signal(), Signal(), Signal()
         given, command = dut.input.payload, dut.command.payload
         taken = dut.command.valid & dut.command.ready
         m.d.comb += [
@@ -46,14 +46,15 @@ class PageWalking(Bench):
         free(m, "skip", dut.skip)
         m.d.sync += [
             number.eq(number + taken),
-            over.eq(over | (taken & ~command.more)),
+            over.eq(over | (dut.input.valid & dut.input.ready)),
+            ended.eq(ended | (taken & ~command.more)),
             skipped.eq(skipped | dut.skip),
         ]
         first, last = given.first[PAGE_LOG2:], given.last[PAGE_LOG2:]
         further = Signal.like(first)
         m.d.comb += [further.eq(last - first), Assume((given.last >= given.first) & (further <= _MOST))]
         bad = self._window(m)
-        entries = self._entries(m)
+        entries = self._entries(m, further)
         listed = given.pages.any() & (further != 0)
         pages, usable = [first], [Value.cast(1)]
         sound = ~bad(given.pages << PAGE_LOG2)
@@ -72,6 +73,7 @@ class PageWalking(Bench):
         ends = taken & ~command.more
         response = Mux(dut.faults.valid, dut.faults.payload.resp.as_value(), resp)
         m.d.comb += [
+            Assert(~(taken & ended)),
             Assert(~taken | (number <= Mux(listed, further, 0))),
             Assert(~taken | Array(usable)[number]),
             Assert(~taken | (command.first[PAGE_LOG2:] == Array(pages)[number])),
@@ -98,19 +100,20 @@ class PageWalking(Bench):
             page[:PAGE_LOG2].any() | (page >> _BITS).any() | (page < base) | (page > limit)
         )
 
-    def _entries(self, m: Module) -> list[tuple[Value, Value]]:
+    def _entries(self, m: Module, further: Value) -> list[tuple[Value, Value]]:
         """Entries of a list that has been asked for, each when it comes; gives addresses and responses."""
         dut, index, asked = self.walk, Signal(range(_MOST + 1)), Signal()
         values = [(fixed(m, f"entry_{k}", 64), fixed(m, f"resp_{k}", 2)) for k in range(_MOST)]
         comes = Signal()
         free(m, "entry_comes", comes)
+        waits = last_cycle(m, dut.entries.valid & ~(dut.entries.ready | dut.drop), "entry_waited")
         free(m, "list_rests", dut.request.ready)
         m.d.sync += asked.eq(asked | (dut.request.valid & dut.request.ready))
         m.d.sync += index.eq(index + (dut.entries.valid & dut.entries.ready))
         some = Array([Cat(*value) for value in values] + [Cat(*values[0])])[index]
         m.d.comb += [
-            dut.entries.valid.eq(comes & asked & (index < _MOST)),
-            Value.cast(dut.entries.payload).eq(some),
+            dut.entries.valid.eq((comes | waits) & asked & (index < _MOST)),
+            Value.cast(dut.entries.payload).eq(Cat(some, index == further - 1)),
         ]
         return values
 

@@ -3,7 +3,7 @@ and what the stages report is kept for the completer."""
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -12,6 +12,7 @@ from cdma.hdl.axi.ports import SPAN_BITS, Command, Outcome, Response
 from cdma.hdl.blocks.arithmetic import CRC_BITS
 from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.memories import coding_of
+from cdma.hdl.blocks.serial_memory import SerialMemory
 from cdma.hdl.engine.path.switches import Route
 from cdma.hdl.spec.options import PAGE_LOG2
 from cdma.hdl.spec.records import LENGTH_BITS, NO_OPTIONS, STEP_BITS, RecordOptions
@@ -148,7 +149,8 @@ class _Walk:
     """A position in the slots, up to another one.
 
     ``position``
-        The slot. What lies there is in the read registers of the memories while ``valid`` is high.
+        The slot. What lies there is in the read registers of the memories while ``stays`` is high, and checked as well while
+        ``valid`` is.
     ``next``
         The slot that memories are to read.
     ``step``
@@ -162,16 +164,21 @@ class _Walk:
         self.lines: list[Signal] = []
         self.position = Signal.like(ahead, name=f"{name}_position")
         self.next = Signal.like(ahead, name=f"{name}_next")
+        self.stays = Signal(name=f"{name}_stays")
         self.valid = Signal(name=f"{name}_valid")
         self.step = Signal(name=f"{name}_step")
         self.following = following = Signal.like(ahead, name=f"{name}_following")
-        m.d.comb += [following.eq(self.position + 1), self.next.eq(Mux(self.step, following, self.position))]
+        m.d.comb += [
+            following.eq(self.position + 1),
+            self.next.eq(Mux(self.step, following, self.position)),
+            self.valid.eq(self.stays),
+        ]
         # ``step`` comes late, so both cases are compared beforehand.
         here = Signal(name=f"{name}_here")
         m.d.sync += [
             self.position.eq(self.next),
             here.eq(Mux(self.step, following != ahead, self.position != ahead)),
-            self.valid.eq(here & ~self.step),
+            self.stays.eq(here & ~self.step),
         ]
 
     def give(self, m: Module, sink: stream.Interface, *, coded: bool) -> None:
@@ -394,6 +401,48 @@ class Slots(wiring.Component):
         ]
         return read.data
 
+    def _keep_bytes(
+        self,
+        m: Module,
+        name: str,
+        walk: _Walk,
+        write_at: Value,
+        words: dict[str, tuple[Value, Value]],
+        *,
+        soon: bool = False,
+    ) -> dict[str, Value]:
+        """A memory with the ``words`` of each slot, whose bytes are written one by one; the words where the ``walk`` is. It
+        goes on once they are checked, one byte after the other, or all at once and ``soon``. A byte is written to all bytes
+        of its word that are enabled."""
+        data: list[Value] = []
+        for value, enable in words.values():
+            size = len(enable)
+            data += [value] * size if len(value) == 8 else [value, C(0, 8 * size - len(value))]
+        enables = Cat(enable for _, enable in words.values())
+        if soon:
+            word = self._keep(m, name, write_at, walk.next, Cat(data), enables, walk.lines)
+        else:
+            word = self._keep_serially(m, name, walk, write_at, Cat(data), enables)
+        stored = {}
+        for each, (_, enable) in words.items():
+            stored[each], word = word[: 8 * len(enable)], word[8 * len(enable) :]
+        return stored
+
+    def _keep_serially(
+        self, m: Module, name: str, walk: _Walk, write_at: Value, value: Value, enable: Value
+    ) -> Value:
+        """A memory with a word per slot, of bytes that are checked one after the other."""
+        m.submodules[name] = memory = SerialMemory(8, len(enable), self.depth)
+        pace = Pace(m, self.pipelined)
+        pace.d += [memory.at.eq(write_at), memory.data.eq(value), memory.enable.eq(enable)]
+        m.d.comb += [
+            memory.of.eq(pace.late(walk.next[: len(memory.of)], f"{name}_of")),
+            memory.stays.eq(walk.stays),
+            walk.valid.eq(walk.stays & memory.checked),
+        ]
+        walk.lines.append(memory.lost)
+        return memory.word
+
     def _keep_address(
         self, m: Module, name: str, write_at: Value, read_at: Value, value: Value, enable: Value | int
     ) -> Value:
@@ -415,19 +464,14 @@ class Slots(wiring.Component):
         ):
             count = -(-bits // 8)
             places = Mux(enable, checked.place[:count], 0)
-            ends = Cat(checked.first.replicate(count), checked.last.replicate(count))
-            stored = self._keep(m, f"{name}_range", started, walk.next, ends, places.replicate(2), walk.lines)
-            m.d.comb += [
-                sink.payload.first.eq(stored[: 8 * count]),
-                sink.payload.last.eq(stored[8 * count :]),
-            ]
+            words = {"first": (checked.first, places), "last": (checked.last, places)}
             for flag in ("shaped", "pages", "user"):
                 if flag in sink.payload.shape().members and len(sink.payload[flag]):
                     value = getattr(checked, flag)[: len(sink.payload[flag])]
-                    stored = self._keep(
-                        m, f"{name}_{flag}", started, walk.next, value, checked.push, walk.lines
-                    )
-                    m.d.comb += sink.payload[flag].eq(stored)
+                    words[flag] = value, checked.push.replicate(-(-len(value) // 8))
+            # Beats of a packet may be there before its command, which must follow at once.
+            stored = self._keep_bytes(m, f"{name}_commands", walk, started, words, soon=sink is self.write)
+            m.d.comb += [sink.payload[word].eq(value) for word, value in stored.items()]
         stored = self._keep(
             m, "routes", started, route.next, checked.route.as_value(), checked.push, route.lines
         )
@@ -458,32 +502,33 @@ class Slots(wiring.Component):
         return write
 
     def _keep_checked(self, m: Module, checked: wiring.PureInterface, counts: _Counts) -> None:
-        """What the ticket has from the checker."""
-        ticket = self.tickets.payload
-        head, read_at = counts.head, counts.front.next
-
-        def bytes_of(value: Value, enable: Value, count: int) -> tuple[Value, Value]:
-            return value.replicate(count), Mux(enable, checked.place[:count], 0)
-
-        # By itself, because its loss matters only where it is looked at.
-        objection = bytes_of(checked.last, checked.objection, ADDRESS_BYTES)
-        m.d.comb += ticket.objection.eq(self._keep_address(m, "objection", head, read_at, *objection))
-        lengths = length_bytes(self.options)
+        """What the ticket has from the checker. An objection lies where the numbers of a descriptor that is started do."""
+        ticket, place = self.tickets.payload, checked.place
+        lengths, counted = length_bytes(self.options), self.counted
         count = checked.moved if self.shapes else checked.count
-        numbers = {"bytes": bytes_of(count, checked.source, lengths)}
-        if not self.counted:
-            numbers["destination"] = bytes_of(checked.first, checked.destination, lengths)
-        if self.options.timed:
-            numbers["start"] = self.now, checked.begin.replicate(CYCLES_BYTES)
-        values, enables = zip(*numbers.values(), strict=True)
-        stored = self._keep(m, "numbers", head, read_at, Cat(values), Cat(enables), counts.front.lines)
-        for name, value in numbers.items():
-            m.d.comb += ticket[name].eq(stored[: len(value[0])])
-            stored = stored[len(value[0]) :]
+        kinds = [(count, checked.source), (checked.first, checked.destination)][: 1 if counted else 2]
+        written = [(value, enable & place[index]) for value, enable in kinds for index in range(lengths)]
+        written += [(C(0, 8), C(0))] * (ADDRESS_BYTES - len(written))
+        values, enables = ([each[side] for each in written] for side in range(2))
+        for index in range(ADDRESS_BYTES):
+            values[index] = Mux(checked.objection, checked.last, values[index])
+            enables[index] |= checked.objection & place[index]
         fields = Cat(checked.fields, checked.starts)
-        m.d.comb += Cat(ticket.fields, ticket.started).eq(
-            self._keep(m, "fields", head, read_at, fields, checked.push, counts.front.lines)
-        )
+        words = {
+            "numbers": (Cat(values), Cat(enables)),
+            "fields": (fields, checked.push.replicate(-(-len(fields) // 8))),
+        }
+        if self.options.timed:
+            words["start"] = self.now, checked.begin.replicate(CYCLES_BYTES)
+        stored = self._keep_bytes(m, "tickets", counts.front, counts.head, words)
+        m.d.comb += [
+            ticket.objection.eq(stored["numbers"]),
+            ticket.bytes.eq(stored["numbers"]),
+            ticket.destination.eq(0 if counted else stored["numbers"][8 * lengths :]),
+            Cat(ticket.fields, ticket.started).eq(stored["fields"]),
+        ]
+        if self.options.timed:
+            m.d.comb += ticket.start.eq(stored["start"])
 
     def _keep_outcomes(self, m: Module, counts: _Counts, write: _Walk) -> None:
         """What the ticket has from the stages."""
@@ -520,7 +565,14 @@ class Slots(wiring.Component):
         value, enable = self.result.replicate(len(self.result_place)), self.result_place
         if self.options.timed:
             value, enable = Cat(value, self.now), Cat(enable, self.stamp.replicate(CYCLES_BYTES))
-        results = self._keep(m, "results", front.position, front.next, value, enable, front.lines)
+        if self._coding.coded:
+            # They are read while they are written, which leaves no time for checks a byte at a time.
+            results: Value = Signal(len(value), name="results", reset_less=True)
+            for place, written in enumerate(enable):
+                with m.If(written):
+                    m.d.sync += results.word_select(place, 8).eq(value.word_select(place, 8))
+        else:
+            results = self._keep(m, "results", front.position, front.next, value, enable)
         m.d.comb += ticket.written.eq(results)
         if self.options.timed:
             after = results[8 * length_bytes(self.options) :]

@@ -16,8 +16,8 @@ ENTRIES_LOG2 = (MOST_PAGED // PAGE_BYTES - 1).bit_length()
 _BURST = 4
 _ENTRY_BITS = 8 * ENTRY_BYTES
 
-#: What an entry says, and whether it could be read.
-ListEntry = data.StructLayout({"address": _ENTRY_BITS, "resp": Response})
+#: What an entry says, whether it could be read, and whether it is the last one.
+ListEntry = data.StructLayout({"address": _ENTRY_BITS, "resp": Response, "last": 1})
 
 
 class ListRequest(data.StructLayout):
@@ -31,9 +31,9 @@ class PageList(wiring.Component):
     """Reads one list after the other, ahead of those who take its entries.
 
     ``request``
-        A list is begun, when nothing is left of the one before.
+        A list is begun, when nothing is left of the one before. The payload stays as it is until the next one may begin.
     ``user``
-        With ``request``: the user bits of its addresses.
+        With ``request``, and as long: the user bits of its addresses.
     ``entries``
         Its entries. From one that could not be read on none is right.
     ``fault``
@@ -83,8 +83,7 @@ class PageList(wiring.Component):
         forgets = Signal()
         m.submodules.reader = ResetInserter(forgets)(reader)
         wiring.connect(m, reader.port, wiring.flipped(self.port))
-        wanted = Signal.like(self.request.payload, reset_less=True)
-        user = Signal.like(self.user, reset_less=True, name="user_of_list")
+        wanted = self.request.payload
         #: A list is read; its last address is not taken.
         busy = Signal()
         asks = Signal()
@@ -104,16 +103,16 @@ class PageList(wiring.Component):
             self.idle.eq(reader.idle),
             self.progress.eq(reader.progress),
             self.at.eq(reader.outcome.address),
-            reader.command.payload.user.eq(user),
+            reader.command.payload.user.eq(self.user),
         ]
         m.d.sync += [dropped.eq(drops & busy & ~over), forgets.eq(drops & over)]
         with m.If(begins):
-            m.d.sync += [wanted.eq(self.request.payload), user.eq(self.user), busy.eq(1), asks.eq(1)]
+            m.d.sync += [busy.eq(1), asks.eq(1)]
         with m.Elif(over):
             m.d.sync += [busy.eq(0), asks.eq(0)]
         with m.Elif(reader.command.ready):
             m.d.sync += asks.eq(0)
-        sound, resp = self._judge(m, reader, over)
+        sound, resp = self._judge(m, reader, wanted.page, over)
         source, entry = reader.output, self.entries
         lanes = self.shape.lanes
         lane = Signal(range(max(2, lanes)))
@@ -124,8 +123,9 @@ class PageList(wiring.Component):
             entry.valid.eq(source.valid & ~drops),
             entry.payload.address.eq(source.payload.data.as_value().word_select(lane, _ENTRY_BITS)),
             entry.payload.resp.eq(Mux(sound != 0, Response.OKAY, resp)),
+            # The last entry of the last beat; and of any, or all of it.
+            entry.payload.last.eq(source.payload.last & ~words[1:].any()),
             taken.eq(entry.valid & entry.ready),
-            # The last entry of the beat, or all of it.
             source.ready.eq(taken & ~words[1:].any()),
             over.eq(Mux(drops, busy & reader.idle, source.valid & source.ready & source.payload.last)),
         ]
@@ -135,9 +135,11 @@ class PageList(wiring.Component):
             m.d.sync += lane.eq(lane + 1)
         return m
 
-    def _judge(self, m: Module, reader: AxiReader, over: Signal) -> tuple[Signal, Signal]:
+    def _judge(self, m: Module, reader: AxiReader, page: Value, over: Signal) -> tuple[Signal, Signal]:
         """Counts the beats in the buffer that are right; gives that and the response to the first that was not."""
-        r, source = self.port.r, reader.output
+        r, source, beat_log2 = self.port.r, reader.output, self.shape.blocks.beat_log2
+        #: The beat of the page with that response.
+        at = Signal(PAGE_LOG2 - beat_log2, reset_less=True)
         spoilt = Signal()
         resp = Signal(Response, reset_less=True)
         sound = Signal(range(self.shape.buffer + 1))
@@ -148,9 +150,14 @@ class PageList(wiring.Component):
             comes.eq(r.valid & r.ready & ~spoilt),
             wrong.eq(comes & r.payload.resp.as_value()[1]),
             leaves.eq(source.valid & source.ready & (sound != 0)),
+            self.fault.eq(Cat(C(0, beat_log2), at, page)),
         ]
         with m.If(wrong):
-            m.d.sync += [spoilt.eq(1), resp.eq(r.payload.resp), self.fault.eq(reader.outcome.address)]
+            m.d.sync += [
+                spoilt.eq(1),
+                resp.eq(r.payload.resp),
+                at.eq(reader.outcome.address[beat_log2:PAGE_LOG2]),
+            ]
         m.d.sync += sound.eq(sound + (comes & ~wrong) - leaves)
         with m.If(over):
             m.d.sync += [spoilt.eq(0), sound.eq(0)]
@@ -222,59 +229,60 @@ class PageWalk(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        given, command, fault = self.input.payload, self.command, self.faults.payload
+        given, command, fault, entry = self.input.payload, self.command, self.faults.payload, self.entries
         in_page, pages = slice(0, PAGE_LOG2), slice(PAGE_LOG2, PAGE_LOG2 + ENTRIES_LOG2 + 1)
-        #: The page that is looked at, or the list; the page in hand, and the number of those after it.
-        page = Signal(64, reset_less=True)
+        #: The page that is looked at, which is that of the list or the oldest entry; the page of the command.
+        page = Signal(64)
         of_list = Signal()
         run = Signal(self.address_bits - PAGE_LOG2, reset_less=True)
         further = Signal(ENTRIES_LOG2 + 1)
-        left = Signal.like(further, reset_less=True)
         begins = Signal()
-        found = Signal.like(fault)
+        #: No page is to come after that of the command.
+        complete = Signal()
+        #: Why the pages end, and whether the list is the cause.
+        resp = Signal(Response)
+        unread = Signal()
         step = Signal(range(_CHECK))
-        #: The last command is offered; and it was in the cycle before.
+        #: The last command is offered; it was in the cycle before; it is taken, and what is left of the list is not over.
         lasts = Signal()
         told = Signal()
+        taken = Signal()
+        over = Signal()
+        listed = Signal()
         outside = self._check(m, page, step)
         m.d.comb += [
+            page.eq(Mux(of_list, Cat(C(0, PAGE_LOG2), given.pages), entry.payload.address)),
             further.eq(given.last[pages] - given.first[pages]),
+            listed.eq(given.pages.any()),
             command.payload.first.eq(Cat(Mux(begins, given.first[in_page], 0), run)),
-            command.payload.last.eq(Cat(Mux(left == 0, given.last[in_page], (1 << PAGE_LOG2) - 1), run)),
+            command.payload.last[in_page].eq(Mux(complete, given.last[in_page], (1 << PAGE_LOG2) - 1)),
+            command.payload.last[PAGE_LOG2:].eq(Mux(listed, run, given.last[PAGE_LOG2:])),
             command.payload.user.eq(given.user),
             self.window.pair.eq(given.user[len(given.user) - self.pair_bits :]),
             self.request.payload.page.eq(given.pages),
             self.request.payload.last.eq(further - 1),
-            fault.eq(found),
+            fault.resp.eq(resp),
+            # An address beyond those of the port is cut: bit 0 tells that it is none of a page.
+            fault.address.eq(
+                Mux(unread, self.fault, Cat(page[0] | page[self.address_bits :].any(), page[1:]))
+            ),
             self.faults.valid.eq(lasts & ~told),
         ]
         m.d.sync += told.eq(lasts & ~command.ready)
-
-        def ends(resp: Value, address: Value) -> None:
-            m.d.sync += [found.resp.eq(resp), found.address.eq(address)]
-            m.next = "final"
-
         with m.FSM():
             with m.State("idle"):
                 m.d.sync += [
-                    page.eq(Cat(C(0, PAGE_LOG2), given.pages)),
                     of_list.eq(1),
                     run.eq(given.first[PAGE_LOG2:]),
-                    left.eq(further),
                     begins.eq(1),
-                    found.eq(0),
+                    complete.eq(~listed | (further == 0)),
+                    resp.eq(Response.OKAY),
+                    unread.eq(0),
                 ]
-                with m.If(~given.pages.any() | (further == 0)):
-                    m.d.comb += [
-                        command.valid.eq(self.input.valid),
-                        command.payload.first.eq(given.first),
-                        command.payload.last.eq(given.last),
-                        self.input.ready.eq(command.ready),
-                        lasts.eq(command.valid),
-                        fault.resp.eq(Response.OKAY),
-                    ]
-                with m.Elif(self.input.valid):
+                with m.If(self.input.valid):
                     m.next = "check"
+                    with m.If(~listed | (further == 0)):
+                        m.next = "final"
             with m.State("check"):
                 m.d.sync += step.eq(step + 1)
                 with m.If(step == _CHECK - 1):
@@ -283,8 +291,8 @@ class PageWalk(wiring.Component):
                     with m.If(of_list):
                         m.next = "request"
                     with m.If(outside):
-                        # An address beyond those of the port is cut: bit 0 tells that it is none of a page.
-                        ends(Response.DECERR, Cat(page[0] | page[self.address_bits :].any(), page[1:]))
+                        m.d.sync += resp.eq(Response.DECERR)
+                        m.next = "final"
                 with m.If(self.skip & ~of_list):
                     m.d.sync += step.eq(0)
                     m.next = "final"
@@ -294,29 +302,34 @@ class PageWalk(wiring.Component):
                 with m.If(self.request.ready):
                     m.next = "entry"
             with m.State("entry"):
-                m.d.sync += page.eq(self.entries.payload.address)
                 with m.If(self.skip):
                     m.next = "final"
-                with m.Elif(self.entries.valid):
-                    m.d.comb += self.entries.ready.eq(1)
+                with m.Elif(entry.valid):
                     m.next = "check"
-                    with m.If(self.entries.payload.resp.as_value()[1]):
-                        ends(self.entries.payload.resp, self.fault)
+                    with m.If(entry.payload.resp.as_value()[1]):
+                        m.d.sync += [resp.eq(entry.payload.resp), unread.eq(1)]
+                        m.next = "final"
             with m.State("give"):
-                m.d.comb += [command.valid.eq(1), command.payload.more.eq(1)]
+                m.d.comb += [
+                    command.valid.eq(1),
+                    command.payload.more.eq(1),
+                    entry.ready.eq(command.ready),
+                ]
                 with m.If(command.ready):
-                    m.d.sync += [run.eq(page[PAGE_LOG2:]), left.eq(left - 1), begins.eq(0)]
+                    m.d.sync += [run.eq(page[PAGE_LOG2:]), begins.eq(0), complete.eq(entry.payload.last)]
                     m.next = "entry"
-                    with m.If(left == 1):
+                    with m.If(entry.payload.last):
                         m.next = "final"
             with m.State("final"):
                 m.d.comb += [
-                    command.valid.eq(1),
+                    command.valid.eq(~taken),
                     self.drop.eq(1),
-                    self.input.ready.eq(command.ready),
-                    lasts.eq(1),
+                    over.eq((taken | command.ready) & self.request.ready),
+                    self.input.ready.eq(over),
+                    lasts.eq(~taken),
                 ]
-                with m.If(command.ready):
+                m.d.sync += taken.eq((taken | command.ready) & ~over)
+                with m.If(over):
                     m.next = "idle"
         return m
 
@@ -326,18 +339,22 @@ class PageWalk(wiring.Component):
         window = self.window
         low, high = page[:REGISTER_BITS], page[REGISTER_BITS:]
         outside = Signal()
-        below = Signal()
-        above = Signal()
-        under = Signal(REGISTER_BITS + 1)
-        over = Signal(REGISTER_BITS + 1)
+        #: So far the page is not below the base; and not above the limit.
+        reaches = Signal()
+        fits = Signal()
         strays = page[:PAGE_LOG2].any() | page[self.address_bits :].any()
-        m.d.comb += [
-            window.high.eq(step == 1),
-            under.eq(Mux(step == 1, low, high) - window.base - (below & (step != 1))),
-            over.eq(window.limit - Mux(step == 2, low, high) - (above & (step != 2))),
-        ]
+        from_base = self._carry(m, "from_base", Mux(step == 1, low, high), window.base, reaches | (step == 1))
+        to_limit = self._carry(m, "to_limit", window.limit, Mux(step == 2, low, high), fits | (step == 2))
+        m.d.comb += window.high.eq(step == 1)
         # The base of a half is known a step after that is asked for, and its limit two.
         with m.If((step == 1) | (step == 2)):
-            m.d.sync += below.eq(under[-1])
-        m.d.sync += [above.eq(over[-1]), outside.eq(strays | below | over[-1])]
+            m.d.sync += reaches.eq(from_base)
+        m.d.sync += [fits.eq(to_limit), outside.eq(strays | ~reaches | ~to_limit)]
         return outside
+
+    def _carry(self, m: Module, name: str, value: Value, less: Value, carry: Value) -> Value:
+        """Whether a difference is not below 0, with that of its lower half."""
+        total = Signal(REGISTER_BITS + 2, name=name)
+        # One sum of two: the carry comes in at a place below.
+        m.d.comb += total.eq(Cat(1, value) + Cat(carry, ~less))
+        return total[-1]

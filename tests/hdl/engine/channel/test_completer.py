@@ -170,7 +170,7 @@ class Bench:
             ("destination", case.destination, 0, 0),
             ("source", 0, 0, case.bytes),
             ("objection", 0, case.objection, 0),
-        ):
+        )[: 3 if case.refused else 2]:
             ctx.set(getattr(port, name), 1)
             for place in range(8):
                 ctx.set(port.place, 1 << place)

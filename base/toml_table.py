@@ -32,8 +32,7 @@ class TableError(CdmaError, ValueError):
 class Table:
     """One table of a file. Values are read by name and kind; :meth:`done` refuses the names that were not read.
 
-    ``where``
-        Names the table in messages, such as ``vgg.toml, layer 3``.
+    ``where``: Names the table in messages, such as ``vgg.toml, layer 3``.
     """
 
     def __init__(self, where: str, values: object) -> None:
@@ -131,10 +130,8 @@ class Table:
         A field is read by its name and its type, and may be left out if it has a default. Its metadata may have the limits
         of :meth:`number` or :meth:`whole`, and:
 
-        ``key``
-            The name in the table, if it is another.
-        ``scale``
-            What a number of the table is multiplied by, such as 1e9 for a rate in GB/s.
+        ``key``: The name in the table, if it is another.
+        ``scale``: What a number of the table is multiplied by, such as 1e9 for a rate in GB/s.
         """
         hints, values = get_type_hints(kind), dict(given)
         for field in fields(kind):  # type: ignore[arg-type]

@@ -31,13 +31,10 @@ Options = Mapping[str, Sequence[Option | tuple[Option, ...]]]
 def option(words: str, help: str, value: Any = str, **settings: Any) -> Option:
     """An argument with a value.
 
-    ``words``
-        Are its names, such as ``--packets --transfers N``; the last word may be how ``--help`` calls the value, with ``+``,
-        ``*`` or ``?`` behind it for several values.
-    ``help``
-        Gets the default behind it, unless it tells of one.
-    ``value``
-        Is the type, or the default, whose type it then is.
+    ``words``: Are its names, such as ``--packets --transfers N``; the last word may be how ``--help`` calls the value,
+        with ``+``, ``*`` or ``?`` behind it for several values.
+    ``help``: Gets the default behind it, unless it tells of one.
+    ``value``: Is the type, or the default, whose type it then is.
     """
     *names, metavar = words.split()
     if not names or metavar.startswith("-"):
@@ -75,16 +72,12 @@ ROWS = (
 class Command:
     """A command, or several under one name.
 
-    ``name``, ``help``, ``description``
-        Are its name, its line in the list of commands, and what its own ``--help`` says.
-    ``run``
-        Makes the result of the parsed arguments; None where there are ``commands``.
-    ``examples``
-        Are what may follow the name, a line each.
-    ``fixed``
-        Are arguments that the command has and the user does not choose.
-    ``commands``, ``title``
-        Are the commands below this one, and what they are called together: blocks, benches, modes.
+    ``name``, ``help``, ``description``: Are its name, its line in the list of commands, and what its own ``--help``
+        says.
+    ``run``: Makes the result of the parsed arguments; None where there are ``commands``.
+    ``examples``: Are what may follow the name, a line each.
+    ``fixed``: Are arguments that the command has and the user does not choose.
+    ``commands``, ``title``: Are the commands below this one, and what they are called together: blocks, benches, modes.
     """
 
     name: str

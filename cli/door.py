@@ -29,15 +29,13 @@ def compress(
 ) -> Any:
     """The compressed stream of a tensor of any shape, by bit pattern; see :func:`decompress`.
 
-    ``array``
-        An array or any buffer of numbers, those of ``ml_dtypes`` and of PyTorch among them. What is contiguous and
-        little-endian is not copied. The stream of a tensor on a card is a tensor of bytes there, and else ``bytes``.
-    ``out``
-        A buffer for the stream, for a tensor on a card a tensor of bytes there, with at least
+    ``array``: An array or any buffer of numbers, those of ``ml_dtypes`` and of PyTorch among them. What is contiguous
+        and little-endian is not copied. The stream of a tensor on a card is a tensor of bytes there, and else
+        ``bytes``.
+    ``out``: A buffer for the stream, for a tensor on a card a tensor of bytes there, with at least
         ``format.bound_bytes(words)`` bytes, none of ``array``; the part of it that the stream takes is returned.
-    ``threads``, ``chunk_bytes``
-        How many threads of the host compress at once, where there are kernels in C, and how many bytes of raw data each of
-        them takes at once; ``cdma study tune software`` times what is best.
+    ``threads``, ``chunk_bytes``: How many threads of the host compress at once, where there are kernels in C, and how
+        many bytes of raw data each of them takes at once; ``cdma study tune software`` times what is best.
     """
     require_stream_format(format)
     if library := _library_of(array):
@@ -59,11 +57,10 @@ def decompress(
     Those of a stream on a card are a tensor there. Raises :class:`.CorruptStream` for every stream whose length or codes
     show that it is not whole.
 
-    ``out``
-        A buffer for the words, for a stream on a card a tensor there, none of ``data``; the result is a view of it. After
-        an error it holds anything.
-    ``threads``, ``chunk_bytes``
-        How many threads of the host decompress at once, and how many bytes of words each of them makes at once.
+    ``out``: A buffer for the words, for a stream on a card a tensor there, none of ``data``; the result is a view of
+        it. After an error it holds anything.
+    ``threads``, ``chunk_bytes``: How many threads of the host decompress at once, and how many bytes of words each of
+        them makes at once.
     """
     require_stream_format(format)
     if library := _library_of(data):

@@ -24,16 +24,11 @@ JUNIT = option("--junit FILE", "write the results as JUnit XML into FILE", Path)
 class Case:
     """One test and what became of it. It passed where neither ``failure`` nor ``skipped`` says anything.
 
-    ``group``
-        What the test is of; servers show the tests of one group together.
-    ``failure``
-        What went wrong, in a line or more.
-    ``replay``
-        The command that runs it again.
-    ``skipped``
-        Why it says nothing.
-    ``log``
-        What it printed.
+    ``group``: What the test is of; servers show the tests of one group together.
+    ``failure``: What went wrong, in a line or more.
+    ``replay``: The command that runs it again.
+    ``skipped``: Why it says nothing.
+    ``log``: What it printed.
     """
 
     name: str

@@ -21,16 +21,12 @@ Columns = Mapping[str, Callable[[Row], str]]
 class Result:
     """What a command found.
 
-    ``data``
-        Is what ``--json`` prints.
-    ``parts``
-        Are what is shown, sentences and tables; made when somebody looks.
-    ``holds``
-        Says whether the status is 0.
-    ``document``
-        Is what a document has of it, which ``--markdown`` prints, if that is not ``parts``.
-    ``answer``, ``fails``, ``open``
-        Are, for an intake, the answer in a sentence, what does not hold, and what was not done or not reached.
+    ``data``: Is what ``--json`` prints.
+    ``parts``: Are what is shown, sentences and tables; made when somebody looks.
+    ``holds``: Says whether the status is 0.
+    ``document``: Is what a document has of it, which ``--markdown`` prints, if that is not ``parts``.
+    ``answer``, ``fails``, ``open``: Are, for an intake, the answer in a sentence, what does not hold, and what was not
+        done or not reached.
     """
 
     data: Any
@@ -73,12 +69,9 @@ def rows_result(
 ) -> Result:
     """A table of measurements, whose first ``texts`` columns are words.
 
-    ``group``
-        Gives what rows between two lines have in common.
-    ``data``
-        Is what JSON has, if not the rows.
-    ``markdown``
-        Gives the titles and then the rows of the table for documents; by default it is that for people.
+    ``group``: Gives what rows between two lines have in common.
+    ``data``: Is what JSON has, if not the rows.
+    ``markdown``: Gives the titles and then the rows of the table for documents; by default it is that for people.
     """
 
     def table(lines: Iterable[Sequence[str]]) -> Iterator[Table]:
@@ -108,10 +101,9 @@ class Growing:
     """A table whose rows are printed as they come, from any thread, also into a pipe; none for a script, which asks for JSON
     or Markdown.
 
-    ``head``
-        A line above it.
-    ``widths``
-        Of the first columns, which are words; all others are numbers, of ten characters or as many as their title.
+    ``head``: A line above it.
+    ``widths``: Of the first columns, which are words; all others are numbers, of ten characters or as many as their
+        title.
     """
 
     def __init__(

@@ -25,10 +25,9 @@ _LIGHT, _DARK = (198, 219, 239), (8, 48, 107)
 class Tile:
     """A tile of cells.
 
-    ``across``
-        Cells of a line of the picture, of which memory has so many ``lines``.
-    ``stream``
-        The numbers of the cells, in the order of the stream; -1 is padding, which lies where ``padding`` says, in cells.
+    ``across``: Cells of a line of the picture, of which memory has so many ``lines``.
+    ``stream``: The numbers of the cells, in the order of the stream; -1 is padding, which lies where ``padding`` says,
+        in cells.
     """
 
     title: str

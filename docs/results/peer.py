@@ -47,10 +47,8 @@ _TIED = {
 class Peer:
     """``axi_dma`` in the checkout ``folder`` with the ports of this engine.
 
-    ``unaligned``
-        Its option for addresses at any byte.
-    ``burst``
-        Beats of its longest burst.
+    ``unaligned``: Its option for addresses at any byte.
+    ``burst``: Beats of its longest burst.
     """
 
     folder: Path

@@ -99,20 +99,13 @@ _KEPT = frozenset(
 class Record:
     """A measurement.
 
-    ``command``
-        Is as a user types it, without ``--json`` and without the folder of a library.
-    ``revision``
-        Is the last one before it that changed more than documents and tests.
-    ``date``
-        Is its day; of those that were measured before days were kept, that of the revision.
-    ``versions``
-        Are those of the tools.
-    ``digests``
-        Are those of what was measured and of the recipe (:mod:`.digests`); none where they are not known.
-    ``stale``
-        Says whether they were others when the pages were written last.
-    ``figures``
-        Is what is kept of what the command printed; None before the first measurement.
+    ``command``: Is as a user types it, without ``--json`` and without the folder of a library.
+    ``revision``: Is the last one before it that changed more than documents and tests.
+    ``date``: Is its day; of those that were measured before days were kept, that of the revision.
+    ``versions``: Are those of the tools.
+    ``digests``: Are those of what was measured and of the recipe (:mod:`.digests`); none where they are not known.
+    ``stale``: Says whether they were others when the pages were written last.
+    ``figures``: Is what is kept of what the command printed; None before the first measurement.
     """
 
     command: str

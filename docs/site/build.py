@@ -206,6 +206,12 @@ def build(output: Path) -> None:
     embed_texts(output)
 
 
+def _define(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Makes definitions of the entries of a docstring, which are names, a colon, and what they are."""
+    entry = re.compile(r"^(\s*)((?:``\w+``(?:, )?)+): ")
+    lines[:] = [part for line in lines for part in entry.sub(r"\1\2\n\1    ", line).split("\n")]
+
+
 def render(sources: Path, output: Path, scratch: Path) -> None:
     """Makes pages of a folder of texts; ends the program where Sphinx warns of anything."""
     site = Sphinx(
@@ -218,6 +224,7 @@ def render(sources: Path, output: Path, scratch: Path) -> None:
         status=None,
         warningiserror=True,
     )
+    site.connect("autodoc-process-docstring", _define)
     site.build()
     if site.statuscode:
         raise SystemExit("the site has warnings, which are errors")

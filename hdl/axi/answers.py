@@ -17,12 +17,10 @@ _PARTS_LOG2 = 3
 class Timebase(wiring.Component):
     """The time that all watchdogs and time stamps share.
 
-    ``watchdog_cycles``
-        The time of the watchdogs, in cycles; 0 turns them off.
-    ``now``
-        Counts cycles.
-    ``tick``
-        Pulse from a register, each time that a part of ``watchdog_cycles`` has passed: an eighth, rounded down, and a cycle.
+    ``watchdog_cycles``: The time of the watchdogs, in cycles; 0 turns them off.
+    ``now``: Counts cycles.
+    ``tick``: Pulse from a register, each time that a part of ``watchdog_cycles`` has passed: an eighth, rounded down,
+        and a cycle.
     """
 
     watchdog_cycles: In(32)
@@ -46,15 +44,11 @@ class Timebase(wiring.Component):
 class Watchdog(wiring.Component):
     """Notices that nothing has happened for too long. It waits for nine ticks, because the first may come at once.
 
-    ``tick``
-        That of the :class:`Timebase`.
-    ``waiting``
-        Something is expected.
-    ``progress``
-        Something has happened.
-    ``fired``
-        High once ``waiting`` has been high without ``progress`` for the ``watchdog_cycles`` of the timebase, or up to an
-        eighth of that and ten cycles longer, until either changes.
+    ``tick``: That of the :class:`Timebase`.
+    ``waiting``: Something is expected.
+    ``progress``: Something has happened.
+    ``fired``: High once ``waiting`` has been high without ``progress`` for the ``watchdog_cycles`` of the timebase, or
+        up to an eighth of that and ten cycles longer, until either changes.
     """
 
     tick: In(1)
@@ -80,18 +74,12 @@ class Answering(wiring.Component):
 
     A burst of reads ends with one beat that has ``last``. Data of writes are dropped to the end of their bursts.
 
-    ``read``, ``write``
-        The engine.
-    ``far_read``, ``far_write``
-        The other domain.
-    ``open``
-        Low while the port is lost.
-    ``settled``
-        Nothing is open.
-    ``ids``
-        Those that transactions have.
-    ``most``
-        Bounds the transactions of an ID that are open at once.
+    ``read``, ``write``: The engine.
+    ``far_read``, ``far_write``: The other domain.
+    ``open``: Low while the port is lost.
+    ``settled``: Nothing is open.
+    ``ids``: Those that transactions have.
+    ``most``: Bounds the transactions of an ID that are open at once.
     """
 
     def __init__(self, read: ReadPort, write: WritePort, ids: Sequence[int], most: int) -> None:

@@ -47,8 +47,7 @@ def _grant(m: Module, ids: Ids, asking: list, port: stream.Interface, credit: Va
     is the first client, whose next address then passes at once. A client that has just had its turn waits a cycle, so
     an address waits for at most one of each other client.
 
-    ``credit``
-        High while a transaction can be begun. It must stay high while an address waits.
+    ``credit``: High while a transaction can be begun. It must stay high while an address waits.
     """
     granted = Signal(len(asking), init=1)
     following = Signal(len(asking))
@@ -116,8 +115,8 @@ class WriteArbiter(wiring.Component):
 
     A client must offer the data of a burst as soon as its address is taken, without waiting for anything else.
 
-    ``pipelined``
-        The selection of the data has flip-flops of its own beside those of the handshake, because an FPGA's wires are slow.
+    ``pipelined``: The selection of the data has flip-flops of its own beside those of the handshake, because an FPGA's
+        wires are slow.
     """
 
     def __init__(
@@ -202,10 +201,8 @@ class Scatter(wiring.Component):
     All commands have room for their packets. A packet may end early, and then what is left of its commands is passed over.
     Throughput: a beat per cycle, from packet to packet and from run to run.
 
-    ``admit``, ``flush``
-        Those of :class:`.Gather`.
-    ``ended``, ``end``
-        A pulse and the bytes of the packet, three cycles after the burst that is its ``end``.
+    ``admit``, ``flush``: Those of :class:`.Gather`.
+    ``ended``, ``end``: A pulse and the bytes of the packet, three cycles after the burst that is its ``end``.
     """
 
     def __init__(self, shape: PortShape) -> None:

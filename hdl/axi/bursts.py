@@ -36,10 +36,9 @@ class Cutter(wiring.Component):
 
     Where the shape is ``in_place`` any command may have a part of its first and of its last beat.
 
-    ``command``
-        Whole beats but for the first one of a packet; ``more`` says that the packet goes on with the next command.
-    ``skip``
-        The packet has ended: while high, the next burst of each command counts as its last one.
+    ``command``: Whole beats but for the first one of a packet; ``more`` says that the packet goes on with the next
+        command.
+    ``skip``: The packet has ended: while high, the next burst of each command counts as its last one.
     """
 
     def __init__(self, shape: PortShape) -> None:
@@ -107,10 +106,8 @@ class Cutter(wiring.Component):
 class AddressFirst(wiring.Component):
     """Passes the data of a burst on once the bus has taken the address of that burst.
 
-    ``taken``
-        Is high in each cycle in which the bus takes an address.
-    ``most``
-        Bounds the addresses that the bus has taken before the last data of their bursts pass.
+    ``taken``: Is high in each cycle in which the bus takes an address.
+    ``most``: Bounds the addresses that the bus has taken before the last data of their bursts pass.
 
     No latency, and no path from ``taken`` to the streams: data pass from the cycle after it on.
     """
@@ -152,16 +149,11 @@ class Finishing(wiring.Component):
     """Finishes on the bus what is open when the engine is lost: data without strobes follow addresses that the bus has seen,
     and answers are dropped. Data follow their addresses.
 
-    ``read``, ``write``
-        The engine's domain.
-    ``bus_read``, ``bus_write``
-        The bus.
-    ``open``
-        Low while the engine is lost.
-    ``settled``
-        Nothing is open on the bus.
-    ``most``
-        Bounds the transactions of a kind that are open at once.
+    ``read``, ``write``: The engine's domain.
+    ``bus_read``, ``bus_write``: The bus.
+    ``open``: Low while the engine is lost.
+    ``settled``: Nothing is open on the bus.
+    ``most``: Bounds the transactions of a kind that are open at once.
     """
 
     def __init__(self, read: ReadPort, write: WritePort, most: int) -> None:

@@ -26,12 +26,9 @@ class AccessCrossing(wiring.Component):
     If the registers are lost, an access that is open is answered with SLVERR, and later ones wait. If the bus is lost, an
     access that has come over is finished, and its answer is dropped.
 
-    ``asked``, ``answer``
-        The bus.
-    ``request``, ``answered``
-        The registers.
-    ``linked``
-        Low while one of both is lost.
+    ``asked``, ``answer``: The bus.
+    ``request``, ``answered``: The registers.
+    ``linked``: Low while one of both is lost.
     """
 
     def __init__(self, request: ShapeLike, answer: data.StructLayout, *, bus: str) -> None:
@@ -114,12 +111,9 @@ class AccessCrossing(wiring.Component):
 class LiteCrossing(wiring.Component):
     """Takes accesses from the domain ``bus`` to the registers in the domain ``sync``: one read and one write at a time.
 
-    ``bus_port``
-        The bus.
-    ``registers``
-        The register block.
-    ``linked``
-        Low while one of both is lost, and may have something open that the other one has not.
+    ``bus_port``: The bus.
+    ``registers``: The register block.
+    ``linked``: Low while one of both is lost, and may have something open that the other one has not.
     """
 
     def __init__(self, address_bits: int, *, bus: str) -> None:
@@ -213,14 +207,11 @@ _DATA, _FEW = 8, 4
 class PortCrossing(wiring.Component):
     """Takes the five channels of AXI4 to another clock domain; either domain may be reset alone.
 
-    ``read``, ``write``
-        The engine, in the domain ``sync``.
-    ``bus_read``, ``bus_write``
-        The bus, in the domain ``bus``. All outputs come from flip-flops or pass a gate after them.
-    ``linked``
-        Low while one of both is lost, and may have something open that the other one has not.
-    ``ids``, ``most``
-        See :class:`.Answering`.
+    ``read``, ``write``: The engine, in the domain ``sync``.
+    ``bus_read``, ``bus_write``: The bus, in the domain ``bus``. All outputs come from flip-flops or pass a gate after
+        them.
+    ``linked``: Low while one of both is lost, and may have something open that the other one has not.
+    ``ids``, ``most``: See :class:`.Answering`.
     """
 
     def __init__(self, read: ReadPort, write: WritePort, ids: Sequence[int], most: int, *, bus: str) -> None:

@@ -27,20 +27,13 @@ class StoredBeat(data.StructLayout):
 class Burst(data.StructLayout):
     """A burst whose beats are all in the store.
 
-    ``beat``, ``len``
-        The number of its first beat in memory, and its beats less one.
-    ``none``
-        It is no burst, only the end of a packet.
-    ``end``
-        The packet is done after it.
-    ``overflow``
-        The packet had more, which would have gone to ``beat``.
-    ``lane``
-        The lane of its first word, where beats do not say it.
-    ``turn``
-        How its words are moved, where they are.
-    ``user``
-        That of the command.
+    ``beat``, ``len``: The number of its first beat in memory, and its beats less one.
+    ``none``: It is no burst, only the end of a packet.
+    ``end``: The packet is done after it.
+    ``overflow``: The packet had more, which would have gone to ``beat``.
+    ``lane``: The lane of its first word, where beats do not say it.
+    ``turn``: How its words are moved, where they are.
+    ``user``: That of the command.
     """
 
     def __init__(self, shape: PortShape) -> None:
@@ -61,19 +54,14 @@ class Burst(data.StructLayout):
 class _Position(NamedTuple):
     """The address of the next beat of the packet, in parts.
 
-    ``block``, ``place``
-        The number of its block, and its number in the block. The block is counted with a burst: a cycle after the last
+    ``block``, ``place``: The number of its block, and its number in the block. The block is counted with a burst: a
+        cycle after the last beat.
+    ``following``: The number of the block in the next cycle, with a carry bit.
+    ``wrapped``: The number of the block has passed zero.
+    ``begin``, ``lane``: The first beat of the current burst, as its number in the block, and the first lane of that
         beat.
-    ``following``
-        The number of the block in the next cycle, with a carry bit.
-    ``wrapped``
-        The number of the block has passed zero.
-    ``begin``, ``lane``
-        The first beat of the current burst, as its number in the block, and the first lane of that beat.
-    ``some``
-        The current burst has a beat.
-    ``held``
-        The words of the packet's partial last beat.
+    ``some``: The current burst has a beat.
+    ``held``: The words of the packet's partial last beat.
     """
 
     block: Signal
@@ -89,16 +77,11 @@ class _Position(NamedTuple):
 class _Limit(NamedTuple):
     """The next beat, compared with the final beat: the last one that fits. All of it comes from registers.
 
-    ``same``, ``following``
-        The final beat is in the block of the next beat; in the block after that.
-    ``here``
-        The next beat is the final beat.
-    ``shut``
-        The next beat is past the final beat, and does not fit.
-    ``beyond``
-        The first lane of the final beat that is past the limit, one bit per lane.
-    ``part``
-        There is such a lane: the final beat is partial.
+    ``same``, ``following``: The final beat is in the block of the next beat; in the block after that.
+    ``here``: The next beat is the final beat.
+    ``shut``: The next beat is past the final beat, and does not fit.
+    ``beyond``: The first lane of the final beat that is past the limit, one bit per lane.
+    ``part``: There is such a lane: the final beat is partial.
     """
 
     same: Signal
@@ -112,23 +95,16 @@ class _Limit(NamedTuple):
 class _Phase(NamedTuple):
     """The phases of a packet, one bit each, and what ends a burst.
 
-    ``load``
-        Its command comes: the registers get their first values. This is a cycle of its own.
-    ``settle``
-        The limit is compared with the block after the first. Only a packet has this cycle whose first beat is the last
-        of a block.
-    ``open``
-        Its beats come.
-    ``close``
-        Its last beat has come: its last burst is given, and the end is reported.
-    ``early``
-        Beats of the packet after it come, whose command does not yet: in ``close`` and ``load``.
-    ``taking``
-        Beats are taken: while ``open``, and while ``early``, unless the packet before did not fit.
-    ``admits``
-        A beat is taken in this cycle, if it is not ``early`` and to be refused: ``taking``, and it can be stored.
-    ``filled``
-        A block was filled in the cycle before: its burst is given.
+    ``load``: Its command comes: the registers get their first values. This is a cycle of its own.
+    ``settle``: The limit is compared with the block after the first. Only a packet has this cycle whose first beat is
+        the last of a block.
+    ``open``: Its beats come.
+    ``close``: Its last beat has come: its last burst is given, and the end is reported.
+    ``early``: Beats of the packet after it come, whose command does not yet: in ``close`` and ``load``.
+    ``taking``: Beats are taken: while ``open``, and while ``early``, unless the packet before did not fit.
+    ``admits``: A beat is taken in this cycle, if it is not ``early`` and to be refused: ``taking``, and it can be
+        stored.
+    ``filled``: A block was filled in the cycle before: its burst is given.
     """
 
     load: Signal
@@ -152,17 +128,13 @@ class Gather(wiring.Component):
     more cycles if it is not ``ahead``, or if the one before it does not fit or has less than three beats; and a third if
     its first beat is the last of a block.
 
-    ``ahead``
-        High while a command is there after the one in hand, and the beats that come before its own cycles surely fit: it
-        begins with every :data:`EARLY` th beat of a block, and has room for as many. Not used in the first cycle of a
-        command, which comes at most three cycles after the one before it is taken.
-    ``admit``
-        High while in the next cycle the store can take a beat, and ``bursts`` three.
-    ``flush``
-        While high, and a cycle longer, what comes in from the next cycle on is dropped. While high no packet is begun; of
-        ports with registers, the first cycle may still begin one.
-    ``end``
-        Where the packet ends, in the cycle in which its command is taken: the lower bits of the address after its
+    ``ahead``: High while a command is there after the one in hand, and the beats that come before its own cycles surely
+        fit: it begins with every :data:`EARLY` th beat of a block, and has room for as many. Not used in the first
+        cycle of a command, which comes at most three cycles after the one before it is taken.
+    ``admit``: High while in the next cycle the store can take a beat, and ``bursts`` three.
+    ``flush``: While high, and a cycle longer, what comes in from the next cycle on is dropped. While high no packet is
+        begun; of ports with registers, the first cycle may still begin one.
+    ``end``: Where the packet ends, in the cycle in which its command is taken: the lower bits of the address after its
         last word.
     """
 

@@ -29,11 +29,9 @@ class Command(data.StructLayout):
 class Outcome(wiring.Signature):
     """The outcomes of commands, in their order, as pulses that nothing delays.
 
-    ``note``, ``address``
-        The address is to be kept for the command in hand. Of several, the last one counts.
-    ``done``, ``resp``
-        The command is done, and this was the first response that was not OKAY, if there was one. The address of that
-        was noted in this cycle or before.
+    ``note``, ``address``: The address is to be kept for the command in hand. Of several, the last one counts.
+    ``done``, ``resp``: The command is done, and this was the first response that was not OKAY, if there was one. The
+        address of that was noted in this cycle or before.
     """
 
     def __init__(self, address_bits: int) -> None:
@@ -84,10 +82,10 @@ class Blocks:
     Only the lower bits of a block's number are counted. The upper bits are those of the command's first address, until
     the count has passed zero; from then on, they are those of its last address.
 
-    ``span_bits``
-        Bits of an address that tell all bytes of a command apart; fewer than :data:`SPAN_BITS` where commands are shorter.
-    ``contained``
-        No multiple of their range lies within a command: the upper bits are always those of its first address.
+    ``span_bits``: Bits of an address that tell all bytes of a command apart; fewer than :data:`SPAN_BITS` where
+        commands are shorter.
+    ``contained``: No multiple of their range lies within a command: the upper bits are always those of its first
+        address.
     """
 
     address_bits: int
@@ -138,42 +136,26 @@ class Blocks:
 class PortShape:
     """An AXI4 port, and how data are moved over it.
 
-    ``word_bits``
-        Bits of a word. Only whole words are moved. In an engine it is a stream word.
-    ``data_bits``, ``address_bits``
-        Bits of the port's data, and of its addresses.
-    ``burst``
-        Beats of the longest burst: a power of two, whose bytes divide 4 KiB.
-    ``outstanding``
-        Bursts that may be in flight.
-    ``buffer``
-        Beats of the buffer, a power of two.
-    ``align``
-        Bytes of which the address where data begin is a multiple; 0: those of a beat. Without ``realign``.
-    ``realign``
-        Data may begin with any word of a beat, not only with the first.
-    ``in_place``
-        With ``rows`` and ``realign``: any command may begin and end with any word of a beat, and words come from a reader,
-        and go to a writer, in the lanes that they have in memory.
-    ``clears``
-        Of a reader: zeros come in the place of what lies behind the last word of a command.
-    ``pipelined``
-        The buffers are in an FPGA's block RAM, which is slow: their outputs go to registers.
-    ``rows``
-        A packet may have several commands: those of a reader and of a writer have ``more``, and each but the last one of a
-        packet has it set. ``end`` of a writer is its bytes, with ``outcome.done``.
-    ``limited``
-        With ``rows``, of a writer: packets may be larger than their commands, and these may end within a beat. The first
-        beat that does not fit is dropped, and all after it. It has ``skip``: the packet has ended, and of its commands
-        nothing is left that has been taken.
-    ``of_addresses``
-        What a reader reads are addresses: their words in memory have the checks of these.
-    ``span_bits``
-        A command spans at most half of ``2**span_bits`` bytes, or, if it is ``contained``, all of them.
-    ``contained``
-        A command does not go across a multiple of ``2**span_bits`` bytes.
-    ``user_bits``
-        User bits of a command, which travel with each of its addresses.
+    ``word_bits``: Bits of a word. Only whole words are moved. In an engine it is a stream word.
+    ``data_bits``, ``address_bits``: Bits of the port's data, and of its addresses.
+    ``burst``: Beats of the longest burst: a power of two, whose bytes divide 4 KiB.
+    ``outstanding``: Bursts that may be in flight.
+    ``buffer``: Beats of the buffer, a power of two.
+    ``align``: Bytes of which the address where data begin is a multiple; 0: those of a beat. Without ``realign``.
+    ``realign``: Data may begin with any word of a beat, not only with the first.
+    ``in_place``: With ``rows`` and ``realign``: any command may begin and end with any word of a beat, and words come
+        from a reader, and go to a writer, in the lanes that they have in memory.
+    ``clears``: Of a reader: zeros come in the place of what lies behind the last word of a command.
+    ``pipelined``: The buffers are in an FPGA's block RAM, which is slow: their outputs go to registers.
+    ``rows``: A packet may have several commands: those of a reader and of a writer have ``more``, and each but the last
+        one of a packet has it set. ``end`` of a writer is its bytes, with ``outcome.done``.
+    ``limited``: With ``rows``, of a writer: packets may be larger than their commands, and these may end within a beat.
+        The first beat that does not fit is dropped, and all after it. It has ``skip``: the packet has ended, and of its
+        commands nothing is left that has been taken.
+    ``of_addresses``: What a reader reads are addresses: their words in memory have the checks of these.
+    ``span_bits``: A command spans at most half of ``2**span_bits`` bytes, or, if it is ``contained``, all of them.
+    ``contained``: A command does not go across a multiple of ``2**span_bits`` bytes.
+    ``user_bits``: User bits of a command, which travel with each of its addresses.
     """
 
     word_bits: int

@@ -19,14 +19,10 @@ from .realign import ReadBeat, ReadStore
 class _Pulses(NamedTuple):
     """What both ends of the reader tell each other.
 
-    ``ask``
-        A burst is begun.
-    ``taken``
-        Its address is taken.
-    ``received``
-        Its last beat has come.
-    ``freed``
-        Its last beat has left the buffer, in the cycle before.
+    ``ask``: A burst is begun.
+    ``taken``: Its address is taken.
+    ``received``: Its last beat has come.
+    ``freed``: Its last beat has left the buffer, in the cycle before.
     """
 
     ask: Signal
@@ -45,18 +41,13 @@ class AxiReader(wiring.Component):
 
     A response that is not OKAY does not end a command: all of its data, right or wrong, still come.
 
-    ``command``
-        The bytes that are read: whole words. It is taken with the address of its last burst, or, of ``rows``, when that
-        burst is begun.
-    ``flush``
-        While high, no burst is begun, and data that come are dropped. Once ``idle`` is high as well, nothing is in
-        flight, and the reader may be reset.
-    ``idle``
-        High while no burst is in flight; with ``shape.pipelined``, from a cycle later on.
-    ``progress``
-        For a watchdog: high when there is a transfer on the port.
-    ``mark``
-        For a watchdog: notes the address that the next beat of data will be from.
+    ``command``: The bytes that are read: whole words. It is taken with the address of its last burst, or, of ``rows``,
+        when that burst is begun.
+    ``flush``: While high, no burst is begun, and data that come are dropped. Once ``idle`` is high as well, nothing is
+        in flight, and the reader may be reset.
+    ``idle``: High while no burst is in flight; with ``shape.pipelined``, from a cycle later on.
+    ``progress``: For a watchdog: high when there is a transfer on the port.
+    ``mark``: For a watchdog: notes the address that the next beat of data will be from.
     """
 
     def __init__(self, shape: PortShape) -> None:

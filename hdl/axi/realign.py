@@ -23,12 +23,9 @@ from .ports import PortShape
 class ReadEnd(data.StructLayout):
     """What ends with a beat that was read.
 
-    ``last``, ``part``
-        The packet; a part of the buffer.
-    ``words``
-        Words of the packet's last beat, less one. Where words are moved, it is the last beat that they come to.
-    ``joins``
-        Where words are moved: they come to no beat of their own, because the one before has room.
+    ``last``, ``part``: The packet; a part of the buffer.
+    ``words``: Words of the packet's last beat, less one. Where words are moved, it is the last beat that they come to.
+    ``joins``: Where words are moved: they come to no beat of their own, because the one before has room.
     """
 
     def __init__(self, shape: PortShape) -> None:
@@ -46,13 +43,10 @@ class ReadBeat(data.StructLayout):
 class ReadStore(wiring.Component):
     """The buffer of a reader: beats of memory in, packets whose first word is in lane 0 out.
 
-    ``input``
-        Beats whose words have moved up, cyclically, until the packet's first word is in lane 0. The writer counts them: at
-        most ``shape.buffer``.
-    ``turns``
-        How far the words of each packet have moved.
-    ``freed``
-        A beat with ``part`` leaves.
+    ``input``: Beats whose words have moved up, cyclically, until the packet's first word is in lane 0. The writer
+        counts them: at most ``shape.buffer``.
+    ``turns``: How far the words of each packet have moved.
+    ``freed``: A beat with ``part`` leaves.
 
     Throughput: a beat of memory per cycle. Latency: that of :class:`.Fifo`; the words of a beat that are not shown with the
     one before wait for the next one.
@@ -126,15 +120,11 @@ class ReadStore(wiring.Component):
 class WriteStore(wiring.Component):
     """The buffer of a writer: the words of packets as they come in, beats of memory out.
 
-    ``input``
-        The keep of a beat of memory, with the data of the beat at the input of the writer whose words end it, or any if none
-        are left. The writer counts them: at most ``shape.buffer``.
-    ``output``
-        Beats of memory.
-    ``turn``
-        The turn of the beat at the output, which brings a packet's first word from lane 0 to its place.
-    ``level``
-        That of :class:`.Fifo`.
+    ``input``: The keep of a beat of memory, with the data of the beat at the input of the writer whose words end it, or
+        any if none are left. The writer counts them: at most ``shape.buffer``.
+    ``output``: Beats of memory.
+    ``turn``: The turn of the beat at the output, which brings a packet's first word from lane 0 to its place.
+    ``level``: That of :class:`.Fifo`.
 
     Throughput: a beat per cycle. Latency: that of :class:`.Fifo`.
     """
@@ -203,12 +193,10 @@ class WriteStore(wiring.Component):
 class Raise(wiring.Component):
     """The beats of memory that the beats of a packet become whose first word comes to another lane: what they keep.
 
-    ``shift``
-        Number of lanes for each packet; it is accepted when the packet has left.
-    ``input``
-        Packets. An empty last beat ends a packet without adding to it.
-    ``output``
-        The packets. The first word of a packet is in lane ``shift``, and the first beat does not keep the lanes below.
+    ``shift``: Number of lanes for each packet; it is accepted when the packet has left.
+    ``input``: Packets. An empty last beat ends a packet without adding to it.
+    ``output``: The packets. The first word of a packet is in lane ``shift``, and the first beat does not keep the lanes
+        below.
 
     Throughput: a beat per cycle, and one cycle more for a packet whose words need one beat more than it had. Latency: none;
     the outputs follow the inputs within the cycle.

@@ -22,14 +22,10 @@ _BURSTS = 8
 class _Queues(NamedTuple):
     """The queues between the parts of the writer.
 
-    ``store``
-        Beats with words.
-    ``bursts``
-        Bursts whose beats are all in the store, or ends of packets without one.
-    ``lengths``
-        Beats less one of the bursts whose address is taken.
-    ``opened``
-        Bursts that wait for their response.
+    ``store``: Beats with words.
+    ``bursts``: Bursts whose beats are all in the store, or ends of packets without one.
+    ``lengths``: Beats less one of the bursts whose address is taken.
+    ``opened``: Bursts that wait for their response.
     """
 
     store: Fifo | WriteStore
@@ -52,25 +48,17 @@ class AxiWriter(wiring.Component):
     Where ``shape.realign`` is set, the words are moved to the lane where the packet begins, and the lanes before it
     get no strobe. Bursts have the addresses of whole beats all the same.
 
-    ``ahead``
-        That of :class:`.Gather`: lets packets follow each other without a gap.
-    ``end``
-        Where the packet ends, in the cycle in which its command is taken: the lower bits of the address after its
+    ``ahead``: That of :class:`.Gather`: lets packets follow each other without a gap.
+    ``end``: Where the packet ends, in the cycle in which its command is taken: the lower bits of the address after its
         last word.
-    ``outcome``
-        Notes the address where the first burst that failed began. If none failed, it is the address of the first beat
-        that did not fit, with its first word.
-    ``overflow``
-        With ``outcome.done``: there was a beat that did not fit.
-    ``flush``
-        While high, what comes in is dropped and no burst is begun; the bursts in flight get their data from the
+    ``outcome``: Notes the address where the first burst that failed began. If none failed, it is the address of the
+        first beat that did not fit, with its first word.
+    ``overflow``: With ``outcome.done``: there was a beat that did not fit.
+    ``flush``: While high, what comes in is dropped and no burst is begun; the bursts in flight get their data from the
         buffer. Once ``idle`` is high as well, nothing is in flight, and the writer may be reset.
-    ``idle``
-        High while no burst is in flight.
-    ``progress``
-        For a watchdog: high when there is a transfer on the port.
-    ``mark``
-        For a watchdog: notes where the oldest burst in flight began.
+    ``idle``: High while no burst is in flight.
+    ``progress``: For a watchdog: high when there is a transfer on the port.
+    ``mark``: For a watchdog: notes where the oldest burst in flight began.
     """
 
     def __init__(self, shape: PortShape) -> None:

@@ -134,21 +134,16 @@ def count_ones(m: Module, bits: Value, name: str, plus: Value | None = None) -> 
 class WideCounter(wiring.Component):
     """Adds ``amount`` to ``value`` in every cycle, modulo ``2**width``.
 
-    ``amount``
-        Added to the value; 0 to ``most``.
-    ``clear``, ``first``
-        Restarts the value from ``first``, 0 to ``most``, before ``amount`` is added.
-    ``hold``
-        Keeps the value. It may come late: it is joined last.
-    ``value``
-        The sum of all amounts up to the cycle before.
+    ``amount``: Added to the value; 0 to ``most``.
+    ``clear``, ``first``: Restarts the value from ``first``, 0 to ``most``, before ``amount`` is added.
+    ``hold``: Keeps the value. It may come late: it is joined last.
+    ``value``: The sum of all amounts up to the cycle before.
 
     No carry ripples through the whole counter within a cycle. The lowest part overflows at most every fourth cycle, and
     only then do the others change. In the cycles in between it is determined whether the middle part is all ones.
 
-    ``pipelined``
-        Adds one to all of the upper part in those cycles instead, with a flip-flop more for each of its bits, and less logic
-        in a cycle, as FPGAs need it.
+    ``pipelined``: Adds one to all of the upper part in those cycles instead, with a flip-flop more for each of its
+        bits, and less logic in a cycle, as FPGAs need it.
     """
 
     def __init__(self, most: int, width: int = 32, *, pipelined: bool = False) -> None:

@@ -30,10 +30,8 @@ class Synchroniser(wiring.Component):
 
     A platform with ``get_synchroniser`` builds it instead.
 
-    ``input``
-        From flip-flops of another clock domain: a level, or a count of which one bit changes at a time.
-    ``output``
-        The input at the edge before the last one; a change at an edge may come an edge later.
+    ``input``: From flip-flops of another clock domain: a level, or a count of which one bit changes at a time.
+    ``output``: The input at the edge before the last one; a change at an edge may come an edge later.
     """
 
     def __init__(self, bits: int = 1) -> None:
@@ -59,10 +57,10 @@ def reset_with(
 ) -> _Component:
     """The ``component`` as a submodule that is reset by ``clear`` too.
 
-    ``clock``
-        The clock of a design in which the component has a clock domain of this ``name``, whose reset is a flip-flop: it
-        begins a cycle later than ``clear`` and than the reset of ``m``, and ends two cycles later. None for a gate of two
-        resets, whose output reaches all flip-flops of the component in the same cycle: on an FPGA the longest net.
+    ``clock``: The clock of a design in which the component has a clock domain of this ``name``, whose reset is a
+        flip-flop: it begins a cycle later than ``clear`` and than the reset of ``m``, and ends two cycles later. None
+        for a gate of two resets, whose output reaches all flip-flops of the component in the same cycle: on an FPGA the
+        longest net.
     """
     if clock is None:
         return ResetInserter(clear)(component)
@@ -139,13 +137,10 @@ class AsyncFifo(wiring.Component):
     fourth edge of the reader's clock after that of the writer. An entry is free again at the second or third edge of the
     writer's clock after that of the reader.
 
-    ``input``
-        In the domain ``writes``.
-    ``output``
-        In the domain ``reads``; valid and payload come from flip-flops.
-    ``write_clear``, ``read_clear``
-        Empty a side and clear its index. No reset does, because the other side may read it; a :class:`.LinkEnd` knows when
-        it does not.
+    ``input``: In the domain ``writes``.
+    ``output``: In the domain ``reads``; valid and payload come from flip-flops.
+    ``write_clear``, ``read_clear``: Empty a side and clear its index. No reset does, because the other side may read
+        it; a :class:`.LinkEnd` knows when it does not.
     """
 
     def __init__(self, shape: ShapeLike, depth: int, *, writes: str = "write", reads: str = "read") -> None:

@@ -48,10 +48,8 @@ def without_reset(m: Module, name: str, sink: Any) -> Any:
 class Pace:
     """The registers that a module ``m`` has if it is ``pipelined``, and wires in their place if not.
 
-    ``pipelined``
-        A flag, or a configuration that has it.
-    ``d``
-        The domain ``m.d.sync`` if pipelined, or else ``m.d.comb``.
+    ``pipelined``: A flag, or a configuration that has it.
+    ``d``: The domain ``m.d.sync`` if pipelined, or else ``m.d.comb``.
     """
 
     def __init__(self, m: Module, pipelined: Any) -> None:
@@ -77,10 +75,8 @@ class NamedValues(ShapeCastable):
 
     Unlike an enumeration of Amaranth it may have any width and any other value.
 
-    ``name``
-        Name of the values as a type.
-    ``values``
-        The values: an enumeration, or each with its name.
+    ``name``: Name of the values as a type.
+    ``values``: The values: an enumeration, or each with its name.
     """
 
     def __init__(self, bits: int, name: str, values: type[enum.Enum] | Mapping[int, str]) -> None:

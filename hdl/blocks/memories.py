@@ -53,10 +53,8 @@ def columns(bits: int, code: str) -> tuple[int, ...]:
 class CodedParts:
     """The parts of a design, built by group.
 
-    ``coding``
-        The coding of their memories.
-    ``groups``
-        The coding of each group that has parts.
+    ``coding``: The coding of their memories.
+    ``groups``: The coding of each group that has parts.
     """
 
     def __init__(self, coding: PlainMemories) -> None:
@@ -142,16 +140,12 @@ def coding_of(platform: object) -> PlainMemories:
 class MemoryCoding(PlainMemories):
     """Memories whose words have a code. As Amaranth's platform, it builds every memory of a design.
 
-    ``code``
-        ``"parity"`` or ``"secded"``. Parity is for words of data; all others are corrected in any case, because a wrong
-        address or length does harm before it can be stopped.
-    ``deepest``
-        The most words of a memory.
-    ``smallest``
-        Bits of the smallest memory; smaller ones are flip-flops without check bits.
-    ``filling``, ``place``
-        While ``filling`` is high, zeros are written to the word at ``place`` of every memory: words that were never written
-        have random check bits.
+    ``code``: ``"parity"`` or ``"secded"``. Parity is for words of data; all others are corrected in any case, because a
+        wrong address or length does harm before it can be stopped.
+    ``deepest``: The most words of a memory.
+    ``smallest``: Bits of the smallest memory; smaller ones are flip-flops without check bits.
+    ``filling``, ``place``: While ``filling`` is high, zeros are written to the word at ``place`` of every memory: words
+        that were never written have random check bits.
     """
 
     coded = True
@@ -222,12 +216,9 @@ class CodedMemory(Elaboratable):
     Reads have the latency of ``memory``. It need not be block RAM if that is: the check bits depend on a word that is read
     while it is written.
 
-    ``filling``, ``place``
-        Those of :class:`MemoryCoding`.
-    ``line``
-        High for as long as a lost word is at a read port.
-    ``corrected``, ``lost``
-        Pulses: such a word is read. A word that stays, or is read repeatedly, is one.
+    ``filling``, ``place``: Those of :class:`MemoryCoding`.
+    ``line``: High for as long as a lost word is at a read port.
+    ``corrected``, ``lost``: Pulses: such a word is read. A word that stays, or is read repeatedly, is one.
     """
 
     def __init__(self, memory: Memory, code: str, line: Signal, filling: Signal, place: Signal) -> None:
@@ -315,12 +306,9 @@ def checks_of(word: Value, code: str) -> Value:
 class WordCheck(Component):
     """Checks a word that is read. Combinational.
 
-    ``coded``
-        The word, followed by its check bits.
-    ``word``
-        The word, corrected if one bit of it is wrong.
-    ``corrected``, ``lost``
-        A bit was wrong and is corrected; wrong bits cannot be corrected.
+    ``coded``: The word, followed by its check bits.
+    ``word``: The word, corrected if one bit of it is wrong.
+    ``corrected``, ``lost``: A bit was wrong and is corrected; wrong bits cannot be corrected.
     """
 
     def __init__(self, bits: int, code: str) -> None:

@@ -15,13 +15,10 @@ from .memories import BLOCK_RAM, DataMemory, PlainMemories, coding_of
 class Credit(wiring.Component):
     """Counts the credits of a writer, one for each free entry of its queue; ``entries`` at first.
 
-    ``spent``
-        Number of credits spent in this cycle, at most ``most``, and none unless ``available`` is high.
-    ``returned``
-        Returns one credit.
-    ``available``
-        ``most`` credits may be spent. It comes from a register that does not yet include the last two cycles, and is low
-        while fewer than ``3 * most`` credits are known to be left.
+    ``spent``: Number of credits spent in this cycle, at most ``most``, and none unless ``available`` is high.
+    ``returned``: Returns one credit.
+    ``available``: ``most`` credits may be spent. It comes from a register that does not yet include the last two
+        cycles, and is low while fewer than ``3 * most`` credits are known to be left.
 
     ``ahead`` is the number of cycles from ``available`` until the writer spends the credits.
     """
@@ -51,22 +48,15 @@ class Credit(wiring.Component):
 class RingMemory:
     """The memory of a queue, added to its module ``m``.
 
-    ``depth``
-        Number of entries, a power of two.
-    ``banks``
-        With 2, entries alternate between two memories of half the depth, each with an output of its own.
-    ``block_ram``
-        The memory is an FPGA's block RAM.
-    ``of_data``
-        The memory is a :class:`.DataMemory`. If ``coding`` has a code, a lost entry is read as zeros, so that none of its
-        words is written.
-    ``written``
-        Pulse: an entry is written.
-    ``reads``
-        Pulse, one bit for each bank: reads an entry; the queue advances to the next one.
-    ``write_index``, ``read_index``
-        Registers of the next entry to write and to read, which the queue advances. They have one bit more than an
-        address: a full memory and an empty one differ in that bit alone.
+    ``depth``: Number of entries, a power of two.
+    ``banks``: With 2, entries alternate between two memories of half the depth, each with an output of its own.
+    ``block_ram``: The memory is an FPGA's block RAM.
+    ``of_data``: The memory is a :class:`.DataMemory`. If ``coding`` has a code, a lost entry is read as zeros, so that
+        none of its words is written.
+    ``written``: Pulse: an entry is written.
+    ``reads``: Pulse, one bit for each bank: reads an entry; the queue advances to the next one.
+    ``write_index``, ``read_index``: Registers of the next entry to write and to read, which the queue advances. They
+        have one bit more than an address: a full memory and an empty one differ in that bit alone.
     """
 
     def __init__(
@@ -131,25 +121,18 @@ class Fifo(wiring.Component):
     Throughput: one transfer per cycle in and out. Latency: two cycles through an empty FIFO. ``ready`` of the input and
     ``valid`` of the output come from flip-flops, the payload from the register of the read port.
 
-    ``reserved``
-        The writer counts its entries, and never has more than ``depth`` inside: ``ready`` is constantly high.
-    ``pipelined``
-        The memory is block RAM of an FPGA, which is slow. An output register follows its read port: one more entry, and one
-        more cycle of latency. Such a FIFO is ``ahead`` as well.
-    ``ahead``
-        The indices are compared a cycle ahead, for a further cycle of latency. A transfer per cycle needs a depth of four.
-    ``late_valid``, ``late_ready``
-        ``valid`` of the input, or ``ready`` of the output, may arrive late in the cycle: its index is a
-        :class:`.WideCounter`, with a few flip-flops more.
-    ``of_data``
-        Its memory is a :class:`.DataMemory`.
-    ``banks``
-        With 2, entries alternate between two memories of half the depth, and ``output`` is an array with a stream of each:
-        two successive entries are there at once. The order is the consumer's to keep.
-    ``empty``
-        High while there is no entry, neither in the memory nor in the registers after it.
-    ``level``
-        Number of entries in the memory.
+    ``reserved``: The writer counts its entries, and never has more than ``depth`` inside: ``ready`` is constantly high.
+    ``pipelined``: The memory is block RAM of an FPGA, which is slow. An output register follows its read port: one more
+        entry, and one more cycle of latency. Such a FIFO is ``ahead`` as well.
+    ``ahead``: The indices are compared a cycle ahead, for a further cycle of latency. A transfer per cycle needs a
+        depth of four.
+    ``late_valid``, ``late_ready``: ``valid`` of the input, or ``ready`` of the output, may arrive late in the cycle:
+        its index is a :class:`.WideCounter`, with a few flip-flops more.
+    ``of_data``: Its memory is a :class:`.DataMemory`.
+    ``banks``: With 2, entries alternate between two memories of half the depth, and ``output`` is an array with a
+        stream of each: two successive entries are there at once. The order is the consumer's to keep.
+    ``empty``: High while there is no entry, neither in the memory nor in the registers after it.
+    ``level``: Number of entries in the memory.
     """
 
     def __init__(
@@ -297,16 +280,11 @@ class LinkEnd(wiring.Component):
     end closes too and finishes its open transactions. Each end clears its indices while the other one does not read them.
     No reset, however short, interrupts a handshake; from any start values both ends arrive at one.
 
-    ``down``, ``heard``
-        This end requests the handshake; it acknowledges that of the other end.
-    ``other_down``, ``other_heard``
-        The same of the other end.
-    ``settled``
-        No transaction is open that the other end has seen.
-    ``open``
-        Transfers may pass. Transactions that are open when this falls must be finished without the other side.
-    ``clear``
-        Clears the indices of this side.
+    ``down``, ``heard``: This end requests the handshake; it acknowledges that of the other end.
+    ``other_down``, ``other_heard``: The same of the other end.
+    ``settled``: No transaction is open that the other end has seen.
+    ``open``: Transfers may pass. Transactions that are open when this falls must be finished without the other side.
+    ``clear``: Clears the indices of this side.
     """
 
     down: Out(1)

@@ -103,8 +103,7 @@ class ElasticBuffer(wiring.Component):
     this buffer it reaches a few: each register loads any payload while it is empty, and a flip-flop selects the one that
     is offered. A wide payload has parts with flip-flops of their own, so that none of their wires crosses an FPGA.
 
-    ``part_bits``
-        Most bits of a part.
+    ``part_bits``: Most bits of a part.
     """
 
     def __init__(self, shape: ShapeLike, *, part_bits: int = 128) -> None:
@@ -153,12 +152,9 @@ class ElasticBuffer(wiring.Component):
 class Beat(data.StructLayout):
     """One beat of a packet. Words are packed from lane 0, and only the last beat of a packet may be partial.
 
-    ``data``
-        Words of all ``lanes``.
-    ``keep``
-        The words that are valid, one bit each.
-    ``last``
-        Ends the packet.
+    ``data``: Words of all ``lanes``.
+    ``keep``: The words that are valid, one bit each.
+    ``last``: Ends the packet.
     """
 
     def __init__(self, word_bits: int, lanes: int) -> None:

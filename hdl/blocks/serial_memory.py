@@ -18,17 +18,12 @@ class SerialMemory(Component):
     Where memories have a code, each part has its own checks, and a word that ``stays`` in the register of the read port is
     checked a part per cycle, by one checker. A corrected part is written back, and the word is read and checked anew.
 
-    ``at``, ``data``, ``enable``
-        The write port: each bit of ``enable`` writes a part.
-    ``of``
-        The word that is read while ``stays`` is low.
-    ``stays``
-        The word read in the cycle before is used, and nobody writes to it any more. It must be low for a cycle before ``of``
-        changes.
-    ``word``, ``checked``
-        The word; and whether it is checked. Without a code it always is.
-    ``lost``
-        With ``checked``: the word is lost.
+    ``at``, ``data``, ``enable``: The write port: each bit of ``enable`` writes a part.
+    ``of``: The word that is read while ``stays`` is low.
+    ``stays``: The word read in the cycle before is used, and nobody writes to it any more. It must be low for a cycle
+        before ``of`` changes.
+    ``word``, ``checked``: The word; and whether it is checked. Without a code it always is.
+    ``lost``: With ``checked``: the word is lost.
     """
 
     def __init__(self, part_bits: int, parts: int, depth: int) -> None:

@@ -14,13 +14,11 @@ from .registers import Beat, BeatSlice, slice_after
 class Piece(data.StructLayout):
     """A beat of a piece, whose words are in lanes that follow one another.
 
-    ``shift``
-        Lanes by which the words go up, cyclically: the same in all beats of a piece. The piece begins after the words before
-        it, or, if their beat is closed, anywhere.
-    ``wraps``
-        In the first beat of a piece: all of its words go past the last lane, but into the beat that is being filled.
-    ``closes``
-        Closes the output beat after the words of this one; high with ``last``, too.
+    ``shift``: Lanes by which the words go up, cyclically: the same in all beats of a piece. The piece begins after the
+        words before it, or, if their beat is closed, anywhere.
+    ``wraps``: In the first beat of a piece: all of its words go past the last lane, but into the beat that is being
+        filled.
+    ``closes``: Closes the output beat after the words of this one; high with ``last``, too.
     """
 
     def __init__(self, word_bits: int, lanes: int) -> None:
@@ -32,10 +30,8 @@ class Piece(data.StructLayout):
 class Repack(wiring.Component):
     """Packs pieces into beats that are filled up to the last lane, or closed.
 
-    ``input``
-        Packets of pieces. An empty beat that closes adds nothing.
-    ``output``
-        The packets. Lanes that are not kept are 0.
+    ``input``: Packets of pieces. An empty beat that closes adds nothing.
+    ``output``: The packets. Lanes that are not kept are 0.
 
     Throughput: a beat per cycle in, and one cycle more where a beat closes whose words go into two.
     Latency: one cycle. ``ready`` of the input does not depend on its payload.

@@ -28,15 +28,12 @@ from .plain.decompressor import PlainDecompressor
 class Compressor(wiring.Component):
     """Compresses packets of words to the stream of ``docs/format.md``.
 
-    ``input``
-        Raw packets.
-    ``output``
-        Compressed packets, in the same order.
-    ``report``
-        One report per packet. It is valid as soon as the last beat of the packet is counted, which is before the last
-        output beat. A report that is not accepted stops the next packets, but never the data of its own packet.
-    ``values``
-        Table of frequent values, if it is set at run time. It must be constant while packets are in flight.
+    ``input``: Raw packets.
+    ``output``: Compressed packets, in the same order.
+    ``report``: One report per packet. It is valid as soon as the last beat of the packet is counted, which is before
+        the last output beat. A report that is not accepted stops the next packets, but never the data of its own
+        packet.
+    ``values``: Table of frequent values, if it is set at run time. It must be constant while packets are in flight.
 
     Throughput: work-conserving. With a source that is always valid and a sink that is always ready, the cycles from a
     packet's first beat accepted to its last output beat are at most the sum over its windows of
@@ -66,19 +63,13 @@ class Compressor(wiring.Component):
 class Decompressor(wiring.Component):
     """Decompresses packets of the stream of ``docs/format.md``.
 
-    ``input``
-        Compressed packets.
-    ``length``
-        Number of words of each packet.
-    ``output``
-        Raw packets, in the same order.
-    ``report``
-        One report per packet. A report that is not accepted stops the next packets.
-    ``values``
-        Table of frequent values, if it is set at run time.
-    ``one_entry``
-        Port with such a table of several entries: only entry 0 is valid, and the codes of the others are invalid. It may
-        change only while no packet is inside.
+    ``input``: Compressed packets.
+    ``length``: Number of words of each packet.
+    ``output``: Raw packets, in the same order.
+    ``report``: One report per packet. A report that is not accepted stops the next packets.
+    ``values``: Table of frequent values, if it is set at run time.
+    ``one_entry``: Port with such a table of several entries: only entry 0 is valid, and the codes of the others are
+        invalid. It may change only while no packet is inside.
 
     Throughput: work-conserving. With a source that is always valid and a sink that is always ready, the cycles from a
     packet's first beat accepted to its last output beat are at most the sum over its windows of
@@ -138,8 +129,7 @@ def codec_ports(config: CodecConfig, *, length: bool) -> tuple[Port, ...]:
 class CodecShell(Shell):
     """AXI-Stream around a compressor or a decompressor.
 
-    ``block``
-        The compressor or decompressor of ``config``. One with a ``length`` stream gets the port ``s_length``.
+    ``block``: The compressor or decompressor of ``config``. One with a ``length`` stream gets the port ``s_length``.
 
     A word is kept if all of its bytes are. A beat that keeps only a part of a word, or a word above one that it does not
     keep, reaches the block with no word kept, which the block reports as a malformed beat. So the number of kept words and

@@ -42,10 +42,8 @@ def check_name_in(language: str, name: str) -> None:
 class FileKind(NamedTuple):
     """Files whose names end alike.
 
-    ``group``, ``fusesoc``
-        FuseSoC's set of files, and its attributes of each.
-    ``ipxact``
-        IP-XACT's type; empty for a file that is not for its readers.
+    ``group``, ``fusesoc``: FuseSoC's set of files, and its attributes of each.
+    ``ipxact``: IP-XACT's type; empty for a file that is not for its readers.
     """
 
     end: str
@@ -178,26 +176,18 @@ def instance_template(name: str, ports: Sequence[Port]) -> str:
 class Block:
     """A module and what goes with it.
 
-    ``name``, ``title``, ``version``
-        Its name, what it is in a few words, and the version of the generator.
-    ``kind``, ``config``
-        Which block it is, such as ``compressor``, and what it was made from.
-    ``ports``, ``design``
-        Its ports, and its Verilog with its memories.
-    ``parameters``, ``facts``
-        The parameters of that, and what it does with that (throughput, latency, ...), as one reads them.
-    ``vectors``
-        What its first bench sends, and what must come of it.
-    ``period``
-        The clock period in ns that its constraints say.
-    ``language``
-        That of the design which takes it, one of :data:`~cdma.hdl.deliver.block.LANGUAGES`.
-    ``area``
-        What was measured of it on a cell library, as one reads it; empty if nothing was.
-    ``simulated``
-        What was measured of it in simulation, as parts of a document; empty if nothing was.
-    ``registers``, ``texts``
-        The registers behind its AXI4-Lite port, and the texts about them and the driver, by file name.
+    ``name``, ``title``, ``version``: Its name, what it is in a few words, and the version of the generator.
+    ``kind``, ``config``: Which block it is, such as ``compressor``, and what it was made from.
+    ``ports``, ``design``: Its ports, and its Verilog with its memories.
+    ``parameters``, ``facts``: The parameters of that, and what it does with that (throughput, latency, ...), as one
+        reads them.
+    ``vectors``: What its first bench sends, and what must come of it.
+    ``period``: The clock period in ns that its constraints say.
+    ``language``: That of the design which takes it, one of :data:`~cdma.hdl.deliver.block.LANGUAGES`.
+    ``area``: What was measured of it on a cell library, as one reads it; empty if nothing was.
+    ``simulated``: What was measured of it in simulation, as parts of a document; empty if nothing was.
+    ``registers``, ``texts``: The registers behind its AXI4-Lite port, and the texts about them and the driver, by file
+        name.
     """
 
     name: str

@@ -33,13 +33,10 @@ _CHANNELS = ("aw", "w", "b", "ar", "r")
 class CDMA(LiteXModule):
     """An engine with registers, on LiteX's interfaces, in the clock domain ``sys``.
 
-    ``registers``
-        AXI4-Lite, 32 bits. The engine looks at the low address bits alone, so it may stand at any multiple of
-        ``register_bytes``.
-    ``managers``
-        The AXI4 ports by name: ``"host"``, and ``"dev"`` or with several units ``"dev0"``, ``"dev1"``, ….
-    ``ev``
-        The interrupt as the event ``engine``: a level, which lasts until software clears the engine's own status.
+    ``registers``: AXI4-Lite, 32 bits. The engine looks at the low address bits alone, so it may stand at any multiple
+        of ``register_bytes``.
+    ``managers``: The AXI4 ports by name: ``"host"``, and ``"dev"`` or with several units ``"dev0"``, ``"dev1"``, ….
+    ``ev``: The interrupt as the event ``engine``: a level, which lasts until software clears the engine's own status.
     """
 
     def __init__(

@@ -34,14 +34,10 @@ _OF_AXI5 = tuple(OWNER_PORTS.values())
 class Bus:
     """A bus interface.
 
-    ``name``
-        What the names of its ports begin with.
-    ``kind``
-        One of the constants of this module.
-    ``drives``
-        Whether the module is its manager or its transmitter.
-    ``signals``
-        Its ports by the standard's name of the signal, in lower case.
+    ``name``: What the names of its ports begin with.
+    ``kind``: One of the constants of this module.
+    ``drives``: Whether the module is its manager or its transmitter.
+    ``signals``: Its ports by the standard's name of the signal, in lower case.
     """
 
     name: str

@@ -121,16 +121,12 @@ def host_ports(config: EngineConfig, id_bits: int) -> tuple[ReadPort, WritePort]
 class EngineCore(wiring.Component):
     """An offload and a prefetch channel. Of each port, one channel reads and the other one writes.
 
-    ``gates``
-        Where they are given, those of the channels stop their clocks.
-    ``offload``, ``prefetch``
-        The logic that drives each channel.
-    ``dev_window``, ``host_window``
-        The addresses of each port that the channels may touch.
-    ``watchdog_cycles``
-        The time after which a port counts as silent; 0 turns the watchdogs off.
-    ``dev_read``, ``dev_write``, ``host_read``, ``host_write``
-        The AXI4 ports; those of device memory are arrays if there are several.
+    ``gates``: Where they are given, those of the channels stop their clocks.
+    ``offload``, ``prefetch``: The logic that drives each channel.
+    ``dev_window``, ``host_window``: The addresses of each port that the channels may touch.
+    ``watchdog_cycles``: The time after which a port counts as silent; 0 turns the watchdogs off.
+    ``dev_read``, ``dev_write``, ``host_read``, ``host_write``: The AXI4 ports; those of device memory are arrays if
+        there are several.
     """
 
     def __init__(self, config: EngineConfig, gates: ClockGates | None = None) -> None:

@@ -61,19 +61,14 @@ class ManagedEngine(wiring.Component):
 
     A soft reset of a pair that is alone lets every open transaction finish and then resets everything except the windows.
 
-    ``clock``
-        Where it is given, parts of the engine have resets of their own: see :func:`.reset_with`.
-    ``gates``
-        Where they are given, the clocks of the channels, of the rings and of each pair's registers stop.
+    ``clock``: Where it is given, parts of the engine have resets of their own: see :func:`.reset_with`.
+    ``gates``: Where they are given, the clocks of the channels, of the rings and of each pair's registers stop.
 
-    ``bus``, ``irq``, ``alert``
-        The registers, and of each pair the interrupt and, in an engine with coded memories, the alert.
-    ``working``, ``pending``
-        In an engine with a Q-channel: something is in flight, and a descriptor waits in a ring.
-    ``dev_read``, ``dev_write``
-        The device port, or an array of them.
-    ``host_read``, ``host_write``
-        The host port, with the IDs of :class:`HostIds`.
+    ``bus``, ``irq``, ``alert``: The registers, and of each pair the interrupt and, in an engine with coded memories,
+        the alert.
+    ``working``, ``pending``: In an engine with a Q-channel: something is in flight, and a descriptor waits in a ring.
+    ``dev_read``, ``dev_write``: The device port, or an array of them.
+    ``host_read``, ``host_write``: The host port, with the IDs of :class:`HostIds`.
     """
 
     def __init__(

@@ -36,10 +36,8 @@ class UserLayout(data.StructLayout):
 class ChannelUsers(data.StructLayout):
     """User bits of a channel's addresses, as the registers of its pair set them.
 
-    ``dev``, ``host``
-        Sideband signals of data in device memory, and in host memory.
-    ``ring``
-        All user bits of rings, messages and page lists.
+    ``dev``, ``host``: Sideband signals of data in device memory, and in host memory.
+    ``ring``: All user bits of rings, messages and page lists.
     """
 
     def __init__(self, config: EngineConfig) -> None:

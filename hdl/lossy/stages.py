@@ -16,14 +16,10 @@ from cdma.hdl.spec.stage import Quantisation
 class Scaled(data.StructLayout):
     """The magnitude of a number in steps.
 
-    ``negative``
-        The sign.
-    ``whole``, ``half``, ``rest``
-        The whole steps, the bit after them, and whether a bit after that is set.
-    ``beyond``, ``nan``
-        The number is too large, infinite or NaN, and the fields above are undefined; it is NaN.
-    ``nonzero``
-        The number is not zero; in a form that keeps such numbers from 0.
+    ``negative``: The sign.
+    ``whole``, ``half``, ``rest``: The whole steps, the bit after them, and whether a bit after that is set.
+    ``beyond``, ``nan``: The number is too large, infinite or NaN, and the fields above are undefined; it is NaN.
+    ``nonzero``: The number is not zero; in a form that keeps such numbers from 0.
     """
 
     def __init__(self, form: Quantisation) -> None:
@@ -43,13 +39,10 @@ class Scaled(data.StructLayout):
 class Scaling(wiring.Component):
     """Divides a number by the step: a shift by the difference of two exponents. Combinational.
 
-    ``word``
-        The number.
-    ``top``
-        The stored exponent of the numbers whose leading bit is the first of ``bits - 1`` whole ones: ``bits - 2`` more
-        than that of the step.
-    ``scaled``
-        The number in steps.
+    ``word``: The number.
+    ``top``: The stored exponent of the numbers whose leading bit is the first of ``bits - 1`` whole ones: ``bits - 2``
+        more than that of the step.
+    ``scaled``: The number in steps.
     """
 
     def __init__(self, form: Quantisation) -> None:
@@ -95,12 +88,9 @@ class Scaling(wiring.Component):
 class Rounding(wiring.Component):
     """Rounds to the nearest integer, and ties to even. Combinational.
 
-    ``scaled``
-        A number in steps.
-    ``integer``
-        The integer, in two's complement: of a number that is too large the limit, with its sign, and of NaN 0.
-    ``reported``
-        The number is NaN, or its integer is beyond the limit.
+    ``scaled``: A number in steps.
+    ``integer``: The integer, in two's complement: of a number that is too large the limit, with its sign, and of NaN 0.
+    ``reported``: The number is NaN, or its integer is beyond the limit.
     """
 
     def __init__(self, form: Quantisation) -> None:
@@ -135,10 +125,8 @@ _INDEX_BITS = 32
 class OutOfRange(data.StructLayout):
     """The report of a packet.
 
-    ``count``
-        Number of numbers that are NaN, infinite or too large.
-    ``first``
-        The index of the first of them in the packet; 0 if there is none.
+    ``count``: Number of numbers that are NaN, infinite or too large.
+    ``first``: The index of the first of them in the packet; 0 if there is none.
     """
 
     def __init__(self) -> None:
@@ -148,12 +136,10 @@ class OutOfRange(data.StructLayout):
 class RangeReport(wiring.Component):
     """Counts the numbers that lanes report.
 
-    ``beat``, ``reported``, ``last``
-        A beat leaves the lanes; those that report their number; it ends a packet. Only while ``available`` is high.
-    ``available``
-        Low from the end of a packet until its report is accepted, at least for one cycle.
-    ``report``
-        One for each packet, two cycles after its last beat.
+    ``beat``, ``reported``, ``last``: A beat leaves the lanes; those that report their number; it ends a packet. Only
+        while ``available`` is high.
+    ``available``: Low from the end of a packet until its report is accepted, at least for one cycle.
+    ``report``: One for each packet, two cycles after its last beat.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -219,15 +205,12 @@ class Quantiser(wiring.Component):
     Throughput: one beat per cycle; a packet costs one cycle more. Latency: two cycles. ``ready`` of the input follows that
     of the output within the cycle.
 
-    ``step``
-        The exponent of the step as a number stores it: with the bias added. It is valid for a beat from the cycle before the
-        beat is accepted.
-    ``input``
-        Packets of numbers.
-    ``output``
-        Beats of as many integers, in the same lanes.
-    ``report``
-        One for each packet, two cycles after its last beat has left the lanes; the next packet waits for it to be accepted.
+    ``step``: The exponent of the step as a number stores it: with the bias added. It is valid for a beat from the cycle
+        before the beat is accepted.
+    ``input``: Packets of numbers.
+    ``output``: Beats of as many integers, in the same lanes.
+    ``report``: One for each packet, two cycles after its last beat has left the lanes; the next packet waits for it to
+        be accepted.
     """
 
     def __init__(self, form: Quantisation, lanes: int) -> None:
@@ -296,12 +279,10 @@ class Quantiser(wiring.Component):
 class Restoring(wiring.Component):
     """Multiplies an integer by the step, exactly. Combinational.
 
-    ``integer``
-        In two's complement.
-    ``step``
-        The exponent of the step as a number stores it.
-    ``negative``, ``exponent``, ``fraction``
-        Fields of the number; of the fraction the upper ``bits - 1`` bits, the others are 0.
+    ``integer``: In two's complement.
+    ``step``: The exponent of the step as a number stores it.
+    ``negative``, ``exponent``, ``fraction``: Fields of the number; of the fraction the upper ``bits - 1`` bits, the
+        others are 0.
     """
 
     def __init__(self, form: Quantisation) -> None:
@@ -346,13 +327,10 @@ class Dequantiser(wiring.Component):
 
     Throughput: one beat per cycle. Latency: one cycle. ``ready`` of the input follows that of the output within the cycle.
 
-    ``step``
-        The exponent of the step as a number stores it: with the bias added. It is valid for a beat when the beat is
-        accepted.
-    ``input``
-        Packets of integers in two's complement.
-    ``output``
-        Beats of as many numbers, in the same lanes.
+    ``step``: The exponent of the step as a number stores it: with the bias added. It is valid for a beat when the beat
+        is accepted.
+    ``input``: Packets of integers in two's complement.
+    ``output``: Beats of as many numbers, in the same lanes.
     """
 
     def __init__(self, form: Quantisation, lanes: int) -> None:

@@ -73,28 +73,18 @@ class Codec:
     What stands above plain data is named as ``module:name`` and loaded where it is needed: software loads no
     hardware, and hardware no model.
 
-    ``name``
-        The name in :data:`CODECS`.
-    ``summary``
-        What it does, in a phrase.
-    ``format``
-        The class of its formats, whose :func:`~.settings.setting` fields the command line offers.
-    ``runtime_table``
-        Whether its hardware can take its table on a port. An engine then has a table per channel.
-    ``pipelined``
-        Whether its hardware can be built for FPGAs.
-    ``small_queue``
-        Whether its codecs can be built smaller, with a queue of less than two beats.
-    ``check``
-        Refuses a :class:`Shape` that the hardware cannot be built for.
-    ``compressor``, ``decompressor``
-        Components made from a :class:`~cdma.hdl.spec.codec.CodecConfig`, with the ports of
-        ``cdma.hdl.codec.parts.interface``. Each packet has one report: the words that came in and went out, the
+    ``name``: The name in :data:`CODECS`.
+    ``summary``: What it does, in a phrase.
+    ``format``: The class of its formats, whose :func:`~.settings.setting` fields the command line offers.
+    ``runtime_table``: Whether its hardware can take its table on a port. An engine then has a table per channel.
+    ``pipelined``: Whether its hardware can be built for FPGAs.
+    ``small_queue``: Whether its codecs can be built smaller, with a queue of less than two beats.
+    ``check``: Refuses a :class:`Shape` that the hardware cannot be built for.
+    ``compressor``, ``decompressor``: Components made from a :class:`~cdma.hdl.spec.codec.CodecConfig`, with the ports
+        of ``cdma.hdl.codec.parts.interface``. Each packet has one report: the words that came in and went out, the
         literals and an error, in packet order.
-    ``model``
-        The :class:`cdma.sim.codec.model.CodecModel` that its hardware must agree with.
-    ``bench``
-        The :class:`cdma.verif.stream.codec.codec_bench.CodecBench` of its regression: stimuli and limits.
+    ``model``: The :class:`cdma.sim.codec.model.CodecModel` that its hardware must agree with.
+    ``bench``: The :class:`cdma.verif.stream.codec.codec_bench.CodecBench` of its regression: stimuli and limits.
     """
 
     name: str
@@ -159,25 +149,20 @@ def clock_gates_setting() -> Any:
 class CodecConfig:
     """What one compressor or decompressor is generated from: a format and the shape of its datapath.
 
-    ``format``
-        The format of the stream, which says which codec it is.
-    ``runtime_values``
-        True for a table of frequent values on an input port with ``2**code_bits - 1`` entries, false for constants.
-        A bench drives that port with ``format.values``.
-    ``pipelined``
-        True for FPGAs: more registers and memories leave more of a cycle for wires. The first beat out comes some
-        cycles later, and a window needs at least four beats.
-    ``register_slices``
-        The streams of the generated module with a register slice, which costs a cycle and two registers for each bit:
-        ``"in"`` for ``s_axis`` and ``s_length``, ``"out"`` for ``m_axis`` and ``m_report``, ``"in,out"`` for all,
-        after which no combinational path crosses the module; or ``"none"``. The Amaranth components have none.
-    ``queue``
-        Finished beats that a plain compressor stores. With 2 it never loses a cycle; a header of several words takes
-        three. With 1 its output comes from a register, and with 0 from logic; in both cases it fills one beat per cycle,
-        so that a window whose first words fill two beats costs one cycle more. A plain decompressor with 0 or 1 stores
-        one beat instead of two or three; a window of literals alone may then cost one cycle more.
-    ``clock_gates``
-        True for a clock that stops while the codec waits. The Amaranth components have none.
+    ``format``: The format of the stream, which says which codec it is.
+    ``runtime_values``: True for a table of frequent values on an input port with ``2**code_bits - 1`` entries, false
+        for constants. A bench drives that port with ``format.values``.
+    ``pipelined``: True for FPGAs: more registers and memories leave more of a cycle for wires. The first beat out comes
+        some cycles later, and a window needs at least four beats.
+    ``register_slices``: The streams of the generated module with a register slice, which costs a cycle and two
+        registers for each bit: ``"in"`` for ``s_axis`` and ``s_length``, ``"out"`` for ``m_axis`` and ``m_report``,
+        ``"in,out"`` for all, after which no combinational path crosses the module; or ``"none"``. The Amaranth
+        components have none.
+    ``queue``: Finished beats that a plain compressor stores. With 2 it never loses a cycle; a header of several words
+        takes three. With 1 its output comes from a register, and with 0 from logic; in both cases it fills one beat per
+        cycle, so that a window whose first words fill two beats costs one cycle more. A plain decompressor with 0 or 1
+        stores one beat instead of two or three; a window of literals alone may then cost one cycle more.
+    ``clock_gates``: True for a clock that stops while the codec waits. The Amaranth components have none.
     """
 
     format: StreamFormat = Format()

@@ -66,60 +66,44 @@ def _address_bits(port: str) -> Any:
 class EngineConfig:
     """What one engine is generated from; every part of it can stand in a TOML file.
 
-    ``format``, ``lanes``
-        The codec of each channel: its stream format, and the words of one beat of its datapath. Choose
-        ``lanes`` such that ``lanes * word_bits`` is not below the port widths, or the codec limits the rate.
-    ``alignment``
-        Source and destination of a descriptor are multiples of a ``"beat"`` of their port, a ``"word"`` of the stream (a
-        byte in a format with a field or words of 4 bits), or any ``"byte"``, as lengths of raw data are then. ``"word"``
-        and ``"byte"`` cost a shifter at each end of a channel. With several units, of host memory.
-    ``burst_beats``
-        The longest burst. A burst never crosses a multiple of its own longest length, nor 4 KiB.
-    ``outstanding``
-        The most bursts of data in flight at once, per port and direction. The rings have ``ring_reads`` and
-        ``ring_writes`` in flight on the host port besides.
-    ``latency``
-        Cycles of memory latency that a reader hides: a beat of buffer for each, rounded up to a power of two. (At 200 GB/s
-        and 350 ns that is 70 KB.)
-    ``descriptors``
-        The most descriptors in flight at once, per channel, and the most that are fetched ahead from a ring.
-    ``register_slices``
-        The channels of AXI4, AXI4-Lite and streams with a register slice: ``"in"`` for those whose payload goes into
-        the engine (R and B of the memory ports, AW, W and AR of the registers, descriptors), ``"out"`` for the
-        others (AR, AW and W, R and B of the registers, completions) and the interrupt, ``"in,out"`` for all; or
-        ``"none"``.
-    ``units``
-        Device memory ports, each with a compressor and a decompressor: see docs/architecture.md. With more than one, device
-        addresses belong to them in turn, ``stripe_bytes`` each, and a source or destination in device memory is a
-        multiple of a window.
-    ``sideband``
-        The sideband signals of the AXI4 ports.
-    ``register_protection``
-        The AxPROT that an access to registers needs: ``"privileged"``, ``"secure"``, or ``"none"`` for any. See
-        docs/security.md.
-    ``clock_gates``
-        True for gates that stop the clocks of idle channels, codecs and the rest, by cells in a module of their own, which
-        ``scan_enable`` opens. See docs/options/power.md.
-    ``clocks``
-        Which of ``"device"`` (device ports and data path), ``"host"`` and ``"registers"`` have a clock and a reset of
-        their own; the others have ``aclk``. See docs/options/clocks.md.
-    ``memories_protect``
-        ``"secded"`` corrects one wrong bit of a memory's word and detects two; ``"parity"`` does so for all memories but the
-        data buffers, where it detects one. Or ``"none"``. See docs/security.md.
-    ``lossy``
-        The number type of the error-bounded stage, which descriptors with a step use: ``"fp32"``, ``"bf16"`` or ``"fp16"``;
-        its integers are as wide as words. ``"none"`` for no stage. See docs/lossy.md.
-    ``dimensions``
-        The most dimensions of a tile in device memory, above its contiguous rows. See docs/tiles.md.
-    ``pages``
-        True for descriptors whose host memory may be a list of pages. See docs/options/pages.md.
-    ``stream_id_bits``, ``substream_id_bits``
-        Bits of the owner's IDs beside each address; 0 for none. See docs/options/owners.md.
-    ``channels``
-        Queue pairs: an offload and a prefetch channel with registers, rings, address windows and an interrupt of their
-        own. They share the data path. See docs/options/pairs.md.
-    ``msi``
-        True for interrupts that are also written to an address, one for each channel. See docs/options/messages.md.
+    ``format``, ``lanes``: The codec of each channel: its stream format, and the words of one beat of its datapath.
+        Choose ``lanes`` such that ``lanes * word_bits`` is not below the port widths, or the codec limits the rate.
+    ``alignment``: Source and destination of a descriptor are multiples of a ``"beat"`` of their port, a ``"word"`` of
+        the stream (a byte in a format with a field or words of 4 bits), or any ``"byte"``, as lengths of raw data are
+        then. ``"word"`` and ``"byte"`` cost a shifter at each end of a channel. With several units, of host memory.
+    ``burst_beats``: The longest burst. A burst never crosses a multiple of its own longest length, nor 4 KiB.
+    ``outstanding``: The most bursts of data in flight at once, per port and direction. The rings have ``ring_reads``
+        and ``ring_writes`` in flight on the host port besides.
+    ``latency``: Cycles of memory latency that a reader hides: a beat of buffer for each, rounded up to a power of two.
+        (At 200 GB/s and 350 ns that is 70 KB.)
+    ``descriptors``: The most descriptors in flight at once, per channel, and the most that are fetched ahead from a
+        ring.
+    ``register_slices``: The channels of AXI4, AXI4-Lite and streams with a register slice: ``"in"`` for those whose
+        payload goes into the engine (R and B of the memory ports, AW, W and AR of the registers, descriptors),
+        ``"out"`` for the others (AR, AW and W, R and B of the registers, completions) and the interrupt, ``"in,out"``
+        for all; or ``"none"``.
+    ``units``: Device memory ports, each with a compressor and a decompressor: see docs/architecture.md. With more than
+        one, device addresses belong to them in turn, ``stripe_bytes`` each, and a source or destination in device
+        memory is a multiple of a window.
+    ``sideband``: The sideband signals of the AXI4 ports.
+    ``register_protection``: The AxPROT that an access to registers needs: ``"privileged"``, ``"secure"``, or ``"none"``
+        for any. See docs/security.md.
+    ``clock_gates``: True for gates that stop the clocks of idle channels, codecs and the rest, by cells in a module of
+        their own, which ``scan_enable`` opens. See docs/options/power.md.
+    ``clocks``: Which of ``"device"`` (device ports and data path), ``"host"`` and ``"registers"`` have a clock and a
+        reset of their own; the others have ``aclk``. See docs/options/clocks.md.
+    ``memories_protect``: ``"secded"`` corrects one wrong bit of a memory's word and detects two; ``"parity"`` does so
+        for all memories but the data buffers, where it detects one. Or ``"none"``. See docs/security.md.
+    ``lossy``: The number type of the error-bounded stage, which descriptors with a step use: ``"fp32"``, ``"bf16"`` or
+        ``"fp16"``; its integers are as wide as words. ``"none"`` for no stage. See docs/lossy.md.
+    ``dimensions``: The most dimensions of a tile in device memory, above its contiguous rows. See docs/tiles.md.
+    ``pages``: True for descriptors whose host memory may be a list of pages. See docs/options/pages.md.
+    ``stream_id_bits``, ``substream_id_bits``: Bits of the owner's IDs beside each address; 0 for none. See
+        docs/options/owners.md.
+    ``channels``: Queue pairs: an offload and a prefetch channel with registers, rings, address windows and an interrupt
+        of their own. They share the data path. See docs/options/pairs.md.
+    ``msi``: True for interrupts that are also written to an address, one for each channel. See
+        docs/options/messages.md.
     """
 
     format: StreamFormat = Format()

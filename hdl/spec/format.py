@@ -152,14 +152,11 @@ _EXTRAS = ("field_bits", "rotate", "zero", "align")
 class Format(StreamFormat):
     """The format of a compressed stream; see ``docs/format.md``.
 
-    ``code_bits``
-        Bits of one code in the header; code ``2**code_bits - 1`` says "literal".
-    ``values``
-        The frequent values, lowest code first; ``(0,)`` with one code bit is zero-value compression. With a field,
-        the frequent values of the field.
-    ``field_bits``
-        Bits of the field, a multiple of 8; 0 for none, which makes codes of whole words. A code then says which bytes
-        of a word are in the stream: all of them, or those outside the field.
+    ``code_bits``: Bits of one code in the header; code ``2**code_bits - 1`` says "literal".
+    ``values``: The frequent values, lowest code first; ``(0,)`` with one code bit is zero-value compression. With a
+        field, the frequent values of the field.
+    ``field_bits``: Bits of the field, a multiple of 8; 0 for none, which makes codes of whole words. A code then says
+        which bytes of a word are in the stream: all of them, or those outside the field.
     """
 
     codec: ClassVar[str] = "frequent-value"
@@ -334,10 +331,8 @@ EXPONENTS = (125, 124, 123, 122, 121, 120)
 class Preset:
     """A format that has a name.
 
-    ``parameters``
-        Those of the format that differ from their defaults.
-    ``summary``
-        What it is for, in a phrase.
+    ``parameters``: Those of the format that differ from their defaults.
+    ``summary``: What it is for, in a phrase.
     """
 
     parameters: Mapping[str, Any]

@@ -17,10 +17,8 @@ from .stage import NUMBERS
 class Profile:
     """An engine that has a name.
 
-    ``parameters``
-        Those of the engine that differ from their defaults.
-    ``summary``
-        What it is, in a phrase.
+    ``parameters``: Those of the engine that differ from their defaults.
+    ``summary``: What it is, in a phrase.
     """
 
     parameters: Mapping[str, Any]

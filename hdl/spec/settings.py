@@ -56,16 +56,12 @@ _KEY = "setting"
 class Setting:
     """One parameter.
 
-    ``name``
-        The name of the field; the option of the command line has hyphens instead of underscores.
-    ``default``
-        Its default, whose type is that of all values: a whole number, a flag, a text, or a tuple of whole numbers.
-    ``help``
-        What it means, in a phrase, without the default unless it says "the default".
-    ``metavar``
-        What stands for a value in the help of the command line.
-    ``engine``
-        Whether an engine takes it; what comes in at run time in an engine is no parameter of it.
+    ``name``: The name of the field; the option of the command line has hyphens instead of underscores.
+    ``default``: Its default, whose type is that of all values: a whole number, a flag, a text, or a tuple of whole
+        numbers.
+    ``help``: What it means, in a phrase, without the default unless it says "the default".
+    ``metavar``: What stands for a value in the help of the command line.
+    ``engine``: Whether an engine takes it; what comes in at run time in an engine is no parameter of it.
     """
 
     name: str
@@ -102,10 +98,8 @@ def setting(
 ) -> Any:
     """The field of one parameter, which :class:`Setting` describes.
 
-    ``allowed``
-        What it may be, as values or as a range of whole numbers; empty where the class itself checks it.
-    ``why``
-        The reason for that, for the message of :func:`check_settings`.
+    ``allowed``: What it may be, as values or as a range of whole numbers; empty where the class itself checks it.
+    ``why``: The reason for that, for the message of :func:`check_settings`.
     """
     return field(default=default, metadata={_KEY: _Declared(help, metavar, engine, allowed, why)})
 

@@ -27,8 +27,7 @@ SPAN_LIMIT = 1 << 33
 class Dimension:
     """A dimension: ``count`` entries in memory, each ``stride`` bytes after the one before.
 
-    ``before``, ``after``
-        Entries that the stream has besides, on either side, and memory has not.
+    ``before``, ``after``: Entries that the stream has besides, on either side, and memory has not.
     """
 
     count: int
@@ -65,8 +64,7 @@ class Shape:
 
     The first row, which is the first that is not padding, lies at the address of the descriptor.
 
-    ``before``, ``after``
-        Bytes of padding in the stream, on either side of each row.
+    ``before``, ``after``: Bytes of padding in the stream, on either side of each row.
     """
 
     run: int
@@ -181,12 +179,9 @@ class Shape:
     def objection(self, *, align: int, dimensions: int, writes: bool) -> str:
         """Why an engine cannot move this shape; nothing if it can.
 
-        ``align``
-            Bytes of which addresses on the device port are multiples.
-        ``dimensions``
-            The most dimensions of the engine.
-        ``writes``
-            The shape is written.
+        ``align``: Bytes of which addresses on the device port are multiples.
+        ``dimensions``: The most dimensions of the engine.
+        ``writes``: The shape is written.
         """
         if len(self.dimensions) > dimensions:
             return f"it has {len(self.dimensions)} dimensions above its row; this engine takes {dimensions}"

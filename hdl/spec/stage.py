@@ -33,8 +33,8 @@ NUMBERS = {"fp32": NumberType(8, 23), "bf16": NumberType(8, 7), "fp16": NumberTy
 class Quantisation:
     """Numbers to integers and back, with an error of at most half a step; see ``docs/lossy.md``.
 
-    ``keep_nonzero``
-        True if no number but zero becomes the integer 0: what would, becomes 1 or -1, with an error of at most a step.
+    ``keep_nonzero``: True if no number but zero becomes the integer 0: what would, becomes 1 or -1, with an error of at
+        most a step.
     """
 
     number: str = setting(
@@ -94,8 +94,7 @@ STAGES = ("quantiser", "dequantiser")
 class StageConfig:
     """What one quantiser or dequantiser is generated from: what becomes of a number, and how many come at once.
 
-    ``form``
-        The numbers and the integers.
+    ``form``: The numbers and the integers.
     """
 
     form: Quantisation = Quantisation()

@@ -31,9 +31,9 @@ from .shell import CLOCK_GATE_CONTRACT, Shell, with_clock_gate
 
 #: A name in a docstring, with a role of the documentation or without.
 _NAME = re.compile(r"(?::\w+:)?`+(?:~[\w.]*\.)?([^`]+)`+")
-#: The line that begins an entry, with the names that it is about; what is said of them is indented.
-_ENTRY = re.compile(r"``\w+``(?:, ``\w+``)*$")
-_BEFORE_ENTRY = re.compile(rf"\n\n|\n(?={_ENTRY.pattern[:-1]}\n )")
+#: How an entry begins, with the names that it is about; its further lines are indented.
+_ENTRY = re.compile(r"(``\w+``(?:, ``\w+``|, …)*): ")
+_BEFORE_ENTRY = re.compile(rf"\n\n|\n(?={_ENTRY.pattern})")
 
 
 def contract(origins: Sequence[object]) -> list[str]:
@@ -53,15 +53,16 @@ def contract(origins: Sequence[object]) -> list[str]:
 def _parts(text: str, ports: set[str]) -> Iterator[list[str]]:
     """The paragraphs, and the entries about ports that stand together, each as lines."""
     entries: list[str] = []
-    for paragraph in _BEFORE_ENTRY.split(text):
-        first, _, rest = paragraph.partition("\n")
-        if not _ENTRY.match(first):
+    # What is in parentheses comes with the parts.
+    for paragraph in _BEFORE_ENTRY.split(text)[::2]:
+        entry = _ENTRY.match(paragraph)
+        if not entry:
             if entries:
                 yield entries
             entries = []
             yield _filled(paragraph)
-        elif ports.intersection(re.findall(r"\w+", first)):
-            entries += [_plain(first), *_filled(textwrap.dedent(rest), "  ")]
+        elif ports.intersection(re.findall(r"\w+", entry[1])):
+            entries += [_plain(entry[1]), *_filled(" ".join(paragraph[entry.end() :].split()), "  ")]
     if entries:
         yield entries
 

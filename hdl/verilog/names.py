@@ -37,14 +37,11 @@ def kept_words(m: Module, tkeep: Value, width: int) -> Value:
 class Dialect:
     """A language, as far as the text differs.
 
-    ``net``, ``register``, ``constant``
-        The keywords of declarations.
-    ``clocked``, ``combinational``, ``latched``
-        The keywords of processes: at a clock, without a clock, and holding a value while a condition is not met.
-    ``declares_values``
-        An initial value is in the declaration; otherwise a process assigns it.
-    ``has_types``
-        The states of a machine are an enumeration, and the range of a memory is its number of words.
+    ``net``, ``register``, ``constant``: The keywords of declarations.
+    ``clocked``, ``combinational``, ``latched``: The keywords of processes: at a clock, without a clock, and holding a
+        value while a condition is not met.
+    ``declares_values``: An initial value is in the declaration; otherwise a process assigns it.
+    ``has_types``: The states of a machine are an enumeration, and the range of a memory is its number of words.
     """
 
     net: str

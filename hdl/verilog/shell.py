@@ -141,8 +141,7 @@ def axis_ports(name: str, direction: Direction, **fields: int) -> tuple[Port, ..
 class Shell(wiring.Component):
     """A component with flat ports, of which the first two are its clock and a synchronous, active-low reset.
 
-    ``open``
-        High outside reset: enables handshakes. It gates every valid and ready that no flip-flop resets.
+    ``open``: High outside reset: enables handshakes. It gates every valid and ready that no flip-flop resets.
     """
 
     def __init__(self, ports: Sequence[Port]) -> None:

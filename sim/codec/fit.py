@@ -162,8 +162,7 @@ Progress = Callable[[int], None]
 class Fit:
     """A format with the table that suits a tensor, and the bytes that the tensor takes in it.
 
-    ``compressed``
-        Bytes of the stream, and of the table unless it is only zero.
+    ``compressed``: Bytes of the stream, and of the table unless it is only zero.
     """
 
     format: Format

@@ -32,12 +32,10 @@ Kind = Literal["truncated", "trailing", "code", "padding"]
 class CorruptStream(CdmaError, ValueError):
     """A stream that no compressor writes.
 
-    ``kind``
-        ``"truncated"``: it ended before the packet had all its words; ``"trailing"``: words were left over;
+    ``kind``: ``"truncated"``: it ended before the packet had all its words; ``"trailing"``: words were left over;
         ``"code"``: a code past the table, or a code other than 0 past the end of a partial window; ``"padding"``:
         padding that is not zero.
-    ``word``
-        The stream word at fault: the first missing, the first left over, or the one that holds the code.
+    ``word``: The stream word at fault: the first missing, the first left over, or the one that holds the code.
     """
 
     def __init__(self, kind: Kind, word: int, message: str) -> None:

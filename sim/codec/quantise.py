@@ -16,12 +16,10 @@ from cdma.hdl.spec.stage import Quantisation
 class Quantised:
     """The integers of a tensor, and the numbers that are not within the bound.
 
-    ``integers``
-        One for each number, in the order of memory, as signed integers of 8 or 16 bits. Those of 4 bits come in 8.
-    ``reported``
-        How many numbers are NaN, infinite or too large.
-    ``first``
-        The index of the first of them; 0 if there is none.
+    ``integers``: One for each number, in the order of memory, as signed integers of 8 or 16 bits. Those of 4 bits come
+        in 8.
+    ``reported``: How many numbers are NaN, infinite or too large.
+    ``first``: The index of the first of them; 0 if there is none.
     """
 
     integers: NDArray[Any]

@@ -36,9 +36,8 @@ _ALWAYS_NEW = 1 << 25
 def new_array(count: int, dtype: np.dtype[Any], written_by: int = 1) -> NDArray[Any]:
     """An array of ``count`` elements that hold anything; a large one begins with a huge page and is made of those.
 
-    ``written_by``
-        How many threads write to it. For a single one the pages are there at once: Linux sets a huge page to zero in
-        nearly half the time if the first byte that is written to is one of its last.
+    ``written_by``: How many threads write to it. For a single one the pages are there at once: Linux sets a huge page
+        to zero in nearly half the time if the first byte that is written to is one of its last.
     """
     size = count * dtype.itemsize
     if size < _ALWAYS_NEW:
@@ -261,16 +260,13 @@ def compress(
 ) -> bytes | memoryview:
     """The compressed stream of a tensor of any shape, by bit pattern; see :func:`decompress`.
 
-    ``array``
-        An array or any buffer of numbers, those of ``ml_dtypes`` and of PyTorch among them. What is contiguous and
-        little-endian is not copied.
-    ``out``
-        A buffer for the stream with at least ``format.bound_bytes(words)`` bytes, none of ``array``; the part of it that
-        the stream takes is returned. Without it the stream comes as ``bytes``.
-    ``threads``
-        How many threads compress at once, where there are kernels in C.
-    ``chunk_bytes``
-        How many bytes of raw data each of several threads takes at once; ``cdma study tune software`` times what is best.
+    ``array``: An array or any buffer of numbers, those of ``ml_dtypes`` and of PyTorch among them. What is contiguous
+        and little-endian is not copied.
+    ``out``: A buffer for the stream with at least ``format.bound_bytes(words)`` bytes, none of ``array``; the part of
+        it that the stream takes is returned. Without it the stream comes as ``bytes``.
+    ``threads``: How many threads compress at once, where there are kernels in C.
+    ``chunk_bytes``: How many bytes of raw data each of several threads takes at once; ``cdma study tune software``
+        times what is best.
     """
     source = words_of(array, format)
     _check_sharing(threads, chunk_bytes)
@@ -304,12 +300,9 @@ def decompress(
 
     Raises :class:`.CorruptStream` for every stream whose length or codes show that it is not whole.
 
-    ``out``
-        A buffer for the words, none of ``data``; the array is a view of it. After an error it holds anything.
-    ``threads``
-        How many threads decompress at once, where there are kernels in C.
-    ``chunk_bytes``
-        How many bytes of words each of several threads makes at once.
+    ``out``: A buffer for the words, none of ``data``; the array is a view of it. After an error it holds anything.
+    ``threads``: How many threads decompress at once, where there are kernels in C.
+    ``chunk_bytes``: How many bytes of words each of several threads makes at once.
     """
     require_byte_words(format)
     words = word_count(words)

@@ -157,14 +157,11 @@ def unpack(record: tuple[RecordField, ...], raw: bytes | bytearray | memoryview)
 class Descriptor:
     """One transfer; the fields are those of :data:`cdma.hdl.spec.records.DESCRIPTOR`.
 
-    ``shape``
-        Says what lies in device memory, from the source of an offload or the destination of a prefetch on; ``length`` is the
-        shape's.
-    ``pages``
-        The address of the list of host pages after the first one, in which the destination of an offload or the source of a
-        prefetch is; 0: host memory is one run of bytes.
-    ``owner``
-        Whose the transfer is; None: nobody's, which is stream 0.
+    ``shape``: Says what lies in device memory, from the source of an offload or the destination of a prefetch on;
+        ``length`` is the shape's.
+    ``pages``: The address of the list of host pages after the first one, in which the destination of an offload or the
+        source of a prefetch is; 0: host memory is one run of bytes.
+    ``owner``: Whose the transfer is; None: nobody's, which is stream 0.
     """
 
     source: int

@@ -55,8 +55,7 @@ class MessageModel:
         The stored field ``register.field`` of the channel's block ``message``.
     ``causes()``
         The bits of ``irq_status`` that are set and enabled.
-    ``fail``
-        Called when one is answered with an error.
+    ``fail``: Called when one is answered with an error.
     """
 
     def __init__(

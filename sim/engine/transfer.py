@@ -51,10 +51,8 @@ _STREAM_STATUS = {
 class Outcome:
     """How a descriptor ends, and what it writes from its destination on.
 
-    ``crc``
-        That of the words that passed, with a step of the integers; 0 without a CRC.
-    ``range_count``, ``range_first``
-        The numbers of an offload with a step that are not within the bound.
+    ``crc``: That of the words that passed, with a step of the integers; 0 without a CRC.
+    ``range_count``, ``range_first``: The numbers of an offload with a step that are not within the bound.
     """
 
     status: Status = Status.OK

@@ -219,12 +219,10 @@ _ASYNCHRONOUS = ("R", "S", "L")
 class Structure:
     """What a netlist of flip-flops and gates of one bit is made of.
 
-    ``clocks``
-        The input ports that clock it, through clock gates or without.
-    ``faults``
-        What it must not have, a sentence each.
-    ``clock_gates``
-        How many there are: latches that are open while the clock is low, each before an AND with that clock.
+    ``clocks``: The input ports that clock it, through clock gates or without.
+    ``faults``: What it must not have, a sentence each.
+    ``clock_gates``: How many there are: latches that are open while the clock is low, each before an AND with that
+        clock.
     """
 
     flip_flops: int

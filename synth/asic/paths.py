@@ -120,10 +120,8 @@ def wrong_crossings(
 ) -> Iterator[str]:
     """A sentence for each flip-flop, and for each port of a memory, that another clock reaches by an unknown way.
 
-    ``netnames``, ``names``
-        All names of the bits, as Yosys writes them, and one for each.
-    ``clocks``
-        The port that clocks a bit; of a gated clock, the one before the gate.
+    ``netnames``, ``names``: All names of the bits, as Yosys writes them, and one for each.
+    ``clocks``: The port that clocks a bit; of a gated clock, the one before the gate.
     """
     called: dict[Any, list[str]] = defaultdict(list)
     for name, net in netnames.items():

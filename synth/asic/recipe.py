@@ -72,12 +72,9 @@ _SMALLEST_GATED = 4
 class Options:
     """How a circuit is synthesised.
 
-    ``target_ns``
-        The clock period to size gates for.
-    ``clock_gating``
-        Whether registers with a common enable get a gated clock instead of a multiplexer per bit.
-    ``flip_flop_memories``
-        Whether memories become flip-flops and multiplexers; otherwise their bits are counted.
+    ``target_ns``: The clock period to size gates for.
+    ``clock_gating``: Whether registers with a common enable get a gated clock instead of a multiplexer per bit.
+    ``flip_flop_memories``: Whether memories become flip-flops and multiplexers; otherwise their bits are counted.
     """
 
     target_ns: float = 1.0

@@ -25,17 +25,12 @@ from .harness import PORTS, harness, use_output_registers
 class Target:
     """A family of FPGAs: Yosys's command, the devices that nextpnr knows with their options, and how cells count.
 
-    ``luts``, ``ram_bits``
-        The look-up tables of a cell, and its bits of block RAM.
-    ``no_pads``
-        Yosys's option that leaves out the cells of pins, for a family that needs them in the harness.
-    ``no_wide_luts``
-        Yosys's option that joins no look-up tables of four inputs to wider ones.
-    ``variants``
-        More options of Yosys for some devices.
-    ``pins``, ``pin_line``
-        A device's pins for the harness's ports (:data:`.harness.PORTS`), and a line of ``harness.pins`` with ``port``
-        and ``pin``, for a nextpnr that chooses none.
+    ``luts``, ``ram_bits``: The look-up tables of a cell, and its bits of block RAM.
+    ``no_pads``: Yosys's option that leaves out the cells of pins, for a family that needs them in the harness.
+    ``no_wide_luts``: Yosys's option that joins no look-up tables of four inputs to wider ones.
+    ``variants``: More options of Yosys for some devices.
+    ``pins``, ``pin_line``: A device's pins for the harness's ports (:data:`.harness.PORTS`), and a line of
+        ``harness.pins`` with ``port`` and ``pin``, for a nextpnr that chooses none.
     """
 
     name: str

@@ -117,8 +117,7 @@ def test_meanings_come_from_the_docstring() -> None:
     class Some:
         """A thing.
 
-        ``one``, ``two``
-            Of :class:`Some` kind,
+        ``one``, ``two``: Of :class:`Some` kind,
             in ``code``.
         """
 

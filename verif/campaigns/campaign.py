@@ -70,17 +70,12 @@ def _end(part: Any, reason: str) -> Any:
 class Campaign(Generic[Part]):
     """How the parts of a campaign run.
 
-    ``name``
-        The folder of the cache.
-    ``run``
-        Gives the result of a part. A worker calls it with the part alone.
-    ``key``
-        Texts that the result depends on beside the benches and the models; None if nothing is kept. Kept results are
-        JSON.
-    ``lost``
-        Makes the result of a lost part from the reason, where nothing is kept. By default the campaign ends.
-    ``prepare``
-        Called with the parts that will run on this machine, before the first does.
+    ``name``: The folder of the cache.
+    ``run``: Gives the result of a part. A worker calls it with the part alone.
+    ``key``: Texts that the result depends on beside the benches and the models; None if nothing is kept. Kept results
+        are JSON.
+    ``lost``: Makes the result of a lost part from the reason, where nothing is kept. By default the campaign ends.
+    ``prepare``: Called with the parts that will run on this machine, before the first does.
     """
 
     name: str

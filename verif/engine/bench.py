@@ -59,10 +59,8 @@ _TAG_FACTOR = 1664525
 class EngineBench(PortsBench):
     """The testbench.
 
-    ``channels``
-        Drives each channel.
-    ``transfers``, ``words``, ``checks``
-        Count what the test has done.
+    ``channels``: Drives each channel.
+    ``transfers``, ``words``, ``checks``: Count what the test has done.
     """
 
     channels: Mapping[str, ChannelEnd]

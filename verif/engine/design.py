@@ -160,8 +160,7 @@ def _instance(name: str, prefix: str, design: Design, parameters: dict[str, int]
 class RuleBook:
     """The rules in a simulation, as a bench in Python sees them.
 
-    ``any_broken``, ``wake``
-        Signals that are high while any rule is broken, and that wake the bench.
+    ``any_broken``, ``wake``: Signals that are high while any rule is broken, and that wake the bench.
     """
 
     def __init__(self, dut: Any, config: EngineConfig) -> None:

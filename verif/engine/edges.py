@@ -44,10 +44,9 @@ class Burst(NamedTuple):
 class Port(ctypes.Structure):
     """A port of a memory, with a bus of ``bus_bytes`` bytes, which answers in the order of the addresses.
 
-    ``slow``, ``silent``
-        Cycles that this port alone stands still at every 256th byte; that it alone holds back its answers.
-    ``unit``, ``units``, ``stripe_bytes``
-        Which stripes, of so many bytes, may come to this port.
+    ``slow``, ``silent``: Cycles that this port alone stands still at every 256th byte; that it alone holds back its
+        answers.
+    ``unit``, ``units``, ``stripe_bytes``: Which stripes, of so many bytes, may come to this port.
     """
 
     _fields_ = [
@@ -136,10 +135,9 @@ class End:
 class Edges:
     """The clocks of a simulation; cycles are those of the first one.
 
-    ``clocks``
-        By pin: half a period, and the jitter that may be added to it, in steps of the simulation.
-    ``wake``, ``broken``
-        Signals, if there are any: the one that wakes Python, and the one that is high while a rule is broken, an event.
+    ``clocks``: By pin: half a period, and the jitter that may be added to it, in steps of the simulation.
+    ``wake``, ``broken``: Signals, if there are any: the one that wakes Python, and the one that is high while a rule is
+        broken, an event.
     """
 
     #: Those of the test before are stopped when the next one begins; until then C++ uses what they refer to.

@@ -271,12 +271,9 @@ def bound_cycles(config: EngineConfig, raw: int, stream: int) -> int:
 def unit_row(config: EngineConfig, measured: dict[str, Any]) -> dict[str, Any]:
     """A row of :func:`.measure_engine` with what it says of the link.
 
-    ``bound``
-        The least cycles that link and device ports allow.
-    ``share``
-        ``bound / cycles``.
-    ``link_utilisation``
-        ``compressed_bytes / link width / cycles``.
+    ``bound``: The least cycles that link and device ports allow.
+    ``share``: ``bound / cycles``.
+    ``link_utilisation``: ``compressed_bytes / link width / cycles``.
     """
     raw, stream, cycles = measured["bytes"], measured["compressed_bytes"], measured["cycles"]
     bound = bound_cycles(config, raw, stream)

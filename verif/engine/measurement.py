@@ -34,14 +34,10 @@ _LISTS = {"offload": 0x10000, "prefetch": 0x11000}
 class Measurement:
     """One case: the data of its tensors, and what was counted while they moved.
 
-    ``directions``
-        The channels that move them.
-    ``raw``, ``stream``
-        The tensor on the device, and on the host.
-    ``shape``
-        The rows of the tensor in device memory, if the case has any, with gaps as long as a row.
-    ``step``, ``capacity``
-        Those of the descriptors; with a step the words are integers of numbers.
+    ``directions``: The channels that move them.
+    ``raw``, ``stream``: The tensor on the device, and on the host.
+    ``shape``: The rows of the tensor in device memory, if the case has any, with gaps as long as a row.
+    ``step``, ``capacity``: Those of the descriptors; with a step the words are integers of numbers.
     """
 
     def __init__(self, bench: PacedBench, case: dict[str, Any]) -> None:

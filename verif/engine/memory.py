@@ -162,21 +162,14 @@ class Place:
 class Memory(ctypes.Structure):
     """A memory, at one port or at several. Its fields are shared with memory.h.
 
-    ``bytes``
-        What lies in it.
-    ``writable``
-        Says which bytes the engine may write at present.
-    ``latency``
-        Cycles from an address to its first beat, and from the last beat of a write to its response.
-    ``delay``
-        Bounds the cycles, drawn anew, for which a port stands still at every 256th byte.
-    ``depth``
-        Bursts in flight of each direction beyond which a port takes no address.
-    ``frozen``
-        Holds back all answers while it is true.
-    ``first_read``, ``last_answer``
-        The cycles of the first address of data that was read, and of the last response to data that were written;
-        :data:`NEVER` before that.
+    ``bytes``: What lies in it.
+    ``writable``: Says which bytes the engine may write at present.
+    ``latency``: Cycles from an address to its first beat, and from the last beat of a write to its response.
+    ``delay``: Bounds the cycles, drawn anew, for which a port stands still at every 256th byte.
+    ``depth``: Bursts in flight of each direction beyond which a port takes no address.
+    ``frozen``: Holds back all answers while it is true.
+    ``first_read``, ``last_answer``: The cycles of the first address of data that was read, and of the last response to
+        data that were written; :data:`NEVER` before that.
     """
 
     _fields_ = [

@@ -29,8 +29,7 @@ from .memory import SIZE, Memory
 class Objections:
     """Where C++ writes what it objects to.
 
-    ``memories``
-        What these object to beyond their end is an exception already.
+    ``memories``: What these object to beyond their end is an exception already.
     """
 
     def __init__(self, *memories: Memory) -> None:
@@ -68,8 +67,7 @@ def check_promises(
 ) -> None:
     """Raises :class:`AssertionError` where a completion breaks a promise to the software that reads it.
 
-    ``moved``
-        Bytes that a shape has in device memory; None without a shape.
+    ``moved``: Bytes that a shape has in device memory; None without a shape.
     """
     status, read, written = (completion[name] for name in ("status", "bytes_read", "bytes_written"))
     length, capacity = descriptor["length"], descriptor["capacity"]
@@ -148,12 +146,9 @@ class Owners:
     """Objects to an address whose owner is not that of its descriptor, or of the rings. Each of several pairs has rules
     and rings of its own.
 
-    ``rules``
-        The owners whose descriptors each channel may carry out.
-    ``rings``
-        The owners of its rings.
-    ``seen``
-        Counts the addresses of data and of rings that were looked at.
+    ``rules``: The owners whose descriptors each channel may carry out.
+    ``rings``: The owners of its rings.
+    ``seen``: Counts the addresses of data and of rings that were looked at.
     """
 
     def __init__(self, dut: Any, config: EngineConfig) -> None:

@@ -34,10 +34,8 @@ class StreamEnd(Protocol):
 class PortsBench:
     """An engine between two memories.
 
-    ``ends``
-        The bench's ends of streams.
-    ``failure``
-        The first failure of anything that runs beside the test.
+    ``ends``: The bench's ends of streams.
+    ``failure``: The first failure of anything that runs beside the test.
     """
 
     def __init__(self, dut: Any, design: EngineDesign, rng: random.Random) -> None:

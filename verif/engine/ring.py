@@ -22,8 +22,7 @@ _RINGS = {"offload": 0x1000, "prefetch": 0x6000}
 class Ring:
     """The software's side of one channel: its two rings and its registers.
 
-    ``high``
-        A multiple of the memory's size, at which the engine finds the rings.
+    ``high``: A multiple of the memory's size, at which the engine finds the rings.
     """
 
     def __init__(self, bench: RingBench, name: str, log2: int) -> None:

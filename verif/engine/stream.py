@@ -18,8 +18,7 @@ from .design import EngineDesign
 class DescriptorStream:
     """The logic that drives one channel, with the methods of :class:`.Ring`.
 
-    ``pauses``
-        The share of cycles in which the descriptors' source, and the completions' sink, pauses.
+    ``pauses``: The share of cycles in which the descriptors' source, and the completions' sink, pauses.
     """
 
     #: Descriptors handed over at once.

@@ -47,8 +47,7 @@ class _Access:
 class RegisterBus:
     """Reads and writes registers, each kind in the order of its calls, several in flight.
 
-    ``pauses``
-        The share of cycles in which each channel pauses.
+    ``pauses``: The share of cycles in which each channel pauses.
     """
 
     def __init__(self, edges: Edges, dut: Any, prefix: str, clock: str, rng: random.Random) -> None:

@@ -29,12 +29,9 @@ from .memory import AROUND, GUARD, Memory, Place
 class Pages:
     """Host memory of a transfer in pages.
 
-    ``field``
-        The field of the descriptor with the first page.
-    ``runs``
-        Addresses and bytes, in order, each within a page.
-    ``list_at``
-        The address of the list of other pages, in ``memory``.
+    ``field``: The field of the descriptor with the first page.
+    ``runs``: Addresses and bytes, in order, each within a page.
+    ``list_at``: The address of the list of other pages, in ``memory``.
     """
 
     field: str
@@ -63,14 +60,10 @@ class Pages:
 class Transfer:
     """A descriptor, the data at its source, and the outcome that the specification demands.
 
-    ``entries``
-        Entries of a ring.
-    ``pages``
-        The pages in host memory, if it has a list.
-    ``places``
-        Its allocated memory, until it is checked.
-    ``lowest``
-        Where its data begin, relative to the source and the destination of its descriptor.
+    ``entries``: Entries of a ring.
+    ``pages``: The pages in host memory, if it has a list.
+    ``places``: Its allocated memory, until it is checked.
+    ``lowest``: Where its data begin, relative to the source and the destination of its descriptor.
     """
 
     descriptor: dict[str, int]

@@ -70,8 +70,7 @@ class Reading(Bench):
     Ghost state: ``expected`` is the address of the next burst of the current command. With ``rows`` it is that of the
     cycle before the burst is offered.
 
-    ``progress``
-        Claims also that data leave at once, that nothing is left over, and that there is no deadlock.
+    ``progress``: Claims also that data leave at once, that nothing is left over, and that there is no deadlock.
     """
 
     def __init__(self, reader: AxiReader, *, progress: bool = False) -> None:

@@ -39,8 +39,8 @@ from cdma.hdl.engine.control.windows import DrivenWindows
 class Bench(Elaboratable):
     """The top of a proof. A run begins with the initial values, which are those after a reset.
 
-    ``any_start``
-        The registers of the block begin with anything instead; those of the bench itself with their initial values.
+    ``any_start``: The registers of the block begin with anything instead; those of the bench itself with their initial
+        values.
     """
 
     any_start = False
@@ -162,10 +162,8 @@ _OF_MANAGER = ("ar", "aw", "w")
 class Side:
     """What benches need of the port besides the rules.
 
-    ``write_open``, ``write_address``
-        Whether a write burst is open, and the address of its beat that comes next.
-    ``idle``
-        Nothing is in flight.
+    ``write_open``, ``write_address``: Whether a write burst is open, and the address of its beat that comes next.
+    ``idle``: Nothing is in flight.
     """
 
     def __init__(self, name: str, address_bits: int) -> None:
@@ -262,10 +260,9 @@ _STEPS = "steps"
 class FreeClocks:
     """Builds components of several clock domains in one, as Amaranth's platform.
 
-    ``ticks``, ``resets``
-        For each domain whether its clock has an edge in this step, and whether it is in reset.
-    ``late``, ``inputs``
-        For each synchroniser: the bits that it sees late, if they changed in the step before, and its input.
+    ``ticks``, ``resets``: For each domain whether its clock has an edge in this step, and whether it is in reset.
+    ``late``, ``inputs``: For each synchroniser: the bits that it sees late, if they changed in the step before, and its
+        input.
     """
 
     def __init__(self, *domains: str) -> None:

@@ -23,15 +23,12 @@ _BITS = 2
 class Queue(Bench):
     """A block that passes transfers on, with a ghost that follows any one of them.
 
-    ``capacity``
-        Entries that it can hold.
-    ``accepts``
-        Entries below which it accepts another one. The block's ``ready`` comes a cycle after the reset.
-    ``latency``
-        Cycles from the transfer of an entry until it is offered, if it is first in line by then, and in each cycle from
-        there on: there is never a bubble.
-    ``reserved``
-        The writer counts, and never has more than this many entries inside; 0 where the block shows when it is full.
+    ``capacity``: Entries that it can hold.
+    ``accepts``: Entries below which it accepts another one. The block's ``ready`` comes a cycle after the reset.
+    ``latency``: Cycles from the transfer of an entry until it is offered, if it is first in line by then, and in each
+        cycle from there on: there is never a bubble.
+    ``reserved``: The writer counts, and never has more than this many entries inside; 0 where the block shows when it
+        is full.
 
     Ghost state: ``inside`` counts the entries in the block. Once the tracked entry has gone in, ``word`` is its value,
     ``ahead`` counts the entries before it, and ``age`` the cycles since. Each entry that comes out is either one of

@@ -119,9 +119,9 @@ class _Open(ClockGates):
 class _Gated(Bench):
     """A gated block, with a claim for each of its registers.
 
-    ``any_state``
-        Registers begin with anything, and a run ends with the first cycle without a clock. Otherwise they begin as
-        after a reset, and the payload of an idle stream stays: some registers sample it, although none needs it.
+    ``any_state``: Registers begin with anything, and a run ends with the first cycle without a clock. Otherwise they
+        begin as after a reset, and the payload of an idle stream stays: some registers sample it, although none needs
+        it.
     """
 
     any_state = False
@@ -238,10 +238,8 @@ _WRITES, _READS = "write", "read"
 class Passage(wiring.Component):
     """A FIFO with a link, whose sides may be reset.
 
-    ``write_settles``, ``read_settles``
-        A side has finished its open transfers.
-    ``up``, ``clears``
-        Writer and reader let transfers pass; they clear their indices.
+    ``write_settles``, ``read_settles``: A side has finished its open transfers.
+    ``up``, ``clears``: Writer and reader let transfers pass; they clear their indices.
     """
 
     def __init__(self, depth: int, fifo: type[AsyncFifo] = AsyncFifo) -> None:
@@ -283,8 +281,7 @@ class Passage(wiring.Component):
 class Crossing(Bench):
     """A FIFO and its link on clocks that tick at any time, with a ghost that follows any one entry.
 
-    ``resets``
-        Each side is reset at any time, and takes any time to settle; or neither ever is.
+    ``resets``: Each side is reset at any time, and takes any time to settle; or neither ever is.
 
     Ghost state: ``put`` and ``taken`` count entries since writer and reader last cleared their indices. Of the followed
     entry, ``place`` is its number, ``age`` the edges of the reader since it went in, and ``gone`` is high once it has

@@ -204,18 +204,12 @@ def _any_stream(name: str, codec: type[wiring.Component], config: str, **format:
 class Reader:
     """The serial decoder, and the word of a window that is followed through it.
 
-    ``left``
-        Words of the packet that no header has covered yet.
-    ``header``, ``parts``
-        The current header, and the number of its words so far.
-    ``literals``
-        Literals of the window still to come.
-    ``tracked``, ``ours``
-        A word is followed; the current window is its own.
-    ``known``, ``word``
-        Its value, once known.
-    ``below``, ``before``
-        Literals before it in its window, and windows before its own at the output.
+    ``left``: Words of the packet that no header has covered yet.
+    ``header``, ``parts``: The current header, and the number of its words so far.
+    ``literals``: Literals of the window still to come.
+    ``tracked``, ``ours``: A word is followed; the current window is its own.
+    ``known``, ``word``: Its value, once known.
+    ``below``, ``before``: Literals before it in its window, and windows before its own at the output.
     """
 
     left: Value

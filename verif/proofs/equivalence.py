@@ -166,8 +166,7 @@ class Whole:
 class Revisions:
     """The Verilog of a design of another revision, and that of this one, both with initial values.
 
-    ``top``
-        The module of both, with the same ports.
+    ``top``: The module of both, with the same ports.
     """
 
     before: str
@@ -277,10 +276,8 @@ def printed(shell: Shell, dialect: Dialect = VERILOG_2005) -> Modules:
 class Modules:
     """The modules of two texts of a design, without initial values.
 
-    ``before``, ``after``
-        A netlist in RTLIL, or Verilog, and Verilog.
-    ``top``
-        The top of both, with whose name those of all modules begin.
+    ``before``, ``after``: A netlist in RTLIL, or Verilog, and Verilog.
+    ``top``: The top of both, with whose name those of all modules begin.
     """
 
     before: str

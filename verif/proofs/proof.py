@@ -130,16 +130,13 @@ FAILURES = (FAILED, VACUOUS)
 class Result:
     """The result of a proof.
 
-    ``depth``
-        Cycles that the claim was shown for, or that a step of the induction assumes; None where the method needs none.
-    ``seconds``
-        The time of the run, which may be an earlier one.
-    ``covers``
-        Cover statements, all reached where the status is one of :data:`HOLDS`; of an equivalence, the bits compared.
-    ``detail``
-        What failed, or was not reached.
-    ``trace``
-        The waveform of the counterexample.
+    ``depth``: Cycles that the claim was shown for, or that a step of the induction assumes; None where the method needs
+        none.
+    ``seconds``: The time of the run, which may be an earlier one.
+    ``covers``: Cover statements, all reached where the status is one of :data:`HOLDS`; of an equivalence, the bits
+        compared.
+    ``detail``: What failed, or was not reached.
+    ``trace``: The waveform of the counterexample.
     """
 
     property: str
@@ -177,18 +174,14 @@ OWN = "this configuration"
 class Claim:
     """A claim, and the designs that it is about.
 
-    ``name``, ``config``
-        What is proven, and of which configuration of the block. Proofs with one name make the same claim.
-    ``claim``
-        The claim, in a sentence.
-    ``blocks``, ``built_so``
-        The claim is about designs that have all of these blocks, and build them as they are proven.
-    ``method``
-        One of :data:`METHODS`.
-    ``depth``
-        Cycles from the reset of a bounded proof; for induction, the cycles that a step of it assumes.
-    ``quick``
-        Belongs to the short set, whose proofs take a few seconds each.
+    ``name``, ``config``: What is proven, and of which configuration of the block. Proofs with one name make the same
+        claim.
+    ``claim``: The claim, in a sentence.
+    ``blocks``, ``built_so``: The claim is about designs that have all of these blocks, and build them as they are
+        proven.
+    ``method``: One of :data:`METHODS`.
+    ``depth``: Cycles from the reset of a bounded proof; for induction, the cycles that a step of it assumes.
+    ``quick``: Belongs to the short set, whose proofs take a few seconds each.
     """
 
     name: str
@@ -212,16 +205,11 @@ class Claim:
 class Proof(Claim):
     """A claim that SymbiYosys shows.
 
-    ``bench``
-        Makes the block with its assumptions, assertions and covers around it.
-    ``cover``
-        Cycles within which every cover statement must be reached.
-    ``rules``
-        Files of :data:`PROPERTIES` that the bench instantiates.
-    ``verilog``
-        Makes Verilog of which the bench instantiates a module.
-    ``prepare``
-        Commands for ABC before ``pdr``, which make some circuits much smaller.
+    ``bench``: Makes the block with its assumptions, assertions and covers around it.
+    ``cover``: Cycles within which every cover statement must be reached.
+    ``rules``: Files of :data:`PROPERTIES` that the bench instantiates.
+    ``verilog``: Makes Verilog of which the bench instantiates a module.
+    ``prepare``: Commands for ABC before ``pdr``, which make some circuits much smaller.
     """
 
     bench: Callable[[], Bench]

@@ -78,10 +78,9 @@ _RESET_EDGES = 3
 class FarInputs(wiring.Component):
     """A Q-channel, and an input on the other clock with one access at a time.
 
-    ``offers``, ``ready``, ``answers``
-        The bus offers an access, the input is ready for it, and the open one is answered.
-    ``takes``, ``open``
-        An access is accepted at the next edge of the bus; one is open.
+    ``offers``, ``ready``, ``answers``: The bus offers an access, the input is ready for it, and the open one is
+        answered.
+    ``takes``, ``open``: An access is accepted at the next edge of the bus; one is open.
     """
 
     def __init__(self, closing: type[Closing] = Closing) -> None:

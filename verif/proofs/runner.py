@@ -130,10 +130,8 @@ def run_proof(
 ) -> Result:
     """Runs a proof, or returns the kept result of the same.
 
-    ``timeout``
-        Seconds for the covers, and as many again for the assertions.
-    ``traces``
-        The folder for the waveform of a counterexample.
+    ``timeout``: Seconds for the covers, and as many again for the assertions.
+    ``traces``: The folder for the waveform of a counterexample.
     """
     if isinstance(proof, Equivalence):
         key, run = _comparison(proof, timeout)

@@ -28,10 +28,8 @@ def packed(keep: Value) -> Value:
 class Flow(NamedTuple):
     """What goes in and what comes out in a cycle.
 
-    ``put``, ``take``
-        Whether the beats on either side count in this cycle.
-    ``gone``, ``inside``
-        Lanes that leave, and lanes that were inside before.
+    ``put``, ``take``: Whether the beats on either side count in this cycle.
+    ``gone``, ``inside``: Lanes that leave, and lanes that were inside before.
     """
 
     beat: Value
@@ -45,17 +43,13 @@ class Flow(NamedTuple):
 class WordFlow(Bench):
     """A block through which words flow, with ghosts that follow one word, and the end of a packet.
 
-    ``lanes_in``, ``lanes_out``
-        Words of a beat on either side.
-    ``stall``
-        Most cycles in a row in which it does not accept a beat although its output is accepted.
-    ``shift``
-        ``up`` or ``down`` for blocks that shift packets, by a shift that stays the same until it is accepted; one that
-        shifts up shows as ``leaving`` the shift of the packet at its output.
-    ``buffer``
-        Beats of a buffer in it.
-    ``keeps_input``
-        The block shows the parts of a beat before it accepts it: words are inside as soon as they are offered.
+    ``lanes_in``, ``lanes_out``: Words of a beat on either side.
+    ``stall``: Most cycles in a row in which it does not accept a beat although its output is accepted.
+    ``shift``: ``up`` or ``down`` for blocks that shift packets, by a shift that stays the same until it is accepted;
+        one that shifts up shows as ``leaving`` the shift of the packet at its output.
+    ``buffer``: Beats of a buffer in it.
+    ``keeps_input``: The block shows the parts of a beat before it accepts it: words are inside as soon as they are
+        offered.
 
     Ghost state: ``inside`` counts the lanes that have gone in and not come out; of a packet that is shifted up, the
     lanes before its first word count too. ``ahead`` counts those before the tracked word, so a beat that comes out has

@@ -235,15 +235,11 @@ class Event:
 class Tensor:
     """Where each word of a tensor is over a run.
 
-    ``places``
-        The names of its places before, in and after the block.
-    ``entered``, ``left``
-        The cycles in which each word enters, and in which the last of it, or the header without it, leaves; -1 for
-        never.
-    ``stored``
-        Which words travel as literals, where the tensor is compressed.
-    ``sizes``
-        Its bytes where it enters, and where it leaves.
+    ``places``: The names of its places before, in and after the block.
+    ``entered``, ``left``: The cycles in which each word enters, and in which the last of it, or the header without it,
+        leaves; -1 for never.
+    ``stored``: Which words travel as literals, where the tensor is compressed.
+    ``sizes``: Its bytes where it enters, and where it leaves.
     """
 
     title: str

@@ -29,16 +29,11 @@ T = TypeVar("T")
 class TestPoint:
     """One test of a plan.
 
-    ``name``
-        The name of the cocotb test.
-    ``stimulus``, ``check``
-        What the test sends, and what it checks beyond what every test checks.
-    ``needs``
-        Whether the test is for a design.
-    ``starts``
-        Counts the runs from different random start values, which must not show.
-    ``weight``
-        The rough time of the test, compared with the others.
+    ``name``: The name of the cocotb test.
+    ``stimulus``, ``check``: What the test sends, and what it checks beyond what every test checks.
+    ``needs``: Whether the test is for a design.
+    ``starts``: Counts the runs from different random start values, which must not show.
+    ``weight``: The rough time of the test, compared with the others.
     """
 
     name: str
@@ -90,10 +85,9 @@ def _planned_in(module: str) -> Iterator[TestPoint]:
 class TestPlan:
     """The regression of one kind of design.
 
-    ``package``, ``names``
-        The package of the cocotb tests, and its modules in the order in which their tests are reported.
-    ``unit``, ``budget``
-        What a budget counts, and the default one of the longest test; the others take a share of it.
+    ``package``, ``names``: The package of the cocotb tests, and its modules in the order in which their tests are
+        reported.
+    ``unit``, ``budget``: What a budget counts, and the default one of the longest test; the others take a share of it.
     """
 
     package: str

@@ -108,12 +108,9 @@ class Design(ABC):
     """One block with its parameters: a dataclass, whose ``config`` has a default. It travels to the simulation process as
     JSON.
 
-    ``block``
-        ``compressor``, ``decompressor``, ``quantiser``, ``dequantiser`` or ``engine``.
-    ``config``
-        A :class:`.CodecConfig`, a :class:`.StageConfig` or an :class:`.EngineConfig`.
-    ``init``
-        Whether the Verilog has initial values.
+    ``block``: ``compressor``, ``decompressor``, ``quantiser``, ``dequantiser`` or ``engine``.
+    ``config``: A :class:`.CodecConfig`, a :class:`.StageConfig` or an :class:`.EngineConfig`.
+    ``init``: Whether the Verilog has initial values.
     """
 
     block: str

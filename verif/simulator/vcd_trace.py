@@ -57,13 +57,10 @@ class Trace:
     """A run, cycle by cycle: values are those just before the clock's edge. With several clocks each edge of one of them
     is a cycle.
 
-    ``cycles``
-        By cycle the values of the requested signals. Where their own clock has no edge, nothing is ``ready``.
-    ``signals``
-        Every signal by its path from the top, without the top's name. Signals that are always equal share their
-        changes.
-    ``edges``
-        The time of each cycle's edge, in the dump's unit, in which the run ends at ``end``.
+    ``cycles``: By cycle the values of the requested signals. Where their own clock has no edge, nothing is ``ready``.
+    ``signals``: Every signal by its path from the top, without the top's name. Signals that are always equal share
+        their changes.
+    ``edges``: The time of each cycle's edge, in the dump's unit, in which the run ends at ``end``.
     """
 
     top: Scope

@@ -23,20 +23,13 @@ ALL_KINDS = (*KINDS, "html")
 class Scene:
     """A short, telling run.
 
-    ``name``
-        Names the files.
-    ``module``, ``test``
-        Name the cocotb test, which checks the run as the regression does.
-    ``view``
-        Gives what is shown of the run, from its trace.
-    ``diagram``
-        Gives the WaveDrom source of the timing diagram, from the values of the ports.
-    ``inside``
-        Names signals inside whose values it gets too.
-    ``settings``
-        Are handed to the test.
-    ``total``
-        Are the words of the tensor of which the run has the first ones, where there is one.
+    ``name``: Names the files.
+    ``module``, ``test``: Name the cocotb test, which checks the run as the regression does.
+    ``view``: Gives what is shown of the run, from its trace.
+    ``diagram``: Gives the WaveDrom source of the timing diagram, from the values of the ports.
+    ``inside``: Names signals inside whose values it gets too.
+    ``settings``: Are handed to the test.
+    ``total``: Are the words of the tensor of which the run has the first ones, where there is one.
     """
 
     name: str

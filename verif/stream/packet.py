@@ -15,16 +15,11 @@ from cdma.verif.simulator.simulate import Design
 class Streams:
     """The streams of a block, as the bench must know them.
 
-    ``word_bits``, ``words``
-        The bits of a word that goes out, and the words of a beat. A word has a bit of ``keep`` for each of its bytes,
-        and
-        at least one.
-    ``report``
-        The fields of a report, lowest first, of 32 bits but for the last one; empty without a report.
-    ``length``
-        The words of each packet come in by a stream of their own.
-    ``may_be_empty``
-        The last beat of a packet may be without a word.
+    ``word_bits``, ``words``: The bits of a word that goes out, and the words of a beat. A word has a bit of ``keep``
+        for each of its bytes, and at least one.
+    ``report``: The fields of a report, lowest first, of 32 bits but for the last one; empty without a report.
+    ``length``: The words of each packet come in by a stream of their own.
+    ``may_be_empty``: The last beat of a packet may be without a word.
     """
 
     word_bits: int
@@ -51,10 +46,8 @@ class StreamDesign(Design):
 class Packet(ABC):
     """Beats in, and the golden model's beats out.
 
-    ``length``
-        Goes in by the stream of lengths, if there is one.
-    ``expected``
-        The beats out; None where only the rules and some of the report are defined.
+    ``length``: Goes in by the stream of lengths, if there is one.
+    ``expected``: The beats out; None where only the rules and some of the report are defined.
     """
 
     beats: Sequence[Beat]

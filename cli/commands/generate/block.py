@@ -95,16 +95,11 @@ def _check_same(
 class Characteristics:
     """A block in words and numbers.
 
-    ``title``
-        What it is, in a few words.
-    ``bytes_per_cycle``
-        Its rate of raw data.
-    ``parameters``
-        Its parameters, for a script.
-    ``facts``
-        Throughput, latency and the like, for the datasheet.
-    ``rows``
-        What is printed about it, by label; empty ones are left out.
+    ``title``: What it is, in a few words.
+    ``bytes_per_cycle``: Its rate of raw data.
+    ``parameters``: Its parameters, for a script.
+    ``facts``: Throughput, latency and the like, for the datasheet.
+    ``rows``: What is printed about it, by label; empty ones are left out.
     """
 
     title: str

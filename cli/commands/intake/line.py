@@ -21,24 +21,15 @@ STATUSES = (SHOWN, RECORD, NOT_SHOWN, FAILS)
 class Line:
     """One question of the meeting.
 
-    ``key``, ``title``
-        Name it, for scripts and for people.
-    ``commands``
-        Show it, or would.
-    ``answer``
-        Is the answer in a sentence.
-    ``parts``
-        Say more.
-    ``status``
-        Is one of :data:`STATUSES`.
-    ``date``, ``revision``
-        Say when it was shown, and of which revision; empty where it was not.
-    ``fails``, ``open``
-        Say what does not hold, and what was not done or not reached, a sentence each.
-    ``data``
-        Is what was measured, for scripts.
-    ``nearest``
-        Says that nothing can show it, and the commands are what comes nearest.
+    ``key``, ``title``: Name it, for scripts and for people.
+    ``commands``: Show it, or would.
+    ``answer``: Is the answer in a sentence.
+    ``parts``: Say more.
+    ``status``: Is one of :data:`STATUSES`.
+    ``date``, ``revision``: Say when it was shown, and of which revision; empty where it was not.
+    ``fails``, ``open``: Say what does not hold, and what was not done or not reached, a sentence each.
+    ``data``: Is what was measured, for scripts.
+    ``nearest``: Says that nothing can show it, and the commands are what comes nearest.
     """
 
     key: str

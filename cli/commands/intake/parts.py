@@ -35,15 +35,11 @@ _EVERY, _STREAMS = 20, 2000
 class Run:
     """A part of an intake.
 
-    ``time``
-        Says for ``--help`` what it shows and how long it takes.
-    ``run``
-        Makes its result.
-    ``needs``
-        Names the tools without which it does not begin.
-    ``title``, ``about``, ``command``, ``listed``
-        Are, of a line of the certificate, its title, the sentence about it, the command that shows it, and what it says
-        before it runs.
+    ``time``: Says for ``--help`` what it shows and how long it takes.
+    ``run``: Makes its result.
+    ``needs``: Names the tools without which it does not begin.
+    ``title``, ``about``, ``command``, ``listed``: Are, of a line of the certificate, its title, the sentence about it,
+        the command that shows it, and what it says before it runs.
     """
 
     time: str

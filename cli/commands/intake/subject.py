@@ -29,14 +29,10 @@ _WITH_INIT = ("generate", "intake", "verify", "coverage")
 class Subject:
     """A block with its parameters.
 
-    ``design``, ``made``
-        Are it as a bench and as ``cdma generate`` have it.
-    ``date``, ``revision``
-        Are today and the revision of the generator.
-    ``stored``
-        Are the project's records of it.
-    ``other_text``
-        The file of its name that lies in the folder is another one.
+    ``design``, ``made``: Are it as a bench and as ``cdma generate`` have it.
+    ``date``, ``revision``: Are today and the revision of the generator.
+    ``stored``: Are the project's records of it.
+    ``other_text``: The file of its name that lies in the folder is another one.
     """
 
     design: Design

@@ -47,6 +47,6 @@ def meanings(kind: type) -> dict[str, str]:
     """What the docstring of a class says of each name that it lists."""
     found = {}
     text = inspect.cleandoc(kind.__doc__ or "")
-    for names, meaning in re.findall(r"^((?:``\w+``(?:, )?)+)\n((?:    .*\n?)+)", text, re.MULTILINE):
+    for names, meaning in re.findall(r"^((?:``\w+``(?:, )?)+): (.*(?:\n    .*)*)", text, re.MULTILINE):
         found |= dict.fromkeys(re.findall(r"``(\w+)``", names), from_docstring(meaning))
     return found

@@ -86,8 +86,7 @@ class _Transfer:
 class Handle:
     """An array that has left, or is leaving. Its streams stay here, so it may come back more than once.
 
-    ``shape``, ``dtype``
-        Those of the array.
+    ``shape``, ``dtype``: Those of the array.
     """
 
     def __init__(self, device: Device, array: NDArray[Any], parts: list[_Transfer]) -> None:
@@ -108,8 +107,7 @@ class Handle:
     def prefetch(self, *, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Has the engine bring the array back to the accelerator's memory, and returns what is there then.
 
-        ``out``
-            An array of the same type and shape, in C order, for the elements.
+        ``out``: An array of the same type and shape, in C order, for the elements.
         """
         if out is None:
             out = np.empty(self.shape, self.dtype)
@@ -130,8 +128,7 @@ class Handle:
 class Device:
     """An open engine, for one thread at a time.
 
-    ``path``
-        Its file.
+    ``path``: Its file.
     """
 
     def __init__(self, path: str = "/dev/cdma0") -> None:
@@ -171,13 +168,10 @@ class Device:
     ) -> Handle:
         """Sends an array to host memory, and returns before it is there.
 
-        ``mode``
-            ``zvc`` leaves zeros out, ``fvc`` the values of the ``table``, ``raw`` copies.
-        ``table``
-            The frequent values of mode ``fvc``, as words.
-        ``step``
-            Of an engine with an error-bounded stage: the exponent of the step as a number stores it, or 0 for no loss. Not
-            with ``raw``.
+        ``mode``: ``zvc`` leaves zeros out, ``fvc`` the values of the ``table``, ``raw`` copies.
+        ``table``: The frequent values of mode ``fvc``, as words.
+        ``step``: Of an engine with an error-bounded stage: the exponent of the step as a number stores it, or 0 for no
+            loss. Not with ``raw``.
         """
         check_choice("mode", mode, ("zvc", "fvc", "raw"), "a mode")
         self._check_table(mode, table)

@@ -40,12 +40,10 @@ def compress(
 ) -> Packed:
     """The stream of a tensor on a GPU, with its index; in Triton's interpreter the tensor may be on the CPU.
 
-    ``out``, ``capacity``
-        A tensor of bytes for the stream, or the bytes that there shall be for it. With either nothing waits for the GPU,
-        and ``length`` says there what the stream takes; it is written only if it fits. Without them the length comes to
-        the host, and the stream has its exact size.
-    ``crc``
-        Whether to compute the CRC-32C of the raw data, too.
+    ``out``, ``capacity``: A tensor of bytes for the stream, or the bytes that there shall be for it. With either
+        nothing waits for the GPU, and ``length`` says there what the stream takes; it is written only if it fits.
+        Without them the length comes to the host, and the stream has its exact size.
+    ``crc``: Whether to compute the CRC-32C of the raw data, too.
     """
     packed: Packed = kernels_in("encoder").compress(tensor, format, out=out, capacity=capacity, crc=crc)
     return packed
@@ -69,13 +67,10 @@ def decompress(packed: Packed, *, out: Tensor | None = None, index: bool = True,
     Raises :class:`cdma.CorruptStream` as :func:`cdma.decompress` does, and an error if the words lack the CRC-32C that the
     packed tensor has.
 
-    ``out``
-        A tensor for the words. After an error it holds anything.
-    ``index``
-        Whether to use the index; without it, or if it is not that of the stream, one is found in the stream.
-    ``wait``
-        Whether to wait for the verdict of the GPU. Otherwise words and verdict are returned: one 32-bit number on the GPU,
-        which is 0 if stream, index and CRC-32C are right, and else 1, with which the words are anything.
+    ``out``: A tensor for the words. After an error it holds anything.
+    ``index``: Whether to use the index; without it, or if it is not that of the stream, one is found in the stream.
+    ``wait``: Whether to wait for the verdict of the GPU. Otherwise words and verdict are returned: one 32-bit number on
+        the GPU, which is 0 if stream, index and CRC-32C are right, and else 1, with which the words are anything.
     """
     kernels_in("packed").require_packed(packed)
     decoder = kernels_in("decoder")
@@ -97,9 +92,8 @@ def compress_many(
 ) -> list[Packed]:
     """The stream of each tensor, all of one GPU, as :func:`compress` makes it, in one launch of each kernel.
 
-    ``capacities``
-        The bytes that there shall be for each stream: then nothing waits for the GPU. Without them the lengths of all come
-        to the host at once.
+    ``capacities``: The bytes that there shall be for each stream: then nothing waits for the GPU. Without them the
+        lengths of all come to the host at once.
     """
     packed: list[Packed] = kernels_in("many").compress_many(tensors, format, capacities=capacities)
     return packed

@@ -229,14 +229,10 @@ def decompress(
     Raises :class:`.CorruptStream` as :func:`cdma.decompress` does. An index that is not of the stream costs time and
     nothing else.
 
-    ``index``
-        That of the stream; without it one is found in the stream.
-    ``length``
-        The bytes of the stream in ``stream``, a 64-bit number on the GPU, if they are not all.
-    ``crc``
-        The CRC-32C that the words must have; :class:`WrongChecksum` says that they have another one.
-    ``out``
-        A tensor for the words. After an error it holds anything.
+    ``index``: That of the stream; without it one is found in the stream.
+    ``length``: The bytes of the stream in ``stream``, a 64-bit number on the GPU, if they are not all.
+    ``crc``: The CRC-32C that the words must have; :class:`WrongChecksum` says that they have another one.
+    ``out``: A tensor for the words. After an error it holds anything.
     """
     data = bytes_of(stream, require_format(format))
     words = word_count(words)
@@ -286,10 +282,8 @@ def started(packed: Packed, *, index: bool = True, out: Tensor | None = None) ->
 def restored(packed: Packed, fault: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The words of a stream that fitted, without waiting for the GPU.
 
-    ``fault``
-        One 32-bit number on the GPU, which becomes 1 if the stream is no longer whole.
-    ``out``
-        A tensor for the words.
+    ``fault``: One 32-bit number on the GPU, which becomes 1 if the stream is no longer whole.
+    ``out``: A tensor for the words.
     """
     with current(packed.data.device):
         target = _target(out, packed.words, packed.format, packed.data)

@@ -38,8 +38,7 @@ _BEYOND = 127.5
 class PackedIntegers:
     """The stream of the integers of numbers.
 
-    ``error``, ``squares``, ``numbers``
-        The largest error, and the sums of the squares of errors and numbers.
+    ``error``, ``squares``, ``numbers``: The largest error, and the sums of the squares of errors and numbers.
     """
 
     packed: Packed
@@ -58,11 +57,10 @@ def compress(
 ) -> Packed:
     """The stream of a tensor, where the tensor is; see :class:`.Packed`.
 
-    ``out``, ``capacity``
-        A tensor of bytes for the stream, or the bytes that there shall be for it. With either nothing waits for the GPU;
-        without them the stream's length comes to the host, and the stream has its exact size.
-    ``crc``
-        Whether to compute the CRC-32C of the raw data, too.
+    ``out``, ``capacity``: A tensor of bytes for the stream, or the bytes that there shall be for it. With either
+        nothing waits for the GPU; without them the stream's length comes to the host, and the stream has its exact
+        size.
+    ``crc``: Whether to compute the CRC-32C of the raw data, too.
     """
     words = words_of(tensor, require_format(format))
     unit = format.stream_bits // 8

@@ -134,19 +134,13 @@ def whole(words: int, format: Format) -> bool:
 class Shape:
     """A format as kernels are compiled for it; sizes are in bytes, where nothing else is said.
 
-    ``PER``, ``LANES``
-        Words of a lane, of 16 bytes and codes of 32 bits at most; and lanes of a window.
-    ``GROUP``
-        Windows of a group.
-    ``HEADER``, ``ALIGN``
-        Stream words of a header, and stream words that windows are padded to multiples of.
-    ``KEY``, ``LOW``
-        Bytes of what codes are about, and bytes of a word below it.
-    ``DEFINED``
-        Codes from here on are undefined, but for the literal.
-    ``BITS``, ``SPAN``, ``SHARE``, ``PARTS``
-        Bits of a lane's codes, and stream words that these lie in; lanes whose codes together are whole stream words, and
-        how many these are.
+    ``PER``, ``LANES``: Words of a lane, of 16 bytes and codes of 32 bits at most; and lanes of a window.
+    ``GROUP``: Windows of a group.
+    ``HEADER``, ``ALIGN``: Stream words of a header, and stream words that windows are padded to multiples of.
+    ``KEY``, ``LOW``: Bytes of what codes are about, and bytes of a word below it.
+    ``DEFINED``: Codes from here on are undefined, but for the literal.
+    ``BITS``, ``SPAN``, ``SHARE``, ``PARTS``: Bits of a lane's codes, and stream words that these lie in; lanes whose
+        codes together are whole stream words, and how many these are.
     """
 
     WORD: int

@@ -39,9 +39,8 @@ def compress_many(
 ) -> list[Packed]:
     """The stream of each tensor, all of one device, as :func:`.compress` makes it.
 
-    ``capacities``
-        The bytes that there shall be for each stream: then nothing waits for the GPU. Without them the lengths of all come
-        to the host at once.
+    ``capacities``: The bytes that there shall be for each stream: then nothing waits for the GPU. Without them the
+        lengths of all come to the host at once.
     """
     require_format(format)
     _check_sequence("tensors", tensors)
@@ -119,8 +118,7 @@ def decompress_many(packed: Sequence[Packed]) -> list[Tensor]:
 def restored_many(packed: Sequence[Packed], fault: Tensor) -> list[Tensor]:
     """The words of streams of one format that fitted, on the current GPU, without waiting for it.
 
-    ``fault``
-        One 32-bit number there, which becomes 1 if any of the streams is no longer whole.
+    ``fault``: One 32-bit number there, which becomes 1 if any of the streams is no longer whole.
     """
     word = UNSIGNED[packed[0].format.word_bits // 8]
     made = [torch.empty(each.words, dtype=word, device=fault.device) for each in packed]

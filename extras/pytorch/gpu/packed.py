@@ -14,16 +14,12 @@ from cdma.hdl.spec.format import Format
 class Packed:
     """A stream on a GPU, and what stands beside it.
 
-    ``data``
-        Bytes that begin with the stream, if it fits; else they are as they were.
-    ``length``
-        The bytes that the stream has, or would have: one 64-bit number on the GPU.
-    ``words``
-        Words of the packet.
-    ``index``
-        Where parts of the stream begin, for a faster way back; at most 0.5 % of the raw data, but 72 bytes at least.
-    ``crc``
-        The CRC-32C of the raw data, if it was asked for: one 64-bit number on the GPU.
+    ``data``: Bytes that begin with the stream, if it fits; else they are as they were.
+    ``length``: The bytes that the stream has, or would have: one 64-bit number on the GPU.
+    ``words``: Words of the packet.
+    ``index``: Where parts of the stream begin, for a faster way back; at most 0.5 % of the raw data, but 72 bytes at
+        least.
+    ``crc``: The CRC-32C of the raw data, if it was asked for: one 64-bit number on the GPU.
     """
 
     data: Tensor

@@ -19,12 +19,10 @@ import triton.language as tl
 class Row(NamedTuple):
     """One tensor of a launch, in the order in which the kernels read it.
 
-    ``source``, ``target``, ``beside``, ``length``
-        Addresses of what is read and written, of its part of the index, and of the bytes that its stream has.
-    ``words``, ``blocks``
-        Words of the tensor, and blocks of them.
-    ``capacity``
-        Stream words of the buffer.
+    ``source``, ``target``, ``beside``, ``length``: Addresses of what is read and written, of its part of the index, and
+        of the bytes that its stream has.
+    ``words``, ``blocks``: Words of the tensor, and blocks of them.
+    ``capacity``: Stream words of the buffer.
     """
 
     source: int

@@ -89,8 +89,8 @@ def saved(model: torch.nn.Module, policy: Policy | None = None) -> Saved:
     written to after it was kept is refused with PyTorch's error. What is not floating point, is computed outside the model
     (such as a loss), is double precision, or has NaN or infinite numbers, is without loss under every policy.
 
-    ``policy``
-        What error a tensor may have: :class:`Lossless`, the default, :class:`Bound`, :class:`Comet` or :class:`AcGc`.
+    ``policy``: What error a tensor may have: :class:`Lossless`, the default, :class:`Bound`, :class:`Comet` or
+        :class:`AcGc`.
     """
     require("torch", "torch")
     from .context import Saved
@@ -117,26 +117,20 @@ def offload(
     it needs; loss and gradients are those of plain PyTorch, bit for bit. Tensors of a GPU go over its link, through pinned
     memory. Those of the processor go over a link in software, which is a way to see what happens.
 
-    ``policy``
-        What moves, and how: :class:`Cdma`, the default, :class:`Vdnn`, :class:`VdnnPlusPlus`, :class:`Lms`,
+    ``policy``: What moves, and how: :class:`Cdma`, the default, :class:`Vdnn`, :class:`VdnnPlusPlus`, :class:`Lms`,
         :class:`Cswap` or :class:`Recompute`.
-    ``backend``
-        An engine of the driver for Linux, such as ``cdma0``. It moves everything, compressed by its own hardware, by way of
-        the accelerator's memory; the model is on the processor, and what else may be given has no use.
-    ``host_bytes``
-        The most memory of the host, in bytes or as ``"8GiB"``. A tensor without room stays on the device, and is counted.
-    ``device_bytes``
-        The most bytes that are held on the device for the backward pass, or ``"8GiB"``, or ``"auto"``: three quarters of
-        what the GPU has free now. Copies that leave are waited for, and fewer come back ahead; what a policy would keep
-        moves. ``Vdnn("dynamic")`` and :class:`Lms` need it.
-    ``ahead``
-        How many bytes are on their way back before they are needed.
-    ``link``
-        Bytes per second of the link in software, or those out and back; without it memory is as fast as it is.
-    ``debug``
-        Whether each tensor's CRC is compared when it comes back, and memory overwritten that nobody may read.
-    ``trace``
-        Whether the report notes what happened when; see :meth:`.SwapReport.trace`.
+    ``backend``: An engine of the driver for Linux, such as ``cdma0``. It moves everything, compressed by its own
+        hardware, by way of the accelerator's memory; the model is on the processor, and what else may be given has no
+        use.
+    ``host_bytes``: The most memory of the host, in bytes or as ``"8GiB"``. A tensor without room stays on the device,
+        and is counted.
+    ``device_bytes``: The most bytes that are held on the device for the backward pass, or ``"8GiB"``, or ``"auto"``:
+        three quarters of what the GPU has free now. Copies that leave are waited for, and fewer come back ahead; what a
+        policy would keep moves. ``Vdnn("dynamic")`` and :class:`Lms` need it.
+    ``ahead``: How many bytes are on their way back before they are needed.
+    ``link``: Bytes per second of the link in software, or those out and back; without it memory is as fast as it is.
+    ``debug``: Whether each tensor's CRC is compared when it comes back, and memory overwritten that nobody may read.
+    ``trace``: Whether the report notes what happened when; see :meth:`.SwapReport.trace`.
     """
     require("torch", "torch")
     from .swapping import door
@@ -184,20 +178,16 @@ def stream(
     the block, and parameters become what they are in plain training, bit for bit. The optimiser must treat each parameter
     by itself, as those of ``torch.optim`` that need no closure do.
 
-    ``device_bytes``
-        The most bytes of the device for weights, buffers and memory through which weights come; for states and memory
-        through which they come and go; as :func:`offload` has them. What is computed has its own. The more, the more stays.
-    ``ahead``
-        How many units, or states of how many parameters, are on their way while another one computes.
-    ``format``
-        The format of all tensors; without it each has one that is fitted to it, or goes as it is.
-    ``raw``
-        Whether tensors are held as they are.
-    ``link``
-        Bytes per second of a link in software, for what computes on the processor; without it memory is as fast as it is.
-    ``device``
-        Where the model computes: by default where its weights are, or, if they are on the processor and no ``link`` is
-        given, on a GPU that is there.
+    ``device_bytes``: The most bytes of the device for weights, buffers and memory through which weights come; for
+        states and memory through which they come and go; as :func:`offload` has them. What is computed has its own. The
+        more, the more stays.
+    ``ahead``: How many units, or states of how many parameters, are on their way while another one computes.
+    ``format``: The format of all tensors; without it each has one that is fitted to it, or goes as it is.
+    ``raw``: Whether tensors are held as they are.
+    ``link``: Bytes per second of a link in software, for what computes on the processor; without it memory is as fast
+        as it is.
+    ``device``: Where the model computes: by default where its weights are, or, if they are on the processor and no
+        ``link`` is given, on a GPU that is there.
     """
     require("torch", "torch")
     from .streaming import door
@@ -223,15 +213,11 @@ def cache(
     Hugging Face do, bit for bit; they are on the device of the keys. It is for inference, from one thread at a time. Where
     ``transformers`` is imported, it is one of its caches: ``model.generate(tokens, past_key_values=cache)``.
 
-    ``device_bytes``
-        The most bytes of the device for what stays and what is on its way, as :func:`offload` has them. What a layer
-        computes with has its own, and so have the tokens behind its last block.
-    ``ahead``
-        Of how many layers keys and values are on their way while another one computes.
-    ``block``
-        How many tokens of a layer leave together.
-    ``format``, ``raw``, ``link``
-        As :func:`stream` has them.
+    ``device_bytes``: The most bytes of the device for what stays and what is on its way, as :func:`offload` has them.
+        What a layer computes with has its own, and so have the tokens behind its last block.
+    ``ahead``: Of how many layers keys and values are on their way while another one computes.
+    ``block``: How many tokens of a layer leave together.
+    ``format``, ``raw``, ``link``: As :func:`stream` has them.
     """
     require("torch", "torch")
     from .streaming import door
@@ -252,17 +238,12 @@ def largest_batch(
     Batches double until one does not fit, and then the gap is halved. With :func:`saved` in the step, the batch grows into
     the memory that is saved.
 
-    ``step``
-        Trains one step with a batch of so many images. It returns the bytes that it took at most, or None to have the GPU
-        asked.
-    ``memory``
-        The bytes that there are; by default all of the GPU. A GPU gives no more while this runs.
-    ``multiple``
-        What the batch is a multiple of.
-    ``passes``
-        Steps of each batch, the last of which counts: policies learn from the ones before.
-    ``most``
-        The largest batch that is tried.
+    ``step``: Trains one step with a batch of so many images. It returns the bytes that it took at most, or None to have
+        the GPU asked.
+    ``memory``: The bytes that there are; by default all of the GPU. A GPU gives no more while this runs.
+    ``multiple``: What the batch is a multiple of.
+    ``passes``: Steps of each batch, the last of which counts: policies learn from the ones before.
+    ``most``: The largest batch that is tried.
     """
     require("torch", "torch")
     from cdma.torch import growing

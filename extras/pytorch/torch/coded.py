@@ -32,13 +32,10 @@ _SAMPLE = 1 << 14
 class Step:
     """How a tensor becomes integers: its step is ``2**exponent``.
 
-    ``bits``
-        The bits of the integers, the fewest first; those that hold the largest are taken.
-    ``code_bits``
-        The bits of the codes of the codec behind: 1 for zeros, 2 for the three most frequent integers. The one with the
-        fewest bytes is taken.
-    ``keep_nonzero``
-        Whether what is not zero may become zero.
+    ``bits``: The bits of the integers, the fewest first; those that hold the largest are taken.
+    ``code_bits``: The bits of the codes of the codec behind: 1 for zeros, 2 for the three most frequent integers. The
+        one with the fewest bytes is taken.
+    ``keep_nonzero``: Whether what is not zero may become zero.
     """
 
     exponent: int
@@ -63,10 +60,9 @@ class Integers:
 class Coded:
     """A tensor of one dimension as bits; ``restored()`` makes it of them.
 
-    ``size``
-        Bytes of the stream and of what must be known beside it: the table and the exponent of the step.
-    ``error``, ``squares``, ``numbers``
-        The largest difference, and the sums of the squares of the differences and of the numbers; 0 without loss.
+    ``size``: Bytes of the stream and of what must be known beside it: the table and the exponent of the step.
+    ``error``, ``squares``, ``numbers``: The largest difference, and the sums of the squares of the differences and of
+        the numbers; 0 without loss.
     """
 
     size: int

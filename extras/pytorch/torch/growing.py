@@ -24,10 +24,8 @@ class NothingFits(CdmaError):
 class Largest:
     """The largest batch that fits.
 
-    ``batch``, ``peak``
-        The batch, and the bytes that a step takes with it at most.
-    ``tried``
-        Every batch that was tried with its bytes; None where the GPU had no more memory.
+    ``batch``, ``peak``: The batch, and the bytes that a step takes with it at most.
+    ``tried``: Every batch that was tried with its bytes; None where the GPU had no more memory.
     """
 
     batch: int

@@ -317,10 +317,9 @@ def _memory_of(tensors: list[Tensor]) -> dict[int, weakref.ref[Any]]:
 class _Calls(threading.local):
     """What runs on a thread.
 
-    ``running``
-        The modules that run, and their names, from the outermost to the innermost.
-    ``unsettled``
-        What the operation of this number keeps and may still write, with the module and the CUDA stream that ran.
+    ``running``: The modules that run, and their names, from the outermost to the innermost.
+    ``unsettled``: What the operation of this number keeps and may still write, with the module and the CUDA stream that
+        ran.
     """
 
     def __init__(self) -> None:
@@ -371,10 +370,8 @@ class _Call:
 class _Packed:
     """What autograd has in place of a tensor.
 
-    ``kept``
-        What is held for it; nothing for what is not in the account.
-    ``layout``
-        How the tensor lies over the elements that are held; one that stays what it is has none.
+    ``kept``: What is held for it; nothing for what is not in the account.
+    ``layout``: How the tensor lies over the elements that are held; one that stays what it is has none.
     """
 
     kept: Kept | Stays | None

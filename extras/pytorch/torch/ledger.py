@@ -139,21 +139,16 @@ class Layer:
 class Report(Layer):
     """All of a context.
 
-    ``passes``
-        Forward passes of the model.
-    ``elsewhere``
-        Calls of the model or of its modules on other threads than that of the block, of which nothing is compressed.
-    ``conv_raw``, ``conv_held``
-        The bytes of what convolutions read in the backward pass.
-    ``peak_raw``, ``peak_held``
-        The most bytes that autograd would have kept at once, and the most that were held for it: streams, tables and
-        what is kept as it is. They need not be at the same moment.
-    ``shared``
-        How many tensors autograd kept once more, which were compressed once.
-    ``out_of_range``
-        How many tensors a policy gave a bound to and were kept without loss, because a number is NaN, infinite or too large.
-    ``seconds``, ``seconds_back``
-        Time of compressing and of decompressing.
+    ``passes``: Forward passes of the model.
+    ``elsewhere``: Calls of the model or of its modules on other threads than that of the block, of which nothing is
+        compressed.
+    ``conv_raw``, ``conv_held``: The bytes of what convolutions read in the backward pass.
+    ``peak_raw``, ``peak_held``: The most bytes that autograd would have kept at once, and the most that were held for
+        it: streams, tables and what is kept as it is. They need not be at the same moment.
+    ``shared``: How many tensors autograd kept once more, which were compressed once.
+    ``out_of_range``: How many tensors a policy gave a bound to and were kept without loss, because a number is NaN,
+        infinite or too large.
+    ``seconds``, ``seconds_back``: Time of compressing and of decompressing.
     """
 
     passes: int = 0
@@ -216,10 +211,8 @@ class Report(Layer):
 class Entry:
     """A tensor that is kept.
 
-    ``raw``, ``held``
-        Its bytes, and those that are held for it.
-    ``there``
-        The bytes that are there for it now, where that is not the same.
+    ``raw``, ``held``: Its bytes, and those that are held for it.
+    ``there``: The bytes that are there for it now, where that is not the same.
     """
 
     layer: Layer

@@ -26,8 +26,7 @@ LAYERS = (*CONVOLUTIONS, nn.Linear)
 class Observer:
     """Takes the statistics of layers in the passes that are observed; between them they stay as they are.
 
-    ``optimiser``
-        Whose momentum is taken with them, if any.
+    ``optimiser``: Whose momentum is taken with them, if any.
     """
 
     def __init__(self, optimiser: Optimizer | None = None) -> None:
@@ -134,12 +133,9 @@ _TYPES = frozenset(
 class Layout:
     """How a tensor lies over elements in one dimension.
 
-    ``size``, ``stride``
-        Of the tensor. Elements may be in several places of it.
-    ``negated``, ``conjugated``
-        Whether the tensor has the negated, or the conjugate, values of the elements.
-    ``given``
-        The tensor that was made last, and its version.
+    ``size``, ``stride``: Of the tensor. Elements may be in several places of it.
+    ``negated``, ``conjugated``: Whether the tensor has the negated, or the conjugate, values of the elements.
+    ``given``: The tensor that was made last, and its version.
     """
 
     size: torch.Size

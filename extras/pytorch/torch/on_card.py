@@ -43,10 +43,8 @@ _BITS = 8
 def quantised_there(flat: Tensor, sample: Tensor, step: Step, fault: Tensor) -> Coded | None:
     """Compresses the integers of numbers on their GPU; waits for the GPU once. None where 8 bits do not hold them.
 
-    ``sample``
-        Those of the numbers, on the host, that decide the format: the same as :func:`.quantised` takes.
-    ``fault``
-        Becomes 1 when a stream that is given back is no longer whole.
+    ``sample``: Those of the numbers, on the host, that decide the format: the same as :func:`.quantised` takes.
+    ``fault``: Becomes 1 when a stream that is given back is no longer whole.
     """
     if _BITS not in step.bits or (some := integers_of(sample, replace(step, bits=(_BITS,)))) is None:
         return None
@@ -106,10 +104,8 @@ class _Learnt:
 class KeptOnCard:
     """A tensor that autograd keeps: its elements, its stream, or both for a while.
 
-    ``group``
-        Those with which it becomes a stream, until it is given back.
-    ``stream``
-        The CUDA stream that made what is there.
+    ``group``: Those with which it becomes a stream, until it is given back.
+    ``stream``: The CUDA stream that made what is there.
     """
 
     __slots__ = (
@@ -151,10 +147,8 @@ class _Group:
 class Card:
     """What :class:`.Saved` has of the tensors on GPUs.
 
-    ``least_bytes``
-        Tensors of fewer bytes are kept as they are.
-    ``dense``
-        Whether numbers of 16 bits become streams of their exponents, and time is no matter.
+    ``least_bytes``: Tensors of fewer bytes are kept as they are.
+    ``dense``: Whether numbers of 16 bits become streams of their exponents, and time is no matter.
     """
 
     def __init__(self, ledger: Ledger, least_bytes: int, dense: bool) -> None:

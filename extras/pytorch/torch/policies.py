@@ -23,19 +23,15 @@ if TYPE_CHECKING:
 class Statistics:
     """What a layer's last observed backward pass was like.
 
-    ``loss``, ``square``
-        Mean of the absolute values, and of the squares, of the gradients that arrived at its output.
-    ``weight``, ``weight_squares``
-        Mean of the absolute values of the weight's gradient, and the sum of its squares.
-    ``momentum``
-        Mean of the absolute values of the weight's momentum, the sum of its gradients as SGD has it; as long as there is
-        none, it is that of the gradient.
-    ``terms``
-        How many products are added for each element of the weight's gradient: batch times positions of the output.
-    ``outputs``
-        Output values of one position that an input value has a part in, without its neighbours: the output's channels.
-    ``uses``
-        Products, for each of these, that an input value has a part in: R * S / (s_x * s_y).
+    ``loss``, ``square``: Mean of the absolute values, and of the squares, of the gradients that arrived at its output.
+    ``weight``, ``weight_squares``: Mean of the absolute values of the weight's gradient, and the sum of its squares.
+    ``momentum``: Mean of the absolute values of the weight's momentum, the sum of its gradients as SGD has it; as long
+        as there is none, it is that of the gradient.
+    ``terms``: How many products are added for each element of the weight's gradient: batch times positions of the
+        output.
+    ``outputs``: Output values of one position that an input value has a part in, without its neighbours: the output's
+        channels.
+    ``uses``: Products, for each of these, that an input value has a part in: R * S / (s_x * s_y).
     """
 
     loss: float
@@ -52,12 +48,9 @@ class Statistics:
 class Readers:
     """Who reads a tensor in the backward pass.
 
-    ``layers``
-        Statistics of the convolutions and linear layers among them; None for one that is not observed yet.
-    ``signs``
-        Whether a ReLU, which asks only what is zero, or a pooling, which reads nothing, is among them.
-    ``others``
-        Whether anything else is.
+    ``layers``: Statistics of the convolutions and linear layers among them; None for one that is not observed yet.
+    ``signs``: Whether a ReLU, which asks only what is zero, or a pooling, which reads nothing, is among them.
+    ``others``: Whether anything else is.
     """
 
     layers: Sequence[Statistics | None]
@@ -69,14 +62,12 @@ class Readers:
 class Policy:
     """What all policies have in common.
 
-    ``bits``
-        Bits of the integers that hardware has, the fewest first. A tensor takes the fewest that its largest number fits,
-        and is kept without loss where none fits.
-    ``code_bits``
-        Bits of the codes behind, as for :class:`cdma.Format`; of several, those with the fewest bytes are taken.
-    ``keep_nonzero``
-        Whether what is not zero stays so in tensors that anything but convolutions, linear layers, normalisations, GELU
-        and SiLU reads. Then a ReLU, whose backward pass asks only that, makes no error.
+    ``bits``: Bits of the integers that hardware has, the fewest first. A tensor takes the fewest that its largest
+        number fits, and is kept without loss where none fits.
+    ``code_bits``: Bits of the codes behind, as for :class:`cdma.Format`; of several, those with the fewest bytes are
+        taken.
+    ``keep_nonzero``: Whether what is not zero stays so in tensors that anything but convolutions, linear layers,
+        normalisations, GELU and SiLU reads. Then a ReLU, whose backward pass asks only that, makes no error.
     """
 
     bits: tuple[int, ...] = (4, 8)
@@ -114,8 +105,7 @@ class Policy:
 class Lossless(Policy):
     """Bit for bit.
 
-    ``dense``
-        Whether numbers of 16 bits on a GPU of which few are zero become streams of their exponents, too.
+    ``dense``: Whether numbers of 16 bits on a GPU of which few are zero become streams of their exponents, too.
     """
 
     dense: bool = False
@@ -136,10 +126,8 @@ class Lossless(Policy):
 class Bound(Policy):
     """The same bound for every tensor of the model. With ``keep_nonzero`` it is twice as much for what would become zero.
 
-    ``relative``
-        The bound is at most 2**relative times the largest absolute value of the tensor.
-    ``absolute``
-        The bound is 2**absolute. One of the two is given.
+    ``relative``: The bound is at most 2**relative times the largest absolute value of the tensor.
+    ``absolute``: The bound is 2**absolute. One of the two is given.
     """
 
     relative: int | None = None
@@ -165,10 +153,8 @@ class Bound(Policy):
 class _ByLayer(Policy):
     """A rule for inputs of convolutions and linear layers, from what was observed of their gradients.
 
-    ``refresh``
-        Forward passes from one observation to the next.
-    ``others``
-        The policy for tensors that anything but these, ReLUs and poolings reads.
+    ``refresh``: Forward passes from one observation to the next.
+    ``others``: The policy for tensors that anything but these, ReLUs and poolings reads.
     """
 
     refresh: int = 50
@@ -211,13 +197,11 @@ class Comet(_ByLayer):
     An input with errors up to eb makes an error of the deviation a * L * sqrt(terms * density) * eb in each element of the
     gradient, where L is the mean loss that arrives at the output.
 
-    ``part``
-        The deviation relative to the mean absolute value of momentum or gradient; 0.01 in the paper.
-    ``factor``
-        a, 0.32 as the paper measured it, where ``terms`` is the batch; the deviation of errors from -1 to 1 is 0.58.
-    ``momentum``
-        The optimiser whose momentum is meant, as in the paper. Without it, it is the gradient. Gradients that are scaled
-        for their number type are not comparable with a momentum.
+    ``part``: The deviation relative to the mean absolute value of momentum or gradient; 0.01 in the paper.
+    ``factor``: a, 0.32 as the paper measured it, where ``terms`` is the batch; the deviation of errors from -1 to 1 is
+        0.58.
+    ``momentum``: The optimiser whose momentum is meant, as in the paper. Without it, it is the gradient. Gradients that
+        are scaled for their number type are not comparable with a momentum.
     """
 
     part: float = 0.01

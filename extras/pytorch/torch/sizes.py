@@ -18,8 +18,8 @@ _LEFT = 4
 def bytes_of(name: str, value: object, device: torch.device | None = None, there: int = 0) -> int:
     """The bytes of a setting.
 
-    ``device``
-        The GPU of which ``"auto"`` has three quarters of the free memory, and what is ``there`` already of what is bounded.
+    ``device``: The GPU of which ``"auto"`` has three quarters of the free memory, and what is ``there`` already of what
+        is bounded.
     """
     if value == "auto" and device is not None:
         if device.type != "cuda":

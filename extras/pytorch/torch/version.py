@@ -16,12 +16,9 @@ OUTSIDE = "outside the model"
 class Watch:
     """A tensor's count of writes, as it was.
 
-    ``counter``
-        A tensor with the same count.
-    ``shape``
-        The tensor's; that of a nested tensor is no one list.
-    ``name``
-        What runs when the tensor is kept, for the message; ``OUTSIDE`` outside of it.
+    ``counter``: A tensor with the same count.
+    ``shape``: The tensor's; that of a nested tensor is no one list.
+    ``name``: What runs when the tensor is kept, for the message; ``OUTSIDE`` outside of it.
     """
 
     counter: Tensor

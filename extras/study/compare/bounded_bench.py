@@ -29,8 +29,7 @@ RELATIVE = (-3, -5, -7)
 class Bounded:
     """One tensor within a bound of ``2**relative`` of its peak: bytes per compressed byte, and the error that all make.
 
-    ``error``
-        The root of the mean square of the errors, relative to that of the numbers.
+    ``error``: The root of the mean square of the errors, relative to that of the numbers.
     """
 
     tensor: str

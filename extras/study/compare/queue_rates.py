@@ -29,14 +29,10 @@ Mask = NDArray[np.bool_]
 class QueueRates:
     """Shares of the throughput of the contract, from 0 to 1, for one compressor or decompressor.
 
-    ``activations``
-        Of all recorded tensors in all layouts together.
-    ``least``
-        Of the tensor and layout that suffers most.
-    ``random``
-        Of random words, for each of :data:`DENSITIES`.
-    ``worst``
-        Of the windows that are worst for the block with less than two queued beats.
+    ``activations``: Of all recorded tensors in all layouts together.
+    ``least``: Of the tensor and layout that suffers most.
+    ``random``: Of random words, for each of :data:`DENSITIES`.
+    ``worst``: Of the windows that are worst for the block with less than two queued beats.
     """
 
     activations: float

@@ -49,14 +49,12 @@ def record(
 class Recording:
     """Profiles a model's tensors within a ``with`` block, for :meth:`report`.
 
-    ``what``
-        ``"saved"``: the tensors that autograd keeps for the backward pass, which is what training offloads: those of
-        integers, such as the indices of a pooling, too. Parameters and buffers of the model are left out; a tensor kept
-        twice counts once.
-        ``"outputs"``: the floating-point outputs of every module without modules in it; needs no gradients.
-    ``sample``
-        Of a larger tensor so many elements are profiled, in evenly spaced runs, and stand for all of it; None for every
-        element, which takes several times as long as the step itself.
+    ``what``: ``"saved"``: the tensors that autograd keeps for the backward pass, which is what training offloads: those
+        of integers, such as the indices of a pooling, too. Parameters and buffers of the model are left out; a tensor
+        kept twice counts once. ``"outputs"``: the floating-point outputs of every module without modules in it; needs
+        no gradients.
+    ``sample``: Of a larger tensor so many elements are profiled, in evenly spaced runs, and stand for all of it; None
+        for every element, which takes several times as long as the step itself.
 
     Tensors of less than 1 KiB, such as means of channels, are left out, and a broadcast tensor counts with the elements
     that are in memory. A tensor has the name of the module that computed or first kept it. No tensor is held longer than

@@ -70,12 +70,9 @@ class Inputs:
 class Network:
     """A trained network.
 
-    ``package``, ``file``
-        The package with its version, and the file of its weights in the package.
-    ``licence``, ``what``, ``given``
-        Its licence, what it does, and its input.
-    ``run``
-        The tensors that it computes, by the unpacked package.
+    ``package``, ``file``: The package with its version, and the file of its weights in the package.
+    ``licence``, ``what``, ``given``: Its licence, what it does, and its input.
+    ``run``: The tensors that it computes, by the unpacked package.
     """
 
     name: str

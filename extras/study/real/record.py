@@ -40,20 +40,14 @@ _EXPONENTS, _BOUNDED = 12, 1 << 17
 class Tensor:
     """A tensor of a network.
 
-    ``density``, ``minus_zeros``
-        Part of the elements that are not zero, bit for bit; and those that are minus zero.
-    ``negative``
-        Part of the elements that are less than zero.
-    ``channels``
-        The densities that no, a quarter, half, three quarters and all of the channels stay within.
-    ``exponents``
-        The most frequent exponents of eight bits with their shares of all elements that are not zero.
-    ``own``, ``rounded``
-        Bytes in every format as it is, and rounded to bfloat16.
-    ``layouts``
-        Ratios of run lengths and of zlib by layout, for tensors of planes.
-    ``bounded``
-        Ratios within ``2**BOUND`` of the peak: this hardware's, SZ's way and JPEG-ACT's, for tensors of planes.
+    ``density``, ``minus_zeros``: Part of the elements that are not zero, bit for bit; and those that are minus zero.
+    ``negative``: Part of the elements that are less than zero.
+    ``channels``: The densities that no, a quarter, half, three quarters and all of the channels stay within.
+    ``exponents``: The most frequent exponents of eight bits with their shares of all elements that are not zero.
+    ``own``, ``rounded``: Bytes in every format as it is, and rounded to bfloat16.
+    ``layouts``: Ratios of run lengths and of zlib by layout, for tensors of planes.
+    ``bounded``: Ratios within ``2**BOUND`` of the peak: this hardware's, SZ's way and JPEG-ACT's, for tensors of
+        planes.
     """
 
     name: str
@@ -97,8 +91,7 @@ class Tensor:
 class Record:
     """A network: where it comes from, and a sample of its tensors.
 
-    ``computed``, ``bytes``
-        How many tensors it computes, and their bytes.
+    ``computed``, ``bytes``: How many tensors it computes, and their bytes.
     """
 
     name: str

@@ -28,14 +28,10 @@ DECODING_POLICIES = ("none", "vdnn_all", "cdma", "oracle")
 class Decoding:
     """One policy at one length of the context.
 
-    ``resident``
-        The part of the cache that the device's memory has room for, beside the parameters.
-    ``ratio``
-        Of the keys and values that come from the host.
-    ``token_s``
-        From one token of every sequence to the next.
-    ``bottleneck``
-        What takes that long.
+    ``resident``: The part of the cache that the device's memory has room for, beside the parameters.
+    ``ratio``: Of the keys and values that come from the host.
+    ``token_s``: From one token of every sequence to the next.
+    ``bottleneck``: What takes that long.
     """
 
     network: str

@@ -160,8 +160,7 @@ class Span:
 class Band:
     """A headline and where it may lie: one assumption at a time at the ends of its range.
 
-    ``drawn``
-        Its values with all assumptions anywhere in their ranges at once, in ascending order.
+    ``drawn``: Its values with all assumptions anywhere in their ranges at once, in ascending order.
     """
 
     value: float

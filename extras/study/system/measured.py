@@ -67,11 +67,9 @@ class Measured:
 class Residual:
     """A measured step and the model's.
 
-    ``predicted_ms``, ``residual``
-        The model's, and the part by which it is longer.
-    ``paced_ms``, ``paced_residual``
-        Likewise, where all computation takes so many times as long that plain training takes what was measured; None of
-        plain training itself, and where that was not measured.
+    ``predicted_ms``, ``residual``: The model's, and the part by which it is longer.
+    ``paced_ms``, ``paced_residual``: Likewise, where all computation takes so many times as long that plain training
+        takes what was measured; None of plain training itself, and where that was not measured.
     """
 
     card: str

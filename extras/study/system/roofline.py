@@ -23,9 +23,8 @@ _LEARNT = ("conv", "fc", "linear")
 class Cost:
     """Seconds without other users of the memory, and the bytes that move to and from memory in that time.
 
-    ``link_bytes``, ``limits``
-        Of a transfer: its bytes over the link, and the seconds for which it keeps each part of the machine busy; see
-        :mod:`.policies`.
+    ``link_bytes``, ``limits``: Of a transfer: its bytes over the link, and the seconds for which it keeps each part of
+        the machine busy; see :mod:`.policies`.
     """
 
     seconds: float

@@ -54,13 +54,11 @@ class BadRows(CdmaError, ValueError):
 class Training:
     """One training.
 
-    ``ratio_conv``, ``ratio``
-        Bytes per held byte of what convolutions read, and of all that autograd keeps; streams, tables and what is kept as
-        it is count. ``ratio_conv`` is None without convolutions.
-    ``accuracy``
-        The part of what is asked of unseen images that is right: their classes, or the transformer's pixels.
-    ``peak_ratio``
-        The ratio of the memory that autograd needs at once, in the pass that needs most; the first is without loss.
+    ``ratio_conv``, ``ratio``: Bytes per held byte of what convolutions read, and of all that autograd keeps; streams,
+        tables and what is kept as it is count. ``ratio_conv`` is None without convolutions.
+    ``accuracy``: The part of what is asked of unseen images that is right: their classes, or the transformer's pixels.
+    ``peak_ratio``: The ratio of the memory that autograd needs at once, in the pass that needs most; the first is
+        without loss.
     """
 
     network: str
@@ -80,8 +78,7 @@ class Training:
 class Row:
     """All trainings of a network under a policy. Spreads are standard deviations over the seeds; None for a single one.
 
-    ``difference``
-        Mean of the accuracy less that without loss, seed by seed, with its standard error.
+    ``difference``: Mean of the accuracy less that without loss, seed by seed, with its standard error.
     """
 
     network: str

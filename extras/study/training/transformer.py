@@ -54,10 +54,8 @@ _WIDTH, _HEADS, _BLOCKS = 128, 4, 4
 class TrainedTransformer:
     """What training gave.
 
-    ``loss``
-        Mean of the last epoch, in bits per pixel.
-    ``samples``
-        bfloat16 bits by the names of :data:`SAMPLES`.
+    ``loss``: Mean of the last epoch, in bits per pixel.
+    ``samples``: bfloat16 bits by the names of :data:`SAMPLES`.
     """
 
     loss: float

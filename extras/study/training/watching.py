@@ -25,11 +25,9 @@ _FUNCTIONS: Mapping[Any, str] = {
 class Watching(TorchFunctionMode):
     """A context in which forward passes of ``model`` are watched.
 
-    ``activations``
-        A copy of each, in the order of computation, by the name of the module that made it; of a module that makes several,
-        the others have numbers.
-    ``kinds``
-        ``"relu"`` or ``"pool"`` for each.
+    ``activations``: A copy of each, in the order of computation, by the name of the module that made it; of a module
+        that makes several, the others have numbers.
+    ``kinds``: ``"relu"`` or ``"pool"`` for each.
     """
 
     def __init__(self, model: nn.Module) -> None:

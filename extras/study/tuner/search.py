@@ -37,14 +37,10 @@ def _one_by_one(
 class Kept(Generic[Choice, Found]):
     """Evaluations by choice, and their file, one line of JSON for each, which a later search reads again.
 
-    ``kinds``
-        The types of a choice and of an evaluation.
-    ``question``
-        What is asked: a file may hold evaluations for several questions.
-    ``make``
-        Evaluates a choice; None if it is impossible.
-    ``share``
-        Evaluates several, on other processors or machines perhaps.
+    ``kinds``: The types of a choice and of an evaluation.
+    ``question``: What is asked: a file may hold evaluations for several questions.
+    ``make``: Evaluates a choice; None if it is impossible.
+    ``share``: Evaluates several, on other processors or machines perhaps.
     """
 
     kinds: tuple[type[Choice], type[Found]]
@@ -174,10 +170,8 @@ class MissingOptuna(CdmaError, ImportError):
 class Space(Generic[Choice]):
     """All choices, each once.
 
-    ``kind``
-        Makes a choice of a value for each name, perhaps the same one of several.
-    ``possible``
-        Whether it is worth evaluating.
+    ``kind``: Makes a choice of a value for each name, perhaps the same one of several.
+    ``possible``: Whether it is worth evaluating.
     """
 
     kind: Callable[..., Choice]

@@ -85,11 +85,9 @@ class Classifier(wiring.Component):
 
     Latency: none, or one cycle if ``pipelined``, with registers after the first level of comparisons.
 
-    ``data``, ``keep``
-        Words of the beat, and which of them are valid.
-    ``codes``
-        Code of each word: that of the lowest entry that equals the word or its field, or all ones if no entry does. A word
-        that is not valid has code 0, and so has a word of zeros in a format with ``zero``.
+    ``data``, ``keep``: Words of the beat, and which of them are valid.
+    ``codes``: Code of each word: that of the lowest entry that equals the word or its field, or all ones if no entry
+        does. A word that is not valid has code 0, and so has a word of zeros in a format with ``zero``.
     """
 
     def __init__(self, config: CodecConfig, *, pipelined: bool = False) -> None:

@@ -20,12 +20,9 @@ from .network import Arrival, counts_stored
 class Counts(data.StructLayout):
     """Counts of a packet in a compressor.
 
-    ``words``, ``literals``
-        Number of raw words, and of literals among them.
-    ``stored``
-        Number of stream words stored of them and of padding, in formats where these are not the literals.
-    ``malformed``
-        A beat was malformed.
+    ``words``, ``literals``: Number of raw words, and of literals among them.
+    ``stored``: Number of stream words stored of them and of padding, in formats where these are not the literals.
+    ``malformed``: A beat was malformed.
     """
 
     def __init__(self, format: StreamFormat) -> None:
@@ -36,10 +33,8 @@ class Counts(data.StructLayout):
 class CompressorTally(wiring.Component):
     """Counts the beats of packets.
 
-    ``arrival``
-        Beats. They wait while counts wait to be accepted.
-    ``counts``
-        Counts of each packet, two cycles after its last beat.
+    ``arrival``: Beats. They wait while counts wait to be accepted.
+    ``counts``: Counts of each packet, two cycles after its last beat.
 
     ``pipelined`` is that of :class:`~cdma.hdl.blocks.arithmetic.WideCounter`.
     """
@@ -91,8 +86,7 @@ class CompressorTally(wiring.Component):
 class CompressorReport(wiring.Component):
     """Makes the report of a packet from its counts; they give the number of stream words delivered.
 
-    ``counts``, ``report``
-        Counts and report of each packet, in order.
+    ``counts``, ``report``: Counts and report of each packet, in order.
 
     Latency: none, or two cycles if ``pipelined``, one for each adder.
     """
@@ -135,14 +129,10 @@ class CompressorReport(wiring.Component):
 class DecompressorEvents(data.StructLayout):
     """Events of packets in one cycle.
 
-    ``words_in``, ``malformed``
-        Number of stream words of the beat that arrives, and whether it is malformed.
-    ``starts``
-        This beat is the first of the next packet. Otherwise it belongs to the packet in flight.
-    ``words_out``, ``literals``
-        Number of words delivered of the packet in flight, and of literals among them.
-    ``finished``, ``error``
-        Ends the packet in flight, with its error.
+    ``words_in``, ``malformed``: Number of stream words of the beat that arrives, and whether it is malformed.
+    ``starts``: This beat is the first of the next packet. Otherwise it belongs to the packet in flight.
+    ``words_out``, ``literals``: Number of words delivered of the packet in flight, and of literals among them.
+    ``finished``, ``error``: Ends the packet in flight, with its error.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -162,17 +152,12 @@ class DecompressorEvents(data.StructLayout):
 class DecompressorTally(wiring.Component):
     """Counts the events of packets, and reports each packet.
 
-    ``events``
-        Events of this cycle.
-    ``stall``
-        A report waits to be accepted. No beat may arrive, no packet may start, and none may finish but with a beat that is
-        delivered. One beat may still be delivered, because it may have been offered before.
-    ``closing``
-        ``stall`` may rise in the next cycle.
-    ``full``
-        In addition, such a beat waits to be counted. No other beat may be delivered.
-    ``report``
-        Report of each packet, two cycles after it finished.
+    ``events``: Events of this cycle.
+    ``stall``: A report waits to be accepted. No beat may arrive, no packet may start, and none may finish but with a
+        beat that is delivered. One beat may still be delivered, because it may have been offered before.
+    ``closing``: ``stall`` may rise in the next cycle.
+    ``full``: In addition, such a beat waits to be counted. No other beat may be delivered.
+    ``report``: Report of each packet, two cycles after it finished.
     """
 
     def __init__(self, config: CodecConfig) -> None:

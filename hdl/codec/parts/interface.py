@@ -50,12 +50,10 @@ def first_error(*found: tuple[Value, Value | Error], otherwise: Value | Error = 
 class Report(data.Struct):
     """The report of a packet; reports come in the order of the packets.
 
-    ``words_in``, ``words_out``
-        Number of words accepted, and of words delivered; of the compressed stream these are stream words.
-    ``literals``
-        Number of literals among the raw words.
-    ``error``
-        The first error found.
+    ``words_in``, ``words_out``: Number of words accepted, and of words delivered; of the compressed stream these are
+        stream words.
+    ``literals``: Number of literals among the raw words.
+    ``error``: The first error found.
     """
 
     words_in: 32
@@ -123,20 +121,13 @@ def connect_compressor(
 def queue_members(config: CodecConfig) -> dict[str, wiring.Member]:
     """The ports of a queue of finished beats.
 
-    ``rows``
-        Up to two beats to push.
-    ``push``
-        Number of ``rows`` to push, as a thermometer.
-    ``fire``
-        Pushes them; only while ``available`` is high, or in the cycle after, by the queue.
-    ``last``
-        The row that ends its packet. All others are full.
-    ``count``
-        Number of stream words in that row, less one.
-    ``available``
-        The queue has room for the rows of ``push``.
-    ``output``
-        The beats, in order.
+    ``rows``: Up to two beats to push.
+    ``push``: Number of ``rows`` to push, as a thermometer.
+    ``fire``: Pushes them; only while ``available`` is high, or in the cycle after, by the queue.
+    ``last``: The row that ends its packet. All others are full.
+    ``count``: Number of stream words in that row, less one.
+    ``available``: The queue has room for the rows of ``push``.
+    ``output``: The beats, in order.
     """
     bits, units = config.format.stream_bits, config.units
     return {

@@ -40,21 +40,15 @@ def with_padding(number: Value, padding: Value) -> Value:
 class Step(data.StructLayout):
     """One beat of a window, ready to be packed. Its words are stream words.
 
-    ``words``
-        The literals, or parts of words, that are stored, each in its lane of the output beats.
-    ``header``
-        Header of the window; valid with the first beat of a window only.
-    ``first``, ``last``
-        Begins a window; ends a packet.
-    ``start``
-        Number of words in the output beat that this step continues: 0 at the start of a packet, then 1 to ``units``.
-    ``total``
-        Number of words of ``start`` and of this step, padding included. Of a header longer than a beat only the last part
-        counts.
-    ``padding``
-        Number of words of padding at the end of this step; without bits where windows are not padded.
-    ``more``
-        A word of the packet is known to follow this step; one bit in a compressor that is not work-conserving.
+    ``words``: The literals, or parts of words, that are stored, each in its lane of the output beats.
+    ``header``: Header of the window; valid with the first beat of a window only.
+    ``first``, ``last``: Begins a window; ends a packet.
+    ``start``: Number of words in the output beat that this step continues: 0 at the start of a packet, then 1 to
+        ``units``.
+    ``total``: Number of words of ``start`` and of this step, padding included. Of a header longer than a beat only the
+        last part counts.
+    ``padding``: Number of words of padding at the end of this step; without bits where windows are not padded.
+    ``more``: A word of the packet is known to follow this step; one bit in a compressor that is not work-conserving.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -82,14 +76,10 @@ def words_of_last_beat(total: Value, units: int, over_one: Value, over_two: Valu
 class Arrival(data.StructLayout):
     """Counts of a beat.
 
-    ``words``, ``literals``
-        Number of words, and of literals among them.
-    ``stored``
-        Number of stream words stored of them and of padding, in formats where these are not the literals.
-    ``last``
-        Ends the packet.
-    ``malformed``
-        The beat is :func:`~cdma.hdl.blocks.registers.malformed`.
+    ``words``, ``literals``: Number of words, and of literals among them.
+    ``stored``: Number of stream words stored of them and of padding, in formats where these are not the literals.
+    ``last``: Ends the packet.
+    ``malformed``: The beat is :func:`~cdma.hdl.blocks.registers.malformed`.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -151,13 +141,10 @@ class Exchange(wiring.Component):
 
     Combinational.
 
-    ``swap``
-        The pairs that exchange their words, in the order of the lower lanes.
-    ``straight``
-        Complement of ``swap``. With a register for each of the two, the selection of the words needs fewer gates, and saves
-        more than the registers cost.
-    ``input``, ``output``
-        Words of all lanes, before and after the level.
+    ``swap``: The pairs that exchange their words, in the order of the lower lanes.
+    ``straight``: Complement of ``swap``. With a register for each of the two, the selection of the words needs fewer
+        gates, and saves more than the registers cost.
+    ``input``, ``output``: Words of all lanes, before and after the level.
     """
 
     def __init__(self, shape: int, lanes: int, level: int) -> None:
@@ -190,11 +177,9 @@ def pairs(lanes: int, level: int) -> list[int]:
 class Ranks(data.StructLayout):
     """Numbers of literals of a beat.
 
-    ``count``
-        Number of literals in all lanes.
-    ``below``
-        Number of literals below each lane but lane 0, modulo the size of the largest block of lanes that has this lane
-        in its middle, which is enough for routes.
+    ``count``: Number of literals in all lanes.
+    ``below``: Number of literals below each lane but lane 0, modulo the size of the largest block of lanes that has
+        this lane in its middle, which is enough for routes.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -207,14 +192,11 @@ class Ranks(data.StructLayout):
 class Ranking(wiring.Component):
     """Counts the literals of a beat. Combinational.
 
-    ``literal``
-        The lanes with a literal.
-    ``ranks``
-        The counts.
-    ``offset``
-        Port of a ``from_offset`` block: the counts below lanes begin with it. Each count then follows from another one, with
-        fewer gates than a count for each lane and an addition. The path from ``literal`` is longer, so both should come
-        early.
+    ``literal``: The lanes with a literal.
+    ``ranks``: The counts.
+    ``offset``: Port of a ``from_offset`` block: the counts below lanes begin with it. Each count then follows from
+        another one, with fewer gates than a count for each lane and an addition. The path from ``literal`` is longer,
+        so both should come early.
 
     ``inputs`` is that of :func:`~cdma.hdl.blocks.arithmetic.popcount`.
     """
@@ -246,12 +228,10 @@ class Ranking(wiring.Component):
 class Routes(wiring.Component):
     """Finds the exchanges that route the literals of a beat to consecutive lanes. Combinational.
 
-    ``ranks``
-        Counts of the literals.
-    ``offset``
-        Lane of the first literal after routing. With ``from_offset`` the counts include it, and there is no such port.
-    ``swap``
-        The pairs of each level that exchange their words.
+    ``ranks``: Counts of the literals.
+    ``offset``: Lane of the first literal after routing. With ``from_offset`` the counts include it, and there is no
+        such port.
+    ``swap``: The pairs of each level that exchange their words.
 
     From the last level back to the first, each level splits blocks of lanes into halves. The literals from the upper half of
     a block go to consecutive lanes, the first of which is ``boundary = offset + literals below the middle of the block``. So

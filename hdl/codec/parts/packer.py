@@ -16,25 +16,16 @@ from .network import Step, last_header_part, words_of_last_beat
 class Placed(data.StructLayout):
     """A step, or a part of its header, and the source of each lane of the output beats.
 
-    ``words``
-        The stored words of the step, each in its lane of the output beats.
-    ``header``
-        The words of the header, each in its lane. A header of one word has one field for all lanes.
-    ``old``
-        Lanes of the first beat whose words are of earlier steps.
-    ``in_header``
-        Lanes of the first beat and, above them, of the second that are old or have a word of the header. All other lanes
-        have stored words.
-    ``over_one``, ``over_two``
-        Words go beyond the first beat; beyond the second.
-    ``remaining``
-        Number of words in the last beat that has any.
-    ``filled``
-        Lanes of that beat that are not padding; without bits where windows are not padded.
-    ``last``
-        Ends the packet.
-    ``more``
-        As ``more`` of the step.
+    ``words``: The stored words of the step, each in its lane of the output beats.
+    ``header``: The words of the header, each in its lane. A header of one word has one field for all lanes.
+    ``old``: Lanes of the first beat whose words are of earlier steps.
+    ``in_header``: Lanes of the first beat and, above them, of the second that are old or have a word of the header. All
+        other lanes have stored words.
+    ``over_one``, ``over_two``: Words go beyond the first beat; beyond the second.
+    ``remaining``: Number of words in the last beat that has any.
+    ``filled``: Lanes of that beat that are not padding; without bits where windows are not padded.
+    ``last``: Ends the packet.
+    ``more``: As ``more`` of the step.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -67,11 +58,9 @@ def stored_word(placed: Value, lane: int, goes_on: Value, config: CodecConfig) -
 class Placement(wiring.Component):
     """Finds the positions of words in the output beats. Combinational.
 
-    ``step``
-        Steps of windows. A header longer than a beat is placed part by part, a cycle each; its last part goes with the
-        step.
-    ``placed``
-        The step, or a part of its header, with the lanes for its words.
+    ``step``: Steps of windows. A header longer than a beat is placed part by part, a cycle each; its last part goes
+        with the step.
+    ``placed``: The step, or a part of its header, with the lanes for its words.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -134,18 +123,16 @@ class Placement(wiring.Component):
 class Packer(wiring.Component):
     """Collects words until an output beat is full, and queues full beats.
 
-    ``step``
-        Beats of windows. One is accepted per cycle while the queue has room for the beats that it fills: up to two, because
-        an incomplete beat, a header and a beat of literals can span three. Parts of a header that fill beats of their own
-        need a cycle each.
-    ``output``
-        The packed beats. A beat that is just full stays until the next word comes, because it may be the last of its packet.
+    ``step``: Beats of windows. One is accepted per cycle while the queue has room for the beats that it fills: up to
+        two, because an incomplete beat, a header and a beat of literals can span three. Parts of a header that fill
+        beats of their own need a cycle each.
+    ``output``: The packed beats. A beat that is just full stays until the next word comes, because it may be the last
+        of its packet.
 
-    ``queue``
-        Queue of finished beats, with the ports of :func:`~cdma.hdl.codec.parts.interface.queue_members`.
-    ``pipelined``
-        Places words a cycle before it packs them, when ``available`` of the queue is high, and holds the incomplete beat by
-        the enables of its flip-flops. In standard cells, without such enables, a selection that holds the beat is cheaper.
+    ``queue``: Queue of finished beats, with the ports of :func:`~cdma.hdl.codec.parts.interface.queue_members`.
+    ``pipelined``: Places words a cycle before it packs them, when ``available`` of the queue is high, and holds the
+        incomplete beat by the enables of its flip-flops. In standard cells, without such enables, a selection that
+        holds the beat is cheaper.
     """
 
     def __init__(self, config: CodecConfig, queue: wiring.Component, *, pipelined: bool = False) -> None:

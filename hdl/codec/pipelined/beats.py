@@ -31,18 +31,12 @@ from .window_reader import Window
 class PlannedBeat(data.StructLayout):
     """One beat to deliver.
 
-    ``codes``
-        Codes of its words.
-    ``place``
-        Position of its first stored word.
-    ``literals``
-        Number of literals; without bits in formats with parts of words.
-    ``words``
-        Number of words, less one.
-    ``last``
-        Ends the packet.
-    ``error``
-        The reason for which the beat cannot be delivered. An empty beat then ends the packet instead.
+    ``codes``: Codes of its words.
+    ``place``: Position of its first stored word.
+    ``literals``: Number of literals; without bits in formats with parts of words.
+    ``words``: Number of words, less one.
+    ``last``: Ends the packet.
+    ``error``: The reason for which the beat cannot be delivered. An empty beat then ends the packet instead.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -61,16 +55,11 @@ class PlannedBeat(data.StructLayout):
 class BeatPlanner(wiring.Component):
     """Plans the beats of windows.
 
-    ``window``
-        The windows.
-    ``go``
-        A beat may be planned in this cycle.
-    ``busy``
-        Beats are left of a window.
-    ``plans``
-        A beat is planned in this cycle.
-    ``planned``, ``valid``
-        The planned beat, in the next cycle, and whether it is valid.
+    ``window``: The windows.
+    ``go``: A beat may be planned in this cycle.
+    ``busy``: Beats are left of a window.
+    ``plans``: A beat is planned in this cycle.
+    ``planned``, ``valid``: The planned beat, in the next cycle, and whether it is valid.
 
     Throughput: a beat per cycle, or one every second cycle in a window that lacks literals. After a beat that cannot be
     delivered the rest of its window is dropped.
@@ -162,18 +151,12 @@ class _Stage:
 class Spreader(wiring.Component):
     """A pipeline that counts the literals of a beat, sets the exchanges, reads the words and exchanges them.
 
-    ``planned``, ``valid``
-        A beat, and whether it is valid in this cycle.
-    ``place``
-        Position from which to read words.
-    ``words``
-        The words read, in the cycle after ``place``.
-    ``reading``, ``oldest``
-        Words are read; the words of beats before ``oldest`` are no longer needed.
-    ``busy``
-        Words of a beat in the pipeline are still to be read.
-    ``beat``, ``done``
-        The beat to deliver, which is empty if its packet fails, and whether it is valid in this cycle.
+    ``planned``, ``valid``: A beat, and whether it is valid in this cycle.
+    ``place``: Position from which to read words.
+    ``words``: The words read, in the cycle after ``place``.
+    ``reading``, ``oldest``: Words are read; the words of beats before ``oldest`` are no longer needed.
+    ``busy``: Words of a beat in the pipeline are still to be read.
+    ``beat``, ``done``: The beat to deliver, which is empty if its packet fails, and whether it is valid in this cycle.
 
     Throughput: a beat per cycle; the pipeline never stops. Latency: three cycles, and one more for each pair of levels.
     """

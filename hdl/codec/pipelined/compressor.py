@@ -147,17 +147,13 @@ class _Routed:
 class WindowMemory(wiring.Component):
     """A pipeline that routes literals and never stops, and memories of beats and of headers after it.
 
-    ``input``
-        Raw beats. A beat is accepted only with credit for it in the memory. So nothing in the pipeline waits, and no signal
-        has to reach all of it within a cycle: on an FPGA the wires are slow, not the logic.
-    ``step``
-        Beats with their literals routed to the lanes of the output beats, and with the header of their window.
-    ``arrival``
-        Counts of each beat, in order. It does not wait for ready.
-    ``ends``
-        The last beat of a packet is accepted.
-    ``admit``
-        Beats may be accepted, a cycle later. It must be low without credit for the counts of the packet that ``ends``.
+    ``input``: Raw beats. A beat is accepted only with credit for it in the memory. So nothing in the pipeline waits,
+        and no signal has to reach all of it within a cycle: on an FPGA the wires are slow, not the logic.
+    ``step``: Beats with their literals routed to the lanes of the output beats, and with the header of their window.
+    ``arrival``: Counts of each beat, in order. It does not wait for ready.
+    ``ends``: The last beat of a packet is accepted.
+    ``admit``: Beats may be accepted, a cycle later. It must be low without credit for the counts of the packet that
+        ``ends``.
 
     Throughput: a beat per cycle.
     """

@@ -25,10 +25,8 @@ _DEPTH = 16
 class Outcome(data.StructLayout):
     """The outcome of a packet when its last beat is planned.
 
-    ``words``, ``literals``
-        Number of words delivered, and of literals among them.
-    ``error``
-        The error of its last beat.
+    ``words``, ``literals``: Number of words delivered, and of literals among them.
+    ``error``: The error of its last beat.
     """
 
     def __init__(self) -> None:
@@ -38,13 +36,10 @@ class Outcome(data.StructLayout):
 class Reports(wiring.Component):
     """Joins the counts of each packet's beats with those of its input; the two come at different times.
 
-    ``planned``, ``valid``
-        A beat to deliver, and whether it is valid in this cycle. The first beat of a packet must come after the ``info`` of
-        the packet before has been accepted; so outcomes need no credit of their own.
-    ``info``
-        Counts of the input of each packet.
-    ``report``
-        Report of each packet.
+    ``planned``, ``valid``: A beat to deliver, and whether it is valid in this cycle. The first beat of a packet must
+        come after the ``info`` of the packet before has been accepted; so outcomes need no credit of their own.
+    ``info``: Counts of the input of each packet.
+    ``report``: Report of each packet.
     """
 
     def __init__(self, config: CodecConfig) -> None:

@@ -22,27 +22,18 @@ _GROUP = 3
 class WordsLeft(wiring.Component):
     """Counts down the words of a packet, from one window to the next.
 
-    ``length``
-        Number of words of each packet. It is accepted when the packet before is ``done``.
-    ``known``
-        High from the cycle after a length is accepted until the packet is done.
-    ``next``
-        Proceeds to the next window.
-    ``done``
-        Ends the packet.
+    ``length``: Number of words of each packet. It is accepted when the packet before is ``done``.
+    ``known``: High from the cycle after a length is accepted until the packet is done.
+    ``next``: Proceeds to the next window.
+    ``done``: Ends the packet.
 
     The outputs below are valid from the cycle after ``known`` rises and after ``next``.
 
-    ``nothing``
-        No word is left.
-    ``final``
-        No window follows this one.
-    ``exists``
-        The words of the window that exist.
-    ``more``
-        The beats of the window with another beat after them, as a thermometer.
-    ``words``
-        Number of words in the last beat of the window, less one.
+    ``nothing``: No word is left.
+    ``final``: No window follows this one.
+    ``exists``: The words of the window that exist.
+    ``more``: The beats of the window with another beat after them, as a thermometer.
+    ``words``: Number of words in the last beat of the window, less one.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -131,34 +122,21 @@ class HeaderCheck(wiring.Component):
 
     Counts are of stream words: of literals, or, in a format with a field, of parts of words.
 
-    ``codes``
-        The header.
-    ``exists``
-        The words of the window that exist.
-    ``more``
-        The beats with another beat after them, as a thermometer.
-    ``one_entry``
-        Only entry 0 of the table is valid.
-    ``counts``
-        Number of stored words of each beat. Latency: one cycle.
-    ``total``
-        Number of stored words of the window, with its padding. Latency: two cycles.
-    ``missing``
-        There are no codes: ``codes`` is ignored, and zeros are counted.
-    ``adding``
-        High in the cycle before ``total`` of a window is first valid.
-    ``padding``
-        Number of words of padding among them; without bits where windows are not padded. Latency: two cycles.
-    ``lane``
-        The lane of the first of them, while ``adding``.
-    ``step``
-        ``total`` and ``lane`` in the cycle after ``adding``, and otherwise 0: the end of the window, in words after the
-        beginning of the beat in which it begins.
-    ``bad``
-        The beats with a code past the table, and the last beat if a code past the end of the packet is not 0. Latency: two
-        cycles.
-    ``any_bad``
-        A beat is bad. Latency: two cycles.
+    ``codes``: The header.
+    ``exists``: The words of the window that exist.
+    ``more``: The beats with another beat after them, as a thermometer.
+    ``one_entry``: Only entry 0 of the table is valid.
+    ``counts``: Number of stored words of each beat. Latency: one cycle.
+    ``total``: Number of stored words of the window, with its padding. Latency: two cycles.
+    ``missing``: There are no codes: ``codes`` is ignored, and zeros are counted.
+    ``adding``: High in the cycle before ``total`` of a window is first valid.
+    ``padding``: Number of words of padding among them; without bits where windows are not padded. Latency: two cycles.
+    ``lane``: The lane of the first of them, while ``adding``.
+    ``step``: ``total`` and ``lane`` in the cycle after ``adding``, and otherwise 0: the end of the window, in words
+        after the beginning of the beat in which it begins.
+    ``bad``: The beats with a code past the table, and the last beat if a code past the end of the packet is not 0.
+        Latency: two cycles.
+    ``any_bad``: A beat is bad. Latency: two cycles.
     """
 
     def __init__(self, config: CodecConfig) -> None:

@@ -44,10 +44,8 @@ def header_rows_of(config: CodecConfig) -> int:
 class Position(data.StructLayout):
     """The position of a word in the input.
 
-    ``lane``
-        Lane of the word.
-    ``beat``
-        Number of its beat, modulo twice the rows of the memories.
+    ``lane``: Lane of the word.
+    ``beat``: Number of its beat, modulo twice the rows of the memories.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -57,14 +55,10 @@ class Position(data.StructLayout):
 class PacketEnd(data.StructLayout):
     """The end of a packet.
 
-    ``place``
-        Position after the last word; for a packet that ends with a malformed beat, one in it or just after it.
-    ``next``
-        Number of the first beat of the next packet.
-    ``words``
-        Number of words in all beats, if none is malformed.
-    ``malformed``
-        A beat was malformed.
+    ``place``: Position after the last word; for a packet that ends with a malformed beat, one in it or just after it.
+    ``next``: Number of the first beat of the next packet.
+    ``words``: Number of words in all beats, if none is malformed.
+    ``malformed``: A beat was malformed.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -77,31 +71,22 @@ class Intake(wiring.Component):
     """Stores each beat in a row until it is ``free``; and once more, for the reader of headers, until that is past it. The
     second memories have fewer rows, because headers are read early, and are faster to read on an FPGA.
 
-    ``input``
-        Beats of all packets.
-    ``reach``
-        Position after the last readable word of the oldest packet.
-    ``ended``
-        ``reach`` is the end of this packet, and ``end`` is valid.
-    ``end``
-        The end of this packet.
-    ``pop``
-        Proceeds to the next packet. In the next cycle ``ended`` is low, and ``reach`` is still the end of the packet before.
-    ``free``
-        Number of the oldest beat that is still needed.
-    ``passes``, ``past``
-        The reader of headers proceeds: number of the oldest beat that it will read from now on.
+    ``input``: Beats of all packets.
+    ``reach``: Position after the last readable word of the oldest packet.
+    ``ended``: ``reach`` is the end of this packet, and ``end`` is valid.
+    ``end``: The end of this packet.
+    ``pop``: Proceeds to the next packet. In the next cycle ``ended`` is low, and ``reach`` is still the end of the
+        packet before.
+    ``free``: Number of the oldest beat that is still needed.
+    ``passes``, ``past``: The reader of headers proceeds: number of the oldest beat that it will read from now on.
 
     Two readers, of headers and of all words, each read a beat's number of consecutive stream words.
 
-    ``read``
-        Reads in this cycle.
-    ``place``
-        Position of the first word to read.
-    ``above``
-        Number of the next beat after it.
-    ``words``
-        The words in the next cycle, and until the reader reads again. They are in the lanes in which they arrived.
+    ``read``: Reads in this cycle.
+    ``place``: Position of the first word to read.
+    ``above``: Number of the next beat after it.
+    ``words``: The words in the next cycle, and until the reader reads again. They are in the lanes in which they
+        arrived.
     """
 
     def __init__(self, config: CodecConfig) -> None:

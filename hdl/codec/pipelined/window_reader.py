@@ -17,22 +17,14 @@ from .intake import PacketEnd, Position, rows_of
 class Window(data.StructLayout):
     """One window.
 
-    ``codes``
-        The header.
-    ``counts``
-        Number of stored words of each beat: of literals, or of parts of words.
-    ``place``
-        Position of the first of them.
-    ``more``
-        The beats with another beat after them, as a thermometer.
-    ``words``
-        Number of words in the last beat, less one.
-    ``last``
-        Ends the packet.
-    ``bad``, ``any_bad``, ``error``
-        The invalid beats; one is invalid; their error.
-    ``short``, ``available``
-        Words of the window, or its padding, are missing; number of words that have arrived.
+    ``codes``: The header.
+    ``counts``: Number of stored words of each beat: of literals, or of parts of words.
+    ``place``: Position of the first of them.
+    ``more``: The beats with another beat after them, as a thermometer.
+    ``words``: Number of words in the last beat, less one.
+    ``last``: Ends the packet.
+    ``bad``, ``any_bad``, ``error``: The invalid beats; one is invalid; their error.
+    ``short``, ``available``: Words of the window, or its padding, are missing; number of words that have arrived.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -57,12 +49,9 @@ class Window(data.StructLayout):
 class PacketInfo(data.StructLayout):
     """Counts of the input of a packet when all of it has arrived.
 
-    ``words``
-        Number of words accepted.
-    ``malformed``
-        A beat was malformed.
-    ``trailing``
-        Words of the input follow the packet's last one.
+    ``words``: Number of words accepted.
+    ``malformed``: A beat was malformed.
+    ``trailing``: Words of the input follow the packet's last one.
     """
 
     def __init__(self) -> None:
@@ -164,20 +153,14 @@ class WindowReader(wiring.Component):
 
     Throughput: a window every :attr:`~cdma.hdl.spec.codec.CodecConfig.window_cycles`.
 
-    ``length``
-        Number of words of each packet.
-    ``one_entry``
-        Only entry 0 of the table is valid.
-    ``reach``, ``ended``, ``end``, ``pop``, ``read``, ``place``, ``above``, ``words``, ``passes``, ``past``
-        For the ports of the same names of an :class:`Intake`.
-    ``window``
-        The windows, in order. No window of a packet follows one that cannot be delivered whole.
-    ``info``
-        One per packet, when its end is known. The rest of a packet that fails is discarded first.
-    ``idle``
-        The words of all windows that have left have been read, as discarding needs.
-    ``discard``, ``free``
-        Discards the beats before ``free``.
+    ``length``: Number of words of each packet.
+    ``one_entry``: Only entry 0 of the table is valid.
+    ``reach``, ``ended``, ``end``, ``pop``, ``read``, ``place``, ``above``, ``words``, ``passes``, ``past``: For the
+        ports of the same names of an :class:`Intake`.
+    ``window``: The windows, in order. No window of a packet follows one that cannot be delivered whole.
+    ``info``: One per packet, when its end is known. The rest of a packet that fails is discarded first.
+    ``idle``: The words of all windows that have left have been read, as discarding needs.
+    ``discard``, ``free``: Discards the beats before ``free``.
 
     The reader waits for a header, counts its literals, adds the counts, finds the position of the next header, and waits
     until the window has arrived. If the next header has arrived by then, it is read in the same cycle. After the last

@@ -95,12 +95,10 @@ class _Choice:
 class BeatPacker(wiring.Component):
     """Collects words until an output beat is full, and puts it out.
 
-    ``step``
-        Beats of windows. A step needs a cycle for every output beat, and at least one. Parts of a header that fill beats of
-        their own need a cycle each.
-    ``output``
-        The packed beats. A beat that is just full leaves with the step that fills it if a word is known to follow, and
-        otherwise with the next word, because it may be the last of its packet.
+    ``step``: Beats of windows. A step needs a cycle for every output beat, and at least one. Parts of a header that
+        fill beats of their own need a cycle each.
+    ``output``: The packed beats. A beat that is just full leaves with the step that fills it if a word is known to
+        follow, and otherwise with the next word, because it may be the last of its packet.
 
     Throughput: a beat per cycle. Latency: none if ``queue`` is 0, and one cycle if it is 1. ``ready`` of the step depends
     on the step and on ``ready`` of the output within the cycle.
@@ -188,8 +186,8 @@ class BeatPacker(wiring.Component):
     ) -> list[list[tuple[Value, Value]]]:
         """Loads the incomplete beat; returns the word of each lane of the output beat as cases for :func:`one_of`.
 
-        ``output_goes_on``, ``partial_goes_on``
-            Words of the step go beyond the beat at the output; beyond the one that is loaded.
+        ``output_goes_on``, ``partial_goes_on``: Words of the step go beyond the beat at the output; beyond the one that
+            is loaded.
         """
         partial = Signal(Placed(self.config)["words"].shape, reset_less=True)
         words = []

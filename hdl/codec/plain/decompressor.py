@@ -27,14 +27,10 @@ from .word_rows import HeldBeat, WordRows, WordRowsAhead
 class Expander(wiring.Component):
     """The levels of the butterfly in the order that spreads words. Combinational.
 
-    ``swap``, ``straight``
-        The pairs of lanes of each level that exchange their words, and the complement.
-    ``literal``
-        The lanes of the output with a literal.
-    ``input``
-        Words before the first level; their complements if :attr:`inverted`.
-    ``output``
-        Literals in their lanes, and 0 in the others.
+    ``swap``, ``straight``: The pairs of lanes of each level that exchange their words, and the complement.
+    ``literal``: The lanes of the output with a literal.
+    ``input``: Words before the first level; their complements if :attr:`inverted`.
+    ``output``: Literals in their lanes, and 0 in the others.
 
     A selection by two signals of which one is set needs fewer gates if it may invert the word. So every level inverts, and
     the last one puts out 0 in lanes without a literal, where it selects neither word.
@@ -84,16 +80,11 @@ class Expander(wiring.Component):
 class Spreader(wiring.Component):
     """Spreads the literals of a beat to their lanes, and adds the words that are not literals. Combinational.
 
-    ``plan``
-        The beat.
-    ``fails``
-        It cannot be delivered. Missing literals are not stable, so they do not reach the output then.
-    ``window``
-        Its literals in the window of the rows; their complements if :attr:`inverted`.
-    ``values``
-        Table of frequent values, if the configuration leaves it to run time.
-    ``data``
-        The words.
+    ``plan``: The beat.
+    ``fails``: It cannot be delivered. Missing literals are not stable, so they do not reach the output then.
+    ``window``: Its literals in the window of the rows; their complements if :attr:`inverted`.
+    ``values``: Table of frequent values, if the configuration leaves it to run time.
+    ``data``: The words.
     """
 
     def __init__(self, config: CodecConfig) -> None:

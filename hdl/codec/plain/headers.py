@@ -27,22 +27,15 @@ def _members(config: CodecConfig, header_part: int) -> dict[str, wiring.Member]:
 class WindowCodes(wiring.Component):
     """The codes of a window whose header comes, part by part, with its first beat.
 
-    ``header``, ``header_missing``
-        The header, or its next part; and whether it will not arrive. They are read while ``first`` is high.
-    ``first``
-        The next beat is the first of its window.
-    ``advance``
-        Removes the codes of a beat if the header is ``whole``, or else stores a part of the header.
-    ``drop``
-        Drops the window.
-    ``codes``
-        The codes from those of the next beat on, followed by zeros.
-    ``missing``
-        The header of the next beat will not arrive.
-    ``whole``
-        ``codes`` are those of the next beat.
-    ``rest``
-        The codes that are left of the window, unless the next beat is the ``first`` of another one.
+    ``header``, ``header_missing``: The header, or its next part; and whether it will not arrive. They are read while
+        ``first`` is high.
+    ``first``: The next beat is the first of its window.
+    ``advance``: Removes the codes of a beat if the header is ``whole``, or else stores a part of the header.
+    ``drop``: Drops the window.
+    ``codes``: The codes from those of the next beat on, followed by zeros.
+    ``missing``: The header of the next beat will not arrive.
+    ``whole``: ``codes`` are those of the next beat.
+    ``rest``: The codes that are left of the window, unless the next beat is the ``first`` of another one.
     """
 
     def __init__(self, config: CodecConfig, header_part: int) -> None:
@@ -82,16 +75,12 @@ class CodesAhead(wiring.Component):
 
     The ports are those of :class:`WindowCodes`, with these differences:
 
-    ``load``
-        Reads a header; only while ``frees``.
-    ``moves``
-        A beat may leave. While the window is not empty it is high with ``advance`` only.
-    ``ends``, ``closes``
-        The next beat is the last of its window; of its packet. A header that is loaded with the latter is dropped.
-    ``holds``
-        ``codes`` are those of the next beat.
-    ``frees``
-        There is room for a header.
+    ``load``: Reads a header; only while ``frees``.
+    ``moves``: A beat may leave. While the window is not empty it is high with ``advance`` only.
+    ``ends``, ``closes``: The next beat is the last of its window; of its packet. A header that is loaded with the
+        latter is dropped.
+    ``holds``: ``codes`` are those of the next beat.
+    ``frees``: There is room for a header.
     """
 
     def __init__(self, config: CodecConfig, header_part: int) -> None:
@@ -132,24 +121,17 @@ class HeaderPositions(wiring.Component):
     Positions are counted from lane 0 of the oldest beat in the rows. ``moves`` comes late, so only the selection of the next
     positions depends on it.
 
-    ``moves``
-        The planned beat leaves, or there is none.
-    ``fresh``, ``wants_header``
-        The next beat is the first of its packet; it begins with a header, or with a part of one.
-    ``arrived``
-        This header, or part, has arrived.
-    ``whole``
-        With it, the next beat can be planned.
-    ``end``, ``window_end``
-        Position after the next beat; the same, if a header may follow.
-    ``position``
-        The next word to plan.
-    ``offset``, ``rest_offset``
-        The lane of the next beat's first literal; the same for a beat without a header.
-    ``read``
-        Skips the header.
-    ``next_lane``, ``next_beat``
-        The position after this cycle if a header follows: its lane, one bit each, and its beat.
+    ``moves``: The planned beat leaves, or there is none.
+    ``fresh``, ``wants_header``: The next beat is the first of its packet; it begins with a header, or with a part of
+        one.
+    ``arrived``: This header, or part, has arrived.
+    ``whole``: With it, the next beat can be planned.
+    ``end``, ``window_end``: Position after the next beat; the same, if a header may follow.
+    ``position``: The next word to plan.
+    ``offset``, ``rest_offset``: The lane of the next beat's first literal; the same for a beat without a header.
+    ``read``: Skips the header.
+    ``next_lane``, ``next_beat``: The position after this cycle if a header follows: its lane, one bit each, and its
+        beat.
     """
 
     def __init__(self, lanes: int, header_words: int, *, padded: bool) -> None:
@@ -229,14 +211,11 @@ class HeadersAhead(wiring.Component):
 
     The ports are those of :class:`HeaderPositions`, with these differences:
 
-    ``holds``
-        The codes of the next beat have been read. Otherwise it waits for its header.
-    ``base``
-        The first literal of the next beat, counted from the beat that is the oldest after this cycle.
-    ``next_header``
-        The next header, counted in the same way, while ``holds`` and not more than two beats are before it.
-    ``head``
-        The next header, a cycle later.
+    ``holds``: The codes of the next beat have been read. Otherwise it waits for its header.
+    ``base``: The first literal of the next beat, counted from the beat that is the oldest after this cycle.
+    ``next_header``: The next header, counted in the same way, while ``holds`` and not more than two beats are before
+        it.
+    ``head``: The next header, a cycle later.
     """
 
     def __init__(self, lanes: int, header_words: int, *, padded: bool) -> None:

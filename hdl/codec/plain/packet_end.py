@@ -18,17 +18,12 @@ from .planner import Plan
 class PaddingCheck(wiring.Component):
     """Checks the padding after a planned beat. Combinational.
 
-    ``window``, ``offset``
-        The words of the window of :class:`~cdma.hdl.codec.plain.word_rows.WordRows`, and the lane of beat 0 in which it
-        begins.
-    ``following``
-        The beat after beat 0.
-    ``end``
-        Position after the padding, counted from lane 0 of beat 0.
-    ``padding``
-        Number of words of padding.
-    ``wrong``
-        One of them is not zero. All must have arrived.
+    ``window``, ``offset``: The words of the window of :class:`~cdma.hdl.codec.plain.word_rows.WordRows`, and the lane
+        of beat 0 in which it begins.
+    ``following``: The beat after beat 0.
+    ``end``: Position after the padding, counted from lane 0 of beat 0.
+    ``padding``: Number of words of padding.
+    ``wrong``: One of them is not zero. All must have arrived.
 
     Padding ends at a multiple of its greatest length, plus one, and a beat has a multiple of that, so it is in one beat. If
     that is the one after beat 0, it may be beyond the window.
@@ -73,20 +68,14 @@ class PaddingCheck(wiring.Component):
 class HeaderArrival(wiring.Component):
     """Checks the arrival of the beat in which the next header ends, or the next part of one. Combinational.
 
-    ``position``
-        Beginning of the header, counted from lane 0 of the oldest stored beat.
-    ``fresh``
-        It begins with the beat at the input instead, which is valid then.
-    ``stored``
-        Number of stored beats.
-    ``ended``, ``last_words``
-        The last of them ends the packet; number of words of that beat.
-    ``arrives``, ``keep``, ``last``
-        The beat at the input is of the packet and may be accepted; its words, and whether it ends the packet.
-    ``arrived``
-        The header has arrived, or never will.
-    ``missing``
-        While ``arrived``: it never will.
+    ``position``: Beginning of the header, counted from lane 0 of the oldest stored beat.
+    ``fresh``: It begins with the beat at the input instead, which is valid then.
+    ``stored``: Number of stored beats.
+    ``ended``, ``last_words``: The last of them ends the packet; number of words of that beat.
+    ``arrives``, ``keep``, ``last``: The beat at the input is of the packet and may be accepted; its words, and whether
+        it ends the packet.
+    ``arrived``: The header has arrived, or never will.
+    ``missing``: While ``arrived``: it never will.
     """
 
     def __init__(self, lanes: int, header_words: int, *, positions: int, beats: int) -> None:
@@ -136,24 +125,16 @@ class HeaderArrival(wiring.Component):
 class PacketEnd(wiring.Component):
     """Keeps the end of the packet in flight, and compares a position with it.
 
-    ``starts``
-        A packet starts.
-    ``accept``, ``last``, ``words``
-        The beat at the input is accepted; it is the last of its packet; its number of words.
-    ``arrives``
-        It is of the packet in flight and may be accepted; used with a window that ``shows_input``.
-    ``stored``
-        Number of stored beats.
-    ``position``
-        Position after the planned beat, counted from lane 0 of the oldest of them.
-    ``ended``, ``last_words``
-        The last beat of the packet is stored; its number of words.
-    ``known``
-        The last beat is stored, or at the input if the window shows that.
-    ``missing``, ``fits``
-        The position is beyond the end; it is the end. Low if the end is not ``known``.
-    ``fits_stored``
-        The position is the end, and the last beat is stored.
+    ``starts``: A packet starts.
+    ``accept``, ``last``, ``words``: The beat at the input is accepted; it is the last of its packet; its number of
+        words.
+    ``arrives``: It is of the packet in flight and may be accepted; used with a window that ``shows_input``.
+    ``stored``: Number of stored beats.
+    ``position``: Position after the planned beat, counted from lane 0 of the oldest of them.
+    ``ended``, ``last_words``: The last beat of the packet is stored; its number of words.
+    ``known``: The last beat is stored, or at the input if the window shows that.
+    ``missing``, ``fits``: The position is beyond the end; it is the end. Low if the end is not ``known``.
+    ``fits_stored``: The position is the end, and the last beat is stored.
     """
 
     def __init__(self, lanes: int, *, beats: int, positions: int, shows_input: bool) -> None:
@@ -207,22 +188,14 @@ class PacketEnd(wiring.Component):
 class Progress(wiring.Component):
     """Follows a packet to its end. The rest of a packet that fails, or that is too long, is discarded first.
 
-    ``starts``
-        A packet starts.
-    ``ends``, ``fails``, ``fits``
-        The output of the packet ends; because of an error; with the last word of the input.
-    ``plan``, ``rest_invalid``
-        The beat with which it ends, and whether a code after it is invalid.
-    ``missing``, ``bad_padding``
-        Words of it are missing; its padding is not zero.
-    ``ended``
-        The last beat of the packet has been accepted.
-    ``stall``
-        No packet may finish but with a beat that is delivered.
-    ``busy``, ``discarding``
-        A packet is in flight; its rest is discarded.
-    ``finished``, ``error``
-        The packet finishes; its error.
+    ``starts``: A packet starts.
+    ``ends``, ``fails``, ``fits``: The output of the packet ends; because of an error; with the last word of the input.
+    ``plan``, ``rest_invalid``: The beat with which it ends, and whether a code after it is invalid.
+    ``missing``, ``bad_padding``: Words of it are missing; its padding is not zero.
+    ``ended``: The last beat of the packet has been accepted.
+    ``stall``: No packet may finish but with a beat that is delivered.
+    ``busy``, ``discarding``: A packet is in flight; its rest is discarded.
+    ``finished``, ``error``: The packet finishes; its error.
     """
 
     def __init__(self, plan: Plan) -> None:

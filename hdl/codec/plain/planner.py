@@ -22,20 +22,13 @@ from .headers import CodesAhead, WindowCodes
 class Plan(data.StructLayout):
     """One beat to deliver.
 
-    ``codes``
-        Codes of its words.
-    ``swap``, ``straight``
-        Settings of the exchanges that spread its stream words, for each level.
-    ``literals``
-        Number of literals.
-    ``words``
-        Number of words, less one.
-    ``padding``
-        Number of words of padding after its stream words; without bits where windows are not padded.
-    ``last``
-        Ends the packet.
-    ``error``
-        The reason for which the beat cannot be delivered.
+    ``codes``: Codes of its words.
+    ``swap``, ``straight``: Settings of the exchanges that spread its stream words, for each level.
+    ``literals``: Number of literals.
+    ``words``: Number of words, less one.
+    ``padding``: Number of words of padding after its stream words; without bits where windows are not padded.
+    ``last``: Ends the packet.
+    ``error``: The reason for which the beat cannot be delivered.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -63,19 +56,14 @@ class WordsLeft(wiring.Component):
     are then those of at least ``beats`` beats less one, so the last two beats of a packet, and the rest of a window of
     ``beats`` beats, are recognised.
 
-    ``loads``, ``counts``, ``holds``
-        Loads ``length``; subtracts a beat, while there is one more; does neither. One of them is high.
-    ``unknown``
-        Nothing is known of the packet: ``loads`` is high, too.
-    ``length``
-        Number of words of the next packet. The register has its upper bits before they are loaded, as soon as the packet
-        before no longer needs them.
-    ``near``
-        The lower bits.
-    ``only_near``
-        There are no upper bits. Low in the two cycles after the last of them has gone.
-    ``more``
-        There are upper bits; high a cycle longer.
+    ``loads``, ``counts``, ``holds``: Loads ``length``; subtracts a beat, while there is one more; does neither. One of
+        them is high.
+    ``unknown``: Nothing is known of the packet: ``loads`` is high, too.
+    ``length``: Number of words of the next packet. The register has its upper bits before they are loaded, as soon as
+        the packet before no longer needs them.
+    ``near``: The lower bits.
+    ``only_near``: There are no upper bits. Low in the two cycles after the last of them has gone.
+    ``more``: There are upper bits; high a cycle longer.
     """
 
     def __init__(self, lanes: int, beats: int) -> None:
@@ -126,16 +114,11 @@ class WordsLeft(wiring.Component):
 class _NextBeat(NamedTuple):
     """The next beat to plan.
 
-    ``literal``
-        Its words in the stream.
-    ``keep``
-        The words that it has.
-    ``end``
-        Position after it and its padding.
-    ``ends_window``, ``closes``
-        It is the last of its window; of its packet.
-    ``plans``
-        It is planned in this cycle.
+    ``literal``: Its words in the stream.
+    ``keep``: The words that it has.
+    ``end``: Position after it and its padding.
+    ``ends_window``, ``closes``: It is the last of its window; of its packet.
+    ``plans``: It is planned in this cycle.
     """
 
     literal: Value
@@ -149,41 +132,24 @@ class _NextBeat(NamedTuple):
 class Planner(wiring.Component):
     """Plans packets beat by beat.
 
-    ``length``
-        Number of words of each packet.
-    ``known``
-        The length of the next beat's packet is known.
-    ``fresh``
-        The next beat is the first of its packet.
-    ``wants_header``
-        The next beat begins a window, so that ``header`` is read.
-    ``header``
-        The header of the next beat's window, or the next part of a header longer than a part.
-    ``header_missing``
-        The header will not arrive.
-    ``one_entry``
-        Only entry 0 of the table is valid.
-    ``moves``
-        The beat planned last leaves, or there is none.
-    ``advance``
-        Plans the next beat if it is ``whole``, or else stores a part of its header. Only while ``moves``.
-    ``whole``
-        With this part, the header of the next beat is whole.
-    ``offset``
-        Lane of the first literal of the next beat, or part of a word.
-    ``end``
-        Position after the last of them and after padding, counted from the lane 0 that ``offset`` is counted from.
-    ``rest_offset``
-        ``offset`` for a next beat that does not begin a window.
-    ``window_end``
-        ``end`` for a next beat that ends a window: the place of the next header. In a window of several beats it does not
-        depend on ``header``, so that no path leads from one header to the next.
-    ``plan``
-        The beat planned last, from the cycle after ``advance``.
-    ``rest_invalid``
-        A code of its window after the beat planned last is invalid. Its packet must have words after it.
-    ``give_up``
-        Drops the packet.
+    ``length``: Number of words of each packet.
+    ``known``: The length of the next beat's packet is known.
+    ``fresh``: The next beat is the first of its packet.
+    ``wants_header``: The next beat begins a window, so that ``header`` is read.
+    ``header``: The header of the next beat's window, or the next part of a header longer than a part.
+    ``header_missing``: The header will not arrive.
+    ``one_entry``: Only entry 0 of the table is valid.
+    ``moves``: The beat planned last leaves, or there is none.
+    ``advance``: Plans the next beat if it is ``whole``, or else stores a part of its header. Only while ``moves``.
+    ``whole``: With this part, the header of the next beat is whole.
+    ``offset``: Lane of the first literal of the next beat, or part of a word.
+    ``end``: Position after the last of them and after padding, counted from the lane 0 that ``offset`` is counted from.
+    ``rest_offset``: ``offset`` for a next beat that does not begin a window.
+    ``window_end``: ``end`` for a next beat that ends a window: the place of the next header. In a window of several
+        beats it does not depend on ``header``, so that no path leads from one header to the next.
+    ``plan``: The beat planned last, from the cycle after ``advance``.
+    ``rest_invalid``: A code of its window after the beat planned last is invalid. Its packet must have words after it.
+    ``give_up``: Drops the packet.
     """
 
     def __init__(self, config: CodecConfig, header_part: int) -> None:
@@ -386,12 +352,9 @@ class PlannerAhead(Planner):
     """Plans packets whose headers are read ahead: it has these ports in place of ``whole``, ``offset``, ``rest_offset`` and
     ``window_end`` of :class:`Planner`.
 
-    ``load``
-        Reads the next header; only while ``frees``.
-    ``holds``, ``frees``
-        The next beat can be planned; there is room for a header.
-    ``base``, ``next_header``
-        Position of the next beat's first literal; of the header after its window, as
+    ``load``: Reads the next header; only while ``frees``.
+    ``holds``, ``frees``: The next beat can be planned; there is room for a header.
+    ``base``, ``next_header``: Position of the next beat's first literal; of the header after its window, as
         :class:`~cdma.hdl.codec.plain.headers.HeadersAhead` counts them.
     """
 

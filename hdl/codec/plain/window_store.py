@@ -61,12 +61,10 @@ class _FirstStage(_Stage):
 class WindowStore(wiring.Component):
     """A pipeline of beats in which a window waits for its last beat, because the header precedes the literals.
 
-    ``input``
-        Raw beats.
-    ``step``
-        Beats with their literals routed to the lanes of the output beats, and with the header of their window.
-    ``arrival``
-        Counts of each beat, in order, when its routes are found. It must be accepted before the next beats move.
+    ``input``: Raw beats.
+    ``step``: Beats with their literals routed to the lanes of the output beats, and with the header of their window.
+    ``arrival``: Counts of each beat, in order, when its routes are found. It must be accepted before the next beats
+        move.
 
     Beats move up whenever a stage above them is free, so bubbles close by themselves. Between two stages they pass one or
     two levels of the butterfly. The lanes of a beat's literals depend only on earlier beats, so they are known when it

@@ -33,8 +33,7 @@ def _found_header(
 ) -> list[Value]:
     """A beat's number of words, from lane ``first`` of one of the ``beats`` on.
 
-    ``sources``
-        The beat that has these lanes, one bit each; and the beat that has the lanes ``below``.
+    ``sources``: The beat that has these lanes, one bit each; and the beat that has the lanes ``below``.
     """
     words: list[Value] = []
     for lane in range(len(below)):
@@ -51,37 +50,24 @@ class _Window(wiring.Component):
     some lane on, and the lanes of beat 1 below. So it has ``lanes`` words wherever it begins, and needs no multiplexer after
     it.
 
-    ``arriving``
-        The beat at the input. It comes after the stored beats, so it is beat ``stored``.
-    ``accept``
-        Stores this beat.
-    ``move``
-        Slides the window to ``position``. Beats before that leave, and words of the beat at the input that belong to the
-        window are loaded at once.
-    ``position``
-        The new beginning of the window, counted from lane 0 of beat 0.
-    ``next_lane``, ``next_beat``
-        The place of the next header after this cycle: its lane, one bit each, and its beat. They are used only if the next
-        beat to plan begins with a header that is not ``fresh``.
-    ``read``
-        Skips the header at ``position``: the window slides to the word after it. For a header of one word this may be high
-        before the word has arrived, and stays high until then, because there is no word to keep.
-    ``fresh``
-        The header is at the beginning of the beat at the input, which becomes beat 0 with ``move``.
-    ``forget``
-        Drops all stored beats.
-    ``stored``
-        Number of stored beats.
-    ``visible``
-        Number of beats whose words are in the window.
-    ``room``
-        There is room for the beat at the input.
-    ``window``
-        The words of the window; their complements if ``inverted``.
-    ``offset``, ``following``
-        If windows are ``padded``: the lane of beat 0 in which the window begins, and the words of beat 1.
-    ``header``
-        The words from ``position`` on or, if ``fresh``, the first words of the beat at the input.
+    ``arriving``: The beat at the input. It comes after the stored beats, so it is beat ``stored``.
+    ``accept``: Stores this beat.
+    ``move``: Slides the window to ``position``. Beats before that leave, and words of the beat at the input that belong
+        to the window are loaded at once.
+    ``position``: The new beginning of the window, counted from lane 0 of beat 0.
+    ``next_lane``, ``next_beat``: The place of the next header after this cycle: its lane, one bit each, and its beat.
+        They are used only if the next beat to plan begins with a header that is not ``fresh``.
+    ``read``: Skips the header at ``position``: the window slides to the word after it. For a header of one word this
+        may be high before the word has arrived, and stays high until then, because there is no word to keep.
+    ``fresh``: The header is at the beginning of the beat at the input, which becomes beat 0 with ``move``.
+    ``forget``: Drops all stored beats.
+    ``stored``: Number of stored beats.
+    ``visible``: Number of beats whose words are in the window.
+    ``room``: There is room for the beat at the input.
+    ``window``: The words of the window; their complements if ``inverted``.
+    ``offset``, ``following``: If windows are ``padded``: the lane of beat 0 in which the window begins, and the words
+        of beat 1.
+    ``header``: The words from ``position`` on or, if ``fresh``, the first words of the beat at the input.
     """
 
     def __init__(
@@ -346,12 +332,9 @@ class HeldBeat(_Window):
     Beat 0 is the beat that is held or, if none is, the beat at the input; below its lanes the window has those of the beat
     at the input. The ports are those of :class:`_Window`, with these differences:
 
-    ``arrives``
-        The beat at the input belongs to the packet. It then stays there until it is accepted.
-    ``stored``, ``visible``
-        Number of beats that are held, 0 or 1; the same with the beat at the input.
-    ``room``
-        The beat at the input, if it is of the packet, must be accepted: the window has moved past the held one.
+    ``arrives``: The beat at the input belongs to the packet. It then stays there until it is accepted.
+    ``stored``, ``visible``: Number of beats that are held, 0 or 1; the same with the beat at the input.
+    ``room``: The beat at the input, if it is of the packet, must be accepted: the window has moved past the held one.
     """
 
     def __init__(

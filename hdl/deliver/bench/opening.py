@@ -83,12 +83,9 @@ def watch(ports: Sequence[Port], limit: int) -> str:
 class StreamVectors:
     """Packets for a block with streams.
 
-    ``what``
-        Says in a phrase what moves.
-    ``levels``
-        The values of inputs that are no streams, by their ports.
-    ``streams``
-        What moves on each stream, in order: the values of its signals, such as ``tdata``, by their names.
+    ``what``: Says in a phrase what moves.
+    ``levels``: The values of inputs that are no streams, by their ports.
+    ``streams``: What moves on each stream, in order: the values of its signals, such as ``tdata``, by their names.
     """
 
     what: str
@@ -108,18 +105,12 @@ class MemoryArea:
 class Transfer:
     """One descriptor for an engine.
 
-    ``what``
-        Says in a sentence what it does.
-    ``channel``
-        ``offload`` or ``prefetch``.
-    ``descriptor``
-        Its fields, without those that are 0.
-    ``source``
-        The name of the bytes that lie at its source; only those of an offload have to be put there.
-    ``written``
-        The name of the bytes that must lie at its destination afterwards.
-    ``completion``
-        The fields that its completion must have.
+    ``what``: Says in a sentence what it does.
+    ``channel``: ``offload`` or ``prefetch``.
+    ``descriptor``: Its fields, without those that are 0.
+    ``source``: The name of the bytes that lie at its source; only those of an offload have to be put there.
+    ``written``: The name of the bytes that must lie at its destination afterwards.
+    ``completion``: The fields that its completion must have.
     """
 
     what: str
@@ -134,14 +125,10 @@ class Transfer:
 class TransferVectors:
     """Transfers for an engine, one after the other.
 
-    ``device``, ``host``
-        Its memories.
-    ``units``, ``stripe_bytes``
-        How many ports device memory has, and the bytes that lie at one before the next one's.
-    ``table``
-        The table of frequent values of both channels, to be written first; empty where none need be.
-    ``data``
-        The bytes that the transfers name.
+    ``device``, ``host``: Its memories.
+    ``units``, ``stripe_bytes``: How many ports device memory has, and the bytes that lie at one before the next one's.
+    ``table``: The table of frequent values of both channels, to be written first; empty where none need be.
+    ``data``: The bytes that the transfers name.
     """
 
     device: MemoryArea

@@ -71,16 +71,11 @@ class _Parts(NamedTuple):
 class _State(NamedTuple):
     """What the channel keeps.
 
-    ``halted``
-        High from an error or an abort until ``resume``.
-    ``timeout``
-        High from a watchdog's time until the channel is cleared.
-    ``reported``
-        High once the descriptor of the timeout is completed.
-    ``at_write``
-        The port that did not answer is the one that is written.
-    ``fired``
-        A port does not answer.
+    ``halted``: High from an error or an abort until ``resume``.
+    ``timeout``: High from a watchdog's time until the channel is cleared.
+    ``reported``: High once the descriptor of the timeout is completed.
+    ``at_write``: The port that did not answer is the one that is written.
+    ``fired``: A port does not answer.
     """
 
     halted: Signal
@@ -101,22 +96,15 @@ class Channel(wiring.Component):
     completes the oldest descriptor as ``WATCHDOG`` at once and then does the same as an abort; ``status.stuck`` is high
     for as long as the port does not answer.
 
-    ``clock``
-        Where it is given, parts of the channel have resets of their own: see :func:`.reset_with`.
-    ``gates``
-        Where they are given, those of the codecs stop their clocks.
-    ``compressing``
-        Makes an offload channel: from the device port to the host port, through a compressor. A prefetch channel goes
-        the other way, through a decompressor.
-    ``source``, ``sink``
-        The AXI4 ports that are read and written: one of them is an array with several units.
-    ``lists``
-        With ``config.pages``: an AXI4 port for lists of pages in host memory.
-    ``now``, ``watchdog_tick``
-        The time, from the :class:`~cdma.hdl.axi.answers.Timebase`.
-    ``lost``
-        In an engine with coded memories: a word that this channel may depend on is lost. The oldest descriptor completes as
-        ``MEMORY`` at once, as do those whose completion is being made, and then it is as after an abort.
+    ``clock``: Where it is given, parts of the channel have resets of their own: see :func:`.reset_with`.
+    ``gates``: Where they are given, those of the codecs stop their clocks.
+    ``compressing``: Makes an offload channel: from the device port to the host port, through a compressor. A prefetch
+        channel goes the other way, through a decompressor.
+    ``source``, ``sink``: The AXI4 ports that are read and written: one of them is an array with several units.
+    ``lists``: With ``config.pages``: an AXI4 port for lists of pages in host memory.
+    ``now``, ``watchdog_tick``: The time, from the :class:`~cdma.hdl.axi.answers.Timebase`.
+    ``lost``: In an engine with coded memories: a word that this channel may depend on is lost. The oldest descriptor
+        completes as ``MEMORY`` at once, as do those whose completion is being made, and then it is as after an abort.
     """
 
     def __init__(

@@ -76,36 +76,24 @@ class Checker(wiring.Component):
     order: a fault of the fetch, reserved fields, zero length, wrong length, capacity, alignment of the source, of
     the destination, window of the source, of the destination.
 
-    ``read``, ``write``
-        The ports of the source and of the destination.
-    ``word_bits``
-        Bits of a word of raw data.
-    ``stream_bytes``
-        Bytes that a compressed length is a multiple of: by default those of the words that ``read`` has.
-    ``tail_bits``
-        Those of the tail of a route, where a length may be any: see :class:`.Route`. Words are then rounded up.
-    ``compressing``
-        The engine's direction: whether a codec's mode reads ``length`` bytes (or ``compressed_length``).
-    ``pipelined``
-        The steps and what is selected go through registers, for an FPGA. A check takes as long without them.
-    ``options``
-        What descriptors may have: a CRC that is to be checked, a step; and the bits of a length.
-    ``quantisation``
-        What is done to numbers where there is a step.
-    ``windowed``
-        Addresses are checked against windows. Without, those alone are outside that the port does not have.
-    ``run``
-        Lets a request begin. One that has begun is finished even if it falls.
-    ``flush``
-        Forgets, while high, a request that has begun; it stays at the input.
-    ``busy``
-        High while a request is checked.
-    ``allowed``, ``compared``
-        Of an engine with owners: what that of a descriptor must be, in which bits. It comes after reserved fields.
-    ``pair``
-        Whose descriptor it is, of an engine with several pairs where addresses tell that.
-    ``measured``
-        Of an engine with shapes: that of the request, which stands in the place of what lies in device memory.
+    ``read``, ``write``: The ports of the source and of the destination.
+    ``word_bits``: Bits of a word of raw data.
+    ``stream_bytes``: Bytes that a compressed length is a multiple of: by default those of the words that ``read`` has.
+    ``tail_bits``: Those of the tail of a route, where a length may be any: see :class:`.Route`. Words are then rounded
+        up.
+    ``compressing``: The engine's direction: whether a codec's mode reads ``length`` bytes (or ``compressed_length``).
+    ``pipelined``: The steps and what is selected go through registers, for an FPGA. A check takes as long without them.
+    ``options``: What descriptors may have: a CRC that is to be checked, a step; and the bits of a length.
+    ``quantisation``: What is done to numbers where there is a step.
+    ``windowed``: Addresses are checked against windows. Without, those alone are outside that the port does not have.
+    ``run``: Lets a request begin. One that has begun is finished even if it falls.
+    ``flush``: Forgets, while high, a request that has begun; it stays at the input.
+    ``busy``: High while a request is checked.
+    ``allowed``, ``compared``: Of an engine with owners: what that of a descriptor must be, in which bits. It comes
+        after reserved fields.
+    ``pair``: Whose descriptor it is, of an engine with several pairs where addresses tell that.
+    ``measured``: Of an engine with shapes: that of the request, which stands in the place of what lies in device
+        memory.
     """
 
     def __init__(

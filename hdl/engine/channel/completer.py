@@ -28,12 +28,9 @@ _OF_STREAM = {
 class _Kind(NamedTuple):
     """What kind of completion is made.
 
-    ``refused``
-        The checker refused the ticket.
-    ``dropped``, ``late``
-        The ticket is completed without its stages; because of the watchdog.
-    ``moved``, ``coded``
-        Its data were moved; and through the codec.
+    ``refused``: The checker refused the ticket.
+    ``dropped``, ``late``: The ticket is completed without its stages; because of the watchdog.
+    ``moved``, ``coded``: Its data were moved; and through the codec.
     """
 
     refused: Signal
@@ -54,47 +51,30 @@ class Completer(wiring.Component):
     completion is shown 13 cycles after its ticket can be completed, straight from the ticket, which goes a cycle after
     the completion is accepted.
 
-    ``padded``
-        Streams have padding, which may be wrong.
-    ``pipelined``
-        What is subtracted goes through registers, for an FPGA. A completion takes as long without them.
-    ``options``
-        What completions have: there is a CRC of the data of each descriptor that was started. Unless they are ``timed``,
-        their cycles are 0, and a completion is shown four cycles earlier.
-    ``ranged``
-        There is a report of the numbers of each descriptor that was started and has a step.
-    ``coded_memories``
-        Memories are coded; a completion takes two cycles more, so that a lost word of its ticket is known.
+    ``padded``: Streams have padding, which may be wrong.
+    ``pipelined``: What is subtracted goes through registers, for an FPGA. A completion takes as long without them.
+    ``options``: What completions have: there is a CRC of the data of each descriptor that was started. Unless they are
+        ``timed``, their cycles are 0, and a completion is shown four cycles earlier.
+    ``ranged``: There is a report of the numbers of each descriptor that was started and has a step.
+    ``coded_memories``: Memories are coded; a completion takes two cycles more, so that a lost word of its ticket is
+        known.
 
-    ``reported``
-        High while reader and writer are done with the ticket.
-    ``report``
-        The codec's verdicts.
-    ``crc``
-        The CRC of each descriptor's raw bytes, if there is one.
-    ``range``
-        Those numbers of each descriptor with a step that are not within the bound, if ``ranged``.
-    ``drop``
-        While high, tickets are completed without their stages. A refused ticket keeps the status it was refused with.
-        Any other is completed as ``ABORTED`` or, if ``watchdog`` is high, as ``WATCHDOG``: with its ``write_address``
-        if ``at_write`` is high, with its ``read_address`` otherwise.
-    ``hold``
-        Lets no completion begin while it is high and ``drop`` is low.
-    ``lost``
-        If ``coded_memories``: a word is lost. Every completion has the status ``MEMORY`` and no address, but for those
-        that are ``ABORTED``; also while it is shown.
-    ``stamp``, ``result``, ``result_place``
-        Write into the ticket: see :class:`~cdma.hdl.engine.channel.slots.Slots`.
-    ``taken``
-        Pulse: a completion is shown from the next cycle on.
-    ``failed``
-        The completion reports an error.
-    ``late``
-        The completion that is made or shown is the watchdog's.
-    ``words``, ``coded``
-        Raw words, and whether they went through the codec, valid with ``completion``.
-    ``interrupt``
-        The completion counts towards the interrupt.
+    ``reported``: High while reader and writer are done with the ticket.
+    ``report``: The codec's verdicts.
+    ``crc``: The CRC of each descriptor's raw bytes, if there is one.
+    ``range``: Those numbers of each descriptor with a step that are not within the bound, if ``ranged``.
+    ``drop``: While high, tickets are completed without their stages. A refused ticket keeps the status it was refused
+        with. Any other is completed as ``ABORTED`` or, if ``watchdog`` is high, as ``WATCHDOG``: with its
+        ``write_address`` if ``at_write`` is high, with its ``read_address`` otherwise.
+    ``hold``: Lets no completion begin while it is high and ``drop`` is low.
+    ``lost``: If ``coded_memories``: a word is lost. Every completion has the status ``MEMORY`` and no address, but for
+        those that are ``ABORTED``; also while it is shown.
+    ``stamp``, ``result``, ``result_place``: Write into the ticket: see :class:`~cdma.hdl.engine.channel.slots.Slots`.
+    ``taken``: Pulse: a completion is shown from the next cycle on.
+    ``failed``: The completion reports an error.
+    ``late``: The completion that is made or shown is the watchdog's.
+    ``words``, ``coded``: Raw words, and whether they went through the codec, valid with ``completion``.
+    ``interrupt``: The completion counts towards the interrupt.
     """
 
     def __init__(

@@ -78,12 +78,10 @@ class Facts(NamedTuple):
 class Reading:
     """A request as the checker reads it. What descriptors of the engine do not have is 0.
 
-    ``lossy``, ``pages``, ``raw``
-        The descriptor has a step; the address of the list of its pages, 0 without one; its data pass around the codec.
-    ``stream``
-        ``compressed_length`` counts, and not ``length`` alone.
-    ``shaped``
-        What lies in device memory is a shape, which is ``measured``.
+    ``lossy``, ``pages``, ``raw``: The descriptor has a step; the address of the list of its pages, 0 without one; its
+        data pass around the codec.
+    ``stream``: ``compressed_length`` counts, and not ``length`` alone.
+    ``shaped``: What lies in device memory is a shape, which is ``measured``.
     """
 
     def __init__(self, rules: Rules, request: data.View, measured: data.View) -> None:

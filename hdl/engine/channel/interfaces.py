@@ -104,10 +104,8 @@ class Request(data.StructLayout):
 class ExtensionPort(wiring.Signature):
     """Which half of a request is needed, seen from who has it: two bits of an engine with shapes.
 
-    ``wants_extension``
-        The extension is needed: where both lie in one memory, the descriptor need not be shown.
-    ``extended``
-        The extension is shown. While it is low, the descriptor is.
+    ``wants_extension``: The extension is needed: where both lie in one memory, the descriptor need not be shown.
+    ``extended``: The extension is shown. While it is low, the descriptor is.
     """
 
     def __init__(self, options: RecordOptions) -> None:
@@ -152,13 +150,10 @@ WindowHalf = data.StructLayout({"high": 1, "write": 1})
 class WindowPort(wiring.Signature):
     """How a channel's checker reads its two windows, seen from the checker.
 
-    ``at``
-        The half that is asked for.
-    ``base``
-        The half that was asked for one cycle before. The low 12 bits of a base are 0.
-    ``limit``
-        The half that was asked for two cycles before, because a sum is compared with it a cycle later. The low 12 bits
-        of a limit are ones.
+    ``at``: The half that is asked for.
+    ``base``: The half that was asked for one cycle before. The low 12 bits of a base are 0.
+    ``limit``: The half that was asked for two cycles before, because a sum is compared with it a cycle later. The low
+        12 bits of a limit are ones.
     """
 
     def __init__(self) -> None:
@@ -185,22 +180,17 @@ class ChannelControl(wiring.Signature):
 class ChannelDriver(wiring.Signature):
     """All that drives a channel, seen from the logic that does. Every channel has these members.
 
-    ``requests``, ``checking``
-        The next descriptor. It stays while it is checked. See :class:`ExtensionPort` for its extension.
-    ``done``
-        The completions.
-    ``pair``
-        Whose the request is, in an engine with several pairs whose addresses need that.
-    ``halt``
-        Pulse: halts the channel as an error does.
-    ``stop``, ``stopped``
-        As an abort without completions; and nothing is in flight then, so that the channel may be reset.
-    ``status``, ``events``
-        What the channel shows, and what the counters count.
-    ``windows``
-        The address windows of the pair, for the check.
-    ``page_windows``, ``page_pair``
-        With ``config.pages``: those that lists and pages must be inside, and whose these are.
+    ``requests``, ``checking``: The next descriptor. It stays while it is checked. See :class:`ExtensionPort` for its
+        extension.
+    ``done``: The completions.
+    ``pair``: Whose the request is, in an engine with several pairs whose addresses need that.
+    ``halt``: Pulse: halts the channel as an error does.
+    ``stop``, ``stopped``: As an abort without completions; and nothing is in flight then, so that the channel may be
+        reset.
+    ``status``, ``events``: What the channel shows, and what the counters count.
+    ``windows``: The address windows of the pair, for the check.
+    ``page_windows``, ``page_pair``: With ``config.pages``: those that lists and pages must be inside, and whose these
+        are.
     """
 
     def __init__(self, config: EngineConfig) -> None:

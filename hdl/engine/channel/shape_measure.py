@@ -34,14 +34,10 @@ _SPAN, _BELOW, _MOVED, _RAW = range(4)
 class _Adder:
     """One adder for all that is measured, with a memory of sums, as signals of one module.
 
-    ``total``, ``term``, ``factor``
-        The term is added to the total. A product is added by the bits of the factor.
-    ``result``, ``overflow``
-        The sum; with a term that is taken away it overflows unless it is below 0.
-    ``over``
-        The product has lost bits.
-    ``found``
-        The sum of a row that was read last.
+    ``total``, ``term``, ``factor``: The term is added to the total. A product is added by the bits of the factor.
+    ``result``, ``overflow``: The sum; with a term that is taken away it overflows unless it is below 0.
+    ``over``: The product has lost bits.
+    ``found``: The sum of a row that was read last.
     """
 
     def __init__(self, m: Module, bits: int) -> None:
@@ -126,20 +122,16 @@ class ShapeMeasure(wiring.Component):
     Since a window is one range of addresses, and the lowest and the highest byte of a shape are bytes of its rows, all rows
     are inside if these two are.
 
-    ``compressing``
-        The shape is read; otherwise it is written.
-    ``align_log2``
-        Bits of an address that are 0 where rows and their margins may begin, and that nothing here is calculated with.
-    ``run``, ``flush``
-        Those of the checker. While it has not ``begun``, ``run`` must be high for a measurement to stay.
-    ``begun``
-        The checker has begun with the request.
-    ``walk``
-        Takes the numbers of the shape while that is measured.
-    ``starts``, ``frequent``
-        Pulse: the checker has found nothing wrong, and the shape is walked; whether padding is the most frequent value.
-    ``busy``
-        High while a request is measured or checked: it must stay.
+    ``compressing``: The shape is read; otherwise it is written.
+    ``align_log2``: Bits of an address that are 0 where rows and their margins may begin, and that nothing here is
+        calculated with.
+    ``run``, ``flush``: Those of the checker. While it has not ``begun``, ``run`` must be high for a measurement to
+        stay.
+    ``begun``: The checker has begun with the request.
+    ``walk``: Takes the numbers of the shape while that is measured.
+    ``starts``, ``frequent``: Pulse: the checker has found nothing wrong, and the shape is walked; whether padding is
+        the most frequent value.
+    ``busy``: High while a request is measured or checked: it must stay.
     """
 
     def __init__(self, options: RecordOptions, *, compressing: bool, align_log2: int) -> None:

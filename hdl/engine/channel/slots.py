@@ -59,13 +59,12 @@ class TicketFields(data.StructLayout):
 class Ticket(data.StructLayout):
     """All that is known of the oldest descriptor.
 
-    ``fields``, ``started``, ``start``, ``objection``, ``bytes``, ``destination``
-        From the checker: the fields; whether their status is OK; the time at which it began; the address that belongs
-        to ``fields.status``; the bytes to read; where they go, of which the lower bits matter.
-    ``read_resp``, ``read_address``, ``write_resp``, ``write_address``, ``overflow``, ``write_end``
-        From the stages: see :class:`.Outcome` and :class:`.AxiWriter`.
-    ``finish``, ``written``, ``cycles``
-        From the completer itself.
+    ``fields``, ``started``, ``start``, ``objection``, ``bytes``, ``destination``: From the checker: the fields; whether
+        their status is OK; the time at which it began; the address that belongs to ``fields.status``; the bytes to
+        read; where they go, of which the lower bits matter.
+    ``read_resp``, ``read_address``, ``write_resp``, ``write_address``, ``overflow``, ``write_end``: From the stages:
+        see :class:`.Outcome` and :class:`.AxiWriter`.
+    ``finish``, ``written``, ``cycles``: From the completer itself.
     """
 
     def __init__(self, read_address_bits: int, write_address_bits: int, options: RecordOptions) -> None:
@@ -93,30 +92,19 @@ class Ticket(data.StructLayout):
 class SlotPort(wiring.Signature):
     """How the checker fills the next slot. With ``tail_bits`` a route has a tail.
 
-    ``ready``
-        High while there is a free slot, from a cycle after it has become free.
-    ``begin``
-        Notes the time.
-    ``place``
-        The byte of each number that is written, one bit per byte.
-    ``source``
-        Writes ``first``, ``last`` and ``count`` of what is read.
-    ``destination``
-        Writes ``first`` and ``last`` of where it goes.
-    ``objection``
-        Writes ``last`` as the address of the objection.
-    ``push``
-        Hands the slot on, with ``fields``, ``route``, ``early`` and ``step``.
-    ``early``
-        Beats of the packet may be written before its command: see :class:`~cdma.hdl.axi.gather.Gather`.
-    ``shaped``, ``moved``
-        What lies in device memory is a shape, with ``push``; and the bytes that are read, as ``count`` otherwise.
-    ``pages``
-        The number of the page that the list of host memory's pages is in, with ``push``; 0: there is none.
-    ``user``
-        Whose the memory is, with ``push``: an :class:`~.interfaces.OwnerLayout`, and the pair's number.
-    ``starts``
-        With ``push``: ``fields.status`` is OK. Only then the stages see the slot.
+    ``ready``: High while there is a free slot, from a cycle after it has become free.
+    ``begin``: Notes the time.
+    ``place``: The byte of each number that is written, one bit per byte.
+    ``source``: Writes ``first``, ``last`` and ``count`` of what is read.
+    ``destination``: Writes ``first`` and ``last`` of where it goes.
+    ``objection``: Writes ``last`` as the address of the objection.
+    ``push``: Hands the slot on, with ``fields``, ``route``, ``early`` and ``step``.
+    ``early``: Beats of the packet may be written before its command: see :class:`~cdma.hdl.axi.gather.Gather`.
+    ``shaped``, ``moved``: What lies in device memory is a shape, with ``push``; and the bytes that are read, as
+        ``count`` otherwise.
+    ``pages``: The number of the page that the list of host memory's pages is in, with ``push``; 0: there is none.
+    ``user``: Whose the memory is, with ``push``: an :class:`~.interfaces.OwnerLayout`, and the pair's number.
+    ``starts``: With ``push``: ``fields.status`` is OK. Only then the stages see the slot.
     """
 
     def __init__(self, options: RecordOptions, tail_bits: int = 0) -> None:
@@ -148,15 +136,11 @@ class SlotPort(wiring.Signature):
 class _Walk:
     """A position in the slots, up to another one.
 
-    ``position``
-        The slot. What lies there is in the read registers of the memories while ``stays`` is high, and checked as well while
-        ``valid`` is.
-    ``next``
-        The slot that memories are to read.
-    ``step``
-        Goes on to the following slot, ``following``.
-    ``lost``
-        A word that lies there is lost: one of memories with these ``lines``, where memories are coded.
+    ``position``: The slot. What lies there is in the read registers of the memories while ``stays`` is high, and
+        checked as well while ``valid`` is.
+    ``next``: The slot that memories are to read.
+    ``step``: Goes on to the following slot, ``following``.
+    ``lost``: A word that lies there is lost: one of memories with these ``lines``, where memories are coded.
     """
 
     def __init__(self, m: Module, name: str, ahead: Signal) -> None:
@@ -190,16 +174,11 @@ class _Walk:
 class _Counts(NamedTuple):
     """Numbers of slots.
 
-    ``head``
-        Slots of the tickets.
-    ``started``
-        Those among them that were started: the stages know only these.
-    ``read_done``, ``write_done``
-        Those that the reader and the writer are done with.
-    ``front``
-        The oldest ticket.
-    ``oldest``
-        The oldest ticket that was started.
+    ``head``: Slots of the tickets.
+    ``started``: Those among them that were started: the stages know only these.
+    ``read_done``, ``write_done``: Those that the reader and the writer are done with.
+    ``front``: The oldest ticket.
+    ``oldest``: The oldest ticket that was started.
     """
 
     head: Signal
@@ -217,47 +196,33 @@ class Slots(wiring.Component):
     Everything lies in memories with one write port and one clocked, non-transparent read port. What is pushed is
     at the streams, and what is written in one cycle is in the ticket, three cycles later at the latest.
 
-    ``pipelined``
-        What is written into the memories, and the addresses that they are read at, go through registers, for an FPGA, whose
-        wires to all memories are slow.
+    ``pipelined``: What is written into the memories, and the addresses that they are read at, go through registers, for
+        an FPGA, whose wires to all memories are slow.
 
-    ``counted``
-        ``end`` says the bytes of the packet, and not where it ended.
-    ``compressing``
-        Device memory is read, and not written: its commands have the flags of shapes, the others lists of pages.
-    ``options``
-        Tickets have what these need, and with a lossy stage there is its command, ``step``. Unless they are ``timed``, there
-        are no ``now`` and ``stamp``, and ``start``, ``finish`` and ``cycles`` of tickets are 0.
-    ``tail_bits``
-        Those of the tail of a route: see :class:`.Route`.
+    ``counted``: ``end`` says the bytes of the packet, and not where it ended.
+    ``compressing``: Device memory is read, and not written: its commands have the flags of shapes, the others lists of
+        pages.
+    ``options``: Tickets have what these need, and with a lossy stage there is its command, ``step``. Unless they are
+        ``timed``, there are no ``now`` and ``stamp``, and ``start``, ``finish`` and ``cycles`` of tickets are 0.
+    ``tail_bits``: Those of the tail of a route: see :class:`.Route`.
 
-    ``read``, ``step``, ``route``, ``write``
-        The commands of the stages.
-    ``read_outcome``, ``write_outcome``, ``overflow``
-        What the stages report.
-    ``ahead``
-        A command follows the one at ``write``, and its slot is ``early``. Low in a command's first two cycles.
-    ``end``
-        Where the packet ended, when the command at ``write`` is taken; with ``end_when_done``, with ``write_outcome.done``.
-    ``tickets``
-        The oldest ticket.
-    ``reported``
-        High once reader and writer are done with that ticket. Its ``resp``, addresses, ``overflow`` and ``write_end``
-        are valid only then, and only where the slot was not refused.
-    ``now``
-        The time.
-    ``stamp``
-        Notes the time as the ticket's ``finish``.
-    ``result``, ``result_place``
-        A byte of the ticket's ``written`` and, after it, ``cycles``, and which one it is, one bit per byte.
-    ``at_stages``
-        While high, the addresses in the ticket are those that the stages noted for their oldest command, which
-        may not be the ticket's.
-    ``empty``
-        High while no slot is in use, and low from the push on.
-    ``lost``
-        With ``coded_memories``: a word of a command is lost, which is given to no stage, or one of the oldest ticket. Words
-        of slots that are not in use do not matter: they are written before they are.
+    ``read``, ``step``, ``route``, ``write``: The commands of the stages.
+    ``read_outcome``, ``write_outcome``, ``overflow``: What the stages report.
+    ``ahead``: A command follows the one at ``write``, and its slot is ``early``. Low in a command's first two cycles.
+    ``end``: Where the packet ended, when the command at ``write`` is taken; with ``end_when_done``, with
+        ``write_outcome.done``.
+    ``tickets``: The oldest ticket.
+    ``reported``: High once reader and writer are done with that ticket. Its ``resp``, addresses, ``overflow`` and
+        ``write_end`` are valid only then, and only where the slot was not refused.
+    ``now``: The time.
+    ``stamp``: Notes the time as the ticket's ``finish``.
+    ``result``, ``result_place``: A byte of the ticket's ``written`` and, after it, ``cycles``, and which one it is, one
+        bit per byte.
+    ``at_stages``: While high, the addresses in the ticket are those that the stages noted for their oldest command,
+        which may not be the ticket's.
+    ``empty``: High while no slot is in use, and low from the push on.
+    ``lost``: With ``coded_memories``: a word of a command is lost, which is given to no stage, or one of the oldest
+        ticket. Words of slots that are not in use do not matter: they are written before they are.
     """
 
     def __init__(

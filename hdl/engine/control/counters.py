@@ -64,26 +64,21 @@ class _Terms(NamedTuple):
 class ChannelCounting(wiring.Signature):
     """The counters of one channel, seen from the channel and the ``pairs`` that share it.
 
-    ``events``
-        What happens in this cycle.
-    ``input``, ``words``, ``coded``
-        A completion, its raw words, and whether they passed through the codec: only then they count.
-    ``output``
-        The completion, at once. All its numbers are added at most 40 cycles later, or 72 with several pairs, and it stays at
-        the input until then.
-    ``extra_errors``
-        Pulses, one bit per pair: an error that has no completion.
-    ``hold``
-        Each bit asks for that of ``held``, which follows within two rounds of 32 cycles for each pair that asks at once, and
-        one more after ``clear``.
-    ``held``
-        While high, reads see all counters of the pair as they were in the round before it rose, and they go on counting.
-    ``takers``
-        Several pairs: the pair that takes the completion, in the cycle in which it leaves; none if it does not count.
-    ``starters``, ``in_flight``
-        Several pairs: pulse, the pair whose descriptor starts; and from the cycle after, the pairs that have any in flight.
-    ``adding``
-        Several pairs: the pair whose completion has left and is not added yet.
+    ``events``: What happens in this cycle.
+    ``input``, ``words``, ``coded``: A completion, its raw words, and whether they passed through the codec: only then
+        they count.
+    ``output``: The completion, at once. All its numbers are added at most 40 cycles later, or 72 with several pairs,
+        and it stays at the input until then.
+    ``extra_errors``: Pulses, one bit per pair: an error that has no completion.
+    ``hold``: Each bit asks for that of ``held``, which follows within two rounds of 32 cycles for each pair that asks
+        at once, and one more after ``clear``.
+    ``held``: While high, reads see all counters of the pair as they were in the round before it rose, and they go on
+        counting.
+    ``takers``: Several pairs: the pair that takes the completion, in the cycle in which it leaves; none if it does not
+        count.
+    ``starters``, ``in_flight``: Several pairs: pulse, the pair whose descriptor starts; and from the cycle after, the
+        pairs that have any in flight.
+    ``adding``: Several pairs: the pair whose completion has left and is not added yet.
     """
 
     def __init__(self, ports: int = 1, pairs: int = 1, *, options: RecordOptions = NO_OPTIONS) -> None:
@@ -120,14 +115,11 @@ class _Visit(NamedTuple):
 class _Turn(NamedTuple):
     """Whose rows are visited: those of ``channel``, which is known by its number, and of a pair.
 
-    ``step``, ``ends``
-        The cycle of the round, and its last cycle of a channel, in which the pair of the next one is chosen: ``following``.
-    ``pair``, ``clearing``
-        The pair, and whether all its counters become 0.
-    ``serves``
-        One bit per channel: its completion is added. ``serving`` is that in the next turn.
-    ``at``
-        High while a counter is visited, by its name.
+    ``step``, ``ends``: The cycle of the round, and its last cycle of a channel, in which the pair of the next one is
+        chosen: ``following``.
+    ``pair``, ``clearing``: The pair, and whether all its counters become 0.
+    ``serves``: One bit per channel: its completion is added. ``serving`` is that in the next turn.
+    ``at``: High while a counter is visited, by its name.
     """
 
     step: Signal
@@ -160,15 +152,11 @@ class Counters(wiring.Component):
     cycle as well, in the same order, so it never sees the limbs of two visits. The upper half of what was read last of each
     channel and pair is kept in one more memory.
 
-    ``pipelined``
-        What is collected goes through one more register: a visit takes a cycle more.
-    ``options``
-        Completions have their fields, which are not counted.
-    ``clear``
-        Pulse, one bit per pair: all its counters are 0 within two rounds for each pair that asks at once, as they are after
-        a reset. What is held stays.
-    ``read``, ``reader``
-        Reads a counter of the channel in bit 0 of ``reader`` and the pair in its other bits.
+    ``pipelined``: What is collected goes through one more register: a visit takes a cycle more.
+    ``options``: Completions have their fields, which are not counted.
+    ``clear``: Pulse, one bit per pair: all its counters are 0 within two rounds for each pair that asks at once, as
+        they are after a reset. What is held stays.
+    ``read``, ``reader``: Reads a counter of the channel in bit 0 of ``reader`` and the pair in its other bits.
     """
 
     def __init__(

@@ -36,13 +36,11 @@ class RingSignature(wiring.Signature):
 
     Where the ring lies is in the registers that hardware reads. Software writes a tail of 0 before it sets ``enable``.
 
-    ``enable``
-        Enables the ring.
-    ``tail``
-        Is written by software: the doorbell of a ring of descriptors, or the completions that it has consumed. The
-        engine waits rather than overwrite others.
-    ``head``
-        Counts the descriptors that are fetched, or the completions that are in memory. It is 0 while ``enable`` is low.
+    ``enable``: Enables the ring.
+    ``tail``: Is written by software: the doorbell of a ring of descriptors, or the completions that it has consumed.
+        The engine waits rather than overwrite others.
+    ``head``: Counts the descriptors that are fetched, or the completions that are in memory. It is 0 while ``enable``
+        is low.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -58,14 +56,10 @@ class RingSignature(wiring.Signature):
 class MessageSignature(wiring.Signature):
     """What concerns the messages of a channel. Bits are those of ``irq_status``.
 
-    ``shown``
-        Those that are set and enabled.
-    ``comes``
-        Pulses: one is set in the next cycle, maybe anew.
-    ``pending``
-        A message is to be written, or its write is not answered yet.
-    ``failed``
-        Pulse: one was answered with an error.
+    ``shown``: Those that are set and enabled.
+    ``comes``: Pulses: one is set in the next cycle, maybe anew.
+    ``pending``: A message is to be written, or its write is not answered yet.
+    ``failed``: Pulse: one was answered with an error.
     """
 
     def __init__(self) -> None:
@@ -158,11 +152,9 @@ def _shares(config: EngineConfig) -> dict[str, Out]:
 class CounterPort(wiring.Signature):
     """Reads a counter of a channel, 32 bits at a time.
 
-    ``request``, ``word``
-        Ask for a word, until ``done``: word 2n is the low and 2n + 1 the high half of counter n, in the order of
-        :data:`~cdma.hdl.spec.options.COUNTERS`. Reading the low half latches the high half.
-    ``done``, ``data``
-        The word, in the same cycle or a later one. ``data`` is 0 while nothing is asked for.
+    ``request``, ``word``: Ask for a word, until ``done``: word 2n is the low and 2n + 1 the high half of counter n, in
+        the order of :data:`~cdma.hdl.spec.options.COUNTERS`. Reading the low half latches the high half.
+    ``done``, ``data``: The word, in the same cycle or a later one. ``data`` is 0 while nothing is asked for.
     """
 
     def __init__(self) -> None:
@@ -190,10 +182,9 @@ class ControlSignature(wiring.Signature):
 class ExternalSignature(wiring.Signature):
     """How the register file reads a block that others keep.
 
-    ``request``, ``word``
-        Ask for a register, by its number in the block. They stay until ``done``.
-    ``done``, ``data``
-        The register's value, in the same cycle or any later one. ``data`` is 0 while nothing is asked for.
+    ``request``, ``word``: Ask for a register, by its number in the block. They stay until ``done``.
+    ``done``, ``data``: The register's value, in the same cycle or any later one. ``data`` is 0 while nothing is asked
+        for.
     """
 
     def __init__(self, block: Block) -> None:

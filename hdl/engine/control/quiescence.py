@@ -61,14 +61,10 @@ def soft_reset(
 class Closing(wiring.Component):
     """Closes inputs of the domain ``bus`` from the domain ``sync``, by a handshake of four phases.
 
-    ``closed``
-        The inputs are to take nothing. It may change at any time.
-    ``shut``
-        They have taken nothing, and all is answered, since ``closed`` rose.
-    ``closes``
-        The bus: the inputs take nothing more.
-    ``open``
-        The bus: something is taken, or not answered yet.
+    ``closed``: The inputs are to take nothing. It may change at any time.
+    ``shut``: They have taken nothing, and all is answered, since ``closed`` rose.
+    ``closes``: The bus: the inputs take nothing more.
+    ``open``: The bus: something is taken, or not answered yet.
     """
 
     def __init__(self, *, bus: str) -> None:
@@ -106,22 +102,14 @@ class Quiescence(wiring.Component):
     accepts if all is quiet for ``settling_cycles``. It denies as soon as a descriptor waits, or if an input was taken at the
     last moment. After a reset it is quiescent until the controller lets it run.
 
-    ``request_n``
-        Low while the controller asks; asynchronous.
-    ``accept_n``
-        Low while the engine is quiescent.
-    ``deny``
-        High from a denial until the request is taken back.
-    ``working``
-        Something is in flight.
-    ``taking``
-        An input is offered, or what was taken is not answered.
-    ``pending``
-        A descriptor waits.
-    ``closed``
-        The engine may take nothing.
-    ``shut``
-        Nothing is taken any more, and all is answered, where inputs are ``far``, in another clock domain.
+    ``request_n``: Low while the controller asks; asynchronous.
+    ``accept_n``: Low while the engine is quiescent.
+    ``deny``: High from a denial until the request is taken back.
+    ``working``: Something is in flight.
+    ``taking``: An input is offered, or what was taken is not answered.
+    ``pending``: A descriptor waits.
+    ``closed``: The engine may take nothing.
+    ``shut``: Nothing is taken any more, and all is answered, where inputs are ``far``, in another clock domain.
     """
 
     def __init__(self, settling_cycles: int = SETTLING_CYCLES, *, far: bool = False) -> None:

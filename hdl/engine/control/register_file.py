@@ -67,30 +67,21 @@ class _Write(NamedTuple):
 class RegisterFile(wiring.Component):
     """The registers of ``registers``, on ``bus``; every instance of a block is a port of its name.
 
-    ``pairs``, ``others``
-        Several pairs have a page each: the first one of ``registers``, and the further ones of ``others``, which may have
-        less. Their ports are in ``pair_0``, …, but for external blocks. An array that the first page alone has is of the
-        pairs.
-    ``reader``, ``shown``
-        The pair in whose page a register is read, and whose word of the memory was.
-    ``pipelined``
-        What a write may change is found a cycle before it, in flip-flops, for an FPGA, whose wires are slow. What is read
-        is gathered in a cycle of its own, and no memory is on the way to the bus.
-    ``protection``
-        What AxPROT of an access must say: one of :data:`.PROTECTIONS`. If any is asked for, ``denied_write`` and
-        ``denied_read`` tell of accesses that were refused.
-    ``soft_reset``
-        Of each pair: returns stored fields to their reset values, except locks and the blocks that survive it. It waits for
-        accesses that have been taken, and wins over a write in the same cycle.
-    ``stored``
-        Reads what software has written, for hardware. Indexes are those of :meth:`.RegisterMap.word`.
-    ``report``
-        Writes, for hardware, the fields of a register that are in memory.
-    ``changes``
-        All that is written into that memory, by software, by hardware or after a reset, for hardware that keeps
-        copies.
-    ``settled``
-        Of each pair: low from the cycle after ``soft_reset`` until all registers have their reset values.
+    ``pairs``, ``others``: Several pairs have a page each: the first one of ``registers``, and the further ones of
+        ``others``, which may have less. Their ports are in ``pair_0``, …, but for external blocks. An array that the
+        first page alone has is of the pairs.
+    ``reader``, ``shown``: The pair in whose page a register is read, and whose word of the memory was.
+    ``pipelined``: What a write may change is found a cycle before it, in flip-flops, for an FPGA, whose wires are slow.
+        What is read is gathered in a cycle of its own, and no memory is on the way to the bus.
+    ``protection``: What AxPROT of an access must say: one of :data:`.PROTECTIONS`. If any is asked for,
+        ``denied_write`` and ``denied_read`` tell of accesses that were refused.
+    ``soft_reset``: Of each pair: returns stored fields to their reset values, except locks and the blocks that survive
+        it. It waits for accesses that have been taken, and wins over a write in the same cycle.
+    ``stored``: Reads what software has written, for hardware. Indexes are those of :meth:`.RegisterMap.word`.
+    ``report``: Writes, for hardware, the fields of a register that are in memory.
+    ``changes``: All that is written into that memory, by software, by hardware or after a reset, for hardware that
+        keeps copies.
+    ``settled``: Of each pair: low from the cycle after ``soft_reset`` until all registers have their reset values.
     """
 
     def __init__(

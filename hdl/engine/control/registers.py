@@ -33,18 +33,13 @@ class RegisterBlock(wiring.Component):
 
     A soft reset keeps the channels from starting anything until the registers that would let them are clear.
 
-    ``bus``
-        AXI4-Lite.
-    ``control_0``, …
-        What each pair has of them.
-    ``irq``
-        Of each pair the interrupt: a level, out of a flip-flop.
-    ``alert``
-        With coded memories, of each pair: a word is lost, and `flips.lost` counts it. High until `clear_flips`.
-    ``stored``, ``report``, ``changes``
-        The memory of registers: reads and writes of hardware, and all that is written into it.
-    ``counters``, ``reader``
-        Reads a counter of the channel in bit 0 of ``reader`` and the pair in its other bits.
+    ``bus``: AXI4-Lite.
+    ``control_0``, …: What each pair has of them.
+    ``irq``: Of each pair the interrupt: a level, out of a flip-flop.
+    ``alert``: With coded memories, of each pair: a word is lost, and `flips.lost` counts it. High until `clear_flips`.
+    ``stored``, ``report``, ``changes``: The memory of registers: reads and writes of hardware, and all that is written
+        into it.
+    ``counters``, ``reader``: Reads a counter of the channel in bit 0 of ``reader`` and the pair in its other bits.
     """
 
     def __init__(self, config: EngineConfig) -> None:

@@ -18,16 +18,12 @@ class ResetValues(wiring.Component):
     ``pairs``, after a soft reset those of a pair that do not survive it; after one of the first pair what it has ``alone``
     for each of them.
 
-    ``pipelined``
-        A value is written a cycle after it is found.
-    ``soft_reset``, ``free``
-        Pulses, one bit per pair; a soft reset happens while ``free`` is high, and one after the other.
-    ``forget``
-        Pulse: that of a pair happens.
-    ``settled``, ``rests``
-        Of each pair, whether all its words have their reset values; and whether those of all have.
-    ``changes``
-        What is written.
+    ``pipelined``: A value is written a cycle after it is found.
+    ``soft_reset``, ``free``: Pulses, one bit per pair; a soft reset happens while ``free`` is high, and one after the
+        other.
+    ``forget``: Pulse: that of a pair happens.
+    ``settled``, ``rests``: Of each pair, whether all its words have their reset values; and whether those of all have.
+    ``changes``: What is written.
     """
 
     def __init__(

@@ -28,12 +28,9 @@ class Denied(data.StructLayout):
 class Denials(wiring.Component):
     """What the register ``denied`` shows.
 
-    ``write``, ``read``
-        The accesses that are refused; of two in one cycle the write counts as the first.
-    ``clear``
-        Pulse: forgets all; an access that is refused in the same cycle is forgotten, too.
-    ``count``
-        Stays at its largest value.
+    ``write``, ``read``: The accesses that are refused; of two in one cycle the write counts as the first.
+    ``clear``: Pulse: forgets all; an access that is refused in the same cycle is forgotten, too.
+    ``count``: Stays at its largest value.
     """
 
     def __init__(self, address_bits: int) -> None:
@@ -96,10 +93,8 @@ def _asked(m: Module, name: str, port: wiring.PureInterface, written: int) -> tu
 class DrivenWindows(wiring.Component):
     """Windows that other logic drives. A checker sees a change from the next cycle on, even during a check.
 
-    ``dev_window``, ``host_window``
-        The windows of the two ports.
-    ``offload``, ``prefetch``
-        The checkers of the two channels.
+    ``dev_window``, ``host_window``: The windows of the two ports.
+    ``offload``, ``prefetch``: The checkers of the two channels.
     """
 
     dev_window: In(Window)
@@ -126,12 +121,9 @@ class StoredWindows(wiring.Component):
     """Copies of the registers of both windows of all pairs, in memories of a few words. A checker sees a change from the
     cycle after the write on, or in a pipelined engine from the next one on, even during a check.
 
-    ``changes``
-        All that is written into the memory of registers.
-    ``offload``, ``prefetch``
-        The checkers of the two channels.
-    ``offload_pair``, …
-        The pair whose windows a reader asks for.
+    ``changes``: All that is written into the memory of registers.
+    ``offload``, ``prefetch``: The checkers of the two channels.
+    ``offload_pair``, …: The pair whose windows a reader asks for.
     """
 
     def __init__(self, config: EngineConfig) -> None:

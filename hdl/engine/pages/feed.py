@@ -16,19 +16,14 @@ from .page_walk import PageFault, PageList, PageWalk, PageWindow
 class PageFeed(wiring.Component):
     """Stands before the commands of a reader or writer, and behind its outcomes.
 
-    ``input``, ``command``, ``window``, ``skip``
-        Those of a :class:`.PageWalk`.
-    ``given``, ``outcome``
-        The outcomes of the reader or writer, and those of descriptors: the pages of one may have ended too early, which
-        counts where no response did.
-    ``lost``
-        With ``given.done``: there were data behind the last page.
-    ``mark``, ``resting``
-        The watchdog has an address noted; and the reader or writer has nothing in flight, so that it is one of the list.
-    ``port``
-        The AXI4 port for lists.
-    ``flush``, ``idle``, ``progress``
-        Those of an :class:`.AxiReader`.
+    ``input``, ``command``, ``window``, ``skip``: Those of a :class:`.PageWalk`.
+    ``given``, ``outcome``: The outcomes of the reader or writer, and those of descriptors: the pages of one may have
+        ended too early, which counts where no response did.
+    ``lost``: With ``given.done``: there were data behind the last page.
+    ``mark``, ``resting``: The watchdog has an address noted; and the reader or writer has nothing in flight, so that it
+        is one of the list.
+    ``port``: The AXI4 port for lists.
+    ``flush``, ``idle``, ``progress``: Those of an :class:`.AxiReader`.
     """
 
     def __init__(

@@ -30,22 +30,15 @@ class ListRequest(data.StructLayout):
 class PageList(wiring.Component):
     """Reads one list after the other, ahead of those who take its entries.
 
-    ``request``
-        A list is begun, when nothing is left of the one before. The payload stays as it is until the next one may begin.
-    ``user``
-        With ``request``, and as long: the user bits of its addresses.
-    ``entries``
-        Its entries. From one that could not be read on none is right.
-    ``fault``
-        The address of the first beat that could not be read, with such an entry.
-    ``drop``
-        What is left of the list, if anything is, is given up: no read of it begins any more.
-    ``port``
-        The AXI4 port.
-    ``flush``, ``idle``, ``progress``
-        Those of an :class:`.AxiReader`.
-    ``at``
-        For a watchdog: the address that the next beat will be from.
+    ``request``: A list is begun, when nothing is left of the one before. The payload stays as it is until the next one
+        may begin.
+    ``user``: With ``request``, and as long: the user bits of its addresses.
+    ``entries``: Its entries. From one that could not be read on none is right.
+    ``fault``: The address of the first beat that could not be read, with such an entry.
+    ``drop``: What is left of the list, if anything is, is given up: no read of it begins any more.
+    ``port``: The AXI4 port.
+    ``flush``, ``idle``, ``progress``: Those of an :class:`.AxiReader`.
+    ``at``: For a watchdog: the address that the next beat will be from.
     """
 
     def __init__(self, data_bits: int, address_bits: int, user_bits: int = 0) -> None:
@@ -195,17 +188,12 @@ class PageWalk(wiring.Component):
     pages: the command before it is the last one, without ``more``. Which command that is is known only then, so a page is
     given when the next one has been looked at.
 
-    ``command``
-        One for each page, each but the last one of a packet with ``more``.
-    ``request``, ``entries``, ``fault``, ``drop``
-        Those of a :class:`.PageList`.
-    ``window``
-        That of host memory.
-    ``skip``
-        The packet has ended: what is left of its pages is passed over. Only while no command is offered.
-    ``faults``
-        One for each descriptor, when its last command is first offered: a reader may have done with it soon after it takes
-        that.
+    ``command``: One for each page, each but the last one of a packet with ``more``.
+    ``request``, ``entries``, ``fault``, ``drop``: Those of a :class:`.PageList`.
+    ``window``: That of host memory.
+    ``skip``: The packet has ended: what is left of its pages is passed over. Only while no command is offered.
+    ``faults``: One for each descriptor, when its last command is first offered: a reader may have done with it soon
+        after it takes that.
     """
 
     def __init__(self, address_bits: int, user_bits: int = 0, pair_bits: int = 0) -> None:

@@ -31,16 +31,11 @@ class Dispatch(wiring.Component):
     that drops what it has started has the channel aborted once the oldest descriptor in flight is one of its own. What
     others have behind that starts again.
 
-    ``pair_0``, …
-        The pairs.
-    ``shares``
-        What software says of their turns and limits.
-    ``requests``, ``checking``, ``done``, ``pair``, ``values``
-        The channel's.
-    ``number``
-        The pair whose descriptor is at the channel.
-    ``owner_value``, ``owner_mask``, ``abort``, ``aborting``
-        As well.
+    ``pair_0``, …: The pairs.
+    ``shares``: What software says of their turns and limits.
+    ``requests``, ``checking``, ``done``, ``pair``, ``values``: The channel's.
+    ``number``: The pair whose descriptor is at the channel.
+    ``owner_value``, ``owner_mask``, ``abort``, ``aborting``: As well.
     """
 
     def __init__(self, config: EngineConfig) -> None:

@@ -24,12 +24,9 @@ class Pairs(wiring.Component):
     :class:`.Pair` that is alone. Nothing that one pair does ends another one's descriptors: what an abort or a watchdog
     takes with it starts again.
 
-    ``bus``
-        The registers: a page for each pair.
-    ``offload``, ``prefetch``
-        The channels. They run always, and go on by themselves after a watchdog or a lost word.
-    ``engine_clear``, ``loses``
-        Always low: no pair resets the channels.
+    ``bus``: The registers: a page for each pair.
+    ``offload``, ``prefetch``: The channels. They run always, and go on by themselves after a watchdog or a lost word.
+    ``engine_clear``, ``loses``: Always low: no pair resets the channels.
     """
 
     def __init__(

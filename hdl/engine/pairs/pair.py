@@ -41,14 +41,12 @@ _OWN = "own"
 def pair_members(config: EngineConfig, pairs: int) -> dict[str, wiring.Member]:
     """What so many pairs have for the rest of an engine.
 
-    ``working``, ``pending``
-        In an engine with a Q-channel: something of a pair is in flight, and a descriptor waits in a ring.
-    ``word_corrected``, ``word_lost``
-        In an engine with coded memories: pulses for wrong words that are found elsewhere.
-    ``messages``
-        The AXI4 ports of the messages of each pair, if any, with the number of a channel as ID.
-    ``offload_users``, ``prefetch_users``
-        What the registers of each pair say of the addresses of a channel.
+    ``working``, ``pending``: In an engine with a Q-channel: something of a pair is in flight, and a descriptor waits in
+        a ring.
+    ``word_corrected``, ``word_lost``: In an engine with coded memories: pulses for wrong words that are found
+        elsewhere.
+    ``messages``: The AXI4 ports of the messages of each pair, if any, with the number of a channel as ID.
+    ``offload_users``, ``prefetch_users``: What the registers of each pair say of the addresses of a channel.
     """
     return {
         **optional(config.msi, messages=port_members(_host_ports(config, 1)[1], pairs)),
@@ -61,18 +59,14 @@ def pair_members(config: EngineConfig, pairs: int) -> dict[str, wiring.Member]:
 def shared_members(config: EngineConfig) -> dict[str, wiring.Member]:
     """What registers and rings have for the rest of an engine, and who drives its channels.
 
-    ``bus``, ``irq``, ``alert``
-        The registers, and of each pair the interrupt and, in an engine with coded memories, the alert.
-    ``watchdog_cycles``
-        The time of the watchdogs, as the first pair's registers have it.
-    ``watchdog_tick``
-        That of the timebase.
-    ``fetch``, ``complete``
-        The AXI4 ports of :class:`.Rings`.
-    ``offload``, ``prefetch``
-        The channels.
-    ``engine_clear``, ``loses``
-        Resets the channels; and, in an engine with coded memories, a word is lost that they depend on.
+    ``bus``, ``irq``, ``alert``: The registers, and of each pair the interrupt and, in an engine with coded memories,
+        the alert.
+    ``watchdog_cycles``: The time of the watchdogs, as the first pair's registers have it.
+    ``watchdog_tick``: That of the timebase.
+    ``fetch``, ``complete``: The AXI4 ports of :class:`.Rings`.
+    ``offload``, ``prefetch``: The channels.
+    ``engine_clear``, ``loses``: Resets the channels; and, in an engine with coded memories, a word is lost that they
+        depend on.
     """
     fetch, complete = _host_ports(config, queue_bits(config))
     return {
@@ -147,14 +141,10 @@ class _Parts(NamedTuple):
 class _Way(NamedTuple):
     """What a direction of the pair is told of the data path.
 
-    ``interrupt``
-        The completion at the rings counts towards the interrupt.
-    ``extra_error``
-        Pulse: a completion becomes an error after it was counted.
-    ``busy``, ``halted``, ``aborting``, ``stuck``
-        Those of a :data:`~cdma.hdl.engine.channel.interfaces.ChannelStatus`.
-    ``rests``
-        Nothing of the pair is in the data path, and nothing comes there while ``resetting`` is high.
+    ``interrupt``: The completion at the rings counts towards the interrupt.
+    ``extra_error``: Pulse: a completion becomes an error after it was counted.
+    ``busy``, ``halted``, ``aborting``, ``stuck``: Those of a :data:`~cdma.hdl.engine.channel.interfaces.ChannelStatus`.
+    ``rests``: Nothing of the pair is in the data path, and nothing comes there while ``resetting`` is high.
     """
 
     interrupt: Value
@@ -174,17 +164,12 @@ class Pair(wiring.Component):
     that no pair waits for the software of another one. A soft reset ends what has started as an abort does, and forgets the
     completions.
 
-    ``offload``, ``prefetch``
-        The channels of a pair that is alone, or its share of them.
-    ``control``, ``link``, ``changes``, ``active``
-        Of one of several: the registers, the rings, what is written into the memory of its registers, and, with gates, that
-        the clock of these is to run.
-    ``window_lost``
-        As well, in an engine with coded memories: a word of its windows is lost.
-    ``stuck``
-        Of one of several: the watchdog of a channel has fired, and a port has not answered since.
-    ``offload_counting``, ``prefetch_counting``, ``clear_counters``
-        As well: its counters.
+    ``offload``, ``prefetch``: The channels of a pair that is alone, or its share of them.
+    ``control``, ``link``, ``changes``, ``active``: Of one of several: the registers, the rings, what is written into
+        the memory of its registers, and, with gates, that the clock of these is to run.
+    ``window_lost``: As well, in an engine with coded memories: a word of its windows is lost.
+    ``stuck``: Of one of several: the watchdog of a channel has fired, and a port has not answered since.
+    ``offload_counting``, ``prefetch_counting``, ``clear_counters``: As well: its counters.
     """
 
     def __init__(

@@ -19,13 +19,11 @@ from cdma.hdl.spec.records import RecordOptions, Status
 class Account(wiring.Component):
     """An amount that is added now and then, and not saved; a charge may leave a debt, which is paid off first.
 
-    ``add``, ``amount``, ``often``
-        Pulse: a debt is less by so much, or what was left over becomes so much; or as after 2**``often_log2`` of these. It
-        waits until nothing changes.
-    ``charge``, ``cost``
-        Pulse, only while ``rich``, and not in the two cycles after a change: so much is used.
-    ``rich``, ``deep``
-        High while something is left, and while nothing will be after as many; from the third cycle after a change on.
+    ``add``, ``amount``, ``often``: Pulse: a debt is less by so much, or what was left over becomes so much; or as after
+        2**``often_log2`` of these. It waits until nothing changes.
+    ``charge``, ``cost``: Pulse, only while ``rich``, and not in the two cycles after a change: so much is used.
+    ``rich``, ``deep``: High while something is left, and while nothing will be after as many; from the third cycle
+        after a change on.
     """
 
     def __init__(self, amount_bits: int, cost_bits: int, often_log2: int = 8) -> None:
@@ -78,20 +76,14 @@ class Shares(wiring.Component):
     go on while something is left in it. When none of those that count has anything left, all of that level get their
     weight; so over time what they move is as their weights, and none of a level waits for ever.
 
-    ``asks``
-        Who asks, one bit for each, in the cycle before ``look``.
-    ``levels``, ``weights``
-        Of each. A weight of 0 counts as 1.
-    ``look``
-        Chooses anew, three cycles or more after a charge and after a look without a choice. A look that finds no
+    ``asks``: Who asks, one bit for each, in the cycle before ``look``.
+    ``levels``, ``weights``: Of each. A weight of 0 counts as 1.
+    ``look``: Chooses anew, three cycles or more after a charge and after a look without a choice. A look that finds no
         account with anything left fills these, often at once if all are deep in debt.
-    ``choice``
-        One bit, or none: who was chosen, from the cycle after ``look`` to the next ``look``.
-    ``charge``, ``cost``
-        Pulse, once between a choice and the next look: who was chosen moves so many units. One that is chosen and moves
-        nothing pays, too: otherwise it could have every turn.
-    ``step_log2``
-        A weight of 1 is worth 2**step_log2 units.
+    ``choice``: One bit, or none: who was chosen, from the cycle after ``look`` to the next ``look``.
+    ``charge``, ``cost``: Pulse, once between a choice and the next look: who was chosen moves so many units. One that
+        is chosen and moves nothing pays, too: otherwise it could have every turn.
+    ``step_log2``: A weight of 1 is worth 2**step_log2 units.
     """
 
     def __init__(
@@ -176,20 +168,16 @@ def message_ids(number: int, pairs: int, *, pages: bool = False) -> tuple[int, i
 class PairClient(wiring.Signature):
     """One direction of a pair as the data path sees it, seen from the pair.
 
-    ``requests``, ``may_start``
-        The next descriptor, and whether the pair lets it start. It stays once ``checking`` is high.
-    ``checking``
-        The request is checked.
-    ``started``
-        Pulse: it is taken. Each that is taken has a completion.
-    ``done``
-        The completions, in order. A pair has room for those of all descriptors that it lets start.
-    ``drops``
-        The pair ends what it has started: that is to be completed as ``ABORTED``. While high, it lets nothing start.
-    ``values``
-        Its table of frequent values.
-    ``owner_value``, ``owner_mask``
-        In an engine with owners: whose descriptors it carries out, as :class:`.ChannelControl` has them.
+    ``requests``, ``may_start``: The next descriptor, and whether the pair lets it start. It stays once ``checking`` is
+        high.
+    ``checking``: The request is checked.
+    ``started``: Pulse: it is taken. Each that is taken has a completion.
+    ``done``: The completions, in order. A pair has room for those of all descriptors that it lets start.
+    ``drops``: The pair ends what it has started: that is to be completed as ``ABORTED``. While high, it lets nothing
+        start.
+    ``values``: Its table of frequent values.
+    ``owner_value``, ``owner_mask``: In an engine with owners: whose descriptors it carries out, as
+        :class:`.ChannelControl` has them.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -213,18 +201,14 @@ class Flight(wiring.Component):
     """Keeps what a channel has taken, so that all of it whose completion is not delivered can start again, in its order,
     after an abort that was another one's. The channel takes everything from here.
 
-    ``put``, ``new``, ``extends``
-        Pulse, only while nothing starts ``again`` and ``full`` is low: what the channel may take next; pulse: its extension
-        is in ``new``, too.
-    ``shown``, ``add``
-        That, from the second cycle after; pulse: the channel has taken it.
-    ``again``, ``taken``
-        ``shown`` is one that is to start again; pulse: the channel has taken it. ``owed`` is high while there are any, for
-        some cycles before ``again`` too.
-    ``known``, ``done``, ``delivered``
-        High while a completion may be taken; pulse: that of the oldest one in flight is, and whether it is delivered.
-    ``restart``
-        Pulse: nothing is in flight any more, and what is not delivered is to start again.
+    ``put``, ``new``, ``extends``: Pulse, only while nothing starts ``again`` and ``full`` is low: what the channel may
+        take next; pulse: its extension is in ``new``, too.
+    ``shown``, ``add``: That, from the second cycle after; pulse: the channel has taken it.
+    ``again``, ``taken``: ``shown`` is one that is to start again; pulse: the channel has taken it. ``owed`` is high
+        while there are any, for some cycles before ``again`` too.
+    ``known``, ``done``, ``delivered``: High while a completion may be taken; pulse: that of the oldest one in flight
+        is, and whether it is delivered.
+    ``restart``: Pulse: nothing is in flight any more, and what is not delivered is to start again.
     """
 
     def __init__(self, options: RecordOptions, count: int, depth: int) -> None:

@@ -26,10 +26,8 @@ class DataPath(Path):
     """A path with one unit: reader, codec and writer in a chain, with a stream of beats between each: of stream words, or of
     their bytes, on the side of raw data, and at the ports and on the other side of what memories move whole.
 
-    ``range``
-        One report per descriptor with a step, if the channel compresses and ``config.lossy``.
-    ``starved``, ``refused``, ``blocked``
-        Those of the :class:`.CodecSwitch`.
+    ``range``: One report per descriptor with a step, if the channel compresses and ``config.lossy``.
+    ``starved``, ``refused``, ``blocked``: Those of the :class:`.CodecSwitch`.
     """
 
     def __init__(

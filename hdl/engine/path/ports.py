@@ -71,31 +71,22 @@ class Path(wiring.Component):
     """The stages that a channel's data pass, from the port that is read to the port that is written, with commands of their
     own, so that the reads of a descriptor begin while those before it are still being written.
 
-    ``read``, ``step``, ``route``, ``write``
-        The commands of the stages, with ``step`` where ``config.lossy``: one of each for every descriptor. At most
-        ``config.descriptors`` descriptors may be in flight.
-    ``shapes``
-        With ``config.dimensions``: the shapes of the commands of device memory that have one.
-    ``read_outcome``, ``write_outcome``
-        One outcome per descriptor, from each port.
-    ``report``
-        One verdict per descriptor that does not pass around the codec.
-    ``crc``
-        One CRC of the raw bytes per descriptor, if ``config.crc``.
-    ``lists``, ``window``
-        With ``config.pages``: an AXI4 port for lists of pages, and the window that pages must be inside.
-    ``ahead``, ``overflow``, ``end``
-        Those of the :class:`.AxiWriter`.
-    ``values``
-        The table of the codec.
-    ``source``, ``sink``
-        The AXI4 ports: that of device memory is an array if there are several units.
-    ``flush``
-        Empties the stages at the ports. Once both are idle, nothing is in flight and the whole path may be reset.
-    ``read_idle``, ``read_progress``, ``write_idle``, ``write_progress``, ``mark``
-        Those of the stages at the ports.
-    ``starved``, ``refused``, ``blocked``
-        For the counters: data are missing, the codec does not take them, and what it gave is not taken.
+    ``read``, ``step``, ``route``, ``write``: The commands of the stages, with ``step`` where ``config.lossy``: one of
+        each for every descriptor. At most ``config.descriptors`` descriptors may be in flight.
+    ``shapes``: With ``config.dimensions``: the shapes of the commands of device memory that have one.
+    ``read_outcome``, ``write_outcome``: One outcome per descriptor, from each port.
+    ``report``: One verdict per descriptor that does not pass around the codec.
+    ``crc``: One CRC of the raw bytes per descriptor, if ``config.crc``.
+    ``lists``, ``window``: With ``config.pages``: an AXI4 port for lists of pages, and the window that pages must be
+        inside.
+    ``ahead``, ``overflow``, ``end``: Those of the :class:`.AxiWriter`.
+    ``values``: The table of the codec.
+    ``source``, ``sink``: The AXI4 ports: that of device memory is an array if there are several units.
+    ``flush``: Empties the stages at the ports. Once both are idle, nothing is in flight and the whole path may be
+        reset.
+    ``read_idle``, ``read_progress``, ``write_idle``, ``write_progress``, ``mark``: Those of the stages at the ports.
+    ``starved``, ``refused``, ``blocked``: For the counters: data are missing, the codec does not take them, and what it
+        gave is not taken.
     """
 
     def __init__(
@@ -189,20 +180,15 @@ class Checksum(wiring.Component):
     cycles after its last beat as that beat has bytes missing, and up to seven more. The zero that fills the last byte of an
     odd number of words of 4 bits stays: it is in memory too.
 
-    ``exact``
-        Packets are of bytes: it is bytes that a last beat has not.
+    ``exact``: Packets are of bytes: it is bytes that a last beat has not.
 
-    ``packets``
-        The most packets that may have begun and whose CRC has not been taken.
-    ``pipelined``
-        Beats come late in the cycle: they go straight into a register.
+    ``packets``: The most packets that may have begun and whose CRC has not been taken.
+    ``pipelined``: Beats come late in the cycle: they go straight into a register.
 
-    ``passed``
-        ``beat`` goes by.
-    ``beat``
-        Whole words of raw data, in stream words, or bytes. Only the last beat of a packet may be partial or empty.
-    ``crc``
-        The CRC of each packet: that of no bytes is 0.
+    ``passed``: ``beat`` goes by.
+    ``beat``: Whole words of raw data, in stream words, or bytes. Only the last beat of a packet may be partial or
+        empty.
+    ``crc``: The CRC of each packet: that of no bytes is 0.
     """
 
     def __init__(

@@ -31,17 +31,12 @@ class LossySwitch(wiring.Component):
     until the one before has left: that costs a cycle around the stage, and up to five through it. Latency: that of the
     stage and of the adapters.
 
-    ``words``
-        The bits of a stream word.
-    ``lanes``, ``codec_lanes``
-        Stream words of a beat of raw data, and of one of the codec.
-    ``quantises``
-        Makes integers of numbers, with a ``report``; otherwise numbers of integers.
+    ``words``: The bits of a stream word.
+    ``lanes``, ``codec_lanes``: Stream words of a beat of raw data, and of one of the codec.
+    ``quantises``: Makes integers of numbers, with a ``report``; otherwise numbers of integers.
 
-    ``step``
-        One for each packet: the exponent of the step as a number stores it, or 0 for the way around.
-    ``report``
-        One for each packet that passes through the quantiser.
+    ``step``: One for each packet: the exponent of the step as a number stores it, or 0 for the way around.
+    ``report``: One for each packet that passes through the quantiser.
     """
 
     def __init__(
@@ -182,20 +177,14 @@ class CodecSwitch(wiring.Component):
     cycle. A packet of a few beats takes up to three cycles more, and so does one that takes another way than the one
     before it.
 
-    ``codec``
-        A component with the streams of a compressor or of a decompressor, and, if it has one, a table at run time.
-    ``routes``
-        One entry for every packet.
-    ``values``
-        The table.
-    ``report``
-        One for every packet that passes through the codec.
-    ``starved``
-        High when the codec could take a beat, but none is valid.
-    ``refused``
-        High when a beat is valid but not taken, although the output does not wait.
-    ``blocked``
-        High when the output waits.
+    ``codec``: A component with the streams of a compressor or of a decompressor, and, if it has one, a table at run
+        time.
+    ``routes``: One entry for every packet.
+    ``values``: The table.
+    ``report``: One for every packet that passes through the codec.
+    ``starved``: High when the codec could take a beat, but none is valid.
+    ``refused``: High when a beat is valid but not taken, although the output does not wait.
+    ``blocked``: High when the output waits.
     """
 
     def __init__(

@@ -14,9 +14,8 @@ from cdma.hdl.blocks.registers import Beat
 class TailCut(wiring.Component):
     """Passes packets of words, or of bytes of whole words, on as packets of bytes, within the cycle.
 
-    ``tails``
-        The bytes that are meant of the last word of each packet, 0 for all: of at most ``packets`` that have not left. The
-        last beat of a packet waits for it.
+    ``tails``: The bytes that are meant of the last word of each packet, 0 for all: of at most ``packets`` that have not
+        left. The last beat of a packet waits for it.
     """
 
     def __init__(self, source: Beat, tail_bits: int, packets: int) -> None:
@@ -56,13 +55,11 @@ class Tails(wiring.Component):
     """Keeps the tail of each packet from when its length is taken until its last beat is: of at most ``packets``, a power of
     two. In flip-flops, because a packet may leave in the cycle after it begins.
 
-    ``tail``, ``offered``, ``begins``
-        Of the packet that begins next so many bytes of its last word are meant: 0 for all. It is valid while ``offered``,
-        from before the packet ``begins`` on, which is known late in the cycle.
-    ``kept``
-        The bytes that are kept of the last word of the oldest packet, one bit each; from the cycle after it begins.
-    ``ends``
-        Its last beat is taken.
+    ``tail``, ``offered``, ``begins``: Of the packet that begins next so many bytes of its last word are meant: 0 for
+        all. It is valid while ``offered``, from before the packet ``begins`` on, which is known late in the cycle.
+    ``kept``: The bytes that are kept of the last word of the oldest packet, one bit each; from the cycle after it
+        begins.
+    ``ends``: Its last beat is taken.
     """
 
     def __init__(self, bits: int, packets: int) -> None:

@@ -26,13 +26,10 @@ _FIRST = _BYTES + 2
 class Coalescing(wiring.Signature):
     """A channel as the coalescer serves it, seen from the channel.
 
-    ``event``
-        Pulse: a completion that counts.
-    ``count``
-        Completions per interrupt; 0 counts as 1.
-    ``interrupt``
-        Pulse: ``count`` completions have come, or the first one since the last interrupt was as long ago as the
-        register ``coalesce_cycles`` says (0: never), or up to 16 cycles longer.
+    ``event``: Pulse: a completion that counts.
+    ``count``: Completions per interrupt; 0 counts as 1.
+    ``interrupt``: Pulse: ``count`` completions have come, or the first one since the last interrupt was as long ago as
+        the register ``coalesce_cycles`` says (0: never), or up to 16 cycles longer.
     """
 
     def __init__(self) -> None:
@@ -56,10 +53,8 @@ class Coalescer(wiring.Component):
     takes effect a cycle later. No transfer depends on its memories, so a word that is lost in them ends none: an interrupt
     comes early.
 
-    ``changes``
-        All that is written into the memory of registers. A new time takes effect with the next look at it.
-    ``waiting``
-        In an engine with a Q-channel: an interrupt comes when its time has passed.
+    ``changes``: All that is written into the memory of registers. A new time takes effect with the next look at it.
+    ``waiting``: In an engine with a Q-channel: an interrupt comes when its time has passed.
     """
 
     def __init__(self, config: EngineConfig) -> None:

@@ -21,29 +21,20 @@ from .messages import WORD_BITS, queue_bits
 class CompletionRing(wiring.Component):
     """The state of one ring of completions: at most ``2**ring_log2`` of them are ahead of ``tail``.
 
-    ``enable``
-        Enables the ring.
-    ``head``, ``index``
-        Index after the last completion whose write response has come, and of the next completion. Both are 0 while
-        ``enable`` is low and nothing is ``in_flight``.
-    ``may_begin``
-        High while software has left the slot at ``index`` free and a completion may be sent there. Low in the two
-        cycles after ``index`` has changed, and a cycle longer than ``enable``.
-    ``phase``
-        Phase bit of the completion at ``index``, a cycle after that has changed.
-    ``commit``, ``tag``, ``interrupt``
-        Pulse: the completion at ``index`` is sent, with its tag, and whether it counts towards the interrupt.
-    ``expects``
-        High while a completion waits for its response.
-    ``answer``
-        Pulse: the response to the oldest one. They come in order.
-    ``counts``, ``answered_tag``
-        ``interrupt`` and ``tag`` of the oldest one.
-    ``in_flight``
-        High while a completion is in flight.
-    ``aborting``, ``settling``
-        ``settling`` is high from a cycle after ``aborting`` rises, until the responses of all completions that are in
-        flight when it falls have come.
+    ``enable``: Enables the ring.
+    ``head``, ``index``: Index after the last completion whose write response has come, and of the next completion. Both
+        are 0 while ``enable`` is low and nothing is ``in_flight``.
+    ``may_begin``: High while software has left the slot at ``index`` free and a completion may be sent there. Low in
+        the two cycles after ``index`` has changed, and a cycle longer than ``enable``.
+    ``phase``: Phase bit of the completion at ``index``, a cycle after that has changed.
+    ``commit``, ``tag``, ``interrupt``: Pulse: the completion at ``index`` is sent, with its tag, and whether it counts
+        towards the interrupt.
+    ``expects``: High while a completion waits for its response.
+    ``answer``: Pulse: the response to the oldest one. They come in order.
+    ``counts``, ``answered_tag``: ``interrupt`` and ``tag`` of the oldest one.
+    ``in_flight``: High while a completion is in flight.
+    ``aborting``, ``settling``: ``settling`` is high from a cycle after ``aborting`` rises, until the responses of all
+        completions that are in flight when it falls have come.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -157,17 +148,12 @@ class _Records(NamedTuple):
 class CompletionWriter(wiring.Component):
     """Writes completions to memory, each as one burst.
 
-    ``room``
-        High while a completion can be begun, and also one that is begun before the ``commit`` of the one before it is
-        counted. It stays high until ``commit``.
-    ``word_valid``, ``word``, ``data``
-        Write a word of the completion.
-    ``commit``
-        Sends the completion of ``queue`` to ``address``.
-    ``sending``
-        The queue whose completion ``port.w`` offers.
-    ``port``
-        The AXI4 port, whose data must be taken after their address, as :class:`.WriteArbiter` does. The
+    ``room``: High while a completion can be begun, and also one that is begun before the ``commit`` of the one before
+        it is counted. It stays high until ``commit``.
+    ``word_valid``, ``word``, ``data``: Write a word of the completion.
+    ``commit``: Sends the completion of ``queue`` to ``address``.
+    ``sending``: The queue whose completion ``port.w`` offers.
+    ``port``: The AXI4 port, whose data must be taken after their address, as :class:`.WriteArbiter` does. The
         :class:`.CompletionRing` takes its responses.
     """
 

@@ -60,40 +60,28 @@ class Fetcher(wiring.Component):
     that was pushed, which goes first. One that is ``shaped`` has its extension in the entry after its own, and comes out
     once that is there, with the fault of either. It shows one of both: see :class:`.ExtensionPort`.
 
-    ``enable``
-        Enables the ring. While it is low, ``head`` is 0 and what was fetched is forgotten, except for a request that
-        the channel works on.
-    ``tail``, ``head``
-        Index after the last descriptor of the ring, and after the last one that was fetched, two cycles after it came.
-    ``stop``
-        Keeps ``wanted`` low.
-    ``wanted``, ``asked``
-        The descriptor at index ``asked`` should be fetched. ``wanted`` comes from a register and is low in the cycle
-        after ``ask`` and ``refuse``, and a cycle longer than ``enable``.
-    ``ask``
-        Pulse: it is requested, from ``address``.
-    ``refuse``
-        Pulse, only while nothing is ``in_flight``: it must not be fetched from ``address``. It comes out as a request
-        with that fault.
-    ``in_flight``
-        High while a descriptor is in flight.
-    ``arrived``
-        High while a descriptor of the ring, or a refusal, is here that the channel has not taken, and a cycle longer.
-    ``beat``, ``last``, ``response``, ``data``
-        The data that come back from memory. They are always taken.
-    ``upper``
-        The record that comes is in the upper half of a beat, where a beat holds two.
-    ``word_valid``, ``word``
-        ``data``, every 32 bits of it, is this word of the descriptor that is pushed; the last word completes it. Never
-        together with ``beat`` or ``refuse``.
-    ``word_lost``
-        With coded memories: the registers have lost a word, and what is being pushed is refused.
-    ``extends``
-        The words that are pushed next are those of the extension of the descriptor before.
-    ``pushed``, ``taken_push``
-        High from the last word on, until the pulse with which the channel takes the pushed descriptor.
-    ``checking``
-        The channel works on the request: it must stay.
+    ``enable``: Enables the ring. While it is low, ``head`` is 0 and what was fetched is forgotten, except for a request
+        that the channel works on.
+    ``tail``, ``head``: Index after the last descriptor of the ring, and after the last one that was fetched, two cycles
+        after it came.
+    ``stop``: Keeps ``wanted`` low.
+    ``wanted``, ``asked``: The descriptor at index ``asked`` should be fetched. ``wanted`` comes from a register and is
+        low in the cycle after ``ask`` and ``refuse``, and a cycle longer than ``enable``.
+    ``ask``: Pulse: it is requested, from ``address``.
+    ``refuse``: Pulse, only while nothing is ``in_flight``: it must not be fetched from ``address``. It comes out as a
+        request with that fault.
+    ``in_flight``: High while a descriptor is in flight.
+    ``arrived``: High while a descriptor of the ring, or a refusal, is here that the channel has not taken, and a cycle
+        longer.
+    ``beat``, ``last``, ``response``, ``data``: The data that come back from memory. They are always taken.
+    ``upper``: The record that comes is in the upper half of a beat, where a beat holds two.
+    ``word_valid``, ``word``: ``data``, every 32 bits of it, is this word of the descriptor that is pushed; the last
+        word completes it. Never together with ``beat`` or ``refuse``.
+    ``word_lost``: With coded memories: the registers have lost a word, and what is being pushed is refused.
+    ``extends``: The words that are pushed next are those of the extension of the descriptor before.
+    ``pushed``, ``taken_push``: High from the last word on, until the pulse with which the channel takes the pushed
+        descriptor.
+    ``checking``: The channel works on the request: it must stay.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -240,11 +228,9 @@ class Fetcher(wiring.Component):
     def _count(self, m: Module, shows: Value, leaves: Value) -> _Ring:
         """Counts the descriptors of the ring.
 
-        ``shows``
-            A fetched descriptor is at the output. The channel may work on it when its ring is disabled: no ring begins until
-            it is gone, as it would be taken for one of that.
-        ``leaves``
-            The channel has taken a fetched descriptor in the cycle before.
+        ``shows``: A fetched descriptor is at the output. The channel may work on it when its ring is disabled: no ring
+            begins until it is gone, as it would be taken for one of that.
+        ``leaves``: The channel has taken a fetched descriptor in the cycle before.
         """
         running = Signal()
         inside = Signal()

@@ -57,19 +57,15 @@ class RingClient(wiring.Signature):
 class RingLink(wiring.Signature):
     """A pair as the rings see it.
 
-    ``offload``, ``offload_control``, ``prefetch``, ``prefetch_control``
-        Its channels, and the registers of each.
-    ``events``
-        Pulses, one bit per channel: a completion is in memory, or in the registers, that counts towards the interrupt.
-    ``busy``, ``stuck``
-        High, one bit per channel, while there is something to do, and while the port does not answer.
-    ``stop``, ``stopped``, ``clear``
-        While ``stop`` is high, no job of the pair begins. Once nothing of it is in flight, ``stopped`` is high, and
-        ``clear`` may reset what the rings keep of it.
-    ``register_lost``, ``loses``
-        With coded memories: the registers have lost a word; and a word is lost that its transfers depend on.
-    ``pending``
-        In an engine with a Q-channel: a ring has descriptors that are not fetched yet, or one is pushed.
+    ``offload``, ``offload_control``, ``prefetch``, ``prefetch_control``: Its channels, and the registers of each.
+    ``events``: Pulses, one bit per channel: a completion is in memory, or in the registers, that counts towards the
+        interrupt.
+    ``busy``, ``stuck``: High, one bit per channel, while there is something to do, and while the port does not answer.
+    ``stop``, ``stopped``, ``clear``: While ``stop`` is high, no job of the pair begins. Once nothing of it is in
+        flight, ``stopped`` is high, and ``clear`` may reset what the rings keep of it.
+    ``register_lost``, ``loses``: With coded memories: the registers have lost a word; and a word is lost that its
+        transfers depend on.
+    ``pending``: In an engine with a Q-channel: a ring has descriptors that are not fetched yet, or one is pushed.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -140,12 +136,9 @@ Wish = data.StructLayout({"valid": 1, "job": Job, "cause": Cause})
 class BusWatch:
     """A watchdog, and whether its error is still to be logged, as signals of one module.
 
-    ``fires``
-        Pulse: the time has passed.
-    ``stuck``
-        High from then on until the bus answers.
-    ``lost``
-        High from the cycle after ``fires`` until the error is logged.
+    ``fires``: Pulse: the time has passed.
+    ``stuck``: High from then on until the bus answers.
+    ``lost``: High from the cycle after ``fires`` until the error is logged.
     """
 
     def __init__(self, name: str) -> None:
@@ -182,18 +175,12 @@ class Extension:
 
     Each entry that is read is looked at for a cycle, ``looks``, before it is shown.
 
-    ``second``
-        The descriptor is shaped, and the entry that is looked at next is its extension.
-    ``paired``
-        The entry after the oldest one has arrived, too.
-    ``shows``
-        The request is whole: it is shown from the next cycle on.
-    ``drops``
-        The request is forgotten: it is taken, its ring is disabled, or a pushed one goes first.
-    ``again``
-        The extension leaves, in the cycle after its descriptor.
-    ``turns``, ``extended``
-        The record is read that is to be shown; that is the extension.
+    ``second``: The descriptor is shaped, and the entry that is looked at next is its extension.
+    ``paired``: The entry after the oldest one has arrived, too.
+    ``shows``: The request is whole: it is shown from the next cycle on.
+    ``drops``: The request is forgotten: it is taken, its ring is disabled, or a pushed one goes first.
+    ``again``: The extension leaves, in the cycle after its descriptor.
+    ``turns``, ``extended``: The record is read that is to be shown; that is the extension.
     """
 
     def __init__(self, options: RecordOptions) -> None:
@@ -210,12 +197,9 @@ class Extension:
     def read(self, m: Module, record: Value, sound: Value, comes: Value, stays: Value) -> None:
         """Looks at what is read.
 
-        ``record``, ``sound``
-            The descriptor, and whether what has been read was fetched without an error.
-        ``comes``
-            It is there in the next cycle.
-        ``stays``
-            What is read was pushed, or is of a ring that is in use.
+        ``record``, ``sound``: The descriptor, and whether what has been read was fetched without an error.
+        ``comes``: It is there in the next cycle.
+        ``stays``: What is read was pushed, or is of a ring that is in use.
         """
         shaped = Signal(name="is_shaped")
         m.d.comb += [
@@ -263,16 +247,11 @@ class Messages(wiring.Component):
     """Writes the messages of both channels, one at a time. An event that comes before the message of its channel has begun
     shares it, and one that comes later has another one. A message whose causes software has cleared does not begin.
 
-    ``changes``
-        All that is written into the memory of registers.
-    ``offload``, ``prefetch``
-        The causes of each channel, and what becomes of its messages.
-    ``stop``
-        While high, none begins, and those that have not begun are forgotten.
-    ``busy``
-        One is to be written, or its write is not answered yet.
-    ``port``
-        The AXI4 port, with the number of a channel for ID.
+    ``changes``: All that is written into the memory of registers.
+    ``offload``, ``prefetch``: The causes of each channel, and what becomes of its messages.
+    ``stop``: While high, none begins, and those that have not begun are forgotten.
+    ``busy``: One is to be written, or its write is not answered yet.
+    ``port``: The AXI4 port, with the number of a channel for ID.
     """
 
     def __init__(self, config: EngineConfig) -> None:

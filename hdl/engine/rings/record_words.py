@@ -29,16 +29,11 @@ def _number_of(name: str) -> int:
 class RecordWords:
     """The current word of the sequencer's job: its sources and its destinations.
 
-    ``state``
-        That of the sequencer's queue, a :class:`.QueueState`.
-    ``registers``
-        Those of a pair.
-    ``pipelined``
-        Wide records go through registers, for an FPGA.
-    ``options``
-        The optional fields of the records.
-    ``value``, ``number``
-        The current word of a completion or of an error, delayed by two cycles.
+    ``state``: That of the sequencer's queue, a :class:`.QueueState`.
+    ``registers``: Those of a pair.
+    ``pipelined``: Wide records go through registers, for an FPGA.
+    ``options``: The optional fields of the records.
+    ``value``, ``number``: The current word of a completion or of an error, delayed by two cycles.
     """
 
     def __init__(
@@ -63,12 +58,9 @@ class RecordWords:
     def of_completion(self, m: Module, records: Sequence[Value], address: Value, response: Value) -> None:
         """Selects the word of the completion, or of the error.
 
-        ``records``
-            The completion of each queue.
-        ``address``
-            Address of the record that the error is about.
-        ``response``
-            Response at the port, where the error is one of that.
+        ``records``: The completion of each queue.
+        ``address``: Address of the record that the error is about.
+        ``response``: Response at the port, where the error is one of that.
         """
         sequencer, is_, by = self.sequencer, self.sequencer.is_, self.sequencer.by
         word = sequencer.word

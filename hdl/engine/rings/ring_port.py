@@ -47,27 +47,20 @@ class QueueState(data.StructLayout):
 class RingPort(wiring.Component):
     """A queue's fetcher and completion ring, and what the sequencer must know of it.
 
-    ``client``, ``control``
-        The channel, and its registers.
-    ``event``
-        Pulse: a completion is in memory, or in the registers, that counts towards the interrupt.
-    ``busy``, ``stuck``, ``behind``
-        High while there is something to do, while the port does not answer, and while the ring has descriptors that are not
-        fetched yet.
-    ``stopped``
-        High while nothing is in flight.
-    ``beat``, ``last``, ``response``, ``data``, ``upper``, ``word_valid``, ``word``, ``word_lost``
-        Those of the :class:`.Fetcher`.
-    ``reads``, ``writes``
-        Pulses: the port has taken an address of the queue, or data.
-    ``answers``, ``answer``, ``takes``
-        A response to the oldest completion is at the port, and what it is; it is taken, but an error only once it is logged.
-    ``may_fetch``, ``may_send``
-        A descriptor can be requested, and a completion be written.
-    ``wish``, ``state``
-        The next job, and what that must know. Errors come first, because the completions after them wait.
-    ``mine``, ``job``
-        The job in hand is one of this queue, and what comes of it.
+    ``client``, ``control``: The channel, and its registers.
+    ``event``: Pulse: a completion is in memory, or in the registers, that counts towards the interrupt.
+    ``busy``, ``stuck``, ``behind``: High while there is something to do, while the port does not answer, and while the
+        ring has descriptors that are not fetched yet.
+    ``stopped``: High while nothing is in flight.
+    ``beat``, ``last``, ``response``, ``data``, ``upper``, ``word_valid``, ``word``, ``word_lost``: Those of the
+        :class:`.Fetcher`.
+    ``reads``, ``writes``: Pulses: the port has taken an address of the queue, or data.
+    ``answers``, ``answer``, ``takes``: A response to the oldest completion is at the port, and what it is; it is taken,
+        but an error only once it is logged.
+    ``may_fetch``, ``may_send``: A descriptor can be requested, and a completion be written.
+    ``wish``, ``state``: The next job, and what that must know. Errors come first, because the completions after them
+        wait.
+    ``mine``, ``job``: The job in hand is one of this queue, and what comes of it.
     """
 
     def __init__(self, config: EngineConfig) -> None:

@@ -35,17 +35,13 @@ class Rings(wiring.Component):
     """Gives the channels of each pair the descriptors of their rings and those that are pushed, which go first, and writes
     their completions into the rings or, while these are not enabled, into the registers.
 
-    ``clock``
-        Where it is given, what is kept of a queue has a reset of its own: see :func:`.reset_with`.
+    ``clock``: Where it is given, what is kept of a queue has a reset of its own: see :func:`.reset_with`.
 
-    ``pair_0``, …
-        The pairs.
-    ``stored``, ``report``
-        Reads the registers that software has written, and writes those that software reads.
-    ``fetch``, ``complete``
-        The AXI4 ports, with the number of a queue for ID: 2k for the offload of pair k, and 2k + 1 for its prefetch.
-    ``word_corrected``, ``word_lost``
-        With coded memories: pulses for wrong words.
+    ``pair_0``, …: The pairs.
+    ``stored``, ``report``: Reads the registers that software has written, and writes those that software reads.
+    ``fetch``, ``complete``: The AXI4 ports, with the number of a queue for ID: 2k for the offload of pair k, and 2k + 1
+        for its prefetch.
+    ``word_corrected``, ``word_lost``: With coded memories: pulses for wrong words.
     """
 
     def __init__(self, config: EngineConfig, clock: Signal | None = None) -> None:

@@ -47,24 +47,16 @@ class RingSlot(wiring.Component):
 
     A step is a pipeline of three stages: it asks for a register, selects a limb of that, and adds the limb.
 
-    ``start``
-        Begins. ``channel`` and ``completions`` must not change from the next cycle on until ``done``.
-    ``channel``, ``completions``, ``ring_log2``
-        The ring: its channel; of completions or of descriptors; it has ``2**ring_log2`` entries.
-    ``index``
-        The record in it, counted on past the ring's entries: two cycles after ``start``.
-    ``stored``
-        Reads the registers that say where the rings and the window are.
-    ``word``
-        What these gave: in a pipelined engine a cycle later.
-    ``word_lost``
-        With coded memories: the registers have lost a word, and no record is allowed that is being found.
-    ``done``
-        High from two cycles before ``address`` and ``allowed`` are valid, until the next ``start``.
-    ``address``
-        Where the record lies.
-    ``allowed``
-        The record is inside the window of the host port and inside its address space.
+    ``start``: Begins. ``channel`` and ``completions`` must not change from the next cycle on until ``done``.
+    ``channel``, ``completions``, ``ring_log2``: The ring: its channel; of completions or of descriptors; it has
+        ``2**ring_log2`` entries.
+    ``index``: The record in it, counted on past the ring's entries: two cycles after ``start``.
+    ``stored``: Reads the registers that say where the rings and the window are.
+    ``word``: What these gave: in a pipelined engine a cycle later.
+    ``word_lost``: With coded memories: the registers have lost a word, and no record is allowed that is being found.
+    ``done``: High from two cycles before ``address`` and ``allowed`` are valid, until the next ``start``.
+    ``address``: Where the record lies.
+    ``allowed``: The record is inside the window of the host port and inside its address space.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -216,35 +208,22 @@ class Sequencer:
     queue may begin in the cycle after ``over``. Whether a queue has a wish and the choice go through a register each, so the
     same queue's begins four cycles after ``over`` at the earliest.
 
-    ``begins``
-        High in the cycle before ``fresh``.
-    ``queue``
-        Number of the queue that the job belongs to.
-    ``busy``
-        High while there is a job, from ``fresh`` to ``over``.
-    ``fresh``, ``over``
-        First and last cycle of the job. ``over`` follows ``ends`` by a cycle.
-    ``ends``
-        High once nothing is left to do.
-    ``word``
-        Number of the word that is moved next.
-    ``advance``
-        High in each cycle that moves a word.
-    ``last_word``
-        High in the cycle that moves the last word.
-    ``copied``
-        High once all words are moved.
-    ``stale``
-        High once the ring of the job was disabled, however shortly. The job then has no effect.
-    ``skipped``
-        High, from the second cycle on, if the queue had an error in its registers when the job began. A further error leaves
-        no record.
-    ``is_``, ``by``
-        One register for each :class:`.Job`, and for each :class:`.Cause` of a ``LOG``: high while that is in hand.
-    ``refused``
-        High in the last cycle of a job that becomes the ``LOG`` of its refusal.
-    ``unlogged``
-        High for a ``LOG`` that leaves no record.
+    ``begins``: High in the cycle before ``fresh``.
+    ``queue``: Number of the queue that the job belongs to.
+    ``busy``: High while there is a job, from ``fresh`` to ``over``.
+    ``fresh``, ``over``: First and last cycle of the job. ``over`` follows ``ends`` by a cycle.
+    ``ends``: High once nothing is left to do.
+    ``word``: Number of the word that is moved next.
+    ``advance``: High in each cycle that moves a word.
+    ``last_word``: High in the cycle that moves the last word.
+    ``copied``: High once all words are moved.
+    ``stale``: High once the ring of the job was disabled, however shortly. The job then has no effect.
+    ``skipped``: High, from the second cycle on, if the queue had an error in its registers when the job began. A
+        further error leaves no record.
+    ``is_``, ``by``: One register for each :class:`.Job`, and for each :class:`.Cause` of a ``LOG``: high while that is
+        in hand.
+    ``refused``: High in the last cycle of a job that becomes the ``LOG`` of its refusal.
+    ``unlogged``: High for a ``LOG`` that leaves no record.
     """
 
     def __init__(self, bits: int) -> None:
@@ -268,11 +247,9 @@ class Sequencer:
     def take(self, m: Module, wishes: Sequence[Value], error: Value) -> None:
         """Begins a job when none is in hand or the one in hand is over, of the queues in turn.
 
-        ``wishes``
-            The next job of each queue. In the cycle after ``over`` it no longer asks for what is done. A queue may have its
-            turn although its wish is gone by then: its job is stale.
-        ``error``
-            High if the error registers of ``queue`` are in use.
+        ``wishes``: The next job of each queue. In the cycle after ``over`` it no longer asks for what is done. A queue
+            may have its turn although its wish is gone by then: its job is stale.
+        ``error``: High if the error registers of ``queue`` are in use.
         """
         count = len(wishes)
         valid, able = (Signal(count, name=name) for name in ("wishing", "able"))

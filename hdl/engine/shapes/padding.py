@@ -21,12 +21,10 @@ _SEGMENTS = 2
 class _Current:
     """The segment in hand, as signals of one module.
 
-    ``busy``
-        High while there is one.
-    ``over``
-        Drive: it ends in this cycle.
-    ``first``, ``final``, ``shift``, ``wraps``
-        Those of a :class:`.Segment` of which rows are ``amid`` beats: ``first`` and ``wraps`` are 0 after its first beat.
+    ``busy``: High while there is one.
+    ``over``: Drive: it ends in this cycle.
+    ``first``, ``final``, ``shift``, ``wraps``: Those of a :class:`.Segment` of which rows are ``amid`` beats: ``first``
+        and ``wraps`` are 0 after its first beat.
     """
 
     def __init__(self, m: Module, segments: stream.Interface, lanes: int, *, amid: bool) -> None:
@@ -111,10 +109,8 @@ def frequent_fill(config: EngineConfig, values: data.View) -> Value:
 class Filler(wiring.Component):
     """Puts padding between the beats of what is read: a beat per cycle.
 
-    ``amid``
-        Rows begin and end amid beats: so they come, in the lanes of memory, and go on as pieces.
-    ``fill``
-        What is repeated in padding that is not 0.
+    ``amid``: Rows begin and end amid beats: so they come, in the lanes of memory, and go on as pieces.
+    ``fill``: What is repeated in padding that is not 0.
     """
 
     def __init__(
@@ -163,9 +159,8 @@ class Dropper(wiring.Component):
     A packet that ends early, or in padding, ends with an empty last beat or with what came of its last row. It has no words
     behind the last segment.
 
-    ``amid``
-        Rows begin and end amid beats: they go on as pieces, of which each row in memory is one. A beat takes a cycle for
-        each row and each padding that has a part of it.
+    ``amid``: Rows begin and end amid beats: they go on as pieces, of which each row in memory is one. A beat takes a
+        cycle for each row and each padding that has a part of it.
     """
 
     def __init__(self, word_bits: int, lanes: int, *, amid: bool = False) -> None:

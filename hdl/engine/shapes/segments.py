@@ -44,14 +44,10 @@ Frame = data.StructLayout({"before": 1, "after": 1, "frequent": 1})
 class WalkPort(wiring.Signature):
     """How a shape is handed to who walks it, seen from who measures it: number by number.
 
-    ``room``
-        The next shape may be written.
-    ``row``, ``value``
-        A number, and which one it is.
-    ``walks``, ``cuts``
-        It is one that the shape is walked by; it is a length that segments have.
-    ``push``, ``frame``
-        All numbers are written, the last one may be in this cycle: the shape is walked.
+    ``room``: The next shape may be written.
+    ``row``, ``value``: A number, and which one it is.
+    ``walks``, ``cuts``: It is one that the shape is walked by; it is a length that segments have.
+    ``push``, ``frame``: All numbers are written, the last one may be in this cycle: the shape is walked.
     """
 
     def __init__(self, dimensions: int) -> None:
@@ -105,13 +101,10 @@ class Runs(wiring.Component):
 
     Throughput: a row per cycle.
 
-    ``most``
-        The most rows of a run: a power of two. All of them must fit into the queue of rows, because no data move before the
-        run is given.
-    ``input``
-        Each row, as a run of its own.
-    ``breaks``
-        While high, the run that grows ends: padding follows, behind which no row may have to wait.
+    ``most``: The most rows of a run: a power of two. All of them must fit into the queue of rows, because no data move
+        before the run is given.
+    ``input``: Each row, as a run of its own.
+    ``breaks``: While high, the run that grows ends: padding follows, behind which no row may have to wait.
     """
 
     def __init__(self, beat_log2: int, most: int) -> None:
@@ -181,12 +174,9 @@ class Runs(wiring.Component):
 class Mark(data.StructLayout):
     """A row of the stream, or all of a packet.
 
-    ``whole``
-        A packet of a descriptor without a shape.
-    ``inside``, ``final``
-        The row is in memory; it is the last one of its shape.
-    ``lane``
-        Where rows begin with any of 2**``lane_bits`` lanes: the first one, in memory.
+    ``whole``: A packet of a descriptor without a shape.
+    ``inside``, ``final``: The row is in memory; it is the last one of its shape.
+    ``lane``: Where rows begin with any of 2**``lane_bits`` lanes: the first one, in memory.
     """
 
     def __init__(self, lane_bits: int = 0) -> None:
@@ -201,10 +191,8 @@ class Segment(data.StructLayout):
 
     Where rows begin with any lane:
 
-    ``first``, ``final``
-        The lane of its first word, in its first beat, and that of its last one.
-    ``shift``, ``wraps``
-        Those of a :class:`.Piece`: from the lanes in which it comes to those in which it goes on.
+    ``first``, ``final``: The lane of its first word, in its first beat, and that of its last one.
+    ``shift``, ``wraps``: Those of a :class:`.Piece`: from the lanes in which it comes to those in which it goes on.
     """
 
     def __init__(self, beat_log2: int, lane_bits: int = 0) -> None:
@@ -224,19 +212,14 @@ class Segment(data.StructLayout):
 class Segments(wiring.Component):
     """Cuts each row into margins and run: a segment per cycle, a cycle later.
 
-    ``beat_log2``, ``lane_bits``
-        Bits of an address below the beat, and of the lane with which rows begin, if that is any.
-    ``reads``
-        Rows come in the lanes of memory, and go on in those of the stream; otherwise the other way round. Padding is in
-        those of the stream always.
-    ``shape``, ``row``, ``value``, ``write``
-        Writes a length of a shape, which has this number.
-    ``marks``
-        The rows, in the order of the stream.
-    ``frames``
-        One for each shape: it is taken with the shape's last row.
-    ``number``
-        That of the shape whose rows are cut. The lengths of those before it are not needed any more.
+    ``beat_log2``, ``lane_bits``: Bits of an address below the beat, and of the lane with which rows begin, if that is
+        any.
+    ``reads``: Rows come in the lanes of memory, and go on in those of the stream; otherwise the other way round.
+        Padding is in those of the stream always.
+    ``shape``, ``row``, ``value``, ``write``: Writes a length of a shape, which has this number.
+    ``marks``: The rows, in the order of the stream.
+    ``frames``: One for each shape: it is taken with the shape's last row.
+    ``number``: That of the shape whose rows are cut. The lengths of those before it are not needed any more.
     """
 
     def __init__(self, beat_log2: int, lane_bits: int = 0, *, reads: bool = True) -> None:

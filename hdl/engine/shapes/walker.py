@@ -53,14 +53,11 @@ Place = data.StructLayout({"base": SPAN_BITS, "left": COUNT_BITS, "inside": 1, "
 class _Outer(NamedTuple):
     """The dimensions outside the innermost one.
 
-    ``inside``, ``edge``, ``last``
-        A bit for each: its entry is in memory, the last one there, and the last one.
-    ``axis``
-        The number of the dimension that moves on or begins.
-    ``moves``
-        The innermost one that is not at its end.
-    ``keeps``, ``finds``, ``found``
-        Drive: the place in ``axis`` is written, and that in ``moves`` read; the place that was read last.
+    ``inside``, ``edge``, ``last``: A bit for each: its entry is in memory, the last one there, and the last one.
+    ``axis``: The number of the dimension that moves on or begins.
+    ``moves``: The innermost one that is not at its end.
+    ``keeps``, ``finds``, ``found``: Drive: the place in ``axis`` is written, and that in ``moves`` read; the place that
+        was read last.
     """
 
     inside: Signal
@@ -81,12 +78,9 @@ class Walker(wiring.Component):
     dimension on, and sets those inside it back to their first entry, which lies where the dimension now is. So there is one
     sum for all, and nothing is multiplied. The same sum gives the last byte of a row.
 
-    ``shape``, ``row``, ``value``, ``write``
-        Writes a number of a shape, which has this number itself.
-    ``end``
-        The number after that of the last shape that is to be walked.
-    ``rests``
-        High while none is walked.
+    ``shape``, ``row``, ``value``, ``write``: Writes a number of a shape, which has this number itself.
+    ``end``: The number after that of the last shape that is to be walked.
+    ``rests``: High while none is walked.
     """
 
     def __init__(self, dimensions: int) -> None:
@@ -272,18 +266,12 @@ class ShapeFeed(wiring.Component):
     """Takes a command for each descriptor. One that is ``shaped`` is that from the lowest byte of its shape to the highest
     one, and becomes the commands of its runs; any other passes on as it is.
 
-    ``lane_bits``
-        Rows begin with any of as many lanes; 0 if they are whole beats.
-    ``joins``
-        Rows that touch are one run. Without ``lane_bits``.
-    ``reads``
-        The commands are those of a reader.
-    ``shapes``
-        The shapes of those commands, in their order: one may come before its command.
-    ``command``
-        One for each run, each but the last one of a packet with ``more``.
-    ``segments``
-        What the beats of the packets are, for :class:`.Filler` and :class:`.Dropper`.
+    ``lane_bits``: Rows begin with any of as many lanes; 0 if they are whole beats.
+    ``joins``: Rows that touch are one run. Without ``lane_bits``.
+    ``reads``: The commands are those of a reader.
+    ``shapes``: The shapes of those commands, in their order: one may come before its command.
+    ``command``: One for each run, each but the last one of a packet with ``more``.
+    ``segments``: What the beats of the packets are, for :class:`.Filler` and :class:`.Dropper`.
     """
 
     def __init__(

@@ -17,12 +17,9 @@ from .windows import BeatEnds
 class PieceEnd(data.StructLayout):
     """Where a piece ends.
 
-    ``count``
-        Number of windows after which the piece ends; of a raw packet, number of beats.
-    ``raw``
-        Says that the packet is raw: windows are not looked at.
-    ``final``
-        Says that the piece ends with its packet.
+    ``count``: Number of windows after which the piece ends; of a raw packet, number of beats.
+    ``raw``: Says that the packet is raw: windows are not looked at.
+    ``final``: Says that the piece ends with its packet.
     """
 
     def __init__(self, most: int) -> None:
@@ -32,14 +29,12 @@ class PieceEnd(data.StructLayout):
 class Cutter(wiring.Component):
     """Cuts packets into pieces, one after the other.
 
-    ``pieces``
-        The end of each piece, ``most`` windows or beats after its beginning at most.
-    ``ends``
-        Where windows end in each beat of the packets.
-    ``read``, ``below``, ``take``, ``words``
-        Ports of a :class:`~.stores.BeatStore` that has the words of these beats, at the latest when ``ends`` has them.
-    ``output``
-        Each piece as a packet of its own, from lane 0 on. A piece for which its packet has no word left is an empty beat.
+    ``pieces``: The end of each piece, ``most`` windows or beats after its beginning at most.
+    ``ends``: Where windows end in each beat of the packets.
+    ``read``, ``below``, ``take``, ``words``: Ports of a :class:`~.stores.BeatStore` that has the words of these beats,
+        at the latest when ``ends`` has them.
+    ``output``: Each piece as a packet of its own, from lane 0 on. A piece for which its packet has no word left is an
+        empty beat.
 
     The words of a beat that is put out are the upper lanes of one beat of the packet, which is held, and the lower lanes of
     the next one. They are read together, and only rotated. A piece that ends in a beat leaves its last words while the beat

@@ -31,18 +31,12 @@ class Orders(wiring.Component):
 
     Throughput: a stripe per cycle, and two cycles more for each descriptor.
 
-    ``command``, ``route``
-        Those of the :class:`.StripeWalk`.
-    ``shapes``
-        With ``plan.shaped``: those of the :class:`.Extents`, and so are the command and the route then.
-    ``stripes``
-        The stripes of each unit.
-    ``pieces``
-        Their order, for whom joins or distributes their pieces.
-    ``reports``
-        Their order, for whom collects their reports: each once it is taken from ``pieces``.
-    ``stripe``
-        The stripe that is given to its unit, for whom else must know it.
+    ``command``, ``route``: Those of the :class:`.StripeWalk`.
+    ``shapes``: With ``plan.shaped``: those of the :class:`.Extents`, and so are the command and the route then.
+    ``stripes``: The stripes of each unit.
+    ``pieces``: Their order, for whom joins or distributes their pieces.
+    ``reports``: Their order, for whom collects their reports: each once it is taken from ``pieces``.
+    ``stripe``: The stripe that is given to its unit, for whom else must know it.
     """
 
     def __init__(self, plan: UnitPlan, *, writes: bool) -> None:
@@ -141,14 +135,10 @@ class Joiner(wiring.Component):
     more if its last words need a beat of their own. Latency: two cycles. ``ready`` of the inputs does not depend on that
     of the output within the cycle, and ``valid`` and words of the output come from registers.
 
-    ``order``
-        One entry for each packet of a unit. It is taken with the last beat of that.
-    ``pieces``
-        The units' packets. One may be empty: a single last beat without words.
-    ``output``
-        The joined packets.
-    ``waits``
-        The unit whose turn it is has no beat.
+    ``order``: One entry for each packet of a unit. It is taken with the last beat of that.
+    ``pieces``: The units' packets. One may be empty: a single last beat without words.
+    ``output``: The joined packets.
+    ``waits``: The unit whose turn it is has no beat.
     """
 
     def __init__(self, word_bits: int, lanes: int, units: int) -> None:
@@ -222,12 +212,9 @@ _WAY = 8
 class Piece(data.StructLayout):
     """A piece of a packet, that is, a stripe.
 
-    ``words``
-        Number of its raw words, at least one; a whole number of windows in every piece but the final one.
-    ``raw``
-        Says that the packet is not compressed, the same for all pieces of a packet.
-    ``final``
-        Ends the packet.
+    ``words``: Number of its raw words, at least one; a whole number of windows in every piece but the final one.
+    ``raw``: Says that the packet is not compressed, the same for all pieces of a packet.
+    ``final``: Ends the packet.
     """
 
     def __init__(self, stripe_words: int) -> None:
@@ -237,15 +224,12 @@ class Piece(data.StructLayout):
 class Splitter(wiring.Component):
     """Cuts packets at window boundaries.
 
-    ``pieces``
-        The pieces of the packets, in order. A piece is completed without the next one.
-    ``input``
-        Packets, whose words come without holes; the last beat may be empty.
-    ``output``
-        One packet for each piece, from lane 0 on. A piece other than the final one ends after its windows, which are found
-        from their headers, or, in a raw packet, after its words. The final one gets all that is left, words too many
-        among them. If a packet ends early, a piece gets what there is of it. Where that is no word, the piece is a
-        single empty beat.
+    ``pieces``: The pieces of the packets, in order. A piece is completed without the next one.
+    ``input``: Packets, whose words come without holes; the last beat may be empty.
+    ``output``: One packet for each piece, from lane 0 on. A piece other than the final one ends after its windows,
+        which are found from their headers, or, in a raw packet, after its words. The final one gets all that is left,
+        words too many among them. If a packet ends early, a piece gets what there is of it. Where that is no word, the
+        piece is a single empty beat.
 
     Throughput: one beat of ``output`` per cycle, so a piece of ``n`` stream words takes ``n / units`` cycles, rounded up,
     however many windows a beat has. Latency: 7 cycles from the first beat of a packet in to the first beat out; with a

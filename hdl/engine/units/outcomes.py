@@ -59,14 +59,11 @@ def note_outcome(m: Module, name: str, outcome: wiring.PureInterface, sink: stre
 class Outcomes(wiring.Signature):
     """The reports of one unit, one of each for every stripe, seen from the unit.
 
-    ``port``
-        How its reader or writer has done.
-    ``end``
-        Where its writer ended, if it has one: the place in the stripe after the last word, or else after the stripe.
-    ``codec``
-        The codec's verdict, unless the data passed around it.
-    ``next_place``
-        For a watchdog: the place in its stripe of what the port waits for.
+    ``port``: How its reader or writer has done.
+    ``end``: Where its writer ended, if it has one: the place in the stripe after the last word, or else after the
+        stripe.
+    ``codec``: The codec's verdict, unless the data passed around it.
+    ``next_place``: For a watchdog: the place in its stripe of what the port waits for.
     """
 
     def __init__(self, place_bits: int, stripe_words: int, *, writes: bool) -> None:
@@ -87,19 +84,13 @@ class Collector(wiring.Component):
     stripe says where the packet ended. The first stripe whose port failed gives the response and the address.
     Throughput: a stripe per cycle. Latency: none, of the verdict one cycle.
 
-    ``writes``
-        The ports are written.
-    ``shaped``
-        Descriptors may have shapes: padding that is made has no report of a port, and ``end`` says the bytes that were
-        written.
-    ``order``
-        One entry for each stripe.
-    ``units``
-        The reports of each unit.
-    ``outcome``, ``verdict``, ``end``
-        Of the descriptor; ``end`` is valid with ``outcome.done``.
-    ``mark``, ``waiting``
-        For a watchdog: notes what the unit of the stripe ``waiting`` waits for.
+    ``writes``: The ports are written.
+    ``shaped``: Descriptors may have shapes: padding that is made has no report of a port, and ``end`` says the bytes
+        that were written.
+    ``order``: One entry for each stripe.
+    ``units``: The reports of each unit.
+    ``outcome``, ``verdict``, ``end``: Of the descriptor; ``end`` is valid with ``outcome.done``.
+    ``mark``, ``waiting``: For a watchdog: notes what the unit of the stripe ``waiting`` waits for.
     """
 
     def __init__(

@@ -27,10 +27,8 @@ from .stripes import Stripe
 class UnitPlan:
     """What the blocks of a channel with several units must know.
 
-    ``config``
-        The engine.
-    ``dev``, ``host``
-        The ports, as this channel uses them.
+    ``config``: The engine.
+    ``dev``, ``host``: The ports, as this channel uses them.
     """
 
     config: EngineConfig
@@ -131,16 +129,13 @@ def early_stripes(plan: UnitPlan) -> bool:
 class Ahead(wiring.Component):
     """Tracks whether a whole stripe is queued behind the current stripe.
 
-    ``given``, ``whole``
-        A stripe enters the queue of the writer's commands; it is whole. The queue holds up to ``depth`` stripes, and has
-        the latency of a :class:`.Fifo`.
-    ``busy``
-        There is a current command.
-    ``taken``
-        Pulse: the current command is taken.
-    ``ahead``
-        The input of that name of the :class:`.Gather`. Low in the first cycle of a command. High later if a whole stripe
-        follows: two cycles after the command of that stripe has left the queue, or its predecessor is taken.
+    ``given``, ``whole``: A stripe enters the queue of the writer's commands; it is whole. The queue holds up to
+        ``depth`` stripes, and has the latency of a :class:`.Fifo`.
+    ``busy``: There is a current command.
+    ``taken``: Pulse: the current command is taken.
+    ``ahead``: The input of that name of the :class:`.Gather`. Low in the first cycle of a command. High later if a
+        whole stripe follows: two cycles after the command of that stripe has left the queue, or its predecessor is
+        taken.
     """
 
     def __init__(self, depth: int) -> None:
@@ -166,12 +161,10 @@ class Extents(wiring.Component):
     """Makes of the command and the route of each descriptor with a shape one of each for every row and every padding, in the
     order of the stream. Others pass on as they are.
 
-    ``shapes``
-        Those of the :class:`.ShapeFeed`.
-    ``input``, ``whole_route``
-        Those of descriptors.
-    ``command``, ``route``
-        Those of extents: of one that is padding, the address is 0. Valid, and to be taken, together.
+    ``shapes``: Those of the :class:`.ShapeFeed`.
+    ``input``, ``whole_route``: Those of descriptors.
+    ``command``, ``route``: Those of extents: of one that is padding, the address is 0. Valid, and to be taken,
+        together.
     """
 
     def __init__(self, plan: UnitPlan, *, reads: bool) -> None:
@@ -234,20 +227,14 @@ class BeatStore(wiring.Component):
     There is a memory for each lane, with an address of its own. So a beat that is made of two costs no register for one of
     them, and no multiplexer for words.
 
-    ``input``
-        Words of beats, of which ``depth - 1`` can be inside besides the held one. ``depth`` is a power of two. ``ready``
-        comes from a register, which does not know yet whether the held beat leaves in the cycle before.
-    ``full``
-        Complement of ``ready``, from a register of its own: the other one writes the memories of all lanes, and what else
-        depends on it would wait for those wires.
-    ``read``
-        Reads all lanes in this cycle.
-    ``below``
-        Lanes that are read from the next beat, the others from the held one.
-    ``take``
-        The next beat becomes the held one; what is read in this cycle does not depend on it.
-    ``words``
-        What was read, in the next cycle, and until ``read`` is high again.
+    ``input``: Words of beats, of which ``depth - 1`` can be inside besides the held one. ``depth`` is a power of two.
+        ``ready`` comes from a register, which does not know yet whether the held beat leaves in the cycle before.
+    ``full``: Complement of ``ready``, from a register of its own: the other one writes the memories of all lanes, and
+        what else depends on it would wait for those wires.
+    ``read``: Reads all lanes in this cycle.
+    ``below``: Lanes that are read from the next beat, the others from the held one.
+    ``take``: The next beat becomes the held one; what is read in this cycle does not depend on it.
+    ``words``: What was read, in the next cycle, and until ``read`` is high again.
     """
 
     def __init__(self, bits: int, lanes: int, depth: int) -> None:
@@ -305,21 +292,16 @@ class BeatFill(wiring.Component):
     There is a memory for each lane, with an address of its own for writing. So words that wait until their beat is full
     take no register, and what is full takes none on its way out.
 
-    ``words``
-        A word for each lane.
-    ``write``
-        Writes all lanes in this cycle; not unless ``ready`` is high.
-    ``below``
-        Lanes that are written to the next beat, the others to the one that is filled. A lane may be written again until its
-        beat is done.
-    ``done``, ``end``
-        With ``write``: the beat that is filled is complete, and the next one becomes the one that is filled; how many words
-        it has, and whether it ends its packet.
-    ``ready``
-        There is room for both beats. It comes from a register, which does not know yet what was done in the cycle before.
-    ``output``
-        The beats that are done. Throughput: one per cycle. Latency: two cycles, as of a :class:`.Fifo`. ``valid`` and the
-        words come from registers.
+    ``words``: A word for each lane.
+    ``write``: Writes all lanes in this cycle; not unless ``ready`` is high.
+    ``below``: Lanes that are written to the next beat, the others to the one that is filled. A lane may be written
+        again until its beat is done.
+    ``done``, ``end``: With ``write``: the beat that is filled is complete, and the next one becomes the one that is
+        filled; how many words it has, and whether it ends its packet.
+    ``ready``: There is room for both beats. It comes from a register, which does not know yet what was done in the
+        cycle before.
+    ``output``: The beats that are done. Throughput: one per cycle. Latency: two cycles, as of a :class:`.Fifo`.
+        ``valid`` and the words come from registers.
     """
 
     #: Beats in the memory. After a pause of the output there are enough of them until ``ready`` has made room for more.

@@ -13,22 +13,14 @@ from cdma.hdl.engine.path.switches import Route
 class Stripe(data.StructLayout):
     """What a descriptor has of one stripe.
 
-    ``unit``
-        The unit at whose port it lies.
-    ``first``, ``last``
-        Its bytes in device memory, both included.
-    ``words``
-        Its raw words.
-    ``raw``, ``zeros``
-        Of the descriptor's route.
-    ``final``
-        The descriptor has no stripe after it.
-    ``tail``
-        The bytes that are meant of its last word, 0 for all.
-    ``user``
-        Of the descriptor's command.
-    ``padding``
-        It lies in no memory.
+    ``unit``: The unit at whose port it lies.
+    ``first``, ``last``: Its bytes in device memory, both included.
+    ``words``: Its raw words.
+    ``raw``, ``zeros``: Of the descriptor's route.
+    ``final``: The descriptor has no stripe after it.
+    ``tail``: The bytes that are meant of its last word, 0 for all.
+    ``user``: Of the descriptor's command.
+    ``padding``: It lies in no memory.
     """
 
     def __init__(
@@ -91,15 +83,11 @@ class StripeWalk(wiring.Component):
     Throughput: a stripe per cycle, and two cycles more for each descriptor. ``command`` and ``route`` are taken with the
     last stripe.
 
-    ``shaped``
-        A descriptor has a command and a route for each extent of its data: all but the last one with ``more``, and with
-        ``padding`` where it lies in no memory. Padding goes to the unit after the one before.
-    ``command``
-        Where the descriptor's raw data begin in device memory. Its last address may be beyond their end.
-    ``route``
-        How many words they are, and their way.
-    ``stripes``
-        The stripes. All but ``words`` come from registers and from ``command`` and ``route`` with few gates.
+    ``shaped``: A descriptor has a command and a route for each extent of its data: all but the last one with ``more``,
+        and with ``padding`` where it lies in no memory. Padding goes to the unit after the one before.
+    ``command``: Where the descriptor's raw data begin in device memory. Its last address may be beyond their end.
+    ``route``: How many words they are, and their way.
+    ``stripes``: The stripes. All but ``words`` come from registers and from ``command`` and ``route`` with few gates.
     """
 
     def __init__(

@@ -30,18 +30,12 @@ class Unit(wiring.Component):
 
     A subclass adds ``piece`` and the AXI4 port to the ``members``, and the data's way between them.
 
-    ``piece``
-        Packets of the stream, one for each stripe.
-    ``stripe``
-        Stripes. No more than ``plan.in_flight`` may have come and not been reported.
-    ``report``
-        The reports.
-    ``values``
-        The table of the codec.
-    ``refused``
-        The codec's input waits for the codec.
-    ``flush``, ``idle``, ``progress``
-        Those of the :class:`.AxiReader` or :class:`.AxiWriter`.
+    ``piece``: Packets of the stream, one for each stripe.
+    ``stripe``: Stripes. No more than ``plan.in_flight`` may have come and not been reported.
+    ``report``: The reports.
+    ``values``: The table of the codec.
+    ``refused``: The codec's input waits for the codec.
+    ``flush``, ``idle``, ``progress``: Those of the :class:`.AxiReader` or :class:`.AxiWriter`.
     """
 
     def __init__(
@@ -127,10 +121,8 @@ class OffloadUnit(Unit):
 
     Reads go ahead as far as the reader's buffer has room, and what is compressed as far as the buffer of the pieces has.
 
-    ``piece``
-        What the codec makes of each stripe, or the raw words.
-    ``source``
-        The AXI4 port.
+    ``piece``: What the codec makes of each stripe, or the raw words.
+    ``source``: The AXI4 port.
     """
 
     def __init__(self, plan: UnitPlan, codec: wiring.Component) -> None:
@@ -188,11 +180,9 @@ class OffloadUnit(Unit):
 class PrefetchUnit(Unit):
     """Each packet at ``piece`` becomes the data of a stripe, and a report.
 
-    ``piece``
-        A packet for each stripe: for the codec, or raw words. One that the stream had no words left for is a single last
-        beat without words, and its report is that the stream is truncated.
-    ``sink``
-        The AXI4 port.
+    ``piece``: A packet for each stripe: for the codec, or raw words. One that the stream had no words left for is a
+        single last beat without words, and its report is that the stream is truncated.
+    ``sink``: The AXI4 port.
     """
 
     def __init__(self, plan: UnitPlan, codec: wiring.Component) -> None:

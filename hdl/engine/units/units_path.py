@@ -88,8 +88,8 @@ class UnitsPath(Path):
 class OffloadPath(UnitsPath):
     """A :class:`.UnitsPath` that reads several ports. ``source`` is an array of these.
 
-    ``starved``, ``refused``, ``blocked``
-        The unit whose turn it is has no words; a codec does not take what is read; the joined stream waits for the writer.
+    ``starved``, ``refused``, ``blocked``: The unit whose turn it is has no words; a codec does not take what is read;
+        the joined stream waits for the writer.
     """
 
     def __init__(self, plan: UnitPlan, codec: Callable[[], wiring.Component]) -> None:
@@ -139,10 +139,9 @@ class OffloadPath(UnitsPath):
 class PrefetchPath(UnitsPath):
     """A :class:`.UnitsPath` that writes several ports. ``sink`` is an array of these.
 
-    ``end``
-        Is valid with ``write_outcome.done``.
-    ``starved``, ``refused``, ``blocked``
-        The splitter has no words; a codec does not take its piece; the unit whose turn it is has no room.
+    ``end``: Is valid with ``write_outcome.done``.
+    ``starved``, ``refused``, ``blocked``: The splitter has no words; a codec does not take its piece; the unit whose
+        turn it is has no room.
     """
 
     def __init__(self, plan: UnitPlan, codec: Callable[[], wiring.Component]) -> None:

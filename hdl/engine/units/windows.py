@@ -21,14 +21,10 @@ from cdma.hdl.spec.options import splittable
 class BeatEnds(data.StructLayout):
     """Where windows end in a beat of the compressed stream.
 
-    ``ends``
-        Says whether a window ends with the word in this lane.
-    ``rank``
-        Number of windows that end in this lane or a lower one.
-    ``stop``
-        Marks the last word of the packet.
-    ``empty``
-        Says that the packet has no word, and this is its only beat.
+    ``ends``: Says whether a window ends with the word in this lane.
+    ``rank``: Number of windows that end in this lane or a lower one.
+    ``stop``: Marks the last word of the packet.
+    ``empty``: Says that the packet has no word, and this is its only beat.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -48,10 +44,8 @@ class HeaderWalk(wiring.Component):
     ahead of the loop, and the loop only chooses: by the lane in which the first window of the beat begins, it knows all
     headers of the beat, and by the last of them, where the first window of a later beat begins.
 
-    ``input``
-        Lengths of the windows that may begin in a beat.
-    ``output``
-        Where windows end in this beat.
+    ``input``: Lengths of the windows that may begin in a beat.
+    ``output``: Where windows end in this beat.
 
     Throughput: one beat per cycle, never waits. Latency: two cycles, the second of which ends with the output.
     """
@@ -205,12 +199,9 @@ def shortest_window(format: StreamFormat) -> int:
 class BeatLengths(data.StructLayout):
     """A beat of the compressed stream without its words.
 
-    ``length``
-        Stream words that a whole window has if its header begins in this lane.
-    ``keep``
-        Says which words are valid.
-    ``last``
-        Ends the packet.
+    ``length``: Stream words that a whole window has if its header begins in this lane.
+    ``keep``: Says which words are valid.
+    ``last``: Ends the packet.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -227,14 +218,11 @@ class BeatLengths(data.StructLayout):
 class WindowLengths(wiring.Component):
     """Reads every word of a packet as if it were a header, because it is found out only later which ones are.
 
-    ``input``
-        Beats of packets; always taken.
-    ``merges``
-        Says that the beat at the input is an empty one that only ends the packet of the beat before; that beat becomes
-        the last one instead.
-    ``output``
-        The beats without their words. A beat leaves when the beats after it have arrived that a header may reach into,
-        at least one, or else the end of the packet.
+    ``input``: Beats of packets; always taken.
+    ``merges``: Says that the beat at the input is an empty one that only ends the packet of the beat before; that beat
+        becomes the last one instead.
+    ``output``: The beats without their words. A beat leaves when the beats after it have arrived that a header may
+        reach into, at least one, or else the end of the packet.
 
     Throughput: one beat per cycle. Latency: two cycles after the beats that it needs have arrived; three where a header has
     several words.

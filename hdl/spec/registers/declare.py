@@ -68,14 +68,10 @@ def address_pair(
 class RecordPart:
     """Bits of a descriptor or completion in registers that have the record's layout.
 
-    ``record``, ``start``
-        The record's field, and the lowest of its bits that is in this part.
-    ``word``
-        The number of the register, counted from the start of the record.
-    ``lsb``, ``bits``
-        The lowest bit in the register, and the number of bits.
-    ``register``, ``field``
-        The names of the register and of the field in it.
+    ``record``, ``start``: The record's field, and the lowest of its bits that is in this part.
+    ``word``: The number of the register, counted from the start of the record.
+    ``lsb``, ``bits``: The lowest bit in the register, and the number of bits.
+    ``register``, ``field``: The names of the register and of the field in it.
     """
 
     record: RecordField

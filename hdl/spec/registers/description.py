@@ -77,13 +77,10 @@ class Access(enum.Enum):
 class Field:
     """Some bits of a register.
 
-    ``lsb``, ``bits``
-        The lowest bit in the register, and the number of bits.
-    ``choices``
-        The values with a meaning, as ``(name, value)``; they become constants in C and an enumeration in
+    ``lsb``, ``bits``: The lowest bit in the register, and the number of bits.
+    ``choices``: The values with a meaning, as ``(name, value)``; they become constants in C and an enumeration in
         SystemRDL.
-    ``in_memory``
-        Hardware has no wires of the field, but reads it (access ``RW``) or writes it (access ``RO``) in the
+    ``in_memory``: Hardware has no wires of the field, but reads it (access ``RW``) or writes it (access ``RO``) in the
         register file's memory, a register at a time.
     """
 
@@ -158,12 +155,9 @@ class Field:
 class Register:
     """One register of 32 bits, or an array of them, one after the other.
 
-    ``offset``
-        Bytes from the base of the block.
-    ``count``
-        Registers of the array; 0 is no array.
-    ``locked_by``
-        ``register.field`` of the same block, one bit of access ``LOCK`` or ``RO``: while it is set, writes
+    ``offset``: Bytes from the base of the block.
+    ``count``: Registers of the array; 0 is no array.
+    ``locked_by``: ``register.field`` of the same block, one bit of access ``LOCK`` or ``RO``: while it is set, writes
         change nothing.
     """
 
@@ -236,13 +230,11 @@ class Register:
 class Block:
     """Registers that belong together, at one base address or, for several instances, at several.
 
-    ``instances``
-        Name and base address of each; the only instance of a block usually has the block's name.
-    ``external``
-        The registers are not in the register file, which forwards reads to the hardware that keeps them. Such a
-        block has read-only fields alone.
-    ``survives_soft_reset``
-        The stored fields keep their values where those of other blocks return to their reset values.
+    ``instances``: Name and base address of each; the only instance of a block usually has the block's name.
+    ``external``: The registers are not in the register file, which forwards reads to the hardware that keeps them. Such
+        a block has read-only fields alone.
+    ``survives_soft_reset``: The stored fields keep their values where those of other blocks return to their reset
+        values.
     """
 
     name: str

@@ -25,12 +25,9 @@ from .values import narrow
 class PlacedMemory:
     """A memory of a design.
 
-    ``path``, ``module``
-        Its hierarchical name below the top, and its wrapper module, if any.
-    ``purpose``
-        What it is for.
-    ``checks``
-        The check bits of each word.
+    ``path``, ``module``: Its hierarchical name below the top, and its wrapper module, if any.
+    ``purpose``: What it is for.
+    ``checks``: The check bits of each word.
     """
 
     path: str

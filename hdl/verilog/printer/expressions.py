@@ -24,14 +24,12 @@ ASSOCIATIVE = frozenset({"+", "&", "|", "^"})
 class Node(NamedTuple):
     """An expression.
 
-    ``kind``
-        ``leaf``, ``constant``, ``concat``, ``replicate``, ``signed``, ``cast``, ``select``, ``?:``, or an operator; with one
-        operand ``|``, ``&`` and ``^`` are reductions. A ``case`` is no expression, but all that a net is given: its parts
-        are what selects, a value and a result for each item, and the result of any other value.
-    ``text``
-        The text of a leaf, the bits of a constant, most significant first, the count of a replication, the type of a cast.
-    ``size``
-        The number of leaves and constants.
+    ``kind``: ``leaf``, ``constant``, ``concat``, ``replicate``, ``signed``, ``cast``, ``select``, ``?:``, or an
+        operator; with one operand ``|``, ``&`` and ``^`` are reductions. A ``case`` is no expression, but all that a
+        net is given: its parts are what selects, a value and a result for each item, and the result of any other value.
+    ``text``: The text of a leaf, the bits of a constant, most significant first, the count of a replication, the type
+        of a cast.
+    ``size``: The number of leaves and constants.
     """
 
     kind: str

@@ -118,10 +118,8 @@ _LARGEST_AT_PORT = 3
 class Use:
     """A use of a wire as the ``role`` of ``target``: ``operand``, ``next``, ``enable``, ``reset`` or the name of a port.
 
-    ``target``
-        The output wire of an operator or register, or the name of an instance or memory.
-    ``whole``
-        Whether all bits are read, as an expression.
+    ``target``: The output wire of an operator or register, or the name of an instance or memory.
+    ``whole``: Whether all bits are read, as an expression.
     """
 
     target: str
@@ -133,12 +131,9 @@ class Use:
 class Folded:
     """The decisions for a module, with its registers in ``groups`` and its ``memories``.
 
-    ``drivers``
-        The driving operator of each wire.
-    ``nets``
-        The nameless wires that become nets, in the order of their drivers.
-    ``uses``
-        Where each wire is read.
+    ``drivers``: The driving operator of each wire.
+    ``nets``: The nameless wires that become nets, in the order of their drivers.
+    ``uses``: Where each wire is read.
     """
 
     module: Module

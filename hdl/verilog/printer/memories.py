@@ -31,20 +31,15 @@ _STYLES = {
 class Shape:
     """The properties that memories of one wrapper share.
 
-    ``depth``, ``width``
-        Words, and bits of a word.
-    ``reads``
-        For each read port, whether it is synchronous.
-    ``writes``
-        Number of write ports.
-    ``granule``
-        Bits per write enable; ``width`` for a single enable.
-    ``contents``
-        The initial words, most significant bit first, if any is not 0; None if there are initial values of 0; an empty tuple
-        if there are no initial values.
-    ``style``
-        The FPGA's memory: ``distributed`` for look-up tables; ``block`` for block RAM, where a read that collides with a
-        write may give any word; empty for synthesis to choose. Or ``registers`` for what is no memory but flip-flops.
+    ``depth``, ``width``: Words, and bits of a word.
+    ``reads``: For each read port, whether it is synchronous.
+    ``writes``: Number of write ports.
+    ``granule``: Bits per write enable; ``width`` for a single enable.
+    ``contents``: The initial words, most significant bit first, if any is not 0; None if there are initial values of 0;
+        an empty tuple if there are no initial values.
+    ``style``: The FPGA's memory: ``distributed`` for look-up tables; ``block`` for block RAM, where a read that
+        collides with a write may give any word; empty for synthesis to choose. Or ``registers`` for what is no memory
+        but flip-flops.
     """
 
     depth: int

@@ -31,10 +31,8 @@ class Register:
 class Group:
     """Registers with the same clock, reset and enable, each of one bit if any.
 
-    ``reset_low``, ``enable_low``
-        Whether they are active low.
-    ``reset_first``
-        Whether the reset has priority over the enable.
+    ``reset_low``, ``enable_low``: Whether they are active low.
+    ``reset_first``: Whether the reset has priority over the enable.
     """
 
     clock: Signal

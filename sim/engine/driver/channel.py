@@ -94,13 +94,10 @@ class Channel:
     ) -> None:
         """Sets up both rings in ``rings``, and enables the channel.
 
-        ``entries``
-            Entries of each ring: a power of two, by default 64 or as many as the engine has.
-        ``interrupts``
-            Whether errors, and completions that ask for it, assert the interrupt.
-        ``coalesce``
-            Completions per interrupt, and clock cycles after the first of them that assert it in any case
-            (0: never).
+        ``entries``: Entries of each ring: a power of two, by default 64 or as many as the engine has.
+        ``interrupts``: Whether errors, and completions that ask for it, assert the interrupt.
+        ``coalesce``: Completions per interrupt, and clock cycles after the first of them that assert it in any case (0:
+            never).
         """
         both = Rings(rings, entries, self.driver.geometry)
         self._check_window(both)

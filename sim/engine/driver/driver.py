@@ -28,16 +28,12 @@ def c_driver(name: str = "cdma") -> str:
 class Driver:
     """One engine.
 
-    ``windows``
-        The first and the last address to open on ports, by ``"dev"`` and ``"host"``. Both are closed after a reset of
-        the hardware; what is not given stays as it is.
-    ``idle``
-        Called between two looks at memory or registers while waiting: advances a simulation, or sleeps.
-    ``channel``
-        Which of several queue pairs: to its software each is an engine of its own. With a ``backend`` that reaches
-        the registers of one pair alone it is 0.
-    ``wait_irq``
-        Blocks until the interrupt line is high or so many seconds have passed; waiting by interrupt needs it.
+    ``windows``: The first and the last address to open on ports, by ``"dev"`` and ``"host"``. Both are closed after a
+        reset of the hardware; what is not given stays as it is.
+    ``idle``: Called between two looks at memory or registers while waiting: advances a simulation, or sleeps.
+    ``channel``: Which of several queue pairs: to its software each is an engine of its own. With a ``backend`` that
+        reaches the registers of one pair alone it is 0.
+    ``wait_irq``: Blocks until the interrupt line is high or so many seconds have passed; waiting by interrupt needs it.
     """
 
     def __init__(

@@ -98,14 +98,10 @@ class PowerPin:
 class PowerCell:
     """A cell.
 
-    ``leakage``
-        States with a value in watts each; ``other_leakage`` is that of every other state.
-    ``state``
-        The names of a flip-flop's value and of its inverse, which its outputs are functions of.
-    ``next_state``
-        The function that it loads at the rising edge of ``clock``.
-    ``gating``
-        The pins of a clock gate by their parts.
+    ``leakage``: States with a value in watts each; ``other_leakage`` is that of every other state.
+    ``state``: The names of a flip-flop's value and of its inverse, which its outputs are functions of.
+    ``next_state``: The function that it loads at the rising edge of ``clock``.
+    ``gating``: The pins of a clock gate by their parts.
     """
 
     name: str

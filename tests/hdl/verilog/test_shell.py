@@ -44,13 +44,10 @@ class Adder(wiring.Component):
     Two cycles later it is
     ``done`` and at rest.
 
-    ``left``, ``right``
-        The numbers.
-    ``width``
-        Is no port.
+    ``left``, ``right``: The numbers.
+    ``width``: Is no port.
 
-    ``done``
-        Pulse.
+    ``done``: Pulse.
     """
 
     __module__ = "cdma.hdl.adder"

@@ -82,10 +82,8 @@ def _rows(coverage: CodeCoverage) -> list[tuple[str, str]]:
 class Coverage:
     """The coverage of a regression, which may have failed.
 
-    ``code``, ``reached``
-        That of the Verilog, and of each functional goal.
-    ``goal``
-        The percentage of lines, and of branches, that it must reach.
+    ``code``, ``reached``: That of the Verilog, and of each functional goal.
+    ``goal``: The percentage of lines, and of branches, that it must reach.
     """
 
     regression: Regression
@@ -208,14 +206,10 @@ class BlockCoverage:
 class CodeCoverage:
     """The coverage of one design's Verilog.
 
-    ``text``
-        The Verilog, by lines.
-    ``points``
-        All points and their counts.
-    ``excluded``
-        The excluded points, each with its exclusion.
-    ``unused``, ``wrong``
-        The exclusions that match nothing, and those that match a point which was reached.
+    ``text``: The Verilog, by lines.
+    ``points``: All points and their counts.
+    ``excluded``: The excluded points, each with its exclusion.
+    ``unused``, ``wrong``: The exclusions that match nothing, and those that match a point which was reached.
     """
 
     text: Sequence[str]

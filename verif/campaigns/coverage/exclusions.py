@@ -34,16 +34,11 @@ class PointError(CdmaError):
 class Point:
     """Something that a simulation does or does not do.
 
-    ``block``
-        The instance it is in, such as ``compressor.core.packer``.
-    ``line``, ``column``
-        The place in the Verilog, both from 1.
-    ``kind``
-        :data:`LINE`, :data:`BRANCH` or :data:`TOGGLE`.
-    ``what``
-        The branch (``if``, ``else``, ``cond_then``, ``cond_else``), or the bit and its direction.
-    ``lines``
-        The lines of statements that run just when the point is reached.
+    ``block``: The instance it is in, such as ``compressor.core.packer``.
+    ``line``, ``column``: The place in the Verilog, both from 1.
+    ``kind``: :data:`LINE`, :data:`BRANCH` or :data:`TOGGLE`.
+    ``what``: The branch (``if``, ``else``, ``cond_then``, ``cond_else``), or the bit and its direction.
+    ``lines``: The lines of statements that run just when the point is reached.
     """
 
     block: str
@@ -107,18 +102,12 @@ def _numbers(text: str) -> Iterable[int]:
 class Exclusion:
     """Points that are unreachable.
 
-    ``block``
-        A regular expression for the whole name of the instance, such as ``compressor.core.packer``.
-    ``text``
-        A regular expression for a part of the line as :func:`marked` writes it, with the branch in ``«»``.
-    ``reason``
-        Why nothing reaches them, in words.
-    ``proof``
-        The property of ``cdma prove`` that shows it, if there is one.
-    ``needs``
-        Whether a design has such points.
-    ``tied``
-        Excludes only modules of which every instance has a 1 at the port in the group ``port`` of ``text``.
+    ``block``: A regular expression for the whole name of the instance, such as ``compressor.core.packer``.
+    ``text``: A regular expression for a part of the line as :func:`marked` writes it, with the branch in ``«»``.
+    ``reason``: Why nothing reaches them, in words.
+    ``proof``: The property of ``cdma prove`` that shows it, if there is one.
+    ``needs``: Whether a design has such points.
+    ``tied``: Excludes only modules of which every instance has a 1 at the port in the group ``port`` of ``text``.
     """
 
     block: str

@@ -32,14 +32,10 @@ def _any_design(design: Design) -> bool:
 class Goal:
     """Bins, each of which some sample must fall into.
 
-    ``statement``
-        What it is about, in a sentence.
-    ``bins``
-        All bins that a design can reach.
-    ``of``
-        The bins of a sample; none if the goal is not about it.
-    ``needs``
-        Whether the goal is for a design.
+    ``statement``: What it is about, in a sentence.
+    ``bins``: All bins that a design can reach.
+    ``of``: The bins of a sample; none if the goal is not about it.
+    ``needs``: Whether the goal is for a design.
     """
 
     name: str

@@ -54,14 +54,10 @@ _PART = 36 * BATCH
 class Part:
     """A part of a campaign.
 
-    ``name``
-        The scene, or the format of the streams.
-    ``every``
-        One of so many places of a scene gets a fault.
-    ``first``, ``count``
-        The numbers of the streams.
-    ``only``
-        The one case to run, if any.
+    ``name``: The scene, or the format of the streams.
+    ``every``: One of so many places of a scene gets a fault.
+    ``first``, ``count``: The numbers of the streams.
+    ``only``: The one case to run, if any.
     """
 
     campaign: str

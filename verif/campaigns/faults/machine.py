@@ -115,16 +115,11 @@ class Pace:
 class State:
     """Observations since the last call.
 
-    ``outside``, ``first_outside``
-        Bytes written where none may be, and the address of the first.
-    ``broken``
-        The rules of AXI4 that have been broken.
-    ``open``, ``open_data``
-        Transactions open now, and those of them that are not of a ring.
-    ``deaf``
-        The register port has not answered.
-    ``alert``
-        The pin: a bit for each queue pair; 0 in an engine without checks of memories.
+    ``outside``, ``first_outside``: Bytes written where none may be, and the address of the first.
+    ``broken``: The rules of AXI4 that have been broken.
+    ``open``, ``open_data``: Transactions open now, and those of them that are not of a ring.
+    ``deaf``: The register port has not answered.
+    ``alert``: The pin: a bit for each queue pair; 0 in an engine without checks of memories.
     """
 
     cycle: int
@@ -140,10 +135,8 @@ class State:
 class Machine:
     """The simulation. Orders without an answer return at once, and are carried out in order.
 
-    ``verilog``
-        Replaces the design's own, with the same ports.
-    ``seed``
-        That of the ratios and the jitter of several clocks.
+    ``verilog``: Replaces the design's own, with the same ports.
+    ``seed``: That of the ratios and the jitter of several clocks.
     """
 
     def __init__(

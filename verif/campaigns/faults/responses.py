@@ -41,12 +41,9 @@ _STATUS = {
 class _Fault:
     """One response that is an error.
 
-    ``what``
-        It answers a ``read`` or a ``write`` of data, a ``fetch``, or the write of a ``completion``.
-    ``victim``
-        The number of its transfer.
-    ``expected``
-        The expected error registers.
+    ``what``: It answers a ``read`` or a ``write`` of data, a ``fetch``, or the write of a ``completion``.
+    ``victim``: The number of its transfer.
+    ``expected``: The expected error registers.
     """
 
     what: str

@@ -58,10 +58,8 @@ class Scene:
     """The transfers of one channel, in one mode, submitted in one way, with memories of one pace, in the memory from
     ``at`` on.
 
-    ``transfers``, ``after``
-        Those that the faults meet, and the one that follows.
-    ``outside``
-        Bytes written outside since :meth:`prepare`.
+    ``transfers``, ``after``: Those that the faults meet, and the one that follows.
+    ``outside``: Bytes written outside since :meth:`prepare`.
     """
 
     def __init__(self, machine: Machine, name: str, seed: int, at: int = 0) -> None:

@@ -33,8 +33,7 @@ class ErrorRecord:
 class Software:
     """One channel. After a reset of the engine, :meth:`start` begins anew.
 
-    ``size``
-        The most descriptors that may be handed over at once.
+    ``size``: The most descriptors that may be handed over at once.
     """
 
     def __init__(self, machine: Machine, channel: str, way: str) -> None:

@@ -29,10 +29,8 @@ _LIMIT = 4000
 class _Place:
     """The place of a stall: before transfer ``index`` of a channel.
 
-    ``oldest``
-        The address that is open then: of a beat that is read, of a burst that is written, or of a record.
-    ``data``
-        It is of data, not of a record.
+    ``oldest``: The address that is open then: of a beat that is read, of a burst that is written, or of a record.
+    ``data``: It is of data, not of a record.
     """
 
     port: int

@@ -36,12 +36,9 @@ INTACT = "intact"
 class Damaged:
     """One prefetch of a stream that is not what a compressor wrote for it.
 
-    ``kind``
-        The damage: one of :data:`KINDS`, or :data:`INTACT`.
-    ``raw``, ``stream``
-        The data that were meant, and the stream in host memory.
-    ``length``, ``compressed_length``
-        Those of the descriptor.
+    ``kind``: The damage: one of :data:`KINDS`, or :data:`INTACT`.
+    ``raw``, ``stream``: The data that were meant, and the stream in host memory.
+    ``length``, ``compressed_length``: Those of the descriptor.
     """
 
     kind: str

@@ -38,12 +38,9 @@ class Silent(Wrong):
 class Verdict:
     """The verdict on one fault.
 
-    ``kind``
-        The row of the table that counts it.
-    ``case``
-        Its name, which runs it again.
-    ``outside``
-        Bytes that were written outside of every destination.
+    ``kind``: The row of the table that counts it.
+    ``case``: Its name, which runs it again.
+    ``outside``: Bytes that were written outside of every destination.
     """
 
     kind: str

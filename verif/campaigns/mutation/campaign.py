@@ -34,12 +34,9 @@ _PATIENCE = 3.0
 class Verdict:
     """The verdict on a mutant.
 
-    ``result``
-        :data:`KILLED`, :data:`EQUIVALENT` or :data:`SURVIVED`.
-    ``by``
-        The test or the proof that found it, or how it was shown to be equivalent.
-    ``reason``
-        The message of the test, what the proof refuted, or what is known of a survivor.
+    ``result``: :data:`KILLED`, :data:`EQUIVALENT` or :data:`SURVIVED`.
+    ``by``: The test or the proof that found it, or how it was shown to be equivalent.
+    ``reason``: The message of the test, what the proof refuted, or what is known of a survivor.
     """
 
     mutant: Mutant

@@ -54,10 +54,8 @@ _LISTED = re.compile(
 class Socket:
     """The place of a memory: the ports of its module, each now a port of the netlist.
 
-    ``path``
-        Where in the design the memory was.
-    ``ports``
-        By the names in the memory's module, with the directions of the netlist.
+    ``path``: Where in the design the memory was.
+    ``ports``: By the names in the memory's module, with the directions of the netlist.
     """
 
     def __init__(self, path: str) -> None:
@@ -145,14 +143,10 @@ _SELECT_BITS = 16
 class Mutant:
     """One fault.
 
-    ``block``, ``module``
-        The path of its module, the design first (``compressor.core.packer``), and the module's name.
-    ``command``
-        The command that makes it in Yosys.
-    ``place``
-        The lines of the Verilog that the cell comes from.
-    ``what``
-        The fault in words.
+    ``block``, ``module``: The path of its module, the design first (``compressor.core.packer``), and the module's name.
+    ``command``: The command that makes it in Yosys.
+    ``place``: The lines of the Verilog that the cell comes from.
+    ``what``: The fault in words.
     """
 
     block: str

@@ -53,10 +53,8 @@ def number(pin: Any) -> Callable[[], int]:
 class Observed:
     """An output.
 
-    ``valid``
-        The valid of the channel whose payload it is; None for everything else.
-    ``masks``
-        The keep and the strobes of the bytes of the port, where it has some.
+    ``valid``: The valid of the channel whose payload it is; None for everything else.
+    ``masks``: The keep and the strobes of the bytes of the port, where it has some.
     """
 
     port: Port

@@ -19,21 +19,14 @@ from cdma.sim.codec.words import Words, rotated, word_dtype
 class Limits:
     """The performance contract of one block, in cycles; ``docs/verification.md`` explains it.
 
-    ``constant``
-        Allowed beyond the sum over a packet's windows.
-    ``latency``
-        Allowed from the first beat in to the first beat out of a dense window.
-    ``back_to_back``
-        Allowed for a packet beyond its own sum when it follows another without a gap.
-    ``least_window``
-        The words that a window counts as at least.
-    ``whole_beats``
-        A window of more stream words than raw words counts whole beats, unless it and the window before are all
-        literals.
-    ``each_window``
-        Allowed for each window beyond the sum, with the same exception.
-    ``exact``
-        A lone packet takes just the cycles allowed, and no fewer.
+    ``constant``: Allowed beyond the sum over a packet's windows.
+    ``latency``: Allowed from the first beat in to the first beat out of a dense window.
+    ``back_to_back``: Allowed for a packet beyond its own sum when it follows another without a gap.
+    ``least_window``: The words that a window counts as at least.
+    ``whole_beats``: A window of more stream words than raw words counts whole beats, unless it and the window before
+        are all literals.
+    ``each_window``: Allowed for each window beyond the sum, with the same exception.
+    ``exact``: A lone packet takes just the cycles allowed, and no fewer.
     """
 
     constant: int

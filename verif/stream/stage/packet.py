@@ -118,10 +118,9 @@ def integer_kinds() -> list[str]:
 class StagePacket(Packet):
     """One packet of stimulus and the expected output.
 
-    ``step``
-        The exponent of the step as the port has it.
-    ``reported``, ``first``
-        How many numbers are out of range, and the index of the first; both 0 for a dequantiser, which reports nothing.
+    ``step``: The exponent of the step as the port has it.
+    ``reported``, ``first``: How many numbers are out of range, and the index of the first; both 0 for a dequantiser,
+        which reports nothing.
     """
 
     step: int

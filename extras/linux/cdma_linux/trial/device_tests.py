@@ -58,8 +58,7 @@ class LinuxBench(RingBench):
 class _Registers:
     """The bench's register port.
 
-    ``submitted``
-        Descriptors that the guest has put into its rings, since it began.
+    ``submitted``: Descriptors that the guest has put into its rings, since it began.
     """
 
     def __init__(self, bench: LinuxBench) -> None:

@@ -127,10 +127,8 @@ class Gone(Exception):
 class VhostUser:
     """A connection.
 
-    ``memory``
-        Is the guest's, once it has handed it over.
-    ``queues``
-        By their numbers, as far as the guest has spoken of them.
+    ``memory``: Is the guest's, once it has handed it over.
+    ``queues``: By their numbers, as far as the guest has spoken of them.
     """
 
     def __init__(self, connection: socket.socket) -> None:

@@ -33,12 +33,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 class Command:
     """A command.
 
-    ``after``
-        Descriptors that have been submitted when it takes effect, all together; 0 for at once.
-    ``port``
-        That of the memory that it is about, if it is about one.
-    ``numbers``
-        What else comes after its name; a response is one, too.
+    ``after``: Descriptors that have been submitted when it takes effect, all together; 0 for at once.
+    ``port``: That of the memory that it is about, if it is about one.
+    ``numbers``: What else comes after its name; a response is one, too.
     """
 
     after: int
@@ -114,10 +111,8 @@ class Victim(Protocol):
 class Mishaps:
     """Commands that are due, and those that wait.
 
-    ``script``
-        Those that are known from the start.
-    ``pipe``
-        A named pipe, from which others come, a line each; a line that is no command is handed to ``refuse``.
+    ``script``: Those that are known from the start.
+    ``pipe``: A named pipe, from which others come, a line each; a line that is no command is handed to ``refuse``.
     """
 
     def __init__(

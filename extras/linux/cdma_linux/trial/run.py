@@ -85,20 +85,16 @@ _COMPLAINTS = (
 class Trial:
     """What is tried, beside the engine.
 
-    ``program``
-        A command of the host, which the guest runs in place of the tests; all that it says is said.
-    ``measure``
-        How many transfers are measured in place of the tests; 0 for none.
-    ``feed``
-        How many descriptors the driver feeds in place of the tests, to an engine that answers at once; 0 for none.
-    ``seed``
-        What the device draws follows from it.
-    ``script``, ``control``
-        Commands for the device, and a named pipe that is made for others; :mod:`.mishaps` has them.
-    ``waves``, ``first``
-        A waveform (VCD), and the descriptor with which it begins, from 1.
-    ``sanitized``
-        The guest's kernel finds each access of the driver's to memory that is not its own, and takes its time.
+    ``program``: A command of the host, which the guest runs in place of the tests; all that it says is said.
+    ``measure``: How many transfers are measured in place of the tests; 0 for none.
+    ``feed``: How many descriptors the driver feeds in place of the tests, to an engine that answers at once; 0 for
+        none.
+    ``seed``: What the device draws follows from it.
+    ``script``, ``control``: Commands for the device, and a named pipe that is made for others; :mod:`.mishaps` has
+        them.
+    ``waves``, ``first``: A waveform (VCD), and the descriptor with which it begins, from 1.
+    ``sanitized``: The guest's kernel finds each access of the driver's to memory that is not its own, and takes its
+        time.
     """
 
     program: Sequence[str] = ()

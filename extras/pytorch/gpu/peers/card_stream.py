@@ -17,12 +17,9 @@ from cdma.hdl.spec.format import Format
 class CardStream:
     """A stream on a GPU.
 
-    ``data``
-        Bytes that begin with the stream, if it fits; else they are anything.
-    ``length``
-        The bytes that the stream has, or would have: one 64-bit number on the GPU.
-    ``words``
-        Words of the packet.
+    ``data``: Bytes that begin with the stream, if it fits; else they are anything.
+    ``length``: The bytes that the stream has, or would have: one 64-bit number on the GPU.
+    ``words``: Words of the packet.
     """
 
     data: Tensor

@@ -70,8 +70,7 @@ class Codec(Protocol):
 class _Counted:
     """A codec of words, whose size is counted without compressing.
 
-    ``model``
-        Has ``compress_words``, ``decompress_words`` and ``compressed_words``.
+    ``model``: Has ``compress_words``, ``decompress_words`` and ``compressed_words``.
     """
 
     name: str

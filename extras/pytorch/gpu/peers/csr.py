@@ -23,12 +23,9 @@ _POINTER_BYTES = 4
 class CsrFormat:
     """The format of a packet of compressed sparse rows.
 
-    ``word_bits``
-        Bits of a word: 8, 16 or 32.
-    ``columns``
-        Words of a row; the last row may be shorter.
-    ``index_bits``
-        Bits of a column's number: 8, 16 or 32, enough for ``columns``.
+    ``word_bits``: Bits of a word: 8, 16 or 32.
+    ``columns``: Words of a row; the last row may be shorter.
+    ``index_bits``: Bits of a column's number: 8, 16 or 32, enough for ``columns``.
     """
 
     word_bits: int = 32

@@ -27,8 +27,7 @@ class WrongRoundTrip(CdmaError):
 class KernelBench:
     """What is measured.
 
-    ``link``
-        Bytes per second of the link each way; on a GPU its own is measured.
+    ``link``: Bytes per second of the link each way; on a GPU its own is measured.
     """
 
     size: int

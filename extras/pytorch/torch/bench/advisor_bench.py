@@ -24,10 +24,8 @@ _WAYS = {True: "compressed", False: "raw", None: None}
 class AdvisorBench:
     """What is measured.
 
-    ``age``
-        Steps of training since zeros were last counted.
-    ``mask``
-        Whether the equations count the masks.
+    ``age``: Steps of training since zeros were last counted.
+    ``mask``: Whether the equations count the masks.
     """
 
     training: SwapBench

@@ -20,10 +20,8 @@ from .saved_bench import PLAIN, SavedBench, Training
 class BatchBench:
     """What is measured.
 
-    ``memory``
-        Bytes: of the GPU, or on the processor of what autograd keeps.
-    ``multiple``
-        What batches are multiples of.
+    ``memory``: Bytes: of the GPU, or on the processor of what autograd keeps.
+    ``multiple``: What batches are multiples of.
     """
 
     memory: Sequence[int]

@@ -120,12 +120,10 @@ class Advising(Offload):
 class Judged:
     """A tensor that was swapped both ways, by turns.
 
-    ``density``, ``mask``
-        Its zeros then, as :class:`Learnt` has them.
-    ``swaps``
-        Raw and compressed, by rounds.
-    ``hidden``
-        Seconds that hid its copies in the passes after that, by rounds: in the forward pass, and in the backward pass.
+    ``density``, ``mask``: Its zeros then, as :class:`Learnt` has them.
+    ``swaps``: Raw and compressed, by rounds.
+    ``hidden``: Seconds that hid its copies in the passes after that, by rounds: in the forward pass, and in the
+        backward pass.
     """
 
     bytes: int
@@ -156,8 +154,7 @@ class Judging(Offload):
 
     In the first one nothing moves but what is swapped both ways. In the others everything moves.
 
-    ``judged``
-        The tensors of the first pass.
+    ``judged``: The tensors of the first pass.
     """
 
     def __init__(self, model: nn.Module, link: Link, settings: Settings, rounds: int) -> None:

@@ -40,12 +40,9 @@ class WrongGradient(CdmaError):
 class _Network:
     """A network of the bench.
 
-    ``build``
-        Makes the network.
-    ``inputs``
-        Makes a batch of so many inputs, and classes for them.
-    ``bf16``
-        Whether autocast has bfloat16; else matrices are multiplied with TF32.
+    ``build``: Makes the network.
+    ``inputs``: Makes a batch of so many inputs, and classes for them.
+    ``bf16``: Whether autocast has bfloat16; else matrices are multiplied with TF32.
     """
 
     build: Callable[[], nn.Module]

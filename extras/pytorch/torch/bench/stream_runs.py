@@ -32,15 +32,12 @@ _COMPRESSED = 0.75
 class StreamBench:
     """What is measured.
 
-    ``link``
-        Bytes per second of the link in software; on a GPU None.
-    ``device_bytes``
-        The most bytes of the device for what is streamed; None for so few that all of it comes, or about all.
-    ``tokens``
-        Tokens of a round, one after the other, or steps. A round begins and ends with as many layers on the device, when
-        nothing is on its way.
-    ``context``
-        Tokens whose keys and values there are before the first that counts.
+    ``link``: Bytes per second of the link in software; on a GPU None.
+    ``device_bytes``: The most bytes of the device for what is streamed; None for so few that all of it comes, or about
+        all.
+    ``tokens``: Tokens of a round, one after the other, or steps. A round begins and ends with as many layers on the
+        device, when nothing is on its way.
+    ``context``: Tokens whose keys and values there are before the first that counts.
     """
 
     shape: Shape
@@ -62,8 +59,7 @@ class StreamBench:
 class Run(ABC):
     """What is streamed under one policy, ``raw`` or ``compressed``; None is without a stream, for what is right.
 
-    ``nbytes``
-        Bytes of all that is streamed.
+    ``nbytes``: Bytes of all that is streamed.
     """
 
     def __init__(self, policy: str | None, bench: StreamBench) -> None:

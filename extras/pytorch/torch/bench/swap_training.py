@@ -22,17 +22,12 @@ from cdma.torch.swapping.policies import Vdnn
 class SwapBench:
     """What is measured.
 
-    ``link``
-        Bytes per second of the link in software; on a GPU None.
-    ``device_bytes``
-        The most bytes that are held on the device.
-    ``ahead``
-        Bytes on their way back before they are needed.
-    ``weights``
-        A folder with trained weights, written by ``cdma study characterise --train --weights``; they see the images that
-        they have learnt from. Without one weights are random.
-    ``timeline``
-        Whether each row has what one more step did when.
+    ``link``: Bytes per second of the link in software; on a GPU None.
+    ``device_bytes``: The most bytes that are held on the device.
+    ``ahead``: Bytes on their way back before they are needed.
+    ``weights``: A folder with trained weights, written by ``cdma study characterise --train --weights``; they see the
+        images that they have learnt from. Without one weights are random.
+    ``timeline``: Whether each row has what one more step did when.
     """
 
     batch: int = 64
@@ -66,8 +61,7 @@ def ready_card(bench: SwapBench) -> None:
 class SwapTraining:
     """A model, its optimiser and the batch of every step.
 
-    ``losses``
-        Those of the steps until now.
+    ``losses``: Those of the steps until now.
     """
 
     def __init__(self, network: str, bench: SwapBench) -> None:

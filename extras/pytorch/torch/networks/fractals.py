@@ -30,8 +30,7 @@ _AT_ONCE = 64
 class Fractals:
     """What is drawn: as many images of each category, square and grey.
 
-    ``device``
-        Where they are drawn. The same seed draws the same on the same kind of device.
+    ``device``: Where they are drawn. The same seed draws the same on the same kind of device.
     """
 
     categories: int = 100

@@ -24,14 +24,10 @@ _SHADES = 1000
 class Task:
     """Images, the classes of these, and what builds a network by its name.
 
-    ``about``
-        What the images are, for a record.
-    ``training``
-        How many images are for training; the others measure the accuracy.
-    ``mean``, ``deviation``
-        Of the images. What a network gets has the mean 0 and the deviation 1.
-    ``channels``
-        How often a network gets the grey values.
+    ``about``: What the images are, for a record.
+    ``training``: How many images are for training; the others measure the accuracy.
+    ``mean``, ``deviation``: Of the images. What a network gets has the mean 0 and the deviation 1.
+    ``channels``: How often a network gets the grey values.
     """
 
     about: str

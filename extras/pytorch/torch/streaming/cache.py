@@ -22,12 +22,9 @@ _TOKENS = -2
 class _Layer:
     """Keys and values of a layer.
 
-    ``parts``
-        Blocks of tokens in their order: on the host, or as they are.
-    ``tail``
-        The tokens behind these; none before the first.
-    ``stays``, ``held``
-        Bytes on the device, and on the host.
+    ``parts``: Blocks of tokens in their order: on the host, or as they are.
+    ``tail``: The tokens behind these; none before the first.
+    ``stays``, ``held``: Bytes on the device, and on the host.
     """
 
     parts: list[Held | list[Tensor]] = field(default_factory=list)
@@ -51,10 +48,8 @@ class _Layer:
 class Cache:
     """What :func:`cdma.torch.cache` gives; :attr:`report` is its account.
 
-    ``depot``
-        Makes the way to the host for the device of the first keys, and says how many bytes of it there are.
-    ``block``
-        Tokens of a layer leave in multiples of so many.
+    ``depot``: Makes the way to the host for the device of the first keys, and says how many bytes of it there are.
+    ``block``: Tokens of a layer leave in multiples of so many.
     """
 
     def __init__(self, depot: Callable[[torch.device], tuple[Depot, int]], ahead: int, block: int) -> None:

@@ -25,12 +25,9 @@ from .units import Bundle, StreamReport, bundled
 class Place:
     """Memory of the device for one unit.
 
-    ``unit``
-        What is in it, or on its way to it by ``copy``.
-    ``busy``
-        Whether what is computed may still be about to read it.
-    ``read``
-        The last that was computed of it; what writes comes behind.
+    ``unit``: What is in it, or on its way to it by ``copy``.
+    ``busy``: Whether what is computed may still be about to read it.
+    ``read``: The last that was computed of it; what writes comes behind.
     """
 
     def __init__(self, size: int, device: torch.device, lane: Lane) -> None:
@@ -230,12 +227,9 @@ _MARGIN = 16
 class Held:
     """Tensors on the host.
 
-    ``block``
-        Memory there, which begins with what ``sent`` has brought and ``bundle`` describes.
-    ``coming``
-        The copy with which they come back; None before that has been asked for.
-    ``times``
-        How often they have left.
+    ``block``: Memory there, which begins with what ``sent`` has brought and ``bundle`` describes.
+    ``coming``: The copy with which they come back; None before that has been asked for.
+    ``times``: How often they have left.
     """
 
     bundle: Bundle
@@ -248,8 +242,7 @@ class Held:
 class Depot:
     """The way of tensors to the host and back.
 
-    ``ahead``
-        How many blocks may be on their way to the host; for one more the first is waited for.
+    ``ahead``: How many blocks may be on their way to the host; for one more the first is waited for.
     """
 
     def __init__(

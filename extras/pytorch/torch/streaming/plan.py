@@ -66,10 +66,8 @@ def measured(unit: Unit, codec: Codec, device: torch.device, format: Format | No
 class Cold:
     """A unit on the host.
 
-    ``block``
-        Its memory there.
-    ``running``
-        The modules in whose calls it is needed now.
+    ``block``: Its memory there.
+    ``running``: The modules in whose calls it is needed now.
     """
 
     def __init__(
@@ -116,10 +114,8 @@ def _elements(weight: Tensor) -> Tensor:
 class Plan:
     """What stays (``hot``) and what waits on the host (``cold``), and the memory through which the latter comes.
 
-    ``slot``
-        Bytes of each of ``slots`` places for blocks that have arrived or are on their way.
-    ``expanded``, ``scratch``
-        Bytes for the elements of one unit, and for making them.
+    ``slot``: Bytes of each of ``slots`` places for blocks that have arrived or are on their way.
+    ``expanded``, ``scratch``: Bytes for the elements of one unit, and for making them.
     """
 
     hot: tuple[Measured, ...]
@@ -138,8 +134,7 @@ class Plan:
 def plan(units: Sequence[Measured], always: int, device_bytes: int, slots: int) -> Plan:
     """The plan with the most weights on the device.
 
-    ``always``
-        Bytes of the device that something takes whatever is planned.
+    ``always``: Bytes of the device that something takes whatever is planned.
 
     What is large must stay if there is no room to bring it. Beside that, what is used in several places stays first, then
     what is no block, and then blocks with even distances, so that copies have time between them.

@@ -26,12 +26,9 @@ _STREAMED: WeakSet[Optimizer] = WeakSet()
 class _Unit:
     """The states of one parameter.
 
-    ``planned``
-        Whether it is known where they are between steps.
-    ``held``
-        What they are on the host; None where they are on the device.
-    ``tensors``
-        Those that go and come.
+    ``planned``: Whether it is known where they are between steps.
+    ``held``: What they are on the host; None where they are on the device.
+    ``tensors``: Those that go and come.
     """
 
     name: str

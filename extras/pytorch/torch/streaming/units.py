@@ -26,10 +26,8 @@ _NEVER_CALLED = (nn.ParameterList, nn.ParameterDict)
 class Unit:
     """Weights that are there while one of the modules runs.
 
-    ``modules``
-        Several where weights are tied.
-    ``repeated``
-        Whether it is one of a list of blocks.
+    ``modules``: Several where weights are tied.
+    ``repeated``: Whether it is one of a list of blocks.
     """
 
     name: str
@@ -127,10 +125,8 @@ _ALIGN = 256
 class Piece:
     """One tensor of a block.
 
-    ``at``
-        Where its elements are in memory for those of all.
-    ``place``, ``beside``
-        Where its stream, or its elements, and what stands beside the stream begin in the block.
+    ``at``: Where its elements are in memory for those of all.
+    ``place``, ``beside``: Where its stream, or its elements, and what stands beside the stream begin in the block.
     """
 
     dtype: torch.dtype
@@ -158,11 +154,9 @@ class Piece:
 class Bundle:
     """How tensors lie in a block.
 
-    ``held``
-        Bytes of the block.
-    ``expanded``, ``scratch``
-        Bytes of the elements where they must be made of the block, and what the device needs for that; 0 where all tensors
-        lie in the block as they are.
+    ``held``: Bytes of the block.
+    ``expanded``, ``scratch``: Bytes of the elements where they must be made of the block, and what the device needs for
+        that; 0 where all tensors lie in the block as they are.
     """
 
     pieces: tuple[Piece, ...]
@@ -237,10 +231,9 @@ def _aligned(nbytes: int) -> int:
 class Streamed:
     """A unit, or all of them.
 
-    ``raw``, ``held``
-        Bytes of its weights, and the bytes in which they are held: on the host, or on the device where it is ``hot``.
-    ``wait``
-        Seconds that computing waited for it.
+    ``raw``, ``held``: Bytes of its weights, and the bytes in which they are held: on the host, or on the device where
+        it is ``hot``.
+    ``wait``: Seconds that computing waited for it.
     """
 
     raw: int
@@ -258,21 +251,14 @@ class Streamed:
 class StreamReport:
     """All of a stream of weights; of an optimiser's states, or of keys and values, the same.
 
-    ``raw``, ``hot``, ``cold``
-        Bytes of all weights, of those that stay on the device, and of those that come.
-    ``held``
-        Bytes in which those that come are held on the host.
-    ``moved``, ``fetches``
-        Bytes that came until now, and how many units these were.
-    ``left``
-        Bytes that left for the host until now: states, or keys and values, which change.
-    ``late``, ``beyond``
-        Units that nobody had foreseen, so that they came only when they were needed; and those for which there was no
-        place, so that they took memory beyond ``device_bytes``.
-    ``passes``, ``wait``
-        Calls of the model, or steps, and the seconds that computing waited in these for what came.
-    ``device``
-        Bytes of the device: weights that stay, buffers, and memory for those that come.
+    ``raw``, ``hot``, ``cold``: Bytes of all weights, of those that stay on the device, and of those that come.
+    ``held``: Bytes in which those that come are held on the host.
+    ``moved``, ``fetches``: Bytes that came until now, and how many units these were.
+    ``left``: Bytes that left for the host until now: states, or keys and values, which change.
+    ``late``, ``beyond``: Units that nobody had foreseen, so that they came only when they were needed; and those for
+        which there was no place, so that they took memory beyond ``device_bytes``.
+    ``passes``, ``wait``: Calls of the model, or steps, and the seconds that computing waited in these for what came.
+    ``device``: Bytes of the device: weights that stay, buffers, and memory for those that come.
     """
 
     raw: int = 0

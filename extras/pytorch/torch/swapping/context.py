@@ -471,8 +471,7 @@ class Offload(Keeping):
 class Hold:
     """What a tensor has of the device's and the host's memory, and must return.
 
-    ``coming``
-        The copy with which it comes back.
+    ``coming``: The copy with which it comes back.
     """
 
     on_device: int = 0
@@ -485,12 +484,9 @@ class Hold:
 class Swapped:
     """A tensor that autograd keeps, wherever its elements are.
 
-    ``elements``
-        Those of a tensor that stays, or has come back: autograd lets go of this when it needs them no more.
-    ``leaving``
-        Its bytes, or those of its stream, as long as they are on the device.
-    ``packing``
-        How its stream is read, if it is compressed.
+    ``elements``: Those of a tensor that stays, or has come back: autograd lets go of this when it needs them no more.
+    ``leaving``: Its bytes, or those of its stream, as long as they are on the device.
+    ``packing``: How its stream is read, if it is compressed.
     """
 
     def __init__(self, context: Offload, slot: Slot, number: int, flat: Tensor, learnt: Learnt) -> None:

@@ -40,12 +40,9 @@ class Ordered(Protocol):
 class Copy(Ordered, Protocol):
     """Bytes on their way.
 
-    ``target``
-        Where they arrive.
-    ``nbytes``
-        How many they are.
-    ``begin``, ``end``
-        Marks of the link's clock around the copy itself, without its time in the queue.
+    ``target``: Where they arrive.
+    ``nbytes``: How many they are.
+    ``begin``, ``end``: Marks of the link's clock around the copy itself, without its time in the queue.
     """
 
     target: Tensor
@@ -69,8 +66,7 @@ class Copy(Ordered, Protocol):
 class Link(Protocol):
     """One queue of copies for each direction; both run beside each other and beside what computes.
 
-    ``least_bytes``
-        Tensors of fewer bytes are not worth a copy.
+    ``least_bytes``: Tensors of fewer bytes are not worth a copy.
     """
 
     least_bytes: int
@@ -137,10 +133,8 @@ class PacedCopy:
 class PacedLink:
     """A link between two parts of the processor's memory.
 
-    ``out_rate``, ``back_rate``
-        Bytes per second.
-    ``delay``
-        Called before each copy, for the seconds that it waits besides.
+    ``out_rate``, ``back_rate``: Bytes per second.
+    ``delay``: Called before each copy, for the seconds that it waits besides.
     """
 
     least_bytes = 1024
@@ -195,8 +189,7 @@ class PacedLink:
 class CardCopy:
     """Bytes on their way in a stream of copies.
 
-    ``coming``
-        Copies back that nothing has waited for yet.
+    ``coming``: Copies back that nothing has waited for yet.
     """
 
     def __init__(

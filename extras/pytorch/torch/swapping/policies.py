@@ -30,8 +30,7 @@ _LEAST = 3
 class CostModel:
     """Equations 1 to 4 for one tensor, in seconds and bytes.
 
-    ``mask``
-        Bytes that a stream has beside what is not zero. The paper leaves them out.
+    ``mask``: Bytes that a stream has beside what is not zero. The paper leaves them out.
     """
 
     size: float
@@ -70,11 +69,9 @@ class KernelSample:
 class KernelFit:
     """Seconds of a kernel by size and density: a start, so much a byte, and so much a byte that is not zero.
 
-    ``error``
-        The mean relative error for tensors of octaves of sizes and tenths of densities that were not learnt from; None where
-        there is too little else.
-    ``noise``
-        The mean relative error for what was learnt from.
+    ``error``: The mean relative error for tensors of octaves of sizes and tenths of densities that were not learnt
+        from; None where there is too little else.
+    ``noise``: The mean relative error for what was learnt from.
     """
 
     coefficients: tuple[float, ...]
@@ -149,17 +146,12 @@ class Action(Enum):
 class Learnt:
     """What earlier passes say about a tensor of a pass.
 
-    ``raw``
-        Its bytes.
-    ``convolution``
-        Whether a convolution reads it in the backward pass.
-    ``density``
-        The part of its words that a stream stores, when it was last counted: with zero-value compression those that are
-        not zero.
-    ``mask``
-        Bytes that the stream has beside these.
-    ``forward``, ``backward``
-        Seconds of computing that follow when it is kept, and that come before it is needed.
+    ``raw``: Its bytes.
+    ``convolution``: Whether a convolution reads it in the backward pass.
+    ``density``: The part of its words that a stream stores, when it was last counted: with zero-value compression those
+        that are not zero.
+    ``mask``: Bytes that the stream has beside these.
+    ``forward``, ``backward``: Seconds of computing that follow when it is kept, and that come before it is needed.
     """
 
     raw: int
@@ -174,16 +166,11 @@ class Learnt:
 class Moment:
     """The state of a context when a tensor is kept.
 
-    ``number``
-        Of the forward pass, from 0, among those in which anything is kept.
-    ``on_device``, ``device_bytes``
-        Bytes that are held on the device for the backward pass, and the most that may be.
-    ``tensors``
-        What was learnt of the tensors of a pass.
-    ``rates``
-        Bytes per second of the link out and back, once they are known.
-    ``compress``, ``decompress``
-        Times of the kernels, once they are known.
+    ``number``: Of the forward pass, from 0, among those in which anything is kept.
+    ``on_device``, ``device_bytes``: Bytes that are held on the device for the backward pass, and the most that may be.
+    ``tensors``: What was learnt of the tensors of a pass.
+    ``rates``: Bytes per second of the link out and back, once they are known.
+    ``compress``, ``decompress``: Times of the kernels, once they are known.
     """
 
     number: int
@@ -295,8 +282,8 @@ class Lms(SwapPolicy):
 class Cdma(SwapPolicy):
     """cDMA: everything moves, and all of it compressed.
 
-    ``dense``
-        Whether numbers become streams of their exponents where these are shorter. The paper has zero-value compression.
+    ``dense``: Whether numbers become streams of their exponents where these are shorter. The paper has zero-value
+        compression.
     """
 
     dense: bool = False
@@ -313,12 +300,9 @@ class Cswap(SwapPolicy):
     Two passes are raw, and the second one shows how much time hides each copy; two are compressed, and the second one of
     them shows what the kernels take. The first ones find memory, and compile. From then on equations 1 to 4 decide.
 
-    ``refresh``
-        Passes from one count of the zeros to the next, the paper's epoch.
-    ``mask``
-        Whether the stream counts as long as it is. The paper's equations leave its masks out.
-    ``dense``
-        As for :class:`Cdma`.
+    ``refresh``: Passes from one count of the zeros to the next, the paper's epoch.
+    ``mask``: Whether the stream counts as long as it is. The paper's equations leave its masks out.
+    ``dense``: As for :class:`Cdma`.
     """
 
     refresh: int = 50
@@ -351,9 +335,8 @@ class Cswap(SwapPolicy):
 class Recompute(SwapPolicy):
     """The papers' rival: what the named modules would keep is computed again, and nothing moves.
 
-    ``modules``
-        Names of modules as ``model.named_modules()`` has them, or one name; without any, the children of the model. In place
-        of an ``nn.ModuleList`` these are the modules in it.
+    ``modules``: Names of modules as ``model.named_modules()`` has them, or one name; without any, the children of the
+        model. In place of an ``nn.ModuleList`` these are the modules in it.
     """
 
     modules: tuple[str, ...] = ()

@@ -28,10 +28,8 @@ from .link import Link, Ordered
 class Packing:
     """What must be known beside a stream to read it.
 
-    ``length``
-        The bytes of the stream: a number of 64 bits where the tensor is.
-    ``index``
-        Where parts of the stream begin, on a GPU.
+    ``length``: The bytes of the stream: a number of 64 bits where the tensor is.
+    ``index``: Where parts of the stream begin, on a GPU.
     """
 
     words: int
@@ -48,9 +46,8 @@ class Packing:
     def unpack(self, data: Tensor, fault: Tensor) -> Tensor:
         """The elements, in one dimension. ``data`` begins with the stream.
 
-        ``fault``
-            On a GPU a number of 32 bits there, which becomes 1 if the stream is not whole: nothing waits for the GPU. On
-            the processor that is an error at once.
+        ``fault``: On a GPU a number of 32 bits there, which becomes 1 if the stream is not whole: nothing waits for the
+            GPU. On the processor that is an error at once.
         """
         if data.device.type == "cpu":
             made: Any = decompress(data[: int(self.length)].numpy(), self.words, self.format)
@@ -64,8 +61,7 @@ class Packing:
 class Stream:
     """A stream where the tensor is, in more memory than most streams need.
 
-    ``data``
-        Bytes that begin with the stream.
+    ``data``: Bytes that begin with the stream.
     """
 
     data: Tensor
@@ -114,12 +110,9 @@ class _NoMemory(RuntimeError):
 class Block:
     """Bytes of the host for one tensor.
 
-    ``data``
-        As many bytes as were asked for.
-    ``number``
-        Space for a number of 64 bits beside them.
-    ``last``
-        The last copy that reads or writes them.
+    ``data``: As many bytes as were asked for.
+    ``number``: Space for a number of 64 bits beside them.
+    ``last``: The last copy that reads or writes them.
     """
 
     def __init__(self, piece: int, begin: int, memory: Tensor, size: int) -> None:
@@ -132,10 +125,8 @@ class Block:
 class HostPool:
     """Blocks of the host's memory.
 
-    ``limit``
-        The most bytes of all pieces together; None for no limit.
-    ``poison``
-        Whether what is given back is overwritten.
+    ``limit``: The most bytes of all pieces together; None for no limit.
+    ``poison``: Whether what is given back is overwritten.
     """
 
     def __init__(self, link: Link, limit: int | None, poison: bool = False) -> None:
@@ -286,8 +277,7 @@ class _Job:
 class HostStream:
     """A tensor that has arrived, and is being compressed or is compressed.
 
-    ``ready``
-        The compression.
+    ``ready``: The compression.
     """
 
     def __init__(self, pool: HostPool, block: Block, dtype: torch.dtype) -> None:

@@ -29,14 +29,10 @@ from .policies import Learnt
 class Leaving:
     """Bytes that are being copied to the host, and are on the device until that has ended.
 
-    ``source``
-        Where they are.
-    ``size``
-        Bytes that are counted for them.
-    ``wanted``
-        Whether the backward pass still needs them.
-    ``left``
-        Called when they have left.
+    ``source``: Where they are.
+    ``size``: Bytes that are counted for them.
+    ``wanted``: Whether the backward pass still needs them.
+    ``left``: Called when they have left.
     """
 
     copy: Copy
@@ -49,8 +45,8 @@ class Leaving:
 class Gauge:
     """Counts bytes on the device.
 
-    ``staying``
-        Whether what has left is held even so, until there is no room for it. In a backward pass it is soon needed.
+    ``staying``: Whether what has left is held even so, until there is no room for it. In a backward pass it is soon
+        needed.
     """
 
     def __init__(self, limit: int | None) -> None:
@@ -131,8 +127,7 @@ class Expected:
 class Predictions:
     """What is expected of the tensors of a pass.
 
-    ``dense``
-        Whether numbers may become streams of their exponents, too.
+    ``dense``: Whether numbers may become streams of their exponents, too.
     """
 
     def __init__(self, dense: bool) -> None:

@@ -91,10 +91,8 @@ _LEAST = 3
 class Profile:
     """Marks are taken while a pass runs, and turned into seconds when the next one begins.
 
-    ``active``
-        Whether this pass is one to learn from.
-    ``tensors``
-        What was learnt of each tensor of a pass.
+    ``active``: Whether this pass is one to learn from.
+    ``tensors``: What was learnt of each tensor of a pass.
     """
 
     def __init__(self, link: Link) -> None:
@@ -193,16 +191,11 @@ class Profile:
 class Moved:
     """A tensor of a pass, over all passes; or all of them.
 
-    ``tensors``
-        How often it was kept.
-    ``raw``, ``moved``, ``back``
-        Bytes of its elements, and the bytes that left the device and came back for it.
-    ``left``
-        Bytes of elements that left, in ``moved`` bytes.
-    ``actions``
-        How often each action was taken.
-    ``wait``
-        Seconds that a backward pass waited for it.
+    ``tensors``: How often it was kept.
+    ``raw``, ``moved``, ``back``: Bytes of its elements, and the bytes that left the device and came back for it.
+    ``left``: Bytes of elements that left, in ``moved`` bytes.
+    ``actions``: How often each action was taken.
+    ``wait``: Seconds that a backward pass waited for it.
     """
 
     tensors: int = 0
@@ -230,24 +223,17 @@ class Moved:
 class SwapReport(Moved):
     """All of an offload.
 
-    ``passes``, ``elsewhere``, ``shared``
-        Forward passes; calls on other threads, of which nothing moves; tensors that were kept once more and moved once.
-    ``full``
-        Tensors that stayed because the host's memory had no room.
-    ``again``
-        Streams that were longer than expected, and went to the host once more.
-    ``over``
-        How often ``device_bytes`` had no room for what was needed, and was exceeded.
-    ``peak_device``, ``peak_host``
-        The most bytes that were held at once for the backward pass, on the device and on the host. On the device that is
-        what stays, what has not left yet, and what has come back.
-    ``seconds``
-        Seconds of compressing and decompressing, as the processor saw them.
-    ``prediction``
-        Mean relative error with which the times of both kernels are predicted for sizes and densities that were not learnt
-        from.
-    ``noise``
-        The same for those that were.
+    ``passes``, ``elsewhere``, ``shared``: Forward passes; calls on other threads, of which nothing moves; tensors that
+        were kept once more and moved once.
+    ``full``: Tensors that stayed because the host's memory had no room.
+    ``again``: Streams that were longer than expected, and went to the host once more.
+    ``over``: How often ``device_bytes`` had no room for what was needed, and was exceeded.
+    ``peak_device``, ``peak_host``: The most bytes that were held at once for the backward pass, on the device and on
+        the host. On the device that is what stays, what has not left yet, and what has come back.
+    ``seconds``: Seconds of compressing and decompressing, as the processor saw them.
+    ``prediction``: Mean relative error with which the times of both kernels are predicted for sizes and densities that
+        were not learnt from.
+    ``noise``: The same for those that were.
     """
 
     passes: int = 0

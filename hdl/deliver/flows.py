@@ -262,7 +262,7 @@ def crossing_lines(ports: Sequence[Port], *, vivado: bool) -> Iterator[str]:
     only = "-datapath_only " if vivado else ""
     paths = []
     for path, writes, reads in fifos:
-        for name, clock, side in (("written", reads, "write"), ("taken", writes, "read")):
+        for name, clock, side in (("written", reads, "write"), ("removed", writes, "read")):
             # The highest bit of an index is that of its Gray code: synthesis keeps either.
             paths.append((f"cells {{{path}/{side}_*}}", f"{path}/{name}_seen/first", clock, vivado))
         # From the memory: what that is made of has no name of its own.

@@ -85,6 +85,26 @@ def _cut(constraints: str) -> str:
 _needs_opensta = pytest.mark.skipif(find_opensta() is None, reason="OpenSTA (sta) is not installed")
 
 
+def test_what_the_constraints_name_is_in_the_verilog() -> None:
+    """Without a timing analyser: each cell is a register below the instances of its path."""
+    modules = {
+        found[1]: found[0]
+        for found in re.finditer(
+            r"^module (\w+) \(.*?^endmodule$", kept_circuit(CHECKED_CROSSINGS).text, re.MULTILINE | re.DOTALL
+        )
+    }
+    named = set(re.findall(r"get_cells \{([^}*]+)\*?\}", _constraints()))
+    assert len(named) > 20
+    for cell in named:
+        *instances, last = cell.split("/")
+        module = "cdma_engine"
+        for instance in instances:
+            (module,) = re.findall(rf"^  (\w+) {instance} \($", modules[module], re.MULTILINE)
+        assert re.search(
+            rf"^  (?:output )?(?:reg|wire) +(?:\[.*?\] )?{last}", modules[module], re.MULTILINE
+        ), cell
+
+
 @_needs_opensta
 @pytest.mark.slow
 def test_each_path_between_clocks_has_its_line(netlist: str) -> None:

@@ -184,7 +184,8 @@ class LiteCrossing(wiring.Component):
     def _part(self, m: Module, writes: AccessCrossing) -> None:
         """The register block takes address and data apart."""
         request, registers = writes.request, self.registers
-        taken, ready = Signal(2), Signal(2)
+        taken = Signal(2)
+        ready = Signal(2)
         for index, (channel, payload) in enumerate(
             (("aw", request.payload.address), ("w", request.payload.word))
         ):

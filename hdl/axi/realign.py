@@ -158,7 +158,9 @@ class WriteStore(wiring.Component):
         sides = Signal(2, init=1)
         follows = Signal()
         leaves = Signal()
-        valid, keep, keep_before = Signal(), Signal(lanes), Signal(lanes)
+        valid = Signal()
+        keep = Signal(lanes)
+        keep_before = Signal(lanes)
         one, other = beats.output
         m.d.comb += [
             beats.input.valid.eq(self.input.valid),

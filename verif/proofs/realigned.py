@@ -131,7 +131,7 @@ class Raised(_Moved):
 def _proof(kind: type[wiring.Component], block: type[_Moved], stall: int, shift: str) -> Proof:
     return flow_proof(
         kind,
-        "2 lanes",
+        f"{shift}, 2 lanes",
         "realign",
         lambda: block(2, 2),
         *(2, 2, stall, shift),

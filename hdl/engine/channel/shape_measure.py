@@ -278,7 +278,8 @@ class ShapeMeasure(wiring.Component):
     def _measure_dimension(self, m: Module) -> None:
         """Adds a dimension to what is spanned; multiplies what is moved, and what the stream has."""
         adder, number = self._adder, self._order[:ORDER_BITS]
-        negative, far = Signal(), Signal()
+        negative = Signal()
+        far = Signal()
         stride, count, before, after = (self._field(name) for name in ("stride", "count", "before", "after"))
         entries = count | (count == 0)
         reach = stride[self.align_log2 : SPAN_BITS]

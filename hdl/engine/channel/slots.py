@@ -344,9 +344,11 @@ class Slots(wiring.Component):
         value: Value,
         enable: Value | int,
         lines: list[Signal] | None = None,
+        reads: Value | int = 1,
     ) -> Value:
-        """A memory with a word per slot; each bit of ``enable`` writes its part of the word. Whoever gives ``lines`` takes
-        the line of the memory, if that is coded: words of a slot are read, too, which nobody has written."""
+        """A memory with a word per slot, read while ``reads`` is high; each bit of ``enable`` writes its part of the word.
+        Whoever gives ``lines`` takes the line of the memory, if that is coded: words of a slot are read, too, which nobody
+        has written."""
         memory = Memory(shape=len(value), depth=self.depth, init=[])
         m.submodules[name] = memory
         if lines is not None and self._coding.coded:
@@ -362,7 +364,7 @@ class Slots(wiring.Component):
         ]
         m.d.comb += [
             read.addr.eq(address),
-            read.en.eq(1),
+            read.en.eq(reads),
         ]
         return read.data
 
@@ -396,7 +398,10 @@ class Slots(wiring.Component):
     def _keep_serially(
         self, m: Module, name: str, walk: _Walk, write_at: Value, value: Value, enable: Value
     ) -> Value:
-        """A memory with a word per slot, of bytes that are checked one after the other."""
+        """A memory with a word per slot, of bytes that are checked one after the other, if they are."""
+        if not self._coding.coded:
+            m.d.comb += walk.valid.eq(walk.stays)
+            return self._keep(m, name, write_at, walk.next, value, enable, reads=~walk.stays)
         m.submodules[name] = memory = SerialMemory(8, len(enable), self.depth)
         pace = Pace(m, self.pipelined)
         pace.d += [memory.at.eq(write_at), memory.data.eq(value), memory.enable.eq(enable)]

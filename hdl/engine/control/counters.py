@@ -395,7 +395,10 @@ class Counters(wiring.Component):
         }
         # The counter that is visited a cycle later.
         following = dict(pairwise(_OF_COMPLETIONS))
-        served = {counter: turn.visits(counter, index) & turn.serves[index] for counter in _OF_COMPLETIONS}
+        served = {counter: Signal(name=f"{CHANNELS[index]}_{counter}_served") for counter in _OF_COMPLETIONS}
+        m.d.comb += [
+            each.eq(turn.visits(counter, index) & turn.serves[index]) for counter, each in served.items()
+        ]
         counted = {counter: channel.coded if counter == "raw_words" else C(1) for counter in numbers}
         return _Terms(
             addends=[

@@ -49,7 +49,8 @@ class ResetValues(wiring.Component):
         m = Module()
         word = Signal(range(len(self.kept)))
         pair = Signal(self.pair_bits)
-        all_words, all_pairs = Signal(init=1), Signal(init=1)
+        all_words = Signal(init=1)
+        all_pairs = Signal(init=1)
         reached = Signal()
         busy = Signal(init=1)
         waits = Signal(self.pairs)
@@ -95,7 +96,8 @@ class ResetValues(wiring.Component):
         all_words: Signal,
     ) -> None:
         """Writes the ``word`` of the ``pair``, if it is to have its reset value."""
-        survives, alone = Signal(), Signal()
+        survives = Signal()
+        alone = Signal()
         value = Signal(REGISTER_BITS, name="reset_value", reset_less=True)
         place = Signal.like(word, name="reset_place", reset_less=True)
         row = Signal.like(pair, name="reset_row", reset_less=True)

@@ -114,7 +114,8 @@ class Shares(wiring.Component):
         m = Module()
         #: The highest level of those that ask; of that level, those that ask, and all.
         top = Signal(LEVEL_BITS)
-        counts, mates = Signal(self.count), Signal(self.count)
+        counts = Signal(self.count)
+        mates = Signal(self.count)
         able = Signal(self.count)
         often = Signal()
         #: Those after the one that was chosen last: the turn goes round.

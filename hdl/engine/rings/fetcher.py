@@ -318,7 +318,8 @@ class Fetcher(wiring.Component):
             push_place = self.depth + self.extends
         # Where no beat is written, only a pushed word may be.
         m.d.comb += write_place.eq(Mux(self.beat, ring.coming[: self._low], push_place))
-        reads_record, reads_origin = Signal(), Signal()
+        reads_record = Signal()
+        reads_origin = Signal()
         place = Signal.like(read_place, name="read_place_before", reset_less=True)
         m.d.sync += place.eq(read_place)
         # Nothing is read before it is counted, so there is time for registers before the memories.

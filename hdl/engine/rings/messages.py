@@ -278,12 +278,14 @@ class Messages(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         aw, w, b = self.port.aw, self.port.w, self.port.b
-        begins, chosen = Signal(), Signal()
+        begins = Signal()
+        chosen = Signal()
         #: Whose message it is, or was.
         number = Signal()
         wants = [self._wants(m, name, begins & (chosen == index)) for index, name in enumerate(CHANNELS)]
         step = Signal(range(len(self.parts) + 1))
-        reading, failed = Signal(), Signal()
+        reading = Signal()
+        failed = Signal()
         lost = self._read(m, platform, number, step, reading)
         with m.FSM() as fsm:
             with m.State("rest"):

@@ -151,7 +151,8 @@ class Runs(wiring.Component):
         half = SPAN_BITS + 1
         m.submodules.memory = memory = Memory(shape=2 * half, depth=RUNS, init=[])
         write, read = memory.write_port(granularity=half), memory.read_port(domain="sync")
-        written, removed = Signal(range(2 * RUNS)), Signal(range(2 * RUNS))
+        written = Signal(range(2 * RUNS))
+        removed = Signal(range(2 * RUNS))
         there = written != removed
         m.d.comb += [
             # There is a place for a further run, beside that which grows.

@@ -313,7 +313,7 @@ class SoonFetching(Fetching):
 class Unlocked(RegisterFile):
     """Locked registers are written all the same."""
 
-    def _unlocked(self, placed):
+    def _unlocked(self, placed, pair):
         return C(1)
 
 

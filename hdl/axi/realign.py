@@ -7,7 +7,7 @@ behind the rotation: that is where the data are in time for it, before the memor
 
 from __future__ import annotations
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -235,7 +235,3 @@ class Raise(wiring.Component):
         with m.If(go):
             m.d.sync += [rest.eq(spills & ~rest), held.eq(Mux(out.last, 0, turned & below))]
         return m
-
-
-def _offer(front: stream.Interface) -> Value:
-    return Cat(front.payload, front.valid)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ BOUND = -5
 _BY_LAYOUT = ("rl", "zl")
 #: Parts of the channels that have at most the density that is recorded.
 _QUARTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+#: The bytes of a tensor in every format: as it is, and rounded.
+_BY_FORMAT = ("own", "rounded")
 #: Exponents that are counted one by one, and elements of which a bound is tried.
 _EXPONENTS, _BOUNDED = 12, 1 << 17
 
@@ -112,24 +114,17 @@ class Record:
 
     def text(self) -> str:
         """The file, with a line for each tensor."""
+        rows = [asdict(tensor) for tensor in self.tensors]
+        # The names of the formats stand once, in the order of their first tensor.
+        formats = {
+            each: list(dict.fromkeys(name for row in rows for name in row[each])) for each in _BY_FORMAT
+        }
+        for row in rows:
+            row |= {each: [row[each].get(name, 0) for name in names] for each, names in formats.items()}
         head = {key: value for key, value in asdict(self).items() if key != "tensors"}
-        head["formats"] = [
-            list(dict.fromkeys(name for each in self.tensors for name in sizes(each))) for sizes in _SIZES
-        ]
-        lines = []
-        for tensor in self.tensors:
-            packed = zip(("own", "rounded"), head["formats"], _SIZES, strict=True)
-            row = asdict(tensor) | {
-                key: [sizes(tensor).get(name, 0) for name in names] for key, names, sizes in packed
-            }
-            lines.append(json.dumps(list(row.values()), separators=(",", ":")))
-        head["columns"] = list(row)
-        rows = ",\n".join(lines)
-        return f'{json.dumps(head, indent=1)[:-2]},\n "tensors": [\n{rows}\n ]\n}}\n'
-
-
-#: The bytes in every format, of a tensor as it is and rounded.
-_SIZES: tuple[Callable[[Tensor], Mapping[str, int]], ...] = (lambda each: each.own, lambda each: each.rounded)
+        head |= {"formats": list(formats.values()), "columns": [field.name for field in fields(Tensor)]}
+        lines = ",\n".join(json.dumps(list(row.values()), separators=(",", ":")) for row in rows)
+        return f'{json.dumps(head, indent=1)[:-2]},\n "tensors": [\n{lines}\n ]\n}}\n'
 
 
 def recorded_names() -> tuple[str, ...]:
@@ -145,7 +140,7 @@ def load_record(path: Path) -> Record:
         rows = []
         for values in table.get("tensors"):
             row = dict(zip(columns, values, strict=True))
-            for key, names in zip(("own", "rounded"), formats, strict=True):
+            for key, names in zip(_BY_FORMAT, formats, strict=True):
                 row[key] = {name: size for name, size in zip(names, row[key], strict=True) if size}
             rows.append(Tensor(**row))
         head = {name: table.get(name) for name in Record.__dataclass_fields__ if name != "tensors"}

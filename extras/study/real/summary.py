@@ -60,7 +60,8 @@ def summary(records: Sequence[Record]) -> Result:
         Table(titles, rows, (2, 3, 4, 5, *range(7, len(titles)))),
         Paragraph(
             f"Ratios are those of one engine for all tensors of a network. Links: how many times as fast transfers of "
-            f"bfloat16 are with an engine of {_UNITS} units, or with the codec in C on one core of the host."
+            f"bfloat16 are with an engine of {_UNITS} units, or with the codec in C on one core of the host, at the rates "
+            "of zvc32 in `assumptions.toml`."
         ),
         Table(
             [

@@ -1,4 +1,5 @@
-"""All that is a pair's own: registers, windows, counters and completions that its software has not taken."""
+"""A queue pair: states of its channels, and completions that its software has not taken; and how registers, rings and
+windows, which are there once for all pairs, connect to what drives the channels."""
 
 from __future__ import annotations
 

@@ -224,6 +224,7 @@ void cdma_drop_import(struct cdma_import *import, const struct cdma_request *req
 void cdma_unmap_exports(struct cdma_device *cd);
 
 /* What there is to see; without the lock. */
+void cdma_name_values(void);
 void cdma_describe(struct miscdevice *misc);
 void cdma_show(struct cdma_device *cd);
 void cdma_hide(struct cdma_device *cd);

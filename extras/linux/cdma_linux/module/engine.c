@@ -524,6 +524,7 @@ static int __init cdma_begin(void)
 {
 	int err;
 
+	cdma_name_values();
 	cdma_works = alloc_workqueue("cdma", WQ_UNBOUND, 0);
 	if (!cdma_works)
 		return -ENOMEM;

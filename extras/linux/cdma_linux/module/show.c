@@ -19,11 +19,57 @@ static struct cdma_device *device_of(struct device *dev)
 	return container_of(dev_get_drvdata(dev), struct cdma_device, misc);
 }
 
-/* A file with one value: its name, and the place of the value. */
+/* ---- files of one value ---- */
+
+/* The name of a value and its place: a field of the geometry, or a register. */
+struct cdma_named {
+	const char *name;
+	size_t place;
+};
+
+#define CDMA_FACT(field) { .name = #field, .place = offsetof(struct cdma_geometry, field) }
+
+static const struct cdma_named facts[] = {
+	CDMA_FACT(version_major), CDMA_FACT(version_minor), CDMA_FACT(word_bits),
+	CDMA_FACT(window), CDMA_FACT(code_bits), CDMA_FACT(align), CDMA_FACT(any_length),
+	CDMA_FACT(units), CDMA_FACT(lanes), CDMA_FACT(ring_entries), CDMA_FACT(dev_data_bits),
+	CDMA_FACT(dev_address_bits), CDMA_FACT(dev_align), CDMA_FACT(host_data_bits),
+	CDMA_FACT(host_address_bits), CDMA_FACT(host_align), CDMA_FACT(crc), CDMA_FACT(lossy),
+	CDMA_FACT(dimensions), CDMA_FACT(pages),
+};
+
+static const struct cdma_named counters[] = {
+	{ "cycles", CDMA_COUNTERS_CYCLES_LOW },
+	{ "bytes_read", CDMA_COUNTERS_BYTES_READ_LOW },
+	{ "bytes_written", CDMA_COUNTERS_BYTES_WRITTEN_LOW },
+	{ "literals", CDMA_COUNTERS_LITERALS_LOW },
+	{ "raw_words", CDMA_COUNTERS_RAW_WORDS_LOW },
+	{ "descriptors", CDMA_COUNTERS_DESCRIPTORS_LOW },
+	{ "errors", CDMA_COUNTERS_ERRORS_LOW },
+};
+
 struct cdma_value {
 	struct device_attribute attribute;
 	unsigned int direction;
 	size_t place;
+};
+
+static struct cdma_value fact_values[ARRAY_SIZE(facts)];
+static struct cdma_value counter_values[CDMA_DIRECTIONS][ARRAY_SIZE(counters)];
+static struct attribute *fact_files[ARRAY_SIZE(facts) + 1];
+static struct attribute *counter_files[CDMA_DIRECTIONS][ARRAY_SIZE(counters) + 1];
+
+static const struct attribute_group geometry_group = {
+	.name = "geometry", .attrs = fact_files
+};
+
+static const struct attribute_group counter_groups[] = {
+	{ .name = "offload", .attrs = counter_files[CDMA_OFFLOAD] },
+	{ .name = "prefetch", .attrs = counter_files[CDMA_PREFETCH] },
+};
+
+static const struct attribute_group *cdma_groups[] = {
+	&geometry_group, &counter_groups[0], &counter_groups[1], NULL
 };
 
 static const struct cdma_value *value_of(const struct device_attribute *attribute)
@@ -31,33 +77,12 @@ static const struct cdma_value *value_of(const struct device_attribute *attribut
 	return container_of(attribute, struct cdma_value, attribute);
 }
 
-#define VALUE(group, name, direction, place) \
-	static struct cdma_value group##_##name = { \
-		__ATTR(name, 0444, group##_show, NULL), direction, place \
-	}
-#define FILE_OF(group, name) (&group##_##name.attribute.attr)
-
-/* ---- geometry ---- */
-
-static ssize_t geometry_show(struct device *dev, struct device_attribute *attribute, char *text)
+static ssize_t fact_show(struct device *dev, struct device_attribute *attribute, char *text)
 {
 	const void *geometry = &device_of(dev)->engine.geometry;
 
 	return sysfs_emit(text, "%u\n", *(const u32 *)(geometry + value_of(attribute)->place));
 }
-
-#define FACTS(X) \
-	X(version_major) X(version_minor) X(word_bits) X(window) X(code_bits) X(align) \
-	X(any_length) X(units) X(lanes) X(ring_entries) X(dev_data_bits) X(dev_address_bits) \
-	X(dev_align) X(host_data_bits) X(host_address_bits) X(host_align) X(crc) X(lossy) \
-	X(dimensions) X(pages)
-
-#define FACT(name) VALUE(geometry, name, 0, offsetof(struct cdma_geometry, name));
-#define FACT_FILE(name) FILE_OF(geometry, name),
-FACTS(FACT)
-static struct attribute *geometry_files[] = { FACTS(FACT_FILE) NULL };
-
-/* ---- counters ---- */
 
 /* Both halves of a counter are of one moment. */
 static ssize_t counter_show(struct device *dev, struct device_attribute *attribute, char *text)
@@ -78,32 +103,30 @@ static ssize_t counter_show(struct device *dev, struct device_attribute *attribu
 	return size;
 }
 
-#define offload_show counter_show
-#define prefetch_show counter_show
+static struct attribute *file_of(struct cdma_value *value, const struct cdma_named *place,
+				 unsigned int direction, typeof(fact_show) *show)
+{
+	value->attribute.attr.name = place->name;
+	value->attribute.attr.mode = 0444;
+	value->attribute.show = show;
+	value->direction = direction;
+	value->place = place->place;
+	sysfs_attr_init(&value->attribute.attr);
+	return &value->attribute.attr;
+}
 
-#define COUNTERS(X, group, direction) \
-	X(group, cycles, direction, CDMA_COUNTERS_CYCLES_LOW) \
-	X(group, bytes_read, direction, CDMA_COUNTERS_BYTES_READ_LOW) \
-	X(group, bytes_written, direction, CDMA_COUNTERS_BYTES_WRITTEN_LOW) \
-	X(group, literals, direction, CDMA_COUNTERS_LITERALS_LOW) \
-	X(group, raw_words, direction, CDMA_COUNTERS_RAW_WORDS_LOW) \
-	X(group, descriptors, direction, CDMA_COUNTERS_DESCRIPTORS_LOW) \
-	X(group, errors, direction, CDMA_COUNTERS_ERRORS_LOW)
+/* Once, before the first engine. */
+void __init cdma_name_values(void)
+{
+	unsigned int way, i;
 
-#define COUNTER(group, name, direction, place) VALUE(group, name, direction, place);
-#define COUNTER_FILE(group, name, direction, place) FILE_OF(group, name),
-COUNTERS(COUNTER, offload, CDMA_OFFLOAD)
-COUNTERS(COUNTER, prefetch, CDMA_PREFETCH)
-static struct attribute *offload_files[] = { COUNTERS(COUNTER_FILE, offload, 0) NULL };
-static struct attribute *prefetch_files[] = { COUNTERS(COUNTER_FILE, prefetch, 0) NULL };
-
-static const struct attribute_group geometry_group = { .name = "geometry", .attrs = geometry_files };
-static const struct attribute_group offload_group = { .name = "offload", .attrs = offload_files };
-static const struct attribute_group prefetch_group = { .name = "prefetch", .attrs = prefetch_files };
-
-static const struct attribute_group *cdma_groups[] = {
-	&geometry_group, &offload_group, &prefetch_group, NULL
-};
+	for (i = 0; i < ARRAY_SIZE(facts); ++i)
+		fact_files[i] = file_of(&fact_values[i], &facts[i], 0, fact_show);
+	for (way = 0; way < CDMA_DIRECTIONS; ++way)
+		for (i = 0; i < ARRAY_SIZE(counters); ++i)
+			counter_files[way][i] = file_of(&counter_values[way][i], &counters[i],
+							way, counter_show);
+}
 
 /* ---- rings ---- */
 

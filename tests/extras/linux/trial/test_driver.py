@@ -74,8 +74,8 @@ def test_what_describes_the_driver_has_its_version_its_parameters_and_its_files(
     for text in (told["cdma.4"], (DOCS / "linux.md").read_text()):
         assert all(name in text for name in parameters)
     shown = (MODULE / "show.c").read_text()
-    facts = re.findall(r"\bX\((\w+)\)", shown)
-    counters = re.findall(r"\bX\(group, (\w+),", shown)
+    facts = re.findall(r"\bCDMA_FACT\((\w+)\),", shown)
+    counters = re.findall(r"\{ \"(\w+)\", CDMA_COUNTERS", shown)
     assert len(facts) > 15
     assert len(counters) == 7
     interface = (MODULE / "sysfs-class-misc-cdma").read_text()

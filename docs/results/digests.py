@@ -15,6 +15,7 @@ A record is stale if one of them is another today, or if it has none.
 from __future__ import annotations
 
 import ast
+import gc
 import hashlib
 import re
 import shlex
@@ -306,9 +307,14 @@ def _hash(*texts: str) -> str:
 def _circuit(block: str, config: Any) -> str:
     """The digest of a circuit, kept as long as the generator is the same."""
     key = content_key("netlist digest", Path(__file__).read_bytes(), generator_key())
-    return str(
-        Cache().kept(content_key(key, block, repr(config)), lambda: digest_of_shell(shell_of(block, config)))
-    )
+    return str(Cache().kept(content_key(key, block, repr(config)), lambda: _elaborated(block, config)))
+
+
+def _elaborated(block: str, config: Any) -> str:
+    """The digest of a circuit that is let go at once: elaborated designs are cycles, and an engine's has some 100 MB."""
+    digest = digest_of_shell(shell_of(block, config))
+    gc.collect()
+    return digest
 
 
 def _circuits(command: str) -> Iterator[_Block]:

@@ -229,7 +229,11 @@ class AxiReader(wiring.Component):
         receive = Signal()
         first_fault = Signal()
         outcome = self.outcome
-        beat = self._cleared(r.payload, front.words) if shape.clears else r.payload.data
+        beat: Value = r.payload.data
+        if shape.clears:
+            # A wire, because every lane of a rotation would repeat the expression.
+            beat = Signal(shape.data_bits, name="cleared")
+            m.d.comb += beat.eq(self._cleared(r.payload, front.words))
         words: Value = front.words
         if shape.shifts:
             words = words + front.turn.ones

@@ -12,13 +12,15 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Fragment, Module, Mux, Signal, Value, _dsl
 from amaranth.lib import data
 from amaranth.lib.memory import Memory
 
 from cdma.hdl.codec.generate import codec_design
+from cdma.hdl.engine.engine import engine_shell
 from cdma.hdl.engine.generate import engine_design
 from cdma.hdl.spec.codec import CodecConfig
+from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.elaborate import elaborate, no_collection
 from cdma.hdl.verilog.emit import emit
@@ -109,6 +111,21 @@ def test_the_top_has_the_ports_of_the_shell() -> None:
         "b": "input",
         "y": "output",
     }
+
+
+def test_no_expression_of_an_engine_is_repeated_in_each_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Amaranth walks every expression as a tree, which without a wire has the whole beat in each lane of a rotation."""
+    walked = 0
+
+    def counted(value: Value) -> None:
+        nonlocal walked
+        walked += 1
+        assert walked < 600_000
+        check(value)
+
+    check = _dsl._check_rhs
+    monkeypatch.setattr(_dsl, "_check_rhs", counted)
+    Fragment.get(engine_shell(EngineConfig(alignment="byte")), None)
 
 
 def test_nothing_is_collected_inside() -> None:

@@ -98,7 +98,7 @@ waves: $(STAMP)
 litex: $(STAMP)
 	@$(BIN)/python -c 'import litex, migen, pythondata_cpu_vexriscv' 2>/dev/null \
 	  || $(PIP) -e '.[dev,litex]' --config-settings editable_mode=strict
-	@$(BIN)/python -m cdma.verif.engine.litex
+	@$(BIN)/python -m cdma.verif.simulator.litex
 
 # The kernel is built of Debian's sources and kept in the user's cache.
 linux: $(STAMP)

@@ -290,13 +290,13 @@ def digests(command: str) -> dict[str, str]:
     if circuits := [*_circuits(command)]:
         found["circuit"] = _hash(*(_circuit(block, config) for block, config in circuits))
     elif sources:
-        found["sources"] = digest_of_sources(_paths(sources))
-    return found | {"recipe": _hash(command, digest_of_sources(_paths(recipe)))}
+        found["sources"] = _digest_of_files(sources)
+    return found | {"recipe": _hash(command, _digest_of_files(recipe))}
 
 
-def _paths(patterns: tuple[str, ...]) -> Iterator[Path]:
-    for pattern in patterns:
-        yield from ROOT.glob(pattern)
+@cache
+def _digest_of_files(patterns: tuple[str, ...]) -> str:
+    return digest_of_sources(path for pattern in patterns for path in ROOT.glob(pattern))
 
 
 def _hash(*texts: str) -> str:

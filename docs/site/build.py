@@ -22,12 +22,7 @@ from sphinx.application import Sphinx
 
 from cdma import __version__
 
-from .reference.api import api_page
-from .reference.commands import commands_page
-from .reference.files import files_page
-from .reference.parameters import parameters_page
-from .reference.registers import registers_page
-from .reference.tests import tests_page
+from .reference import api_page, commands_page, files_page, parameters_page, registers_page, tests_page
 
 #: The page that the others hang on: README.md, which is not in the folder of the documents.
 HOME = "index"

@@ -1,10 +1,12 @@
-"""The recorded figures and descriptions that come with the package."""
+"""The recorded figures and descriptions that come with the package, and tensors as one file."""
 
 from __future__ import annotations
 
 import json
 import re
+import zipfile
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -42,3 +44,14 @@ def record_text(record: Mapping[str, Any]) -> str:
     """Returns JSON with a line for each list of numbers, so that two records can be compared."""
     text = json.dumps(record, indent=1, allow_nan=False)
     return re.sub(r"\[[^][{}]*\]", lambda match: re.sub(r"\s*\n\s*", " ", match.group()), text) + "\n"
+
+
+def archive(samples: Mapping[str, NDArray[Any]]) -> bytes:
+    """A compressed ``.npz`` archive, the same bytes for the same samples."""
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
+        for name, tensor in samples.items():
+            array = BytesIO()
+            np.lib.format.write_array(array, tensor, allow_pickle=False)
+            file.writestr(zipfile.ZipInfo(f"{name}.npy"), array.getvalue(), zipfile.ZIP_DEFLATED, 9)
+    return buffer.getvalue()

@@ -17,7 +17,7 @@ import pytest
 
 from cdma.app import main, parser
 from cdma.commands import formats
-from cdma.commands.generate import report
+from cdma.commands.generate import block
 from cdma.output import program_name
 from cdma.result import Result
 from cdma.streams import commands_of
@@ -155,7 +155,7 @@ def test_a_tensor_without_elements_is_called_so(tmp_path: Path, refused: Refused
 
 def test_advice_keeps_its_brackets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: Shown) -> None:
     """They would be markup of the table."""
-    monkeypatch.setattr(report, "missing_file", lambda block: "pip install '.[verif]'")
+    monkeypatch.setattr(block, "missing_file", lambda block: "pip install '.[verif]'")
     assert "pip install '.[verif]'" in shown(*_SMALL, "-o", str(tmp_path))
 
 

@@ -317,7 +317,9 @@ def test_a_command_has_a_recipe_and_what_it_measures() -> None:
         "cdma bench saved",
         "cdma study bench lossy",
         "cdma study bench bounded",
-        "python",
+        "python -m docs.results.files",
+        "python -m docs.results.peer",
+        "python -m tests",
     )
     for record in load().values():
         if record.command.startswith(quick):

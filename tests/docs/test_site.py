@@ -21,7 +21,7 @@ from cdma.streams import commands_of
 from docs.draw_page import PICTURE, draw
 from docs.release import BLOCKS, notes, pack
 from docs.site.build import documents
-from docs.site.reference.parameters import meanings
+from docs.site.reference import meanings
 from tests.support.documents import browser
 from tests.support.paths import DOCS, ROOT
 

@@ -51,7 +51,7 @@ sim: base sim/codec sim/engine
 # The benches: that of streams and that of engines stand beside each other, on the simulator and the monitors.
 verif/simulator: base hdl/spec hdl/verilog hdl/deliver sim/codec
 verif/stream: hdl/spec sim/codec verif/simulator
-verif/engine: base hdl/spec hdl/deliver sim/codec sim/engine verif/simulator
+verif/engine: base hdl/spec sim/codec sim/engine verif/simulator
 # The proofs hold single blocks and the Verilog of whole designs, and simulate nothing.
 verif/proofs: base hdl/spec hdl/blocks hdl/verilog hdl/axi hdl/codec hdl/lossy hdl/engine
 # The regression, and campaigns: what it reaches, random designs, faults put into designs and at the ports of an engine.
@@ -73,7 +73,7 @@ extras/study: base hdl/spec sim/codec verif/stream verif/engine synth/asic cli e
 LIBRARIES = _table("""
 amaranth: hdl/blocks hdl/verilog hdl/codec hdl/lossy hdl/axi hdl/engine verif/proofs cli/commands
 numpy: sim verif synth cli/commands extras
-litex: hdl/deliver verif/engine
+litex: hdl/deliver verif/simulator
 migen: hdl/deliver
 rich: cli extras
 shtab: cli/commands

@@ -10,18 +10,22 @@ enable and reset, and what decided is a multiplexer, whose result is X where its
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
+from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable
+from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
 from cdma.base.yosys import find_yosys, scratch
 from cdma.hdl.deliver.block import block_design
 from cdma.hdl.verilog.shell import SCAN_ENABLE
-from cdma.verif.simulator.four_state import four_state_name
+from cdma.verif.simulator.build import four_state_name
 from cdma.verif.simulator.simulate import Design
 
 needs_icarus = pytest.mark.skipif(
@@ -169,3 +173,11 @@ def pessimistic(verilog: str, top: str, *, gates: bool = False) -> str:
         find_yosys().run(_WORDS.format(top=top, gates=_GATES if gates else ""), folder)
         netlist = (folder / "netlist.v").read_text()
     return netlist + _MEMORY.replace("AROUND", four_state_name(top))
+
+
+def cells_of(dut: wiring.Component) -> list[dict[str, Any]]:
+    """The cells of an ECP5."""
+    with scratch() as folder:
+        Path(folder, "top.il").write_text(rtlil.convert(dut, name="top", emit_src=False))
+        find_yosys().run("read_rtlil top.il\nsynth_ecp5 -noiopad -top top\nwrite_json top.json\n", folder)
+        return list(json.loads(Path(folder, "top.json").read_text())["modules"]["top"]["cells"].values())

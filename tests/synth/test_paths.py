@@ -90,7 +90,6 @@ ENGINES = {
 }
 #: Those of which others have nearly all.
 THOROUGH_CODECS = {"the standard", "one lane"}
-THOROUGH_ENGINES = {"registers", "pipelined", "alignment to a word"}
 
 
 def _paths_of(block: str, config: CodecConfig | EngineConfig, slices: str) -> dict[str, list[str]]:

@@ -1,7 +1,7 @@
 """Designs without initial values in four states, under Icarus Verilog: the regression's own tests, and no X after reset.
 
 The bench is that of Verilator. Around the design every payload is X without its valid, and every reset makes all
-registers and memories unknown (``verif/simulator/four_state.py``).
+registers and memories unknown (``verif/simulator/build.py``).
 """
 
 from __future__ import annotations

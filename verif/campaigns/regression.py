@@ -48,7 +48,7 @@ def activity(design: Design, verilog: str, tensors: Sequence[NDArray[Any]], time
     module = (
         "cdma.verif.engine.measurement"
         if isinstance(design, EngineDesign)
-        else "cdma.verif.stream.codec.tests.counted"
+        else "cdma.verif.stream.codec.tests.single"
     )
     executable = build(design.watched(verilog), design.top, [*design.port_names, COUNTING], short=True)
     with tempfile.TemporaryDirectory(prefix="cdma-") as directory:

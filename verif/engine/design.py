@@ -307,9 +307,8 @@ class EngineDesign(Design):
 ENGINE_PLAN = TestPlan(
     package="cdma.verif.engine.tests",
     names=(
-        *("transfers", "pace", "limits", "refusals", "owners", "errors", "causes", "crc", "lossy", "stops"),
-        *("units", "shapes", "far_rows", "pages", "rings", "registers", "sideband", "rights", "quiescence"),
-        *("lone_resets", "messages", "pairs"),
+        *("transfers", "limits", "refusals", "owners", "errors", "causes", "lossy", "stops", "units"),
+        *("shapes", "pages", "rings", "registers", "sideband", "quiescence", "messages", "pairs"),
     ),
     unit="transfers",
     budget=1000,

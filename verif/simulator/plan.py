@@ -1,7 +1,7 @@
 """The test plan of a regression, which the tests state by :func:`planned`, and the side of the simulation process:
 settings in, results out.
 
-``docs/site/reference/tests.py`` makes the tables of the test plan from it.
+``docs/site/reference.py`` makes the tables of the test plan from it.
 """
 
 from __future__ import annotations

@@ -26,8 +26,7 @@ from cdma.hdl.spec.codec import BLOCKS, codec_of
 from cdma.hdl.spec.settings import settings_of
 from cdma.hdl.verilog.shell import Port, generator_key
 
-from .build import build, run_four_state
-from .four_state import four_state_name
+from .build import build, four_state_name, run_four_state
 
 
 def run_test(

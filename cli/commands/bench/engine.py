@@ -15,14 +15,47 @@ from cdma.hdl.spec.stage import NUMBERS
 from cdma.options import check_between, check_densities, engine_config_from
 from cdma.result import Columns, Result, Row, column, rows_result
 
-from .cases import case_options, check_latencies, check_plot, plot
-
 if TYPE_CHECKING:
     from cdma.verif.engine.design import EngineDesign
 
 
-from cdma.command import ROWS, flag, option
+from collections.abc import Iterable
+from pathlib import Path
+
+from cdma.command import ROWS, Option, flag, option
+from cdma.files import ready_file
 from cdma.options import block_command
+
+
+def case_options(densities: str, directions: Sequence[str]) -> tuple[Option, Option]:
+    """``--densities``, whose help tells of the default, and ``--directions``."""
+    some = f"some of {', '.join(directions)}"
+    return (
+        option("--densities D+", f"shares of literals{densities}", float),
+        option("--directions D+", some, choices=directions),
+    )
+
+
+def plot(what: str) -> Option:
+    """``--plot``."""
+    return option("--plot FILE", f"also draw {what} (.svg, .png)", Path)
+
+
+def check_plot(path: Path | None) -> None:
+    """Refuses a picture that cannot be drawn or written, before what it shows is measured."""
+    if path is not None:
+        from cdma.synth.asic.sweep.sweep import require_matplotlib
+
+        require_matplotlib()
+        ready_file(path, (".svg", ".png"))
+
+
+def check_latencies(name: str, latencies: Iterable[int]) -> None:
+    """Refuses latencies that the memories do not have; ``name`` is that of the option, with its verb."""
+    for latency in latencies:
+        if not 0 <= latency <= 10000:
+            raise ParameterError(f"{name} {latency}; it must be from 0 to 10000 cycles")
+
 
 _DIRECTIONS = ("offload", "prefetch", "both")
 _MODES = ("zvc", "lossy", "raw")

@@ -12,7 +12,7 @@ from cdma.commands.designs import design_from, with_rings
 from cdma.options import check_between, check_densities
 from cdma.result import Columns, Result, Row, column, rows_result
 
-from .cases import case_options, check_latencies, check_plot, plot
+from .engine import case_options, check_latencies, check_plot, plot
 
 if TYPE_CHECKING:
     from cdma.verif.engine.design import EngineDesign

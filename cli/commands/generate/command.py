@@ -35,8 +35,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     from cdma.hdl.deliver.datasheet import package_files
     from cdma.output import status, warn
 
-    from .block import make, manifest
-    from .report import report, summary_of
+    from .block import make, manifest, report, summary_of
 
     config = _config(arguments)
     for waste in config.waste() if isinstance(config, EngineConfig) else ():

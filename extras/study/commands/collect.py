@@ -86,7 +86,7 @@ def _write(path: Path, data: bytes) -> None:
 
 def _keep(path: Path, record: Record, tensors: list[Tapped]) -> None:
     """Writes the recorded tensors themselves, those of bfloat16 as integers of 16 bits."""
-    from cdma.study.training.archive import archive
+    from cdma.study.recorded import archive
 
     by_name = {tap.name: tap.numbers for tap in reversed(tensors)}
     _write(path, archive({each.name: by_name[each.name] for each in record.tensors if each.name in by_name}))

@@ -1,18 +1,62 @@
-"""The compressed size of the maps of a network, by algorithm and moment of the training."""
+"""The compressed size of the maps of a network, by algorithm and moment of the training, and of numbers in words by
+the lines of ``data/word_laws.json``."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from cdma.base.errors import ParameterError
+from cdma.base.toml_table import TableError, read_json
 from cdma.hdl.spec.format import Format
+from cdma.study.recorded import DATA
 
 from .density_table import DensityTable
 from .feature_maps import FeatureMap, Source
 from .layers import NUMBER_BYTES
 from .networks import INPUT, Network
-from .word_law import law_of
+
+
+@dataclass(frozen=True)
+class WordLaw:
+    """A line over the density of numbers."""
+
+    base: float
+    slope: float
+    #: What headers have of it.
+    headers: float
+
+    def fraction(self, density: float) -> float:
+        """Returns compressed bytes per raw byte."""
+        return self.base + self.slope * density
+
+    def literals(self, density: float) -> float:
+        """Returns the part of the words that are literals."""
+        return min(max(self.fraction(density) - self.headers, 0.0), 1.0)
+
+
+def law_of(number_type: str, format: Format) -> WordLaw:
+    """Returns the line of numbers of a type in a format."""
+    key = number_type, format.word_bits, format.window, format.code_bits
+    if key not in _laws():
+        raise TableError(
+            f"words of {format.word_bits} bits with numbers of {number_type} have no measured ratio"
+        )
+    base, slope = _laws()[key]
+    return WordLaw(base, slope, format.code_bits / format.word_bits)
+
+
+@cache
+def _laws() -> Mapping[tuple[str, int, int, int], tuple[float, float]]:
+    return {
+        (row.text("number_type"), row.whole("word_bits"), row.whole("window"), row.whole("code_bits")): (
+            row.number("base"),
+            row.number("slope"),
+        )
+        for row in read_json(DATA / "word_laws.json").rows("laws")
+    }
+
 
 #: Zero-value compression, zero run-length coding, and zlib: in hardware that is as fast as the others, as the cDMA
 #: paper assumes, and in hardware that is known to exist (``zl_hw``). ``fields`` are codes of the exponent, for numbers of

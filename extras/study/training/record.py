@@ -25,11 +25,10 @@ from cdma.gpu.peers import codecs
 from cdma.sim.codec.model import ZVC
 from cdma.sim.codec.words import words_of
 from cdma.study.compare.comparison import Row, compare
-from cdma.study.recorded import record_text
+from cdma.study.recorded import archive, record_text
 from cdma.torch.extras import require
 from cdma.torch.networks.versions import versions
 
-from .archive import archive
 from .observations import ratio_table, short
 from .schedule import Schedule
 from .train import Snapshot, train

@@ -1,11 +1,12 @@
 """``cdma faults``: what it counts, prints and refuses. ``cdma mutate``: the list, the counts, JSON, the goal, refusals.
-``cdma prove``: the list, the table, JSON, the cache, refusals.
+``cdma prove``: the list, the table, JSON, the cache, refusals. ``cdma soak``: verdict, log, JSON.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 
@@ -15,6 +16,7 @@ from cdma.verif.campaigns.faults.verdict import Tally, Verdict
 from cdma.verif.campaigns.mutation import campaign
 from cdma.verif.campaigns.mutation.campaign import Verdict as Judgement
 from cdma.verif.campaigns.mutation.mutants import draw
+from cdma.verif.campaigns.soak import soak as soaks
 from cdma.verif.proofs.proof import Result, choose
 
 
@@ -158,3 +160,37 @@ def test_a_verdict_closes_it(interrupted, monkeypatch, capsys):
     else:
         ran = f"{1 + len(others)} proofs: {len(others)} failed"
     assert said.endswith(f"\n{ran}\n")
+
+
+@pytest.fixture
+def failing_at_two(monkeypatch):
+    """Cases that fail from the second one on."""
+
+    def run(case, jobs=1):
+        failed = case.number >= 2
+        return soaks.Result(case, "soak" if failed else "", "a word is missing" if failed else "", 10, 1.0)
+
+    monkeypatch.setattr(soaks, "run_case", run)
+
+
+def test_the_first_failure_ends_it(failing_at_two, tmp_path, capsys):
+    log = tmp_path / "log.jsonl"
+    assert main(["soak", "--minutes", "1", "--log", str(log)]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("2 cases to 2 of seed 1: 20 cycles, 1 failed")
+    assert "again: cdma verify" in said
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(row["case"], row["passed"]) for row in rows] == [(1, True), (2, False)]
+
+
+def test_no_case_in_the_time_is_no_result(monkeypatch, refused):
+    monkeypatch.setattr(soaks, "run_case", lambda case, jobs: time.sleep(0.3))
+    assert "minutes is 0.001, in which no case has ended" in refused("soak", "--minutes", "0.001")
+
+
+def test_json(failing_at_two, capsys, printed):
+    assert main(["soak", "--minutes", "1", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["last"] == 2
+    assert main(["soak", "--minutes", "1", "--first", "5", "--json"]) == 1
+    (failure,) = json.loads(capsys.readouterr().out)["failures"]
+    assert (failure["case"], failure["failure"]) == (5, "a word is missing")

@@ -19,8 +19,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.clocks import AsyncFifo, reset_with
 from cdma.verif.proofs.bench import FreeClocks
-from tests.support.simulate import simulate
-from tests.support.synthesis import cells_of
+from tests.support.simulate import cells_of, simulate
 
 DEPTH = 8
 

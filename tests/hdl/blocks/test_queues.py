@@ -16,9 +16,8 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.queues import Credit, Fifo, MemoryQueue
 from cdma.hdl.blocks.registers import Beat, BeatSlice, ElasticBuffer, SkidBuffer, StreamRegister
-from tests.support.simulate import simulate
+from tests.support.simulate import cells_of, simulate
 from tests.support.stimuli import PAIRS, WILLING
-from tests.support.synthesis import cells_of
 
 #: Cycles for which both sides stay equally willing.
 PHASE = 250

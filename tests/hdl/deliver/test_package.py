@@ -16,8 +16,7 @@ import pytest
 import yaml
 from ipyxact.ipyxact import Component
 
-from cdma.commands.generate.block import make, software_files
-from cdma.commands.generate.report import missing_file
+from cdma.commands.generate.block import make, missing_file, software_files
 from cdma.hdl.deliver.block import VHDL, Block, block_ports
 from cdma.hdl.deliver.datasheet import package_files
 from cdma.hdl.deliver.flows import bender_manifest, listed_files, sdc

@@ -118,7 +118,7 @@ def test_names_of_the_default_engine_say_what_they_are() -> None:
 
 @pytest.mark.slow
 def test_declarations_are_in_natural_order() -> None:
-    text = verilog_of("engine-pipelined_wide").text
+    text = verilog_of("engine-default").text
     found = [
         re.findall(r"^  (?:wire|reg) +(?:\[\d+:0\] )?(\w+);", body, re.MULTILINE)
         for _, body in _MODULE.findall(text)

@@ -22,7 +22,7 @@ from cdma.hdl.spec.stage import StageConfig
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, axis_ports
 from cdma.verif.campaigns.regression import verify
 from cdma.verif.engine.design import SMALL, EngineDesign, with_late_flops
-from cdma.verif.simulator.four_state import four_state_name, four_state_text
+from cdma.verif.simulator.build import four_state_name, four_state_text
 from cdma.verif.simulator.simulate import Design
 from cdma.verif.simulator.toolchain import ToolchainError, find_compiler, find_verilator
 from cdma.verif.stream.codec.design import CodecDesign

@@ -157,10 +157,6 @@ def _pipelined_engine(design: Design) -> bool:
     return _engine(design) and design.config.pipelined
 
 
-def _engine_of_shapes_or_pages(design: Design) -> bool:
-    return _engine(design) and bool(design.config.dimensions or design.config.pages)
-
-
 def _engine_of_two_dimensions(design: Design) -> bool:
     """The innermost one has the names below."""
     return _engine(design) and design.config.dimensions == 2

@@ -56,7 +56,7 @@ class CodecDesign(StreamDesign):
 
 CODEC_PLAN = TestPlan(
     package="cdma.verif.stream.codec.tests",
-    names=("packets", "timing", "patience", "damage"),
+    names=("packets", "timing", "damage"),
     unit="packets",
     budget=2000,
 )

@@ -55,7 +55,7 @@ class StageDesign(StreamDesign):
 
 STAGE_PLAN = TestPlan(
     package="cdma.verif.stream.stage.tests",
-    names=("words", "waiting"),
+    names=("words",),
     unit="packets",
     budget=1000,
 )

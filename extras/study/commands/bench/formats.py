@@ -33,7 +33,7 @@ def _run(arguments: argparse.Namespace) -> Result:
 def _train(arguments: argparse.Namespace) -> None:
     from cdma.files import replacing
     from cdma.output import part_progress
-    from cdma.study.training.archive import archive
+    from cdma.study.recorded import archive
     from cdma.study.training.transformer import train_transformer
 
     given = {name: getattr(arguments, name) for name in ("seed", "epochs")}

@@ -21,7 +21,7 @@ from .searching import explore, plan, search_options, searched
 
 if TYPE_CHECKING:
     from cdma.gpu.plans import Plan
-    from cdma.study.training.tuned_training import TunedTraining
+    from cdma.study.compare.card_launches import TunedTraining
 
 
 #: A timing is not repeated to better than a few per cent.
@@ -87,7 +87,7 @@ def _compared(arguments: argparse.Namespace, subjects: Mapping[str, Subject]) ->
     training: TunedTraining | None = None
     if arguments.format == _TRAINED:
         bench = bench_of(arguments, [arguments.batch])
-        from cdma.study.training.tuned_training import TunedTraining
+        from cdma.study.compare.card_launches import TunedTraining
 
         training = TunedTraining(arguments.networks[0], bench)
     named = [sampler_named(name) for name in ("auto", "tpe", "random", arguments.sampler)]

@@ -28,9 +28,16 @@ _WITHIN = 0.01
 
 def _run(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_file, replacing
-    from cdma.study.system.designs import Design, Evaluation, Limits, design_space
+    from cdma.study.system.designs import (
+        Design,
+        Evaluation,
+        Limits,
+        best,
+        design_space,
+        objective,
+        pareto_front,
+    )
     from cdma.study.system.named import NamedTrainer
-    from cdma.study.system.objective import best, objective, pareto_front
     from cdma.study.tuner.search import Kept
 
     check_one_or_more(arguments, "jobs")

@@ -15,8 +15,7 @@ from .searching import SEEDS, Compared
 
 if TYPE_CHECKING:
     from cdma.gpu.plans import Plan
-    from cdma.study.compare.card_launches import Timed, Workload
-    from cdma.study.training.tuned_training import TunedTraining
+    from cdma.study.compare.card_launches import Timed, TunedTraining, Workload
     from cdma.study.tuner.search import Course, Kept, Space
 
 _EXPERT, _GRID = "expert", "grid"

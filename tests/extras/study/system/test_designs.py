@@ -19,7 +19,17 @@ from cdma.study.compare.word_bench import word_laws
 from cdma.study.recorded import DATA
 from cdma.study.system import area_table
 from cdma.study.system.area_table import size_of
-from cdma.study.system.designs import Design, Evaluation, Limits, Trainer, design_space
+from cdma.study.system.compression import law_of
+from cdma.study.system.designs import (
+    Design,
+    Evaluation,
+    Limits,
+    Trainer,
+    best,
+    design_space,
+    objective,
+    pareto_front,
+)
 from cdma.study.system.engine_rate import (
     DIRECTIONS,
     EngineLaw,
@@ -31,8 +41,6 @@ from cdma.study.system.machine import load_machine
 from cdma.study.system.model import Model
 from cdma.study.system.named import NamedTrainer
 from cdma.study.system.networks import load_network
-from cdma.study.system.objective import best, objective, pareto_front
-from cdma.study.system.word_law import law_of
 from cdma.study.tuner.search import Space
 from cdma.synth.asic.library.liberty import load_libraries
 from cdma.synth.asic.measure import measure_block

@@ -84,7 +84,7 @@ FURTHER = {
     "no queue, sixteen lanes of bf16": (CodecConfig(Format.preset("bf16"), 16, queue=0), True),
     "register slices at the inputs": (CodecConfig(Format(8), 2, register_slices="in"), True),
 }
-RANDOM = {f"{design.block} {design.options()}": design for design in random_codecs(revision(), 4)}
+RANDOM = {f"{design.block} {design.options()}": design for design in random_codecs(revision(), 2)}
 
 
 @pytest.mark.verilator

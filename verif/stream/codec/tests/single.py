@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from cocotb.triggers import ClockCycles
 
 from cdma.sim.codec.words import Words
 from cdma.verif.simulator.monitors.stream_ends import once
-from cdma.verif.simulator.plan import leave_row
+from cdma.verif.simulator.plan import REST_CYCLES, counting, leave_row
 from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
 from cdma.verif.stream.codec.measure import cases, packet_windows
@@ -74,3 +75,17 @@ def _words(context: Context, density: float, coverage: float | None = None) -> W
     zeros[dense] = False
     literal[dense[round(len(dense) * coverage) :]] = True
     return context.codec_bench.fill_covered(context.np, literal, zeros, config)
+
+
+@codec_test
+async def counted(context: Context) -> None:
+    """Sends the words of each file through the block at full speed, compares every bit, and waits at the end."""
+    bench, dut = context.bench, context.dut
+    bench.set_pauses()
+    for path in context.settings["words"]:
+        packet = context.packet(np.load(path))
+        async with counting(dut):
+            (delivery,) = await bench.run([packet])
+        leave_row({"cycles": delivery.cycles})
+    async with counting(dut):
+        await ClockCycles(dut.aclk, REST_CYCLES)

@@ -15,7 +15,6 @@ from cdma.gpu.plans import KERNELS, Plan  # noqa: E402
 from cdma.study.commands.tune import plans_compared  # noqa: E402
 from cdma.study.compare import card_launches  # noqa: E402
 from cdma.study.compare.card_launches import PLANS, Timed  # noqa: E402
-from cdma.study.training import tuned_training  # noqa: E402
 from cdma.study.tuner import search  # noqa: E402
 from cdma.torch.bench import swap_training  # noqa: E402
 
@@ -90,7 +89,7 @@ def test_samplers_stand_beside_the_expert_and_all_plans(monkeypatch, printed, sh
     pytest.importorskip("optuna")
     monkeypatch.setattr(plans_compared, "SEEDS", 2)
     monkeypatch.setattr(search, "find_spec", lambda name: None)
-    monkeypatch.setattr(tuned_training, "TunedTraining", _Training)
+    monkeypatch.setattr(card_launches, "TunedTraining", _Training)
     # Choosing takes a tick.
     monkeypatch.setattr(search, "time", SimpleNamespace(perf_counter=count(0, 1e-6).__next__))
     words = ["study", "tune", "gpu", "--kernel", "both", "--compare", "--trials", "6"]
@@ -130,7 +129,7 @@ def test_a_training_launches_its_kernels_by_the_plans(monkeypatch):
     pytest.importorskip("sklearn")
     seen = []
     bench = swap_training.SwapBench(batch=4, rounds=1, link=1e12)
-    training = tuned_training.TunedTraining("vgg", bench)
+    training = card_launches.TunedTraining("vgg", bench)
     step = training._training.step
     monkeypatch.setattr(
         training._training, "step", lambda context: seen.append(dict(plans._tried)) or step(context)

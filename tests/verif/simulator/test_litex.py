@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from cdma.verif.engine.litex import run
+from cdma.verif.simulator.litex import run
 
 
 @pytest.mark.verilator
@@ -15,7 +15,9 @@ def test_the_cpu_gets_its_tensor_back() -> None:
     if lacking := run.missing():
         pytest.skip(" and ".join(lacking))
     # In a process of its own: LiteX warns about deprecated names, and sets up the log.
-    done = subprocess.run([sys.executable, "-m", "cdma.verif.engine.litex"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "cdma.verif.simulator.litex"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "all 2048 words are as before, 2 interrupts\n" in done.stdout
 

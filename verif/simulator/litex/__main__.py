@@ -1,4 +1,4 @@
-"""``python -m cdma.verif.engine.litex``: the LiteX SoC, run once."""
+"""``python -m cdma.verif.simulator.litex``: the LiteX SoC, run once."""
 
 from __future__ import annotations
 

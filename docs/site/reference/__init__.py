@@ -1,1 +1,0 @@
-"""Pages that are made from the source: the commands, the parameters and the public names."""

@@ -9,6 +9,21 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import Turn
+from cdma.hdl.blocks.memories import checks_of, columns
+
+#: An address has the check bits of one with so many bits.
+_CHECKED_BITS = 64
+ADDRESS_CHECKS = len(columns(_CHECKED_BITS, "secded")) - _CHECKED_BITS
+
+
+def whole_address(address: Value) -> Value:
+    """An address with as many bits as its check bits are for."""
+    return Cat(address, C(0, _CHECKED_BITS - len(address)))
+
+
+def address_checks(address: Value) -> Value:
+    """The check bits of an address. Those of the sum of two without a bit in common are the sum of theirs."""
+    return checks_of(whole_address(address), "secded")
 
 
 class Command(data.StructLayout):
@@ -30,13 +45,20 @@ class Outcome(wiring.Signature):
     """The outcomes of commands, in their order, as pulses that nothing delays.
 
     ``note``, ``address``: The address is to be kept for the command in hand. Of several, the last one counts.
+    ``checks``: Its check bits, if it is ``checked``: as it comes from a memory, and not corrected.
     ``done``, ``resp``: The command is done, and this was the first response that was not OKAY, if there was one. The
         address of that was noted in this cycle or before.
     """
 
-    def __init__(self, address_bits: int) -> None:
+    def __init__(self, address_bits: int, *, checked: bool = False) -> None:
         super().__init__(
-            {"note": Out(1), "address": Out(address_bits), "done": Out(1), "resp": Out(Response)}
+            {
+                "note": Out(1),
+                "address": Out(address_bits),
+                "checks": Out(ADDRESS_CHECKS * checked),
+                "done": Out(1),
+                "resp": Out(Response),
+            }
         )
 
 
@@ -156,6 +178,7 @@ class PortShape:
     ``span_bits``: A command spans at most half of ``2**span_bits`` bytes, or, if it is ``contained``, all of them.
     ``contained``: A command does not go across a multiple of ``2**span_bits`` bytes.
     ``user_bits``: User bits of a command, which travel with each of its addresses.
+    ``checked``: Addresses of bursts have check bits in the memories of reader and writer, and with an outcome.
     """
 
     word_bits: int
@@ -175,6 +198,7 @@ class PortShape:
     span_bits: int = SPAN_BITS
     contained: bool = False
     user_bits: int = 0
+    checked: bool = False
 
     @property
     def lanes(self) -> int:
@@ -205,6 +229,20 @@ class PortShape:
     def command(self) -> Command:
         """The commands of a reader or a writer."""
         return Command(self.address_bits, *(("more",) if self.rows else ()), user=self.user_bits)
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcomes of a reader or a writer."""
+        return Outcome(self.address_bits, checked=self.checked)
+
+    @property
+    def address_checks(self) -> int:
+        """Check bits of an address in memory."""
+        return ADDRESS_CHECKS * self.checked
+
+    def checked_bits(self, address_bits: int) -> tuple[int, int]:
+        """The bits of an address in memory, of which so many are kept, with its checks, and those."""
+        return (address_bits + ADDRESS_CHECKS, ADDRESS_CHECKS) if self.checked else (0, 0)
 
     @property
     def read_port(self) -> "ReadPort":

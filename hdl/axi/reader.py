@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -12,7 +12,7 @@ from cdma.hdl.blocks.elaboration import Pace, sized
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat
 
-from .ports import Outcome, PortShape, Response
+from .ports import PortShape, Response, address_checks
 from .realign import ReadBeat, ReadStore
 
 
@@ -56,7 +56,7 @@ class AxiReader(wiring.Component):
             {
                 "command": In(stream.Signature(shape.command)),
                 "output": Out(stream.Signature(Beat(shape.word_bits, shape.lanes))),
-                "outcome": Out(Outcome(shape.address_bits)),
+                "outcome": Out(shape.outcome),
                 "port": Out(shape.read_port),
                 "flush": In(1),
                 "idle": Out(1),
@@ -71,11 +71,15 @@ class AxiReader(wiring.Component):
         words_bits = max(1, (shape.lanes - 1).bit_length())
         parts = shape.buffer // shape.burst
         in_flight = min(parts, shape.outstanding)
-        # What the receiving side must know of a burst: where it begins, whether the packet ends with it, the words of
-        # its last beat less one, and how words are moved.
+        # What the receiving side must know of a burst: where it begins, of which only the number in the block counts up,
+        # whether the packet ends with it, the words of its last beat less one, and how words are moved.
+        place_bits = shape.blocks.place_bits
+        upper_bits = shape.address_bits - shape.blocks.beat_log2 - place_bits
         opened_shape = data.StructLayout(
             {
-                "beat": shape.address_bits - shape.blocks.beat_log2,
+                "upper": upper_bits,
+                "checks": shape.address_checks,
+                "place": place_bits,
                 "final": 1,
                 "words": words_bits,
                 "turn": shape.turn,
@@ -87,6 +91,7 @@ class AxiReader(wiring.Component):
             1 << (in_flight - 1).bit_length(),
             reserved=True,
             late_ready=True,
+            checked=shape.checked_bits(upper_bits),
         )
         store: Fifo | ReadStore
         if shape.shifts:
@@ -124,7 +129,7 @@ class AxiReader(wiring.Component):
         address are the command's, without a register of their own: it stays until its last address is taken. Rows are
         short, so for them the address has a register, and a burst is requested every second cycle.
         """
-        blocks, ar = self.shape.blocks, self.port.ar
+        blocks, ar, burst = self.shape.blocks, self.port.ar, opened.input.payload
         dense = self.shape.rows and not self.shape.pipelined
         ask, taken, _, _ = pulses
         first, last = self.command.payload.first, self.command.payload.last
@@ -146,12 +151,15 @@ class AxiReader(wiring.Component):
             following.eq(block + 1),
             ar.payload.size.eq(blocks.beat_log2),
             opened.input.valid.eq(ask),
-            opened.input.payload.beat.eq(blocks.beat(first, last, wrapped, block, start)),
-            opened.input.payload.final.eq(final & ~self.command.payload.more if self.shape.rows else final),
-            opened.input.payload.words.eq(Mux(final, last[self.shape.word_log2 :], self.shape.lanes - 1)),
+            Cat(burst.place, burst.upper).eq(blocks.beat(first, last, wrapped, block, start)),
+            burst.final.eq(final & ~self.command.payload.more if self.shape.rows else final),
+            burst.words.eq(Mux(final, last[self.shape.word_log2 :], self.shape.lanes - 1)),
         ]
+        if self.shape.checked:
+            upper = blocks.address(Cat(C(0, blocks.place_bits), burst.upper))
+            m.d.comb += burst.checks.eq(address_checks(upper))
         asks = {
-            "address": blocks.address(opened.input.payload.beat),
+            "address": blocks.address(Cat(burst.place, burst.upper)),
             "user": self.command.payload.user,
         }
         for name, value in asks.items():
@@ -229,6 +237,7 @@ class AxiReader(wiring.Component):
         receive = Signal()
         first_fault = Signal()
         outcome = self.outcome
+        at = (front.place + place)[: len(place)]
         beat: Value = r.payload.data
         if shape.clears:
             # A wire, because every lane of a rotation would repeat the expression.
@@ -245,16 +254,13 @@ class AxiReader(wiring.Component):
             pulses.received.eq(receive & r.payload.last),
             opened.output.ready.eq(pulses.received),
             first_fault.eq(receive & (fault == Response.OKAY) & r.payload.resp.as_value()[1]),
-            outcome.address.eq(
-                blocks.address(
-                    # Within its block a burst only counts up.
-                    Cat((front.beat[: len(place)] + place)[: len(place)], front.beat[len(place) :])
-                )
-            ),
+            outcome.address.eq(blocks.address(Cat(at, front.upper))),
             outcome.note.eq(first_fault | self.mark),
             outcome.done.eq(pulses.received & front.final),
             outcome.resp.eq(Mux(first_fault, r.payload.resp, fault)),
         ]
+        if shape.checked:
+            m.d.comb += outcome.checks.eq(front.checks ^ address_checks(blocks.address(at)))
         # On an FPGA a beat goes through a register on its way to block RAM.
         pace = Pace(m, shape)
         stored = pace.early(store.input.payload, "stored")

@@ -7,16 +7,25 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.elaboration import Pace, copies, optional
+from cdma.hdl.blocks.memories import PlainMemories, WordCheck, coding_of
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat, BeatSlice, ElasticBuffer, SkidBuffer, slice_after
 
 from .arbiter import CUT, Scatter
 from .gather import Burst, Gather, StoredBeat
-from .ports import SPAN_BITS, Outcome, PortShape, Response
+from .ports import SPAN_BITS, PortShape, Response, address_checks, whole_address
 from .realign import Raise, WriteStore
 
 #: Bursts that wait for their address.
 _BURSTS = 8
+
+
+class _Waiting(data.StructLayout):
+    """A :class:`.Burst` in memory, with the ``checks`` of its address."""
+
+    def __init__(self, shape: PortShape) -> None:
+        of_burst = {name: field.shape for name, field in Burst(shape)}
+        super().__init__({"beat": of_burst.pop("beat"), "checks": shape.address_checks, **of_burst})
 
 
 class _Queues(NamedTuple):
@@ -70,7 +79,7 @@ class AxiWriter(wiring.Component):
                 **optional(shape.limited, skip=Out(1)),
                 "ahead": In(1),
                 "end": Out(SPAN_BITS),
-                "outcome": Out(Outcome(shape.address_bits)),
+                "outcome": Out(shape.outcome),
                 "overflow": Out(1),
                 "port": Out(shape.write_port),
                 "flush": In(1),
@@ -87,8 +96,9 @@ class AxiWriter(wiring.Component):
         for name, queue in queues._asdict().items():
             m.submodules[name] = queue
         counted = self._gather(m, queues)
+        beat, sound = self._check(m, queues.bursts.output, coding_of(platform))
         in_flight = Signal(range(self.shape.outstanding + 1))
-        ask, taken = self._begin(m, queues, in_flight)
+        ask, taken = self._begin(m, queues, in_flight, beat, sound)
         self._send(m, queues)
         answer = self._retire(m, queues, counted)
         m.d.sync += in_flight.eq(in_flight + ask - answer)
@@ -100,9 +110,11 @@ class AxiWriter(wiring.Component):
 
     def _queues(self) -> _Queues:
         shape = self.shape
+        waiting = _Waiting(shape)
         opened = data.StructLayout(
-            {name: Burst(shape)[name].shape for name in ("beat", "none", "end", "overflow", "lane")}
+            {name: waiting[name].shape for name in ("beat", "checks", "none", "end", "overflow", "lane")}
         )
+        checked = shape.checked_bits(shape.address_bits - shape.blocks.beat_log2)
         in_flight = 1 << (shape.outstanding - 1).bit_length()
         stored = StoredBeat(shape)
         return _Queues(
@@ -111,9 +123,9 @@ class AxiWriter(wiring.Component):
             else Fifo(
                 stored, shape.buffer, reserved=True, pipelined=shape.pipelined, late_ready=True, of_data=True
             ),
-            bursts=Fifo(Burst(shape), _BURSTS, reserved=True, ahead=shape.pipelined),
+            bursts=Fifo(waiting, _BURSTS, reserved=True, ahead=shape.pipelined, checked=checked),
             lengths=Fifo(data.StructLayout({"len": range(shape.burst), "turn": shape.turn}), 2),
-            opened=Fifo(opened, in_flight),
+            opened=Fifo(opened, in_flight, checked=checked),
         )
 
     def _gather(self, m: Module, queues: _Queues) -> Value | None:
@@ -139,7 +151,12 @@ class AxiWriter(wiring.Component):
         # What decides about a beat need not be near the block RAM. The burst is in its queue for longer than this.
         stored = pace.early(store.payload, "stored")
         pace.d += [store.valid.eq(gather.store.valid), stored.eq(gather.store.payload)]
-        wiring.connect(m, gather.bursts, queues.bursts.input)
+        bursts = queues.bursts.input
+        m.d.comb += bursts.valid.eq(gather.bursts.valid)
+        m.d.comb += copies(bursts.payload, gather.bursts.payload, *Burst(self.shape).members)
+        if self.shape.checked:
+            address = self.shape.blocks.address(bursts.payload.beat)
+            m.d.comb += bursts.payload.checks.eq(address_checks(address))
         # Of what goes in, the levels do not count the last two beats, nor the two bursts that may follow from the last one.
         admit = (
             ~queues.store.level[2:-1].all() & ~queues.store.level[-1] & (queues.bursts.level < _BURSTS // 2)
@@ -221,7 +238,31 @@ class AxiWriter(wiring.Component):
         # What is dropped may have any shift.
         m.d.sync += known.eq(self.flush | Mux(known, ~passed, command.valid & ~ahead))
 
-    def _begin(self, m: Module, queues: _Queues, in_flight: Signal) -> tuple[Signal, Signal]:
+    def _check(
+        self, m: Module, waiting: stream.Interface, coding: PlainMemories
+    ) -> tuple[Value, Value | int]:
+        """The first beat of the burst that comes next, corrected; and whether it is not lost."""
+        burst, blocks = waiting.payload, self.shape.blocks
+        if not self.shape.checked:
+            return burst.beat, 1
+        address = whole_address(blocks.address(burst.beat))
+        m.submodules.address_check = check = WordCheck(len(address), "secded")
+        corrected, lost, was_lost = (
+            Signal(name=f"address_{name}") for name in ("corrected", "lost", "was_lost")
+        )
+        fails = waiting.valid & check.lost
+        m.d.sync += was_lost.eq(fails)
+        m.d.comb += [
+            check.coded.eq(Cat(address, burst.checks)),
+            corrected.eq(waiting.valid & waiting.ready & check.corrected),
+            lost.eq(fails & ~was_lost),
+        ]
+        coding.add(check, corrected, lost, answered=False)
+        return check.word[blocks.beat_log2 : self.shape.address_bits], ~check.lost
+
+    def _begin(
+        self, m: Module, queues: _Queues, in_flight: Signal, beat: Value, sound: Value | int
+    ) -> tuple[Signal, Signal]:
         """Offers one address at a time: a pulse when it does, and one when the address is taken."""
         aw, blocks = self.port.aw, self.shape.blocks
         opened, bursts = queues.opened.input, queues.bursts.output
@@ -242,12 +283,13 @@ class AxiWriter(wiring.Component):
                 & ~aw.valid
                 & queues.lengths.input.ready
                 & ~self.flush
+                & sound
             ),
             ask.eq(take & ~following.none),
             taken.eq(aw.valid & aw.ready),
             aw.payload.size.eq(blocks.beat_log2),
             opened.valid.eq(take),
-            opened.payload.beat.eq(following.beat),
+            *copies(opened.payload, following, "beat", "checks"),
             opened.payload.none.eq(following.none),
             opened.payload.end.eq(following.end),
             opened.payload.overflow.eq(following.overflow),
@@ -259,7 +301,7 @@ class AxiWriter(wiring.Component):
         ]
         said = [
             turn.eq(following.turn),
-            aw.payload.address.eq(blocks.address(following.beat)),
+            aw.payload.address.eq(blocks.address(beat)),
             aw.payload.len.eq(following.len),
             aw.payload.user.eq(following.user),
         ]
@@ -305,6 +347,7 @@ class AxiWriter(wiring.Component):
         b, outcome, blocks = self._responses(m), self.outcome, self.shape.blocks
         opened = queues.opened.output
         oldest = opened.payload
+        lane = Cat(C(0, blocks.beat_log2 - len(oldest.lane)), oldest.lane)
         here = opened.valid if counted is None else opened.valid & (~oldest.none | counted)
         answer = Signal()
         retire = Signal()
@@ -318,12 +361,14 @@ class AxiWriter(wiring.Component):
             opened.ready.eq(retire),
             well.eq(fault == Response.OKAY),
             failed.eq(answer & well & b.payload.resp.as_value()[1]),
-            outcome.address.eq(Cat(C(0, blocks.beat_log2 - len(oldest.lane)), oldest.lane, oldest.beat)),
+            outcome.address.eq(Cat(lane, oldest.beat)),
             outcome.note.eq(failed | (retire & well & oldest.overflow) | self.mark),
             outcome.done.eq(retire & oldest.end),
             outcome.resp.eq(Mux(failed, b.payload.resp, fault)),
             self.overflow.eq(oldest.overflow),
         ]
+        if self.shape.checked:
+            m.d.comb += outcome.checks.eq(oldest.checks ^ address_checks(lane))
         with m.If(outcome.done):
             m.d.sync += fault.eq(Response.OKAY)
         with m.Elif(failed):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations
 from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Elaboratable, Fragment, Module, Mux, Shape, Signal, Value
@@ -30,23 +29,42 @@ class FlipFlops:
         return plain
 
 
+#: With more bits a word has a check more, so that few halves of columns differ.
+_NARROW = 32
+
+
+def _halves(checks: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The place and the number of the checks in each half."""
+    low = (checks + 1) // 2
+    return (0, low), (low, checks - low)
+
+
+def _half(column: int, half: tuple[int, int]) -> int:
+    place, count = half
+    return column >> place & (1 << count) - 1
+
+
 @cache
 def columns(bits: int, code: str) -> tuple[int, ...]:
     """The check bits of each bit of a word, and of each check bit itself, one bit each.
 
     ``"parity"`` has one check bit, which detects a wrong bit. ``"secded"`` corrects one and detects two: all columns differ
-    and have an odd number of ones, so the syndrome of two wrong bits is no column.
+    and have an odd number of ones, so the syndrome of two wrong bits is no column. Of a wide word the lower half of each
+    column has an even number of ones.
     """
     if code == "parity":
         return (1,) * (bits + 1)
-    checks = 2
-    while (1 << checks - 1) - checks < bits:
+    checks, found = 2, list[int]()
+    while len(found) < bits:
         checks += 1
-    found = [
-        sum(1 << check for check in chosen)
-        for weight in range(3, checks + 1, 2)
-        for chosen in combinations(range(checks), weight)
-    ]
+        low, _ = _halves(checks)
+        ones = {column: (column.bit_count(), _half(column, low).bit_count()) for column in range(1 << checks)}
+        found = [
+            column
+            for column, (count, lower) in ones.items()
+            if count % 2 and count > 1 and (bits <= _NARROW or lower % 2 == 0)
+        ]
+        found.sort(key=ones.__getitem__)
     return (*found[:bits], *(1 << check for check in range(checks)))
 
 
@@ -123,6 +141,13 @@ class PlainMemories:
         """High for as long as a lost word of ``memory`` is read; its user, and not the part, then answers for the loss."""
         return C(0)
 
+    def is_queue(self, memory: Memory, checked: tuple[int, int] = (0, 0)) -> None:
+        """Each word of ``memory`` is written before it is read, and read once. So many bits of it, the first ones, have so
+        many check bits among them, which their user checks."""
+
+    def add(self, memory: Elaboratable, corrected: Signal, lost: Signal, *, answered: bool = True) -> None:
+        """Counts the pulses of a memory that has checks of its own, whose losses its user has ``answered`` for."""
+
     def found(self) -> ErrorLines:
         """Pulses: a wrong word is read from any memory of the part."""
         return ErrorLines(C(0), C(0))
@@ -144,8 +169,8 @@ class MemoryCoding(PlainMemories):
         wrong address or length does harm before it can be stopped.
     ``deepest``: The most words of a memory.
     ``smallest``: Bits of the smallest memory; smaller ones are flip-flops without check bits.
-    ``filling``, ``place``: While ``filling`` is high, zeros are written to the word at ``place`` of every memory: words
-        that were never written have random check bits.
+    ``filling``, ``place``: While ``filling`` is high, zeros are written to the word at ``place`` of every memory but a
+        queue's: words that were never written have random check bits.
     """
 
     coded = True
@@ -158,10 +183,11 @@ class MemoryCoding(PlainMemories):
         self._found: list[_Found] = []
         self._lines: dict[int, Signal] = {}
         self._watched: set[int] = set()
+        self._queues: dict[int, tuple[int, int]] = {}
 
     def part(self) -> MemoryCoding:
         part = MemoryCoding.__new__(MemoryCoding)
-        vars(part).update(vars(self), _found=[], _lines={}, _watched=set())
+        vars(part).update(vars(self), _found=[], _lines={}, _watched=set(), _queues={})
         return part
 
     def built(self, component: wiring.Component) -> Elaboratable:
@@ -176,6 +202,9 @@ class MemoryCoding(PlainMemories):
     def line(self, memory: Memory) -> Signal:
         """High for as long as a lost word of this memory, or of one of its ports, is read."""
         return self._lines.setdefault(id(memory), Signal(name="lost_word"))
+
+    def is_queue(self, memory: Memory, checked: tuple[int, int] = (0, 0)) -> None:
+        self._queues[id(memory)] = checked
 
     def watch(self, memory: Memory) -> Signal:
         self._watched.add(id(memory))
@@ -196,7 +225,7 @@ class MemoryCoding(PlainMemories):
         if not self.checks(width * memory.depth):
             return FlipFlops().get_memory(memory)
         code = self.code if isinstance(memory, DataMemory) else "secded"
-        coded = CodedMemory(memory, code, self.line(memory), self.filling, self.place)
+        coded = CodedMemory(memory, code, self, self._queues.get(id(memory)))
         self._found.append(_Found(memory, coded.line, coded.corrected, coded.lost))
         return coded
 
@@ -204,9 +233,9 @@ class MemoryCoding(PlainMemories):
         """Whether a memory of so many bits has checks."""
         return bits >= self.smallest
 
-    def add(self, memory: Elaboratable, corrected: Signal, lost: Signal) -> None:
-        """Counts the pulses of a memory that has checks of its own, and whose user answers for its losses."""
-        self._watched.add(id(memory))
+    def add(self, memory: Elaboratable, corrected: Signal, lost: Signal, *, answered: bool = True) -> None:
+        if answered:
+            self._watched.add(id(memory))
         self._found.append(_Found(memory, lost, corrected, lost))
 
 
@@ -216,14 +245,18 @@ class CodedMemory(Elaboratable):
     Reads have the latency of ``memory``. It need not be block RAM if that is: the check bits depend on a word that is read
     while it is written.
 
-    ``filling``, ``place``: Those of :class:`MemoryCoding`.
+    ``queue``: Each word is written before it is read, and read once, and so many bits of it have so many checks among them
+        already. Other memories are filled.
     ``line``: High for as long as a lost word is at a read port.
     ``corrected``, ``lost``: Pulses: such a word is read. A word that stays, or is read repeatedly, is one.
     """
 
-    def __init__(self, memory: Memory, code: str, line: Signal, filling: Signal, place: Signal) -> None:
-        self.memory, self.code, self.line = memory, code, line
-        self.filling, self.place = filling, place
+    def __init__(
+        self, memory: Memory, code: str, coding: MemoryCoding, queue: tuple[int, int] | None
+    ) -> None:
+        self.memory, self.code, self.line = memory, code, coding.line(memory)
+        self.coding, self.queue = coding, queue is not None
+        self.checked, self.own_checks = queue or (0, 0)
         self.corrected = Signal(name="corrected_read")
         self.lost = Signal(name="lost_read")
 
@@ -231,20 +264,23 @@ class CodedMemory(Elaboratable):
         m = Module()
         memory = self.memory
         [port] = memory.write_ports
-        width = Shape.cast(memory.shape).width
+        width = Shape.cast(memory.shape).width - self.checked
         granule = width // len(port.en)
         checks = len(columns(granule, self.code)) - granule
         attrs = {name: value for name, value in memory.attrs.items() if name not in BLOCK_RAM}
         # Shown in the list of memories.
-        attrs["checks"] = len(port.en) * checks
-        inner = Memory(shape=len(port.en) * (granule + checks), depth=memory.depth, init=[], attrs=attrs)
-        write = inner.write_port(domain=port.domain, granularity=granule + checks)
+        attrs["checks"] = self.own_checks + len(port.en) * checks
+        stored = self.checked + len(port.en) * (granule + checks)
+        inner = Memory(shape=stored, depth=memory.depth, init=[], attrs=attrs)
+        write = inner.write_port(domain=port.domain, granularity=stored // len(port.en))
         data = Value.cast(port.data)
-        words = [data[low : low + granule] for low in range(0, width, granule)]
+        before, data = data[: self.checked], data[self.checked :]
+        fills = C(0) if self.queue else self.coding.filling
+        words = [Mux(fills, 0, data[low : low + granule]) for low in range(0, width, granule)]
         m.d.comb += [
-            write.addr.eq(Mux(self.filling, self.place, port.addr)),
-            write.data.eq(Mux(self.filling, 0, Cat((word, checks_of(word, self.code)) for word in words))),
-            write.en.eq(port.en | self.filling.replicate(len(port.en))),
+            write.addr.eq(Mux(fills, self.coding.place, port.addr)),
+            write.data.eq(Cat(before, *((word, checks_of(word, self.code)) for word in words))),
+            write.en.eq(port.en | fills.replicate(len(port.en))),
         ]
         found = [self._read(m, inner, number) for number in range(len(memory.read_ports))]
         m.d.comb += [
@@ -260,47 +296,89 @@ class CodedMemory(Elaboratable):
         port, [writer] = self.memory.read_ports[number], self.memory.write_ports
         read = inner.read_port(domain=port.domain)
         m.d.comb += read.addr.eq(port.addr)
-        bits, step = (len(Value.cast(data)) // len(writer.en) for data in (port.data, read.data))
+        before, coded = read.data[: self.checked], read.data[self.checked :]
+        bits = (len(Value.cast(port.data)) - self.checked) // len(writer.en)
+        step = len(coded) // len(writer.en)
         checks = [WordCheck(bits, self.code) for _ in writer.en]
         for place, check in enumerate(checks):
             m.submodules[f"check_{number}_{place}"] = check
-            m.d.comb += check.coded.eq(read.data.word_select(place, step))
-        m.d.comb += Value.cast(port.data).eq(Cat(check.word for check in checks))
+            m.d.comb += check.coded.eq(coded.word_select(place, step))
+        m.d.comb += Value.cast(port.data).eq(Cat(before, *(check.word for check in checks)))
         domain = m.d[writer.domain]
         #: The word is not the one of the cycle before.
         fresh = Signal(name=f"fresh_{number}")
-        place = Signal.like(port.addr, name=f"place_{number}", reset_less=True)
+        changes: Value = C(1)
+        if not self.queue:
+            place = Signal.like(port.addr, name=f"place_{number}", reset_less=True)
+            changes = place != port.addr
+            with m.If(C(1) if port.domain == "comb" else port.en):
+                domain += place.eq(port.addr)
         exists: Value = port.addr < inner.depth
         if port.domain == "comb":
-            domain += place.eq(port.addr)
-            m.d.comb += fresh.eq(place != port.addr)
+            m.d.comb += fresh.eq(changes)
         else:
             m.d.comb += read.en.eq(port.en)
             # The register is undefined until a first word is read.
             loaded = Signal(name=f"loaded_{number}", reset_less=True)
-            domain += fresh.eq(port.en & (place != port.addr))
-            with m.If(self.filling):
+            domain += fresh.eq(port.en & changes)
+            with m.If(self.coding.filling):
                 domain += loaded.eq(0)
             with m.Elif(port.en):
-                domain += [loaded.eq(exists), place.eq(port.addr)]
+                domain += loaded.eq(exists)
             exists = loaded
         found = [Signal(name=f"{name}_{number}") for name in ErrorLines._fields]
-        before = [Signal(name=f"{name}_before_{number}") for name in ErrorLines._fields]
         for now, name in zip(found, ErrorLines._fields, strict=True):
             m.d.comb += now.eq(exists & Cat(getattr(check, name) for check in checks).any())
+        if self.queue:
+            return found[1], ErrorLines(*(now & fresh for now in found))
+        before = [Signal(name=f"{name}_before_{number}") for name in ErrorLines._fields]
         domain += [was.eq(now) for was, now in zip(before, found, strict=True)]
         pulses = (now & (fresh | ~was) for now, was in zip(found, before, strict=True))
         return found[1], ErrorLines(*pulses)
 
 
+class CheckedOutside(Elaboratable):
+    """A ``memory`` of words with check bits that its user makes and checks."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.coded = Elaborated(Fragment.get(self.memory, None))
+        return m
+
+
 def checks_of(word: Value, code: str) -> Value:
-    """The check bits of a word."""
-    count = len(word)
-    each, checks = columns(count, code)[:count], len(columns(count, code)) - count
-    return Cat(
-        Cat(word[bit] for bit, column in enumerate(each) if column >> check & 1).xor()
-        for check in range(checks)
-    )
+    """The check bits of a word: bits with one half of a column in common are summed first."""
+    every = columns(len(word), code)
+    found: list[Value] = []
+    for half in _halves(len(every) - len(word)):
+        sums = {
+            common: Cat(word[bit] for bit in range(len(word)) if _half(every[bit], half) == common).xor()
+            for common in {_half(column, half) for column in every[: len(word)]}
+        }
+        found += [
+            Cat(total for common, total in sums.items() if common >> check & 1).xor()
+            for check in range(half[1])
+        ]
+    return Cat(found)
+
+
+def wrong_bits(syndrome: Value, bits: int) -> tuple[Value, Value]:
+    """Which bit of a word of ``bits`` is wrong, and whether one bit of it or of its checks is: of ``"secded"``."""
+    every = columns(bits, "secded")
+    halves = _halves(len(syndrome))
+    pairs = [tuple(_half(column, half) for half in halves) for column in every]
+    hits = [
+        {value: syndrome[place : place + count] == value for value in {pair[side] for pair in pairs}}
+        for side, (place, count) in enumerate(halves)
+    ]
+    low, high = hits
+    found = [
+        hit & Cat(high[upper] for lower, upper in pairs if lower == value).any() for value, hit in low.items()
+    ]
+    return Cat(low[lower] & high[upper] for lower, upper in pairs[:bits]), Cat(found).any()
 
 
 class WordCheck(Component):
@@ -319,17 +397,13 @@ class WordCheck(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        every = columns(self.bits, self.code)
-        word, syndrome = self.coded[: self.bits], Signal(len(every) - self.bits)
-        m.d.comb += syndrome.eq(checks_of(word, self.code) ^ self.coded[self.bits :])
-        if self.code == "parity":
-            m.d.comb += [self.word.eq(word), self.lost.eq(syndrome)]
-            return m
-        wrong = Signal(len(every))
+        word, checks = self.coded[: self.bits], self.coded[self.bits :]
+        syndrome = Signal(len(checks))
+        wrong, one = (C(0), C(0)) if self.code == "parity" else wrong_bits(syndrome, self.bits)
         m.d.comb += [
-            wrong.eq(Cat(syndrome == column for column in every)),
-            self.word.eq(word ^ wrong[: self.bits]),
-            self.corrected.eq(wrong.any()),
+            syndrome.eq(checks_of(word, self.code) ^ checks),
+            self.word.eq(word ^ wrong),
+            self.corrected.eq(one),
             self.lost.eq(syndrome.any() & ~self.corrected),
         ]
         return m

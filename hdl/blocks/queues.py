@@ -51,8 +51,9 @@ class RingMemory:
     ``depth``: Number of entries, a power of two.
     ``banks``: With 2, entries alternate between two memories of half the depth, each with an output of its own.
     ``block_ram``: The memory is an FPGA's block RAM.
-    ``of_data``: The memory is a :class:`.DataMemory`. If ``coding`` has a code, a lost entry is read as zeros, so that
-        none of its words is written.
+    ``of_data``: The memory is a :class:`.DataMemory`, of a structure that begins with ``data``. If ``coding`` has a code,
+        what follows the data of a lost entry is read as zeros, so that none of its words is written.
+    ``checked``: So many bits of an entry, its first ones, have so many check bits among them already.
     ``written``: Pulse: an entry is written.
     ``reads``: Pulse, one bit for each bank: reads an entry; the queue advances to the next one.
     ``write_index``, ``read_index``: Registers of the next entry to write and to read, which the queue advances. They
@@ -68,7 +69,8 @@ class RingMemory:
         banks: int = 1,
         block_ram: bool = False,
         of_data: bool = False,
-        coding: PlainMemories | None = None,
+        checked: tuple[int, int] = (0, 0),
+        coding: PlainMemories,
     ) -> None:
         assert depth.bit_count() == 1, depth
         self._memories = [
@@ -79,7 +81,8 @@ class RingMemory:
         ]
         for bank, memory in enumerate(self._memories):
             m.submodules["memory" if banks == 1 else f"memory_{bank}"] = memory
-        self._coding = coding if coding and of_data else PlainMemories()
+            coding.is_queue(memory, checked)
+        self._guard = coding.guarded if of_data and coding.coded else None
         self.written = Signal()
         self.reads = Signal(banks)
         self.write_index = Signal(range(2 * depth))
@@ -111,8 +114,11 @@ class RingMemory:
                 read.addr.eq(self.read_index[low:][: len(read.addr)]),
                 self.reads[bank].eq(more & able & (~sink.valid | sink.ready)),
                 read.en.eq(self.reads[bank] if loads is None else loads),
-                sink.payload.eq(self._coding.guarded(memory, read.data)),
+                sink.payload.eq(read.data),
             ]
+            if self._guard is not None:
+                rest = Value.cast(sink.payload)[len(sink.payload.data) :]
+                m.d.comb += rest.eq(self._guard(memory, Value.cast(read.data)[-len(rest) :]))
 
 
 class Fifo(wiring.Component):
@@ -128,7 +134,7 @@ class Fifo(wiring.Component):
         depth of four.
     ``late_valid``, ``late_ready``: ``valid`` of the input, or ``ready`` of the output, may arrive late in the cycle:
         its index is a :class:`.WideCounter`, with a few flip-flops more.
-    ``of_data``: Its memory is a :class:`.DataMemory`.
+    ``of_data``, ``checked``: Those of a :class:`RingMemory`.
     ``banks``: With 2, entries alternate between two memories of half the depth, and ``output`` is an array with a
         stream of each: two successive entries are there at once. The order is the consumer's to keep.
     ``empty``: High while there is no entry, neither in the memory nor in the registers after it.
@@ -146,6 +152,7 @@ class Fifo(wiring.Component):
         late_valid: bool = False,
         late_ready: bool = False,
         of_data: bool = False,
+        checked: tuple[int, int] = (0, 0),
         banks: int = 1,
     ) -> None:
         self.shape = shape
@@ -157,6 +164,7 @@ class Fifo(wiring.Component):
         self.late_valid = late_valid
         self.late_ready = late_ready
         self.of_data = of_data
+        self.checked = checked
         output = Out(stream.Signature(shape))
         super().__init__(
             {
@@ -169,7 +177,6 @@ class Fifo(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        coding = coding_of(platform)
         ring = RingMemory(
             m,
             self.shape,
@@ -177,7 +184,8 @@ class Fifo(wiring.Component):
             banks=self.banks,
             block_ram=self.pipelined,
             of_data=self.of_data,
-            coding=coding,
+            checked=self.checked,
+            coding=coding_of(platform),
         )
         outputs = [self.output] if self.banks == 1 else list(self.output)
         reads = [self._leave(m, output, number) for number, output in enumerate(outputs)]
@@ -253,14 +261,15 @@ class MemoryQueue(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        ring = RingMemory(m, self.shape, self.depth)
+        coding = coding_of(platform)
+        ring = RingMemory(m, self.shape, self.depth, coding=coding)
         next_index = Signal(range(2 * self.depth), init=1)
         more = Signal()
         #: A copy of ``valid`` of the output, for all bits of an entry, which on an FPGA are far from the indices. It depends
         #: on itself, so that synthesis does not merge the two.
         loaded = Signal()
         # Words with a code are not read in vain: one that was never written may be a lost one.
-        loads = None if coding_of(platform).coded else ~loaded | self.output.ready
+        loads = None if coding.coded else ~loaded | self.output.ready
         ring.connect(m, self.input, [self.output], more, loads)
         m.d.sync += [
             ring.write_index.eq(ring.write_index + ring.written),

@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Fragment, Module, Mux, Signal
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
 
-from .memories import Elaborated, MemoryCoding, WordCheck, checks_of, coding_of
+from .memories import Elaborated, MemoryCoding, checks_of, coding_of, columns, wrong_bits
 
 #: A word is corrected so often. A bit that is wrong again after that is broken.
 _TRIES = 3
@@ -16,7 +16,8 @@ class SerialMemory(Component):
     """Words of several ``parts``, each written by itself. One write port, one clocked, non-transparent read port.
 
     Where memories have a code, each part has its own checks, and a word that ``stays`` in the register of the read port is
-    checked a part per cycle, by one checker. A corrected part is written back, and the word is read and checked anew.
+    checked a part per cycle, by one checker, and a cycle more. A corrected part is written back, and the word is read and
+    checked anew.
 
     ``at``, ``data``, ``enable``: The write port: each bit of ``enable`` writes a part.
     ``of``: The word that is read while ``stays`` is low.
@@ -62,54 +63,65 @@ class SerialMemory(Component):
         return m
 
     def _build_coded(self, m: Module, coding: MemoryCoding) -> None:
-        m.submodules.check = check = WordCheck(self.part_bits, "secded")
-        step = len(check.coded)
-        attrs = {"checks": self.parts * (step - self.part_bits)}
-        memory = Memory(shape=step * self.parts, depth=self.depth, init=[], attrs=attrs)
+        bits, parts = self.part_bits, self.parts
+        step = len(columns(bits, "secded"))
+        memory = Memory(
+            shape=step * parts, depth=self.depth, init=[], attrs={"checks": parts * (step - bits)}
+        )
         write, read = memory.write_port(granularity=step), memory.read_port()
         m.submodules.coded = Elaborated(Fragment.get(memory, None))
-        place = Signal(range(self.parts))
-        #: A corrected part is to be written back; and then the word is read again.
+        #: The part that is looked at; its syndrome is judged in the next cycle, while the following one is looked at.
+        place = Signal(range(parts + 1))
+        part = Signal(step)
+        looks = Signal()
+        judges = Signal()
+        syndrome = Signal(step - bits, reset_less=True)
+        wrong = Signal()
+        #: The wrong part is corrected, and written back; and then the word is read again.
+        mends = Signal()
+        right = Signal(bits)
         writes_back = Signal()
         again = Signal()
-        right = Signal(self.part_bits, reset_less=True)
         tries = Signal(range(_TRIES + 1))
-        looks = Signal()
-        corrected = Signal()
         loses = Signal()
         #: Pulses, for those who count: a part is written back, and the first part of a word was lost.
         was_corrected = Signal()
         was_lost = Signal()
-        free = ~(self.enable.any() | coding.filling)
-        for part in range(self.parts):
-            word = Mux(was_corrected, right, self.data.word_select(part, self.part_bits))
-            word = Mux(coding.filling, 0, word)
+        flips, corrects = wrong_bits(syndrome, bits)
+        for each in range(parts):
+            # What is corrected is zero after a reset.
+            word = Mux(was_corrected | coding.filling, right, self.data.word_select(each, bits))
             m.d.comb += [
-                write.data.word_select(part, step).eq(Cat(word, checks_of(word, "secded"))),
-                write.en[part].eq(self.enable[part] | coding.filling | (was_corrected & (place == part))),
-                self.word.word_select(part, self.part_bits).eq(read.data.word_select(part, step)),
+                write.data.word_select(each, step).eq(Cat(word, checks_of(word, "secded"))),
+                write.en[each].eq(self.enable[each] | coding.filling | (was_corrected & (place == each))),
+                self.word.word_select(each, bits).eq(read.data.word_select(each, step)),
             ]
         m.d.comb += [
             write.addr.eq(Mux(coding.filling, coding.place, Mux(was_corrected, self.of, self.at))),
             read.addr.eq(self.of),
             read.en.eq(~self.stays | again),
-            check.coded.eq(read.data.word_select(place, step)),
-            looks.eq(self.stays & ~(self.checked | writes_back | again)),
-            corrected.eq(looks & check.corrected & (tries != _TRIES)),
-            loses.eq(looks & (check.lost | (check.corrected & (tries == _TRIES)))),
-            was_corrected.eq(writes_back & free),
+            part.eq(read.data.word_select(place, step)),
+            looks.eq(~(wrong | mends | writes_back | again | (place == parts))),
+            wrong.eq(judges & syndrome.any()),
+            loses.eq(mends & (~corrects | (tries == _TRIES))),
+            was_corrected.eq(writes_back & ~(self.enable.any() | coding.filling)),
         ]
         coding.add(self, was_corrected, was_lost)
-        m.d.sync += [again.eq(was_corrected), was_lost.eq(loses & ~self.lost)]
+        m.d.sync += [judges.eq(self.stays & looks), again.eq(was_corrected), was_lost.eq(loses & ~self.lost)]
+        with m.If(looks):
+            m.d.sync += syndrome.eq(checks_of(part[:bits], "secded") ^ part[bits:])
         with m.If(~self.stays):
-            m.d.sync += [place.eq(0), self.checked.eq(0), tries.eq(0), writes_back.eq(0), self.lost.eq(0)]
-        with m.Elif(corrected):
-            m.d.sync += [writes_back.eq(1), tries.eq(tries + 1), right.eq(check.word)]
+            waiting = (place, self.checked, self.lost, mends, writes_back, tries)
+            m.d.sync += [each.eq(0) for each in waiting]
+        with m.Elif(wrong):
+            m.d.sync += [mends.eq(1), place.eq(place - 1)]
+        with m.Elif(mends):
+            m.d.sync += [mends.eq(0), right.eq(part[:bits] ^ flips)]
+            with m.If(loses):
+                m.d.sync += [self.lost.eq(1), place.eq(place + 1)]
+            with m.Else():
+                m.d.sync += [writes_back.eq(1), tries.eq(tries + 1)]
         with m.Elif(was_corrected):
             m.d.sync += [writes_back.eq(0), place.eq(0)]
-        with m.Elif(looks):
-            m.d.sync += [
-                self.lost.eq(self.lost | loses),
-                place.eq(place + 1),
-                self.checked.eq(place == self.parts - 1),
-            ]
+        with m.Else():
+            m.d.sync += [place.eq(place + looks), self.checked.eq(place == parts)]

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.axi.answers import Watchdog
 from cdma.hdl.axi.ports import PortShape, connect_ports, each_port, port_members
 from cdma.hdl.blocks.clocks import ClockGates, reset_around, reset_with
-from cdma.hdl.blocks.elaboration import Pace, optional
+from cdma.hdl.blocks.elaboration import Pace, copies, optional
 from cdma.hdl.codec.parts.interface import GatedCodec
 from cdma.hdl.engine.path.data_path import DataPath
 from cdma.hdl.engine.path.ports import Path, list_port
@@ -53,6 +53,8 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             limited=port == "host" and config.pages,
             span_bits=config.records.length_bits + 1,
             user_bits=config.records.tag_bits,
+            # Outcomes of several units, and those of pages, are made into others.
+            checked=config.coded_memories and config.units == 1 and not (config.pages and port == "host"),
         )
 
     read, write, _ = _ENDS[compressing]
@@ -162,6 +164,7 @@ class Channel(wiring.Component):
                 options=config.records,
                 tail_bits=config.tail_bits,
                 coded_memories=config.coded_memories,
+                checked=(self.read.checked, self.write.checked),
             ),
             completer=Completer(
                 *addresses,
@@ -325,7 +328,7 @@ class Channel(wiring.Component):
             (path.write_outcome, slots.write_outcome),
         ):
             domain += [
-                noted.address.eq(outcome.address),
+                *copies(noted, outcome, "address", "checks"),
                 noted.note.eq(outcome.note & ~state.timeout),
                 noted.resp.eq(outcome.resp),
                 noted.done.eq(outcome.done & ~state.timeout & ~state.fired),

@@ -6,9 +6,10 @@ from amaranth.hdl import Cat, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.ports import Response
+from cdma.hdl.axi.ports import Response, address_checks, whole_address
 from cdma.hdl.blocks.arithmetic import CRC_BITS, one_of
 from cdma.hdl.blocks.elaboration import Pace, optional
+from cdma.hdl.blocks.memories import PlainMemories, coding_of, wrong_bits
 from cdma.hdl.codec.parts.interface import Error
 from cdma.hdl.engine.path.ports import Verdict
 from cdma.hdl.lossy.stages import OutOfRange
@@ -96,7 +97,11 @@ class Completer(wiring.Component):
         self._further = Completion(options).members
         super().__init__(
             {
-                "tickets": In(stream.Signature(Ticket(read_address_bits, write_address_bits, options))),
+                "tickets": In(
+                    stream.Signature(
+                        Ticket(read_address_bits, write_address_bits, options, coded=coded_memories)
+                    )
+                ),
                 "reported": In(1),
                 "report": In(stream.Signature(Verdict)),
                 **optional(options.crc, crc=In(stream.Signature(CRC_BITS))),
@@ -167,19 +172,18 @@ class Completer(wiring.Component):
                     from_read.eq(0),
                     from_write.eq(0),
                 ]
+        noted = [(from_read, ticket.read_address), (from_write, ticket.write_address)]
+        if self.coded_memories:
+            checks = one_of((from_read, ticket.read_checks), (from_write, ticket.write_checks))
+            sound, address = self._check(m, coding_of(platform), one_of(*noted), checks)
+            noted = [((from_read | from_write) & sound, address)]
         m.d.comb += [
             completion.tag.eq(fields.tag),
             completion.literals.eq(Mux(coded, self.report.payload.literals, 0)),
             completion.bytes_read.eq(Mux(moved, ticket.bytes, 0)),
             completion.bytes_written.eq(ticket.written),
             completion.cycles.eq(ticket.cycles),
-            completion.address.eq(
-                one_of(
-                    (from_objection, ticket.objection),
-                    (from_read, ticket.read_address),
-                    (from_write, ticket.write_address),
-                )
-            ),
+            completion.address.eq(one_of((from_objection, ticket.objection), *noted)),
             completion.status.eq(status),
             self.failed.eq(status != Status.OK),
             self.interrupt.eq(fields.interrupt | self.failed),
@@ -200,6 +204,20 @@ class Completer(wiring.Component):
             *(completion[name].eq(value) for name, value in further.items() if name in self._further),
         ]
         return m
+
+    def _check(self, m: Module, coding: PlainMemories, address: Value, checks: Value) -> tuple[Value, Value]:
+        """Whether an address that is reported is not lost, and the address, corrected. It is in the ticket long before it is
+        shown. What is wrong is counted with its completion."""
+        syndrome = Signal(len(checks), name="address_syndrome")
+        m.d.sync += syndrome.eq(address_checks(address) ^ checks)
+        wrong, one = wrong_bits(syndrome, len(whole_address(address)))
+        corrected, lost = Signal(name="address_corrected"), Signal(name="address_lost")
+        m.d.comb += [
+            corrected.eq(one & self.tickets.ready),
+            lost.eq(syndrome.any() & ~one & self.tickets.ready),
+        ]
+        coding.add(self, corrected, lost)
+        return one | ~syndrome.any(), address ^ wrong[: len(address)]
 
     def _reports(self, m: Module, name: str, shape: ShapeLike) -> stream.Interface:
         """The reports of that name; where there are none, 0 for each descriptor."""

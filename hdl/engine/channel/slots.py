@@ -8,10 +8,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.ports import SPAN_BITS, Command, Outcome, Response
+from cdma.hdl.axi.ports import ADDRESS_CHECKS, SPAN_BITS, Command, Outcome, Response, address_checks
 from cdma.hdl.blocks.arithmetic import CRC_BITS
 from cdma.hdl.blocks.elaboration import Pace, optional
-from cdma.hdl.blocks.memories import coding_of
+from cdma.hdl.blocks.memories import CheckedOutside, coding_of
 from cdma.hdl.blocks.serial_memory import SerialMemory
 from cdma.hdl.engine.path.switches import Route
 from cdma.hdl.spec.options import PAGE_LOG2
@@ -63,11 +63,13 @@ class Ticket(data.StructLayout):
         their status is OK; the time at which it began; the address that belongs to ``fields.status``; the bytes to
         read; where they go, of which the lower bits matter.
     ``read_resp``, ``read_address``, ``write_resp``, ``write_address``, ``overflow``, ``write_end``: From the stages:
-        see :class:`.Outcome` and :class:`.AxiWriter`.
+        see :class:`.Outcome` and :class:`.AxiWriter`. Where memories are ``coded``, addresses have check bits.
     ``finish``, ``written``, ``cycles``: From the completer itself.
     """
 
-    def __init__(self, read_address_bits: int, write_address_bits: int, options: RecordOptions) -> None:
+    def __init__(
+        self, read_address_bits: int, write_address_bits: int, options: RecordOptions, *, coded: bool = False
+    ) -> None:
         super().__init__(
             {
                 "fields": TicketFields(options),
@@ -78,8 +80,10 @@ class Ticket(data.StructLayout):
                 "destination": options.length_bits + 1,
                 "read_resp": Response,
                 "read_address": read_address_bits,
+                "read_checks": ADDRESS_CHECKS * coded,
                 "write_resp": Response,
                 "write_address": write_address_bits,
+                "write_checks": ADDRESS_CHECKS * coded,
                 "overflow": 1,
                 "write_end": options.length_bits + 1,
                 "finish": 8 * CYCLES_BYTES,
@@ -205,6 +209,7 @@ class Slots(wiring.Component):
     ``options``: Tickets have what these need, and with a lossy stage there is its command, ``step``. Unless they are
         ``timed``, there are no ``now`` and ``stamp``, and ``start``, ``finish`` and ``cycles`` of tickets are 0.
     ``tail_bits``: Those of the tail of a route: see :class:`.Route`.
+    ``checked``: Addresses of the outcomes that are read, and of those that are written, have check bits.
 
     ``read``, ``step``, ``route``, ``write``: The commands of the stages.
     ``read_outcome``, ``write_outcome``, ``overflow``: What the stages report.
@@ -238,6 +243,7 @@ class Slots(wiring.Component):
         options: RecordOptions = NO_OPTIONS,
         tail_bits: int = 0,
         coded_memories: bool = False,
+        checked: tuple[bool, bool] = (False, False),
     ) -> None:
         assert depth.bit_count() == 1, depth
         self.read_address_bits = read_address_bits
@@ -250,6 +256,7 @@ class Slots(wiring.Component):
         self.shapes = bool(options.dimensions)
         self.counted = counted
         self.compressing = compressing
+        self.coded_memories = coded_memories
         commands = []
         for bits, device in ((read_address_bits, compressing), (write_address_bits, not compressing)):
             shaped = ("shaped",) * (self.shapes and device)
@@ -264,10 +271,14 @@ class Slots(wiring.Component):
                 "write": Out(stream.Signature(commands[1])),
                 "ahead": Out(1),
                 "end": In(SPAN_BITS),
-                "read_outcome": In(Outcome(read_address_bits)),
-                "write_outcome": In(Outcome(write_address_bits)),
+                "read_outcome": In(Outcome(read_address_bits, checked=checked[0])),
+                "write_outcome": In(Outcome(write_address_bits, checked=checked[1])),
                 "overflow": In(1),
-                "tickets": Out(stream.Signature(Ticket(read_address_bits, write_address_bits, options))),
+                "tickets": Out(
+                    stream.Signature(
+                        Ticket(read_address_bits, write_address_bits, options, coded=coded_memories)
+                    )
+                ),
                 "reported": Out(1),
                 **optional(options.timed, now=In(32), stamp=In(1)),
                 "result": In(8),
@@ -345,12 +356,15 @@ class Slots(wiring.Component):
         enable: Value | int,
         lines: list[Signal] | None = None,
         reads: Value | int = 1,
+        checks: int = 0,
     ) -> Value:
         """A memory with a word per slot, read while ``reads`` is high; each bit of ``enable`` writes its part of the word.
         Whoever gives ``lines`` takes the line of the memory, if that is coded: words of a slot are read, too, which nobody
-        has written."""
-        memory = Memory(shape=len(value), depth=self.depth, init=[])
-        m.submodules[name] = memory
+        has written. A ``value`` may have ``checks`` of its own already."""
+        memory = Memory(
+            shape=len(value), depth=self.depth, init=[], attrs={"checks": checks} if checks else {}
+        )
+        m.submodules[name] = CheckedOutside(memory) if checks else memory
         if lines is not None and self._coding.coded:
             lines.append(self._coding.watch(memory))
         write = memory.write_port(granularity=len(value) // len(Value.cast(enable)))
@@ -368,7 +382,7 @@ class Slots(wiring.Component):
         ]
         return read.data
 
-    def _keep_bytes(
+    def _keep_parts(
         self,
         m: Module,
         name: str,
@@ -376,15 +390,16 @@ class Slots(wiring.Component):
         write_at: Value,
         words: dict[str, tuple[Value, Value]],
         *,
+        part: int = 8,
         soon: bool = False,
     ) -> dict[str, Value]:
-        """A memory with the ``words`` of each slot, whose bytes are written one by one; the words where the ``walk`` is. It
-        goes on once they are checked, one byte after the other, or all at once and ``soon``. A byte is written to all bytes
-        of its word that are enabled."""
+        """A memory with the ``words`` of each slot, whose parts of so many bits are written one by one; the words where the
+        ``walk`` is. It goes on once they are checked, one part after the other, or all at once and ``soon``. A part is
+        written to all parts of its word that are enabled."""
         data: list[Value] = []
         for value, enable in words.values():
             size = len(enable)
-            data += [value] * size if len(value) == 8 else [value, C(0, 8 * size - len(value))]
+            data += [value] * size if len(value) == part else [value, C(0, part * size - len(value))]
         enables = Cat(enable for _, enable in words.values())
         if soon:
             word = self._keep(m, name, write_at, walk.next, Cat(data), enables, walk.lines)
@@ -392,17 +407,17 @@ class Slots(wiring.Component):
             word = self._keep_serially(m, name, walk, write_at, Cat(data), enables)
         stored = {}
         for each, (_, enable) in words.items():
-            stored[each], word = word[: 8 * len(enable)], word[8 * len(enable) :]
+            stored[each], word = word[: part * len(enable)], word[part * len(enable) :]
         return stored
 
     def _keep_serially(
         self, m: Module, name: str, walk: _Walk, write_at: Value, value: Value, enable: Value
     ) -> Value:
-        """A memory with a word per slot, of bytes that are checked one after the other, if they are."""
+        """A memory with a word per slot, of parts that are checked one after the other, if they are."""
         if not self._coding.coded:
             m.d.comb += walk.valid.eq(walk.stays)
             return self._keep(m, name, write_at, walk.next, value, enable, reads=~walk.stays)
-        m.submodules[name] = memory = SerialMemory(8, len(enable), self.depth)
+        m.submodules[name] = memory = SerialMemory(len(value) // len(enable), len(enable), self.depth)
         pace = Pace(m, self.pipelined)
         pace.d += [memory.at.eq(write_at), memory.data.eq(value), memory.enable.eq(enable)]
         m.d.comb += [
@@ -412,14 +427,6 @@ class Slots(wiring.Component):
         ]
         walk.lines.append(memory.lost)
         return memory.word
-
-    def _keep_address(
-        self, m: Module, name: str, write_at: Value, read_at: Value, value: Value, enable: Value | int
-    ) -> Value:
-        """A memory of addresses that a ticket has only with some statuses; a lost one is 0, which is none."""
-        lines: list[Signal] = []
-        kept = self._keep(m, name, write_at, read_at, value, enable, lines)
-        return Mux(lines[0], 0, kept) if lines else kept
 
     def _give_commands(self, m: Module, checked: wiring.PureInterface, counts: _Counts) -> _Walk:
         """The streams of the stages; gives the walk of the writer's."""
@@ -432,15 +439,18 @@ class Slots(wiring.Component):
             ("read", read, self.read, checked.source, self.read_address_bits),
             ("write", write, self.write, checked.destination, self.write_address_bits),
         ):
-            count = -(-bits // 8)
-            places = Mux(enable, checked.place[:count], 0)
-            words = {"first": (checked.first, places), "last": (checked.last, places)}
+            places = Mux(enable, checked.place[: -(-bits // 8)], 0)
+            words = {"ends": (Cat(checked.first, checked.last), places)}
             for flag in ("shaped", "pages", "user"):
                 if flag in sink.payload.shape().members and len(sink.payload[flag]):
                     value = getattr(checked, flag)[: len(sink.payload[flag])]
-                    words[flag] = value, checked.push.replicate(-(-len(value) // 8))
+                    words[flag] = value, checked.push.replicate(-(-len(value) // 16))
             # Beats of a packet may be there before its command, which must follow at once.
-            stored = self._keep_bytes(m, f"{name}_commands", walk, started, words, soon=sink is self.write)
+            soon = sink is self.write
+            stored = self._keep_parts(m, f"{name}_commands", walk, started, words, part=16, soon=soon)
+            ends = stored.pop("ends")
+            for side, end in enumerate(("first", "last")):
+                stored[end] = Cat(ends.word_select(2 * place + side, 8) for place in range(len(places)))
             m.d.comb += [sink.payload[word].eq(value) for word, value in stored.items()]
         stored = self._keep(
             m, "routes", started, route.next, checked.route.as_value(), checked.push, route.lines
@@ -490,7 +500,7 @@ class Slots(wiring.Component):
         }
         if self.options.timed:
             words["start"] = self.now, checked.begin.replicate(CYCLES_BYTES)
-        stored = self._keep_bytes(m, "tickets", counts.front, counts.head, words)
+        stored = self._keep_parts(m, "tickets", counts.front, counts.head, words)
         m.d.comb += [
             ticket.objection.eq(stored["numbers"]),
             ticket.bytes.eq(stored["numbers"]),
@@ -510,9 +520,20 @@ class Slots(wiring.Component):
             ("write", write_outcome, write_done),
         ):
             read_at = Mux(self.at_stages, done, oldest)
-            m.d.comb += ticket[f"{name}_address"].eq(
-                self._keep_address(m, f"{name}_addresses", done, read_at, outcome.address, outcome.note)
+            address = outcome.address
+            if self.coded_memories:
+                checks = outcome.checks if len(outcome.checks) else address_checks(address)
+                address = Cat(address, checks)
+            kept = self._keep(
+                m,
+                f"{name}_addresses",
+                done,
+                read_at,
+                address,
+                outcome.note,
+                checks=ADDRESS_CHECKS * self.coded_memories,
             )
+            m.d.comb += Cat(ticket[f"{name}_address"], ticket[f"{name}_checks"]).eq(kept)
         read_resp = read_outcome.resp.as_value()
         write_resp = Cat(write_outcome.resp, self.overflow)
         ended, ends = (write_done, write_outcome.done) if self.end_when_done else (write.position, write.step)
@@ -537,10 +558,18 @@ class Slots(wiring.Component):
             value, enable = Cat(value, self.now), Cat(enable, self.stamp.replicate(CYCLES_BYTES))
         if self._coding.coded:
             # They are read while they are written, which leaves no time for checks a byte at a time.
-            results: Value = Signal(len(value), name="results", reset_less=True)
-            for place, written in enumerate(enable):
+            kept = [
+                Signal(8, name=f"result_{place}", reset_less=True) for place in range(len(self.result_place))
+            ]
+            for byte, written in zip(kept, self.result_place, strict=True):
                 with m.If(written):
-                    m.d.sync += results.word_select(place, 8).eq(value.word_select(place, 8))
+                    m.d.sync += byte.eq(self.result)
+            if self.options.timed:
+                # A byte of the time is read before that of the cycles comes into its place.
+                with m.If(self.stamp):
+                    m.d.sync += Cat(kept[-CYCLES_BYTES:]).eq(self.now)
+                kept += kept[-CYCLES_BYTES:]
+            results: Value = Cat(kept)
         else:
             results = self._keep(m, "results", front.position, front.next, value, enable)
         m.d.comb += ticket.written.eq(results)

@@ -11,7 +11,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.axi.ports import SPAN_BITS, Command, Outcome, PortShape, ReadPort, port_members
+from cdma.hdl.axi.ports import SPAN_BITS, Command, PortShape, ReadPort, port_members
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.arithmetic import (
@@ -114,10 +114,10 @@ class Path(wiring.Component):
                 **optional(config.records.lossy, step=In(step)),
                 "route": In(stream.Signature(Route(config.tail_bits))),
                 "write": In(stream.Signature(self._command(write, device=not compressing))),
-                "read_outcome": Out(Outcome(read.address_bits)),
+                "read_outcome": Out(read.outcome),
                 "report": Out(stream.Signature(Verdict)),
                 **optional(config.crc, crc=Out(stream.Signature(CRC_BITS))),
-                "write_outcome": Out(Outcome(write.address_bits)),
+                "write_outcome": Out(write.outcome),
                 "ahead": In(1),
                 "overflow": Out(1),
                 "end": Out(SPAN_BITS),

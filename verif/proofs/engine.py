@@ -241,6 +241,7 @@ class Fetching(Bench):
         for name in CHANNELS:
             self._drive(m, name)
         free(m, "watchdog_tick", dut.watchdog_tick)
+        free(m, "events_taken", dut.events.ready)
         free(m, "stop", self.pair.stop)
         free(m, "report_ready", dut.report.ready)
         r = dut.fetch.r
@@ -273,7 +274,7 @@ class Fetching(Bench):
         for field, (_, bits) in _fields(client.completion.payload):
             kept = _SEEN.get(field, 0)
             m.d.comb += Assume(bits[kept:] == 0)
-        for signal in ("push", "pop", "halt_on_error", "error_clear", "coalesce_count"):
+        for signal in ("push", "pop", "halt_on_error", "error_clear"):
             free(m, f"{name}_{signal}", getattr(control, signal))
         for ring in ("ring", "completions"):
             for signal in ("enable", "tail"):

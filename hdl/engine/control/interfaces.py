@@ -82,7 +82,6 @@ class ChannelSignature(wiring.Signature):
                 "pop": Out(1),  # ... this pulse
                 "hold_counters": Out(1),  # readers of the counters see the values of one moment ...
                 "counters_held": In(1),  # ... while this is high
-                "coalesce_count": Out(8),  # completions per interrupt; 0 is taken as 1
                 "completion_irq": In(1),  # pulse: sets the interrupt status bit
                 "error_irq": In(1),  # pulse
                 "status": In(ChannelStatus),

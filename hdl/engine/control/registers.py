@@ -243,7 +243,6 @@ class RegisterBlock(wiring.Component):
             channel.ring_log2.eq(registers.ring_size.log2),
             channel.hold_counters.eq(registers.counter_hold.hold),
             registers.counter_hold.held.eq(channel.counters_held),
-            channel.coalesce_count.eq(registers.coalesce_count.value),
         ]
         if self.config.codec.table_size:
             m.d.comb += channel.values.eq(Cat(registers.table.entry))

@@ -12,6 +12,7 @@ from cdma.hdl.engine.control.counters import Counters, connect_pairs, count_chan
 from cdma.hdl.engine.control.quiescence import CONTROL, accessed, settling_cycles
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.engine.control.windows import StoredWindows
+from cdma.hdl.engine.rings.coalescer import Coalescer
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
 
@@ -57,6 +58,13 @@ class Pairs(wiring.Component):
             m.submodules[name] = built if self.gates is None else DomainRenamer(CONTROL)(built)
         counters = Counters(config.units, config.channels, pipelined=config.pipelined, options=config.records)
         m.submodules.counters = memories.built("counters", counters)
+        coalescer = Coalescer(config)
+        m.submodules.coalescer = memories.built("coalescer", coalescer)
+        wiring.connect(m, rings.events, coalescer.events)
+        m.d.comb += [
+            coalescer.changes.eq(changes),
+            coalescer.clear.eq(Cat(pair.link.clear for pair in pairs)),
+        ]
         counting = [[getattr(pair, f"{name}_counting") for name in CHANNELS] for pair in pairs]
         connect_pairs(m, counters, [pair.clear_counters for pair in pairs], counting)
         wiring.connect(m, registers.counters, counters.read)
@@ -73,6 +81,7 @@ class Pairs(wiring.Component):
                 pair.changes.index.eq(changes.index),
                 pair.changes.data.eq(changes.data),
                 pair.changes.enable.eq(Mux(changes.pair == number, changes.enable, 0)),
+                pair.interrupts.eq(coalescer.interrupts[2 * number : 2 * number + 2]),
                 pair.stuck.eq(Cat(getattr(self, name).status.stuck for name in CHANNELS)),
                 *(
                     getattr(self, f"{name}_users")[number].eq(getattr(pair, f"{name}_users"))
@@ -94,7 +103,7 @@ class Pairs(wiring.Component):
                 ]
         if config.quiescence:
             m.d.comb += [
-                self.working.eq(Cat(pair.working for pair in pairs).any()),
+                self.working.eq(Cat(coalescer.waiting, *(pair.working for pair in pairs)).any()),
                 self.pending.eq(Cat(pair.pending for pair in pairs).any()),
             ]
         return m

@@ -135,7 +135,6 @@ class _Parts(NamedTuple):
     control: wiring.PureInterface
     link: wiring.PureInterface
     changes: data.View
-    coalescer: Coalescer
     memories: CodedParts
 
 
@@ -168,6 +167,7 @@ class Pair(wiring.Component):
     ``offload``, ``prefetch``: The channels of a pair that is alone, or its share of them.
     ``control``, ``link``, ``changes``, ``active``: Of one of several: the registers, the rings, what is written into
         the memory of its registers, and, with gates, that the clock of these is to run.
+    ``interrupts``: As well: pulses for both channels: enough completions, or one long enough ago.
     ``window_lost``: As well, in an engine with coded memories: a word of its windows is lost.
     ``stuck``: Of one of several: the watchdog of a channel has fired, and a port has not answered since.
     ``offload_counting``, ``prefetch_counting``, ``clear_counters``: As well: its counters.
@@ -199,6 +199,7 @@ class Pair(wiring.Component):
                 **{name: Out(PairClient(config)) for name in CHANNELS},
                 **{f"{name}_counting": Out(PairCounting()) for name in CHANNELS},
                 "clear_counters": Out(1),
+                "interrupts": In(2),
                 "stuck": In(2),
             }
         super().__init__(pair_members(config, 1) | members)
@@ -209,22 +210,23 @@ class Pair(wiring.Component):
         clear = Signal(name="pair_restart")
         parts = _Parts(
             *(self._add_shared(m) if self.alone else self._shared()),
-            Coalescer(config),
             CodedParts(coding_of(platform)),
         )
-        control, link, changes, coalescer, memories = parts
-        built = memories.built(_OWN, coalescer)
-        m.submodules.coalescer = reset_with(m, "coalescer", built, clear, self.clock)
+        control, link, changes, memories = parts
+        interrupts, waiting = self._coalesce(m, parts, clear) if self.alone else (self.interrupts, C(0))
         for name in CHANNELS:
             ChannelUsers(config).drive(m, getattr(self, f"{name}_users")[0], getattr(control, name))
         m.d.comb += [
             link.stop.eq(control.resetting),
             link.clear.eq(clear),
-            coalescer.changes.eq(changes),
         ]
         counting = self._counting(m, parts, clear)
         rests = [self._direction(m, index, parts, counting[index], clear) for index in range(len(CHANNELS))]
         # Statements after those that connect all of the registers with the rings.
+        m.d.comb += [
+            half.completion_irq.eq(interrupt)
+            for half, interrupt in zip(self._halves(control), interrupts, strict=True)
+        ]
         messaging = self._add_messages(m, parts, changes, clear) if config.msi else C(0)
         if self.gates is not None:
             m.d.comb += (self._active if self.alone else self.active).eq(self._runs(parts, messaging))
@@ -233,7 +235,7 @@ class Pair(wiring.Component):
         if config.quiescence:
             busy = [half.status.busy | half.status.aborting for half in self._halves(control)]
             m.d.comb += [
-                self.working.eq(Cat(*busy, control.resetting, coalescer.waiting, messaging).any()),
+                self.working.eq(Cat(*busy, control.resetting, waiting, messaging).any()),
                 self.pending.eq(link.pending),
             ]
         if self.alone:
@@ -241,6 +243,14 @@ class Pair(wiring.Component):
         # Nothing begins while ``resetting`` is high, so what has stopped stays so.
         soft_reset(m, control, link.stopped & ~messaging & Cat(rests).all(), clear, self.clock)
         return m
+
+    def _coalesce(self, m: Module, parts: _Parts, clear: Signal) -> tuple[Value, Value]:
+        """Turns the events of a pair that is alone into interrupts; gives these, and whether one is to come."""
+        coalescer = Coalescer(self.config)
+        m.submodules.coalescer = parts.memories.built(_OWN, coalescer)
+        wiring.connect(m, self._rings.events, coalescer.events)
+        m.d.comb += [coalescer.changes.eq(parts.changes), coalescer.clear.eq(clear)]
+        return coalescer.interrupts, coalescer.waiting if self.config.quiescence else C(0)
 
     def _halves(self, control: wiring.PureInterface) -> list[wiring.PureInterface]:
         return [getattr(control, name) for name in CHANNELS]
@@ -252,7 +262,7 @@ class Pair(wiring.Component):
     def _add_shared(self, m: Module) -> tuple[wiring.PureInterface, wiring.PureInterface, data.View]:
         """The registers and the rings of a pair that is alone; gives their side of the pair."""
         self._registers = registers = RegisterBlock(self.config)
-        rings = Rings(self.config, self.clock if self.gates is None else None)
+        self._rings = rings = Rings(self.config, self.clock if self.gates is None else None)
         m.submodules.registers = self._gated(m, registers) if self.gates is not None else registers
         m.submodules.rings = self._controls(rings)
         if self.config.coded_memories:
@@ -353,9 +363,7 @@ class Pair(wiring.Component):
         """Connects one direction to its registers, its rings, its windows and its counters; whether nothing of it is in the
         data path."""
         name, link, control = CHANNELS[index], parts.link, parts.control
-        half, client, port, coalescing = (
-            getattr(each, name) for each in (control, link, self, parts.coalescer)
-        )
+        half, client, port = (getattr(each, name) for each in (control, link, self))
         way = self._alone(m, name, parts) if self.alone else self._among(m, index, parts, counting, clear)
         wiring.connect(m, half, getattr(link, f"{name}_control"))
         wiring.connect(m, client.requests, wiring.flipped(port.requests))
@@ -363,9 +371,6 @@ class Pair(wiring.Component):
             counting.extra_error.eq(client.extra_error | way.extra_error),
             counting.hold.eq(half.hold_counters),
             half.counters_held.eq(counting.held),
-            coalescing.event.eq(link.events[index]),
-            coalescing.count.eq(half.coalesce_count),
-            half.completion_irq.eq(coalescing.interrupt),
             client.interrupt.eq(way.interrupt),
             client.checking.eq(port.checking),
             client.wants_extension.eq(port.wants_extension),

@@ -2,206 +2,236 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
-from amaranth.lib import data, wiring
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.elaboration import optional
-from cdma.hdl.blocks.memories import coding_of
+from cdma.hdl.blocks.memories import PlainMemories, coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.interfaces import ChangeLayout
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.registers.description import REGISTER_BITS
 from cdma.hdl.spec.registers.map import register_map
 
+from .messages import queue_bits
+
 _BYTES = REGISTER_BITS // 8
-#: Cycles from one look at a channel's time to the next: a byte of each in turn.
-_ROUND = _BYTES * len(CHANNELS)
-#: Cycles that have passed at least since the first event, when the first look at the time is over.
-_FIRST = _BYTES + 2
-
-
-class Coalescing(wiring.Signature):
-    """A channel as the coalescer serves it, seen from the channel.
-
-    ``event``: Pulse: a completion that counts.
-    ``count``: Completions per interrupt; 0 counts as 1.
-    ``interrupt``: Pulse: ``count`` completions have come, or the first one since the last interrupt was as long ago as
-        the register ``coalesce_cycles`` says (0: never), or up to 16 cycles longer.
-    """
-
-    def __init__(self) -> None:
-        super().__init__({"event": Out(1), "count": Out(8), "interrupt": In(1)})
+_COUNT_BITS = 8
+#: What is kept of a queue: the events since its last interrupt; and whether its time runs, which begins with a look that
+#: finds an event.
+_Row = data.StructLayout({"events": _COUNT_BITS, "running": 1})
 
 
 class _Look(NamedTuple):
-    """The byte of a channel's time that is looked at: its place, the channel's number, and whether it is the first byte
-    or the last."""
+    """The byte of a queue's time that is looked at: its place and the queue's number."""
 
     place: Value
     number: Value
-    first: Signal
-    last: Signal
+
+    @property
+    def first(self) -> Value:
+        return self.place == 0
+
+    @property
+    def last(self) -> Value:
+        return self.place == _BYTES - 1
 
 
 class Coalescer(wiring.Component):
-    """Counts the events of both channels, and how long they have waited.
+    """Counts the events of all queues, and how long they have waited.
 
-    The time is counted a byte per cycle, with one adder and one comparison, in memories. A new ``count``
-    takes effect a cycle later. No transfer depends on its memories, so a word that is lost in them ends none: an interrupt
-    comes early.
+    What belongs to a queue is a row of memories. A look at its time takes four cycles, a byte in each, with one adder and
+    one comparison; the queues have their turns. In these cycles one event is counted, too. No transfer depends on the
+    memories, so a word that is lost in them ends none: an interrupt comes early.
 
     ``changes``: All that is written into the memory of registers. A new time takes effect with the next look at it.
+    ``events``: The queue of each completion that counts.
+    ``clear``: Pulse: forgets the events of a pair.
+    ``interrupts``: Pulses, one bit for each queue: as many completions have come as the register ``coalesce_count`` says
+        (0 counts as 1), or the first one since the last interrupt was as long ago as ``coalesce_cycles`` says (0:
+        never), or up to 16 cycles longer for each pair.
     ``waiting``: In an engine with a Q-channel: an interrupt comes when its time has passed.
     """
 
     def __init__(self, config: EngineConfig) -> None:
-        self.registers = register_map(config)
-        self.quiescence = config.quiescence
-        #: The limit of a channel's time, when it was looked at last, was one.
-        self.timed = Signal(len(CHANNELS))
-        self.waited = Memory(shape=8, depth=_ROUND, init=[])
-        self.cycles = Memory(shape=REGISTER_BITS, depth=len(CHANNELS), init=[])
+        self.config = config
+        self.queues = 2 * config.channels
+        #: Cycles from one look at a queue's time to the next.
+        self.round = _BYTES * self.queues
+        self.registers = register_map(config.of_pair(1))
+        self.waited = Memory(shape=8, depth=self.round, init=[])
+        self.cycles = Memory(shape=REGISTER_BITS, depth=self.queues, init=[])
+        self.counts = Memory(shape=_COUNT_BITS, depth=self.queues, init=[])
+        self.rows = Memory(shape=_Row, depth=self.queues, init=[])
         super().__init__(
             {
-                "changes": In(ChangeLayout()),
-                **{name: In(Coalescing()) for name in CHANNELS},
+                "changes": In(ChangeLayout(queue_bits(config) - 1)),
+                "events": In(stream.Signature(queue_bits(config))),
+                "clear": In(config.channels),
+                "interrupts": Out(self.queues),
                 **optional(config.quiescence, waiting=Out(1)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.waited = self.waited
-        waited = self.waited.read_port(domain="sync")
-        into = self.waited.write_port()
-        cycles, limits = self._copy_limits(m)
         coding = coding_of(platform)
-        for memory in (self.waited, self.cycles):
+        for name in ("waited", "cycles", "counts", "rows"):
+            m.submodules[name] = memory = getattr(self, name)
             coding.watch(memory)
-        limits = coding.guarded(self.cycles, limits, 1)
-        # The byte that is looked at, and the one that is read for the next cycle. The limit is read as a whole.
-        step = Signal(range(_ROUND))
-        following = Signal(range(_ROUND))
-        look = _Look(
-            place=step[: exact_log2(_BYTES)],
-            number=step[exact_log2(_BYTES) :],
-            first=Signal(name="first"),
-            last=Signal(name="last"),
-        )
-        m.d.sync += step.eq(following)
+        number = Signal(queue_bits(self.config))
+        place = Signal(exact_log2(_BYTES))
+        following = Signal.like(number)
+        look = _Look(place, number)
+        m.d.comb += following.eq(Mux(look.last, Mux(number == self.queues - 1, 0, number + 1), number))
+        m.d.sync += [place.eq(place + 1), number.eq(following)]
+        waited, into = self.waited.read_port(domain="sync"), self.waited.write_port()
+        cycles = self.cycles.read_port(domain="sync")
+        counts = self.counts.read_port(domain="sync")
+        self._copy_limits(m)
         m.d.comb += [
-            following.eq(step + 1),
-            look.first.eq(look.place == 0),
-            look.last.eq(look.place == _BYTES - 1),
-            waited.addr.eq(following),
+            waited.addr.eq(Cat((place + 1)[: len(place)], following)),
             waited.en.eq(1),
-            cycles.addr.eq(following[len(look.place) :]),
+            cycles.addr.eq(following),
             cycles.en.eq(look.last),
+            counts.addr.eq(self.events.payload),
+            counts.en.eq(1),
         ]
-        # ``running``: the time in the memory counts from the first event that waits. It begins with a look that finds
-        # an event, and no time running.
-        running = Signal(len(CHANNELS))
-        total, over, over_number = self._add(m, look, running, waited.data, limits)
-        m.d.comb += [into.addr.eq(step), into.data.eq(total[:8]), into.en.eq(1)]
-        self._interrupt(m, look, running, over, over_number)
+        begins, over = Signal(), Signal()
+        total = self._add(m, look, begins, waited.data)
+        limits = coding.guarded(self.cycles, cycles.data, 1).word_select(place, 8)
+        timed = self._compare(m, look, total, limits, over)
+        count = coding.guarded(self.counts, counts.data)
+        self._count(m, coding, look, following, begins, count, over, timed)
+        m.d.comb += [into.addr.eq(Cat(place, number)), into.data.eq(total[:8]), into.en.eq(1)]
         return m
 
-    def _copy_limits(self, m: Module) -> tuple[wiring.PureInterface, Value]:
-        """The limits of both channels in a memory of their own; gives the port that reads them, and what it reads."""
-        m.submodules.cycles = memory = self.cycles
-        change, cycles = memory.write_port(granularity=8), memory.read_port(domain="sync")
-        m.d.comb += change.data.eq(self.changes.data)
-        with m.Switch(self.changes.index):
-            for number, name in enumerate(CHANNELS):
-                with m.Case(self.registers.word(f"{name}.coalesce_cycles")):
-                    m.d.comb += [change.addr.eq(number), change.en.eq(self.changes.enable)]
-        return cycles, cycles.data
+    def _copy_limits(self, m: Module) -> None:
+        """The limits of all queues, in memories of their own."""
+        changes, pair = self.changes, self.changes.pair
+        for what, memory in (("cycles", self.cycles), ("count", self.counts)):
+            change = memory.write_port(granularity=8)
+            m.d.comb += change.data.eq(changes.data)
+            with m.Switch(changes.index):
+                for direction, name in enumerate(CHANNELS):
+                    with m.Case(self.registers.word(f"{name}.coalesce_{what}")):
+                        m.d.comb += [change.addr.eq(Cat(C(direction, 1), pair))]
+                        m.d.comb += change.en.eq(changes.enable)
 
-    def _add(
-        self, m: Module, look: _Look, running: Signal, waited: Value, limits: Value
-    ) -> tuple[Signal, Signal, Signal]:
-        """Adds the cycles of a round to the time, and compares the sum with the limit; gives the sum and, two
-        cycles after, whether a channel's limit is reached, and the channel's number."""
-        first = look.first
-        begins = Signal()
-        began = Signal()
+    def _add(self, m: Module, look: _Look, begins: Signal, waited: Value) -> Signal:
+        """Adds the cycles of a round to the time, or begins it anew; gives the sum."""
         carry = Signal()
+        began = Signal()
         total = Signal(9)
-        m.d.comb += [
-            begins.eq(Mux(first, ~running.bit_select(look.number, 1), began)),
-            total.eq(Mux(begins, Mux(first, _FIRST, 0), waited + Mux(first, _ROUND, carry))),
-        ]
-        m.d.sync += [began.eq(begins), carry.eq(total[-1])]
-        summed = Signal(
-            data.StructLayout({"total": 9, "limit": 8, "first": 1, "last": 1, "number": len(look.number)})
-        )
-        # The sum and the comparison take a cycle each.
-        m.d.sync += [
-            summed.total.eq(total),
-            summed.limit.eq(limits.word_select(look.place, 8)),
-            summed.first.eq(first),
-            summed.last.eq(look.last),
-            summed.number.eq(look.number),
-        ]
-        return total, *self._compare(m, summed)
+        # Cycles that have passed at least since the first event, when the first look at the time is over.
+        first = _BYTES + 2
+        steps = [self.round >> low & 0xFF for low in range(0, REGISTER_BITS, 8)]
+        step: Value = Mux(look.first, steps[0], carry)
+        if steps[1]:
+            step = Mux(look.place == 1, steps[1] + carry, step)
+        m.d.comb += total.eq(Mux(Mux(look.first, begins, began), Mux(look.first, first, 0), waited + step))
+        m.d.sync += [began.eq(Mux(look.first, begins, began)), carry.eq(total[-1])]
+        return total
 
-    def _compare(self, m: Module, summed: data.View) -> tuple[Signal, Signal]:
-        """Compares a byte of the time with that of the limit; gives, in the cycle after the last ones, whether the limit is
-        reached, and the channel's number."""
+    def _compare(self, m: Module, look: _Look, total: Signal, limits: Value, over: Signal) -> Signal:
+        """Compares a byte of the time with that of the limit. ``over`` is high, two cycles after the last ones, if the limit
+        is reached. Gives, a cycle earlier, whether there is a limit."""
+        # The sum and the comparison take a cycle each.
+        summed = Signal(data.StructLayout({"total": 9, "limit": 8, "first": 1, "last": 1}))
         borrow = Signal()
         some = Signal()
         less = Signal(9)
         limited = Signal()
-        over = Signal()
-        over_number = Signal.like(summed.number)
-        if self.quiescence:
-            with m.If(summed.last):
-                m.d.sync += self.timed.bit_select(summed.number, 1).eq(limited)
         m.d.comb += [
             less.eq(summed.total[:8] - summed.limit - (borrow & ~summed.first)),
             limited.eq((summed.limit != 0) | (some & ~summed.first)),
         ]
         m.d.sync += [
+            summed.total.eq(total),
+            summed.limit.eq(limits),
+            summed.first.eq(look.first),
+            summed.last.eq(look.last),
             # A time that no longer fits is longer than any limit.
             over.eq(summed.last & limited & (~less[-1] | summed.total[-1])),
-            over_number.eq(summed.number),
             borrow.eq(less[-1]),
             some.eq(limited),
         ]
-        return over, over_number
+        return limited
 
-    def _interrupt(self, m: Module, look: _Look, running: Signal, over: Signal, over_number: Signal) -> None:
-        """Counts the events of each channel, up to its interrupt."""
-        _, number, first, _ = look
-        if self.quiescence:
-            m.d.comb += self.waiting.eq((running & self.timed).any())
-        for index, name in enumerate(CHANNELS):
-            channel = getattr(self, name)
-            events = Signal(8, name=f"{name}_events")
-            #: The next event is the last one before the interrupt: known ahead, because the comparison is long.
-            last = Signal(init=1, name=f"{name}_last")
-            late = Signal(name=f"{name}_late")
-            interrupts = Signal(name=f"{name}_interrupts")
-            missing = Signal(signed(9), name=f"{name}_missing")
-            # The registers are far.
-            count = Signal(8, name=f"{name}_limit")
-            m.d.sync += count.eq(channel.count)
+    def _count(
+        self,
+        m: Module,
+        coding: PlainMemories,
+        look: _Look,
+        following: Signal,
+        begins: Signal,
+        limit: Value,
+        over: Signal,
+        timed: Signal,
+    ) -> None:
+        """Reads and writes the rows. Of the four cycles of a look, the last one of the look before reads its row, and the
+        first one writes it. The second one writes that of the look before, if its time is ``over``, or reads that of an
+        event, which the third one writes."""
+        events = self.events
+        read, write = self.rows.read_port(domain="sync"), self.rows.write_port()
+        #: The row has been written since a reset.
+        known = Signal(self.queues)
+        #: The queue whose row is read.
+        whose = Signal.like(events.payload)
+        row = Signal(_Row)
+        kept = data.View(_Row, coding.guarded(self.rows, read.data, ~0))
+        before = Signal.like(events.payload)
+        # Of the queue that is looked at, and of the one before.
+        runs, ran = Signal(), Signal()
+        late, counts, reached = Signal(), Signal(), Signal()
+        serves = Signal()
+        rings = Signal()
+        rung = Signal.like(events.payload)
+        m.d.comb += [
+            read.en.eq(1),
+            read.addr.eq(Mux(look.last, following, events.payload)),
+            Value.cast(row).eq(Mux(known.bit_select(whose, 1), Value.cast(kept), 0)),
+            begins.eq(~row.running),
+            late.eq((look.place == 1) & over & ran & known.bit_select(before, 1)),
+            counts.eq((look.place == 2) & serves),
+            reached.eq(counts & (limit <= row.events + 1)),
+            events.ready.eq(counts),
+            write.en.eq(look.first | late | counts),
+            write.addr.eq(Mux(late, before, whose)),
+            write.data.eq(0),
+        ]
+        with m.If(look.first):
             m.d.comb += [
-                missing.eq(count - events),
-                late.eq(over & (over_number == index) & running[index]),
-                interrupts.eq((channel.event & last) | late),
+                write.data.events.eq(row.events),
+                write.data.running.eq(row.running | row.events.any()),
             ]
-            m.d.sync += channel.interrupt.eq(interrupts)
-            with m.If(interrupts):
-                # An event that comes while the time is over belongs to this interrupt too.
-                m.d.sync += [events.eq(0), running[index].eq(0), last.eq(count <= 1)]
-            with m.Else():
-                m.d.sync += [
-                    events.eq(events + channel.event),
-                    last.eq(Mux(channel.event, missing <= 2, missing <= 1)),
-                ]
-                with m.If(first & (number == index) & (events != 0)):
-                    m.d.sync += running[index].eq(1)
+            m.d.sync += [runs.eq(write.data.running), ran.eq(runs)]
+        with m.Elif(counts & ~reached):
+            m.d.comb += [write.data.events.eq(row.events + 1), write.data.running.eq(row.running)]
+        with m.If(reached & (whose == look.number)):
+            m.d.sync += runs.eq(0)
+        with m.If(look.last):
+            m.d.sync += before.eq(look.number)
+        forgets = Cat(each.replicate(2) for each in self.clear)
+        ones = Signal(self.queues)
+        m.d.comb += [
+            ones.eq(Mux(write.en, 1 << write.addr, 0)),
+            self.interrupts.eq(Mux(rings, 1 << rung, 0)),
+        ]
+        m.d.sync += [
+            whose.eq(read.addr),
+            serves.eq((look.place == 1) & ~late & events.valid),
+            known.eq((known | ones) & ~forgets),
+            rings.eq(late | reached),
+            rung.eq(write.addr),
+        ]
+        if self.config.quiescence:
+            #: Queues that have events, and those that have a limit of their time.
+            some, limited = Signal(self.queues), Signal(self.queues)
+            m.d.sync += some.eq((some | Mux(counts & ~reached, ones, 0)) & ~self.interrupts & ~forgets)
+            with m.If(look.first):
+                m.d.sync += limited.bit_select(before, 1).eq(timed)
+            m.d.comb += self.waiting.eq((some & limited).any())

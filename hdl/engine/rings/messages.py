@@ -58,8 +58,6 @@ class RingLink(wiring.Signature):
     """A pair as the rings see it.
 
     ``offload``, ``offload_control``, ``prefetch``, ``prefetch_control``: Its channels, and the registers of each.
-    ``events``: Pulses, one bit per channel: a completion is in memory, or in the registers, that counts towards the
-        interrupt.
     ``busy``, ``stuck``: High, one bit per channel, while there is something to do, and while the port does not answer.
     ``stop``, ``stopped``, ``clear``: While ``stop`` is high, no job of the pair begins. Once nothing of it is in
         flight, ``stopped`` is high, and ``clear`` may reset what the rings keep of it.
@@ -73,7 +71,6 @@ class RingLink(wiring.Signature):
             {
                 **{name: Out(RingClient(config.records)) for name in CHANNELS},
                 **{f"{name}_control": In(ChannelSignature(config)) for name in CHANNELS},
-                "events": Out(2),
                 "busy": Out(2),
                 "stuck": Out(2),
                 "stop": In(1),

@@ -48,7 +48,7 @@ class RingPort(wiring.Component):
     """A queue's fetcher and completion ring, and what the sequencer must know of it.
 
     ``client``, ``control``: The channel, and its registers.
-    ``event``: Pulse: a completion is in memory, or in the registers, that counts towards the interrupt.
+    ``answered``, ``shown``: Pulses: a completion is in memory, or in the registers, that counts towards the interrupt.
     ``busy``, ``stuck``, ``behind``: High while there is something to do, while the port does not answer, and while the
         ring has descriptors that are not fetched yet.
     ``stopped``: High while nothing is in flight.
@@ -75,7 +75,7 @@ class RingPort(wiring.Component):
             {
                 "client": Out(RingClient(config.records)),
                 "control": In(ChannelSignature(config)),
-                **dict.fromkeys(("event", "busy", "stuck", "behind", "stopped", "takes"), Out(1)),
+                **dict.fromkeys(("answered", "shown", "busy", "stuck", "behind", "stopped", "takes"), Out(1)),
                 **dict.fromkeys(flags, In(1)),
                 **{name: members[name] for name in self._passed},
                 "answer": In(Response),
@@ -90,8 +90,8 @@ class RingPort(wiring.Component):
         m.submodules.fetcher = fetcher = self.fetcher
         m.submodules.completions = completions = self.completions
         self.fetch_watch, self.send_watch = BusWatch("fetch"), BusWatch("send")
-        self.failed, self.shown, self.own_logged, self.error = (
-            Signal(name=name) for name in ("failed", "shown", "own_logged", "error")
+        self.failed, self.shows, self.own_logged, self.error = (
+            Signal(name=name) for name in ("failed", "shows", "own_logged", "error")
         )
         for name in self._passed:
             inner, outer = getattr(fetcher, name), getattr(self, name)
@@ -151,7 +151,7 @@ class RingPort(wiring.Component):
     def _wish(self, m: Module) -> None:
         completion, wish = self.client.completion, self.wish
         waits = Signal()
-        m.d.comb += [waits.eq(completion.valid & ~self.shown), wish.valid.eq(~self.stop)]
+        m.d.comb += [waits.eq(completion.valid & ~self.shows), wish.valid.eq(~self.stop)]
         own_error = waits & (completion.payload.status != Status.OK) & ~self.own_logged
         with m.If(self.failed):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.ANSWER)]
@@ -214,18 +214,17 @@ class RingPort(wiring.Component):
             completions.aborting.eq(client.aborting),
             client.settling.eq(completions.settling),
             completion.ready.eq(
-                sent | (self._ends("log") & self._by(Cause.REFUSED)) | (self.shown & control.pop)
+                sent | (self._ends("log") & self._by(Cause.REFUSED)) | (self.shows & control.pop)
             ),
-            control.completion_waiting.eq(self.shown),
+            control.completion_waiting.eq(self.shows),
+            self.answered.eq(completions.answer & completions.counts),
+            self.shown.eq(self._ends("show") & client.interrupt),
         ]
-        m.d.sync += self.event.eq(
-            (completions.answer & completions.counts) | (self._ends("show") & client.interrupt)
-        )
         with m.If(completion.ready):
-            m.d.sync += [self.shown.eq(0), self.own_logged.eq(0)]
+            m.d.sync += [self.shows.eq(0), self.own_logged.eq(0)]
         with m.Else():
             m.d.sync += [
-                self.shown.eq(self.shown | self._ends("show")),
+                self.shows.eq(self.shows | self._ends("show")),
                 self.own_logged.eq(self.own_logged | (self._ends("log") & self._by(Cause.OWN))),
             ]
 

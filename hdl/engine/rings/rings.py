@@ -38,6 +38,7 @@ class Rings(wiring.Component):
     ``clock``: Where it is given, what is kept of a queue has a reset of its own: see :func:`.reset_with`.
 
     ``pair_0``, …: The pairs.
+    ``events``: The queue of each completion that is in memory, or in the registers, and counts towards the interrupt.
     ``stored``, ``report``: Reads the registers that software has written, and writes those that software reads.
     ``fetch``, ``complete``: The AXI4 ports, with the number of a queue for ID: 2k for the offload of pair k, and 2k + 1
         for its prefetch.
@@ -54,6 +55,7 @@ class Rings(wiring.Component):
             {
                 **{f"pair_{k}": Out(RingLink(config.of_pair(k))) for k in range(config.channels)},
                 "watchdog_tick": In(1),
+                "events": Out(stream.Signature(bits)),
                 "stored": Out(StoredSignature(bits - 1)),
                 "report": Out(stream.Signature(ReportLayout(bits - 1))),
                 "fetch": Out(ReadPort(*host, bits)),
@@ -74,9 +76,9 @@ class Rings(wiring.Component):
         arriving = self._arriving(m)
         #: What arrives, or a pushed word, as the fetchers get it.
         landing = arriving.signature.create(path=("landing",))
-        asking = self._connect_bus(m, parts, ports, writer)
-
         sequencer = Sequencer(queue_bits(config))
+        told = self._tell_events(m, ports, sequencer)
+        asking = self._connect_bus(m, parts, ports, writer, told)
         state = Signal(QueueState(config))
         m.d.comb += Value.cast(state).eq(select(sequencer.queue, (port.state for port in ports)))
         # A job may begin before what the one before it has put there is counted. No job of that kind begins in the cycle
@@ -99,7 +101,7 @@ class Rings(wiring.Component):
         for number, port in enumerate(ports):
             m.d.comb += port.mine.eq(sequencer.queue == number)
         for number, link in enumerate(self._links):
-            self._connect_pair(m, link, ports[2 * number : 2 * number + 2], sequencer)
+            self._connect_pair(m, link, ports[2 * number : 2 * number + 2], sequencer, told)
         if config.coded_memories:
             for number, link in enumerate(self._links):
                 m.d.comb += link.loses.eq(parts.groups[f"pair_{number}"].loses())
@@ -136,9 +138,14 @@ class Rings(wiring.Component):
         return ports
 
     def _connect_pair(
-        self, m: Module, link: wiring.PureInterface, ports: list[RingPort], sequencer: Sequencer
+        self,
+        m: Module,
+        link: wiring.PureInterface,
+        ports: list[RingPort],
+        sequencer: Sequencer,
+        told: Signal,
     ) -> None:
-        """Connects a pair with both of its queues."""
+        """Connects a pair with both of its queues. It stops once its events are ``told``."""
         mine = Cat(port.mine for port in ports).any() & sequencer.busy
         for index, (name, port) in enumerate(zip(CHANNELS, ports, strict=True)):
             wiring.connect(m, port.client, wiring.flipped(getattr(link, name)))
@@ -146,11 +153,10 @@ class Rings(wiring.Component):
             m.d.comb += [
                 port.stop.eq(link.stop),
                 port.watchdog_tick.eq(self.watchdog_tick),
-                link.events[index].eq(port.event),
                 link.busy[index].eq(port.busy | (sequencer.busy & port.mine)),
                 link.stuck[index].eq(port.stuck),
             ]
-        m.d.comb += link.stopped.eq(~mine & Cat(port.stopped for port in ports).all())
+        m.d.comb += link.stopped.eq(~mine & told & Cat(port.stopped for port in ports).all())
         if self.config.quiescence:
             m.d.comb += link.pending.eq(Cat(port.behind | port.control.push for port in ports).any())
 
@@ -165,10 +171,34 @@ class Rings(wiring.Component):
         m.d.sync += [arriving.valid.eq(r.valid), arrived.eq(r.payload)]
         return arriving
 
+    def _tell_events(self, m: Module, ports: list[RingPort], sequencer: Sequencer) -> Signal:
+        """Gives the events, one at a time; says whether none waits. While one does, no response is taken. That of a
+        completion in the registers waits apart, and is gone before the next one is there."""
+        events = self.events
+        shown = Signal(events.payload.shape(), name="shown_queue")
+        shows, told = Signal(), Signal()
+        m.d.comb += told.eq(~events.valid & ~shows)
+        answered = Cat(port.answered for port in ports).any()
+        with m.If(~events.valid | events.ready):
+            m.d.sync += [
+                events.valid.eq(answered | shows),
+                events.payload.eq(Mux(shows, shown, self.complete.b.payload.id)),
+                shows.eq(0),
+            ]
+        with m.If(Cat(port.shown for port in ports).any()):
+            m.d.sync += [shows.eq(1), shown.eq(sequencer.queue)]
+        return told
+
     def _connect_bus(
-        self, m: Module, parts: CodedParts, ports: list[RingPort], writer: CompletionWriter
+        self,
+        m: Module,
+        parts: CodedParts,
+        ports: list[RingPort],
+        writer: CompletionWriter,
+        told: Signal,
     ) -> Fifo:
-        """Sends the addresses of a queue, which it returns, and completions; takes the responses."""
+        """Sends the addresses of a queue, which it returns, and completions; takes the responses once all events are
+        ``told``."""
         ar, aw, w, b = self.fetch.ar, self.complete.aw, self.complete.w, self.complete.b
         where = data.StructLayout({"queue": len(ar.payload.id), "address": len(ar.payload.address)})
         asking = Fifo(where, _READS)
@@ -195,7 +225,7 @@ class Rings(wiring.Component):
                     (aw.valid & aw.ready & (aw.payload.id == number))
                     | (w.valid & w.ready & (writer.sending == number))
                 ),
-                port.answers.eq(b.valid & (b.payload.id == number)),
+                port.answers.eq(b.valid & told & (b.payload.id == number)),
                 port.answer.eq(b.payload.resp),
             ]
         return asking

@@ -65,9 +65,9 @@ irq_status 0x0C | Why there is an interrupt. Clear it first, then look for compl
 irq_enable 0x10 | Which of them assert the interrupt.
   rw completion 0 | Completions do.
   rw error 1 | Errors do.
-coalesce_count 0x14 rw 8 | Completions that want it per interrupt; 0 is taken as 1.
+coalesce_count 0x14 rw 8 memory | Completions that want it per interrupt; 0 is taken as 1.
 coalesce_cycles 0x18 rw 32 memory | Clock cycles after the first uncounted completion that raise the interrupt anyway,
-      up to 16 late; 0 is never.
+      up to 16 late for each queue pair; 0 is never.
 """)
 
 

@@ -558,7 +558,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_CHANNEL_COALESCE_COUNT_VALUE_MASK 0x000000ffu
 #define CDMA_CHANNEL_COALESCE_COUNT_VALUE_SHIFT 0u
 
-/* channel.coalesce_cycles: Clock cycles after the first uncounted completion that raise the interrupt anyway, up to 16 late; 0 is never. */
+/* channel.coalesce_cycles: Clock cycles after the first uncounted completion that raise the interrupt anyway, up to 16 late for each queue pair; 0 is never. */
 #define CDMA_CHANNEL_COALESCE_CYCLES 0x018u
 #define CDMA_CHANNEL_COALESCE_CYCLES_RESET 0x00000000u
 #define CDMA_CHANNEL_COALESCE_CYCLES_VALUE_MASK 0xffffffffu

@@ -335,7 +335,7 @@ def test_channel_registers_reach_the_engine_and_back(config):
             await bus.write(f"{name}.completion_base_low", 0x87654FFF)
             await bus.write(f"{name}.completion_tail", 3)
             assert ctx.get(channel.ring_log2) == 1
-            assert ctx.get(channel.coalesce_count) == 200 + number
+            assert await stored(ctx, block, f"{name}.coalesce_count") == 200 + number
             assert await stored(ctx, block, f"{name}.coalesce_cycles") == 0xDEADBEE0 + number
             line = 0x87654FC0 & (1 << config.host_address_bits) - 1
             assert await stored(ctx, block, f"{name}.completion_base_low") == line

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from amaranth.hdl import Array, Assert, Assume, C, Cover, Module, Mux, Signal, Value
+from amaranth.lib import stream
 
 from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.engine.channel.channel import Channel
@@ -265,13 +266,16 @@ class Fetching(Bench):
     def _drive(self, m: Module, name: str) -> None:
         """A channel and its registers: anything, by the rules of streams."""
         client, control = getattr(self.pair, name), getattr(self.pair, f"{name}_control")
-        for signal in ("checking", "interrupt", "aborting"):
+        for signal in ("checking", "aborting"):
             free(m, f"{name}_{signal}", getattr(client, signal))
         free(m, f"{name}_takes", client.requests.ready)
         # The channel takes what it has checked.
         m.d.comb += Assume(~client.requests.ready | client.checking)
-        obey(m, client.completion, f"{name}_completion")
-        for field, (_, bits) in _fields(client.completion.payload):
+        shown = getattr(self.rings, f"{name}_completion")
+        done = stream.Signature(shown.shape()).create(path=(name, "completion"))
+        obey(m, done, f"{name}_completion")
+        m.d.comb += [client.waiting.eq(done.valid), done.ready.eq(client.taken), shown.eq(done.payload)]
+        for field, (_, bits) in _fields(shown.completion):
             kept = _SEEN.get(field, 0)
             m.d.comb += Assume(bits[kept:] == 0)
         for signal in ("push", "pop", "halt_on_error", "error_clear"):

@@ -16,6 +16,7 @@ from cdma.hdl.engine.rings.coalescer import Coalescer
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
 
+from .delivered import DeliveredStore
 from .dispatch import Dispatch
 from .pair import Pair, connect_shared, connect_windows, pair_members, shared_members
 
@@ -70,7 +71,7 @@ class Pairs(wiring.Component):
         wiring.connect(m, registers.counters, counters.read)
         m.d.comb += counters.reader.eq(registers.reader)
         askers = {
-            name: self._connect_channel(m, name, pairs, getattr(counters, name), registers, memories)
+            name: self._connect_channel(m, name, pairs, getattr(counters, name), registers, rings, memories)
             for name in CHANNELS
         }
         connect_windows(m, windows, changes, self, askers)
@@ -124,6 +125,7 @@ class Pairs(wiring.Component):
         pairs: list[Pair],
         counting: wiring.PureInterface,
         registers: RegisterBlock,
+        rings: Rings,
         memories: CodedParts,
     ) -> Value:
         """Connects a channel with the pairs and, on the way of its completions, with the counters; gives the pair whose
@@ -141,8 +143,17 @@ class Pairs(wiring.Component):
         connect_members(m, said, dispatch, wiring.flipped(port))
         count_channel(m, counting, port)
         clients = [getattr(pair, name) for pair in pairs]
+        store = DeliveredStore(self.config)
+        m.submodules[f"{name}_delivered"] = memories.built(f"{name}_delivered", store)
+        for number, pair in enumerate(pairs):
+            wiring.connect(m, getattr(store, f"pair_{number}"), getattr(pair, f"{name}_kept"))
         m.d.comb += [
-            dispatch.done.valid.eq(counting.output.valid),
+            store.started.eq(counting.starters),
+            store.done.eq(counting.takers),
+            store.completion.eq(dispatch.done.payload),
+            store.pair.eq(rings.pair),
+            getattr(rings, f"{name}_completion").eq(store.oldest),
+            dispatch.done.valid.eq(counting.output.valid & store.ready),
             dispatch.done.payload.completion.eq(counting.output.payload),
             dispatch.done.payload.interrupt.eq(port.done.payload.interrupt),
             counting.output.ready.eq(dispatch.done.ready),

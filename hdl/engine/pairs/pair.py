@@ -13,12 +13,10 @@ from cdma.hdl.axi.ports import AxiLiteSignature, ReadPort, WritePort, port_membe
 from cdma.hdl.blocks.clocks import ClockGates, reset_with
 from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.memories import CodedParts, coding_of
-from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.engine.channel.interfaces import (
     CHANNELS,
     ChannelControl,
     ChannelDriver,
-    Delivered,
     connect_members,
 )
 from cdma.hdl.engine.control.counters import Counters, PairCounting, connect_pairs, count_channel
@@ -33,6 +31,7 @@ from cdma.hdl.engine.user import ChannelUsers, UserLayout, connect_with_user, ri
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Status
 
+from .delivered import KeptSignature
 from .sharing import PairClient
 
 #: Where memories are that both channels of the pair depend on.
@@ -141,13 +140,11 @@ class _Parts(NamedTuple):
 class _Way(NamedTuple):
     """What a direction of the pair is told of the data path.
 
-    ``interrupt``: The completion at the rings counts towards the interrupt.
     ``extra_error``: Pulse: a completion becomes an error after it was counted.
     ``busy``, ``halted``, ``aborting``, ``stuck``: Those of a :data:`~cdma.hdl.engine.channel.interfaces.ChannelStatus`.
     ``rests``: Nothing of the pair is in the data path, and nothing comes there while ``resetting`` is high.
     """
 
-    interrupt: Value
     extra_error: Value
     busy: Value
     halted: Value
@@ -171,6 +168,7 @@ class Pair(wiring.Component):
     ``window_lost``: As well, in an engine with coded memories: a word of its windows is lost.
     ``stuck``: Of one of several: the watchdog of a channel has fired, and a port has not answered since.
     ``offload_counting``, ``prefetch_counting``, ``clear_counters``: As well: its counters.
+    ``offload_kept``, ``prefetch_kept``: As well: its completions that the rings have not taken.
     """
 
     def __init__(
@@ -198,6 +196,7 @@ class Pair(wiring.Component):
                 **optional(gates, active=Out(1)),
                 **{name: Out(PairClient(config)) for name in CHANNELS},
                 **{f"{name}_counting": Out(PairCounting()) for name in CHANNELS},
+                **{f"{name}_kept": In(KeptSignature()) for name in CHANNELS},
                 "clear_counters": Out(1),
                 "interrupts": In(2),
                 "stuck": In(2),
@@ -312,7 +311,7 @@ class Pair(wiring.Component):
                 half.status.busy | half.status.aborting | half.completion_irq
                 for half in self._halves(control)
             ),
-            *(getattr(parts.link, name).completion.valid for name in CHANNELS),
+            *(getattr(parts.link, name).waiting for name in CHANNELS),
             *answers,
             control.resetting,
             control.soft_reset,
@@ -333,7 +332,8 @@ class Pair(wiring.Component):
         """A word is lost that both directions depend on."""
         control = parts.control
         shared: Value = C(0) if self.alone else self.window_lost
-        return parts.memories.groups[_OWN].loses() | parts.link.loses | control.register_lost | shared
+        own = parts.memories.groups[_OWN].loses() if _OWN in parts.memories.groups else C(0)
+        return own | parts.link.loses | control.register_lost | shared
 
     def _counting(self, m: Module, parts: _Parts, clear: Signal) -> list[wiring.PureInterface]:
         """The counters of each direction: those of a pair that is alone are a part of it."""
@@ -354,7 +354,14 @@ class Pair(wiring.Component):
         connect_windows(m, windows, parts.changes, self)
         for name in CHANNELS:
             count_channel(m, getattr(counters, name), getattr(self, name))
-            wiring.connect(m, getattr(counters, name).output, getattr(parts.link, name).completion)
+            output, client = getattr(counters, name).output, getattr(parts.link, name)
+            shown = getattr(self._rings, f"{name}_completion")
+            m.d.comb += [
+                client.waiting.eq(output.valid),
+                output.ready.eq(client.taken),
+                shown.completion.eq(output.payload),
+                shown.interrupt.eq(getattr(self, name).done.payload.interrupt),
+            ]
         return [wiring.flipped(each) for each in counting]
 
     def _direction(
@@ -371,7 +378,6 @@ class Pair(wiring.Component):
             counting.extra_error.eq(client.extra_error | way.extra_error),
             counting.hold.eq(half.hold_counters),
             half.counters_held.eq(counting.held),
-            client.interrupt.eq(way.interrupt),
             client.checking.eq(port.checking),
             client.wants_extension.eq(port.wants_extension),
             port.extended.eq(client.extended),
@@ -391,7 +397,6 @@ class Pair(wiring.Component):
         m.d.comb += [port.halt.eq(client.halt), port.stop.eq(control.resetting)]
         status = port.status
         return _Way(
-            interrupt=port.done.payload.interrupt,
             extra_error=C(0),
             busy=status.busy,
             halted=status.halted,
@@ -403,79 +408,50 @@ class Pair(wiring.Component):
     def _among(
         self, m: Module, index: int, parts: _Parts, counting: wiring.PureInterface, clear: Signal
     ) -> _Way:
-        """The channel is shared: completions wait for the software of the pair in a queue."""
-        name, memories, control = CHANNELS[index], parts.memories, parts.control
+        """The channel is shared: completions wait for the software of the pair."""
+        name, control = CHANNELS[index], parts.control
         half, client, port = (getattr(each, name) for each in (control, parts.link, self))
-        # As many as are in flight, and as many whose completions are on their way: so a pair alone never waits for room.
-        room = 2 * self.config.descriptors
-        queue = Fifo(Delivered(self.config.records), room)
-        kept = f"{name}_done"
-        m.submodules[kept] = reset_with(m, kept, memories.built(kept, queue), clear, self.clock)
-        # Descriptors in the data path, and those whose completions the rings have not taken.
-        inside, owed = (Signal(range(room + 1), name=f"{name}_{what}") for what in ("inside", "owed"))
-        leaves = queue.output.valid & queue.output.ready
-        m.d.sync += [
-            inside.eq(inside + port.started - port.done.valid),
-            owed.eq(owed + port.started - leaves),
-        ]
+        kept = getattr(self, f"{name}_kept")
         halted, drops = (Signal(name=f"{name}_{what}") for what in ("halted", "drops"))
-        given, done = port.done.payload, queue.output.payload
-        status = given.completion.status
+        status = port.done.payload.completion.status
         failed = port.done.valid & (status != Status.OK)
         extra_error: Value = C(0)
         # A watchdog ends all that the pair has in flight, as an abort does.
         ends = half.abort | control.soft_reset | (port.done.valid & (status == Status.WATCHDOG))
-        if memories.coding.coded:
+        if parts.memories.coding.coded:
             # What may depend on a lost word of the pair ends as an abort's does, with another status.
             lost, loses = (Signal(name=f"{name}_{what}") for what in ("lost", "loses"))
             m.d.sync += [loses.eq(self._loses(parts)), lost.eq(loses | (lost & drops))]
             extra_error = port.done.valid & lost & (status == Status.OK)
             ends |= loses | (port.done.valid & (status == Status.MEMORY))
-            given = _told(m, f"{name}_given", given, lost)
-            done = _told(m, f"{name}_kept", done, memories.groups[kept].loses(lasting=True))
+            m.d.comb += kept.lost.eq(lost)
         with m.If(ends):
             m.d.sync += drops.eq(1)
         # The buffers of a descriptor whose watchdog has fired may be written until the port answers.
-        with m.Elif((owed == 0) & ~port.checking & ~self.stuck[index]):
+        with m.Elif(~kept.owed & kept.settled & ~port.checking & ~self.stuck[index]):
             m.d.sync += drops.eq(0)
         with m.If(client.halt | ends | drops | (failed & half.halt_on_error)):
             m.d.sync += halted.eq(1)
         with m.Elif(half.resume):
             m.d.sync += halted.eq(0)
         with m.If(clear):
-            m.d.sync += [drops.eq(0), halted.eq(0), owed.eq(0)]
+            m.d.sync += [drops.eq(0), halted.eq(0)]
         m.d.comb += [
-            client.completion.valid.eq(queue.output.valid),
-            client.completion.payload.eq(done.completion),
-            queue.output.ready.eq(client.completion.ready),
-            port.may_start.eq(half.enable & ~halted & ~drops & ~control.resetting & (owed != room)),
+            client.waiting.eq(kept.waiting),
+            kept.taken.eq(client.taken),
+            kept.clear.eq(clear),
+            port.may_start.eq(half.enable & ~halted & ~drops & ~control.resetting & ~kept.full),
             port.drops.eq(drops),
             port.values.eq(half.values),
-            queue.input.valid.eq(port.done.valid),
-            queue.input.payload.eq(given),
-            counting.in_flight.eq(inside != 0),
+            counting.in_flight.eq(kept.inside),
         ]
         if self.config.records.owner_bits:
             m.d.comb += [port.owner_value.eq(half.owner_value), port.owner_mask.eq(half.owner_mask)]
         return _Way(
-            interrupt=done.interrupt,
             extra_error=extra_error,
-            busy=(owed != 0) | port.checking,
+            busy=kept.owed | port.checking,
             halted=halted,
             aborting=drops,
             stuck=self.stuck[index],
-            rests=(inside == 0) & ~port.checking & ~counting.adding,
+            rests=~kept.inside & kept.settled & ~port.checking & ~counting.adding,
         )
-
-
-def _told(m: Module, name: str, done: data.View, lost: Value) -> data.View:
-    """A completion, which says so if a word is ``lost`` that it depends on."""
-    told = Signal(done.shape(), name=name)
-    m.d.comb += told.eq(done)
-    with m.If(lost):
-        m.d.comb += [
-            told.completion.status.eq(Status.MEMORY),
-            told.completion.address.eq(0),
-            told.interrupt.eq(1),
-        ]
-    return told

@@ -182,7 +182,7 @@ class Coalescer(wiring.Component):
         #: The queue whose row is read.
         whose = Signal.like(events.payload)
         row = Signal(_Row)
-        kept = data.View(_Row, coding.guarded(self.rows, read.data, ~0))
+        kept = data.View(_Row, coding.guarded(self.rows, read.data, (1 << _Row.size) - 1))
         before = Signal.like(events.payload)
         # Of the queue that is looked at, and of the one before.
         runs, ran = Signal(), Signal()

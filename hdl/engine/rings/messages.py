@@ -19,7 +19,7 @@ from cdma.hdl.axi.answers import Watchdog
 from cdma.hdl.axi.ports import WritePort
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
-from cdma.hdl.engine.channel.interfaces import CHANNELS, Completion, Descriptor, ExtensionPort, Request
+from cdma.hdl.engine.channel.interfaces import CHANNELS, Descriptor, ExtensionPort, Request
 from cdma.hdl.engine.control.interfaces import (
     ChangeLayout,
     ChannelSignature,
@@ -44,8 +44,8 @@ class RingClient(wiring.Signature):
                 "requests": Out(stream.Signature(Request(options))),
                 "checking": In(1),  # the channel checks the request: it must stay
                 **ExtensionPort(options).members,
-                "completion": In(stream.Signature(Completion(options))),
-                "interrupt": In(1),  # the completion counts towards the interrupt
+                "waiting": In(1),  # a completion waits, which the rings are shown in a job of the queue
+                "taken": Out(1),  # pulse: the rings have it
                 "aborting": In(1),  # the channel drops what has started
                 "settling": Out(1),  # completions from before the end of that are not in memory yet
                 "halt": Out(1),  # pulse: halts the channel as an error does

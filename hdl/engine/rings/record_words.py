@@ -55,10 +55,10 @@ class RecordWords:
         self.value = Signal(WORD_BITS, reset_less=True)
         self.number = Signal(range(RECORD_WORDS), reset_less=True)
 
-    def of_completion(self, m: Module, records: Sequence[Value], address: Value, response: Value) -> None:
+    def of_completion(self, m: Module, record: Value, address: Value, response: Value) -> None:
         """Selects the word of the completion, or of the error.
 
-        ``records``: The completion of each queue.
+        ``record``: The completion of the queue, from the third cycle of a job on.
         ``address``: Address of the record that the error is about.
         ``response``: Response at the port, where the error is one of that.
         """
@@ -73,8 +73,6 @@ class RecordWords:
             m.d.sync += selects.eq(when)
             return selects
 
-        # The completion has been there for some cycles when its job begins.
-        record = Pace(m, self.pipelined).late(select(sequencer.queue, records), "record")
         terms = []
         for number in numbers:
             # The error of a slot that is refused still has the tag of its completion.

@@ -10,7 +10,6 @@ from cdma.hdl.axi.ports import Response
 from cdma.hdl.blocks.elaboration import Pace, copies
 from cdma.hdl.engine.control.interfaces import ChannelSignature
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.records import Status
 
 from .completion_ring import CompletionRing
 from .fetcher import Fetcher
@@ -24,11 +23,18 @@ from .messages import BusWatch, Cause, Job, RingClient, Wish
 #:     The last cycle of the job.
 #: ``is_fetch``, ``is_show``, ``is_log``, ``by``, ``recorded``
 #:     Which job it is, the cause of a ``LOG``, and whether that has a record in the registers.
+#: ``looks``
+#:     The completion is looked at, before it is sent or shown: what it reports is logged first.
+#: ``tag``, ``interrupt``
+#:     Of the completion.
 JobEnd = data.StructLayout(
     {
         **dict.fromkeys(("asks", "sent", "bad", "over", "is_fetch", "is_show", "is_log", "recorded"), 1),
         "by": len(Cause),
         "address": 64,
+        "looks": 1,
+        "tag": 32,
+        "interrupt": 1,
     }
 )
 
@@ -36,11 +42,12 @@ JobEnd = data.StructLayout(
 class QueueState(data.StructLayout):
     """What the sequencer must know of the queue whose job is in hand: of the fetcher ``asked``, ``fetched`` (its head),
     ``wanted``, ``extends`` and ``pushes``; of the completion ring ``index``, ``answered`` (its head), ``may_begin``,
-    ``in_flight``, ``phase`` and ``answered_tag``; and whether its registers hold an ``error``."""
+    ``in_flight``, ``phase`` and ``answered_tag``; whether its completion has been ``looked`` at, and
+    whether its registers hold an ``error``."""
 
     def __init__(self, config: EngineConfig) -> None:
         indexes = dict.fromkeys(("asked", "fetched", "index", "answered"), config.index_bits)
-        bits = dict.fromkeys(("wanted", "extends", "may_begin", "in_flight", "phase", "error"), 1)
+        bits = dict.fromkeys(("wanted", "extends", "may_begin", "in_flight", "phase", "looked", "error"), 1)
         super().__init__({**indexes, **bits, "answered_tag": 32, "ring_log2": 4})
 
 
@@ -90,8 +97,8 @@ class RingPort(wiring.Component):
         m.submodules.fetcher = fetcher = self.fetcher
         m.submodules.completions = completions = self.completions
         self.fetch_watch, self.send_watch = BusWatch("fetch"), BusWatch("send")
-        self.failed, self.shows, self.own_logged, self.error = (
-            Signal(name=name) for name in ("failed", "shows", "own_logged", "error")
+        self.failed, self.shows, self.looked, self.error = (
+            Signal(name=name) for name in ("failed", "shows", "looked", "error")
         )
         for name in self._passed:
             inner, outer = getattr(fetcher, name), getattr(self, name)
@@ -112,6 +119,7 @@ class RingPort(wiring.Component):
             state.fetched.eq(fetcher.head),
             state.answered.eq(completions.head),
             state.error.eq(self.error),
+            state.looked.eq(self.looked),
             self.stopped.eq(~fetcher.in_flight & ~completions.in_flight),
         ]
         if self.config.dimensions:
@@ -149,21 +157,19 @@ class RingPort(wiring.Component):
             watch.forget(m, self._ends("log") & self._by(cause))
 
     def _wish(self, m: Module) -> None:
-        completion, wish = self.client.completion, self.wish
+        completions, wish = self.completions, self.wish
         waits = Signal()
-        m.d.comb += [waits.eq(completion.valid & ~self.shows), wish.valid.eq(~self.stop)]
-        own_error = waits & (completion.payload.status != Status.OK) & ~self.own_logged
+        m.d.comb += [waits.eq(self.client.waiting & ~self.shows), wish.valid.eq(~self.stop)]
         with m.If(self.failed):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.ANSWER)]
         with m.Elif(self.fetch_watch.lost):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.FETCH_LOST)]
         with m.Elif(self.send_watch.lost):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.SEND_LOST)]
-        with m.Elif(own_error):
-            m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.OWN)]
-        with m.Elif(waits & ~self.completions.enable):
+        with m.Elif(waits & ~completions.enable):
             m.d.comb += wish.job.eq(Job.SHOW)
-        with m.Elif(waits & self.completions.may_begin & self.may_send):
+        # A completion is looked at although its ring is full.
+        with m.Elif(waits & self.may_send & (completions.may_begin | ~self.looked)):
             m.d.comb += wish.job.eq(Job.SEND)
         with m.Elif(self.control.push & ~self.fetcher.pushed):
             m.d.comb += wish.job.eq(Job.PUSH)
@@ -199,7 +205,6 @@ class RingPort(wiring.Component):
     def _completions(self, m: Module) -> None:
         """The ring of completions, and the completion in the registers."""
         completions, control, client = self.completions, self.control, self.client
-        completion = client.completion
         sent = self.job.sent & self.mine
         expected = self.answers & completions.expects
         logged = self._ends("log") & self._by(Cause.ANSWER)
@@ -209,23 +214,23 @@ class RingPort(wiring.Component):
             completions.answer.eq(expected & (~bad | logged | self.stop)),
             self.takes.eq(completions.answer),
             completions.commit.eq(sent),
-            completions.tag.eq(completion.payload.tag),
-            completions.interrupt.eq(client.interrupt),
+            completions.tag.eq(self.job.tag),
+            completions.interrupt.eq(self.job.interrupt),
             completions.aborting.eq(client.aborting),
             client.settling.eq(completions.settling),
-            completion.ready.eq(
+            client.taken.eq(
                 sent | (self._ends("log") & self._by(Cause.REFUSED)) | (self.shows & control.pop)
             ),
             control.completion_waiting.eq(self.shows),
             self.answered.eq(completions.answer & completions.counts),
-            self.shown.eq(self._ends("show") & client.interrupt),
+            self.shown.eq(self._ends("show") & self.job.interrupt),
         ]
-        with m.If(completion.ready):
-            m.d.sync += [self.shows.eq(0), self.own_logged.eq(0)]
+        with m.If(client.taken):
+            m.d.sync += [self.shows.eq(0), self.looked.eq(0)]
         with m.Else():
             m.d.sync += [
                 self.shows.eq(self.shows | self._ends("show")),
-                self.own_logged.eq(self.own_logged | (self._ends("log") & self._by(Cause.OWN))),
+                self.looked.eq(self.looked | (self.job.looks & self.mine)),
             ]
 
     def _errors(self, m: Module) -> None:

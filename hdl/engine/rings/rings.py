@@ -13,12 +13,13 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
 from cdma.hdl.blocks.clocks import reset_with
-from cdma.hdl.blocks.elaboration import optional, without_reset
+from cdma.hdl.blocks.elaboration import Pace, optional, without_reset
 from cdma.hdl.blocks.memories import CodedParts, coding_of
 from cdma.hdl.blocks.queues import Fifo
-from cdma.hdl.engine.channel.interfaces import CHANNELS
+from cdma.hdl.engine.channel.interfaces import CHANNELS, Delivered
 from cdma.hdl.engine.control.interfaces import ReportLayout, StoredSignature
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import Status
 from cdma.hdl.spec.registers.map import register_map
 
 from .completion_ring import CompletionWriter
@@ -38,6 +39,8 @@ class Rings(wiring.Component):
     ``clock``: Where it is given, what is kept of a queue has a reset of its own: see :func:`.reset_with`.
 
     ``pair_0``, …: The pairs.
+    ``offload_completion``, ``prefetch_completion``: The completion of the ``pair`` that waits longest, two cycles after
+        ``pair`` has changed.
     ``events``: The queue of each completion that is in memory, or in the registers, and counts towards the interrupt.
     ``stored``, ``report``: Reads the registers that software has written, and writes those that software reads.
     ``fetch``, ``complete``: The AXI4 ports, with the number of a queue for ID: 2k for the offload of pair k, and 2k + 1
@@ -55,6 +58,8 @@ class Rings(wiring.Component):
             {
                 **{f"pair_{k}": Out(RingLink(config.of_pair(k))) for k in range(config.channels)},
                 "watchdog_tick": In(1),
+                "pair": Out(bits - 1),
+                **{f"{name}_completion": In(Delivered(config.records)) for name in CHANNELS},
                 "events": Out(stream.Signature(bits)),
                 "stored": Out(StoredSignature(bits - 1)),
                 "report": Out(stream.Signature(ReportLayout(bits - 1))),
@@ -91,11 +96,13 @@ class Rings(wiring.Component):
         words = RecordWords(
             sequencer, state, self.registers, pipelined=config.pipelined, options=config.records
         )
-        records = [Value.cast(port.client.completion.payload) for port in ports]
-        words.of_completion(m, records, slot.address, self.complete.b.payload.resp)
+        done = self._delivered(m, sequencer)
+        record = Value.cast(done.completion)
+        words.of_completion(m, record, slot.address, self.complete.b.payload.resp)
         pushes = self._copy(m, sequencer, words, found, writer, arriving)
         words.fetch_or_push(m, index, slot.word, arriving, landing, pushes, ports)
         job = self._conclude(m, sequencer, state, slot, asking, writer)
+        self._look(m, sequencer, state, done, job)
         for port in ports:
             m.d.comb += [port.job.eq(job), port.may_fetch.eq(room), port.may_send.eq(writer.room)]
         for number, port in enumerate(ports):
@@ -279,6 +286,32 @@ class Rings(wiring.Component):
             with m.If(active):
                 m.d.sync += index.eq(each)
         return found
+
+    def _delivered(self, m: Module, sequencer: Sequencer) -> data.View:
+        """The completion of the queue. That of a pair that is alone has been there for some cycles when its job begins; any
+        other comes out of a memory."""
+        chosen = Signal(Delivered(self.config.records), name="delivered")
+        m.d.comb += [
+            self.pair.eq(Mux(sequencer.begins, sequencer.following, sequencer.queue)[1:]),
+            chosen.eq(Mux(sequencer.queue[0], self.prefetch_completion, self.offload_completion)),
+        ]
+        return Pace(m, self.config.pipelined and self.config.channels == 1).late(chosen, "record")
+
+    def _look(
+        self, m: Module, sequencer: Sequencer, state: data.View, done: data.View, job: data.View
+    ) -> None:
+        """Looks at a completion that is to be sent or shown, in the second cycle of its job. One that reports an error is
+        logged first."""
+        is_ = sequencer.is_
+        second, looks = Signal(name="second_cycle"), Signal()
+        m.d.sync += second.eq(sequencer.fresh & ~sequencer.stale)
+        m.d.comb += [
+            looks.eq(second & (is_[Job.SEND] | is_[Job.SHOW]) & ~state.looked),
+            job.looks.eq(looks),
+            job.tag.eq(done.completion.tag),
+            job.interrupt.eq(done.interrupt),
+        ]
+        sequencer.turn(m, Job.LOG, Cause.OWN, looks & (done.completion.status != Status.OK))
 
     def _copy(
         self,

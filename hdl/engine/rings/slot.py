@@ -209,7 +209,7 @@ class Sequencer:
     same queue's begins four cycles after ``over`` at the earliest.
 
     ``begins``: High in the cycle before ``fresh``.
-    ``queue``: Number of the queue that the job belongs to.
+    ``queue``, ``following``: Number of the queue that the job belongs to; that of the job that ``begins``.
     ``busy``: High while there is a job, from ``fresh`` to ``over``.
     ``fresh``, ``over``: First and last cycle of the job. ``over`` follows ``ends`` by a cycle.
     ``ends``: High once nothing is left to do.
@@ -228,6 +228,7 @@ class Sequencer:
 
     def __init__(self, bits: int) -> None:
         self.queue = Signal(bits, name="queue")
+        self.following = Signal(bits, name="following_queue")
         self.busy = Signal(name="has_job")
         self.fresh = Signal()
         self.ends = Signal()
@@ -253,7 +254,7 @@ class Sequencer:
         """
         count = len(wishes)
         valid, able = (Signal(count, name=name) for name in ("wishing", "able"))
-        chosen = Signal.like(self.queue)
+        chosen = self.following
         ended = Signal()
         waits = Signal()
         free = (~self.busy | (self.ends & ~self.over)) & ~waits
@@ -262,14 +263,14 @@ class Sequencer:
         #: Those after the one in hand go first.
         later = able & ((C((1 << count) - 2, count) << self.queue)[:count])
         first = Mux(later.any(), later, able)
-        following: Value = C(0, len(chosen))
+        choice: Value = C(0, len(chosen))
         for number in reversed(range(count)):
-            following = Mux(first[number], number, following)
+            choice = Mux(first[number], number, choice)
         wish = data.View(Wish, select(chosen, wishes))
         m.d.sync += [
             valid.eq(Cat(data.View(Wish, each).valid for each in wishes)),
             waits.eq(able.any()),
-            chosen.eq(following),
+            chosen.eq(choice),
             self.fresh.eq(self.begins),
             ended.eq(self.over),
             self.over.eq(self.ends & ~self.over),
@@ -283,6 +284,12 @@ class Sequencer:
             ]
         with m.If(self.fresh):
             m.d.sync += self.skipped.eq(error)
+
+    def turn(self, m: Module, job: Job, cause: Cause, when: Value) -> None:
+        """Makes another job of the one in hand, whose words count anew."""
+        with m.If(when):
+            m.d.sync += [signal.eq(int(each is job)) for each, signal in self.is_.items()]
+            m.d.sync += [self.by[cause].eq(1), self.word.eq(0)]
 
     def step(self, m: Module) -> None:
         """Counts the words that ``advance`` moves."""

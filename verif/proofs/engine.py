@@ -235,10 +235,13 @@ class Fetching(Bench):
         self.rings = rings
         self.pair = rings.pair_0
         self.config = rings.config
+        #: log2 of the entries of the rings of each channel.
+        self.log2: dict[str, Value] = {}
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.rings
         config = self.config
+        free(m, "changes", dut.changes)
         for name in CHANNELS:
             self._drive(m, name)
         free(m, "watchdog_tick", dut.watchdog_tick)
@@ -281,15 +284,12 @@ class Fetching(Bench):
         for signal in ("push", "pop", "halt_on_error", "error_clear"):
             free(m, f"{name}_{signal}", getattr(control, signal))
         for ring in ("ring", "completions"):
-            for signal in ("enable", "tail"):
-                free(m, f"{name}_{ring}_{signal}", getattr(getattr(control, ring), signal))
-        m.d.comb += control.ring_log2.eq(self._log2(m, name))
-
-    def _log2(self, m: Module, name: str) -> Value:
+            free(m, f"{name}_{ring}_enable", getattr(control, f"{ring}_enable"))
         largest = (self.config.ring_entries - 1).bit_length()
-        log2 = fixed(m, f"{name}_log2", 4)
-        m.d.comb += Assume(log2 <= largest)
-        return log2
+        log2 = self.log2[name] = fixed(m, f"{name}_log2", 4)
+        changes = self.rings.changes
+        sizes = changes.index == self.rings.registers.word(f"{name}.ring_size")
+        m.d.comb += Assume((log2 <= largest) & (~sizes | (changes.data == log2)))
 
     def _stay_inside(self, m: Module) -> None:
         """Gives the rings their registers, and looks at every address."""
@@ -299,10 +299,7 @@ class Fetching(Bench):
         low, high = places["host_window.base"], places["host_window.limit"]
         for ring, port in (("ring", dut.fetch.ar), ("completion", dut.complete.aw)):
             bases = Array(places[f"{name}.{ring}_base"] for name in CHANNELS)
-            sizes = Array(
-                C(RECORD_BYTES, bits + 1) << getattr(self.pair, f"{name}_control").ring_log2
-                for name in CHANNELS
-            )
+            sizes = Array(C(RECORD_BYTES, bits + 1) << self.log2[name] for name in CHANNELS)
             channel, address = port.payload.id, port.payload.address
             first = bases[channel]
             m.d.comb += [
@@ -341,7 +338,7 @@ PROOFS = [
         rules=(RULES,),
         method="bmc",
         depth=38,
-        cover=42,
+        cover=56,
         quick=False,
     ),
 ]

@@ -8,7 +8,6 @@ in one clock domain.
 
 from __future__ import annotations
 
-from amaranth.hdl import unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -31,28 +30,6 @@ from cdma.hdl.spec.registers.description import (
 Window = data.StructLayout({"base": 64, "limit": 64})
 
 
-class RingSignature(wiring.Signature):
-    """A ring in host memory. Indexes run freely and wrap at twice the largest ring: slot = index modulo size.
-
-    Where the ring lies is in the registers that hardware reads. Software writes a tail of 0 before it sets ``enable``.
-
-    ``enable``: Enables the ring.
-    ``tail``: Is written by software: the doorbell of a ring of descriptors, or the completions that it has consumed.
-        The engine waits rather than overwrite others.
-    ``head``: Counts the descriptors that are fetched, or the completions that are in memory. It is 0 while ``enable``
-        is low.
-    """
-
-    def __init__(self, config: EngineConfig) -> None:
-        super().__init__(
-            {
-                "enable": Out(1),
-                "tail": Out(config.index_bits),
-                "head": In(config.index_bits),
-            }
-        )
-
-
 class MessageSignature(wiring.Signature):
     """What concerns the messages of a channel. Bits are those of ``irq_status``.
 
@@ -73,9 +50,8 @@ class ChannelSignature(wiring.Signature):
         super().__init__(
             {
                 **ChannelControl(config).members,
-                "ring": Out(RingSignature(config)),
-                "completions": Out(RingSignature(config)),
-                "ring_log2": Out(unsigned(4)),  # log2 of the entries of both rings
+                "ring_enable": Out(1),  # of the ring of descriptors, and ...
+                "completions_enable": Out(1),  # ... that of completions
                 "push": Out(1),  # a descriptor waits in the registers for this channel, until ...
                 "push_taken": In(1),  # ... this pulse
                 "completion_waiting": In(1),  # one is in the registers, until ...

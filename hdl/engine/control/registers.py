@@ -240,7 +240,6 @@ class RegisterBlock(wiring.Component):
             channel.resume.eq(registers.command.resume),
             channel.abort.eq(registers.command.abort_now),
             channel.error_clear.eq(registers.command.clear_error),
-            channel.ring_log2.eq(registers.ring_size.log2),
             channel.hold_counters.eq(registers.counter_hold.hold),
             registers.counter_hold.held.eq(channel.counters_held),
         ]
@@ -263,17 +262,9 @@ class RegisterBlock(wiring.Component):
                     m.d.sync += channel.ring_owner[field].eq(getattr(owner.ring, field))
         forgotten = Signal(name=f"{name}_forgotten")
         m.d.sync += forgotten.eq(forget | ~settled)
-        for port, prefix, enable in (
-            (channel.ring, "ring", registers.control.ring_enable),
-            (channel.completions, "completion", registers.control.completion_ring_enable),
-        ):
-            m.d.comb += [
-                port.enable.eq(enable & ~forget & ~forgotten),
-                port.tail.eq(getattr(registers, f"{prefix}_tail").value),
-                getattr(registers, f"{prefix}_head").value.eq(port.head),
-            ]
-
         m.d.comb += [
+            channel.ring_enable.eq(registers.control.ring_enable & ~forget & ~forgotten),
+            channel.completions_enable.eq(registers.control.completion_ring_enable & ~forget & ~forgotten),
             registers.status.busy.eq(channel.status.busy),
             registers.status.halted.eq(channel.status.halted),
             registers.status.aborting.eq(channel.status.aborting),

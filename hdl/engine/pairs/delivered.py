@@ -161,7 +161,7 @@ class DeliveredStore(wiring.Component):
         m.submodules.completions = memory = Memory(shape=layout, depth=self.count * self.room, init=[])
         write, read = memory.write_port(), memory.read_port(domain="sync")
         asked = Signal.like(self.pair, name="asked_pair")
-        lost, lost_read = Signal(), coding.watch(memory)
+        lost, lost_read = Signal(name="may_be_lost"), coding.watch(memory)
         m.d.sync += [asked.eq(self.pair), lost.eq(unsafe)]
         oldest = Mux(known.bit_select(asked, 1), shown.data.taken[:-1], 0)
         m.d.comb += [

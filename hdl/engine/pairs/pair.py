@@ -105,7 +105,9 @@ def connect_shared(m: Module, registers: RegisterBlock, rings: Rings, front: wir
         connect_with_user(m, getattr(rings, port), getattr(front, port), ring_user(users))
     m.d.comb += rings.watchdog_tick.eq(front.watchdog_tick)
     # The copies are far from the registers, and may be written a cycle later.
-    return Pace(m, rings.config).late(registers.changes, "late_changes", reset=True)
+    changes: data.View = Pace(m, rings.config).late(registers.changes, "late_changes", reset=True)
+    m.d.comb += rings.changes.eq(changes)
+    return changes
 
 
 def connect_windows(

@@ -100,7 +100,7 @@ class Coalescer(wiring.Component):
             counts.addr.eq(self.events.payload),
             counts.en.eq(1),
         ]
-        begins, over = Signal(), Signal()
+        begins, over = Signal(name="begins"), Signal(name="over")
         total = self._add(m, look, begins, waited.data)
         limits = coding.guarded(self.cycles, cycles.data, 1).word_select(place, 8)
         timed = self._compare(m, look, total, limits, over)
@@ -185,10 +185,10 @@ class Coalescer(wiring.Component):
         kept = data.View(_Row, coding.guarded(self.rows, read.data, (1 << _Row.size) - 1))
         before = Signal.like(events.payload)
         # Of the queue that is looked at, and of the one before.
-        runs, ran = Signal(), Signal()
-        late, counts, reached = Signal(), Signal(), Signal()
-        serves = Signal()
-        rings = Signal()
+        runs, ran, late, counts, reached, serves, rings = (
+            Signal(name=name)
+            for name in ("runs", "ran", "late", "counts_event", "reached", "serves", "rings")
+        )
         rung = Signal.like(events.payload)
         m.d.comb += [
             read.en.eq(1),
@@ -230,7 +230,7 @@ class Coalescer(wiring.Component):
         ]
         if self.config.quiescence:
             #: Queues that have events, and those that have a limit of their time.
-            some, limited = Signal(self.queues), Signal(self.queues)
+            some, limited = (Signal(self.queues, name=name) for name in ("some", "limited_queues"))
             m.d.sync += some.eq((some | Mux(counts & ~reached, ones, 0)) & ~self.interrupts & ~forgets)
             with m.If(look.first):
                 m.d.sync += limited.bit_select(before, 1).eq(timed)

@@ -15,6 +15,7 @@ from cdma.hdl.engine.channel.interfaces import ExtensionPort, Request
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES, Status
 
+from .indexes import IndexSignature
 from .messages import RECORD_WORDS, WORD_BITS, Extension
 
 _FAULTS = (Status.OK, Status.FETCH_SLVERR, Status.FETCH_DECERR, Status.WINDOW)
@@ -26,13 +27,14 @@ _LOST = (*_FAULTS, Status.MEMORY)
 class _Ring(NamedTuple):
     """Where the ring of descriptors is: ``inside`` while it is in use, and ``running`` in the cycle after it; ``finished``
     with the last beat of a fetched descriptor; ``first`` the index of the oldest one that the channel has not taken,
-    ``coming`` that of the one that arrives next."""
+    ``coming`` that of the one that arrives next, ``asked`` that of the one that is requested next."""
 
     running: Signal
     inside: Signal
     finished: Signal
     first: Signal
     coming: Signal
+    asked: Signal
 
 
 class _Fault(NamedTuple):
@@ -56,17 +58,16 @@ class _Store(NamedTuple):
 
 
 class Fetcher(wiring.Component):
-    """The descriptors from index ``head`` up to ``tail``, up to ``config.descriptors`` ahead, in order, and one
+    """The descriptors of a ring, up to ``config.descriptors`` ahead, in order, and one
     that was pushed, which goes first. One that is ``shaped`` has its extension in the entry after its own, and comes out
     once that is there, with the fault of either. It shows one of both: see :class:`.ExtensionPort`.
 
-    ``enable``: Enables the ring. While it is low, ``head`` is 0 and what was fetched is forgotten, except for a request
-        that the channel works on.
-    ``tail``, ``head``: Index after the last descriptor of the ring, and after the last one that was fetched, two cycles
-        after it came.
+    ``enable``: Enables the ring. While it is low, what was fetched is forgotten, except for a request that the channel
+        works on.
+    ``index``, ``settles``: What there is to fetch, and that the ring may not restart: see :class:`.RingIndexes`.
     ``stop``: Keeps ``wanted`` low.
-    ``wanted``, ``asked``: The descriptor at index ``asked`` should be fetched. ``wanted`` comes from a register and is
-        low in the cycle after ``ask`` and ``refuse``, and a cycle longer than ``enable``.
+    ``wanted``: The next descriptor of the ring should be fetched. It comes from a register and is low in the cycle after
+        ``ask`` and ``refuse``, and a cycle longer than ``enable``.
     ``ask``: Pulse: it is requested, from ``address``.
     ``refuse``: Pulse, only while nothing is ``in_flight``: it must not be fetched from ``address``. It comes out as a
         request with that fault.
@@ -95,10 +96,9 @@ class Fetcher(wiring.Component):
         super().__init__(
             {
                 "enable": In(1),
-                "tail": In(config.index_bits),
-                "head": Out(config.index_bits),
+                "index": Out(IndexSignature(config)),
+                "settles": In(1),
                 "wanted": Out(1),
-                "asked": Out(config.index_bits),
                 "ask": In(1),
                 "refuse": In(1),
                 "address": In(64),
@@ -133,7 +133,7 @@ class Fetcher(wiring.Component):
             # Known when the descriptor is requested; all records in flight are of one ring.
             odd = Signal()
             with m.If(self.ask):
-                m.d.sync += odd.eq(self.address[exact_log2(RECORD_BYTES)] ^ self.asked[0])
+                m.d.sync += odd.eq(self.address[exact_log2(RECORD_BYTES)] ^ ring.asked[0])
             m.d.comb += self.upper.eq(odd ^ ring.coming[0])
         store = self._store(m, ring, fault, coding_of(platform))
 
@@ -218,7 +218,7 @@ class Fetcher(wiring.Component):
     @property
     def _index_bits(self) -> int:
         """Bits of an index that tell the store's entries apart, and one more. A ring may have fewer."""
-        return min(len(self.head), self.depth.bit_length())
+        return min(self.config.index_bits, self.depth.bit_length())
 
     @property
     def _low(self) -> int:
@@ -248,7 +248,7 @@ class Fetcher(wiring.Component):
         with m.If(running):
             m.d.sync += running.eq(inside)
         # A descriptor that is requested in this cycle is not in flight yet.
-        with m.Elif(self.enable & ~self.in_flight & ~self.ask & ~self.stop & ~shows):
+        with m.Elif(self.enable & ~self.in_flight & ~self.ask & ~self.stop & ~shows & ~self.settles):
             m.d.sync += running.eq(1)
         m.d.sync += [
             in_flight.eq(next_in_flight),
@@ -257,20 +257,20 @@ class Fetcher(wiring.Component):
         asks = Signal()
         arrives = Signal()
         m.d.comb += [asks.eq(self.ask | self.refuse), arrives.eq(came | self.refuse)]
-        with m.If(~running):
-            m.d.sync += self.asked.eq(0)
-        with m.Else():
-            m.d.comb += self.head.eq(self.asked - in_flight)
-            with m.If(asks):
-                m.d.sync += self.asked.eq(self.asked + 1)
+        m.d.comb += [
+            self.index.restarts.eq(~running),
+            self.index.behind.eq(Mux(running, in_flight, 0)),
+            self.index.moved.eq(arrives),
+        ]
         credit = self._credit(m, running, asks, leaves)
-        m.d.sync += self.wanted.eq(inside & ~self.stop & ~asks & credit & (self.asked != self.tail))
-        coming = Signal(self._index_bits)
-        with m.If(~running):
-            m.d.sync += coming.eq(0)
-        with m.Elif(finished | self.refuse):
-            m.d.sync += coming.eq(coming + 1)
-        return _Ring(running, inside, finished, self._oldest(m, running, arrives, leaves), coming)
+        m.d.sync += self.wanted.eq(inside & ~self.stop & ~asks & credit & self.index.more)
+        coming, asked = (Signal(self._index_bits, name=name) for name in ("coming", "asked"))
+        for index, moves in ((coming, finished | self.refuse), (asked, asks)):
+            with m.If(~running):
+                m.d.sync += index.eq(0)
+            with m.Elif(moves):
+                m.d.sync += index.eq(index + 1)
+        return _Ring(running, inside, finished, self._oldest(m, running, arrives, leaves), coming, asked)
 
     def _credit(self, m: Module, running: Value, asks: Value, leaves: Value) -> Signal:
         """Counts the entries of the store that are in use; gives whether one is free."""
@@ -355,7 +355,7 @@ class Fetcher(wiring.Component):
         )
         write, address_out = memory.write_port(), memory.read_port(domain="sync")
         writes += [
-            write.addr.eq(self.asked[: self._low]),
+            write.addr.eq(ring.asked[: self._low]),
             write.data.eq(self.address),
             write.en.eq(self.ask | self.refuse),
         ]

@@ -55,10 +55,14 @@ class RecordWords:
         self.value = Signal(WORD_BITS, reset_less=True)
         self.number = Signal(range(RECORD_WORDS), reset_less=True)
 
-    def of_completion(self, m: Module, record: Value, address: Value, response: Value) -> None:
+    def of_completion(
+        self, m: Module, record: Value, phase: Value, answered: Value, address: Value, response: Value
+    ) -> None:
         """Selects the word of the completion, or of the error.
 
         ``record``: The completion of the queue, from the third cycle of a job on.
+        ``phase``: The phase bit of the slot that the completion gets.
+        ``answered``: The tag of the completion whose write was answered with an error.
         ``address``: Address of the record that the error is about.
         ``response``: Response at the port, where the error is one of that.
         """
@@ -80,11 +84,11 @@ class RecordWords:
             here = selected(str(number), (word == number) & own)
             terms.append(Mux(here, record.word_select(number, WORD_BITS), 0))
         for name, when, value in (
-            ("answered", (word == tag) & by[Cause.ANSWER], self.state.answered_tag),
+            ("answered", (word == tag) & by[Cause.ANSWER], answered),
             ("low", foreign & (word == low), address[:WORD_BITS]),
             ("high", foreign & (word == high), address[WORD_BITS:]),
             ("status", foreign & (word == result), self._status(m, response)),
-            ("phase", is_[Job.SEND] & (word == RECORD_WORDS - 1), self.state.phase << (WORD_BITS - 1)),
+            ("phase", is_[Job.SEND] & (word == RECORD_WORDS - 1), phase << (WORD_BITS - 1)),
         ):
             terms.append(Mux(selected(name, when), value, 0))
         number = Signal.like(self.number)

@@ -13,6 +13,7 @@ from cdma.hdl.spec.engine import EngineConfig
 
 from .completion_ring import CompletionRing
 from .fetcher import Fetcher
+from .indexes import IndexSignature
 from .messages import BusWatch, Cause, Job, RingClient, Wish
 
 #: What comes of the job in hand. The first four are pulses at its end.
@@ -25,42 +26,42 @@ from .messages import BusWatch, Cause, Job, RingClient, Wish
 #:     Which job it is, the cause of a ``LOG``, and whether that has a record in the registers.
 #: ``looks``
 #:     The completion is looked at, before it is sent or shown: what it reports is logged first.
-#: ``tag``, ``interrupt``
-#:     Of the completion.
+#: ``interrupt``
+#:     The completion counts towards the interrupt.
 JobEnd = data.StructLayout(
     {
         **dict.fromkeys(("asks", "sent", "bad", "over", "is_fetch", "is_show", "is_log", "recorded"), 1),
         "by": len(Cause),
         "address": 64,
         "looks": 1,
-        "tag": 32,
         "interrupt": 1,
     }
 )
 
 
 class QueueState(data.StructLayout):
-    """What the sequencer must know of the queue whose job is in hand: of the fetcher ``asked``, ``fetched`` (its head),
-    ``wanted``, ``extends`` and ``pushes``; of the completion ring ``index``, ``answered`` (its head), ``may_begin``,
-    ``in_flight``, ``phase`` and ``answered_tag``; whether its completion has been ``looked`` at, and
-    whether its registers hold an ``error``."""
+    """What the sequencer must know of the queue whose job is in hand: of the fetcher ``wanted`` and ``extends``; of the
+    completion ring ``may_begin`` and ``in_flight``; how many records of either are in flight, ``fetching`` and
+    ``sending``; whether its completion has been ``looked`` at, and whether its registers hold an ``error``."""
 
     def __init__(self, config: EngineConfig) -> None:
-        indexes = dict.fromkeys(("asked", "fetched", "index", "answered"), config.index_bits)
-        bits = dict.fromkeys(("wanted", "extends", "may_begin", "in_flight", "phase", "looked", "error"), 1)
-        super().__init__({**indexes, **bits, "answered_tag": 32, "ring_log2": 4})
+        behind = IndexSignature(config).members["behind"].shape
+        bits = dict.fromkeys(("wanted", "extends", "may_begin", "in_flight", "looked", "error"), 1)
+        super().__init__({**bits, "fetching": behind, "sending": behind})
 
 
 class RingPort(wiring.Component):
     """A queue's fetcher and completion ring, and what the sequencer must know of it.
 
     ``client``, ``control``: The channel, and its registers.
-    ``answered``, ``shown``: Pulses: a completion is in memory, or in the registers, that counts towards the interrupt.
+    ``shown``: Pulse: a completion is in the registers that counts towards the interrupt.
     ``busy``, ``stuck``, ``behind``: High while there is something to do, while the port does not answer, and while the
         ring has descriptors that are not fetched yet.
     ``stopped``: High while nothing is in flight.
     ``beat``, ``last``, ``response``, ``data``, ``upper``, ``word_valid``, ``word``, ``word_lost``: Those of the
         :class:`.Fetcher`.
+    ``descriptors_index``, ``completions_index``, ``settles``, ``steps``: Those of both rings, and a pulse: a record of the
+        job in hand is moved: see :class:`.RingIndexes`.
     ``reads``, ``writes``: Pulses: the port has taken an address of the queue, or data.
     ``answers``, ``answer``, ``takes``: A response to the oldest completion is at the port, and what it is; it is taken,
         but an error only once it is logged.
@@ -76,15 +77,28 @@ class RingPort(wiring.Component):
         self.completions = CompletionRing(config)
         passed = ("beat", "last", "response", "data", "upper", "word_valid", "word", "word_lost")
         members = self.fetcher.signature.members
-        flags = ("stop", "watchdog_tick", "reads", "writes", "answers", "may_fetch", "may_send", "mine")
+        flags = (
+            "stop",
+            "settles",
+            "watchdog_tick",
+            "reads",
+            "writes",
+            "answers",
+            "may_fetch",
+            "may_send",
+            "mine",
+        )
         self._passed = [name for name in passed if name in members]
         super().__init__(
             {
                 "client": Out(RingClient(config.records)),
                 "control": In(ChannelSignature(config)),
-                **dict.fromkeys(("answered", "shown", "busy", "stuck", "behind", "stopped", "takes"), Out(1)),
+                **dict.fromkeys(("shown", "busy", "stuck", "behind", "stopped", "takes"), Out(1)),
                 **dict.fromkeys(flags, In(1)),
                 **{name: members[name] for name in self._passed},
+                "descriptors_index": Out(IndexSignature(config)),
+                "completions_index": Out(IndexSignature(config)),
+                "steps": Out(1),
                 "answer": In(Response),
                 "wish": Out(Wish),
                 "state": Out(QueueState(config)),
@@ -100,6 +114,9 @@ class RingPort(wiring.Component):
         self.failed, self.shows, self.looked, self.error = (
             Signal(name=name) for name in ("failed", "shows", "looked", "error")
         )
+        for ring, index in ((fetcher, self.descriptors_index), (completions, self.completions_index)):
+            wiring.connect(m, ring.index, wiring.flipped(index))
+            m.d.comb += ring.settles.eq(self.settles)
         for name in self._passed:
             inner, outer = getattr(fetcher, name), getattr(self, name)
             m.d.comb += outer.eq(inner) if name == "upper" else inner.eq(outer)
@@ -112,12 +129,11 @@ class RingPort(wiring.Component):
         self._errors(m)
         state = self.state
         m.d.comb += [
-            *copies(state, fetcher, "asked", "wanted"),
-            *copies(
-                state, completions, "index", "may_begin", "in_flight", "phase", "answered_tag", "ring_log2"
-            ),
-            state.fetched.eq(fetcher.head),
-            state.answered.eq(completions.head),
+            state.wanted.eq(fetcher.wanted),
+            *copies(state, completions, "may_begin", "in_flight"),
+            state.fetching.eq(fetcher.index.behind),
+            state.sending.eq(completions.index.behind),
+            self.steps.eq(fetcher.ask | fetcher.refuse | completions.commit),
             state.error.eq(self.error),
             state.looked.eq(self.looked),
             self.stopped.eq(~fetcher.in_flight & ~completions.in_flight),
@@ -134,16 +150,11 @@ class RingPort(wiring.Component):
         return self.job.by[cause.value]
 
     def _follow(self, m: Module) -> None:
-        """What software says of the rings, and what it reads of them: with pipelined codecs out of registers, as it goes
-        far."""
+        """What software says of the rings: with pipelined codecs out of registers, as it goes far."""
         domain = Pace(m, self.config).d
-        control, fetcher, completions = self.control, self.fetcher, self.completions
         domain += [
-            *copies(fetcher, control.ring, "enable", "tail"),
-            *copies(completions, control.completions, "enable", "tail"),
-            completions.ring_log2.eq(control.ring_log2),
-            control.ring.head.eq(fetcher.head),
-            control.completions.head.eq(completions.head),
+            self.fetcher.enable.eq(self.control.ring_enable),
+            self.completions.enable.eq(self.control.completions_enable),
         ]
 
     def _watch(self, m: Module) -> None:
@@ -159,7 +170,13 @@ class RingPort(wiring.Component):
     def _wish(self, m: Module) -> None:
         completions, wish = self.completions, self.wish
         waits = Signal()
-        m.d.comb += [waits.eq(self.client.waiting & ~self.shows), wish.valid.eq(~self.stop)]
+        sends = Signal()
+        m.d.comb += [
+            waits.eq(self.client.waiting & ~self.shows),
+            # A completion is looked at although its ring is full.
+            sends.eq(waits & self.may_send & (completions.may_begin | ~self.looked)),
+            wish.valid.eq(~self.stop),
+        ]
         with m.If(self.failed):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.ANSWER)]
         with m.Elif(self.fetch_watch.lost):
@@ -168,8 +185,7 @@ class RingPort(wiring.Component):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.SEND_LOST)]
         with m.Elif(waits & ~completions.enable):
             m.d.comb += wish.job.eq(Job.SHOW)
-        # A completion is looked at although its ring is full.
-        with m.Elif(waits & self.may_send & (completions.may_begin | ~self.looked)):
+        with m.Elif(sends):
             m.d.comb += wish.job.eq(Job.SEND)
         with m.Elif(self.control.push & ~self.fetcher.pushed):
             m.d.comb += wish.job.eq(Job.PUSH)
@@ -182,8 +198,8 @@ class RingPort(wiring.Component):
     def _descriptors(self, m: Module) -> None:
         """The ring of descriptors, and a pushed one. ``busy`` is high also while the ring is ``behind``."""
         fetcher, control, job = self.fetcher, self.control, self.job
-        m.d.sync += self.behind.eq(control.ring.enable & (control.ring.tail != control.ring.head))
         m.d.comb += [
+            self.behind.eq(control.ring_enable & fetcher.index.waits),
             fetcher.ask.eq(job.asks & self.mine),
             fetcher.refuse.eq(job.bad & job.is_fetch & self.mine & ~fetcher.in_flight),
             fetcher.address.eq(job.address),
@@ -206,7 +222,7 @@ class RingPort(wiring.Component):
         """The ring of completions, and the completion in the registers."""
         completions, control, client = self.completions, self.control, self.client
         sent = self.job.sent & self.mine
-        expected = self.answers & completions.expects
+        expected = self.answers & completions.in_flight
         logged = self._ends("log") & self._by(Cause.ANSWER)
         bad = self.answer.as_value()[1]
         m.d.comb += [
@@ -214,15 +230,12 @@ class RingPort(wiring.Component):
             completions.answer.eq(expected & (~bad | logged | self.stop)),
             self.takes.eq(completions.answer),
             completions.commit.eq(sent),
-            completions.tag.eq(self.job.tag),
-            completions.interrupt.eq(self.job.interrupt),
             completions.aborting.eq(client.aborting),
             client.settling.eq(completions.settling),
             client.taken.eq(
                 sent | (self._ends("log") & self._by(Cause.REFUSED)) | (self.shows & control.pop)
             ),
             control.completion_waiting.eq(self.shows),
-            self.answered.eq(completions.answer & completions.counts),
             self.shown.eq(self._ends("show") & self.job.interrupt),
         ]
         with m.If(client.taken):

@@ -6,8 +6,11 @@ registers, copies a pushed descriptor out of the registers, and an error into th
 descriptor, and none waits for a bus, so no queue waits long for others.
 """
 
-from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, Value
+from typing import NamedTuple
+
+from amaranth.hdl import C, Cat, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
@@ -17,19 +20,31 @@ from cdma.hdl.blocks.elaboration import Pace, optional, without_reset
 from cdma.hdl.blocks.memories import CodedParts, coding_of
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.engine.channel.interfaces import CHANNELS, Delivered
-from cdma.hdl.engine.control.interfaces import ReportLayout, StoredSignature
+from cdma.hdl.engine.control.interfaces import ChangeLayout, ReportLayout, StoredSignature
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Status
 from cdma.hdl.spec.registers.map import register_map
 
 from .completion_ring import CompletionWriter
+from .indexes import RingIndexes
 from .messages import Cause, Job, RingLink, queue_bits, select
 from .record_words import RecordWords
 from .ring_port import JobEnd, QueueState, RingPort
 from .slot import RingSlot, Sequencer
 
+_TAG_BITS = 32
 #: Reads of descriptors that wait to be taken by the bus.
 _READS = 4
+
+
+class _Tags(NamedTuple):
+    """The memory of tags: the port that writes it, a place of a queue, the tag at the place of the slot, and whether the
+    completion before the head that is told counts, in the cycle after."""
+
+    write: wiring.PureInterface
+    place: Signal
+    tag: Value
+    counts: Value
 
 
 class Rings(wiring.Component):
@@ -42,6 +57,7 @@ class Rings(wiring.Component):
     ``offload_completion``, ``prefetch_completion``: The completion of the ``pair`` that waits longest, two cycles after
         ``pair`` has changed.
     ``events``: The queue of each completion that is in memory, or in the registers, and counts towards the interrupt.
+    ``changes``: All that is written into the memory of registers.
     ``stored``, ``report``: Reads the registers that software has written, and writes those that software reads.
     ``fetch``, ``complete``: The AXI4 ports, with the number of a queue for ID: 2k for the offload of pair k, and 2k + 1
         for its prefetch.
@@ -58,6 +74,7 @@ class Rings(wiring.Component):
             {
                 **{f"pair_{k}": Out(RingLink(config.of_pair(k))) for k in range(config.channels)},
                 "watchdog_tick": In(1),
+                "changes": In(ChangeLayout(bits - 1)),
                 "pair": Out(bits - 1),
                 **{f"{name}_completion": In(Delivered(config.records)) for name in CHANNELS},
                 "events": Out(stream.Signature(bits)),
@@ -82,7 +99,9 @@ class Rings(wiring.Component):
         #: What arrives, or a pushed word, as the fetchers get it.
         landing = arriving.signature.create(path=("landing",))
         sequencer = Sequencer(queue_bits(config))
-        told = self._tell_events(m, ports, sequencer)
+        m.submodules.indexes = indexes = RingIndexes(config)
+        tags = self._keep_tags(m, parts, indexes, sequencer, slot)
+        told = self._tell_events(m, ports, sequencer, indexes, tags.counts)
         asking = self._connect_bus(m, parts, ports, writer, told)
         state = Signal(QueueState(config))
         m.d.comb += Value.cast(state).eq(select(sequencer.queue, (port.state for port in ports)))
@@ -92,17 +111,24 @@ class Rings(wiring.Component):
         m.d.sync += room.eq(asking.level < _READS - 1)
         sequencer.take(m, [Value.cast(port.wish) for port in ports], state.error)
         index = self._read_registers(m, sequencer, slot)
-        found = self._find_slot(m, sequencer, state, slot)
+        found = self._find_slot(m, sequencer, state, slot, indexes)
         words = RecordWords(
             sequencer, state, self.registers, pipelined=config.pipelined, options=config.records
         )
         done = self._delivered(m, sequencer)
         record = Value.cast(done.completion)
-        words.of_completion(m, record, slot.address, self.complete.b.payload.resp)
-        pushes = self._copy(m, sequencer, words, found, writer, arriving)
+        phase = ~indexes.index.bit_select(indexes.log2, 1)
+        words.of_completion(m, record, phase, tags.tag, slot.address, self.complete.b.payload.resp)
+        pushes = self._copy(m, sequencer, words, found, writer, arriving, indexes)
         words.fetch_or_push(m, index, slot.word, arriving, landing, pushes, ports)
         job = self._conclude(m, sequencer, state, slot, asking, writer)
         self._look(m, sequencer, state, done, job)
+        self._count(m, sequencer, ports, indexes)
+        m.d.comb += [
+            tags.write.addr.eq(Cat(indexes.index[: len(tags.place)], sequencer.queue)),
+            tags.write.data.eq(Cat(done.completion.tag, done.interrupt)),
+            tags.write.en.eq(job.sent),
+        ]
         for port in ports:
             m.d.comb += [port.job.eq(job), port.may_fetch.eq(room), port.may_send.eq(writer.room)]
         for number, port in enumerate(ports):
@@ -178,20 +204,32 @@ class Rings(wiring.Component):
         m.d.sync += [arriving.valid.eq(r.valid), arrived.eq(r.payload)]
         return arriving
 
-    def _tell_events(self, m: Module, ports: list[RingPort], sequencer: Sequencer) -> Signal:
-        """Gives the events, one at a time; says whether none waits. While one does, no response is taken. That of a
-        completion in the registers waits apart, and is gone before the next one is there."""
+    def _tell_events(
+        self, m: Module, ports: list[RingPort], sequencer: Sequencer, indexes: RingIndexes, counts: Value
+    ) -> Signal:
+        """Gives the events, one at a time; says whether none waits. While one does, no response is taken. A completion in
+        memory is one, if it ``counts``, in the cycle after software can read the new head. That of a completion in the
+        registers waits apart, and is gone before the next one is there."""
         events = self.events
         shown = Signal(events.payload.shape(), name="shown_queue")
-        shows, told = Signal(), Signal()
-        m.d.comb += told.eq(~events.valid & ~shows)
-        answered = Cat(port.answered for port in ports).any()
+        answered = Signal.like(shown, name="answered_queue")
+        shows, knows, told = (Signal(name=name) for name in ("shows_event", "knows", "told"))
+        m.d.comb += [
+            told.eq(~events.valid & ~shows & ~indexes.asks & ~knows),
+            indexes.asked.eq(Cat(C(1, 1), answered)),
+        ]
+        m.d.sync += knows.eq(indexes.told)
+        with m.If(Cat(port.takes for port in ports).any()):
+            m.d.sync += [indexes.asks.eq(1), answered.eq(self.complete.b.payload.id)]
+        with m.Elif(indexes.told):
+            m.d.sync += indexes.asks.eq(0)
         with m.If(~events.valid | events.ready):
             m.d.sync += [
-                events.valid.eq(answered | shows),
-                events.payload.eq(Mux(shows, shown, self.complete.b.payload.id)),
-                shows.eq(0),
+                events.valid.eq((knows & counts) | shows),
+                events.payload.eq(Mux(knows, answered, shown)),
             ]
+            with m.If(~knows):
+                m.d.sync += shows.eq(0)
         with m.If(Cat(port.shown for port in ports).any()):
             m.d.sync += [shows.eq(1), shown.eq(sequencer.queue)]
         return told
@@ -257,15 +295,19 @@ class Rings(wiring.Component):
             ]
         return index
 
-    def _find_slot(self, m: Module, sequencer: Sequencer, state: data.View, slot: RingSlot) -> Signal:
+    def _find_slot(
+        self, m: Module, sequencer: Sequencer, state: data.View, slot: RingSlot, indexes: RingIndexes
+    ) -> Signal:
         """Gives a signal that is high from the cycle before the address of the job's record is known, or if the job needs
         none; not in the first cycle of the job. It comes from a register."""
         is_, by = sequencer.is_, sequencer.by
         needs_slot = Signal()
         found = Signal()
-        # The index is selected in the first cycle of a job. The search has begun by then: it reads the registers first.
-        index = Signal.like(slot.index, reset_less=True)
+        # The index is read in the first cycle of a job. The search has begun by then: it reads the registers first.
+        index = Pace(m, self.config).early(slot.index, "index")
         of_send = by[Cause.ANSWER] | by[Cause.SEND_LOST]
+        behind = Mux(slot.completions, state.sending, state.fetching)
+        Pace(m, self.config).d += index.eq(indexes.index - Mux(of_send | by[Cause.FETCH_LOST], behind, 0))
         m.d.comb += [
             needs_slot.eq(
                 is_[Job.FETCH] | is_[Job.SEND] | ((of_send | by[Cause.FETCH_LOST]) & ~sequencer.skipped)
@@ -273,19 +315,44 @@ class Rings(wiring.Component):
             slot.start.eq(sequencer.begins),
             slot.channel.eq(sequencer.queue[0]),
             slot.completions.eq(is_[Job.SEND] | of_send),
-            slot.ring_log2.eq(state.ring_log2),
-            slot.index.eq(index),
+            slot.ring_log2.eq(indexes.log2),
+            indexes.shown.eq(Cat(slot.completions, sequencer.queue)),
         ]
         m.d.sync += found.eq((~needs_slot | slot.done) & ~sequencer.fresh & ~sequencer.begins)
-        for active, each in (
-            (is_[Job.FETCH], state.asked),
-            (is_[Job.SEND], state.index),
-            (by[Cause.FETCH_LOST], state.fetched),
-            (of_send, state.answered),
-        ):
-            with m.If(active):
-                m.d.sync += index.eq(each)
         return found
+
+    def _count(self, m: Module, sequencer: Sequencer, ports: list[RingPort], indexes: RingIndexes) -> None:
+        """Connects the rings with their indexes."""
+        m.d.comb += [
+            indexes.changes.eq(self.changes),
+            indexes.step.eq(Cat(port.steps for port in ports).any()),
+        ]
+        for number, port in enumerate(ports):
+            m.d.comb += port.settles.eq(indexes.settles)
+            for place, index in enumerate((port.descriptors_index, port.completions_index)):
+                wiring.connect(m, getattr(indexes, f"ring_{2 * number + place}"), index)
+
+    def _keep_tags(
+        self, m: Module, parts: CodedParts, indexes: RingIndexes, sequencer: Sequencer, slot: RingSlot
+    ) -> _Tags:
+        """The tags of the completions in flight of all queues, and whether they count towards the interrupt. A tag that is
+        lost is 0, and the interrupt comes."""
+        place = Signal(exact_log2(self.config.ring_completions), name="tag_place")
+        memory = Memory(shape=_TAG_BITS + 1, depth=2 * self.config.channels << len(place), init=[])
+        write = memory.write_port()
+        failed, answered = (memory.read_port(domain="sync") for _ in range(2))
+        m.d.comb += [
+            failed.addr.eq(Cat(slot.index[: len(place)], sequencer.queue)),
+            place.eq(indexes.report.payload.data - 1),
+            answered.addr.eq(Cat(place, indexes.asked[1:])),
+            failed.en.eq(1),
+            answered.en.eq(1),
+        ]
+        m.submodules.tags = parts.built(self._shared, memory)
+        coding = parts.groups[self._shared]
+        coding.watch(memory)
+        tag, counts = (coding.guarded(memory, port.data, 1 << _TAG_BITS) for port in (failed, answered))
+        return _Tags(write, place, tag[:_TAG_BITS], counts[_TAG_BITS])
 
     def _delivered(self, m: Module, sequencer: Sequencer) -> data.View:
         """The completion of the queue. That of a pair that is alone has been there for some cycles when its job begins; any
@@ -303,15 +370,15 @@ class Rings(wiring.Component):
         """Looks at a completion that is to be sent or shown, in the second cycle of its job. One that reports an error is
         logged first."""
         is_ = sequencer.is_
-        second, looks = Signal(name="second_cycle"), Signal()
+        second, looks, fails = (Signal(name=name) for name in ("second_cycle", "looks", "fails"))
         m.d.sync += second.eq(sequencer.fresh & ~sequencer.stale)
         m.d.comb += [
             looks.eq(second & (is_[Job.SEND] | is_[Job.SHOW]) & ~state.looked),
             job.looks.eq(looks),
-            job.tag.eq(done.completion.tag),
             job.interrupt.eq(done.interrupt),
         ]
-        sequencer.turn(m, Job.LOG, Cause.OWN, looks & (done.completion.status != Status.OK))
+        m.d.comb += fails.eq(looks & (done.completion.status != Status.OK))
+        sequencer.turn(m, Job.LOG, Cause.OWN, fails)
 
     def _copy(
         self,
@@ -321,6 +388,7 @@ class Rings(wiring.Component):
         found: Value,
         writer: CompletionWriter,
         arriving: stream.Interface,
+        indexes: RingIndexes,
     ) -> Signal:
         """Moves the words of the job and ends it once all are moved: those of a completion to its ring in each cycle,
         any others with the time that reading and writing a register takes between them. Gives a signal that is high while a
@@ -345,7 +413,9 @@ class Rings(wiring.Component):
             free.eq(~sequencer.fresh & ~pause.any() & ~sequencer.copied),
             reports.eq(free & (is_[Job.SHOW] | (is_[Job.LOG] & addressed & ~sequencer.skipped))),
             sequencer.advance.eq(
-                (is_[Job.SEND] & ~sequencer.copied) | pushed | self._report(m, sequencer, words, reports)
+                (is_[Job.SEND] & ~sequencer.copied)
+                | pushed
+                | self._report(m, sequencer, words, reports, indexes)
             ),
             sequencer.ends.eq(
                 found
@@ -364,13 +434,21 @@ class Rings(wiring.Component):
         sequencer.step(m)
         return pushes
 
-    def _report(self, m: Module, sequencer: Sequencer, words: RecordWords, reports: Value) -> Value:
+    def _report(
+        self, m: Module, sequencer: Sequencer, words: RecordWords, reports: Value, indexes: RingIndexes
+    ) -> Value:
         """Writes the word into the registers of the job's pair; gives a signal that is high once that is done, or if no
         register has this word."""
-        report = self.report
-        known = words.report(m, report.payload)
-        m.d.comb += [report.valid.eq(reports & known), report.payload.pair.eq(sequencer.queue[1:])]
-        return reports & (~known | report.ready)
+        report, heads = self.report, indexes.report
+        record = Signal(report.payload.shape(), name="report_of_record")
+        known = words.report(m, record)
+        m.d.comb += [
+            record.pair.eq(sequencer.queue[1:]),
+            report.valid.eq((reports & known) | heads.valid),
+            report.payload.eq(Mux(heads.valid, heads.payload, record)),
+            heads.ready.eq(report.ready),
+        ]
+        return reports & (~known | (report.ready & ~heads.valid))
 
     def _conclude(
         self,

@@ -8,7 +8,7 @@ address's width for each.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -285,7 +285,7 @@ class Sequencer:
         with m.If(self.fresh):
             m.d.sync += self.skipped.eq(error)
 
-    def turn(self, m: Module, job: Job, cause: Cause, when: Value) -> None:
+    def turn(self, m: Module, job: Any, cause: Any, when: Value) -> None:
         """Makes another job of the one in hand, whose words count anew."""
         with m.If(when):
             m.d.sync += [signal.eq(int(each is job)) for each, signal in self.is_.items()]

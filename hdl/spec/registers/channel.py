@@ -79,22 +79,23 @@ def _rings(config: EngineConfig) -> tuple[Register, ...]:
     return (
         *registers(f"""
 ring_size 0x1C | Size of both rings; change it only while both are disabled.
-  rw log2 0 4 reset={config.ring_entries.bit_length() - 1} | log2 of the entries, at most `engine.limits.ring_log2`.
+  rw log2 0 4 reset={config.ring_entries.bit_length() - 1} memory | log2 of the entries, at most `engine.limits.ring_log2`.
 """),
         *address_pair(
             "ring_base", 0x20, "Where the descriptor ring begins; 64-byte aligned.", address_bits, line
         ),
         *registers(f"""
-ring_head 0x28 ro {index_bits} | Descriptors fetched. Runs on past the ring's size and wraps at twice the largest ring.
-ring_tail 0x2C rw {index_bits} | The doorbell: descriptors written by software, counted like the head.
+ring_head 0x28 ro {index_bits} memory | Descriptors fetched. Runs on past the ring's size and wraps at twice the
+      largest ring.
+ring_tail 0x2C rw {index_bits} memory | The doorbell: descriptors written by software, counted like the head.
 """),
         *address_pair(
             "completion_base", 0x30, "Where the completion ring begins; 64-byte aligned.", address_bits, line
         ),
         *registers(f"""
-completion_head 0x38 ro {index_bits} | Completions whose write has been answered, counted like the ring's. One whose
+completion_head 0x38 ro {index_bits} memory | Completions whose write has been answered, counted like the ring's. One whose
       write failed counts, too: see `error`; its slot may not show it.
-completion_tail 0x3C rw {index_bits} | Completions that software has consumed; the engine waits rather than overwrite
+completion_tail 0x3C rw {index_bits} memory | Completions that software has consumed; the engine waits rather than overwrite
       the others.
 """),
     )

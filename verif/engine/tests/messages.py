@@ -149,6 +149,8 @@ class _Line:
         made = self.some()
         await self.ring.submit([made.record()])
         self.pair.check(self.channel, made, await self.ring.next())
+        # The interrupt comes some cycles after the answer to the completion.
+        await self.pair.after(_QUIET)
         await self.rest()
         assert await self.peek("status", "failed"), "a message that failed is none"
         assert await self.pair.peek(f"{self.channel}.irq_status", "completion")

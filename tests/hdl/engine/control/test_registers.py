@@ -254,14 +254,14 @@ def test_soft_reset_starts_nothing_and_forgets_all_but_windows(answer):
         await bus.write("push.tag", 9)
         await bus.write("push.submit", 2)
         assert ctx.get(channel.enable)
-        assert ctx.get(channel.ring.enable)
+        assert ctx.get(channel.ring_enable)
         assert await stored(ctx, block, "prefetch.ring_base_low") == 0xABCDE040
         assert await stored(ctx, block, "prefetch.ring_base_high") == 0x12
         assert ctx.get(channel.push)
 
         await bus.write("engine.command", 1)
         assert not ctx.get(channel.enable)
-        assert ctx.get(channel.ring.enable), "the engine still needs its rings to finish"
+        assert ctx.get(channel.ring_enable), "the engine still needs its rings to finish"
         ctx.set(block.control_0.resetting, answer > 0)
         for _ in range(answer):
             await ctx.tick()
@@ -270,9 +270,9 @@ def test_soft_reset_starts_nothing_and_forgets_all_but_windows(answer):
         await bus.write("engine.command", 1)
         ctx.set(block.control_0.resetting, 0)
         for _ in range(4):
-            assert not (ctx.get(channel.ring.enable) and ctx.get(channel.enable))
+            assert not (ctx.get(channel.ring_enable) and ctx.get(channel.enable))
             if answer:
-                assert not ctx.get(channel.ring.enable)
+                assert not ctx.get(channel.ring_enable)
                 assert not ctx.get(channel.push), "the engine begins the pushed descriptor anew"
             await ctx.tick()
         assert await bus.read("engine.status") == 0, "reads wait until the registers are as after reset"
@@ -283,7 +283,7 @@ def test_soft_reset_starts_nothing_and_forgets_all_but_windows(answer):
         assert await bus.read("engine.watchdog") == 0
         assert await bus.read("host_window.base_low") == 0x3000
         assert not ctx.get(channel.push)
-        assert not ctx.get(channel.ring.enable)
+        assert not ctx.get(channel.ring_enable)
 
     run(EngineConfig(), bench)
 
@@ -334,19 +334,19 @@ def test_channel_registers_reach_the_engine_and_back(config):
             await bus.write(f"{name}.coalesce_cycles", 0xDEADBEE0 + number)
             await bus.write(f"{name}.completion_base_low", 0x87654FFF)
             await bus.write(f"{name}.completion_tail", 3)
-            assert ctx.get(channel.ring_log2) == 1
+            assert await stored(ctx, block, f"{name}.ring_size") == 1
             assert await stored(ctx, block, f"{name}.coalesce_count") == 200 + number
             assert await stored(ctx, block, f"{name}.coalesce_cycles") == 0xDEADBEE0 + number
             line = 0x87654FC0 & (1 << config.host_address_bits) - 1
             assert await stored(ctx, block, f"{name}.completion_base_low") == line
-            assert ctx.get(channel.completions.tail) == 3
+            assert await stored(ctx, block, f"{name}.completion_tail") == 3
 
             for command, signal in (("resume", channel.resume), ("abort_now", channel.abort)):
                 value = block.registers[f"{name}.command"].register.put(**{command: 1})
                 assert await bus.pulses(f"{name}.command", value, signal) == 1
 
-            ctx.set(channel.ring.head, 1)
-            ctx.set(channel.completions.head, 2)
+            await report(ctx, block, f"{name}.ring_head", 1)
+            await report(ctx, block, f"{name}.completion_head", 2)
             ctx.set(channel.status.stuck, 1)
             ctx.set(channel.error_valid, 1)
             await report(ctx, block, f"{name}.error", 18)

@@ -14,6 +14,7 @@ from cdma.hdl.engine.channel.interfaces import Descriptor
 from cdma.hdl.engine.rings.fetcher import Fetcher
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Status
+from tests.support.rings import Indexed
 from tests.support.simulate import simulate
 
 FAULTS = {
@@ -30,7 +31,7 @@ PIPELINED = pytest.mark.parametrize("pipelined", [False, True])
 class Bench:
     """Memory, sequencer and channel around a fetcher."""
 
-    def __init__(self, ctx: Any, dut: Fetcher, config: EngineConfig, rng: random.Random) -> None:
+    def __init__(self, ctx: Any, dut: Indexed, config: EngineConfig, rng: random.Random) -> None:
         self.ctx, self.dut, self.rng = ctx, dut, rng
         self.modulus = 1 << config.index_bits
         self.entries, self.depth = config.ring_entries, config.descriptors
@@ -172,7 +173,8 @@ class Bench:
 
 
 def run(config: EngineConfig, seed: str, body: Any) -> None:
-    dut = Fetcher(config)
+    fetcher = Fetcher(config)
+    dut = Indexed(fetcher, config.index_bits, fetcher.ask | fetcher.refuse)
 
     async def testbench(ctx: Any) -> None:
         await body(ctx, dut, Bench(ctx, dut, config, random.Random(seed)))
@@ -209,7 +211,7 @@ def test_order_faults_and_pushes(
         dimensions=dimensions,
     )
 
-    async def body(ctx: Any, dut: Fetcher, bench: Bench) -> None:
+    async def body(ctx: Any, dut: Indexed, bench: Bench) -> None:
         ctx.set(dut.enable, 1)
         for _ in range(2000):
             await bench.cycle(pause)
@@ -220,7 +222,7 @@ def test_order_faults_and_pushes(
         assert len(bench.fetched) <= bool(dimensions)
         assert all(bench._shaped(record) and fault == Status.OK for record, fault, _ in bench.fetched)
         assert not bench.push
-        assert ctx.get(dut.head) == ctx.get(dut.asked) == bench.tail
+        assert ctx.get(dut.head) == ctx.get(dut.moved) == bench.tail
         assert bench.taken["ring"] > (10 if pause == 0.8 else 50) / (2 if dimensions else 1)
         assert not dimensions or bench.taken["shaped"] > 5
         assert bench.taken["push"] > 5
@@ -230,7 +232,7 @@ def test_order_faults_and_pushes(
 
 @PIPELINED
 def test_a_push_goes_before_what_was_fetched_and_is_not_checked_yet(pipelined: bool) -> None:
-    async def body(ctx: Any, dut: Fetcher, bench: Bench) -> None:
+    async def body(ctx: Any, dut: Indexed, bench: Bench) -> None:
         ctx.set(dut.enable, 1)
         ctx.set(dut.tail, 3)
         for number in range(3):
@@ -272,7 +274,7 @@ def test_a_push_goes_before_what_was_fetched_and_is_not_checked_yet(pipelined: b
 
 @PIPELINED
 def test_a_disabled_ring_is_forgotten_but_not_the_request_in_hand(pipelined: bool) -> None:
-    async def body(ctx: Any, dut: Fetcher, bench: Bench) -> None:
+    async def body(ctx: Any, dut: Indexed, bench: Bench) -> None:
         ctx.set(dut.enable, 1)
         for _ in range(300):
             await bench.cycle(0.5)
@@ -308,7 +310,7 @@ def test_a_disabled_ring_is_forgotten_but_not_the_request_in_hand(pipelined: boo
         if not ctx.get(dut.pushed):
             assert not ctx.get(dut.requests.valid)
         assert ctx.get(dut.head) == 0
-        assert ctx.get(dut.asked) == 0
+        assert ctx.get(dut.moved) == 0
 
     run(EngineConfig(pipelined=pipelined), "disable", body)
 
@@ -319,7 +321,7 @@ def test_a_ring_that_is_disabled_while_its_descriptor_is_requested_begins_anew_o
 ) -> None:
     """The request follows ``wanted`` by up to two cycles; the descriptor is none of the new ring's."""
 
-    async def body(ctx: Any, dut: Fetcher, bench: Bench) -> None:
+    async def body(ctx: Any, dut: Indexed, bench: Bench) -> None:
         ctx.set(dut.enable, 1)
         ctx.set(dut.tail, 1)
         await ctx.tick().until(dut.wanted)
@@ -339,7 +341,7 @@ def test_a_ring_that_is_disabled_while_its_descriptor_is_requested_begins_anew_o
             await ctx.tick()
         ctx.set(dut.beat, 0)
         await ctx.tick().until(dut.wanted)
-        assert (ctx.get(dut.asked), ctx.get(dut.head), ctx.get(dut.arrived)) == (0, 0, 0)
+        assert (ctx.get(dut.moved), ctx.get(dut.head), ctx.get(dut.arrived)) == (0, 0, 0)
 
     run(EngineConfig(), "anew", body)
 
@@ -352,7 +354,7 @@ def test_a_ring_that_is_enabled_again_under_a_check_has_nothing_of_the_one_befor
     """The ring is disabled in the cycle in which the check begins, or after it; the request in hand is none of the new
     ring's, and neither is what was fetched ahead."""
 
-    async def fetch(ctx: Any, dut: Fetcher, source: int) -> None:
+    async def fetch(ctx: Any, dut: Indexed, source: int) -> None:
         await ctx.tick().until(dut.wanted)
         ctx.set(dut.ask, 1)
         await ctx.tick()
@@ -364,7 +366,7 @@ def test_a_ring_that_is_enabled_again_under_a_check_has_nothing_of_the_one_befor
             await ctx.tick()
         ctx.set(dut.beat, 0)
 
-    async def take(ctx: Any, dut: Fetcher) -> int:
+    async def take(ctx: Any, dut: Indexed) -> int:
         source: int = ctx.get(dut.requests.payload.descriptor.source)
         ctx.set(dut.requests.ready, 1)
         await ctx.tick()
@@ -372,7 +374,7 @@ def test_a_ring_that_is_enabled_again_under_a_check_has_nothing_of_the_one_befor
         ctx.set(dut.checking, 0)
         return source
 
-    async def body(ctx: Any, dut: Fetcher, bench: Bench) -> None:
+    async def body(ctx: Any, dut: Indexed, bench: Bench) -> None:
         ctx.set(dut.enable, 1)
         ctx.set(dut.tail, 3)
         for source in (1, 2, 3):

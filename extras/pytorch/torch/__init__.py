@@ -107,7 +107,6 @@ def offload(
     host_bytes: int | str | None = None,
     device_bytes: int | str | None = None,
     ahead: int | str = 64 << 20,
-    link: float | tuple[float, float] | None = None,
     debug: bool = False,
     trace: bool = False,
 ) -> Offload | Driven:
@@ -115,7 +114,7 @@ def offload(
 
     It is entered as :func:`saved` is, and leaves alone what that does. Copies run beside what computes, each behind what
     it needs; loss and gradients are those of plain PyTorch, bit for bit. Tensors of a GPU go over its link, through pinned
-    memory. Those of the processor go over a link in software, which is a way to see what happens.
+    memory. Those of the processor go by way of threads, which is a way to see what happens.
 
     ``policy``: What moves, and how: :class:`Cdma`, the default, :class:`Vdnn`, :class:`VdnnPlusPlus`, :class:`Lms`,
         :class:`Cswap` or :class:`Recompute`.
@@ -128,18 +127,17 @@ def offload(
         three quarters of what the GPU has free now. Copies that leave are waited for, and fewer come back ahead; what a
         policy would keep moves. ``Vdnn("dynamic")`` and :class:`Lms` need it.
     ``ahead``: How many bytes are on their way back before they are needed.
-    ``link``: Bytes per second of the link in software, or those out and back; without it memory is as fast as it is.
     ``debug``: Whether each tensor's CRC is compared when it comes back, and memory overwritten that nobody may read.
     ``trace``: Whether the report notes what happened when; see :meth:`.SwapReport.trace`.
     """
     require("torch", "torch")
-    from .swapping import door
+    from . import door
     from .swapping.policies import Cdma
 
     if backend is not None:
         from cdma.torch.swapping.driven import Driven
 
-        given = {"policy": policy, "host_bytes": host_bytes, "device_bytes": device_bytes, "link": link}
+        given = {"policy": policy, "host_bytes": host_bytes, "device_bytes": device_bytes}
         if useless := [name for name, value in given.items() if value is not None]:
             raise ParameterError(
                 f"{useless[0]} is given with a backend, which moves everything by its own link"
@@ -148,7 +146,6 @@ def offload(
     return door.offload(
         model,
         policy or Cdma(),
-        link=link,
         host_bytes=host_bytes,
         device_bytes=device_bytes,
         ahead=ahead,
@@ -164,7 +161,6 @@ def stream(
     ahead: int = 2,
     format: Format | None = None,
     raw: bool = False,
-    link: float | None = None,
     device: torch.device | str | None = None,
 ) -> Stream | States:
     """A context in which weights of ``model`` that have no room on the device wait on the host, compressed, and come
@@ -174,27 +170,23 @@ def stream(
     bit. The context is for inference, from one thread at a time; it computes no gradients. Behind it all weights are where
     they were. A weight has its shape, type and device while none of its modules runs; reading its elements is an error.
 
-    States of an optimiser come before the step of their parameter and leave behind it; ``optimizer.step()`` does that in
-    the block, and parameters become what they are in plain training, bit for bit. The optimiser must treat each parameter
-    by itself, as those of ``torch.optim`` that need no closure do.
+    States of an optimiser come before the step of their parameters and leave behind it, those of a few parameters at a
+    time; ``optimizer.step()`` does that in the block, and parameters become what they are in plain training, bit for bit.
+    The optimiser must treat each parameter by itself, as those of ``torch.optim`` that need no closure do.
 
     ``device_bytes``: The most bytes of the device for weights, buffers and memory through which weights come; for
         states and memory through which they come and go; as :func:`offload` has them. What is computed has its own. The
         more, the more stays.
-    ``ahead``: How many units, or states of how many parameters, are on their way while another one computes.
+    ``ahead``: How many units, or blocks of states, are on their way while another one computes.
     ``format``: The format of all tensors; without it each has one that is fitted to it, or goes as it is.
     ``raw``: Whether tensors are held as they are.
-    ``link``: Bytes per second of a link in software, for what computes on the processor; without it memory is as fast
-        as it is.
-    ``device``: Where the model computes: by default where its weights are, or, if they are on the processor and no
-        ``link`` is given, on a GPU that is there.
+    ``device``: Where the model computes: by default where its weights are, or, if they are on the processor, on a GPU
+        that is there.
     """
     require("torch", "torch")
-    from .streaming import door
+    from . import door
 
-    return door.stream(
-        model, device_bytes=device_bytes, ahead=ahead, format=format, raw=raw, link=link, device=device
-    )
+    return door.stream(model, device_bytes=device_bytes, ahead=ahead, format=format, raw=raw, device=device)
 
 
 def cache(
@@ -204,7 +196,6 @@ def cache(
     block: int = 256,
     format: Format | None = None,
     raw: bool = False,
-    link: float | None = None,
 ) -> Cache | TransformersCache:
     """Keys and values of a decoder's layers that have no room on the device wait on the host, compressed, and come layer
     by layer before they are needed.
@@ -217,12 +208,12 @@ def cache(
         What a layer computes with has its own, and so have the tokens behind its last block.
     ``ahead``: Of how many layers keys and values are on their way while another one computes.
     ``block``: How many tokens of a layer leave together.
-    ``format``, ``raw``, ``link``: As :func:`stream` has them.
+    ``format``, ``raw``: As :func:`stream` has them.
     """
     require("torch", "torch")
-    from .streaming import door
+    from . import door
 
-    return door.cache(device_bytes=device_bytes, ahead=ahead, block=block, format=format, raw=raw, link=link)
+    return door.cache(device_bytes=device_bytes, ahead=ahead, block=block, format=format, raw=raw)
 
 
 def largest_batch(

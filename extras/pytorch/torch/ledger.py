@@ -51,16 +51,19 @@ class Arriving:
             if self._mail.event is not None:
                 self._mail.event.record()
 
-    @property
-    def there(self) -> bool:
+    def query(self) -> bool:
         """Whether they have come."""
         return self._mail is None or self._mail.event is None or bool(self._mail.event.query())
 
+    def synchronize(self) -> None:
+        """Returns when they have come."""
+        if self._mail is not None and self._mail.event is not None:
+            self._mail.event.synchronize()
+
     def wait(self) -> list[int]:
         """The numbers, once they have come."""
+        self.synchronize()
         if self._mail is not None:
-            if self._mail.event is not None:
-                self._mail.event.synchronize()
             self._numbers = self._mail.numbers[: self._count].tolist()
             self._spare.append(self._mail)
             self._mail = None

@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import defaultdict, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,18 +24,17 @@ from torch import Tensor
 
 from cdma.base.errors import CdmaError
 from cdma.gpu.decoder import restored, restored_numbers
-from cdma.gpu.encoder import analyse, compress, compress_numbers
-from cdma.gpu.fit import fit
+from cdma.gpu.encoder import compress, compress_numbers
 from cdma.gpu.layout import current, words_in
 from cdma.gpu.many import packed_many, restored_many
 from cdma.gpu.packed import Packed
 from cdma.hdl.spec.format import Format
 
-from .coded import Coded, Step, as_coded, integer_format, integers_of, lossless_format
+from .coded import Coded, Step, as_coded, integer_format, integers_of
 from .keeping import Slot, Stays
 from .ledger import MOST, Arriving, Entry, Ledger, Mail
 from .memory import cuda_stream, on_stream
-from .paying import copies, pays
+from .prediction import REFRESH, Expected, copies, formats_of, looked_at
 
 #: The kernels have words of whole bytes, so integers of 4 bits are not made on a GPU.
 _BITS = 8
@@ -72,8 +72,6 @@ class _IntegersThere:
         return restored_numbers(self.packed, self.exponent, self.dtype, self.fault)
 
 
-#: Passes until a tensor's format, and whether one pays, is looked for again.
-REFRESH = 100
 #: The part of a pass's bytes that may be there twice.
 _TWICE = 8
 #: The part of a pass's bytes that may wait for others to become streams with.
@@ -90,17 +88,6 @@ class WrongStream(CdmaError):
     """A stream on the GPU is no longer what was made there."""
 
 
-@dataclass(slots=True)
-class _Learnt:
-    """What is known of a tensor of a pass: the format that it pays to take, if any, how long its stream was, and for how
-    many copies of the tensor its time counts."""
-
-    format: Format | None
-    length: int
-    since: int
-    copies: float
-
-
 class KeptOnCard:
     """A tensor that autograd keeps: its elements, its stream, or both for a while.
 
@@ -114,7 +101,7 @@ class KeptOnCard:
     )
 
     entry: Entry
-    learnt: _Learnt
+    learnt: Expected
 
     def __init__(self, card: Card, slot: Slot, flat: Tensor) -> None:
         self.slot, self.dtype = slot, flat.dtype
@@ -141,7 +128,7 @@ class _Group:
     @property
     def have_come(self) -> bool:
         """Whether the host knows the lengths."""
-        return self.lengths is not None and self.lengths.there
+        return self.lengths is not None and self.lengths.query()
 
 
 class Card:
@@ -153,7 +140,7 @@ class Card:
 
     def __init__(self, ledger: Ledger, least_bytes: int, dense: bool) -> None:
         self._ledger, self._least, self._dense = ledger, least_bytes, dense
-        self._learnt: dict[tuple[Slot, int, torch.dtype], _Learnt] = {}
+        self._learnt: dict[tuple[Slot, int, torch.dtype], Expected] = {}
         # Groups that are not streams yet, by format, GPU and CUDA stream, and those whose lengths have not come.
         self._open: dict[tuple[Format, torch.device, Any], _Group] = {}
         self._waiting: deque[_Group] = deque()
@@ -235,20 +222,18 @@ class Card:
             self._faults[device] = torch.zeros(1, dtype=torch.int32, device=device)
         return self._faults[device]
 
-    def _known(self, flat: Tensor, slot: Slot) -> _Learnt:
+    def _known(self, flat: Tensor, slot: Slot) -> Expected:
         """What is known of a tensor; of a new one, and of all from time to time, all of it is looked at."""
         key = slot, flat.numel(), flat.dtype
         learnt = self._learnt.get(key)
         if learnt is None or self._pass - learnt.since >= REFRESH:
-            formats = [lossless_format(flat.dtype)]
-            if self._dense and flat.dtype in (torch.bfloat16, torch.float16):
-                formats.append(fit(flat, Format.preset("bf16")))
-            found = [(analyse(flat, format).compressed_bytes, format) for format in formats]
-            length, format = min(found, key=lambda each: each[0])
-            cost = 0.0 if self._dense else copies(format, flat.device)
-            paying = pays(length, flat.nbytes, cost)
-            learnt = self._learnt[key] = _Learnt(format if paying else None, length, self._pass, cost)
+            formats = formats_of(flat, self._dense and flat.itemsize == 2)
+            learnt, _ = looked_at(flat, formats, self._pass, self._cost(flat.device))
+            self._learnt[key] = learnt
         return learnt
+
+    def _cost(self, device: torch.device) -> Callable[[Format], float]:
+        return lambda format: 0.0 if self._dense else copies(format, device)
 
     def _arriving(self, numbers: Tensor) -> Arriving:
         return Arriving(numbers, self._spare[numbers.device])
@@ -314,9 +299,7 @@ class Card:
 
     def _settle_one(self, kept: KeptOnCard, length: int) -> None:
         learnt, raw = kept.learnt, kept.entry.raw
-        learnt.length = length
-        if learnt.format is not None and not pays(length, raw, learnt.copies):
-            learnt.format = None
+        learnt.was(length)
         if kept.packed is None:
             return
         assert kept.elements is not None

@@ -1,81 +1,103 @@
-"""Links whose time is counted: marks are a tick apart, and copies arrive at once or when they are awaited."""
+"""Ways between a device and its host whose time is counted: marks are a tick apart, and copies arrive at once or when they
+are awaited; and one whose copies are late."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from cdma.torch.swapping.link import Ordered, PacedCopy
+from cdma.torch.transport import BACK, OUT, Copy, Instant, Transport
 
+CPU = torch.device("cpu")
 #: Seconds between two marks.
 _TICK = 1e-6
+Pairs = Sequence[tuple[Tensor, Tensor]]
 
 
-class ClockworkLink:
-    """Takes the place of a :class:`PacedLink` of the same rates; copies arrive at once."""
+class Delayed(Transport):
+    """Before each copy ``delay`` is called, for the seconds that it waits besides."""
 
-    least_bytes = 1024
+    def __init__(self, delay: Callable[[], float] = lambda: 0.0) -> None:
+        super().__init__(CPU)
+        self.delay = delay
 
-    def __init__(self, out_rate: float, back_rate: float) -> None:
-        self._out, self._back = out_rate, back_rate
+    def _move(self, way: int, pairs: Pairs) -> None:
+        time.sleep(self.delay())
+        super()._move(way, pairs)
+
+
+class Hasty(Delayed):
+    """Who waits for a copy to the device goes on before it has arrived, which it never does."""
+
+    def _begin(self, way: int, pairs: Pairs, after: Any) -> Copy:
+        if way != BACK:
+            return super()._begin(way, pairs, after)
+        pairs[0][1].fill_(0x5A)
+        return Copy(pairs, Instant(), Instant(), CPU)
+
+
+class Awaited(Instant):
+    """Comes when it is awaited, and not before."""
+
+    def __init__(self, arrive: Callable[[], None]) -> None:
+        super().__init__()
+        self._arrive: Callable[[], None] | None = arrive
+
+    def query(self) -> bool:
+        return self._arrive is None
+
+    def synchronize(self) -> None:
+        if self._arrive is not None:
+            self._arrive()
+            self._arrive = None
+
+
+class ClockworkLink(Transport):
+    """Copies arrive at once, and take what their rates out and back say."""
+
+    def __init__(self, out_rate: float = 1e9, back_rate: float | None = None) -> None:
+        super().__init__(CPU)
+        self._rates = out_rate, back_rate or out_rate
         self._now = 0.0
 
-    def out(self, pairs: Sequence[tuple[Tensor, Tensor]]) -> PacedCopy:
-        return self._copy(pairs, self._out)
+    def mark(self) -> Instant:
+        return self._tick()
 
-    def back(self, source: Tensor, after: Ordered | None) -> PacedCopy:
-        if after is not None:
-            after.synchronize()
-        return self._copy([(source, torch.empty_like(source))], self._back)
-
-    def memory(self, size: int) -> Tensor:
-        return torch.empty(size, dtype=torch.uint8)
-
-    def mark(self) -> float:
+    def _tick(self) -> Instant:
         self._now += _TICK
-        return self._now
+        return self._at(self._now)
 
     def passes(self, seconds: float) -> None:
         """So much time passes."""
         self._now += seconds
 
-    def passed(self, mark: float) -> bool:
-        return True
+    def _at(self, seconds: float) -> Instant:
+        mark = Instant()
+        mark.time = seconds
+        return mark
 
-    def seconds(self, begin: float, end: float) -> float:
-        return end - begin
+    def _begin(self, way: int, pairs: Pairs, after: Any) -> Copy:
+        if after is not None:
+            after.synchronize()
+        begin, end = self._tick(), self._tick()
+        self._arrive(way, pairs, begin, end)
+        return Copy(pairs, begin, end, CPU)
 
-    def _copy(self, pairs: Sequence[tuple[Tensor, Tensor]], rate: float) -> PacedCopy:
-        copy = PacedCopy(pairs[0][1])
-        self._arrive(copy, pairs, rate)
-        return copy
-
-    def _arrive(self, copy: PacedCopy, pairs: Sequence[tuple[Tensor, Tensor]], rate: float) -> None:
-        for source, target in pairs:
-            target.copy_(source)
-        copy.begin = self.mark()
-        copy.end = copy.begin + max(copy.nbytes / rate, 1e-12)
-        copy.job.set_result(None)
-
-
-class HeldCopy(PacedCopy):
-    """A copy that is made when it is awaited, and not before."""
-
-    def __init__(self, target: Tensor, arrive: Callable[[PacedCopy], None]) -> None:
-        super().__init__(target)
-        self._arrive = arrive
-
-    def synchronize(self) -> None:
-        if not self.job.done():
-            self._arrive(self)
-
-    wait = synchronize
+    def _arrive(self, way: int, pairs: Pairs, begin: Instant, end: Instant) -> None:
+        self._move(way, pairs)
+        end.time = begin.time + max(pairs[0][1].numel() / self._rates[way], 1e-12)
 
 
 class HeldLink(ClockworkLink):
     """Copies to the host arrive when they are awaited."""
 
-    def out(self, pairs: Sequence[tuple[Tensor, Tensor]]) -> PacedCopy:
-        return HeldCopy(pairs[0][1], lambda copy: self._arrive(copy, pairs, self._out))
+    def _begin(self, way: int, pairs: Pairs, after: Any) -> Copy:
+        if way != OUT:
+            return super()._begin(way, pairs, after)
+        begin = self._tick()
+        end = Awaited(lambda: self._arrive(way, pairs, begin, end))
+        return Copy(pairs, begin, end, CPU)

@@ -10,9 +10,9 @@ from typing import Any
 from cdma.gpu.layout import where
 from cdma.torch.bench.judging import Advising, Judged, Judging
 from cdma.torch.swapping.context import Settings, label
-from cdma.torch.swapping.door import link_of
 from cdma.torch.swapping.policies import Cswap, Learnt, octave
 
+from .paced import transport_for
 from .swap_training import SwapBench, SwapTraining, ready_card
 
 #: Passes in which CSWAP learns.
@@ -39,11 +39,11 @@ def advisor_rows(network: str, bench: AdvisorBench) -> Iterator[dict[str, Any]]:
     training = SwapTraining(network, bench.training)
     policy = Cswap(refresh=_LEARNING + bench.age + 1, mask=bench.mask)
     settings = Settings(None, None, bench.training.ahead, False, False)
-    link, rounds = link_of(training.model, bench.training.link), bench.training.rounds
-    advice = Advising(training.model, policy, link, settings)
+    transport, rounds = transport_for(bench.training.device, bench.training.link), bench.training.rounds
+    advice = Advising(training.model, policy, transport, settings)
     for _ in range(_LEARNING + bench.age):
         training.step(advice)
-    truth = Judging(training.model, link, settings, rounds)
+    truth = Judging(training.model, transport, settings, rounds)
     # That of the swaps, and one that finds memory.
     for _ in range(2):
         training.step(truth)

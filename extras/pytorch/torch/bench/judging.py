@@ -11,21 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from cdma.base.errors import CdmaError
 from cdma.door import analyse
 from cdma.hdl.spec.format import Format
+from cdma.torch.codec import Codec
 from cdma.torch.coded import lossless_format
 from cdma.torch.keeping import Slot
-from cdma.torch.paying import pays
+from cdma.torch.prediction import Expected, pays
 from cdma.torch.swapping.context import Offload, Settings
-from cdma.torch.swapping.link import Link
 from cdma.torch.swapping.policies import Action, Cswap, Learnt, Moment, SwapPolicy, octave
-from cdma.torch.swapping.pool import pack
-from cdma.torch.swapping.prediction import Expected
-
-
-class WrongSwap(CdmaError):
-    """A tensor did not come back as it left."""
+from cdma.torch.transport import Transport, WrongReturn
 
 
 @dataclass(frozen=True)
@@ -46,54 +40,52 @@ class Swap:
 class BothWays:
     """Swaps one tensor, again and again, while nothing else uses the link."""
 
-    def __init__(self, flat: Tensor, link: Link, format: Format) -> None:
-        self._flat, self._link, self._format = flat, link, format
-        bound = format.bound_bytes(flat.nbytes * 8 // format.word_bits)
-        self._host = link.memory(max(flat.nbytes, bound))
-        self._fault = torch.zeros(1, dtype=torch.int32, device=flat.device)
+    def __init__(self, flat: Tensor, transport: Transport, format: Format) -> None:
+        self._flat, self._transport, self._format = flat, transport, format
+        self._bound = max(flat.nbytes, format.bound_bytes(flat.nbytes * 8 // format.word_bits))
+        self._host = transport.memory(self._bound)
+        self._codec = Codec(flat.device)
 
     def raw(self) -> Swap:
         """The elements go and come back as they are."""
         out, back, target = self._copied(self._flat.view(torch.uint8))
-        self._check(target.view(self._flat.dtype))
+        self._check(target)
         return Swap(out, back)
 
     def compressed(self) -> Swap:
         """A stream goes and comes back: so many bytes of it as are sent where its length is what was expected."""
-        stream, compress = self._timed(lambda: pack(self._flat, self._format))
-        length, bound = int(stream.packing.length), stream.data.numel()
-        sent = Expected(self._format, length, 0, bound).space if length < bound else bound
-        out, back, target = self._copied(stream.data[:sent])
-        restored, decompress = self._timed(lambda: stream.packing.unpack(target, self._fault))
+        space = self._flat.new_empty(self._bound, dtype=torch.uint8)
+        packed, compress = self._timed(lambda: self._codec.pack(self._flat, self._format, space))
+        length = int(packed.length)
+        out, back, target = self._copied(space[: max(length, Expected(None, length, self._bound).space)])
+        restored, decompress = self._timed(lambda: self._codec.unpack(replace(packed, data=target)))
         self._check(restored)
         return Swap(out, back, compress, decompress)
 
     def _copied(self, source: Tensor) -> tuple[float, float, Tensor]:
         host = self._host[: source.numel()]
-        out = self._link.out([(source, host)])
-        out.synchronize()
-        back = self._link.back(host, out)
-        back.wait()
-        back.synchronize()
-        seconds = self._link.seconds
-        return seconds(out.begin, out.end), seconds(back.begin, back.end), back.target
+        out = self._transport.out([(source, host)])
+        out.end.synchronize()
+        back = self._transport.back(host, out.end)
+        target, seconds = back.take(), self._transport.seconds
+        return seconds(out.begin, out.end), seconds(back.begin, back.end), target
 
     def _timed(self, work: Callable[[], Any]) -> tuple[Any, float]:
-        begin = self._link.mark()
+        begin = self._transport.mark()
         result = work()
-        return result, self._link.seconds(begin, self._link.mark())
+        return result, self._transport.seconds(begin, self._transport.mark())
 
     def _check(self, restored: Tensor) -> None:
         """Compares bits."""
         if not torch.equal(restored.view(torch.uint8), self._flat.view(torch.uint8)):
-            raise WrongSwap(f"a tensor of {self._flat.nbytes} bytes did not come back as it left")
+            raise WrongReturn(f"a tensor of {self._flat.nbytes} bytes did not come back as it left")
 
 
 class Advising(Offload):
     """An offload under :class:`Cswap`, which is asked for its advice."""
 
-    def __init__(self, model: nn.Module, policy: Cswap, link: Link, settings: Settings) -> None:
-        super().__init__(model, policy, link, settings)
+    def __init__(self, model: nn.Module, policy: Cswap, transport: Transport, settings: Settings) -> None:
+        super().__init__(model, policy, transport, settings)
         self._advisor = policy
 
     def learnt(self, slot: Slot) -> Learnt:
@@ -157,8 +149,8 @@ class Judging(Offload):
     ``judged``: The tensors of the first pass.
     """
 
-    def __init__(self, model: nn.Module, link: Link, settings: Settings, rounds: int) -> None:
-        super().__init__(model, _Watched(), link, settings)
+    def __init__(self, model: nn.Module, transport: Transport, settings: Settings, rounds: int) -> None:
+        super().__init__(model, _Watched(), transport, settings)
         self._rounds = rounds
         self.judged: dict[Slot, Judged] = {}
 
@@ -180,7 +172,7 @@ class Judging(Offload):
     def _both(self, flat: Tensor) -> Judged:
         """Swaps a tensor both ways by turns; the first round finds memory, and compiles."""
         format = lossless_format(flat.dtype)
-        ways = BothWays(flat, self._link, format)
+        ways = BothWays(flat, self._transport, format)
         swaps = [(ways.raw(), ways.compressed()) for _ in range(self._rounds + 1)][1:]
         found = analyse(flat, format)
         mask = found.compressed_bytes - flat.nbytes * found.density

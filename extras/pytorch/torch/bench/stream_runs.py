@@ -13,12 +13,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cdma.torch.door import cache, stream
 from cdma.torch.networks.llama import KeysAndValues, Shape, Stack
 from cdma.torch.streaming.cache import Cache
 from cdma.torch.streaming.context import Stream
-from cdma.torch.streaming.door import cache, stream
 from cdma.torch.streaming.states import States
 from cdma.torch.streaming.units import StreamReport
+
+from .paced import transport_for
 
 #: Tokens of a batch that is trained with.
 _TRAINED = 16
@@ -117,7 +119,7 @@ class Run(ABC):
             "device_bytes": bench.device_bytes or least,
             "ahead": bench.ahead,
             "raw": self.policy == "raw",
-            "link": bench.link,
+            "transport": transport_for(bench.device, bench.link),
         }
 
 

@@ -12,11 +12,12 @@ import torch
 
 from cdma.base.errors import CdmaError
 from cdma.gpu.layout import where
+from cdma.torch.door import offload
 from cdma.torch.growing import largest_batch
 from cdma.torch.swapping.context import Offload
-from cdma.torch.swapping.door import offload
 from cdma.torch.swapping.policies import Cdma, Cswap, Lms, Recompute, SwapPolicy, Vdnn, VdnnPlusPlus
 
+from .paced import transport_for
 from .swap_training import SwapBench, SwapTraining, ready_card
 
 _RAW = "vdnn_all"
@@ -194,8 +195,9 @@ class _Run:
         bound = self._bench.device_bytes
         if bound is None and isinstance(policy, Lms):
             bound = self.training.raw_bytes()
+        transport = transport_for(self._bench.device, self._bench.link)
         return offload(
-            self.training.model, policy, link=self._bench.link, device_bytes=bound, ahead=self._bench.ahead
+            self.training.model, policy, device_bytes=bound, ahead=self._bench.ahead, transport=transport
         )
 
     def begin_counting(self) -> None:

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from cdma.base.errors import ToolError
+from cdma.torch.door import offload
 from cdma.torch.networks.networks import BUILDERS
 from cdma.torch.networks.swap_networks import GPT2, build, inputs, stored_weights
-from cdma.torch.swapping.door import offload
 from cdma.torch.swapping.policies import Vdnn
 
 

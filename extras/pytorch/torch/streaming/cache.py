@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from cdma.base.errors import ParameterError
 
-from .depot import Depot, Held
+from .depot import ROUNDS, Depot, Held
 from .units import Streamed, StreamReport
 
 #: The dimension of the tokens.
@@ -70,7 +70,7 @@ class Cache:
         report.cold = report.raw - report.hot
         report.held = sum(layer.held for layer in self._layers.values())
         if self._depot is not None:
-            self._depot.count(report)
+            self._turn(self._depot, 0)
         return report
 
     def get_seq_length(self, layer: int = 0) -> int:
@@ -87,7 +87,8 @@ class Cache:
             self._layers[layer] = _Layer()
             self._report.rows[str(layer)] = Streamed(0, 0, True)
         elif layer == next(iter(self._layers)):
-            self._settle(depot)
+            self._report.passes += 1
+            self._turn(depot, ROUNDS)
         own = self._layers[layer]
         new = [each.detach().clone(memory_format=torch.contiguous_format) for each in (keys, values)]
         parts = [self._part(depot, part, layer) for part in own.parts] + [own.tail]
@@ -112,6 +113,7 @@ class Cache:
             )
         if self._depot is None:
             self._depot, self._device_bytes = self._make(keys.device)
+            self._depot.report = self._report
         if keys.device != self._depot.device or values.device != keys.device:
             raise ParameterError(
                 f"keys are on {keys.device} and values on {values.device}; the cache is on {self._depot.device} alone"
@@ -158,10 +160,7 @@ class Cache:
                 taken += held.bundle.held
         self._report.device = max(self._report.device, taken)
 
-    def _settle(self, depot: Depot) -> None:
+    def _turn(self, depot: Depot, most: int) -> None:
         """A round of all layers ends."""
-        self._report.passes += 1
-        everything: Sequence[Held] = [held for layer in self._layers.values() for held in layer.cold]
-        for name, seconds in depot.settle(everything):
-            self._report.rows[name].wait += seconds
-            self._report.wait += seconds
+        depot.turn()
+        depot.settle([held for layer in self._layers.values() for held in layer.cold], most)

@@ -1,226 +1,29 @@
-"""Places on the device where blocks arrive, which are used again once their last reader has passed. The way from the
-host to memory of the device that is used again and again. Tensors that change: they go to the host in one block,
-compressed, and come back ahead of who needs them.
-"""
+"""Tensors on the host: they go there in one block, compressed, and come back ahead of who needs them."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from cdma.hdl.spec.format import Format
-from cdma.torch.memory import layout_of
-from cdma.torch.swapping.link import CardCopy, CardLink, Copy, Link, PacedLink
+from cdma.torch.codec import Codec
+from cdma.torch.ledger import Arriving, Mail
+from cdma.torch.prediction import Expected
+from cdma.torch.transport import Copy, Transport, WrongReturn
 
-from .codecs import Chosen, Codec, chosen
-from .plan import Cold
-from .units import Bundle, StreamReport, bundled
-
-
-class Place:
-    """Memory of the device for one unit.
-
-    ``unit``: What is in it, or on its way to it by ``copy``.
-    ``busy``: Whether what is computed may still be about to read it.
-    ``read``: The last that was computed of it; what writes comes behind.
-    """
-
-    def __init__(self, size: int, device: torch.device, lane: Lane) -> None:
-        self.memory = torch.empty(size, dtype=torch.uint8, device=device)
-        self.unit: Cold | None = None
-        self.copy: Copy | None = None
-        self.busy = False
-        self.read: Passed = lane.now()
-
-    def give_back(self, lane: Lane) -> None:
-        """Nothing that is computed from now on reads it."""
-        self.busy = False
-        self.read = lane.now()
-
-    def forget(self, lane: Lane) -> None:
-        """What is in it is not what was to come."""
-        self.unit = None
-        self.give_back(lane)
-
-
-class Ring:
-    """So many places, all of one size."""
-
-    def __init__(self, lane: Lane, device: torch.device, places: int, size: int) -> None:
-        self._lane, self._device, self._size = lane, device, size
-        self._places = [Place(size, device, lane) for _ in range(places)]
-        self.fetches = self.moved = self.late = self.beyond = 0
-
-    @property
-    def places(self) -> int:
-        """How many units may be there or on their way."""
-        return len(self._places)
-
-    def fetch(self, wanted: Sequence[Cold]) -> None:
-        """Has units come in this order, as far as there is room beside what is wanted before them."""
-        for unit in wanted:
-            if self._place_of(unit) is None:
-                place = self._spare(wanted)
-                if place is None:
-                    return
-                self._begin(place, unit)
-
-    def take(self, unit: Cold, wanted: Sequence[Cold]) -> Place:
-        """The place of a unit, which may be on its way still; it stays until it is given back.
-
-        A unit that nobody has had come takes a place of one that is not ``wanted`` next, or else of another.
-        """
-        place = self._place_of(unit)
-        if place is None:
-            self.late += 1
-            place = self._spare(wanted) or self._spare(())
-            if place is None:
-                self.beyond += 1
-                place = Place(self._size, self._device, self._lane)
-            self._begin(place, unit)
-        place.busy = True
-        return place
-
-    def forget(self) -> None:
-        """Has everything come anew that is not in use."""
-        for place in self._places:
-            if not place.busy:
-                place.forget(self._lane)
-
-    def synchronize(self) -> None:
-        """Returns when nothing is on its way."""
-        for place in self._places:
-            if place.copy is not None:
-                place.copy.synchronize()
-
-    def _place_of(self, unit: Cold) -> Place | None:
-        return next((place for place in self._places if place.unit is unit), None)
-
-    def _spare(self, wanted: Sequence[Cold]) -> Place | None:
-        """A place that is not busy and has nothing that is wanted."""
-        free = (place for place in self._places if not place.busy and place.unit not in wanted)
-        return next(free, None)
-
-    def _begin(self, place: Place, unit: Cold) -> None:
-        target = place.memory[: unit.block.numel()]
-        place.unit = unit
-        place.copy = self._lane.fetch(unit.block, target, place.read)
-        self.fetches += 1
-        self.moved += unit.block.numel()
-
-
-class Passed(Protocol):
-    """What was computed until now."""
-
-    @property
-    def there(self) -> bool:
-        """Whether it has been computed."""
-        ...
-
-    def synchronize(self) -> None:
-        """Returns when it has been computed."""
-        ...
-
-    def wait(self) -> None:
-        """Has what is computed next come behind it, whatever CUDA stream that is in."""
-        ...
-
-
-class Lane(Protocol):
-    """One queue of copies to the device, beside what computes."""
-
-    def fetch(self, source: Tensor, target: Tensor, after: Any) -> Copy:
-        """Copies bytes of the host to memory of the device, once ``after`` has passed there."""
-        ...
-
-    def now(self) -> Passed:
-        """What is computed until now."""
-        ...
-
-    def memory(self, size: int) -> Tensor:
-        """Bytes of the host that the lane can reach."""
-        ...
-
-    def mark(self) -> Any:
-        """A mark of now, among what is computed."""
-        ...
-
-    def seconds(self, begin: Any, end: Any) -> float:
-        """The seconds between two marks, once both have been passed."""
-        ...
-
-
-class _CardPassed:
-    """An event in a CUDA stream."""
-
-    def __init__(self) -> None:
-        self.event = torch.cuda.Event()
-        self.event.record()
-
-    @property
-    def there(self) -> bool:
-        """Whether the event has passed."""
-        return bool(self.event.query())
-
-    def synchronize(self) -> None:
-        """Returns when it has."""
-        self.event.synchronize()
-
-    def wait(self) -> None:
-        """Has the current stream wait for it."""
-        torch.cuda.current_stream().wait_event(self.event)
-
-
-class CardLane(CardLink):
-    """The link of a GPU; only events order it."""
-
-    def fetch(self, source: Tensor, target: Tensor, after: _CardPassed) -> CardCopy:
-        """Copies pinned memory to memory of the GPU that is the caller's."""
-        self._back.wait_event(after.event)
-        with torch.cuda.stream(self._back):
-            begin = self.mark()
-            target.copy_(source, non_blocking=True)
-            end = self.mark()
-        return CardCopy(target, begin, end, self._coming)
-
-    def now(self) -> _CardPassed:
-        """What is computed until now."""
-        return _CardPassed()
-
-
-class _PacedPassed:
-    """The processor has computed what it was asked to."""
-
-    there = True
-
-    def synchronize(self) -> None:
-        """Returns."""
-
-    def wait(self) -> None:
-        """Returns."""
-
-
-class PacedLane(PacedLink):
-    """The link in software."""
-
-    def fetch(self, source: Tensor, target: Tensor, after: Any) -> Copy:
-        """Copies bytes at the rate of the link."""
-        return self._queue(1, [(source, target)], after)
-
-    def now(self) -> _PacedPassed:
-        """All is computed."""
-        return _PacedPassed()
-
+from .units import Bundle, StreamReport, bundled, elements_of, fitted
 
 #: Formats are fitted anew when tensors have left so many times.
 _REFRESH = 16
 #: Memory of the host is taken with room for streams that are longer by this part.
 _MARGIN = 16
+#: Rounds of which the device's verdict is not there yet; then the oldest is waited for.
+ROUNDS = 2
 
 
 @dataclass(eq=False)
@@ -229,106 +32,181 @@ class Held:
 
     ``block``: Memory there, which begins with what ``sent`` has brought and ``bundle`` describes.
     ``coming``: The copy with which they come back; None before that has been asked for.
+    ``expected``: What is expected of the stream of each.
     ``times``: How often they have left.
+    ``elements``, ``lengths``: As long as it is not known whether the streams had room: the elements of each, and the
+        lengths on their way to the host.
     """
 
     bundle: Bundle
     block: Tensor
     sent: Copy
-    coming: Copy | None = None
+    expected: list[Expected]
     times: int = 1
+    coming: Copy | None = None
+    elements: list[Tensor] = field(default_factory=list)
+    lengths: Arriving | None = None
 
 
 class Depot:
     """The way of tensors to the host and back.
 
-    ``ahead``: How many blocks may be on their way to the host; for one more the first is waited for.
+    ``ahead``: Of how many blocks copies to the host, and lengths, may be on their way; behind more of them what is computed
+        waits for the first.
     """
 
     def __init__(
-        self, device: torch.device, link: Link, codec: Codec, ahead: int, format: Format | None, *, raw: bool
+        self, transport: Transport, codec: Codec, ahead: int, format: Format | None, *, raw: bool
     ) -> None:
-        self.device, self._link, self._codec = device, link, codec
+        self.transport, self.device, self.codec = transport, transport.device, codec
         self._ahead, self._format, self._raw = ahead, format, raw
         self._leaving: deque[Copy] = deque()
-        self._coming: set[Copy] = set()
+        self._doubts: deque[Held] = deque()
+        self._coming: set[Held] = set()
+        self._spare: list[Mail] = []
+        # Waits of this round, and of those whose end the device has not passed, with the verdicts on their streams.
         self._waits: list[tuple[str, Any, Any]] = []
-        self._fetches = self._moved = self._left = self._late = 0
+        self._rounds: deque[tuple[list[tuple[str, Any, Any]], Tensor | None, Any]] = deque()
+        self.report = StreamReport()
 
-    def put(self, tensors: Sequence[Tensor], before: Held | None = None) -> Held:
-        """Has tensors leave; ``before`` is what they were on the host until now, whose memory they take."""
-        flats = [layout_of(tensor.detach())[0]() for tensor in tensors]
-        bundle = bundled(tensors, self._choices(flats, before), self._codec)
+    @property
+    def coming(self) -> int:
+        """How many blocks have been asked for, and not been taken."""
+        return len(self._coming)
+
+    def expected(self, tensors: Sequence[Tensor]) -> list[Expected]:
+        """What is expected of the stream of each; waits for the device."""
+        flats = (elements_of(tensor).to(self.device) for tensor in tensors)
+        if self._raw:
+            return [Expected(None, flat.nbytes, flat.nbytes) for flat in flats]
+        return [fitted(self.codec, flat, self._format) for flat in flats]
+
+    def put(
+        self, tensors: Sequence[Tensor], before: Held | None = None, expected: list[Expected] | None = None
+    ) -> Held:
+        """Has tensors leave.
+
+        ``before``: What they were on the host until now, whose memory they take. Nothing waits then for how long their
+            streams are, but when formats are fitted anew.
+        ``expected``: What is known of their streams, which have these lengths.
+        """
+        known = before is not None and len(before.expected) == len(tensors) and before.times % _REFRESH
+        if known:
+            assert before is not None
+            expected = before.expected
+        elif expected is None:
+            expected = self.expected(tensors)
+        flats = [elements_of(tensor).to(self.device) for tensor in tensors]
+        bundle = bundled(tensors, expected, self.codec, exact=not known)
+        block = None if before is None else before.block
+        times = 1 if before is None else before.times + 1
+        held, lengths = self._sent(flats, bundle, expected, block, times)
+        if known and lengths:
+            held.elements, held.lengths = flats, Arriving(torch.stack(lengths), self._spare)
+            self._doubts.append(held)
+        while self._doubts and (len(self._doubts) > self._ahead or self._is_known(self._doubts[0])):
+            self._settle_lengths(self._doubts.popleft())
+        return held
+
+    def _sent(
+        self, flats: list[Tensor], bundle: Bundle, expected: list[Expected], block: Tensor | None, times: int
+    ) -> tuple[Held, list[Tensor]]:
+        """Tensors on their way, and the lengths of their streams."""
         while len(self._leaving) >= self._ahead:
-            self._leaving.popleft().synchronize()
+            self._leaving.popleft().wait()
         staging = torch.empty(bundle.held, dtype=torch.uint8, device=self.device)
-        bundle.pack(flats, self._codec, staging)
-        if before is not None and before.block.numel() >= bundle.held:
-            block = before.block
-        else:
-            block = self._link.memory(bundle.held + (bundle.held // _MARGIN if before is not None else 0))
-        sent = self._link.out([(staging, block[: bundle.held])])
+        lengths = bundle.pack(flats, self.codec, staging)
+        if block is None or block.numel() < bundle.held:
+            block = self.transport.memory(bundle.held + (bundle.held // _MARGIN if times > 1 else 0))
+        sent = self.transport.out([(staging, block[: bundle.held])])
         self._leaving.append(sent)
-        self._left += bundle.held
-        return Held(bundle, block, sent, times=before.times + 1 if before is not None else 1)
+        self.report.left += bundle.held
+        return Held(bundle, block, sent, expected, times), lengths
+
+    @staticmethod
+    def _is_known(held: Held) -> bool:
+        return held.lengths is None or held.lengths.query()
+
+    def _settle_lengths(self, held: Held) -> None:
+        """Lets go of elements whose streams are whole; else they go again, with the space that they need."""
+        if held.lengths is None:
+            return
+        lengths, elements = iter(held.lengths.wait()), held.elements
+        held.lengths, held.elements = None, []
+        short = False
+        for piece in held.bundle.pieces:
+            if piece.format is not None:
+                length = next(lengths)
+                piece.expected.was(length)
+                short |= length > piece.space
+        if short:
+            self.report.again += 1
+            tensors = held.bundle.over(elements)
+            bundle = bundled(tensors, held.expected, self.codec, exact=True)
+            again, _ = self._sent(elements, bundle, held.expected, held.block, held.times)
+            held.bundle, held.block, held.sent = again.bundle, again.block, again.sent
 
     def fetch(self, held: Held) -> None:
-        """Has tensors come, if they are not on their way; behind the copy with which they left."""
-        if held.coming is None:
-            held.coming = self._link.back(held.block[: held.bundle.held], held.sent)
-            self._coming.add(held.coming)
-            self._fetches += 1
-            self._moved += held.bundle.held
+        """Has tensors come, if they are not there or on their way; behind the copy with which they left."""
+        if held.lengths is not None and held.lengths.query():
+            self._settle_lengths(held)
+        if held.coming is None and held.lengths is None:
+            held.coming = self.transport.back(held.block[: held.bundle.held], held.sent.end)
+            self._coming.add(held)
+            self.report.fetches += 1
+            self.report.moved += held.bundle.held
+
+    def drop(self, held: Held) -> None:
+        """Nobody needs what is coming."""
+        held.coming = None
+        self._coming.discard(held)
 
     def get(self, held: Held, name: str) -> list[Tensor]:
         """The tensors, in memory of the device that is theirs; what is computed next waits for them under this name."""
-        self._late += held.coming is None
+        if held.lengths is not None:
+            elements, held.lengths, held.elements = held.elements, None, []
+            return held.bundle.over(elements)
+        self.report.late += held.coming is None
         self.fetch(held)
-        copy, held.coming = held.coming, None
+        copy = held.coming
         assert copy is not None
-        self._coming.remove(copy)
-        begin = self._link.mark()
-        copy.wait()
-        self._waits.append((name, begin, self._link.mark()))
-        memory = copy.target
+        self.drop(held)
+        begin = self.transport.mark()
+        arrived = memory = copy.take()
+        self._waits.append((name, begin, self.transport.mark()))
         if held.bundle.is_packed:
             memory = torch.empty(held.bundle.expanded, dtype=torch.uint8, device=self.device)
-            held.bundle.expand(self._codec, copy.target, memory)
+            held.bundle.expand(self.codec, arrived, memory)
         return held.bundle.tensors(memory)
 
-    def settle(self, everything: Sequence[Held] = ()) -> list[tuple[str, float]]:
-        """Waits for what is computed; the seconds that it has waited for tensors since the last time, by their names.
-
-        Raises :class:`.CorruptStream` if a stream did not come as it left, which is one of ``everything``.
-        """
-        verdict = self._codec.verdict()
-        if self.device.type == "cuda":
-            torch.cuda.current_stream(self.device).synchronize()
-        if verdict is not None and int(verdict):
-            for held in everything:
-                held.bundle.check(self._codec, held.block.to(self.device))
+    def turn(self) -> None:
+        """A round ends; the verdict on its streams is on its way."""
         waits, self._waits = self._waits, []
-        return [(name, self._link.seconds(begin, end)) for name, begin, end in waits]
+        self._rounds.append((waits, self.codec.verdict(), self.transport.mark()))
 
-    def count(self, report: StreamReport) -> None:
-        """Writes into a report what has moved."""
-        report.fetches, report.moved = self._fetches, self._moved
-        report.left, report.late = self._left, self._late
+    def settle(self, everything: Sequence[Held], most: int = 0) -> None:
+        """Enters the waits of rounds that have ended in the report, until at most so many are left.
+
+        Raises :class:`.CorruptStream` if a stream did not come as it left, which is one of ``everything``: one error for all
+        rounds until now, and what is on its way comes anew.
+        """
+        while self._rounds and (len(self._rounds) > most or self._rounds[0][2].query()):
+            waits, verdict, passed = self._rounds.popleft()
+            passed.synchronize()
+            for name, begin, end in waits:
+                seconds = self.transport.seconds(begin, end)
+                self.report.rows[name].wait += seconds
+                self.report.wait += seconds
+            if verdict is not None and int(verdict):
+                self._rounds.clear()
+                for held in everything:
+                    self.drop(held)
+                for held in everything:
+                    held.bundle.check(self.codec, held.block[: held.bundle.held].to(self.device))
+                raise WrongReturn("tensors came to the device other than they are on the host")
 
     def synchronize(self) -> None:
         """Returns when nothing is on its way."""
-        for copy in (*self._leaving, *self._coming):
-            copy.synchronize()
-
-    def _choices(self, flats: Sequence[Tensor], before: Held | None) -> list[Chosen]:
-        """How elements are held: in the format in which they were until now, or one that is fitted to them."""
-        if self._raw:
-            return [Chosen(None, flat.nbytes) for flat in flats]
-        if before is None or before.times % _REFRESH == 0 or len(before.bundle.pieces) != len(flats):
-            return [chosen(self._codec, flat, self._format) for flat in flats]
-        return [
-            Chosen(None, flat.nbytes)
-            if piece.chosen.format is None
-            else chosen(self._codec, flat, piece.chosen.format)
-            for flat, piece in zip(flats, before.bundle.pieces, strict=True)
-        ]
+        for copy in (*self._leaving, *(held.coming for held in self._coming)):
+            if copy is not None:
+                copy.end.synchronize()

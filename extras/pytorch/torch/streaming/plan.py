@@ -1,22 +1,19 @@
-"""Which units are needed next, by what was needed after the last two. A unit that waits on the host, in one block of
-memory, and whose weights are made of it. Which units stay on the device, by how many bytes there are.
+"""Which units of a model are needed next, by what was needed after the last two, and which of them stay on the device, by
+how many bytes there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.format import Format
-from cdma.torch.memory import layout_of
 
 from .away import bring, send, without_elements
-from .codecs import Chosen, Codec, chosen
-from .units import Bundle, Unit, bundled
+from .depot import Depot, Held
+from .units import Unit, bundled
 
 
 class Order:
@@ -46,68 +43,34 @@ class Order:
         return found
 
 
-@dataclass(frozen=True)
-class Measured(Bundle):
-    """What a unit takes where it is held."""
-
-    unit: Unit
-
-
-def measured(unit: Unit, codec: Codec, device: torch.device, format: Format | None, *, raw: bool) -> Measured:
-    """Chooses how each weight of a unit is held; nothing is moved yet."""
-    choices = [
-        Chosen(None, flat.nbytes) if raw else chosen(codec, flat.to(device), format)
-        for flat in map(_elements, unit.weights)
-    ]
-    made = bundled(unit.weights, choices, codec)
-    return Measured(made.pieces, made.raw, made.held, made.expanded, made.scratch, unit)
-
-
 class Cold:
-    """A unit on the host.
+    """A unit, and what it takes where it is held; nothing is moved before :meth:`send`.
 
-    ``block``: Its memory there.
     ``running``: The modules in whose calls it is needed now.
     """
 
-    def __init__(
-        self, measured: Measured, codec: Codec, device: torch.device, memory: Callable[[int], Tensor]
-    ) -> None:
-        self.measured = measured
-        self.running: list[nn.Module] = []
-        self.block = memory(measured.held)
-        # One after the other, so that the device has no more than one of them.
-        flats = (_elements(weight).to(device) for weight in measured.unit.weights)
-        measured.pack(flats, codec, self.block)
-        self._nothing = [without_elements(weight, device) for weight in measured.unit.weights]
+    held: Held
 
-    @property
-    def is_packed(self) -> bool:
-        """Whether its elements must be made of the block."""
-        return self.measured.is_packed
+    def __init__(self, unit: Unit, depot: Depot) -> None:
+        self.unit, self.running = unit, list[nn.Module]()
+        self._expected = depot.expected(unit.weights)
+        self.bundle = bundled(unit.weights, self._expected, depot.codec, exact=True)
 
-    def expand(self, codec: Codec, block: Tensor, target: Tensor) -> None:
-        """Makes the elements of all weights of a block that has arrived."""
-        self.measured.expand(codec, block, target)
+    def send(self, depot: Depot) -> None:
+        """Brings the unit to the host."""
+        self.held = depot.put(self.unit.weights, expected=self._expected)
+        self._nothing = [without_elements(weight, depot.device) for weight in self.unit.weights]
+        self.hide()
 
-    def check(self, codec: Codec, block: Tensor) -> None:
-        """Raises :class:`.CorruptStream` if a stream of a block on the device is not whole."""
-        self.measured.check(codec, block)
-
-    def show(self, memory: Tensor) -> None:
-        """Lets the weights have their elements in memory of the device."""
-        for weight, tensor in zip(self.measured.unit.weights, self.measured.tensors(memory), strict=True):
+    def show(self, tensors: Sequence[Tensor]) -> None:
+        """Lets the weights have their elements."""
+        for weight, tensor in zip(self.unit.weights, tensors, strict=True):
             bring(weight, tensor)
 
     def hide(self) -> None:
         """Leaves the weights without elements: who reads one gets an error."""
-        for weight, nothing in zip(self.measured.unit.weights, self._nothing, strict=True):
+        for weight, nothing in zip(self.unit.weights, self._nothing, strict=True):
             send(weight, nothing)
-
-
-def _elements(weight: Tensor) -> Tensor:
-    """The elements of a weight, in one dimension."""
-    return layout_of(weight.detach())[0]()
 
 
 @dataclass(frozen=True)
@@ -118,8 +81,8 @@ class Plan:
     ``expanded``, ``scratch``: Bytes for the elements of one unit, and for making them.
     """
 
-    hot: tuple[Measured, ...]
-    cold: tuple[Measured, ...]
+    hot: tuple[Cold, ...]
+    cold: tuple[Cold, ...]
     slots: int
     slot: int
     expanded: int
@@ -128,10 +91,12 @@ class Plan:
     @property
     def nbytes(self) -> int:
         """Bytes of the device: weights that stay, and memory for those that come."""
-        return sum(unit.raw for unit in self.hot) + self.slots * self.slot + self.expanded + self.scratch
+        return (
+            sum(unit.bundle.raw for unit in self.hot) + self.slots * self.slot + self.expanded + self.scratch
+        )
 
 
-def plan(units: Sequence[Measured], always: int, device_bytes: int, slots: int) -> Plan:
+def plan(units: Sequence[Cold], always: int, device_bytes: int, slots: int) -> Plan:
     """The plan with the most weights on the device.
 
     ``always``: Bytes of the device that something takes whatever is planned.
@@ -139,7 +104,7 @@ def plan(units: Sequence[Measured], always: int, device_bytes: int, slots: int) 
     What is large must stay if there is no room to bring it. Beside that, what is used in several places stays first, then
     what is no block, and then blocks with even distances, so that copies have time between them.
     """
-    by_size = sorted(units, key=lambda unit: -unit.raw)
+    by_size = sorted(units, key=lambda unit: -unit.bundle.raw)
     least = min(
         (_with(units, set(map(id, by_size[:count])), slots) for count in range(len(units) + 1)),
         key=lambda made: made.nbytes,
@@ -154,11 +119,11 @@ def plan(units: Sequence[Measured], always: int, device_bytes: int, slots: int) 
         None,
     )
     if made is None:
-        largest = max(least.cold or units, key=lambda unit: unit.raw)
+        largest = max(least.cold or units, key=lambda unit: unit.bundle.raw)
         raise ParameterError(
             f"device_bytes is {device_bytes:,}; {least.nbytes + always:,} are needed, for the largest unit that comes, "
-            f"{largest.unit.name} with {largest.raw:,} bytes, must have room {slots} times: once while it computes, and "
-            f"for {slots - 1} ahead on their way"
+            f"{largest.unit.name} with {largest.bundle.raw:,} bytes, must have room {slots} times: once while it computes, "
+            f"and for {slots - 1} ahead on their way"
         )
     for unit in _by_preference(units):
         more = _with(units, {id(unit), *map(id, made.hot)}, slots)
@@ -167,19 +132,19 @@ def plan(units: Sequence[Measured], always: int, device_bytes: int, slots: int) 
     return made
 
 
-def _with(units: Sequence[Measured], hot: set[int], slots: int) -> Plan:
+def _with(units: Sequence[Cold], hot: set[int], slots: int) -> Plan:
     cold = tuple(unit for unit in units if id(unit) not in hot)
     return Plan(
         tuple(unit for unit in units if id(unit) in hot),
         cold,
         slots if cold else 0,
-        max((unit.held for unit in cold), default=0),
-        max((unit.expanded for unit in cold), default=0),
-        max((unit.scratch for unit in cold), default=0),
+        max((unit.bundle.held for unit in cold), default=0),
+        max((unit.bundle.expanded for unit in cold), default=0),
+        max((unit.bundle.scratch for unit in cold), default=0),
     )
 
 
-def _by_preference(units: Sequence[Measured]) -> list[Measured]:
+def _by_preference(units: Sequence[Cold]) -> list[Cold]:
     tied = [unit for unit in units if len(unit.unit.modules) > 1]
     single = [unit for unit in units if len(unit.unit.modules) == 1 and not unit.unit.repeated]
     blocks = [unit for unit in units if len(unit.unit.modules) == 1 and unit.unit.repeated]

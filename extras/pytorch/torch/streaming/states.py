@@ -1,4 +1,4 @@
-"""An optimiser's states on the host: those of a parameter come before its step, and leave behind it."""
+"""An optimiser's states on the host: those of a few parameters come before their step, and leave behind it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from torch.optim import Optimizer
 from cdma.base.errors import CdmaError, ParameterError
 from cdma.torch.memory import is_plain
 
-from .depot import Depot, Held
+from .depot import ROUNDS, Depot, Held
 from .units import Streamed, StreamReport
 
+#: A unit has no more than the largest parameter, and so many parts of it.
+_MORE = 8
 #: Optimisers whose states a stream has.
 _STREAMED: WeakSet[Optimizer] = WeakSet()
 
 
 @dataclass(eq=False)
 class _Unit:
-    """The states of one parameter.
+    """The states of parameters that are stepped together, each with the number of its group.
 
     ``planned``: Whether it is known where they are between steps.
     ``held``: What they are on the host; None where they are on the device.
@@ -32,16 +34,15 @@ class _Unit:
     """
 
     name: str
-    group: int
-    parameter: nn.Parameter
+    members: list[tuple[int, nn.Parameter]]
     planned: bool = False
     held: Held | None = None
     tensors: list[Tensor] = field(default_factory=list)
 
     @property
     def steps(self) -> bool:
-        """Whether the next step is about it."""
-        return self.parameter.grad is not None
+        """Whether the next step is about one of them."""
+        return any(parameter.grad is not None for _, parameter in self.members)
 
     @property
     def stays(self) -> bool:
@@ -57,29 +58,28 @@ class _Unit:
 class States:
     """The context that :func:`cdma.torch.stream` gives for an optimiser; :attr:`report` is its account."""
 
-    def __init__(
-        self, optimizer: Optimizer, depot: Depot, device_bytes: int, ahead: int, least_bytes: int
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, depot: Depot, device_bytes: int, ahead: int) -> None:
         self._optimizer, self._depot = optimizer, depot
-        self._device_bytes, self._ahead, self._least = device_bytes, ahead, least_bytes
-        self._units: dict[nn.Parameter, _Unit] = {}
+        self._device_bytes, self._ahead = device_bytes, ahead
+        self._units: list[_Unit] = []
+        self._known: set[nn.Parameter] = set()
         self._handles: list[Any] = []
-        self._report = StreamReport()
 
     @property
     def report(self) -> StreamReport:
-        """What stays and what has moved until now."""
-        self._depot.count(self._report)
-        return self._report
+        """What stays and what has moved until now; waits for the device."""
+        self._settle(0)
+        return self._depot.report
 
     def __enter__(self) -> States:
         if self._handles:
             raise ParameterError("the context is entered twice; it is for one block at a time")
         if self._optimizer in _STREAMED:
             raise ParameterError("the optimiser is streamed already; one stream has its states")
-        self._report = StreamReport()
+        self._depot.report = StreamReport()
         self._find()
-        self._plan([unit for unit in self._units.values() if self._optimizer.state.get(unit.parameter)])
+        state = self._optimizer.state
+        self._plan([unit for unit in self._units if any(state.get(each) for _, each in unit.members)])
         optimizer = self._optimizer
         _STREAMED.add(optimizer)
         self._handles = [
@@ -105,7 +105,8 @@ class States:
                 self._keep(unit)
             except CdmaError as broken:
                 damaged.append(broken)
-        self._units.clear()
+        self._units, self._known = [], set()
+        self._depot.turn()
         self._depot.settle(brought)
         if damaged:
             raise damaged[0]
@@ -118,35 +119,51 @@ class States:
         """Makes the step of each parameter whose states do not stay; leaves the optimiser those of the others."""
         if any(each is not None for each in (*args[1:], *kwargs.values())):
             raise ParameterError("step has a closure; an optimiser whose states are on the host takes none")
-        self._report.passes += 1
+        self._depot.report.passes += 1
         self._find()
-        apart = [unit for unit in self._units.values() if unit.steps and not unit.stays]
+        apart = [unit for unit in self._units if unit.steps and not unit.stays]
         for place, unit in enumerate(apart):
             before = unit.held
             self._bring(unit)
             self._fetch(apart[place + 1 : place + 1 + self._ahead])
             _step(self._part([unit]))
             self._send(unit, before)
-        staying = self._part([unit for unit in self._units.values() if unit.stays])
+        staying = self._part([unit for unit in self._units if unit.stays])
         return (staying, *args[1:]), kwargs
 
     def _behind(self, *_: Any) -> None:
         """Behind a step: plans what there is to plan, and has what the next one begins with come."""
-        for name, seconds in self._depot.settle([unit.held for unit in self._cold() if unit.held]):
-            self._report.rows[name].wait += seconds
-            self._report.wait += seconds
-        if any(unit.steps and not unit.planned for unit in self._units.values()):
-            self._plan([unit for unit in self._units.values() if unit.planned or unit.steps])
+        self._depot.turn()
+        self._settle(ROUNDS)
+        if any(unit.steps and self._is_new(unit) for unit in self._units):
+            self._plan([unit for unit in self._units if unit.planned or unit.steps])
         self._count()
         self._fetch(self._cold()[: self._ahead])
 
+    def _is_new(self, unit: _Unit) -> bool:
+        """Whether a unit, or one of its parameters, had no states when the others were planned."""
+        return not unit.planned or (unit.held is None and len(self._large(unit)) != len(unit.tensors))
+
+    def _settle(self, most: int) -> None:
+        self._depot.settle([unit.held for unit in self._units if unit.held], most)
+
     def _find(self) -> None:
-        """Makes units of parameters that have none."""
-        for number, group in enumerate(self._optimizer.param_groups):
+        """Makes units of parameters that are in none: of those that follow each other, about as much as of the largest."""
+        groups = self._optimizer.param_groups
+        largest = max((each.nbytes for group in groups for each in group["params"]), default=0)
+        room = -1
+        for number, group in enumerate(groups):
             names = group.get("param_names", ())
             for place, parameter in enumerate(group["params"]):
-                name = names[place] if place < len(names) else f"{number}.{place}"
-                self._units.setdefault(parameter, _Unit(name, number, parameter))
+                if parameter in self._known:
+                    continue
+                self._known.add(parameter)
+                room -= parameter.nbytes
+                if room < 0:
+                    name = names[place] if place < len(names) else f"{number}.{place}"
+                    self._units.append(_Unit(name, []))
+                    room = largest + largest // _MORE - parameter.nbytes
+                self._units[-1].members.append((number, parameter))
 
     def _plan(self, known: Sequence[_Unit]) -> None:
         """Has states stay for which there is room: the largest if there is none to bring them, and then in the order of the
@@ -161,8 +178,8 @@ class States:
         ]
         if min(needed) > self._device_bytes:
             raise ParameterError(
-                f"device_bytes is {self._device_bytes:,}; {min(needed):,} are needed, for states of "
-                f"{2 * self._ahead + 2} parameters must have room at a time, on their way and while one is stepped"
+                f"device_bytes is {self._device_bytes:,}; {min(needed):,} are needed: "
+                f"{2 * self._ahead + 2} times the states of the largest parameter, on their way and while it is stepped"
             )
         count = next(count for count, each in enumerate(needed) if each <= self._device_bytes)
         room = self._device_bytes - needed[count]
@@ -184,18 +201,19 @@ class States:
         return (2 * self._ahead + 2) * max((unit.raw for unit in units), default=0)
 
     def _large(self, unit: _Unit) -> list[Tensor]:
-        """The states of a parameter that are worth a copy."""
+        """The states that are worth a copy."""
         return [
             state
-            for state in self._optimizer.state.get(unit.parameter, {}).values()
+            for _, parameter in unit.members
+            for state in self._optimizer.state.get(parameter, {}).values()
             if isinstance(state, Tensor)
             and state.device == self._depot.device
             and is_plain(state)
-            and state.nbytes >= self._least
+            and state.nbytes >= self._depot.transport.least_bytes
         ]
 
     def _cold(self) -> list[_Unit]:
-        return [unit for unit in self._units.values() if unit.held is not None]
+        return [unit for unit in self._units if unit.held is not None]
 
     def _fetch(self, units: Sequence[_Unit]) -> None:
         for unit in units:
@@ -233,7 +251,7 @@ class States:
             "_optimizer_step_pre_hooks": OrderedDict(),
             "_optimizer_step_post_hooks": OrderedDict(),
             "param_groups": [
-                {**group, "params": [unit.parameter for unit in units if unit.group == number]}
+                {**group, "params": [each for unit in units for own, each in unit.members if own == number]}
                 for number, group in enumerate(self._optimizer.param_groups)
             ],
         }
@@ -241,7 +259,7 @@ class States:
 
     def _count(self) -> None:
         """Brings the report up to date."""
-        report, units = self._report, self._units.values()
+        report, units = self._depot.report, self._units
         cold = self._cold()
         report.raw = sum(unit.raw for unit in units)
         report.cold = sum(unit.raw for unit in cold)

@@ -6,17 +6,21 @@ keys and values: what stays, what comes, and what was waited for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from cdma.door import fit
+from cdma.gpu.packed import Packed
+from cdma.hdl.spec.format import Format
+from cdma.torch.codec import Codec, word_count
+from cdma.torch.coded import lossless_format
 from cdma.torch.memory import is_plain, layout_of
 from cdma.torch.plot import plot
-
-from .codecs import Chosen, Codec, Part
+from cdma.torch.prediction import Expected, looked_at, pays
 
 #: Modules that nobody calls: what is in them is read by who has them.
 _NEVER_CALLED = (nn.ParameterList, nn.ParameterDict)
@@ -119,35 +123,75 @@ def _is_whole(module: nn.Module) -> bool:
 
 #: What is in a block begins at multiples of so many bytes, as memory of a GPU does.
 _ALIGN = 256
+#: Weights of fewer bytes go as they are: their kernel would take longer than their copy.
+_LEAST_BYTES = 1 << 14
+#: Formats that are fitted to weights of a type, beside the one of zeros.
+_BF16 = Format.preset("bf16")
+_FP32 = replace(_BF16, word_bits=32, window=32)
+_FIELDS = {
+    torch.bfloat16: (_BF16, replace(_BF16, zero=False)),
+    torch.float32: (_FP32, replace(_FP32, zero=False)),
+}
+
+
+def elements_of(tensor: Tensor) -> Tensor:
+    """The elements of a tensor, in one dimension."""
+    return layout_of(tensor.detach())[0]()
+
+
+def fitted(codec: Codec, flat: Tensor, format: Format | None) -> Expected:
+    """What is expected of the shortest stream of elements, or of one in a format; none pays for what is small."""
+    formats = [] if format is None else [format]
+    if format is None:
+        formats = [lossless_format(flat.dtype), *(fit(flat, each) for each in _FIELDS.get(flat.dtype, ()))]
+    formats = [each for each in formats if flat.element_size() * 8 % each.word_bits == 0]
+    best = Expected(None, flat.nbytes, flat.nbytes)
+    if flat.nbytes < _LEAST_BYTES or not formats:
+        return best
+    found, _ = looked_at(flat, formats)
+    if found.format is None:
+        return best
+    beside = codec.beside(word_count(flat.nbytes, found.format), found.format)
+    return found if pays(found.length + beside, flat.nbytes) else best
 
 
 @dataclass(frozen=True)
 class Piece:
     """One tensor of a block.
 
+    ``expected``: Its stream; without a format elements lie in the block as they are.
     ``at``: Where its elements are in memory for those of all.
-    ``place``, ``beside``: Where its stream, or its elements, and what stands beside the stream begin in the block.
+    ``place``, ``space``: Where in the block its stream begins, and the bytes for it.
+    ``beside``, ``more``: Where what stands beside the stream begins, and the bytes of that.
     """
 
     dtype: torch.dtype
     size: torch.Size
     stride: tuple[int, ...]
-    raw: int
-    chosen: Chosen
+    expected: Expected
+    format: Format | None
     at: int
     place: int
+    space: int
     beside: int
+    more: int
 
-    def part(self, block: Tensor) -> Part | None:
+    def packed(self, block: Tensor) -> Packed | None:
         """Its stream in a block; None if its elements are there as they are."""
-        if self.chosen.format is None:
+        if self.format is None:
             return None
-        return Part(
-            self.raw * 8 // self.chosen.format.word_bits,
-            self.chosen.format,
-            block[self.place : self.place + self.chosen.nbytes],
-            block[self.beside : self.beside + self.chosen.beside],
+        beside = block[self.beside : self.beside + self.more]
+        return Packed(
+            block[self.place : self.place + self.space],
+            beside[:8].view(torch.int64)[0],
+            word_count(self.expected.raw, self.format),
+            self.format,
+            beside[16:].view(torch.int64).view(-1, _INDEX),
         )
+
+
+#: Numbers of a row of an index.
+_INDEX = 9
 
 
 @dataclass(frozen=True)
@@ -170,57 +214,68 @@ class Bundle:
         """Whether the elements must be made of the block."""
         return self.expanded > 0
 
-    def pack(self, flats: Iterable[Tensor], codec: Codec, block: Tensor) -> None:
-        """Makes the block of the elements of each tensor, in one dimension."""
+    def pack(self, flats: Iterable[Tensor], codec: Codec, block: Tensor) -> list[Tensor]:
+        """Makes the block of the elements of each tensor; returns the lengths of the streams."""
+        lengths = []
         for piece, elements in zip(self.pieces, flats, strict=True):
-            part = piece.part(block)
+            part = piece.packed(block)
             if part is None:
-                block[piece.place : piece.place + piece.raw].copy_(elements.view(torch.uint8))
+                block[piece.place : piece.place + piece.expected.raw].copy_(elements.view(torch.uint8))
             else:
-                codec.pack(elements, part)
+                made = codec.pack(elements, part.format, part.data)
+                part.index.copy_(made.index)
+                part.length.copy_(made.length)
+                lengths.append(part.length)
+        return lengths
 
     def expand(self, codec: Codec, block: Tensor, target: Tensor) -> None:
         """Makes the elements of all tensors of a block that has arrived."""
         for piece in self.pieces:
-            elements = target[piece.at : piece.at + piece.raw]
-            part = piece.part(block)
+            elements = target[piece.at : piece.at + piece.expected.raw]
+            part = piece.packed(block)
             if part is None:
-                elements.copy_(block[piece.place : piece.place + piece.raw])
+                elements.copy_(block[piece.place : piece.place + piece.expected.raw])
             else:
-                codec.expand(part, elements)
+                codec.unpack(part, elements)
 
     def check(self, codec: Codec, block: Tensor) -> None:
         """Raises :class:`.CorruptStream` if a stream of a block on the device is not whole."""
         for piece in self.pieces:
-            part = piece.part(block)
-            if part is not None:
+            if (part := piece.packed(block)) is not None:
                 codec.check(part)
 
     def tensors(self, memory: Tensor) -> list[Tensor]:
         """The tensors in memory for their elements, which is the block where they lie in it as they are."""
-        found = []
-        for piece in self.pieces:
-            begin = piece.at if self.is_packed else piece.place
-            elements = memory[begin : begin + piece.raw].view(piece.dtype)
-            found.append(elements.as_strided(piece.size, piece.stride))
-        return found
+        begins = [piece.at if self.is_packed else piece.place for piece in self.pieces]
+        return self.over(
+            [memory[at : at + piece.expected.raw] for at, piece in zip(begins, self.pieces, strict=True)]
+        )
+
+    def over(self, flats: Iterable[Tensor]) -> list[Tensor]:
+        """The tensors over the bytes, or the elements, of each."""
+        return [
+            flat.view(piece.dtype).as_strided(piece.size, piece.stride)
+            for flat, piece in zip(flats, self.pieces, strict=True)
+        ]
 
 
-def bundled(tensors: Sequence[Tensor], choices: Sequence[Chosen], codec: Codec) -> Bundle:
-    """Lays tensors out in a block, each as it was chosen."""
+def bundled(tensors: Sequence[Tensor], expected: Sequence[Expected], codec: Codec, *, exact: bool) -> Bundle:
+    """Lays tensors out in a block, with space for streams that are as long as is expected: ``exact``, or about."""
     pieces: list[Piece] = []
     at = place = scratch = 0
-    for tensor, choice in zip(tensors, choices, strict=True):
-        flat, size, stride = layout_of(tensor.detach())
-        nbytes = flat().numel() * tensor.element_size()
-        beside = place + _aligned(choice.nbytes)
-        pieces.append(Piece(tensor.dtype, size, stride, nbytes, choice, at, place, beside))
-        at += _aligned(nbytes)
-        place = beside + _aligned(choice.beside)
-        if choice.format is not None:
-            scratch = max(scratch, codec.scratch(nbytes, choice.format))
-    packed = any(piece.chosen.format is not None for piece in pieces)
-    return Bundle(tuple(pieces), sum(piece.raw for piece in pieces), place, at if packed else 0, scratch)
+    for tensor, each in zip(tensors, expected, strict=True):
+        _, size, stride = layout_of(tensor.detach())
+        space, more = each.raw, 0
+        if each.format is not None:
+            space = each.length if exact else each.space
+            more = codec.beside(word_count(each.raw, each.format), each.format)
+            scratch = max(scratch, codec.scratch(each.raw, each.format))
+        beside = place + _aligned(space)
+        pieces.append(Piece(tensor.dtype, size, stride, each, each.format, at, place, space, beside, more))
+        at += _aligned(each.raw)
+        place = beside + _aligned(more)
+    packed = any(piece.format is not None for piece in pieces)
+    return Bundle(tuple(pieces), sum(each.raw for each in expected), place, at if packed else 0, scratch)
 
 
 def _aligned(nbytes: int) -> int:
@@ -255,6 +310,7 @@ class StreamReport:
     ``held``: Bytes in which those that come are held on the host.
     ``moved``, ``fetches``: Bytes that came until now, and how many units these were.
     ``left``: Bytes that left for the host until now: states, or keys and values, which change.
+    ``again``: Blocks with a stream that was longer than expected, and that went to the host once more.
     ``late``, ``beyond``: Units that nobody had foreseen, so that they came only when they were needed; and those for
         which there was no place, so that they took memory beyond ``device_bytes``.
     ``passes``, ``wait``: Calls of the model, or steps, and the seconds that computing waited in these for what came.
@@ -268,6 +324,7 @@ class StreamReport:
     moved: int = 0
     fetches: int = 0
     left: int = 0
+    again: int = 0
     late: int = 0
     beyond: int = 0
     passes: int = 0

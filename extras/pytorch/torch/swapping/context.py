@@ -8,7 +8,7 @@ import weakref
 import zlib
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,23 +17,24 @@ from torch import Tensor, nn
 from torch.autograd.profiler import record_function
 from torch.utils._pytree import tree_leaves
 
-from cdma.base.errors import CdmaError, ParameterError
+from cdma.base.errors import ParameterError
+from cdma.gpu.packed import Packed
+from cdma.torch.codec import Codec
 from cdma.torch.keeping import Keeping, Slot
-from cdma.torch.ledger import Departures
+from cdma.torch.ledger import Arriving, Departures, Mail
 from cdma.torch.memory import CONVOLUTIONS, is_plain
+from cdma.torch.prediction import REFRESH, Expected, formats_of, looked_at
+from cdma.torch.transport import Copy, Transport, WrongReturn
 
-from .link import Copy, Link
 from .policies import Action, Learnt, Moment, Recompute, SwapPolicy
-from .pool import POISON, Block, HostCodec, HostPool, HostStream, Packing, pack, room
-from .prediction import Expected, Gauge, Leaving, Predictions
+from .pool import POISON, Block, Gauge, HostCodec, HostPool, HostStream, Leaving
 from .recompute import recomputed
 from .report import Moved, Profile, SwapReport, Timeline
 
-_NOT_WHOLE = "a stream came back from the host that is not what was made on the GPU"
-
-
-class WrongReturn(CdmaError):
-    """A tensor did not come back as it left."""
+#: Streams whose lengths may be on their way to the host: the elements of more are not there besides.
+_DOUBTFUL = 8
+#: What stands for the bytes of a stream that are elsewhere.
+_NOTHING = torch.empty(0, dtype=torch.uint8)
 
 
 @dataclass(frozen=True)
@@ -50,17 +51,20 @@ class Settings:
 class Offload(Keeping):
     """The context that :func:`cdma.torch.offload` gives; :attr:`report` is its account."""
 
-    def __init__(self, model: nn.Module, policy: SwapPolicy, link: Link, settings: Settings) -> None:
+    def __init__(
+        self, model: nn.Module, policy: SwapPolicy, transport: Transport, settings: Settings
+    ) -> None:
         super().__init__(model)
         if not isinstance(policy, SwapPolicy):
             raise ParameterError(f"the policy is {policy!r}; it must be one of cdma.torch, such as Cdma()")
         policy.check(settings.device_bytes)
         self._by_module = policy if policy.by_module else None
-        self._policy, self._link, self._settings = policy, link, settings
-        self._pool = HostPool(link, settings.host_bytes, settings.debug)
+        self._policy, self._transport, self._settings = policy, transport, settings
+        self._pool = HostPool(transport, settings.host_bytes, settings.debug)
         self._host = HostCodec()
-        self._profile = Profile(link)
-        self._predictions = Predictions(policy.dense)
+        self._profile = Profile(transport)
+        self._expected: dict[tuple[Slot, int, torch.dtype], Expected] = {}
+        self._spare: list[Mail] = []
         self._device = Gauge(settings.device_bytes)
         self._departures: Departures[Hold] = Departures()
         self._order: dict[int, weakref.ref[Swapped]] = {}
@@ -68,15 +72,14 @@ class Offload(Keeping):
         # Of the pass, among those in which anything is kept, and whether it is one; others teach nothing.
         self._number, self._keeps = 0, False
         self._waits: deque[tuple[str, Any, Any]] = deque()
-        self._own_device = next((one.device for one in model.parameters()), torch.device("cpu"))
         self._given: dict[int, weakref.ref[Any]] = {}
-        # Streams that came back and were not whole, and what the host has heard of it.
-        self._fault = torch.zeros(1, dtype=torch.int32, device=self._own_device)
-        self._verdict: tuple[Block, Copy] | None = None
+        self._codec = Codec(transport.device)
+        # The verdict on the streams of the passes until then, on its way.
+        self._asked: tuple[Tensor | None, Any] = (None, None)
         self._lock = threading.RLock()
         self._recomputed = recomputed(model, policy.modules) if isinstance(policy, Recompute) else []
         self._running: tuple[str, Any] | None = None
-        self._report = SwapReport(timeline=Timeline(link) if settings.trace else None)
+        self._report = SwapReport(timeline=Timeline(transport) if settings.trace else None)
         self._follows = settings.trace
 
     @property
@@ -86,9 +89,8 @@ class Offload(Keeping):
             self._sweep()
             self._settle_waits(lambda mark: True)
             # No pass may follow whose beginning would look.
-            if int(self._fault):
-                self._fault.zero_()
-                raise WrongReturn(_NOT_WHOLE)
+            self._check_verdict()
+            self._check_verdict()
             report = self._report
             report.peak_device, report.over, report.peak_host = (
                 self._device.peak,
@@ -99,7 +101,7 @@ class Offload(Keeping):
 
     def trace(self) -> None:
         """Notes what happens from now on, and forgets what was noted before; see :meth:`SwapReport.trace`."""
-        self._report.timeline = Timeline(self._link)
+        self._report.timeline = Timeline(self._transport)
         self._running, self._follows = None, True
 
     @property
@@ -135,7 +137,7 @@ class Offload(Keeping):
             for way, fit in (("compress", self._profile.compress), ("decompress", self._profile.decompress)):
                 if fit is not None:
                     self._report.prediction[way], self._report.noise[way] = fit.error, fit.noise
-            self._settle_waits(self._link.passed)
+            self._settle_waits(lambda mark: mark.query())
             self._count_anew()
 
     def _count_anew(self) -> None:
@@ -152,25 +154,17 @@ class Offload(Keeping):
 
     def _check_verdict(self) -> None:
         """Looks at the verdict on the streams of the passes before the last one, and asks for the next."""
-        if self._fault.device.type == "cpu":
-            return
-        wrong = False
-        if self._verdict is None:
-            block = self._pool.take_beyond(self._fault.nbytes)
-        else:
-            block, copy = self._verdict
-            copy.synchronize()
-            wrong = bool(block.data.view(torch.int32))
-        if wrong:
-            # One error for all passes until now.
-            self._fault.zero_()
-        self._verdict = block, self._link.out([(self._fault.view(torch.uint8), block.data)])
-        if wrong:
-            raise WrongReturn(_NOT_WHOLE)
+        (verdict, passed), self._asked = self._asked, (self._codec.verdict(), self._transport.mark())
+        if verdict is not None:
+            passed.synchronize()
+            if int(verdict):
+                # One error for all passes until now.
+                self._asked = None, None
+                raise WrongReturn("a stream came back from the host that is not what was made on the GPU")
 
     def _entered(self, name: str) -> None:
         self._computed()
-        self._running = name, self._link.mark()
+        self._running = name, self._transport.mark()
 
     def _left(self, module: nn.Module, output: Any) -> None:
         self._computed()
@@ -179,7 +173,7 @@ class Offload(Keeping):
         """Notes what was computed until now."""
         if self._running is not None and self._report.timeline is not None:
             name, begin = self._running
-            self._report.timeline.add("compute", name, begin, self._link.mark())
+            self._report.timeline.add("compute", name, begin, self._transport.mark())
         self._running = None
 
     def _hold(self, flat: Tensor, slot: Slot) -> Swapped:
@@ -197,7 +191,7 @@ class Offload(Keeping):
             swapped = Swapped(self, slot, self._count, flat, learnt)
             if self._settings.debug:
                 swapped.crc = _crc(flat)
-            expected = self._expected(flat, swapped) if self._policy.compresses else None
+            expected = self._expected_of(flat, slot, learnt) if self._policy.compresses else None
             action = self._leave(swapped, flat, self._action(flat, learnt), expected)
             if action is Action.KEEP:
                 swapped.elements = flat
@@ -213,16 +207,24 @@ class Offload(Keeping):
 
     def _mark(self) -> Any:
         """A mark of now, where times are asked for."""
-        return self._link.mark() if self._profile.active or self._report.timeline is not None else None
+        return self._transport.mark() if self._profile.active or self._report.timeline is not None else None
 
-    def _expected(self, flat: Tensor, swapped: Swapped) -> Expected | None:
-        """What is expected of a stream, if there may be one."""
+    def _expected_of(self, flat: Tensor, slot: Slot, learnt: Learnt) -> Expected | None:
+        """What is expected of a stream, if there may be one. Of a new one, of all from time to time, and of those that are
+        learnt from, what a stream would store is counted, for which the host waits."""
         if not self._may_leave(flat):
             return None
-        return self._predictions.of(swapped.slot, flat, self._number, swapped.learnt, self._profile.active)
+        key = slot, flat.numel(), flat.dtype
+        expected = self._expected.get(key)
+        if expected is None or self._profile.active or self._number - expected.since >= REFRESH:
+            expected, found = looked_at(flat, formats_of(flat, self._policy.dense), self._number)
+            learnt.density = found.density
+            learnt.mask = found.compressed_bytes - flat.nbytes * found.density
+            self._expected[key] = expected
+        return expected
 
     def _may_leave(self, flat: Tensor) -> bool:
-        return flat.nbytes >= self._link.least_bytes and flat.device == self._own_device
+        return flat.nbytes >= self._transport.least_bytes and flat.device == self._transport.device
 
     def _action(self, flat: Tensor, learnt: Learnt) -> Action:
         """What the policy says, and what room there is."""
@@ -259,62 +261,81 @@ class Offload(Keeping):
             return Action.KEEP
         if action is Action.COMPRESSED:
             assert expected is not None
-            assert expected.format is not None
-            self._device.make_room(room(flat, expected.format))
-            stream = self._timed("compress", swapped, partial(pack, flat, expected.format))
-            source, swapped.packing = stream.data, stream.packing
-            self._take(swapped.hold, stream.packing.nbytes)
+            self._device.make_room(flat.nbytes + size)
+            source = self._streamed(swapped, flat, expected, size)
         else:
             self._device.make_room(flat.nbytes)
-        self._send(swapped, source, block, expected)
+        self._send(swapped, source, block)
         if action is Action.HOST:
             swapped.hold.host = self._host.compress(self._pool, block, swapped.dtype)
         else:
             swapped.hold.block = block
+        # On a processor a length is known at once.
+        self._device.sweep()
+        while len(self._device.doubtful) > _DOUBTFUL:
+            self._device.settle()
         return action
 
-    def _send(self, swapped: Swapped, source: Tensor, block: Block, expected: Expected | None) -> None:
-        """Copies what a block has room for, and beside it the length of a stream."""
-        pairs = [(source[: block.data.numel()], block.data)]
-        if swapped.packing is not None:
-            pairs.append((swapped.packing.length.view(()), block.number.view(())))
-        copy = block.last = self._link.out(pairs)
-        reference = weakref.ref(swapped)
-        swapped.leaving = Leaving(
-            copy,
-            source,
-            source.numel(),
-            partial(_is_wanted, reference),
-            partial(self._has_left, reference, source, block, expected),
-        )
-        self._device.leaving(swapped.leaving)
-        self._noted("out", swapped, copy)
+    def _streamed(self, swapped: Swapped, flat: Tensor, expected: Expected, size: int) -> Tensor:
+        """The bytes of a stream. The elements stay until it is known that it had room in so many."""
+        assert expected.format is not None
+        out = flat.new_empty(size, dtype=torch.uint8)
+        packed = self._timed("compress", swapped, partial(self._codec.pack, flat, expected.format, out))
+        swapped.packed = replace(packed, data=_NOTHING)
+        self._take(swapped.hold, packed.index.nbytes + packed.length.nbytes)
+        lengths, reference = Arriving(packed.length, self._spare), weakref.ref(swapped)
+        known = partial(self._length_known, reference, lengths, expected)
+        swapped.doubt = Leaving(lengths, flat, flat.nbytes, lambda: True, known)
+        self._device.count(self._device.doubtful, swapped.doubt)
+        return out
 
-    def _has_left(
-        self, reference: weakref.ref[Swapped], source: Tensor, block: Block, expected: Expected | None
-    ) -> None:
-        """A tensor is on the host, unless its stream was longer than expected: then all of it goes there again."""
+    def _length_known(self, reference: weakref.ref[Swapped], lengths: Arriving, expected: Expected) -> None:
+        """Lets go of the elements of a stream that had room; else it leaves again, whole, or the elements stay."""
+        (length,) = lengths.wait()
+        expected.was(length)
         swapped = reference()
         if swapped is None:
             return
-        swapped.leaving = None
-        if swapped.packing is None:
+        doubt, swapped.doubt = swapped.doubt, None
+        block = swapped.hold.block
+        if doubt is None or block is None or swapped.elements is not None or length <= block.data.numel():
             return
-        assert expected is not None
-        length = int(block.number)
-        expected.was(length)
-        if length > block.data.numel() and swapped.elements is None:
-            self._report.again += 1
-            self._pool.give_back(block)
-            swapped.hold.block = self._pool.take(length)
-            if swapped.hold.block is not None:
-                self._send(swapped, source, swapped.hold.block, expected)
-                return
+        self._report.again += 1
+        self._pool.give_back(block)
+        block = swapped.hold.block = self._pool.take(length)
+        flat = doubt.source
+        if block is None:
             self._report.full += 1
-            swapped.elements = swapped.packing.unpack(source, self._fault)
+            swapped.elements, swapped.packed, swapped.leaving = flat, None, None
             self._take(swapped.hold, swapped.raw)
-        if self._settings.debug:
-            source.fill_(POISON)
+            return
+        assert swapped.packed is not None
+        packed = self._codec.pack(flat, swapped.packed.format, flat.new_empty(length, dtype=torch.uint8))
+        swapped.packed = replace(packed, data=_NOTHING)
+        self._send(swapped, packed.data, block)
+
+    def _send(self, swapped: Swapped, source: Tensor, block: Block) -> None:
+        """Copies bytes to a block."""
+        copy = self._transport.out([(source, block.data)])
+        block.last = copy.end
+        reference = weakref.ref(swapped)
+        swapped.leaving = Leaving(
+            copy.end,
+            source,
+            source.numel(),
+            partial(_is_wanted, reference),
+            partial(self._has_left, reference, copy.end, source),
+        )
+        self._device.count(self._device.leaving, swapped.leaving)
+        self._noted("out", swapped, copy)
+
+    def _has_left(self, reference: weakref.ref[Swapped], event: Any, source: Tensor) -> None:
+        """Bytes of a tensor are on the host."""
+        swapped = reference()
+        if swapped is not None and swapped.leaving is not None and swapped.leaving.event is event:
+            swapped.leaving = None
+            if self._settings.debug and swapped.packed is not None:
+                source.fill_(POISON)
 
     def _restored(self, swapped: Swapped) -> Tensor:
         with self._lock, record_function(f"cdma: give back {label(swapped.slot)}"):
@@ -325,7 +346,7 @@ class Offload(Keeping):
             self._computed()
             flat = swapped.elements
             if flat is None:
-                flat = self._arrived(swapped) if swapped.leaving is None else self._held(swapped)
+                flat = self._arrived(swapped) if swapped.is_away else self._held(swapped)
                 swapped.elements = flat
                 if swapped.crc is not None and (found := _crc(flat)) != swapped.crc:
                     raise WrongReturn(
@@ -340,17 +361,17 @@ class Offload(Keeping):
     def _held(self, swapped: Swapped) -> Tensor:
         """The elements of a tensor that is leaving, and still there."""
         self._fetch_before(swapped)
-        if swapped.packing is not None:
+        if swapped.doubt is None and swapped.packed is not None:
             self._device.make_room(swapped.raw)
-        leaving = swapped.leaving
-        if leaving is None:
+        there = swapped.doubt or swapped.leaving
+        if there is None:
             # What needed room had it go.
             return self._arrived(swapped)
-        if swapped.packing is not None:
-            return self._unpacked(swapped, leaving.source)
-        swapped.hold.on_device += leaving.size
-        leaving.size = 0
-        return leaving.source.view(swapped.dtype)
+        if swapped.doubt is None and swapped.packed is not None:
+            return self._unpacked(swapped, there.source)
+        swapped.hold.on_device += there.size
+        there.size = 0
+        return there.source.view(swapped.dtype)
 
     def _arrived(self, swapped: Swapped) -> Tensor:
         """The elements of a tensor that is away; those before it are on their way behind it."""
@@ -360,13 +381,13 @@ class Offload(Keeping):
         copy, swapped.hold.coming = swapped.hold.coming, None
         assert copy is not None
         self._fetch_before(swapped)
-        begin = self._link.mark()
+        begin = self._transport.mark()
         arrived = copy.take()
-        self._waits.append((label(swapped.slot), begin, self._link.mark()))
+        self._waits.append((label(swapped.slot), begin, self._transport.mark()))
         if swapped.hold.staging is not None:
             self._pool.give_back(swapped.hold.staging)
             swapped.hold.staging = None
-        if swapped.packing is None:
+        if swapped.packed is None:
             return arrived.view(swapped.dtype)
         flat = self._unpacked(swapped, arrived)
         self._take(swapped.hold, -copy.nbytes)
@@ -375,11 +396,12 @@ class Offload(Keeping):
         return flat
 
     def _unpacked(self, swapped: Swapped, data: Tensor) -> Tensor:
-        assert swapped.packing is not None
+        assert swapped.packed is not None
         self._device.make_room(swapped.raw)
         self._take(swapped.hold, swapped.raw)
-        flat: Tensor = self._timed("decompress", swapped, partial(swapped.packing.unpack, data, self._fault))
-        return flat
+        packed = replace(swapped.packed, data=data)
+        made: Tensor = self._timed("decompress", swapped, partial(self._codec.unpack, packed))
+        return made.view(swapped.dtype)
 
     def _fetch(self, swapped: Swapped) -> None:
         """Has a tensor come back, behind the copy with which it left."""
@@ -389,8 +411,8 @@ class Offload(Keeping):
             block = hold.staging = self._pool.take_beyond(swapped.raw)
             after = self._host.expand(hold.host, block)
         assert block is not None
-        copy = self._link.back(block.data, after or block.last)
-        block.last = hold.coming = copy
+        copy = self._transport.back(block.data, after or block.last)
+        block.last, hold.coming = copy.end, copy
         self._take(hold, copy.nbytes)
         self._noted("back", swapped, copy)
 
@@ -446,7 +468,7 @@ class Offload(Keeping):
         """Enters the waits whose ends are passed in the accounts."""
         while self._waits and passed(self._waits[0][2]):
             name, begin, end = self._waits.popleft()
-            seconds = self._link.seconds(begin, end)
+            seconds = self._transport.seconds(begin, end)
             for row in (self._report.rows[name], self._report):
                 row.wait += seconds
             if self._report.timeline is not None:
@@ -457,9 +479,8 @@ class Offload(Keeping):
         self._device.sweep()
         for hold in self._departures.gone():
             self._device.add(-hold.on_device)
-            if hold.coming is not None:
-                # Its memory is free, and is not to be written by a copy that nobody needs.
-                hold.coming.take()
+            # A copy that nobody needs keeps its memory until it has ended.
+            hold.coming = None
             for block in (hold.block, hold.staging):
                 if block is not None:
                     self._pool.give_back(block)
@@ -486,7 +507,8 @@ class Swapped:
 
     ``elements``: Those of a tensor that stays, or has come back: autograd lets go of this when it needs them no more.
     ``leaving``: Its bytes, or those of its stream, as long as they are on the device.
-    ``packing``: How its stream is read, if it is compressed.
+    ``doubt``: Its elements, as long as it is not known whether its stream had room.
+    ``packed``: Its stream, if it is compressed; its bytes are elsewhere.
     """
 
     def __init__(self, context: Offload, slot: Slot, number: int, flat: Tensor, learnt: Learnt) -> None:
@@ -495,14 +517,15 @@ class Swapped:
         self.dtype, self.raw = flat.dtype, flat.nbytes
         self.hold = Hold()
         self.elements: Tensor | None = None
-        self.packing: Packing | None = None
+        self.packed: Packed | None = None
         self.leaving: Leaving | None = None
+        self.doubt: Leaving | None = None
         self.crc: int | None = None
 
     @property
     def is_away(self) -> bool:
         """Whether its elements must come back before they are read."""
-        return self.elements is None and self.leaving is None
+        return self.elements is None and self.leaving is None and self.doubt is None
 
     @property
     def size(self) -> int:
@@ -512,7 +535,7 @@ class Swapped:
     @property
     def expanded(self) -> int:
         """The bytes that are made of what comes back."""
-        return 0 if self.packing is None else self.raw
+        return 0 if self.packed is None else self.raw
 
     def restored(self) -> Tensor:
         """The elements, in one dimension."""

@@ -1,6 +1,6 @@
-"""The elements of a tensor as a stream of the codec, on the device where they are, and back. Memory of the host for what
-is away: taken in large pieces, for pinning takes long, within a limit, and used again. Compression by the host's
-processor of what has arrived there (vDNN++).
+"""Memory of the host for what is away: taken in large pieces, for pinning takes long, within a limit, and used again.
+Compression by the host's processor of what has arrived there (vDNN++). Bytes of the device that are held for the backward
+pass, and those of them that are leaving.
 """
 
 from __future__ import annotations
@@ -8,97 +8,20 @@ from __future__ import annotations
 import threading
 from bisect import insort
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from cdma.gpu.extras import kernels_in
-from cdma.hdl.spec.format import Format
-from cdma.sim.codec.software import compress, decompress
-from cdma.torch.coded import lossless_format
-
-from .link import Link, Ordered
-
-
-@dataclass(frozen=True)
-class Packing:
-    """What must be known beside a stream to read it.
-
-    ``length``: The bytes of the stream: a number of 64 bits where the tensor is.
-    ``index``: Where parts of the stream begin, on a GPU.
-    """
-
-    words: int
-    format: Format
-    dtype: torch.dtype
-    length: Tensor
-    index: Tensor | None = None
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that stay on the device."""
-        return self.length.nbytes + (0 if self.index is None else self.index.nbytes)
-
-    def unpack(self, data: Tensor, fault: Tensor) -> Tensor:
-        """The elements, in one dimension. ``data`` begins with the stream.
-
-        ``fault``: On a GPU a number of 32 bits there, which becomes 1 if the stream is not whole: nothing waits for the
-            GPU. On the processor that is an error at once.
-        """
-        if data.device.type == "cpu":
-            made: Any = decompress(data[: int(self.length)].numpy(), self.words, self.format)
-            return torch.from_numpy(made.view(np.uint8)).view(self.dtype)
-        packed = kernels_in("packed").Packed(data, self.length, self.words, self.format, self.index)
-        words: Tensor = kernels_in("decoder").restored(packed, fault)
-        return words.view(torch.uint8).view(self.dtype)
-
-
-@dataclass(frozen=True)
-class Stream:
-    """A stream where the tensor is, in more memory than most streams need.
-
-    ``data``: Bytes that begin with the stream.
-    """
-
-    data: Tensor
-    packing: Packing
-
-
-def pack(flat: Tensor, format: Format) -> Stream:
-    """The stream of elements, bit for bit. Nothing waits for a GPU to know how long it is."""
-    words = word_count(flat, format)
-    bound = format.bound_bytes(words)
-    if flat.device.type == "cpu":
-        data = torch.empty(bound, dtype=torch.uint8)
-        length = torch.tensor(len(compress(flat, format, out=data.numpy())))
-        return Stream(data, Packing(words, format, flat.dtype, length))
-    packed = kernels_in("encoder").compress(flat, format, capacity=bound)
-    return Stream(data=packed.data, packing=Packing(words, format, flat.dtype, packed.length, packed.index))
-
-
-def room(flat: Tensor, format: Format) -> int:
-    """The most bytes that :func:`pack` takes where the elements are."""
-    words, beside = word_count(flat, format), 8
-    if flat.device.type != "cpu":
-        layout = kernels_in("layout")
-        beside += 8 * layout.block_count(words, format) * layout.INDEX_COLUMNS
-    return format.bound_bytes(words) + beside
-
-
-def word_count(flat: Tensor, format: Format) -> int:
-    """Words of elements."""
-    return flat.numel() * flat.element_size() * 8 // format.word_bits
-
+from cdma.torch.coded import Coded, coded
+from cdma.torch.transport import Instant, Transport
 
 _PAGE = 4096
 #: Pieces of memory: powers of two, each about as large as all before it, at least and at most.
 _LEAST_PIECE, _LARGEST_PIECE = 1 << 20, 1 << 32
-#: Bytes of a block behind the data.
-_NUMBER = 8
 #: What memory is filled with that nobody may read, where a context looks for errors.
 POISON = 0xA5
 
@@ -111,15 +34,13 @@ class Block:
     """Bytes of the host for one tensor.
 
     ``data``: As many bytes as were asked for.
-    ``number``: Space for a number of 64 bits beside them.
-    ``last``: The last copy that reads or writes them.
+    ``last``: The event behind the last copy that reads or writes them.
     """
 
     def __init__(self, piece: int, begin: int, memory: Tensor, size: int) -> None:
         self.piece, self.begin, self.memory = piece, begin, memory
         self.data = memory[:size]
-        self.number = memory[-_NUMBER:].view(torch.int64)
-        self.last: Ordered | None = None
+        self.last: Any = None
 
 
 class HostPool:
@@ -129,8 +50,8 @@ class HostPool:
     ``poison``: Whether what is given back is overwritten.
     """
 
-    def __init__(self, link: Link, limit: int | None, poison: bool = False) -> None:
-        self._link, self._limit, self._poison = link, limit, poison
+    def __init__(self, transport: Transport, limit: int | None, poison: bool = False) -> None:
+        self._transport, self._limit, self._poison = transport, limit, poison
         self._lock = threading.Lock()
         self._pieces: list[Tensor] = []
         # What is free: the piece, and the bytes there, from and to.
@@ -171,10 +92,10 @@ class HostPool:
             return True
 
     def _take(self, size: int, limit: int | None) -> Block | None:
-        room = -(-(size + _NUMBER) // _PAGE) * _PAGE
+        room = -(-size // _PAGE) * _PAGE
         while True:
             with self._lock:
-                while self._ending and (self._ending[0].last is None or self._ending[0].last.finished):
+                while self._ending and (self._ending[0].last is None or self._ending[0].last.query()):
                     self._release(self._ending.popleft())
                 if limit is not None and self.taken + room > limit:
                     return None
@@ -189,7 +110,6 @@ class HostPool:
                     return Block(piece, begin, self._pieces[piece][begin : begin + room], size)
                 oldest = self._ending.popleft()
             # Rather than more memory, that which will soon be free. What it waits for may need the lock.
-            assert oldest.last is not None
             oldest.last.synchronize()
             with self._lock:
                 self._release(oldest)
@@ -228,7 +148,7 @@ class HostPool:
         if size is None:
             return None
         try:
-            memory = self._link.memory(size)
+            memory = self._transport.memory(size)
         except RuntimeError as error:
             raise _NoMemory(str(error)) from error
         if self._poison:
@@ -254,26 +174,6 @@ def _floor(size: int) -> int:
     return 1 << size.bit_length() >> 1
 
 
-#: Where a GPU would say that a stream is not whole; the processor raises an error.
-_NO_FAULT = torch.zeros(1, dtype=torch.int32)
-
-
-class _Job:
-    """Work of the host's codec."""
-
-    def __init__(self, future: Future[None]) -> None:
-        self._future = future
-
-    @property
-    def finished(self) -> bool:
-        """Whether it has ended."""
-        return self._future.done()
-
-    def synchronize(self) -> None:
-        """Returns when it has ended; raises what went wrong in it."""
-        self._future.result()
-
-
 class HostStream:
     """A tensor that has arrived, and is being compressed or is compressed.
 
@@ -283,37 +183,35 @@ class HostStream:
     def __init__(self, pool: HostPool, block: Block, dtype: torch.dtype) -> None:
         self._pool, self._dtype = pool, dtype
         self.block: Block | None = block
-        self.ready: _Job
-        self._stream: tuple[Tensor, Packing] | None = None
+        self.ready: Instant
+        self._coded: Coded | None = None
 
-    def compress(self, arrived: Ordered) -> None:
+    def compress(self, arrived: Any) -> None:
         """Replaces the block by the stream, if that is smaller."""
         arrived.synchronize()
         assert self.block is not None
-        made = pack(self.block.data.view(self._dtype), lossless_format(self._dtype))
-        size = int(made.packing.length)
-        if size < self.block.data.numel() and self._pool.charge(size):
-            self._stream = made.data[:size].clone(), made.packing
+        made = coded(self.block.data.view(self._dtype))
+        if made.size < self.block.data.numel() and self._pool.charge(made.size):
+            self._coded = made
             block, self.block = self.block, None
             self._pool.give_back(block)
 
-    def expand(self, target: Tensor, after: Ordered | None) -> None:
+    def expand(self, target: Tensor, after: Any) -> None:
         """Restores the bytes in memory that ``after`` may still read."""
         self.ready.synchronize()
         if after is not None:
             after.synchronize()
-        if self._stream is None:
+        if self._coded is None:
             assert self.block is not None
             target.copy_(self.block.data)
         else:
-            stream, packing = self._stream
-            target.copy_(packing.unpack(stream, _NO_FAULT).view(torch.uint8))
+            target.copy_(self._coded.restored().view(torch.uint8))
 
     def give_back(self) -> None:
         """Returns what the tensor has of the pool."""
         self.ready.synchronize()
-        if self._stream is not None:
-            self._pool.charge(-self._stream[0].numel())
+        if self._coded is not None:
+            self._pool.charge(-self._coded.size)
         elif self.block is not None:
             self._pool.give_back(self.block)
 
@@ -327,10 +225,86 @@ class HostCodec:
     def compress(self, pool: HostPool, block: Block, dtype: torch.dtype) -> HostStream:
         """Compresses a block when the copy to it has ended."""
         stream = HostStream(pool, block, dtype)
-        assert block.last is not None
-        stream.ready = _Job(self._thread.submit(stream.compress, block.last))
+        stream.ready = Instant(self._thread.submit(stream.compress, block.last))
         return stream
 
-    def expand(self, stream: HostStream, target: Block) -> Ordered:
+    def expand(self, stream: HostStream, target: Block) -> Instant:
         """Decompresses to a block; what reads that comes after the result."""
-        return _Job(self._thread.submit(stream.expand, target.data, target.last))
+        return Instant(self._thread.submit(stream.expand, target.data, target.last))
+
+
+@dataclass
+class Leaving:
+    """Bytes that are on the device until an event has come.
+
+    ``source``: What they are.
+    ``size``: Bytes that are counted for them.
+    ``wanted``: Whether the backward pass still needs them.
+    ``left``: Called when they have left.
+    """
+
+    event: Any
+    source: Tensor
+    size: int
+    wanted: Callable[[], bool]
+    left: Callable[[], None]
+
+
+class Gauge:
+    """Counts bytes on the device.
+
+    ``staying``: Whether what has left is held even so, until there is no room for it. In a backward pass it is soon
+        needed.
+    ``leaving``, ``doubtful``: Bytes that are being copied to the host, and elements of streams whose lengths are coming.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self.now = self.peak = self.over = 0
+        self.staying = False
+        self.leaving: deque[Leaving] = deque()
+        self.doubtful: deque[Leaving] = deque()
+
+    def add(self, size: int) -> None:
+        """Counts more, or fewer, bytes."""
+        self.over += size > 0 and self.is_full(size)
+        self.now += size
+        self.peak = max(self.peak, self.now)
+
+    def is_full(self, size: int) -> bool:
+        """Whether there is no room for so many bytes more."""
+        return self._limit is not None and self.now + size > self._limit
+
+    def count(self, queue: deque[Leaving], leaving: Leaving) -> None:
+        """Counts bytes until they have left."""
+        self.add(leaving.size)
+        queue.append(leaving)
+
+    def make_room(self, size: int) -> None:
+        """Waits until so many bytes more have room, as far as what leaves gives any."""
+        for queue in (self.doubtful, self.leaving):
+            while queue and self.is_full(size):
+                queue[0].event.synchronize()
+                self._let_go(queue.popleft())
+
+    def settle(self) -> None:
+        """Waits for the oldest of the doubtful ones."""
+        self.doubtful[0].event.synchronize()
+        self._let_go(self.doubtful.popleft())
+
+    def sweep(self) -> None:
+        """Strikes out what has left."""
+        while self.doubtful and self.doubtful[0].event.query():
+            self._let_go(self.doubtful.popleft())
+        stay = []
+        while self.leaving and self.leaving[0].event.query():
+            leaving = self.leaving.popleft()
+            if self.staying and leaving.wanted():
+                stay.append(leaving)
+            else:
+                self._let_go(leaving)
+        self.leaving.extendleft(reversed(stay))
+
+    def _let_go(self, leaving: Leaving) -> None:
+        self.now -= leaving.size
+        leaving.left()

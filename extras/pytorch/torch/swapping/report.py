@@ -16,8 +16,8 @@ from typing import Any
 from cdma.base.errors import ParameterError
 from cdma.torch.keeping import Slot
 from cdma.torch.plot import plot
+from cdma.torch.transport import Copy, Transport
 
-from .link import Copy, Link
 from .policies import Action, KernelFit, KernelSample, Learnt
 
 #: The lanes, in the order in which they are shown.
@@ -26,9 +26,9 @@ LANES = ("compute", "codec", "out", "back", "wait")
 
 @dataclass
 class Timeline:
-    """Spans, each between two marks of the link's clock."""
+    """Spans, each between two events."""
 
-    link: Link
+    transport: Transport
     spans: list[tuple[str, str, Any, Any, int]] = field(default_factory=list)
     copies: list[tuple[str, str, Copy]] = field(default_factory=list)
 
@@ -44,7 +44,7 @@ class Timeline:
         """The spans with seconds from the first mark, by time."""
         spans = list(self.spans)
         for lane, name, copy in self.copies:
-            copy.synchronize()
+            copy.end.synchronize()
             spans.append((lane, name, copy.begin, copy.end, copy.nbytes))
         if not spans:
             return []
@@ -53,8 +53,8 @@ class Timeline:
             {
                 "lane": lane,
                 "name": name,
-                "begin": self.link.seconds(origin, begin),
-                "seconds": self.link.seconds(begin, end),
+                "begin": self.transport.seconds(origin, begin),
+                "seconds": self.transport.seconds(begin, end),
                 "bytes": nbytes,
             }
             for lane, name, begin, end, nbytes in spans
@@ -95,8 +95,8 @@ class Profile:
     ``tensors``: What was learnt of each tensor of a pass.
     """
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
         self.active = False
         self.tensors: dict[Slot, Learnt] = {}
         self.rates: tuple[float, float] | None = None
@@ -152,15 +152,15 @@ class Profile:
     def settle(self) -> None:
         """Turns the marks of the last pass into what is known."""
         for learnt, what, begin, end in self._marks:
-            setattr(learnt, what, self._link.seconds(begin, end))
+            setattr(learnt, what, self._transport.seconds(begin, end))
         for way, learnt, begin, end in self._kernels:
-            seconds = self._link.seconds(begin, end)
+            seconds = self._transport.seconds(begin, end)
             self._samples[way].append((learnt.raw, learnt.density, max(seconds, 1e-9)))
         for way, copies in self._copies.items():
-            ended = [(learnt, copy) for learnt, copy in copies if copy.finished]
-            self._copies[way] = [(learnt, copy) for learnt, copy in copies if not copy.finished]
+            ended = [(learnt, copy) for learnt, copy in copies if copy.end.query()]
+            self._copies[way] = [(learnt, copy) for learnt, copy in copies if not copy.end.query()]
             for learnt, copy in ended:
-                rate = copy.nbytes / self._link.seconds(copy.begin, copy.end)
+                rate = copy.nbytes / self._transport.seconds(copy.begin, copy.end)
                 self._rates[way].append((id(learnt), rate))
         learnt_more = bool(self._kernels)
         self._marks.clear()

@@ -7,7 +7,7 @@ import pytest
 from tests.extras.pytorch.interpreted import torch
 
 from torch import nn  # isort: skip
-from cdma.torch import context, on_card
+from cdma.torch import context, on_card, prediction
 from cdma.torch import ledger as mail
 from cdma.torch.context import Saved
 from cdma.torch.ledger import Ledger, Mail
@@ -52,7 +52,7 @@ def packs(monkeypatch):
 @pytest.fixture
 def nothing_comes(monkeypatch):
     """No length has come before it is waited for."""
-    monkeypatch.setattr(mail.Arriving, "there", property(lambda _: False))
+    monkeypatch.setattr(mail.Arriving, "query", lambda _: False)
 
 
 def test_gradients_are_those_of_plain_training_and_shared_tensors_are_held_once(monkeypatch):
@@ -109,8 +109,8 @@ def test_a_stream_that_is_a_little_longer_has_space(packs, monkeypatch):
 
 def test_tensors_that_do_not_pay_stay_as_they_are_until_the_refresh(packs, monkeypatch):
     looked = []
-    analyse = on_card.analyse
-    monkeypatch.setattr(on_card, "analyse", lambda *these: looked.append(0) or analyse(*these))
+    analyse = prediction.analyse
+    monkeypatch.setattr(prediction, "analyse", lambda *these: looked.append(0) or analyse(*these))
     monkeypatch.setattr(on_card, "REFRESH", 4)
     passes, full = card(), numbers(1)
     kept_in_a_pass(passes, numbers(0.1))

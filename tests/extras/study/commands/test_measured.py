@@ -136,7 +136,7 @@ def test_rows_of_the_bench_become_four_pictures(
     pytest.importorskip("torch")
     from tests.extras.pytorch.clockwork_link import ClockworkLink
 
-    monkeypatch.setattr("cdma.torch.swapping.door.PacedLink", ClockworkLink)
+    monkeypatch.setattr("cdma.torch.bench.paced.Paced", ClockworkLink)
     measured = printed(
         *("bench", "swap", "--batch", "2", "--rounds", "1", "--policies", "vdnn_all", "cdma"),
         *("--link", "0.05", "--timeline"),

@@ -7,7 +7,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 
-from cdma.torch.bench.judging import BothWays, Swap, WrongSwap  # noqa: E402
+from cdma.torch.bench.judging import BothWays, Swap  # noqa: E402
+from cdma.torch.transport import WrongReturn  # noqa: E402
 
 COMMAND = ["bench", "advisor", "--batch", "8", "--rounds", "3", "--age", "1"]
 
@@ -17,7 +18,7 @@ COMMAND = ["bench", "advisor", "--batch", "8", "--rounds", "3", "--age", "1"]
 def test_over_a_slow_link_zeros_are_worth_it_and_over_a_fast_one_they_are_not(printed, monkeypatch):
     from tests.extras.pytorch.clockwork_link import ClockworkLink
 
-    monkeypatch.setattr("cdma.torch.swapping.door.PacedLink", ClockworkLink)
+    monkeypatch.setattr("cdma.torch.bench.paced.Paced", ClockworkLink)
     slow = {row["tensor"]: row for row in printed(*COMMAND, "--link", "0.002")}
     fast = {row["tensor"]: row for row in printed(*COMMAND, "--link", "1000")}
     assert slow.keys() == fast.keys()
@@ -83,10 +84,10 @@ def _settings():
 def test_advice_is_not_of_times_that_it_is_judged_by():
     """Kernels are fast for tensors of one octave alone, which is not to be known of a tensor of that octave."""
     from cdma.torch.bench.judging import Advising
-    from cdma.torch.swapping.link import PacedLink
     from cdma.torch.swapping.policies import Cswap
+    from tests.extras.pytorch.clockwork_link import ClockworkLink
 
-    context = Advising(torch.nn.Linear(1, 1), Cswap(), PacedLink(1e6, 1e6), _settings())
+    context = Advising(torch.nn.Linear(1, 1), Cswap(), ClockworkLink(), _settings())
     slot, other = ("large", 0), ("other", 0)
     large = context._profile.of(slot, 1 << 20)
     large.density = 0.5
@@ -113,11 +114,11 @@ def test_advice_is_not_of_times_that_it_is_judged_by():
 
 def _copied(context, slot, seconds):
     """A mebibyte of a tensor goes out in so many seconds."""
-    from cdma.torch.swapping.link import PacedCopy
+    from cdma.torch.transport import Copy
+    from tests.extras.pytorch.clockwork_link import CPU, ClockworkLink
 
-    copy = PacedCopy(torch.empty(1 << 20, dtype=torch.uint8))
-    copy.end = seconds
-    copy.job.set_result(None)
+    target = torch.empty(1 << 20, dtype=torch.uint8)
+    copy = Copy([(target, target)], *map(ClockworkLink()._at, (0.0, seconds)), CPU)
     context._profile.active = True
     context._profile.copy("out", context._profile.of(slot, 1 << 20), copy)
 
@@ -174,14 +175,14 @@ def test_the_truth_is_of_passes_that_no_advice_is_of():
 
 def test_a_tensor_that_does_not_come_back_as_it_left_is_an_error(monkeypatch):
     from cdma.hdl.spec.format import Format
-    from cdma.torch.swapping.link import PacedLink
-    from cdma.torch.swapping.pool import Packing
+    from cdma.torch.bench.paced import Paced
+    from cdma.torch.codec import Codec
 
-    ways = BothWays(torch.rand(1000), PacedLink(1e9, 1e9), Format())
+    ways = BothWays(torch.rand(1000), Paced(1e9, 1e9), Format())
     assert ways.raw().compress == 0
     assert ways.compressed().compress > 0
-    monkeypatch.setattr(Packing, "unpack", lambda self, data, fault: torch.zeros(1000))
-    with pytest.raises(WrongSwap, match="4000 bytes did not come back"):
+    monkeypatch.setattr(Codec, "unpack", lambda self, packed: torch.zeros(1000))
+    with pytest.raises(WrongReturn, match="4000 bytes did not come back"):
         ways.compressed()
 
 

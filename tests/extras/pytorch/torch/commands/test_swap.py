@@ -7,6 +7,7 @@ import sys
 import weakref
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -143,16 +144,16 @@ def test_mobilenet_is_the_one_of_the_table() -> None:
 
 
 def test_a_loss_that_differs_is_an_error(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
-    from cdma.torch.swapping.pool import Packing
+    from cdma.torch.codec import Codec
 
-    unpack = Packing.unpack
+    unpack = Codec.unpack
 
-    def wrong(self: Packing, stream: torch.Tensor, *rest: object) -> torch.Tensor:
+    def wrong(self: Codec, packed: Any) -> torch.Tensor:
         # Positions of a pooling must stay within its input.
-        flat = unpack(self, stream, *rest)
-        return flat * 2 if flat.is_floating_point() else flat
+        made = unpack(self, packed)
+        return (made.view(torch.float32) * 2).view(torch.uint8) if packed.format.word_bits == 32 else made
 
-    monkeypatch.setattr(Packing, "unpack", wrong)
+    monkeypatch.setattr(Codec, "unpack", wrong)
     assert "cdma made the loss of vgg in step 1" in refused(
         "bench", "swap", "--batch", "4", "--rounds", "1", "--policies", "cdma"
     )

@@ -8,17 +8,16 @@ torch = pytest.importorskip("torch")
 
 from cdma.base.errors import ParameterError  # noqa: E402
 from cdma.torch import cache  # noqa: E402
+from cdma.torch.codec import Codec  # noqa: E402
 from cdma.torch.streaming.cache import Cache  # noqa: E402
-from cdma.torch.streaming.codecs import HostCodec  # noqa: E402
 from cdma.torch.streaming.depot import Depot  # noqa: E402
-from tests.extras.pytorch.clockwork_link import HeldLink  # noqa: E402
+from tests.extras.pytorch.clockwork_link import CPU, HeldLink  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 LAYERS, FIRST, BLOCK = 3, 70, 32
 #: Bytes of keys and values of a block of a layer.
 BYTES = 2 * 2 * 4 * BLOCK * 64
-RATE = 1e10
 
 
 class Plain:
@@ -57,7 +56,7 @@ def are_equal(one, other):
 @pytest.mark.parametrize("raw", [False, True], ids=["compressed", "raw"])
 @pytest.mark.parametrize("room", [0, 4, 8], ids=["none", "what comes", "some"])
 def test_all_tokens_are_those_of_a_plain_cache(raw, room):
-    held = cache(device_bytes=room * BYTES, ahead=1, block=BLOCK, raw=raw, link=RATE)
+    held = cache(device_bytes=room * BYTES, ahead=1, block=BLOCK, raw=raw)
     assert held.get_seq_length() == 0
     assert are_equal(decoded(held), decoded(Plain()))
     report = held.report
@@ -73,27 +72,25 @@ def test_all_tokens_are_those_of_a_plain_cache(raw, room):
 
 
 def test_what_has_room_stays():
-    held = cache(device_bytes=1 << 30, link=RATE)
+    held = cache(device_bytes=1 << 30)
     assert are_equal(decoded(held, 3), decoded(Plain(), 3))
     assert (held.report.cold, held.report.fetches, held.report.left) == (0, 0, 0)
 
 
 def test_keys_that_the_caller_writes_to_are_kept_as_they_were():
-    held = cache(device_bytes=1 << 30, link=RATE)
+    held = cache(device_bytes=1 << 30)
     keys, values = torch.ones(1, 1, 2, 8), torch.ones(1, 1, 2, 8)
     held.update(keys, values, 0)[0].zero_()
     assert held.update(keys, values, 0)[0].sum() == 16
 
 
 def test_what_cannot_be_is_refused():
-    held = cache(device_bytes=0, link=RATE)
+    held = cache(device_bytes=0)
     keys = torch.ones(1, 1, 2, 8, requires_grad=True)
     with pytest.raises(ParameterError, match="a cache on the host is for inference"):
         held.update(keys, keys, 0)
     with pytest.raises(ParameterError, match="block is 0"):
         cache(device_bytes=0, block=0)
-    with pytest.raises(ParameterError, match="link is 0"):
-        cache(device_bytes=0, link=0)
     held.update(keys.detach(), keys.detach(), 0)
     with pytest.raises(ParameterError, match="keys are on meta and values on cpu; the cache is on cpu alone"):
         held.update(keys.detach().to("meta"), keys.detach(), 0)
@@ -102,15 +99,15 @@ def test_what_cannot_be_is_refused():
 class Overtaking(HeldLink):
     """What comes does not wait for what left before it."""
 
-    def back(self, source, after):
-        return super().back(source, None)
+    def back(self, source, after=None):
+        return super().back(source)
 
 
 def test_blocks_that_come_before_they_have_left_are_seen():
     def made(link):
-        depot = Depot(torch.device("cpu"), link, HostCodec(), 4, None, raw=True)
+        depot = Depot(link, Codec(CPU), 4, None, raw=True)
         return Cache(lambda _: (depot, 4 * BYTES), 1, BLOCK)
 
     expected = decoded(Plain(), 4)
-    assert are_equal(decoded(made(HeldLink(RATE, RATE)), 4), expected)
-    assert not are_equal(decoded(made(Overtaking(RATE, RATE)), 4), expected)
+    assert are_equal(decoded(made(HeldLink()), 4), expected)
+    assert not are_equal(decoded(made(Overtaking()), 4), expected)

@@ -6,21 +6,23 @@ from tests.extras.pytorch.interpreted import torch
 
 # isort: split
 from cdma.hdl.spec.format import Format
-from cdma.torch.streaming.codecs import CardCodec, Part, chosen
+from cdma.torch.codec import Codec
+from cdma.torch.streaming.units import bundled, fitted
 from tests.extras.pytorch.waits import Waits
 
 
 def test_a_stream_whose_length_is_known_waits_for_nothing():
-    codec, flat = CardCodec(torch.device("cpu")), torch.randn(9000)
+    codec, flat = Codec(torch.device("cpu"), kernels=True), torch.randn(9000)
     flat[::3] = 0
-    found = chosen(codec, flat, Format())
+    found = fitted(codec, flat, Format())
     assert found.format == Format()
-    memory = [torch.zeros(size, dtype=torch.uint8) for size in (found.nbytes, found.beside)]
-    part, back = Part(9000, found.format, *memory), torch.empty(36000, dtype=torch.uint8)
+    bundle = bundled([flat], [found], codec, exact=True)
+    block, back = torch.zeros(bundle.held, dtype=torch.uint8), torch.empty(36000, dtype=torch.uint8)
     with Waits() as waits:
-        codec.pack(flat, part)
-        codec.expand(part, back)
+        (length,) = bundle.pack([flat], codec, block)
+        bundle.expand(codec, block, back)
     assert waits.count == 0
+    assert int(length) == found.length
     assert torch.equal(back.view(torch.float32), flat)
-    codec.check(part)
+    bundle.check(codec, block)
     assert codec.verdict().tolist() == [0]

@@ -17,8 +17,6 @@ from tests.support.streamed_models import Blocks, total  # noqa: E402
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 TOKENS = torch.arange(14).view(2, 7)
-#: The link in software: the tests' vehicle on a machine with a GPU, too.
-LINK = 1e10
 
 
 def plain(model: nn.Module, inputs: torch.Tensor = TOKENS) -> torch.Tensor:
@@ -32,7 +30,7 @@ def plain(model: nn.Module, inputs: torch.Tensor = TOKENS) -> torch.Tensor:
 def test_outputs_are_those_of_the_plain_model_and_weights_are_back_afterwards(dtype, raw, tied):
     model = Blocks(tied=tied).to(dtype)
     expected, before = plain(model), {name: each.clone() for name, each in model.state_dict().items()}
-    with stream(model, device_bytes=total(model) * 8 // 10, raw=raw, link=LINK) as streamed:
+    with stream(model, device_bytes=total(model) * 8 // 10, raw=raw, device="cpu") as streamed:
         for _ in range(4):
             assert torch.equal(model(TOKENS), expected)
     report = streamed.report
@@ -66,7 +64,7 @@ def test_outputs_in_inference_mode_are_those_of_the_plain_model_and_weights_can_
     model, inputs = Turned(), torch.randn(2, 20, 64)
     with torch.inference_mode():
         expected = model(inputs)
-        with stream(model, device_bytes=total(model) * 8 // 10, raw=raw, link=LINK) as streamed:
+        with stream(model, device_bytes=total(model) * 8 // 10, raw=raw, device="cpu") as streamed:
             assert all(torch.equal(model(inputs), expected) for _ in range(3))
     assert streamed.report.cold > 0
     assert not any(weight.is_inference() for weight in model.parameters())
@@ -76,7 +74,7 @@ def test_outputs_in_inference_mode_are_those_of_the_plain_model_and_weights_can_
 def test_weights_with_room_stay():
     model = Blocks()
     expected = plain(model)
-    with stream(model, device_bytes=2 * total(model), link=LINK) as streamed:
+    with stream(model, device_bytes=2 * total(model), device="cpu") as streamed:
         assert torch.equal(model(TOKENS), expected)
     assert (streamed.report.cold, streamed.report.fetches) == (0, 0)
 
@@ -86,17 +84,17 @@ def test_too_little_room_for_the_largest_unit_is_one_error_that_says_how_much_is
     with pytest.raises(
         ParameterError, match=r"device_bytes is 1,000; [\d,]+ are needed, .*blocks\.0"
     ) as error:
-        stream(model, device_bytes=1000, link=LINK).__enter__()
+        stream(model, device_bytes=1000, device="cpu").__enter__()
     needed = int(str(error.value).split("; ")[1].split()[0].replace(",", ""))
     expected = plain(model)
-    with stream(model, device_bytes=needed, link=LINK) as streamed:
+    with stream(model, device_bytes=needed, device="cpu") as streamed:
         assert torch.equal(model(TOKENS), expected)
     assert streamed.report.device <= needed
 
 
 def test_units_in_another_order_are_right_and_only_not_foreseen():
     model = Blocks()
-    with stream(model, device_bytes=total(model) * 7 // 10, link=LINK) as streamed:
+    with stream(model, device_bytes=total(model) * 7 // 10, device="cpu") as streamed:
         for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [4, 3, 2, 1, 0], [2, 2, 0, 2, 4], [1]):
             model.order = order
             made = model(TOKENS)
@@ -109,7 +107,7 @@ def test_units_in_another_order_are_right_and_only_not_foreseen():
 
 def test_gradients_and_the_state_are_refused_while_weights_are_away():
     model = Blocks()
-    with stream(model, device_bytes=total(model) * 7 // 10, link=LINK):
+    with stream(model, device_bytes=total(model) * 7 // 10, device="cpu"):
         with torch.enable_grad(), pytest.raises(ParameterError, match="a stream of weights is for inference"):
             model(TOKENS)
         with pytest.raises(ParameterError, match="read the state of the model outside of the block"):
@@ -128,7 +126,7 @@ def test_an_exception_in_a_forward_pass_leaves_everything_usable():
             raise OSError("interrupted")
 
     handle = model.blocks[2].wide.register_forward_pre_hook(fail)
-    with stream(model, device_bytes=total(model) * 7 // 10, link=LINK):
+    with stream(model, device_bytes=total(model) * 7 // 10, device="cpu"):
         for _ in range(3):
             with pytest.raises(OSError, match="interrupted"):
                 model(TOKENS)
@@ -153,7 +151,7 @@ class Measuring(Blocks):
 def test_weights_that_are_away_keep_their_shape_and_say_so_when_they_are_read():
     model = Measuring()
     expected = plain(model)
-    with stream(model, device_bytes=total(model) * 7 // 10, link=LINK):
+    with stream(model, device_bytes=total(model) * 7 // 10, device="cpu"):
         assert torch.equal(model(TOKENS), expected)
         weight = model.blocks[3].wide.weight
         for read in (
@@ -180,7 +178,7 @@ def test_weights_that_are_away_keep_their_shape_and_say_so_when_they_are_read():
 
 def test_a_part_whose_weights_are_away_has_no_state():
     model = Blocks()
-    with stream(model, device_bytes=total(model) * 7 // 10, link=LINK) as streamed:
+    with stream(model, device_bytes=total(model) * 7 // 10, device="cpu") as streamed:
         rows = streamed.report.rows
         for number, block in enumerate(model.blocks):
             if rows[f"blocks.{number}"].hot:
@@ -195,10 +193,10 @@ def test_a_second_stream_of_a_model_or_a_part_of_it_is_refused():
     model = Blocks()
     for first, second in ((model, model), (model, model.blocks[1]), (model.blocks[1], model)):
         with (
-            stream(first, device_bytes=1 << 30, link=LINK),
+            stream(first, device_bytes=1 << 30, device="cpu"),
             pytest.raises(ParameterError, match="is streamed already"),
-            stream(second, device_bytes=1 << 30, link=LINK),
+            stream(second, device_bytes=1 << 30, device="cpu"),
         ):
             pass
-    with stream(model, device_bytes=1 << 30, link=LINK):
+    with stream(model, device_bytes=1 << 30, device="cpu"):
         plain(model)

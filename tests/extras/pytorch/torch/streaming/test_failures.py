@@ -9,15 +9,16 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from cdma.sim.codec.model import CorruptStream  # noqa: E402
-from cdma.torch.streaming.codecs import HostCodec  # noqa: E402
-from cdma.torch.streaming.context import Settings, Stream  # noqa: E402
-from cdma.torch.streaming.depot import PacedLane  # noqa: E402
+from cdma.torch.codec import Codec  # noqa: E402
+from cdma.torch.streaming.context import Stream  # noqa: E402
+from cdma.torch.streaming.depot import Depot  # noqa: E402
+from cdma.torch.transport import BACK  # noqa: E402
+from tests.extras.pytorch.clockwork_link import CPU, Delayed  # noqa: E402
 from tests.support.streamed_models import Blocks, total  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 TOKENS = torch.arange(14).view(2, 7)
-RATE = 1e10
 
 
 def plain(model: nn.Module) -> torch.Tensor:
@@ -26,8 +27,15 @@ def plain(model: nn.Module) -> torch.Tensor:
 
 
 def streamed(model, *, raw=False, delay=lambda: 0.0, codec=None) -> Stream:
-    settings = Settings(total(model) * 7 // 10, 1, None, raw)
-    return Stream(model, torch.device("cpu"), PacedLane(RATE, RATE, delay), codec or HostCodec(), settings)
+    depot = Depot(Coming(delay), codec or Codec(CPU), 1, None, raw=raw)
+    return Stream(model, depot, total(model) * 7 // 10, 1)
+
+
+class Coming(Delayed):
+    """What leaves for the host is not delayed."""
+
+    def _move(self, way, pairs):
+        (super() if way == BACK else super(Delayed, self))._move(way, pairs)
 
 
 def passes(model: nn.Module, count: int) -> None:
@@ -104,8 +112,8 @@ def test_weights_are_back_when_no_copy_arrives():
 def damage(context: Stream, unit: int) -> None:
     """Damages a stream on the host, or mends it."""
     cold = context._cold[unit]
-    piece = next(piece for piece in cold.measured.pieces if piece.chosen.format is not None)
-    cold.block[piece.place : piece.place + 64] ^= 0x55
+    piece = next(piece for piece in cold.bundle.pieces if piece.format is not None)
+    cold.held.block[piece.place : piece.place + 64] ^= 0x55
 
 
 def test_a_damaged_stream_is_an_error_until_it_is_mended():
@@ -128,7 +136,7 @@ def test_weights_of_other_units_are_back_beside_a_damaged_one():
     context = streamed(model)
     context.__enter__()
     damage(context, 0)
-    lost = {id(weight) for weight in context._cold[0].measured.unit.weights}
+    lost = {id(weight) for weight in context._cold[0].unit.weights}
     with pytest.raises(CorruptStream):
         context.__exit__(None, None, None)
     kept = {name: weight for name, weight in model.named_parameters() if id(weight) not in lost}
@@ -136,20 +144,22 @@ def test_weights_of_other_units_are_back_beside_a_damaged_one():
     assert all(torch.equal(before[name], weight) for name, weight in kept.items())
 
 
-class LateCodec(HostCodec):
+class LateCodec(Codec):
     """Says later if a stream was not whole, as a GPU does."""
 
     def __init__(self) -> None:
-        self._fault = 0
+        super().__init__(CPU)
+        self._late = 0
 
-    def expand(self, part, target):
+    def unpack(self, packed, target=None):
         try:
-            super().expand(part, target)
+            return super().unpack(packed, target)
         except CorruptStream:
-            self._fault = 1
+            self._late = 1
+            return target
 
     def verdict(self):
-        found, self._fault = torch.tensor(self._fault), 0
+        found, self._late = torch.tensor(self._late), 0
         return found
 
 

@@ -10,20 +10,15 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from cdma.torch.streaming.codecs import HostCodec  # noqa: E402
-from cdma.torch.streaming.context import Settings, Stream  # noqa: E402
-from cdma.torch.streaming.depot import (  # noqa: E402
-    PacedLane,
-    Ring,
-)
+from cdma.torch.codec import Codec  # noqa: E402
+from cdma.torch.streaming.context import Stream  # noqa: E402
+from cdma.torch.streaming.depot import Depot  # noqa: E402
+from tests.extras.pytorch.clockwork_link import CPU, Delayed, Hasty  # noqa: E402
 from tests.support.streamed_models import Blocks, total  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 TOKENS = torch.arange(14).view(2, 7)
-RATE = 1e10
-#: A copy that takes so long that what computes would be done before it.
-SLOW = 2e6
 
 
 def model_and_output() -> tuple[nn.Module, torch.Tensor]:
@@ -32,15 +27,14 @@ def model_and_output() -> tuple[nn.Module, torch.Tensor]:
         return model, model(TOKENS)
 
 
-def streamed(model: nn.Module, lane: PacedLane, *, raw: bool, codec: HostCodec | None = None) -> Stream:
-    settings = Settings(total(model) * 8 // 10, 2, None, raw)
-    return Stream(model, torch.device("cpu"), lane, codec or HostCodec(), settings)
+def streamed(model: nn.Module, link: Delayed, *, raw: bool) -> Stream:
+    return Stream(model, Depot(link, Codec(CPU), 2, None, raw=raw), total(model) * 8 // 10, 2)
 
 
 def is_right(context: Stream, model: nn.Module, expected: torch.Tensor, passes: int = 3) -> bool:
     """Whether all passes have the output of the plain model."""
     with context:
-        assert len(context._cold) > context._ring.places
+        assert len(context._cold) > context._slots
         return [torch.equal(model(TOKENS), expected) for _ in range(passes)].count(False) == 0
 
 
@@ -49,115 +43,31 @@ def is_right(context: Stream, model: nn.Module, expected: torch.Tensor, passes: 
 def test_delays_at_random_change_no_bit(raw, seed):
     model, expected = model_and_output()
     source = random.Random(seed)
-    lane = PacedLane(RATE, RATE, lambda: source.choice((0, 0, 1e-3, 4e-3)))
-    assert is_right(streamed(model, lane, raw=raw), model, expected)
-
-
-class Hasty(PacedLane):
-    """Who waits for a copy goes on before it has arrived."""
-
-    def fetch(self, source, target, after):
-        target.fill_(0)
-        copy = super().fetch(source, target, after)
-        copy.wait = lambda: None
-        return copy
+    link = Delayed(lambda: source.choice((0, 0, 1e-3, 4e-3)))
+    assert is_right(streamed(model, link, raw=raw), model, expected)
 
 
 def test_a_layer_that_is_read_before_its_copy_has_arrived_is_seen():
     model, expected = model_and_output()
-    assert not is_right(streamed(model, Hasty(RATE, SLOW), raw=True), model, expected, passes=1)
+    assert not is_right(streamed(model, Hasty(), raw=True), model, expected, passes=1)
 
 
-class AtOnce(PacedLane):
-    """Copies end before what is computed beside them."""
+def test_a_block_that_nobody_wants_next_makes_room_for_one_that_is_wanted():
+    """Never more blocks are on the device, or on their way, than were planned for."""
+    model, _ = model_and_output()
+    context, most = streamed(model, Delayed(), raw=True), 0
+    fetch = context._depot.fetch
 
-    def fetch(self, source, target, after):
-        copy = super().fetch(source, target, after)
-        copy.synchronize()
-        return copy
+    def counted(held):
+        nonlocal most
+        fetch(held)
+        busy = sum(bool(unit.running) for unit in context._cold if unit.held is not held)
+        most = max(most, context._depot.coming + busy)
 
-
-def test_a_place_that_is_used_again_too_early_is_seen(monkeypatch):
-    """The next layer comes to the place of the one that computes."""
-
-    def take_idle(self, unit, wanted):
-        place = take(self, unit, wanted)
-        place.busy = False
-        return place
-
-    model, expected = model_and_output()
-    assert is_right(streamed(model, AtOnce(RATE, RATE), raw=True), model, expected)
-    take = Ring.take
-    monkeypatch.setattr(Ring, "take", take_idle)
-    assert not is_right(streamed(model, AtOnce(RATE, RATE), raw=True), model, expected)
-
-
-class Clock:
-    """How much was computed until a mark."""
-
-    there = True
-
-    def __init__(self, lane: WatchedLane) -> None:
-        self.lane, self.computed = lane, lane.computed
-
-    def synchronize(self) -> None:
-        """All is computed at once."""
-
-    def wait(self) -> None:
-        self.lane.waited = max(self.lane.waited, self.computed)
-
-
-class WatchedLane(PacedLane):
-    """Refuses a copy to memory that need not have been read before.
-
-    ``computed``
-        How many things were computed; each GPU does them later, in this order.
-    ``reads``
-        The last of them that reads memory, by its address.
-    ``waited``
-        The last of them that what computes has waited for.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(RATE, RATE)
-        self.computed = self.waited = self.checked = 0
-        self.reads: dict[int, int] = {}
-
-    def now(self) -> Clock:
-        return Clock(self)
-
-    def read(self, tensor: torch.Tensor) -> None:
-        """Something is computed of a tensor."""
-        self.computed += 1
-        self.reads[tensor.untyped_storage().data_ptr()] = self.computed
-
-    def fetch(self, source, target, after):
-        read = self.reads.get(target.untyped_storage().data_ptr(), 0)
-        assert after.computed >= read, "a copy does not wait for what reads the memory"
-        self.checked += read > 0
-        return super().fetch(source, target, after)
-
-
-class WatchedCodec(HostCodec):
-    """Refuses to make elements in memory that need not have been read before."""
-
-    def __init__(self, lane: WatchedLane) -> None:
-        self.lane = lane
-
-    def expand(self, part, target):
-        read = self.lane.reads.get(target.untyped_storage().data_ptr(), 0)
-        assert self.lane.waited >= read, "elements are made before the unit before them has computed"
-        super().expand(part, target)
-        self.lane.read(part.stream)
-
-
-@pytest.mark.parametrize("raw", [False, True], ids=["compressed", "raw"])
-def test_memory_is_written_only_behind_what_reads_it(raw):
-    """What a GPU is told, for here all is computed at once."""
-    model, expected = model_and_output()
-    lane = WatchedLane()
-    for block in model.blocks:
-        block.register_forward_hook(lambda module, *_: lane.read(module.wide.weight))
-    context = streamed(model, lane, raw=raw, codec=WatchedCodec(lane))
-    assert is_right(context, model, expected)
-    assert lane.checked > len(model.blocks)
+    context._depot.fetch = counted
+    with context:
+        for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [0, 2, 4], [1, 1, 3]):
+            model.order = order
+            model(TOKENS)
+        assert most == context._slots
+        assert context.report.beyond == 0

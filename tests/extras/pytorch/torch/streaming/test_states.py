@@ -13,16 +13,21 @@ from torch import nn  # noqa: E402
 
 from cdma.base.errors import ParameterError  # noqa: E402
 from cdma.sim.codec.model import CorruptStream  # noqa: E402
-from cdma.torch import stream  # noqa: E402
-from cdma.torch.streaming.codecs import HostCodec  # noqa: E402
+from cdma.torch import (  # noqa: E402
+    ledger,
+    prediction,
+    stream,
+)
+from cdma.torch.codec import Codec  # noqa: E402
+from cdma.torch.streaming import states as states_of  # noqa: E402
 from cdma.torch.streaming.depot import Depot  # noqa: E402
 from cdma.torch.streaming.states import States  # noqa: E402
-from cdma.torch.swapping.link import PacedLink  # noqa: E402
+from cdma.torch.transport import Transport  # noqa: E402
+from tests.extras.pytorch.clockwork_link import CPU, Awaited, Delayed, HeldLink  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 INPUTS = torch.linspace(-1, 1, 4 * 96).view(4, 96)
-RATE = 1e10
 #: Room for the states of Adam of some of the layers, whose largest have 72 KiB, beside those that come and go.
 ROOM = 6 * 73_728 + 80_000
 
@@ -73,7 +78,7 @@ def trained(made, *steps: int) -> Training:
 def test_parameters_and_states_are_those_of_plain_training(made, raw, before):
     training = trained(made, before)
     kinds = {0: 2, 1: 3, 2: 1}[OPTIMIZERS.index(made)]
-    with stream(training.optimizer, device_bytes=ROOM * kinds // 2, raw=raw, link=RATE) as states:
+    with stream(training.optimizer, device_bytes=ROOM * kinds // 2, raw=raw) as states:
         training.steps(20)
     report = states.report
     assert are_equal(training, trained(made, before, 20))
@@ -85,7 +90,7 @@ def test_parameters_and_states_are_those_of_plain_training(made, raw, before):
 
 def test_what_has_room_stays_from_the_second_step_on():
     training = Training()
-    with stream(training.optimizer, device_bytes=1 << 30, link=RATE) as states:
+    with stream(training.optimizer, device_bytes=1 << 30) as states:
         training.steps(2)
         moved = states.report.moved
         training.steps(4)
@@ -95,9 +100,9 @@ def test_what_has_room_stays_from_the_second_step_on():
 def test_too_little_room_is_one_error_that_says_how_much_is_needed():
     training = trained(torch.optim.Adam, 2)
     with pytest.raises(ParameterError, match="device_bytes is 1,000; ") as error:
-        stream(training.optimizer, device_bytes=1000, link=RATE).__enter__()
+        stream(training.optimizer, device_bytes=1000).__enter__()
     needed = int(str(error.value).split("; ")[1].split()[0].replace(",", ""))
-    with stream(training.optimizer, device_bytes=needed, link=RATE) as states:
+    with stream(training.optimizer, device_bytes=needed) as states:
         training.steps(3)
     assert states.report.device <= needed
     assert are_equal(training, trained(torch.optim.Adam, 2, 3))
@@ -105,7 +110,7 @@ def test_too_little_room_is_one_error_that_says_how_much_is_needed():
 
 def test_states_come_ahead_of_their_step():
     training = trained(torch.optim.Adam, 2)
-    with stream(training.optimizer, device_bytes=ROOM, link=RATE) as states:
+    with stream(training.optimizer, device_bytes=ROOM) as states:
         training.steps(2)
         late = states.report.late
         training.steps(4)
@@ -118,7 +123,7 @@ def test_hooks_and_schedules_see_one_step_of_the_whole_optimiser():
     training.optimizer.register_step_post_hook(
         lambda optimizer, *_: seen.append([len(group["params"]) for group in optimizer.param_groups])
     )
-    with stream(training.optimizer, device_bytes=ROOM, link=RATE):
+    with stream(training.optimizer, device_bytes=ROOM):
         for _ in range(3):
             training.steps(1)
             schedule.step()
@@ -129,7 +134,7 @@ def test_hooks_and_schedules_see_one_step_of_the_whole_optimiser():
 def test_what_needs_all_states_at_once_is_refused():
     training = Training()
     state = training.optimizer.state_dict()
-    with stream(training.optimizer, device_bytes=ROOM, link=RATE):
+    with stream(training.optimizer, device_bytes=ROOM):
         training.steps(1)
         with pytest.raises(ParameterError, match="step has a closure"):
             training.optimizer.step(lambda: 0.0)
@@ -143,41 +148,40 @@ def test_what_needs_all_states_at_once_is_refused():
         stream(3, device_bytes=ROOM)
 
 
-def streamed(training: Training, link: PacedLink, *, raw: bool = True, leaving: int = 2) -> States:
-    depot = Depot(torch.device("cpu"), link, HostCodec(), leaving, None, raw=raw)
-    return States(training.optimizer, depot, ROOM, 2, link.least_bytes)
+def streamed(training: Training, link: Transport, *, raw: bool = True, leaving: int = 2) -> States:
+    return States(training.optimizer, Depot(link, Codec(CPU), leaving, None, raw=raw), ROOM, 2)
 
 
 @pytest.mark.parametrize("raw", [False, True], ids=["compressed", "raw"])
 def test_delays_at_random_change_no_bit(raw):
     training, source = Training(), random.Random(1)
-    link = PacedLink(RATE, RATE, lambda: source.choice((0, 0, 1e-3, 4e-3)))
+    link = Delayed(lambda: source.choice((0, 0, 1e-3, 4e-3)))
     with streamed(training, link, raw=raw):
         training.steps(6)
     assert are_equal(training, trained(torch.optim.Adam, 6))
 
 
-class Overtaking(PacedLink):
-    """What comes does not wait for what left before it, which is slow."""
+class Overtaking(HeldLink):
+    """What comes does not wait for what left before it."""
 
-    def back(self, source, after):
-        return super().back(source, None)
+    def back(self, source, after=None):
+        return super().back(source)
 
 
 def test_states_that_come_before_they_have_left_are_seen():
     training = Training()
-    with streamed(training, Overtaking(1e7, RATE), leaving=100):
+    with streamed(training, Overtaking(), leaving=100):
         training.steps(6)
     assert not are_equal(training, trained(torch.optim.Adam, 6))
 
 
 def test_a_damaged_stream_is_an_error_and_the_others_come_back():
     training = Training()
-    states = streamed(training, PacedLink(RATE, RATE), raw=False)
+    states = streamed(training, Delayed(), raw=False)
     states.__enter__()
     training.steps(3)
     states.synchronize()
-    unit = next(unit for unit in states._units.values() if unit.held and unit.held.bundle.is_packed)
+    unit = next(unit for unit in states._units if unit.held and unit.held.bundle.is_packed)
     states._depot.get(unit.held, unit.name)
     unit.held.block[:64] ^= 0x55
     with pytest.raises(CorruptStream):
@@ -203,7 +207,7 @@ def test_an_optimiser_whose_step_is_made_of_that_of_its_class():
     # Only then PyTorch has hooks around the step of the class, too.
     Training()
     training = trained(Decayed, 2)
-    with stream(training.optimizer, device_bytes=ROOM, link=RATE) as states:
+    with stream(training.optimizer, device_bytes=ROOM) as states:
         training.steps(6)
     assert states.report.passes == 6
     assert states.report.cold > 0
@@ -212,14 +216,99 @@ def test_an_optimiser_whose_step_is_made_of_that_of_its_class():
 
 def test_a_second_stream_of_an_optimiser_is_refused():
     training = Training()
-    with stream(training.optimizer, device_bytes=ROOM, link=RATE):
+    with stream(training.optimizer, device_bytes=ROOM):
         training.steps(2)
         with (
             pytest.raises(ParameterError, match="is streamed already"),
-            stream(training.optimizer, device_bytes=ROOM, link=RATE),
+            stream(training.optimizer, device_bytes=ROOM),
         ):
             pass
         training.steps(2)
-    with stream(training.optimizer, device_bytes=ROOM, link=RATE):
+    with stream(training.optimizer, device_bytes=ROOM):
         training.steps(2)
     assert are_equal(training, trained(torch.optim.Adam, 6))
+
+
+class Wide:
+    """Layers whose weights and biases fit what the largest one takes, and their optimiser."""
+
+    def __init__(self, foreach: bool | None = None) -> None:
+        torch.manual_seed(0)
+        self.model = nn.Sequential(nn.Linear(96, 384), nn.ReLU(), *[nn.Linear(384, 16) for _ in range(1)])
+        self.model.extend(layer for _ in range(4) for layer in (nn.Linear(16, 96), nn.Linear(96, 16)))
+        self.optimizer = torch.optim.Adam(self.model.parameters(), foreach=foreach)
+
+    def step(self) -> None:
+        self.optimizer.zero_grad()
+        self.model(INPUTS).square().mean().backward()
+        self.optimizer.step()
+
+
+def test_parameters_are_stepped_in_groups_and_those_that_stay_at_once(monkeypatch):
+    stepped, make = [], states_of._step
+    monkeypatch.setattr(
+        states_of,
+        "_step",
+        lambda part: stepped.append(sum(len(group["params"]) for group in part.param_groups)) or make(part),
+    )
+    training, plain = Wide(foreach=True), Wide(foreach=True)
+    largest = 2 * 4 * 96 * 384
+    with stream(training.optimizer, device_bytes=6 * (largest + largest // 8)) as states:
+        training.step()
+        plain.step()
+        for _ in range(3):
+            stepped.clear()
+            training.step()
+            plain.step()
+            # The first layer; what all the others have is a quarter of that.
+            assert len(stepped) < 4
+            assert len(list(training.model.parameters())) == 20
+    assert states.report.passes == 4
+    assert all(map(torch.equal, training.model.parameters(), plain.model.parameters()))
+
+
+def test_a_step_waits_for_nothing_that_it_has_begun(monkeypatch):
+    """A GPU that is far behind: lengths, verdicts and copies come when they are awaited, and not before."""
+    training, looked, ages, puts = trained(torch.optim.Adam, 2), [], [], [0]
+    analyse, wait, put = prediction.analyse, ledger.Arriving.wait, Depot.put
+    monkeypatch.setattr(prediction, "analyse", lambda *these: looked.append(0) or analyse(*these))
+
+    def noted_put(self, *these):
+        puts[0] += 1
+        held = put(self, *these)
+        if held.lengths is not None:
+            held.lengths.since = puts[0]
+        return held
+
+    def noted_wait(self):
+        ages.append(puts[0] - self.since)
+        return wait(self)
+
+    monkeypatch.setattr(Depot, "put", noted_put)
+    monkeypatch.setattr(ledger.Arriving, "wait", noted_wait)
+    monkeypatch.setattr(ledger.Arriving, "query", lambda self: False)
+
+    class Behind(HeldLink):
+        rounds, awaited = 0, []
+
+        def mark(self):
+            mark, of = super().mark(), self.rounds
+            found = Awaited(lambda: self.awaited.append(self.rounds - of))
+            found.time = mark.time
+            return found
+
+    link = Behind()
+    with streamed(training, link, raw=False) as states:
+        for _ in range(10):
+            if link.rounds == 3:
+                looked.clear()
+                ages.clear()
+                link.awaited.clear()
+            link.rounds += 1
+            training.steps(1)
+        # Nothing is counted, no length is awaited before two more blocks have left, and no round before two more.
+        assert looked == []
+        assert len(ages) > 10
+        assert min(ages) >= 2
+        assert min(link.awaited) >= 2
+        assert states._depot.report.again == 0

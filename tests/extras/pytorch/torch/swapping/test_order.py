@@ -11,12 +11,10 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from cdma.torch import Cdma, SwapPolicy, Vdnn, VdnnPlusPlus  # noqa: E402
-from cdma.torch.swapping.context import Offload, Settings, WrongReturn  # noqa: E402
-from cdma.torch.swapping.link import PacedCopy, PacedLink  # noqa: E402
+from cdma.torch.swapping.context import Offload, Settings  # noqa: E402
 from cdma.torch.swapping.pool import HostPool  # noqa: E402
-from tests.extras.pytorch.clockwork_link import HeldCopy, HeldLink  # noqa: E402
-
-RATE = 4e9
+from cdma.torch.transport import OUT, Transport, WrongReturn  # noqa: E402
+from tests.extras.pytorch.clockwork_link import Awaited, Delayed, Hasty, HeldLink  # noqa: E402
 
 
 def network() -> nn.Module:
@@ -44,7 +42,7 @@ def same(first, second) -> bool:
 
 
 def make(
-    policy: SwapPolicy, link: PacedLink, *, debug: bool = True, device_bytes: int | None = None
+    policy: SwapPolicy, link: Transport, *, debug: bool = True, device_bytes: int | None = None
 ) -> tuple[nn.Module, Offload]:
     model = network()
     return model, Offload(model, policy, link, Settings(None, device_bytes, 64 << 20, debug, False))
@@ -55,38 +53,31 @@ def make(
 def test_delays_at_random_change_no_bit(policy, seed):
     expected = gradients(network())
     source = random.Random(seed)
-    link = PacedLink(RATE, RATE, lambda: source.choice((0, 0, 1e-3, 4e-3)))
+    link = Delayed(lambda: source.choice((0, 0, 1e-3, 4e-3)))
     model, context = make(policy, link)
     assert same(expected, gradients(model, context))
 
 
-class Seeming(HeldCopy):
-    finished = True
+class Seeming(Awaited):
+    def query(self):
+        return True
 
 
 class Early(HeldLink):
     """Copies out seem to have ended at once."""
 
-    def out(self, pairs):
-        copy = super().out(pairs)
-        copy.__class__ = Seeming
+    def _begin(self, way, pairs, after):
+        copy = super()._begin(way, pairs, after)
+        if way == OUT:
+            copy.end.__class__ = Seeming
         return copy
 
 
 class Overtaking(Early):
     """Copies back do not wait for the copy with which the tensor left, besides."""
 
-    def back(self, source, after):
-        return super().back(source, None)
-
-
-class Hasty(PacedLink):
-    """Who waits for a copy goes on before it has arrived, which it never does."""
-
-    def back(self, source, after):
-        copy = PacedCopy(torch.full_like(source, 0x5A))
-        copy.job.set_result(None)
-        return copy
+    def back(self, source, after=None):
+        return super().back(source)
 
 
 # Where there is no room on the device everything leaves, and who needs room waits for copies.
@@ -94,9 +85,9 @@ class Hasty(PacedLink):
 def test_a_copy_that_overtakes_is_found(broken, room):
     """Silent without the debug mode: nothing is raised, and the gradients are wrong."""
     expected = gradients(network(), passes=1)
-    model, context = make(Vdnn(), broken(RATE, RATE), debug=False, device_bytes=room)
+    model, context = make(Vdnn(), broken(), debug=False, device_bytes=room)
     assert not same(expected, gradients(model, context, passes=1))
-    model, context = make(Vdnn(), broken(RATE, RATE), device_bytes=room)
+    model, context = make(Vdnn(), broken(), device_bytes=room)
     with pytest.raises(WrongReturn, match=r"tensor \S+ of \d+ bytes came back with the CRC"):
         gradients(model, context, passes=1)
 
@@ -113,14 +104,14 @@ def test_a_block_that_is_used_again_too_early_is_found(monkeypatch):
     take = HostPool.take
     monkeypatch.setattr(HostPool, "take", again)
     # Without room on the device every tensor leaves: one whose copy has not ended yet would be taken from the device.
-    model, context = make(Vdnn(), PacedLink(RATE, RATE), device_bytes=1)
+    model, context = make(Vdnn(), Delayed(), device_bytes=1)
     with pytest.raises(WrongReturn):
         gradients(model, context, passes=1)
 
 
 def test_a_stream_that_is_overwritten_before_it_has_left_is_found():
     """The memory of a stream is free once the copy has ended, and not before."""
-    model, context = make(Cdma(), Early(RATE, RATE))
+    model, context = make(Cdma(), Early())
     with pytest.raises((WrongReturn, ValueError)):
         gradients(model, context, passes=1)
 
@@ -129,6 +120,6 @@ def test_an_error_in_a_copy_is_raised_where_the_copy_is_awaited():
     def fail():
         raise OSError("the link is down")
 
-    model, context = make(Vdnn(), PacedLink(RATE, RATE, fail))
+    model, context = make(Vdnn(), Delayed(fail))
     with pytest.raises(OSError, match="the link is down"):
         gradients(model, context, passes=1)

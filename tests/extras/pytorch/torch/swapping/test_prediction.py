@@ -8,8 +8,11 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from cdma.torch import Cdma, offload  # noqa: E402
-from cdma.torch.swapping import prediction  # noqa: E402
+from cdma.torch import (  # noqa: E402
+    Cdma,
+    offload,
+    prediction,
+)
 from cdma.torch.swapping.context import Offload, Settings  # noqa: E402
 from tests.extras.pytorch.clockwork_link import ClockworkLink, HeldLink  # noqa: E402
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
+from statistics import median
 from typing import Any
 
 import torch
@@ -18,7 +20,6 @@ from .encoder import compress
 from .fit import fit
 from .layout import UNSIGNED, where
 from .many import compress_many, decompress_many
-from .rates import Timing, copy_row, row
 
 #: The words of a tensor by their bytes, as nvCOMP's package names them.
 _OWN = {1: "|u1", 2: "<u2", 4: "<u4"}
@@ -35,6 +36,42 @@ _WARM_UP = 3
 
 class WrongRoundTrip(CdmaError):
     """A codec on the GPU did not restore the data that it compressed."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The seconds of each round of a codec, and the bytes of its stream."""
+
+    codec: str
+    stream: int
+    compress: Sequence[float]
+    decompress: Sequence[float]
+
+
+def row(card: str, data: str, raw: int, timing: Timing, copy: Sequence[float]) -> dict[str, Any]:
+    """A row of the table, from times of ``raw`` bytes; rates are in bytes of raw data per second.
+
+    A ``copy`` of the raw data reads and writes all of them, and so says how many bytes the memory moves in a second. The
+    codec must read or write the raw data and the stream at least once: the share is the time that these take at that rate,
+    of the time that the codec takes.
+    """
+    moved = 2 * raw / median(copy)
+    there, back = median(timing.compress), median(timing.decompress)
+    limit = (raw + timing.stream) / moved
+    return {
+        "card": card,
+        "data": data,
+        "codec": timing.codec,
+        "ratio": raw / timing.stream,
+        "compress": raw / there,
+        "decompress": raw / back,
+        "share": {"compress": limit / there, "decompress": limit / back},
+    }
+
+
+def copy_row(card: str, data: str, raw: int, copy: Sequence[float]) -> dict[str, Any]:
+    """The row of the copy itself, which is all of what is possible."""
+    return row(card, data, raw, Timing("copy", raw, copy, copy), copy)
 
 
 def require_cuda() -> None:

@@ -28,13 +28,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cdma.base.errors import ParameterError
+from cdma.base.errors import ParameterError, ToolError
 from cdma.base.lazy import names_of
 
 from .extras import require
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     import torch
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from cdma.torch.swapping.context import Offload
     from cdma.torch.swapping.driven import Driven
     from cdma.torch.swapping.policies import Cdma, Cswap, Lms, Recompute, SwapPolicy, Vdnn, VdnnPlusPlus
+    from cdma.torch.trainer import Contexts
 
 # Commands that need none of them are quick to begin.
 _HOME = {
@@ -76,6 +78,7 @@ __all__ = [
     "offload",
     "saved",
     "stream",
+    "trainer_callback",
 ]
 
 __getattr__ = names_of(__name__, _HOME)
@@ -240,3 +243,24 @@ def largest_batch(
     from cdma.torch import growing
 
     return growing.largest_batch(step, memory, multiple=multiple, passes=passes, most=most)
+
+
+def trainer_callback(
+    model: Callable[[torch.nn.Module], AbstractContextManager[object]] | None = None,
+    optimizer: Callable[[torch.optim.Optimizer], AbstractContextManager[object]] | None = None,
+) -> Contexts:
+    """A callback with which a ``Trainer`` of Hugging Face's ``transformers`` trains in contexts of this module::
+
+        Trainer(model, arguments, callbacks=[cdma.torch.trainer_callback(cdma.torch.saved)])
+
+    ``model``: Makes a context of the model, such as :func:`saved` or :func:`offload`.
+    ``optimizer``: Makes one of the optimiser, such as a :func:`stream` with its ``device_bytes``. States can't be saved
+        within it: checkpoints have the model alone (``save_only_model=True``).
+    """
+    require("torch", "torch")
+    try:
+        from .trainer import Contexts
+    except ImportError:
+        raise ToolError("a callback needs the package transformers: pip install transformers") from None
+
+    return Contexts(model, optimizer)

@@ -65,7 +65,7 @@ class SwapTraining:
     """
 
     def __init__(self, network: str, bench: SwapBench) -> None:
-        self._bench = bench
+        self.bench = bench
         torch.manual_seed(bench.seed)
         with torch.device(bench.device):
             self.model = build(network)
@@ -82,31 +82,32 @@ class SwapTraining:
 
     def resize(self, batch: int) -> None:
         """Takes a batch of so many inputs from now on."""
-        trained = self._bench.weights is not None
-        self._inputs, self._classes = inputs(self._network, batch, self._bench.device, trained)
+        self.batch = batch
+        trained = self.bench.weights is not None
+        self._inputs, self._classes = inputs(self._network, batch, self.bench.device, trained)
         if self._lasts(self._network):
             self._inputs = self._inputs.to(memory_format=torch.channels_last)
 
     def _lasts(self, network: str) -> bool:
         """Whether channels are the last dimension in memory."""
-        return self._bench.precision == "bf16" and network != GPT2
+        return self.bench.precision == "bf16" and network != GPT2
 
     def loss(self) -> Tensor:
         """That of the batch, whose gradients are not computed yet."""
-        with torch.autocast(self._bench.device, torch.bfloat16, enabled=self._bench.precision == "bf16"):
+        with torch.autocast(self.bench.device, torch.bfloat16, enabled=self.bench.precision == "bf16"):
             return nn.functional.cross_entropy(self.model(self._inputs), self._classes)
 
     def step(self, context: AbstractContextManager[Any] | None = None) -> float:
         """Does one step of training, whose random numbers are those of its number; returns its seconds."""
-        torch.manual_seed(self._bench.seed + len(self.losses))
-        self._synchronize()
+        torch.manual_seed(self.bench.seed + len(self.losses))
+        self.synchronize()
         began = time.perf_counter()
         with context or nullcontext():
             loss = self.loss()
         self._optimiser.zero_grad()
         loss.backward()
         self._optimiser.step()
-        self._synchronize()
+        self.synchronize()
         seconds = time.perf_counter() - began
         self.losses.append(float(loss.detach()))
         return seconds
@@ -119,6 +120,7 @@ class SwapTraining:
         self.model.load_state_dict(state)
         return context.report.raw
 
-    def _synchronize(self) -> None:
-        if self._bench.on_card:
+    def synchronize(self) -> None:
+        """Waits for a GPU."""
+        if self.bench.on_card:
             torch.cuda.synchronize()

@@ -6,8 +6,9 @@ import argparse
 
 from cdma.command import ROWS, Command, flag, option
 from cdma.options import check_between
-from cdma.result import Columns, Result, Row, column, rows_result
+from cdma.result import Columns, Result, column, rows_result
 
+from . import in_turn
 from .swapping import TRAINING, bench_of
 
 _TENSORS: Columns = {
@@ -36,19 +37,13 @@ _SIZES: Columns = {
 
 
 def _run(arguments: argparse.Namespace) -> Result:
-    from cdma.output import step_progress
-
     check_between("rounds", arguments.rounds, 3, 1000)
     check_between("age", arguments.age, 0, 1 << 16)
     training = bench_of(arguments, [arguments.batch])
     from cdma.torch.bench.advisor_bench import AdvisorBench, advisor_rows, by_size
 
     bench = AdvisorBench(training, arguments.age, not arguments.no_mask)
-    rows: list[Row] = []
-    with step_progress("training", len(arguments.networks)) as advance:
-        for network in arguments.networks:
-            rows += advisor_rows(network, bench)
-            advance()
+    rows = in_turn("training", arguments.networks, lambda network: advisor_rows(network, bench))
     tensors = rows_result(rows, _TENSORS, 2, lambda row: row["network"])
     sizes = rows_result(by_size(rows), _SIZES, 1, lambda row: row["bytes"] == "all")
     return Result(rows, [*tensors.parts, *sizes.parts])

@@ -6,8 +6,9 @@ import argparse
 
 from cdma.command import ROWS, Command, flag, option
 from cdma.options import check_between
-from cdma.result import Columns, Result, Row, column, rows_result
+from cdma.result import Columns, Result, column, rows_result
 
+from . import in_turn
 from .saved import NETWORK_NAMES, WAY_NAMES
 
 #: save_on_cpu spends the host's memory.
@@ -27,7 +28,6 @@ _COLUMNS: Columns = {
 
 
 def _run(arguments: argparse.Namespace) -> Result:
-    from cdma.output import step_progress
     from cdma.torch.networks.versions import torch_version
 
     check_between("rounds", arguments.rounds, 1, 1000)
@@ -36,18 +36,18 @@ def _run(arguments: argparse.Namespace) -> Result:
         check_between("memory", gib, 2**-20, 2**20)
     # Says what is missing, before anything imports it.
     torch_version()
-    from cdma.torch.bench.batch_bench import BatchBench, batch_rows
+    from cdma.torch.bench.saved_bench import SavedBench, batch_rows
 
     memory = [int(gib * 2**30) for gib in arguments.memory]
     device = "cpu" if arguments.cpu else "cuda"
-    bench = BatchBench(memory, arguments.multiple, arguments.rounds, device, arguments.seed)
+    bench = SavedBench(arguments.multiple, arguments.rounds, device, arguments.seed)
     ways = [WAY_NAMES[0], *arguments.ways]
-    rows: list[Row] = []
-    with step_progress("training", len(arguments.networks) * len(memory) * len(ways)) as advance:
-        for network in arguments.networks:
-            for row in batch_rows(network, ways, bench):
-                rows.append(row)
-                advance()
+    rows = in_turn(
+        "training",
+        arguments.networks,
+        lambda network: batch_rows(network, ways, bench, memory, arguments.multiple),
+        len(memory) * len(ways),
+    )
     return rows_result(rows, _COLUMNS, 3, lambda row: (row["network"], row["memory"]))
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from functools import cache
+from itertools import product
 
 from cdma.command import ROWS, Command, option
 from cdma.hdl.spec.format import PRESETS, Format
 from cdma.options import check_between, check_densities
 from cdma.result import Columns, Result, Row, column, rows_result
+
+from . import in_turn
 
 _COLUMNS: Columns = {
     "card": column("card"),
@@ -33,7 +37,7 @@ def _run(arguments: argparse.Namespace) -> Result:
         return _hostile(arguments)
 
     from cdma.gpu.extras import kernels_in
-    from cdma.output import step_progress, warn
+    from cdma.output import warn
 
     check_densities(arguments.densities)
     check_between("rounds", arguments.rounds, 1, 1000)
@@ -42,29 +46,16 @@ def _run(arguments: argparse.Namespace) -> Result:
         check_between("sizes", size, 1 / 64, 1 << 16)
     bench = kernels_in("measure")
     bench.require_cuda()
-    cases = [
-        (name, density, size)
-        for name in arguments.formats
-        for size in arguments.sizes
-        for density in arguments.densities
-    ]
-    rows: list[Row] = []
-    left_out = cache(warn)
-    with step_progress("measuring", len(cases)) as advance:
-        for name, density, size in cases:
-            many = f"{arguments.tensors} of " if arguments.tensors > 1 else ""
-            title = f"{name}, {many}{size:g} MiB"
-            given = (
-                Format.preset(name),
-                density,
-                int(size * 2**20),
-                arguments.tensors,
-                arguments.rounds,
-                arguments.seed,
-                left_out,
-            )
-            rows += bench.measure(title, *given)
-            advance()
+    many = f"{arguments.tensors} of " if arguments.tensors > 1 else ""
+    given, left_out = (arguments.tensors, arguments.rounds, arguments.seed), cache(warn)
+
+    def rows_of(case: tuple[str, float, float]) -> Iterator[Row]:
+        name, size, density = case
+        title, format = f"{name}, {many}{size:g} MiB", Format.preset(name)
+        yield from bench.measure(title, format, density, int(size * 2**20), *given, left_out)
+
+    cases = [*product(arguments.formats, arguments.sizes, arguments.densities)]
+    rows = in_turn("measuring", cases, rows_of)
     return rows_result(rows, _COLUMNS, 3, lambda row: row["data"])
 
 

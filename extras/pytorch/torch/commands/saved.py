@@ -8,7 +8,9 @@ from typing import Any
 
 from cdma.command import ROWS, Command, flag, option
 from cdma.options import check_between
-from cdma.result import Columns, Result, Row, column, rows_result
+from cdma.result import Columns, Result, column, rows_result
+
+from . import in_turn
 
 #: The networks and the ways of the bench, which PyTorch need not be loaded to name.
 NETWORK_NAMES = ("vgg16", "resnet50", "gpt2", "small")
@@ -35,7 +37,6 @@ _COLUMNS: Columns = {
 
 
 def _run(arguments: argparse.Namespace) -> Result:
-    from cdma.output import step_progress
     from cdma.torch.networks.versions import torch_version
 
     check_between("rounds", arguments.rounds, 1, 1000)
@@ -49,12 +50,9 @@ def _run(arguments: argparse.Namespace) -> Result:
 
     bench = SavedBench(arguments.batch, arguments.rounds, "cpu" if arguments.cpu else "cuda", arguments.seed)
     ways = [WAY_NAMES[0], *arguments.ways]
-    rows: list[Row] = []
-    with step_progress("training", len(arguments.networks) * len(ways)) as advance:
-        for network in arguments.networks:
-            for row in saved_rows(network, ways, bench):
-                rows.append(row)
-                advance()
+    rows = in_turn(
+        "training", arguments.networks, lambda network: saved_rows(network, ways, bench), len(ways)
+    )
     return rows_result(rows, _COLUMNS, 3, lambda row: row["network"])
 
 

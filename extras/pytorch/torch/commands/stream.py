@@ -7,7 +7,7 @@ import argparse
 from cdma.base.errors import ParameterError
 from cdma.command import ROWS, Command, flag, option
 from cdma.options import check_between
-from cdma.result import Columns, Result, Row, column, rows_result
+from cdma.result import Columns, Result, column, rows_result
 
 #: The policies of the bench, which PyTorch need not be loaded to name.
 POLICY_NAMES = ("raw", "compressed", "accelerate")
@@ -56,9 +56,7 @@ def _run(arguments: argparse.Namespace) -> Result:
         device="cuda" if arguments.cuda else "cpu",
         seed=arguments.seed,
     )
-    rows: list[Row] = []
-    for what in arguments.what:
-        rows += stream_rows(what, arguments.policies, bench)
+    rows = [row for what in arguments.what for row in stream_rows(what, arguments.policies, bench)]
     return rows_result(rows, _COLUMNS, 3, lambda row: row["what"])
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 from cdma.base.errors import ParameterError
 from cdma.command import ROWS, Command, flag, option
 from cdma.options import check_between
 from cdma.result import Columns, Result, Row, column, rows_result
 
+from . import in_turn
 from .swapping import TRAINING, bench_of
 
 #: The policies of the bench, which PyTorch need not be loaded to name.
@@ -30,8 +33,6 @@ _COLUMNS: Columns = {
 
 
 def _run(arguments: argparse.Namespace) -> Result:
-    from cdma.output import step_progress
-
     check_between("rounds", arguments.rounds, 1, 1000)
     if "max" not in arguments.batch and arguments.memory is not None:
         raise ParameterError("memory is given without --batch max, which it bounds")
@@ -46,13 +47,13 @@ def _run(arguments: argparse.Namespace) -> Result:
         given, device_bytes=arguments.device_bytes, ahead=arguments.ahead, timeline=arguments.timeline
     )
     memory = None if arguments.memory is None else int(arguments.memory * 2**30)
-    rows: list[Row] = []
-    with step_progress("training", len(arguments.networks) * len(arguments.batch)) as advance:
-        for network in arguments.networks:
-            for asked in arguments.batch:
-                batch = full_batch(network, given, memory) if asked == "max" else asked
-                rows += swap_rows(network, arguments.policies, replace(given, batch=batch))
-                advance()
+
+    def rows_of(case: tuple[str, int | str]) -> Iterator[Row]:
+        network, asked = case
+        batch = full_batch(network, given, memory) if asked == "max" else int(asked)
+        return swap_rows(network, arguments.policies, replace(given, batch=batch))
+
+    rows = in_turn("training", [*product(arguments.networks, arguments.batch)], rows_of)
     return rows_result(rows, _COLUMNS, 2, lambda row: (row["network"], row["batch"]))
 
 

@@ -17,8 +17,8 @@ from .gpt_blocks import gpt2, gpt2_batch
 from .networks import BUILDERS
 from .task import digits_task, fractals_task
 
-#: The network that reads tokens.
-GPT2 = "gpt2"
+#: The network that reads tokens, and one to try a bench with.
+GPT2, SMALL = "gpt2", "small"
 
 
 class NoWeights(CdmaError):
@@ -29,6 +29,11 @@ def build(network: str) -> nn.Module:
     """A network with random weights."""
     if network == GPT2:
         return gpt2()
+    if network == SMALL:
+        layers = (nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, padding=1))
+        return nn.Sequential(
+            *layers, nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 16 * 16, CLASSES)
+        )
     return FULL_SIZE[network]() if network in FULL_SIZE else BUILDERS[network](CLASSES)
 
 
@@ -58,7 +63,8 @@ def inputs(network: str, batch: int, device: str, trained: bool) -> tuple[Tensor
     with torch.device(device):
         if network == GPT2:
             return gpt2_batch(batch)
-        return torch.randn(batch, *FULL_SIZE_SHAPE), torch.randint(FULL_SIZE_CLASSES, (batch,))
+        shape, classes = ((3, 32, 32), CLASSES) if network == SMALL else (FULL_SIZE_SHAPE, FULL_SIZE_CLASSES)
+        return torch.randn(batch, *shape), torch.randint(classes, (batch,))
 
 
 def _fractals(batch: int, device: str) -> tuple[Tensor, Tensor]:

@@ -12,8 +12,8 @@ from tests.extras.pytorch.interpreted import torch
 import cdma
 from cdma.base.errors import ToolError
 from cdma.gpu import plans
+from cdma.gpu.measure import Timing, copy_row, row
 from cdma.gpu.plans import Plan, keep_plan, plan_for, tried
-from cdma.gpu.rates import Timing, copy_row, row
 
 
 def test_shares_are_of_the_least_time_at_the_rate_of_the_copy():

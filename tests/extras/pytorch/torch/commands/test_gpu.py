@@ -8,7 +8,7 @@ import pytest
 
 from cdma.app import main
 from cdma.gpu import extras
-from cdma.gpu.rates import Timing, copy_row, row
+from cdma.gpu.measure import Timing, copy_row, row
 
 COLUMNS = ["card", "data", "codec", "ratio", "compress", "decompress", "share"]
 

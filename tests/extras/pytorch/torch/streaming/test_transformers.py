@@ -132,3 +132,74 @@ def test_what_a_cache_on_the_host_can_not_do_is_refused():
     ):
         with pytest.raises(ParameterError, match="there is no beam search, and a new text takes a new cache"):
             refused()
+
+
+class Tokens(torch.utils.data.Dataset):
+    """Texts of random tokens."""
+
+    def __init__(self) -> None:
+        source = torch.Generator().manual_seed(1)
+        self.texts = torch.randint(1, 200, (8, 12), generator=source)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, place):
+        return {"input_ids": self.texts[place], "labels": self.texts[place]}
+
+
+def trained(tmp_path, *callbacks):
+    """The weights behind a few steps of a Trainer."""
+    torch.manual_seed(0)
+    kind, config, options = CACHED["llama"]
+    model = getattr(transformers, kind)(getattr(transformers, config)(vocab_size=200, **options))
+    arguments = transformers.TrainingArguments(
+        str(tmp_path),
+        max_steps=4,
+        per_device_train_batch_size=2,
+        use_cpu=True,
+        report_to=[],
+        save_strategy="no",
+    )
+    trainer = transformers.Trainer(model, arguments, train_dataset=Tokens(), callbacks=list(callbacks))
+    trainer.train()
+    return [weight.detach().clone() for weight in model.parameters()]
+
+
+@pytest.mark.parametrize("make", ["saved", "offload"])
+def test_a_trainer_trains_as_it_does_without_the_callback(make, tmp_path):
+    pytest.importorskip("accelerate")
+    callback = cdma.torch.trainer_callback(
+        getattr(cdma.torch, make), lambda optimizer: cdma.torch.stream(optimizer, device_bytes=700_000)
+    )
+    assert all(map(torch.equal, trained(tmp_path, callback), trained(tmp_path)))
+    kept, states = callback.entered
+    assert kept.report.passes == states.report.passes == 4
+    assert states.report.moved > 0
+    # A block has ended, so that another one can begin.
+    callback.close()
+    trained(tmp_path, callback)
+
+
+def test_an_accelerated_training_is_as_it_is_without_contexts():
+    accelerate = pytest.importorskip("accelerate")
+
+    def weights(within):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(4)))
+        optimizer = torch.optim.AdamW(model.parameters())
+        accelerator = accelerate.Accelerator(cpu=True)
+        wrapped, stepped = accelerator.prepare(model, optimizer)
+        kept = cdma.torch.saved(accelerator.unwrap_model(wrapped)) if within else nullcontext()
+        room = 8 * 2 * 64 * 64 * 4
+        streamed = cdma.torch.stream(stepped.optimizer, device_bytes=room) if within else nullcontext()
+        with streamed:
+            for _ in range(3):
+                with kept:
+                    loss = wrapped(torch.ones(16, 64)).square().mean()
+                accelerator.backward(loss)
+                stepped.step()
+                stepped.zero_grad()
+        return [weight.detach().clone() for weight in model.parameters()]
+
+    assert all(map(torch.equal, weights(True), weights(False)))

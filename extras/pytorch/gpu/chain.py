@@ -26,16 +26,17 @@ _DEAD = tl.constexpr(4095)
 
 
 @triton.jit
+def _next(stream, at, going, SHAPE: tl.constexpr):
+    """Where the chains that are going have their next header."""
+    stored = stored_after(stream, at, going, SHAPE)
+    return tl.where(going, at + padded(SHAPE.HEADER + stored, SHAPE.ALIGN), at)
+
+
+@triton.jit
 def segment_kernel(
-    stream,
-    length,
-    capacity,
-    functions,
-    LONGEST: tl.constexpr,
-    ENTRIES: tl.constexpr,
-    SEGMENT: tl.constexpr,
+    stream, length, capacity, functions, LONGEST: tl.constexpr, ENTRIES: tl.constexpr, SEGMENT: tl.constexpr,
     SHAPE: tl.constexpr,
-):
+):  # fmt: skip
     """The function of every segment: chains from all of its first positions, a lane for each, to the segment's end."""
     size = tl.minimum(tl.load(length) // SHAPE.UNIT, capacity)
     segment = tl.program_id(0).to(tl.int64)
@@ -45,8 +46,7 @@ def segment_kernel(
     windows = tl.zeros([ENTRIES], tl.int64)
     going = (entry < LONGEST) & (at <= size - SHAPE.HEADER) & (at < end)
     while tl.max(going.to(tl.int32), axis=0) > 0:
-        stored = stored_after(stream, at, going, SHAPE)
-        at = tl.where(going, at + padded(SHAPE.HEADER + stored, SHAPE.ALIGN), at)
+        at = _next(stream, at, going, SHAPE)
         windows += going.to(tl.int64)
         going = going & (at <= size - SHAPE.HEADER) & (at < end)
     leaves = tl.where((entry < LONGEST) & (at >= end), at - end, _DEAD)
@@ -87,17 +87,9 @@ def enter_kernel(functions, entered, entries, count, FAN: tl.constexpr, ENTRIES:
 
 @triton.jit
 def mark_kernel(
-    stream,
-    length,
-    capacity,
-    entries,
-    begins,
-    segments,
-    total,
-    SEGMENT: tl.constexpr,
-    LANES: tl.constexpr,
+    stream, length, capacity, entries, begins, segments, total, SEGMENT: tl.constexpr, LANES: tl.constexpr,
     SHAPE: tl.constexpr,
-):
+):  # fmt: skip
     """Follows the chain through a segment in each lane, and stores where the groups of the ``total`` windows begin."""
     size = tl.minimum(tl.load(length) // SHAPE.UNIT, capacity)
     segment = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
@@ -108,8 +100,7 @@ def mark_kernel(
     going = ((value & _DEAD) != _DEAD) & (at < end) & (at <= size - SHAPE.HEADER) & (window < total)
     while tl.max(going.to(tl.int32), axis=0) > 0:
         tl.store(begins + window // SHAPE.GROUP, at, mask=going & (window % SHAPE.GROUP == 0))
-        stored = stored_after(stream, at, going, SHAPE)
-        at = tl.where(going, at + padded(SHAPE.HEADER + stored, SHAPE.ALIGN), at)
+        at = _next(stream, at, going, SHAPE)
         window += going.to(tl.int64)
         going = going & (at < end) & (at <= size - SHAPE.HEADER) & (window < total)
 
@@ -132,16 +123,9 @@ def found_index(stream: Tensor, length: Tensor, words: int, format: Format) -> T
     warps = min(4, max(1, lanes // 32))
     levels = [begins.new_empty(segments * lanes)]
     segment_kernel[(segments,)](
-        stream,
-        length,
-        stream.numel(),
-        levels[0],
-        SHAPE=shape,
-        LONGEST=longest,
-        ENTRIES=lanes,
-        SEGMENT=segment,
+        stream, length, stream.numel(), levels[0], SHAPE=shape, LONGEST=longest, ENTRIES=lanes, SEGMENT=segment,
         num_warps=warps,
-    )
+    )  # fmt: skip
     counts = [segments]
     while counts[-1] > _FAN:
         counts.append(-(-counts[-1] // _FAN))
@@ -157,18 +141,9 @@ def found_index(stream: Tensor, length: Tensor, words: int, format: Format) -> T
         )
         entered = entries
     mark_kernel[(-(-segments // _LANES),)](
-        stream,
-        length,
-        stream.numel(),
-        entered,
-        begins,
-        segments,
-        -(-words // format.window),
-        SHAPE=shape,
-        SEGMENT=segment,
-        LANES=_LANES,
-        num_warps=1,
-    )
+        stream, length, stream.numel(), entered, begins, segments, -(-words // format.window), SHAPE=shape,
+        SEGMENT=segment, LANES=_LANES, num_warps=1,
+    )  # fmt: skip
     rows = begins.view(-1, GROUPS)
     index = begins.new_empty((len(rows), INDEX_COLUMNS))
     index[:, 0] = rows[:, 0]

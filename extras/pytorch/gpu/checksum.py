@@ -30,17 +30,9 @@ def times(left, right):
 
 @triton.jit
 def crc_kernel(
-    words,
-    octet_table,
-    row_powers,
-    powers,
-    sum,
-    count,
-    programs,
-    WORD: tl.constexpr,
-    ROW: tl.constexpr,
+    words, octet_table, row_powers, powers, sum, count, programs, WORD: tl.constexpr, ROW: tl.constexpr,
     ROWS: tl.constexpr,
-):
+):  # fmt: skip
     """Adds to ``sum`` the CRC of every program's stretch of words, moved to its place.
 
     Stretches end where the data do, so that the first one may lack words at its begin: zeros there add nothing. A row of
@@ -77,15 +69,9 @@ def checksum(words: Tensor) -> Tensor:
         programs = -(-size // (_ROW_BYTES * _ROWS))
         if programs:
             crc_kernel[(programs,)](
-                words,
-                *_tables(words.device),
-                total,
-                words.numel(),
-                programs,
-                WORD=words.element_size(),
-                ROW=_ROW_BYTES // words.element_size(),
-                ROWS=_ROWS,
-            )
+                words, *_tables(words.device), total, words.numel(), programs, WORD=words.element_size(),
+                ROW=_ROW_BYTES // words.element_size(), ROWS=_ROWS,
+            )  # fmt: skip
         return (total.to(torch.int64) & 0xFFFFFFFF) ^ constant
 
 

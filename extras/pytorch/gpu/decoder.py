@@ -23,6 +23,7 @@ from .layout import (
     bytes_of,
     current,
     numbers_of,
+    overlap,
     require_format,
     require_tensor,
     whole,
@@ -376,7 +377,6 @@ def _target(out: Tensor | None, words: int, format: Format, data: Tensor) -> Ten
         raise ParameterError(
             f"out begins within a word; it must begin at a multiple of {word.itemsize} bytes"
         )
-    end = data.data_ptr() + data.numel()
-    if out.data_ptr() < end and data.data_ptr() < out.data_ptr() + out.numel() * out.element_size():
+    if overlap(out, data):
         raise ParameterError("out is a part of the stream; it must be another tensor")
     return out.detach().view(-1).view(torch.uint8)[: words * word.itemsize].view(word)

@@ -20,6 +20,7 @@ from .layout import (
     aligned,
     block_count,
     current,
+    overlap,
     require_format,
     require_tensor,
     whole,
@@ -84,16 +85,9 @@ def compress(
         else:
             options, waits = arguments("pack", format, device), waiting(blocks, device)
             pack_kernel[(blocks,)](
-                words,
-                index,
-                waits,
-                out,
-                length,
-                count,
-                out.numel() // unit,
-                WHOLE=whole(count, format),
+                words, index, waits, out, length, count, out.numel() // unit, WHOLE=whole(count, format),
                 **options,
-            )
+            )  # fmt: skip
         return Packed(out, length, count, format, index, checksum(words) if crc else None)
 
 
@@ -170,6 +164,5 @@ def _check_out(out: Tensor, capacity: int | None, words: Tensor, unit: int) -> N
         )
     if out.data_ptr() % unit:
         raise ParameterError(f"out begins within a word; it must begin at a multiple of {unit} bytes")
-    end = words.data_ptr() + words.numel() * words.element_size()
-    if out.data_ptr() < end and words.data_ptr() < out.data_ptr() + out.numel():
+    if overlap(out, words):
         raise ParameterError("out is a part of the tensor; it must be another one")

@@ -298,3 +298,11 @@ def bytes_of(stream: Tensor, format: Format) -> Tensor:
         raise ParameterError("the stream must be a tensor of uint8 of one dimension")
     stream = stream.detach().contiguous()
     return stream.clone() if stream.data_ptr() % (format.stream_bits // 8) else stream
+
+
+def overlap(one: Tensor, other: Tensor) -> bool:
+    """Whether two contiguous tensors have a byte in common."""
+    begins, ends = zip(
+        *((each.data_ptr(), each.data_ptr() + each.nbytes) for each in (one, other)), strict=True
+    )
+    return max(begins) < min(ends)

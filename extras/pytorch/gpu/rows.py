@@ -57,17 +57,9 @@ def table_of(rows: Sequence[Row], device: torch.device) -> torch.Tensor:
 
 @triton.jit
 def opened(
-    source,
-    words,
-    target,
-    capacity,
-    index,
-    length,
-    SOURCE: tl.constexpr,
-    TARGET: tl.constexpr,
-    block,
+    source, words, target, capacity, index, length, SOURCE: tl.constexpr, TARGET: tl.constexpr, block,
     MANY: tl.constexpr,
-):
+):  # fmt: skip
     """What a block of the launch is of: source, words, target, capacity, the index and the length of its tensor; its number
     there, the blocks of the tensor, those before it in the launch, and which tensor it is."""
     blocks = tl.num_programs(0)

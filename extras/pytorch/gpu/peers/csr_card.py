@@ -19,42 +19,33 @@ _TILE, _WIDEST = 4096, 4096
 
 
 @triton.jit
-def count_kernel(source, counts, words, columns, ROWS: tl.constexpr, LANES: tl.constexpr):
-    """The literals of each row."""
+def _rows_of(source, words, columns, ROWS: tl.constexpr, LANES: tl.constexpr):
+    """The rows of a program, its lanes, and the places and the words of both."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     lane = tl.arange(0, LANES)[None, :]
     place = row[:, None] * columns + lane
-    word = tl.load(source + place, mask=(lane < columns) & (place < words), other=0)
+    return row, lane, place, tl.load(source + place, mask=(lane < columns) & (place < words), other=0)
+
+
+@triton.jit
+def count_kernel(source, counts, words, columns, ROWS: tl.constexpr, LANES: tl.constexpr):
+    """The literals of each row."""
+    row, _, _, word = _rows_of(source, words, columns, ROWS, LANES)
     tl.store(counts + row, tl.sum((word != 0).to(tl.int64), axis=1), mask=row * columns < words)
 
 
 @triton.jit
 def write_kernel(
-    source,
-    pointers,
-    numbers,
-    literals,
-    octets,
-    length,
-    words,
-    columns,
-    rows,
-    capacity,
-    INDEX: tl.constexpr,
-    WORD: tl.constexpr,
-    ROWS: tl.constexpr,
-    LANES: tl.constexpr,
-):
+    source, pointers, numbers, literals, octets, length, words, columns, rows, capacity, INDEX: tl.constexpr,
+    WORD: tl.constexpr, ROWS: tl.constexpr, LANES: tl.constexpr,
+):  # fmt: skip
     """Columns and literals of each row to a packet that has its row pointers; nothing if it has no room.
 
     ``numbers``, ``literals`` and ``octets`` are the packet as columns, words and bytes.
     """
-    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    lane = tl.arange(0, LANES)[None, :]
-    place = row[:, None] * columns + lane
+    row, lane, place, word = _rows_of(source, words, columns, ROWS, LANES)
     # Without room no word is stored.
     room = tl.where(tl.load(length) <= capacity, words, 0)
-    word = tl.load(source + place, mask=(lane < columns) & (place < words), other=0)
     has = (word != 0) & (place < room)
     before = tl.load(pointers + row, mask=row < rows, other=0)[:, None]
     rank = before + tl.cumsum((word != 0).to(tl.int64), axis=1) - 1
@@ -71,22 +62,9 @@ def write_kernel(
 
 @triton.jit
 def spread_kernel(
-    pointers,
-    numbers,
-    literals,
-    octets,
-    length,
-    target,
-    fault,
-    words,
-    columns,
-    rows,
-    capacity,
-    INDEX: tl.constexpr,
-    WORD: tl.constexpr,
-    ROWS: tl.constexpr,
-    LANES: tl.constexpr,
-):
+    pointers, numbers, literals, octets, length, target, fault, words, columns, rows, capacity,
+    INDEX: tl.constexpr, WORD: tl.constexpr, ROWS: tl.constexpr, LANES: tl.constexpr,
+):  # fmt: skip
     """Literals to their places in ``target``, which has zeros; ``fault`` becomes 1 if anything is wrong."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     lane = tl.arange(0, LANES)[None, :]

@@ -27,11 +27,17 @@ def _larger(one, other):
 
 
 @triton.jit
-def last_kernel(source, lasts, words, BLOCK: tl.constexpr):
-    """The place behind the last literal of each block, 0 if it has none."""
+def _block_of(source, words, BLOCK: tl.constexpr):
+    """The block of a program, its places and its words."""
     block = tl.program_id(0).to(tl.int64)
     place = block * BLOCK + tl.arange(0, BLOCK)
-    word = tl.load(source + place, mask=place < words, other=0)
+    return block, place, tl.load(source + place, mask=place < words, other=0)
+
+
+@triton.jit
+def last_kernel(source, lasts, words, BLOCK: tl.constexpr):
+    """The place behind the last literal of each block, 0 if it has none."""
+    block, place, word = _block_of(source, words, BLOCK)
     tl.store(lasts + block, tl.max(tl.where(word != 0, place + 1, 0), axis=0))
 
 
@@ -47,9 +53,7 @@ def _taken(word, place, words, begin, LONGEST: tl.constexpr):
 @triton.jit
 def size_kernel(source, begins, sizes, words, LONGEST: tl.constexpr, BLOCK: tl.constexpr):
     """The stream words of each block; ``begins`` has where the run begins in which it does."""
-    block = tl.program_id(0).to(tl.int64)
-    place = block * BLOCK + tl.arange(0, BLOCK)
-    word = tl.load(source + place, mask=place < words, other=0)
+    block, place, word = _block_of(source, words, BLOCK)
     taken, _ = _taken(word, place, words, tl.load(begins + block), LONGEST)
     tl.store(sizes + block, tl.sum(taken, axis=0))
 
@@ -57,10 +61,8 @@ def size_kernel(source, begins, sizes, words, LONGEST: tl.constexpr, BLOCK: tl.c
 @triton.jit
 def write_kernel(source, begins, ends, target, words, capacity, LONGEST: tl.constexpr, BLOCK: tl.constexpr):
     """The stream of each block, which ends at ``ends``; what is behind ``capacity`` stream words is not stored."""
-    block = tl.program_id(0).to(tl.int64)
-    place = block * BLOCK + tl.arange(0, BLOCK)
+    block, place, word = _block_of(source, words, BLOCK)
     inside = place < words
-    word = tl.load(source + place, mask=inside, other=0)
     following = tl.load(source + (place + 1), mask=place + 1 < words, other=1)
     taken, before = _taken(word, place, words, tl.load(begins + block), LONGEST)
     behind = tl.load(ends + block) - tl.sum(taken, axis=0) + tl.cumsum(taken, axis=0)
@@ -73,8 +75,10 @@ def write_kernel(source, begins, ends, target, words, capacity, LONGEST: tl.cons
 
 
 @triton.jit
-def _made(stream, length, capacity, at, WORD: tl.constexpr):
-    """Each stream word, the words that it stands for, and whether it is wrong."""
+def _made(stream, length, capacity, WORD: tl.constexpr, BLOCK: tl.constexpr):
+    """The block of a program; each stream word of it, the words that it stands for, and whether it is wrong."""
+    block = tl.program_id(0).to(tl.int64)
+    at = block * BLOCK + tl.arange(0, BLOCK)
     octets = tl.load(length)
     size = octets // WORD
     size = tl.where((octets % WORD == 0) & (size <= capacity), size, 0)
@@ -83,15 +87,13 @@ def _made(stream, length, capacity, at, WORD: tl.constexpr):
     run = tl.load(stream + (at + 1), mask=at + 1 < size, other=0)
     token = (at < size) & (last != 0)
     made = tl.where(token, tl.where(word == 0, run.to(tl.int64), 1), 0)
-    return word, made, token & (word == 0) & (run == 0)
+    return block, word, made, token & (word == 0) & (run == 0)
 
 
 @triton.jit
 def count_kernel(stream, length, sizes, fault, capacity, WORD: tl.constexpr, BLOCK: tl.constexpr):
     """How many words each block of the stream stands for; ``fault`` becomes 1 if a run has none."""
-    block = tl.program_id(0).to(tl.int64)
-    at = block * BLOCK + tl.arange(0, BLOCK)
-    _, made, wrong = _made(stream, length, capacity, at, WORD)
+    block, _, made, wrong = _made(stream, length, capacity, WORD, BLOCK)
     tl.store(sizes + block, tl.sum(made, axis=0))
     tl.store(fault, 1, mask=tl.max(wrong.to(tl.int32), axis=0) > 0)
 
@@ -99,9 +101,7 @@ def count_kernel(stream, length, sizes, fault, capacity, WORD: tl.constexpr, BLO
 @triton.jit
 def spread_kernel(stream, length, ends, target, capacity, words, WORD: tl.constexpr, BLOCK: tl.constexpr):
     """Literals to their places in ``target``, which has zeros; none behind ``words``."""
-    block = tl.program_id(0).to(tl.int64)
-    at = block * BLOCK + tl.arange(0, BLOCK)
-    word, made, _ = _made(stream, length, capacity, at, WORD)
+    block, word, made, _ = _made(stream, length, capacity, WORD, BLOCK)
     place = tl.load(ends + block) - tl.sum(made, axis=0) + tl.cumsum(made, axis=0) - made
     tl.store(target + place, word, mask=(made > 0) & (word != 0) & (place < words))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -16,6 +16,7 @@ from cdma.torch.door import offload
 from cdma.torch.growing import largest_batch
 from cdma.torch.swapping.context import Offload
 from cdma.torch.swapping.policies import Cdma, Cswap, Lms, Recompute, SwapPolicy, Vdnn, VdnnPlusPlus
+from cdma.torch.swapping.report import SwapReport
 
 from .paced import transport_for
 from .swap_training import SwapBench, SwapTraining, ready_card
@@ -182,7 +183,7 @@ class _Run:
         self.network, self.policy, self._bench = network, policy, bench
         self.training = SwapTraining(network, bench)
         self._context = None if policy == _PLAIN else self._offload(POLICIES[policy]())
-        self._before = _Totals()
+        self._before = self._totals()
         self._seconds: list[float] = []
 
     @property
@@ -211,25 +212,23 @@ class _Run:
         """Does one step of training."""
         self._seconds.append(self.training.step(self._context))
 
-    def _totals(self) -> _Totals:
-        if self._context is None:
-            return _Totals()
-        report = self._context.report
-        return _Totals(report.passes, report.left, report.moved, report.back, report.again, report.wait)
+    def _totals(self) -> dict[str, float]:
+        """What the report counts, until now."""
+        report = SwapReport() if self._context is None else self._context.report
+        return {name: getattr(report, name) for name in ("passes", "left", "moved", "back", "again", "wait")}
 
     def row(self) -> dict[str, Any]:
         """What was measured in the steps that count."""
-        now, before = self._totals(), self._before
-        passes, moved = now.passes - before.passes, now.moved - before.moved
-        moves = passes > 0
+        more = {name: now - self._before[name] for name, now in self._totals().items()}
+        passes, moved = more["passes"], more["moved"]
         return _named(self.network, self.policy, self._bench) | {
             "ms": median(self._seconds) * 1e3,
             "spread": [min(self._seconds) * 1e3, max(self._seconds) * 1e3],
-            "ratio": (now.left - before.left) / moved if moved else None,
-            "moved": moved // passes if moves else None,
-            "back": (now.back - before.back) // passes if moves else None,
-            "again": (now.again - before.again) / passes if moves else None,
-            "wait_ms": (now.wait - before.wait) / passes * 1e3 if moves else None,
+            "ratio": more["left"] / moved if moved else None,
+            "moved": moved // passes if passes else None,
+            "back": more["back"] // passes if passes else None,
+            "again": more["again"] / passes if passes else None,
+            "wait_ms": more["wait"] / passes * 1e3 if passes else None,
             "peak": None if self._context is None else self._context.report.peak_device,
             "allocated": torch.cuda.max_memory_allocated() if self._bench.on_card else None,
         }
@@ -243,15 +242,3 @@ class _Run:
         timeline = self._context.report.timeline
         assert timeline is not None
         return timeline.events()
-
-
-@dataclass(frozen=True)
-class _Totals:
-    """What a report counts, until some step."""
-
-    passes: int = 0
-    left: int = 0
-    moved: int = 0
-    back: int = 0
-    again: int = 0
-    wait: float = 0.0

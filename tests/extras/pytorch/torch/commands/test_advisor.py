@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 
-from cdma.torch.bench.judging import BothWays, Swap  # noqa: E402
+from cdma.torch.bench.advisor_bench import BothWays, Swap  # noqa: E402
 from cdma.torch.transport import WrongReturn  # noqa: E402
 
 COMMAND = ["bench", "advisor", "--batch", "8", "--rounds", "3", "--age", "1"]
@@ -83,7 +83,7 @@ def _settings():
 
 def test_advice_is_not_of_times_that_it_is_judged_by():
     """Kernels are fast for tensors of one octave alone, which is not to be known of a tensor of that octave."""
-    from cdma.torch.bench.judging import Advising
+    from cdma.torch.bench.advisor_bench import Advising
     from cdma.torch.swapping.policies import Cswap
     from tests.extras.pytorch.clockwork_link import ClockworkLink
 
@@ -125,7 +125,7 @@ def _copied(context, slot, seconds):
 
 def test_the_truth_is_of_passes_that_no_advice_is_of():
     """Computing takes longer when the truth is timed, and each swap exposes so much less: the advice does not know."""
-    from cdma.torch.bench.judging import Advising, Judging
+    from cdma.torch.bench.advisor_bench import Advising, Judging
     from cdma.torch.swapping.policies import Cswap
     from tests.extras.pytorch.clockwork_link import ClockworkLink
 

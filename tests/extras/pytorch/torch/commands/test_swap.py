@@ -133,7 +133,7 @@ def test_what_the_card_has_no_memory_for_has_a_row_without_numbers(monkeypatch: 
 
 def test_mobilenet_is_the_one_of_the_table() -> None:
     from cdma.study.system.networks import load_network
-    from cdma.torch.networks.mobilenet import mobilenet
+    from cdma.torch.networks.full_size import mobilenet
 
     with torch.device("meta"):
         found = mobilenet()

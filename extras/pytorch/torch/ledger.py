@@ -25,16 +25,16 @@ from cdma.gpu.layout import current
 
 from .plot import plot
 
-#: The most numbers that come together.
+#: The numbers that there is memory for, at least.
 MOST = 64
 
 
 class Mail:
     """Memory of the host for numbers of a GPU, and the event that says that they have come."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, count: int) -> None:
         card = device.type == "cuda"
-        self.numbers = torch.empty(MOST, dtype=torch.int64, pin_memory=card)
+        self.numbers = torch.empty(max(MOST, count), dtype=torch.int64, pin_memory=card)
         self.event = torch.cuda.Event() if card else None
 
 
@@ -43,8 +43,9 @@ class Arriving:
 
     def __init__(self, numbers: Tensor, spare: list[Mail]) -> None:
         self._spare = spare
-        self._mail: Mail | None = spare.pop() if spare else Mail(numbers.device)
         self._count = numbers.numel()
+        large = spare and spare[-1].numbers.numel() >= self._count
+        self._mail: Mail | None = spare.pop() if large else Mail(numbers.device, self._count)
         self._numbers: list[int] = []
         with current(numbers.device):
             self._mail.numbers[: self._count].copy_(numbers.view(-1), non_blocking=True)

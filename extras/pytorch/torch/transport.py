@@ -65,11 +65,16 @@ class Copy:
         # Read or written until the copy has ended, whoever lets go of it.
         self._memory: Sequence[Any] = pairs if device.type == "cuda" else ()
         self._device = device
+        # The CUDA stream in whose order the allocator uses the memory again.
+        self._stream = torch.cuda.current_stream(device) if device.type == "cuda" else None
 
     def wait(self) -> None:
         """Has what is computed next come behind the copy."""
         if self._device.type == "cuda":
-            torch.cuda.current_stream(self._device).wait_event(self.end)
+            reading = torch.cuda.current_stream(self._device)
+            reading.wait_event(self.end)
+            if reading != self._stream and self.target.is_cuda:
+                self.target.record_stream(reading)
         else:
             self.end.synchronize()
         self.let_go()

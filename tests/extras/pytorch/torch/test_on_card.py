@@ -340,7 +340,7 @@ def test_what_is_known_to_stay_is_counted_and_costs_no_more(monkeypatch):
 
 def test_memory_for_lengths_is_used_again(monkeypatch):
     made = []
-    monkeypatch.setattr(mail, "Mail", lambda device: made.append(0) or Mail(device))
+    monkeypatch.setattr(mail, "Mail", lambda *these: made.append(0) or Mail(*these))
     passes = card()
     for _ in range(3):
         kept_in_a_pass(passes, numbers(0.1), numbers(0.1))

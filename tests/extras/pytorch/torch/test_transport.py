@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cdma.base.errors import ParameterError  # noqa: E402
+from cdma.torch.ledger import Arriving  # noqa: E402
 from cdma.torch.transport import Transport  # noqa: E402
 
 
@@ -89,6 +90,13 @@ def test_memory_is_held_until_its_copy_has_ended(card):
     # In the order of the queue.
     assert list(transport._under_way)[:2] == copies[1:]
     assert copies[0]._memory == ()
+
+
+def test_lengths_of_a_large_group_come_together():
+    spare = []
+    for count in (3, 100, 100, 3):
+        assert Arriving(torch.arange(count), spare).wait() == list(range(count))
+    assert len(spare) == 2
 
 
 def test_another_device_is_refused():

@@ -13,6 +13,7 @@ from cdma.torch import (  # noqa: E402
     offload,
     prediction,
 )
+from cdma.torch.codec import Codec  # noqa: E402
 from cdma.torch.swapping.context import Offload, Settings  # noqa: E402
 from tests.extras.pytorch.clockwork_link import ClockworkLink, HeldLink  # noqa: E402
 
@@ -82,6 +83,22 @@ def test_a_stream_that_is_longer_than_expected_leaves_again(leaves):
     assert not leaves or context.report.again == 1
     assert context.report.actions == {"compressed": 4}
     assert (context.report.back > 0) == leaves
+
+
+def test_a_stream_has_memory_for_what_is_expected_and_not_for_the_worst_case(monkeypatch):
+    spaces, pack = [], Codec.pack
+
+    def noted(self, flat, format, out):
+        spaces.append(out.numel() / flat.nbytes)
+        return pack(self, flat, format, out)
+
+    monkeypatch.setattr(Codec, "pack", noted)
+    model = Dial()
+    context = offloaded(model, leaves=False)
+    for density in (0.25, 0.25, 0.75):
+        assert step(model, context, density)
+    # The third pass has a longer stream, which is made again.
+    assert [round(space, 1) for space in spaces] == [0.3, 0.3, 0.3, 0.8]
 
 
 def test_a_stream_that_does_not_pay_any_more_is_whole_and_then_goes_raw():

@@ -19,8 +19,9 @@ from cdma.gpu.measure import numbers, require_cuda, seconds_of
 from cdma.gpu.plans import DEFAULT, Plan, keep_plan, tried
 from cdma.hdl.spec.format import Format
 from cdma.study.tuner.search import Space
+from cdma.torch.bench.paced import transport_for
 from cdma.torch.bench.swap_training import SwapBench, SwapTraining, ready_card
-from cdma.torch.swapping.door import offload
+from cdma.torch.door import offload
 from cdma.torch.swapping.policies import Cdma
 
 
@@ -101,7 +102,8 @@ class TunedTraining:
     def __init__(self, network: str, bench: SwapBench) -> None:
         ready_card(bench)
         self._training, self._rounds = SwapTraining(network, bench), bench.rounds
-        self._context = offload(self._training.model, Cdma(), link=bench.link, ahead=bench.ahead)
+        transport = transport_for(bench.device, bench.link)
+        self._context = offload(self._training.model, Cdma(), ahead=bench.ahead, transport=transport)
 
     def seconds(self, plans: Sequence[Mapping[str, Plan]]) -> list[float]:
         """The median seconds of a step by plans, each with one for some kernels; every round has a step of each."""

@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 from cdma.base.errors import CdmaError, ParameterError, install_command
 from cdma.hdl.spec.format import Format
@@ -45,32 +45,12 @@ class MissingCodec(CdmaError, ImportError):
     """A codec was chosen whose library is not installed."""
 
 
-class Codec(Protocol):
-    """Compresses word arrays of one word size."""
-
-    @property
-    def name(self) -> str:
-        """The name in :data:`CODECS`."""
-
-    @property
-    def side_bytes(self) -> int:
-        """Bytes that must travel beside the stream, such as a table."""
-
-    def compress(self, words: Words) -> bytes:
-        """Compresses a packet."""
-
-    def decompress(self, data: bytes, words: int) -> Words:
-        """Decompresses a packet of ``words`` words, or raises :class:`~cdma.sim.codec.model.CorruptStream`."""
-
-    def size(self, words: Words) -> int:
-        """Returns the bytes of the compressed packet and of what travels beside it."""
-
-
 @dataclass(frozen=True)
 class _Counted:
     """A codec of words, whose size is counted without compressing.
 
     ``model``: Has ``compress_words``, ``decompress_words`` and ``compressed_words``.
+    ``side_bytes``: Bytes that must travel beside the stream, such as a table.
     """
 
     name: str
@@ -138,6 +118,9 @@ class _General:
 
     def size(self, words: Words) -> int:
         return len(self.compress(words))
+
+
+Codec = _Counted | _General
 
 
 def _zlib_restore(data: bytes, expected: int) -> bytes:

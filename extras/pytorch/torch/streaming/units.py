@@ -39,11 +39,6 @@ class Unit:
     weights: list[nn.Parameter]
     repeated: bool = False
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the elements."""
-        return sum(weight.numel() * weight.element_size() for weight in self.weights)
-
 
 def units_of(model: nn.Module) -> list[Unit]:
     """The units of a model, in the order in which it has them. Weights that are in none stay where modules can read them.

@@ -59,7 +59,7 @@ PURPOSES = {
     r"slots\.ends": "descriptors in flight: where the writes of each end",
     r"slots\.results": "descriptors in flight: when each ended, and how much it wrote",
     r"slots\.(routes|steps|early)": "descriptors in flight: the way of each through the codec",
-    r"rings\.\w+\.fetcher\.part_\d+": "descriptors that are fetched or pushed, until the channel takes them",
+    r"rings\.\w+\.fetcher\.(part_\d+|records)": "descriptors that are fetched or pushed, until the channel takes them",
     r"rings\.\w+\.fetcher\.addresses": "addresses of the fetched descriptors",
     r"rings\.\w+\.fetcher\.faults": "errors of the fetches",
     r"rings\.tags": "tags of completions whose write is in flight",

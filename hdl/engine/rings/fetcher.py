@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -11,6 +11,7 @@ from amaranth.utils import exact_log2
 from cdma.hdl.axi.ports import Response
 from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.memories import PlainMemories, coding_of
+from cdma.hdl.blocks.serial_memory import SerialMemory
 from cdma.hdl.engine.channel.interfaces import ExtensionPort, Request
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import RECORD_BYTES, Status
@@ -45,12 +46,18 @@ class _Fault(NamedTuple):
 
 
 class _Store(NamedTuple):
-    """The memories: with ``reads_record``, the entry at ``read_place`` is in ``record`` from the next cycle on, and with
-    ``reads_origin`` in ``fault`` and ``address``. This is the place in the cycle before. In a pipelined engine, what is
-    written is there a cycle later: the wires to all memories are slow on an FPGA."""
+    """The memories: with ``reads_record``, the entry at ``read_place`` is in ``record`` from the next cycle on, for as long
+    as it ``stays``, and with ``reads_origin`` in ``fault`` and ``address``. This is the place in the cycle before. In a
+    pipelined engine, what is written is there a cycle later: the wires to all memories are slow on an FPGA.
+
+    ``checking``: The record is checked a word per cycle.
+    ``there``: High in the last cycle before the entry may be used."""
 
     reads_record: Signal
     reads_origin: Signal
+    stays: Signal
+    checking: Value
+    there: Value
     read_place: Signal
     record: Value
     fault: Value
@@ -127,7 +134,9 @@ class Fetcher(wiring.Component):
         shown = Signal()
         shown_push = Signal()
         leaves = Signal()
-        ring = self._count(m, shown & ~shown_push, leaves)
+        #: An entry is read, and not shown yet.
+        reads = Signal()
+        ring = self._count(m, (shown | reads) & ~shown_push, leaves)
         fault = self._judge(m)
         if self.config.host_data_bits > self.part_bits:
             # Known when the descriptor is requested; all records in flight are of one ring.
@@ -166,11 +175,18 @@ class Fetcher(wiring.Component):
             found &= self._may_read(self.extension, shown_push)
         # The memories have their address in a register, and give the entry.
         passing = Signal()
-        m.d.comb += [store.reads_record.eq(passing), store.reads_origin.eq(passing)]
-        m.d.sync += passing.eq(~shown & ~passing & found)
-        with m.If(~shown & ~passing):
+        m.d.comb += [
+            store.reads_record.eq(passing),
+            store.reads_origin.eq(passing),
+            reads.eq(store.checking),
+        ]
+        if store.there is not store.reads_record:
+            m.d.comb += store.stays.eq(shown | store.checking)
+        rests = ~(shown | passing | store.checking)
+        m.d.sync += passing.eq(rests & found)
+        with m.If(rests):
             m.d.sync += shown_push.eq(self.pushed)
-        m.d.comb += shows.eq(passing & (shown_push | ring.inside))
+        m.d.comb += shows.eq(store.there & (shown_push | ring.inside))
         with m.If(~shown):
             m.d.sync += shown.eq(shows)
         with m.Elif(taken | (goes & ~self.checking)):
@@ -309,6 +325,16 @@ class Fetcher(wiring.Component):
             m.d.sync += [part.eq(Mux(self.last, 0, part + 1)), fault.eq(Mux(self.last, 0, worst))]
         return _Fault(part, worst)
 
+    def _store_serially(self, m: Module, write_place: Value) -> SerialMemory:
+        """Adds a memory of records whose words are checked one after the other."""
+        m.submodules.records = records = SerialMemory(WORD_BITS, RECORD_WORDS, self.entries)
+        pace = Pace(m, self.config.pipelined)
+        part = Signal(self.part_bits, name="record_part")
+        written = pace.early(part, "written")
+        pace.d += [records.at.eq(write_place), written.eq(self.data)]
+        m.d.comb += records.data.eq(part.replicate(self.parts))
+        return records
+
     def _store(self, m: Module, ring: _Ring, fault: _Fault, coding: PlainMemories) -> _Store:
         """Adds the memories. The pushed descriptor has the entry after the fetched ones."""
         write_place = Signal(range(self.entries))
@@ -320,27 +346,47 @@ class Fetcher(wiring.Component):
         m.d.comb += write_place.eq(Mux(self.beat, ring.coming[: self._low], push_place))
         reads_record = Signal()
         reads_origin = Signal()
+        stays = Signal(name="entry_stays")
         place = Signal.like(read_place, name="read_place_before", reset_less=True)
-        m.d.sync += place.eq(read_place)
         # Nothing is read before it is counted, so there is time for registers before the memories.
         pipelined = self.config.pipelined
         writes = Pace(m, pipelined).d
 
-        record = []
+        # An extension is read while its descriptor waits, which leaves no time for checks a word at a time.
+        serial = coding.coded and self.extension is None
+        checking, there = C(0), reads_record
         words = self.part_bits // WORD_BITS
-        for number in range(self.parts):
-            memory = Memory(shape=self.part_bits, depth=self.entries, init=[])
-            m.submodules[f"part_{number}"] = memory
-            write, out = memory.write_port(granularity=WORD_BITS), memory.read_port(domain="sync")
-            written = Pace(m, pipelined).early(write.data, f"written_{number}")
-            writes += [write.addr.eq(write_place), written.eq(self.data)]
+        records, enables = [], []
+        if serial:
+            checking, there = Signal(name="entry_is_checked"), Signal(name="entry_is_there")
+            memory = self._store_serially(m, write_place)
+            m.d.comb += [memory.of.eq(place), memory.stays.eq(stays), there.eq(checking & memory.checked)]
+            with m.If(~(reads_record | stays)):
+                m.d.sync += place.eq(read_place)
+            m.d.sync += checking.eq(reads_record | (checking & ~there))
+            records.append(memory.word)
+            enables += [memory.enable.word_select(number, words) for number in range(self.parts)]
+            lost_record = memory.lost
+        else:
+            m.d.sync += place.eq(read_place)
+            for number in range(self.parts):
+                memory = Memory(shape=self.part_bits, depth=self.entries, init=[])
+                m.submodules[f"part_{number}"] = memory
+                write, out = memory.write_port(granularity=WORD_BITS), memory.read_port(domain="sync")
+                written = Pace(m, pipelined).early(write.data, f"written_{number}")
+                writes += [write.addr.eq(write_place), written.eq(self.data)]
+                m.d.comb += [out.addr.eq(place), out.en.eq(reads_record)]
+                records.append(out.data)
+                enables.append(write.en)
+            lost_record = Cat(
+                coding.watch(m.submodules[f"part_{number}"]) for number in range(self.parts)
+            ).any()
+        for number, enable in enumerate(enables):
             with m.If(self.word_valid):
                 for lane in range(words):
-                    writes += write.en[lane].eq(self.word == number * words + lane)
+                    writes += enable[lane].eq(self.word == number * words + lane)
             with m.Else():
-                writes += write.en.eq((self.beat & ring.inside & (fault.part == number)).replicate(words))
-            m.d.comb += [out.addr.eq(place), out.en.eq(reads_record)]
-            record.append(out.data)
+                writes += enable.eq((self.beat & ring.inside & (fault.part == number)).replicate(words))
         m.submodules.faults = memory = Memory(shape=len(fault.worst), depth=self.entries, init=[])
         write, fault_out = memory.write_port(), memory.read_port(domain="sync")
         writes += [
@@ -365,8 +411,7 @@ class Fetcher(wiring.Component):
         ]
         found: Value = fault_out.data
         if coding.coded:
-            names = (*(f"part_{number}" for number in range(self.parts)), "faults", "addresses")
-            *lines, address_line = (coding.watch(m.submodules[name]) for name in names)
+            fault_line, address_line = (coding.watch(m.submodules[name]) for name in ("faults", "addresses"))
             # A pushed one has no address.
             fetched = Signal()
             with m.If(reads_origin):
@@ -374,9 +419,9 @@ class Fetcher(wiring.Component):
             pushed_lost = Signal()
             with m.If(self.word_valid):
                 m.d.sync += pushed_lost.eq(self.word_lost | (pushed_lost & (self.word != 0)))
-            record_lost = Cat(lines[:-1]).any()
             if self.extension is not None:
-                record_lost = self.extension.lost(m, record_lost)
-            lost = record_lost | lines[-1] | Mux(fetched, address_line, pushed_lost)
+                lost_record = self.extension.lost(m, lost_record)
+            lost = lost_record | fault_line | Mux(fetched, address_line, pushed_lost)
             found = Mux(lost, _LOST.index(Status.MEMORY), found)
-        return _Store(reads_record, reads_origin, read_place, Cat(record), found, address_out.data)
+        origin = (found, address_out.data)
+        return _Store(reads_record, reads_origin, stays, checking, there, read_place, Cat(records), *origin)

@@ -37,6 +37,8 @@ _KEPT = frozenset(
             "offset",
             "paged",
             "of_memory",
+            "of_dram",
+            "of_run",
             "units",
             "ratio",
             "share",

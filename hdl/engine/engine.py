@@ -44,6 +44,8 @@ class Engine(AxiShell):
         self._reset(m, coding)
         engine = ManagedEngine(self.config, self._clock(), self._gates())
         m.submodules.engine = engine if coding is None else elaborated(engine, coding)
+        if self.config.group_bursts:
+            self.group_bursts = engine.group_bursts
         self._connect_memories(m, engine)
         bus, domain = engine.bus, self._core
         levels: Sequence[Value] = _levels(self.config, engine)

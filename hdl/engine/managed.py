@@ -67,6 +67,7 @@ class ManagedEngine(wiring.Component):
     ``bus``, ``irq``, ``alert``: The registers, and of each pair the interrupt and, in an engine with coded memories,
         the alert.
     ``working``, ``pending``: In an engine with a Q-channel: something is in flight, and a descriptor waits in a ring.
+    ``group_bursts``: In an engine with groups: bursts of one at a device port, as registers have it.
     ``dev_read``, ``dev_write``: The device port, or an array of them.
     ``host_read``, ``host_write``: The host port, with the IDs of :class:`HostIds`.
     """
@@ -83,6 +84,7 @@ class ManagedEngine(wiring.Component):
                 "irq": Out(config.channels),
                 **optional(config.coded_memories, alert=Out(config.channels)),
                 **optional(config.quiescence, working=Out(1), pending=Out(1)),
+                **optional(config.group_bursts, group_bursts=Out(9)),
                 **memory_members(config, HostIds.of(config).bits),
             }
         )
@@ -114,6 +116,8 @@ class ManagedEngine(wiring.Component):
         self._connect_ports(m, front, memories.coding, *channels)
         if memories.coding.coded:
             self._tell_losses(m, front, channels, memories)
+        if config.group_bursts:
+            m.d.comb += self.group_bursts.eq(front.group_bursts)
         if config.quiescence:
             busy = [channel.status.busy | channel.status.aborting for channel in channels]
             m.d.comb += [

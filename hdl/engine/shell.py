@@ -19,6 +19,7 @@ from amaranth.lib import data, stream, wiring
 from cdma.hdl.axi.bursts import AddressFirst
 from cdma.hdl.axi.crossings import PortCrossing
 from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
+from cdma.hdl.axi.turns import BurstTurns
 from cdma.hdl.blocks.clocks import ClockGates
 from cdma.hdl.blocks.memories import FlipFlops, MemoryCoding, elaborated
 from cdma.hdl.blocks.registers import slice_after, slice_before
@@ -58,6 +59,8 @@ class AxiShell(Shell):
         )
         super().__init__(engine_ports(config))
         self._core = Domain("sync", self.open)
+        #: Bursts of a group at a device port, where they have groups.
+        self.group_bursts: Value = Const(config.group_bursts, 9)
 
     def _reset(self, m: Module, coding: MemoryCoding | None = None) -> None:
         """Declares the domain of the engine; coded memories are filled before it leaves reset."""
@@ -210,8 +213,9 @@ class AxiShell(Shell):
         """Connects an AXI4 port, ``m_axi_`` and ``name``."""
         bus = f"m_axi_{name}"
         gate = Const(1) if self.slices_out else domain.runs
-        aw = self._after(m, f"{name}_aw", write.aw, domain)
-        ar = self._after(m, f"{name}_ar", read.ar, domain)
+        ar, aw = (read.ar, write.aw) if name == "host" else self._in_turns(m, name, read, write)
+        aw = self._after(m, f"{name}_aw", aw, domain)
+        ar = self._after(m, f"{name}_ar", ar, domain)
         w = self._after(m, f"{name}_w", self._behind_addresses(m, name, aw, write.w, domain), domain)
         port = "host" if name == "host" else "dev"
         layout = UserLayout(self.config, port)
@@ -240,6 +244,31 @@ class AxiShell(Shell):
                 source.ready.eq(self.port(f"{bus}_{channel}ready")),
             ]
         self._connect_answers(m, name, read, write, domain)
+
+    def _in_turns(
+        self, m: Module, name: str, read: ReadPort, write: WritePort
+    ) -> tuple[stream.Interface, stream.Interface]:
+        """The addresses of a device port: as they come, or in groups of reads and of writes."""
+        if not self.config.group_bursts:
+            return read.ar, write.aw
+        m.submodules[f"{name}_turns"] = turns = BurstTurns(self.config.outstanding)
+        m.d.comb += [
+            turns.group.eq(self.group_bursts),
+            turns.read_ended.eq(read.r.valid & read.r.ready & read.r.payload.last),
+            turns.write_ended.eq(write.b.valid & write.b.ready),
+        ]
+        passed = []
+        for way, source, passes in (("read", read.ar, turns.reads), ("write", write.aw, turns.writes)):
+            sink = stream.Signature(source.payload.shape()).create(path=(f"{name}_{way}_addresses",))
+            m.d.comb += [
+                sink.payload.eq(source.payload),
+                sink.valid.eq(source.valid & passes),
+                source.ready.eq(sink.ready & passes),
+                getattr(turns, f"{way}_waits").eq(source.valid),
+                getattr(turns, f"{way}_taken").eq(sink.valid & sink.ready),
+            ]
+            passed.append(sink)
+        return passed[0], passed[1]
 
     def _connect_answers(
         self, m: Module, name: str, read: ReadPort, write: WritePort, domain: Domain

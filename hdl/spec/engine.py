@@ -72,6 +72,8 @@ class EngineConfig:
         the stream (a byte in a format with a field or words of 4 bits), or any ``"byte"``, as lengths of raw data are
         then. ``"word"`` and ``"byte"`` cost a shifter at each end of a channel. With several units, of host memory.
     ``burst_beats``: The longest burst. A burst never crosses a multiple of its own longest length, nor 4 KiB.
+    ``group_bursts``: Where both channels are at work, reads and writes of a device port come in groups of so many bursts,
+        as a DRAM likes it; 0: as they are. See docs/options/dram.md.
     ``outstanding``: The most bursts of data in flight at once, per port and direction. The rings have ``ring_reads``
         and ``ring_writes`` in flight on the host port besides.
     ``latency``: Cycles of memory latency that a reader hides: a beat of buffer for each, rounded up to a power of two.
@@ -130,6 +132,12 @@ class EngineConfig:
         "bursts of data in flight at once, per port and direction",
         allowed=range(1, 257),
         why="bursts in flight at once",
+    )
+    group_bursts: int = setting(
+        0,
+        "bursts that a device port reads before it writes, and the other way, while both wait; 0: no groups",
+        allowed=range(257),
+        why="at most as many as are in flight",
     )
     latency: int = setting(
         350,
@@ -345,6 +353,7 @@ class EngineConfig:
             "host port": f"{self.host_data_bits} bits of data, {self.host_address_bits} of address",
             "alignment": f"to a {self.alignment}",
             "bursts": f"up to {self.burst_beats} beats, {self.outstanding} in flight",
+            "groups": self.group_bursts > 0 and f"of {self.group_bursts} bursts at a device port",
             "rings": self.registers
             and f"{self.ring_reads} reads and {self.ring_writes} writes in flight on the host port",
             "read buffer": f"{self.read_buffer} beats",

@@ -38,6 +38,7 @@ class Measurement:
     ``raw``, ``stream``: The tensor on the device, and on the host.
     ``shape``: The rows of the tensor in device memory, if the case has any, with gaps as long as a row.
     ``step``, ``capacity``: Those of the descriptors; with a step the words are integers of numbers.
+    ``began``: The cycle before the doorbells.
     """
 
     def __init__(self, bench: PacedBench, case: dict[str, Any]) -> None:
@@ -116,17 +117,21 @@ class Measurement:
 
     async def run(self) -> list[dict[str, Any]]:
         """Moves everything; a row for each direction."""
+        await self._move()
+        return [self._row(direction) for direction in self.directions]
+
+    async def _move(self) -> None:
         bench = self.bench
         for memory in bench.memory.values():
             memory.latency = self.case["memory_latency"]
             memory.first_read = memory.last_answer = NEVER
         records = [(direction, await self._prepare(direction)) for direction in self.directions]
+        self.began = bench.cycles
         for direction, record in records:
             await bench.rings[direction].submit([record] * self.case["descriptors"])
         tasks = [cocotb.start_soon(bench.blame(self._finish(direction))) for direction in self.directions]
         for task in tasks:
             await task
-        return [self._row(direction) for direction in self.directions]
 
     async def _prepare(self, direction: str) -> bytes:
         """Writes the data and starts the channel, with a ring that holds all descriptors; one of these."""

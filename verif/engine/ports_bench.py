@@ -34,9 +34,12 @@ class StreamEnd(Protocol):
 class PortsBench:
     """An engine between two memories.
 
+    ``served``: The memories that the bench has.
     ``ends``: The bench's ends of streams.
     ``failure``: The first failure of anything that runs beside the test.
     """
+
+    served: Sequence[str] = ("dev", "host")
 
     def __init__(self, dut: Any, design: EngineDesign, rng: random.Random) -> None:
         self.dut = dut
@@ -147,8 +150,9 @@ class PortsBench:
 
     def _connect_memories(self) -> None:
         """Connects ports to the memories; each of several answers for its own stripes."""
-        for name, ports in (("dev", self.config.dev_ports), ("host", ("host",))):
-            for unit, port in enumerate(ports):
+        ports_of = {"dev": self.config.dev_ports, "host": ("host",)}
+        for name in self.served:
+            for unit, port in enumerate(ports_of[name]):
                 domains = self.config.domains
                 clock = domains.host if name == "host" else domains.core
                 end = self.edges.serve(self.memory[name], self.dut, f"m_axi_{port}", port, clock)

@@ -75,14 +75,24 @@ _COLUMNS: Columns = {
 _OF_CLOCKS: Columns = {"host period": column("host_period", "g")}
 _OF_OFFSETS: Columns = {"offset": column("offset")}
 _OF_PAGES: Columns = {"pages": lambda row: "yes" if row["paged"] else "no"}
-_OF_ROWS: Columns = {"row": column("row"), "of the memory": column("of_memory", ".1%")}
+_OF_ROWS: Columns = {"row": column("row")}
+_OF_MEMORY: Columns = {"of the memory": column("of_memory", ".1%")}
+_OF_DRAM: Columns = {
+    "of the DRAM": column("of_dram", ".1%"),
+    "of one run": lambda row: "" if row["of_run"] is None else f"{row['of_run']:.1%}",
+}
 
 
 def _run(arguments: argparse.Namespace) -> Result:
     designs = list(_designs(arguments))
 
     from cdma.output import step_progress
+    from cdma.verif.engine.dram import check_dram, measure_on_dram
     from cdma.verif.engine.measure import measure_engine, rows_of
+
+    dram = arguments.memory
+    for design in designs if dram else ():
+        check_dram(dram, design)
 
     wanted = [_cases(arguments, design.config) for design in designs]
     check_plot(arguments.plot)
@@ -92,13 +102,19 @@ def _run(arguments: argparse.Namespace) -> Result:
         for (design, cases), period in product(zip(designs, wanted, strict=True), periods):
             names = ("dev_data_bits", "host_data_bits", "lanes")
             shape = {name: getattr(design.config, name) for name in names}
-            rows += [shape | row for row in measure_engine(design, cases, advance, host_period=period)]
+            if dram:
+                measured = measure_on_dram(dram, design, cases, advance)
+            else:
+                measured = measure_engine(design, cases, advance, host_period=period)
+            rows += [shape | row for row in measured]
     if arguments.plot is not None:
         from .plot import plot_rows, plot_utilisation
 
         (plot_rows if arguments.rows else plot_utilisation)(rows, arguments.plot)
     more: Columns = {
         **(_OF_ROWS if arguments.rows else {}),
+        **(_OF_MEMORY if arguments.rows and not dram else {}),
+        **(_OF_DRAM if dram else {}),
         **(_OF_CLOCKS if arguments.host_periods else {}),
         **(_OF_OFFSETS if arguments.offsets else {}),
         **(_OF_PAGES if arguments.lists else {}),
@@ -251,7 +267,10 @@ COMMAND = block_command(
         "cases": (
             *case_options(" (default 0 0.25 0.5 0.75 1)", _DIRECTIONS),
             option("--bytes N+", "raw bytes of a tensor (default 4096 65536 1048576)", int),
-            option("--memory-latencies N+", "cycles (default 10 100 300)", int),
+            option("--memory NAME", "device memory is this DRAM behind a LiteDRAM controller: ddr3, ddr4 (default: one with "
+                "--memory-latencies); shown is also the share of its peak rate, and of what one run of bursts gets",
+                choices=("ddr3", "ddr4")),
+            option("--memory-latencies N+", "cycles (default 10 100 300); with --memory of the host's alone", int),
             option("--modes M+", "some of zvc, lossy, raw; lossy is zvc on the integers of an engine with --lossy",
                 choices=_MODES),
             option("--tensors N", "how many to move back to back, a descriptor each, at most the 64 that the bench's ring "

@@ -145,6 +145,7 @@ class ControlSignature(wiring.Signature):
                 "soft_reset": Out(1),  # pulse: abort both channels, then forget everything but the windows
                 "resetting": In(1),  # high until that is done
                 "watchdog_cycles": Out(32),  # 0 is off
+                **optional(config.group_bursts, group_bursts=Out(9)),  # 0: no groups
                 "clear_counters": Out(1),  # pulse
                 **_of_memories(config),
                 "offload": Out(ChannelSignature(config)),

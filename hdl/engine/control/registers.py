@@ -166,6 +166,8 @@ class RegisterBlock(wiring.Component):
             control.clear_counters.eq(ports.engine.command.clear_counters),
             control.watchdog_cycles.eq(ports.engine.watchdog.value),
         ]
+        if self.config.group_bursts:
+            m.d.comb += control.group_bursts.eq(ports.engine.groups.value)
         for name in (f"{name}_shares" for name in CHANNELS):
             if name in control.signature.members:
                 said, shares = getattr(control, name), getattr(ports, name)

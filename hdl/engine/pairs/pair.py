@@ -63,6 +63,7 @@ def shared_members(config: EngineConfig) -> dict[str, wiring.Member]:
         the alert.
     ``watchdog_cycles``: The time of the watchdogs, as the first pair's registers have it.
     ``watchdog_tick``: That of the timebase.
+    ``group_bursts``: As the first pair's registers have it.
     ``fetch``, ``complete``: The AXI4 ports of :class:`.Rings`.
     ``offload``, ``prefetch``: The channels.
     ``engine_clear``, ``loses``: Resets the channels; and, in an engine with coded memories, a word is lost that they
@@ -74,6 +75,7 @@ def shared_members(config: EngineConfig) -> dict[str, wiring.Member]:
         "irq": Out(config.channels),
         "watchdog_cycles": Out(32),
         "watchdog_tick": In(1),
+        **optional(config.group_bursts, group_bursts=Out(9)),
         "fetch": Out(fetch),
         "complete": Out(complete),
         **{name: Out(ChannelDriver(config)) for name in CHANNELS},
@@ -99,6 +101,8 @@ def connect_shared(m: Module, registers: RegisterBlock, rings: Rings, front: wir
     ]
     if rings.config.coded_memories:
         m.d.comb += front.alert.eq(registers.alert)
+    if rings.config.group_bursts:
+        m.d.comb += front.group_bursts.eq(registers.controls[0].group_bursts)
     pairs = range(rings.config.channels)
     users = [getattr(front, f"{name}_users")[number] for number in pairs for name in CHANNELS]
     for port in ("fetch", "complete"):

@@ -31,7 +31,7 @@ from .optional import (
 IDENT = int.from_bytes(b"cDMA", "little")
 
 #: Major and minor version of the map. A driver works with every minor version of the major one that it knows.
-VERSION = (2, 0)
+VERSION = (2, 1)
 
 
 def engine_block(config: EngineConfig, *, every: bool = False) -> Block:
@@ -43,6 +43,7 @@ def engine_block(config: EngineConfig, *, every: bool = False) -> Block:
             *_capabilities(config, every=every),
             *registers(_CONTROLS.format(more=guard_commands(config, every=every))),
             *guard_registers(config, every=every),
+            *(registers(_GROUPS.format(bursts=config.group_bursts)) if config.group_bursts or every else ()),
         ),
         (("engine", 0x000),),
     )
@@ -89,6 +90,7 @@ stream_fields 0x1C | Format of the compressed streams, continued: what codes are
   constant field_bits 0 8 reset={form.field_bits} | Bits of the field of a word that codes are about; 0: words.
   constant rotate 8 8 reset={form.rotate} | Bits that a word is rotated left by, so that its field is on top.
   constant zero 16 reset={form.zero:d} | Code 0 is a word of zeros, and the table's codes begin with 1.
+  {only_if(config.group_bursts or every)}constant grouped 17 reset={config.group_bursts > 0:d} | There is `groups`.
   constant align_log2 24 4 reset={form.align.bit_length() - 1} | Each window is padded to a multiple of 2**this bytes.
   {only_if(any_length or every)}constant any_length 28 reset={any_length:d} | Lengths without a step are any number of
       bytes: zeros fill the last word in the stream.
@@ -127,6 +129,12 @@ status 0x24 | State of the whole engine.
   ro offload_irq 8 | The offload channel asserts the interrupt.
   ro prefetch_irq 9 | The prefetch channel asserts the interrupt.
 watchdog 0x28 rw 32 | Clock cycles that a port may leave an open transaction without an answer; 0 is for ever.
+"""
+
+#: There where `stream_fields.grouped` is 1.
+_GROUPS = """
+groups 0x38 rw 9 reset={bursts} | Bursts that a device port reads before it writes, and the other way, while both wait; 0: as
+      they come. In several queue pairs, that of the first. See docs/options/dram.md.
 """
 
 _DOC = (

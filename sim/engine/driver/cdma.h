@@ -573,6 +573,11 @@ static inline void cdma_set_watchdog(const struct cdma *engine, uint32_t cycles)
     cdma_write(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_WATCHDOG, cycles);
 }
 
+/* Bursts that a device port reads before it writes, and the other way, while both wait; 0: as they come. */
+static inline void cdma_set_groups(const struct cdma *engine, uint32_t bursts) {
+    cdma_write(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_GROUPS, bursts);
+}
+
 /*
  * Allows the addresses base to limit, both included, in pages of 4 KiB, and no
  * others. window is CDMA_DEV_WINDOW_BASE or CDMA_HOST_WINDOW_BASE. Both are

@@ -135,7 +135,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 
 /* engine.version: Version of this register map. A higher minor version only adds. */
 #define CDMA_ENGINE_VERSION 0x004u
-#define CDMA_ENGINE_VERSION_RESET 0x00020000u
+#define CDMA_ENGINE_VERSION_RESET 0x00020001u
 #define CDMA_ENGINE_VERSION_MINOR_MASK 0x0000ffffu
 #define CDMA_ENGINE_VERSION_MINOR_SHIFT 0u
 #define CDMA_ENGINE_VERSION_MAJOR_MASK 0xffff0000u
@@ -234,6 +234,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_STREAM_FIELDS_ROTATE_SHIFT 8u
 #define CDMA_ENGINE_STREAM_FIELDS_ZERO_MASK 0x00010000u
 #define CDMA_ENGINE_STREAM_FIELDS_ZERO_SHIFT 16u
+#define CDMA_ENGINE_STREAM_FIELDS_GROUPED_MASK 0x00020000u
+#define CDMA_ENGINE_STREAM_FIELDS_GROUPED_SHIFT 17u
 #define CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2_MASK 0x0f000000u
 #define CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2_SHIFT 24u
 #define CDMA_ENGINE_STREAM_FIELDS_ANY_LENGTH_MASK 0x10000000u
@@ -300,6 +302,12 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_FLIPS_CORRECTED_SHIFT 0u
 #define CDMA_ENGINE_FLIPS_LOST_MASK 0xffff0000u
 #define CDMA_ENGINE_FLIPS_LOST_SHIFT 16u
+
+/* engine.groups: Bursts that a device port reads before it writes, and the other way, while both wait; 0: as they come. In several queue pairs, that of the first. See docs/options/dram.md. */
+#define CDMA_ENGINE_GROUPS 0x038u
+#define CDMA_ENGINE_GROUPS_RESET 0x00000000u
+#define CDMA_ENGINE_GROUPS_VALUE_MASK 0x000001ffu
+#define CDMA_ENGINE_GROUPS_VALUE_SHIFT 0u
 
 /* dev_window: The addresses that the engine may touch on the dev port: after a reset of the hardware none, until these registers say which. A descriptor, a ring or a completion that reaches outside is refused before its first transaction. */
 #define CDMA_DEV_WINDOW_BASE 0x100u

@@ -73,6 +73,14 @@ class Driver:
             raise DriverError(f"the watchdog is {cycles!r} cycles; it must be 0 to {2**32 - 1}")
         self.registers.write("engine.watchdog", cycles)
 
+    def set_groups(self, bursts: int) -> None:
+        """Sets how many bursts a device port reads before it writes, and the other way, while both wait; 0: as they come."""
+        if not 0 <= bursts < 1 << 9:
+            raise DriverError(f"a group is {bursts!r} bursts; it must be 0 to {2**9 - 1}")
+        if not self.registers.fields("engine.stream_fields").get("grouped"):
+            raise DriverError("the engine has no groups of bursts (--group-bursts)")
+        self.registers.write("engine.groups", bursts)
+
     def set_window(self, port: Literal["dev", "host"], base: int, limit: int, *, lock: bool = False) -> None:
         """Allows the engine the addresses ``base`` to ``limit``, both included, on ``port``, and no others.
 

@@ -67,7 +67,7 @@ CODES_OF_THREE_BITS = dataclasses.replace(NARROW, format=Format(code_bits=3), ou
 
 #: Several device ports, in the shortest stripes, and so many that a remainder of three is needed; codes of a field in
 #: windows that are padded.
-UNITS = dataclasses.replace(SMALL, units=6, stripe_bytes=256, sideband=BESIDE)
+UNITS = dataclasses.replace(SMALL, units=6, stripe_bytes=256, sideband=BESIDE, group_bursts=3)
 TWO_UNITS = dataclasses.replace(UNITS, units=2)
 #: A stripe is more than a unit has room for: while its port is silent, the stripe is still being given to it. A watchdog
 #: once had the address of the unit before it.
@@ -89,6 +89,7 @@ SHAPES = {
             register_protection="privileged",
             smallest_memory=1000,
             quiescence=True,
+            group_bursts=2,
         ),
         [
             *("ring_errors", "watchdog", "hard_resets", "soft_resets", "sideband", "rights", "quiescence"),
@@ -182,7 +183,9 @@ SHAPES = {
         ],
     ),
     "pairs-checked": (
-        dataclasses.replace(SMALL, channels=2, pages=True, substream_id_bits=5, memories_protect="secded"),
+        dataclasses.replace(
+            SMALL, channels=2, pages=True, substream_id_bits=5, memories_protect="secded", group_bursts=1
+        ),
         ["pairs", "owners", "pair_owners", "pages", "page_windows", "page_stops"],
     ),
     "pairs-pipelined": (

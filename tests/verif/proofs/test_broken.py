@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 
 from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.axi.reader import AxiReader
+from cdma.hdl.axi.turns import BurstTurns
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.blocks.arithmetic import WideCounter
 from cdma.hdl.blocks.clocks import AsyncFifo
@@ -54,6 +55,7 @@ from cdma.verif.proofs.quiescence import Apart, FarInputs
 from cdma.verif.proofs.realigned import Raised
 from cdma.verif.proofs.runner import run_proof
 from cdma.verif.proofs.slots import Completed, Keeping
+from cdma.verif.proofs.turns import InTurns
 from cdma.verif.proofs.word_flow import WordFlow
 
 pytestmark = pytest.mark.slow
@@ -574,6 +576,21 @@ class Hasty(Closing):
 
 def test_inputs_that_are_shut_too_soon(tmp_path):
     refuted(lambda: Apart(FarInputs(Hasty)), tmp_path, "quiescence.py", cover=50)
+
+
+class Impatient(BurstTurns):
+    """Reads pass as soon as no write waits, whatever is in flight."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        passes = Signal()
+        m.d.comb += passes.eq(~self.write_waits)
+        self.reads = passes
+        return m
+
+
+def test_reads_that_do_not_wait_for_writes_in_flight(tmp_path):
+    refuted(lambda: InTurns(Impatient), tmp_path, "turns.py", cover=30)
 
 
 class Small(Bench):

@@ -24,7 +24,7 @@ BYTES = EngineConfig(ring_entries=16, alignment="byte", crc=True)
 @pytest.mark.parametrize("config", [*CONFIGS.values(), BYTES], ids=[*CONFIGS, "bytes"])
 def test_geometry_is_read_at_run_time(config: EngineConfig) -> None:
     expected = {
-        "version": (2, 0),
+        "version": (2, 1),
         "word_bits": config.format.word_bits,
         "window": 32,
         "code_bits": config.format.code_bits,

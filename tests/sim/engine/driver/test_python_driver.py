@@ -154,6 +154,8 @@ WRONG = {
     "offload has no ring": lambda b: b.driver.offload.submit(Descriptor(0, 0, 4, 4)),
     "1 completions are awaited from offload, which owes 0": lambda b: b.driver.offload.wait(),
     "the watchdog is -1 cycles": lambda b: b.driver.set_watchdog(-1),
+    "a group is 512 bursts": lambda b: b.driver.set_groups(512),
+    "has no groups of bursts": lambda b: b.driver.set_groups(8),
     "source is 18446744073709551616; the field has 64 bits": lambda b: Descriptor(1 << 64, 0, 4, 4).pack(),
     "target is 'link'": lambda b: b.driver.offload.set_sideband("link"),
     "cache is 16; 0, 1, 2": lambda b: b.driver.offload.set_sideband("host", cache=16),

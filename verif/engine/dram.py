@@ -1,0 +1,213 @@
+"""An engine whose device ports are those of a DRAM controller: LiteDRAM's, with its model of a PHY and of a DRAM.
+
+The controller refreshes, opens rows and turns between reads and writes as the data sheet of the part asks. Its port takes
+at most a beat per cycle, so that a full port has the peak rate of the DRAM.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from importlib.util import find_spec
+from typing import Any
+
+from cdma.base.cache import content_key, kept_text
+from cdma.base.errors import CdmaError, ParameterError, install_command
+from cdma.hdl.spec.options import NO_CLOCKS
+from cdma.hdl.verilog.shell import Port
+from cdma.verif.simulator.build import build_with_main
+from cdma.verif.simulator.simulate import measure
+
+from .design import EngineDesign
+
+_PACKAGES = ("litedram", "litex", "migen")
+#: So few rows that the simulation has room for them, and that the bench's memory fits; what a row costs stays.
+_ROWS = 2048
+
+
+@dataclass(frozen=True)
+class Dram:
+    """A part of LiteDRAM's list with a data bus of 16 bits, and the clock of its controller, which has four of the DRAM's
+    cycles in one of its own."""
+
+    part: str
+    megahertz: int
+
+    #: Of the port: two edges of four cycles of 16 bits.
+    port_bits = 128
+
+
+DRAMS = {"ddr3": Dram("MT41K256M16", 100), "ddr4": Dram("MT40A1G8", 200)}
+
+
+def check_dram(name: str, design: EngineDesign) -> None:
+    """Refuses an engine that has no place on the controller, and a machine without LiteDRAM."""
+    config, bits = design.config, DRAMS[name].port_bits
+    if config.dev_data_bits != bits:
+        raise ParameterError(
+            f"dev-data-bits is {config.dev_data_bits}; the port of {name} has {bits} (--memory)"
+        )
+    if config.clocks != NO_CLOCKS:
+        raise ParameterError("clocks are given; with --memory everything has the controller's clock")
+    if missing := [package for package in _PACKAGES if find_spec(package) is None]:
+        raise CdmaError(
+            f"--memory {name} needs the Python packages {', '.join(missing)}: {install_command('dram')}"
+        )
+
+
+def measure_on_dram(
+    name: str,
+    design: EngineDesign,
+    wanted: Sequence[dict[str, Any]],
+    report: Callable[[int], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Rows as of :func:`.measure_engine`; cycles are those from the doorbells to the last completion.
+
+    ``of_dram``: What all directions of the case move, of the peak rate of the DRAM.
+    ``of_run``: Of a direction by itself: its rate, of that which the controller gives to one run of bursts as long as the
+        engine's.
+    """
+    alone = share_alone(name, design.config.burst("dev"))
+    rows = measure(
+        DramDesign(design.config, design.init, memory=name),
+        "cdma.verif.engine.dram_bench",
+        report=report,
+        cases=list(wanted),
+    )
+    for row in rows:
+        moves = "read" if row["direction"] == "offload" else "write"
+        row["memory"] = name
+        row["of_run"] = None if row["concurrent"] else round(row["of_dram"] / alone[moves], 4)
+    return rows
+
+
+#: Bytes of the run with nothing else at the port.
+_RUN = 1 << 20
+
+
+@cache
+def share_alone(name: str, beats: int) -> dict[str, float]:
+    """The share of the port that one run of bursts of ``beats`` gets, by ``read`` and ``write``."""
+    main = (files("cdma.verif.engine") / "dram_alone.cpp").read_text()
+    program = build_with_main(controller(name), _module(name), main)
+    of_beats = _RUN * 8 // DRAMS[name].port_bits
+    done = subprocess.run(
+        [program, str(beats), str(of_beats // beats)], capture_output=True, text=True, check=True
+    )
+    return {moves: of_beats / cycles for moves, cycles in json.loads(done.stdout).items()}
+
+
+@dataclass(frozen=True)
+class DramDesign(EngineDesign):
+    """An engine with a controller at each device port; its other ports are those of the top module."""
+
+    memory: str = "ddr3"
+
+    @property
+    def top(self) -> str:
+        return f"cdma_{self.block}_on_dram"
+
+    @property
+    def _engine(self) -> EngineDesign:
+        return EngineDesign(self.config, self.init)
+
+    @property
+    def _dev_prefixes(self) -> tuple[str, ...]:
+        return tuple(f"m_axi_{port}_" for port in self.config.dev_ports)
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        return tuple(port for port in super().ports if not port.name.startswith(self._dev_prefixes))
+
+    def verilog(self) -> str:
+        return self._engine.verilog()
+
+    def watched(self, verilog: str) -> str:
+        return "\n".join([self._engine.watched(verilog), controller(self.memory), *self._around()])
+
+    def _around(self) -> Iterator[str]:
+        yield f"module {self.top} ("
+        yield ",\n".join(f"  {port.direction} wire {port.range}{port.name}" for port in self.ports)
+        yield ");"
+        engine = super().ports
+        inner = [port for port in engine if port.name.startswith(self._dev_prefixes)]
+        yield from (f"  wire {port.range}{port.name};" for port in inner)
+        yield (
+            f"  {self._engine.top} dut (" + ", ".join(f".{port.name}({port.name})" for port in engine) + ");"
+        )
+        names = {port.name for port in inner}
+        for prefix in self._dev_prefixes:
+            pins = [(pin, f"{prefix}{way}{name}") for pin, way, name in _PINS]
+            joined = ", ".join(f".{pin}({net})" for pin, net in pins if net in names)
+            yield f"  {_module(self.memory)} {prefix}dram (.sys_clk(aclk), .sys_rst(!aresetn), {joined});"
+        yield "endmodule\n"
+
+
+#: The pins of LiteDRAM's port, and the channels and signals of AXI.
+_PINS = [
+    *(
+        (f"{way}_{kind}_{name}", way, name)
+        for way in ("aw", "ar")
+        for kind, name in (("param", "id"), *(("payload", each) for each in ("addr", "len", "size", "burst")))
+    ),
+    *((f"w_payload_{name}", "w", name) for name in ("data", "strb")),
+    *(("w_last", "w", "last"), ("b_param_id", "b", "id"), ("b_payload_resp", "b", "resp")),
+    *(
+        ("r_param_id", "r", "id"),
+        ("r_payload_data", "r", "data"),
+        ("r_payload_resp", "r", "resp"),
+        ("r_last", "r", "last"),
+    ),
+    *((f"{way}_{name}", way, name) for way in ("aw", "w", "b", "ar", "r") for name in ("valid", "ready")),
+]
+
+
+def _module(name: str) -> str:
+    return f"dram_{name}"
+
+
+def controller(name: str) -> str:
+    """The Verilog of a controller with an AXI port, the PHY and the DRAM."""
+    key = content_key("dram", name, repr(DRAMS[name]), str(_ROWS), *map(version, _PACKAGES))
+    return kept_text("verilog", key, ".v", lambda: _generated(name))
+
+
+def _generated(name: str) -> str:
+    from litedram import modules
+    from litedram.core.controller import ControllerSettings, LiteDRAMController
+    from litedram.core.crossbar import LiteDRAMCrossbar
+    from litedram.frontend.axi import LiteDRAMAXI2Native, LiteDRAMAXIPort
+    from litedram.phy.model import SDRAMPHYModel, get_sdram_phy_settings
+    from litex.build.sim.platform import SimPlatform
+    from litex.gen.fhdl.verilog import convert
+    from migen import ClockDomain, Module
+
+    dram, hertz = DRAMS[name], 1e6 * DRAMS[name].megahertz
+    part = getattr(modules, dram.part)
+    small = type(dram.part, (part,), {"nrows": _ROWS})(hertz, "1:4")
+    top = Module()
+    top.clock_domains.sys = ClockDomain("sys")
+    top.submodules.phy = phy = SDRAMPHYModel(
+        small, get_sdram_phy_settings(small.memtype, 16, hertz), clk_freq=hertz
+    )
+    top.submodules.controller = made = LiteDRAMController(
+        phy.settings,
+        small.geom_settings,
+        small.timing_settings,
+        hertz,
+        ControllerSettings(cmd_buffer_depth=16),
+    )
+    top.comb += made.dfi.connect(phy.dfi)
+    top.submodules.crossbar = crossbar = LiteDRAMCrossbar(made.interface)
+    native = crossbar.get_port()
+    address_bits = native.address_width + (native.data_width // 8).bit_length() - 1
+    axi = LiteDRAMAXIPort(native.data_width, address_bits, id_width=1)
+    top.submodules.axi = LiteDRAMAXI2Native(axi, native)
+    pins = {pin for way in ("aw", "w", "b", "ar", "r") for pin in getattr(axi, way).flatten()}
+    platform = SimPlatform("sim", [])
+    return str(convert(top, pins | {top.sys.clk, top.sys.rst}, name=_module(name), platform=platform))

@@ -158,6 +158,8 @@ def _told(line: str) -> str:
 
 #: Objects whose keys are names of what they are about.
 _NAMED = ("bins", "cells", "config", "format", "kinds", "ports", "tools")
+#: Objects that are there where OpenSTA is installed.
+_NAMED += ("input_path", "output_path", "through_path", "worst_path")
 
 
 def _keys(value: Any, path: str = "") -> Iterator[str]:

@@ -73,8 +73,9 @@ extras/study: base hdl/spec sim/codec verif/stream verif/engine synth/asic cli e
 LIBRARIES = _table("""
 amaranth: hdl/blocks hdl/verilog hdl/codec hdl/lossy hdl/axi hdl/engine verif/proofs cli/commands
 numpy: sim verif synth cli/commands extras
-litex: hdl/deliver verif/simulator
-migen: hdl/deliver
+litedram: verif/engine
+litex: hdl/deliver verif/simulator verif/engine
+migen: hdl/deliver verif/engine
 rich: cli extras
 shtab: cli/commands
 tomli: base

@@ -19,7 +19,6 @@ from typing import Any
 from cdma.base.cache import content_key, kept_text
 from cdma.base.errors import CdmaError, ParameterError, install_command
 from cdma.hdl.spec.options import NO_CLOCKS
-from cdma.hdl.verilog.shell import Port
 from cdma.verif.simulator.build import build_with_main
 from cdma.verif.simulator.simulate import measure
 
@@ -121,8 +120,8 @@ class DramDesign(EngineDesign):
         return tuple(f"m_axi_{port}_" for port in self.config.dev_ports)
 
     @property
-    def ports(self) -> tuple[Port, ...]:
-        return tuple(port for port in super().ports if not port.name.startswith(self._dev_prefixes))
+    def port_names(self) -> tuple[str, ...]:
+        return tuple(name for name in super().port_names if not name.startswith(self._dev_prefixes))
 
     def verilog(self) -> str:
         return self._engine.verilog()
@@ -131,14 +130,14 @@ class DramDesign(EngineDesign):
         return "\n".join([self._engine.watched(verilog), controller(self.memory), *self._around()])
 
     def _around(self) -> Iterator[str]:
+        outer = [port for port in self.ports if port.name in self.port_names]
+        inner = [port for port in self.ports if port.name not in self.port_names]
         yield f"module {self.top} ("
-        yield ",\n".join(f"  {port.direction} wire {port.range}{port.name}" for port in self.ports)
+        yield ",\n".join(f"  {port.direction} wire {port.range}{port.name}" for port in outer)
         yield ");"
-        engine = super().ports
-        inner = [port for port in engine if port.name.startswith(self._dev_prefixes)]
         yield from (f"  wire {port.range}{port.name};" for port in inner)
         yield (
-            f"  {self._engine.top} dut (" + ", ".join(f".{port.name}({port.name})" for port in engine) + ");"
+            f"  {self._engine.top} dut (" + ", ".join(f".{port.name}({port.name})" for port in self.ports) + ");"
         )
         names = {port.name for port in inner}
         for prefix in self._dev_prefixes:

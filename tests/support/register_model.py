@@ -49,7 +49,7 @@ CONFIGS = {
         stream_id_bits=11,
         substream_id_bits=20,
     ),
-    "pairs": EngineConfig(channels=3, crc=True, msi=True),
+    "pairs": EngineConfig(channels=3, crc=True, msi=True, group_bursts=8),
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 

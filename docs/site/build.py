@@ -47,7 +47,19 @@ MADE: dict[str, Callable[[], str]] = {
 }
 
 #: The pages of options of the engine.
-OPTIONS = ("alignment", "pages", "units", "pairs", "owners", "messages", "crc", "clocks", "power", "dram", "ports")
+OPTIONS = (
+    "alignment",
+    "pages",
+    "units",
+    "pairs",
+    "owners",
+    "messages",
+    "crc",
+    "clocks",
+    "power",
+    "dram",
+    "ports",
+)
 
 #: The pages of documents of the repository's root.
 OF_THE_ROOT = {"CHANGELOG.md": "changes", "SECURITY.md": "reporting"}

@@ -137,7 +137,9 @@ class DramDesign(EngineDesign):
         yield ");"
         yield from (f"  wire {port.range}{port.name};" for port in inner)
         yield (
-            f"  {self._engine.top} dut (" + ", ".join(f".{port.name}({port.name})" for port in self.ports) + ");"
+            f"  {self._engine.top} dut ("
+            + ", ".join(f".{port.name}({port.name})" for port in self.ports)
+            + ");"
         )
         names = {port.name for port in inner}
         for prefix in self._dev_prefixes:

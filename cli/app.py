@@ -17,10 +17,10 @@ from typing import Any, NoReturn
 from cdma.base.errors import CdmaError, extra_of, install_command
 
 from ._version import __version__
+from .command import modules
 from .output import plain
 from .result import show
 from .streams import add_talk_options, ready_streams, talking, terminating_cleanly
-from .wings import modules
 
 #: Modules of ``commands/``, in the order that ``--help`` shows; those of the wings come behind them. Each has a ``COMMAND``,
 #: and is quick to import: what is heavy is imported when it runs.

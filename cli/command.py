@@ -1,11 +1,22 @@
-"""Commands as data: a name, options, examples, and the function that gives the result, which :mod:`cdma.result` shows."""
+"""Commands as data: a name, options, examples, and the function that gives the result, which :mod:`cdma.result` shows.
+
+Wings of this project, and distributions of others, add commands: each names a module by an entry point of the group
+``cdma.commands``. The module has, as it likes,
+
+``COMMANDS``, ``BENCHES``
+    Names of modules with a ``COMMAND``, a :class:`Command`, for ``cdma`` and for ``cdma bench``.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from .result import Result
@@ -120,3 +131,25 @@ def _add(group: Any, options: Sequence[Option | tuple[Option, ...]]) -> None:
             _add(inner, [option.but(required=False) if one else option for option in each])
         else:
             group.add_argument(*each.names, **each.settings)
+
+
+def modules(attribute: str) -> Iterator[ModuleType]:
+    """The modules that wings name by an ``attribute``, wing by wing in the order of their names."""
+    for wing in _wings():
+        yield from (import_module(name) for name in getattr(wing, attribute, ()))
+
+
+@cache
+def _wings() -> tuple[Any, ...]:
+    found = sorted(entry_points(group="cdma.commands"), key=lambda entry: entry.name)
+    return tuple(wing for wing in map(_loaded, found) if wing)
+
+
+def _loaded(entry: EntryPoint) -> Any:
+    """The module of an entry point; None where the package that has it was taken away, as a folder can be."""
+    try:
+        return entry.load()
+    except ModuleNotFoundError as error:
+        if error.name != entry.module.partition(".")[0]:
+            raise
+        return None

@@ -28,9 +28,8 @@ from cdma.synth.asic.measure import Block
 from docs.results import files
 from docs.results.__main__ import measure, stale
 from docs.results.digests import changed, digest_of_netlist, digest_of_sources, digests, needs_card
-from docs.results.engine_parts import CODECS, PARTS, parts_of
 from docs.results.memory_checks import KINDS, checks_by_kind
-from docs.results.page import DOCS, pages
+from docs.results.page import CODECS, DOCS, PARTS, pages, parts_of
 from docs.results.peer import Peer
 from docs.results.records import Record, Sources, kept, load, measured, store
 

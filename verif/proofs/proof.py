@@ -256,9 +256,14 @@ def exact_proofs(block: str, config: Config) -> list[Claim]:
     return sorted((proof for make in makers for proof in make(block, config)), key=lambda proof: proof.name)
 
 
+@cache
+def _blocks_of(block: str, config: Config) -> frozenset[type]:
+    return blocks_in(shell_of(block, config))
+
+
 def smaller_proofs(block: str, config: Config) -> list[Claim]:
     """The proofs of the design's blocks in other configurations, mostly smaller ones."""
-    blocks = blocks_in(shell_of(block, config))
+    blocks = _blocks_of(block, config)
     own = {(proof.name, proof.config) for proof in exact_proofs(block, config)}
     return [
         proof

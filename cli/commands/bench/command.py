@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cdma.command import Command
-from cdma.wings import modules
+from cdma.command import Command, modules
 
 from . import codec, engine, software, stage, units
 

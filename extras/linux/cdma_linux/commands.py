@@ -1,3 +1,3 @@
-"""The command of the driver for Linux, which :mod:`cdma.wings` finds."""
+"""The command of the driver for Linux, which :mod:`cdma.command` finds."""
 
 COMMANDS = ("cdma_linux.command",)

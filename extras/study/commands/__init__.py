@@ -1,4 +1,4 @@
-"""The commands of the study, which :mod:`cdma.wings` finds: all are ``cdma study …``."""
+"""The commands of the study, which :mod:`cdma.command` finds: all are ``cdma study …``."""
 
 __all__ = ["COMMANDS"]
 

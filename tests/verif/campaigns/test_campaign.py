@@ -22,12 +22,13 @@ from cdma.verif.campaigns.regression import Regression, verify
 from cdma.verif.campaigns.soak import soak as soaks
 from cdma.verif.campaigns.soak.soak import Case
 from cdma.verif.stream.codec.design import CodecDesign
+from tests.support.patience import own_cache
 from tests.support.wheel import local_cluster
 
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CDMA_CACHE", str(tmp_path))
+    own_cache(tmp_path, monkeypatch)
 
 
 def _campaign(ran: list[int], prepared: list[list[int]]) -> Campaign[int]:

@@ -69,4 +69,4 @@ FURTHER = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", cases_of({name: name for name in CONFIGS}, FURTHER))
 def test_an_outsider_finds_what_the_documents_say(name: str) -> None:
-    assert {outcome.test: outcome.failure for outcome in run(name, 6) if outcome.failure} == {}
+    assert {outcome.test: outcome.failure for outcome in run(name, 4) if outcome.failure} == {}

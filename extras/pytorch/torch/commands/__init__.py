@@ -1,4 +1,4 @@
-"""The benches of GPUs and of what autograd keeps, which :mod:`cdma.wings` finds: all are ``cdma bench …``."""
+"""The benches of GPUs and of what autograd keeps, which :mod:`cdma.command` finds: all are ``cdma bench …``."""
 
 from __future__ import annotations
 

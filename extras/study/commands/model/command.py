@@ -62,7 +62,7 @@ def _measure(arguments: argparse.Namespace) -> Result:
     ready_file(arguments.file)
     with status() as say:
         if arguments.what == "transformer":
-            from cdma.study.training.transformer_record import transformer_record
+            from cdma.study.training.transformer import transformer_record
 
             text = transformer_record(
                 progress=lambda part: say(f"training: {part:.0%}"),

@@ -463,7 +463,7 @@ def test_as_many_revisions_as_turns_take_all_shapes() -> None:
 @pytest.mark.parametrize(("config", "more"), cases_of(SHAPED, SHAPED.keys() - {"two units, and pages"}))
 def test_shapes_in_device_memory(config: EngineConfig, more: list[str]) -> None:
     tests = [*_WITH_SHAPES, *more]
-    assert not _failures(verify(EngineDesign(config), tests=tests, seed=6, packets=30))
+    assert not _failures(verify(EngineDesign(config), tests=tests, seed=6, packets=15))
 
 
 #: Engines whose host memory may be in pages alone, on ports of other widths, and what is run on them.

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from amaranth.hdl import Assert, Assume, Cat, ClockDomain, Cover, DomainRenamer, Module, Mux, Signal, Value
-from amaranth.lib import data
+from amaranth.hdl import (
+    Assert,
+    Assume,
+    C,
+    Cat,
+    ClockDomain,
+    Cover,
+    DomainRenamer,
+    Module,
+    Mux,
+    Signal,
+    Value,
+    signed,
+)
+from amaranth.lib import data, wiring
 
 from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
 from cdma.hdl.engine.channel.slots import Slots
 from cdma.hdl.engine.control.register_file import RegisterFile
+from cdma.hdl.engine.pairs.accounts import Accounts
 from cdma.hdl.engine.pairs.sharing import Shares
 from cdma.hdl.spec.records import RecordOptions
 from cdma.hdl.spec.registers.description import RegisterMap
@@ -117,11 +132,81 @@ _MOST = (1 << _BITS) - 1
 #: Looks in which all the others use up what they have; a debt of ``_MOST - 1`` takes as many looks again, each after one
 #: that fills the accounts; and in the end each of the others may go first.
 _LONGEST = _MOST * (_COUNT - 1) * _MOST + _MOST + (_COUNT - 1)
+_OFTEN_LOG2 = 1
+#: Cycles from a change of accounts until all are known: three for the one at work, and for each that is changed.
+_SETTLING = 3 * (1 + _COUNT) + 1
+
+
+def _balances(m: Module, turns: wiring.PureInterface, weights: Value, ones: Sequence[Value]) -> list[Signal]:
+    """Ghost state: what is left of the turns of these pairs, of ``weights`` of two bits."""
+    balances: list[Signal] = []
+    for one in ones:
+        balance = Signal(signed(_BITS + 1), name=f"balance_{len(balances)}")
+        rich, deep, _ = _compared(balance, weights, one)
+        weight = weights.word_select(one, _BITS)
+        amount = Mux(weight == 0, 1, weight)
+        with m.If(turns.charge.bit_select(one, 1)):
+            m.d.sync += balance.eq(balance - turns.cost)
+        with m.Elif(turns.add.bit_select(one, 1)):
+            saves = rich | (turns.often & ~deep)
+            m.d.sync += balance.eq(
+                Mux(saves, 0, balance) + Mux(turns.often & deep, amount << _OFTEN_LOG2, amount)
+            )
+        balances.append(balance)
+    return balances
+
+
+def _compared(balance: Value, weights: Value, one: Value) -> tuple[Value, Value, Value]:
+    """Whether a balance is rich, deep in debt, and full."""
+    weight = weights.word_select(one, _BITS)
+    amount = Mux(weight == 0, 1, weight)
+    return balance > 0, balance + (amount << _OFTEN_LOG2) <= 0, balance == amount
+
+
+class Balanced(Bench):
+    """Constant weights and limits, periods that end at any time, and turns and charges as the contract allows them. Ghost
+    state: what is left of the turn of ``one``."""
+
+    def __init__(self, accounts: Accounts) -> None:
+        super().__init__()
+        self.accounts = accounts
+
+    def describe(self, m: Module) -> None:
+        m.submodules.dut = dut = self.accounts
+        turns = dut.turns
+        for name in ("changed", "over"):
+            free(m, name, getattr(dut, name))
+        for name in ("add", "often", "charge", "cost"):
+            free(m, name, getattr(turns, name))
+        weights, limits = (fixed(m, name, _BITS << len(dut.row) - 1) for name in ("weights", "limits"))
+        terms = Cat(weights, limits)
+        m.d.comb += dut.term.eq(terms.word_select(last_cycle(m, dut.row, "row_before"), _BITS))
+        changes = turns.add.any() | turns.charge.any()
+        unsettled = last_cycle(m, ~turns.settled, "was_unsettled", init=1)
+        m.d.comb += [
+            Assume(~changes | turns.settled),
+            Assume(~turns.add.any() | ~turns.charge.any()),
+            Assume((turns.charge & (turns.charge - 1)) == 0),
+            Assume((turns.charge & ~turns.rich) == 0),
+            Assume(turns.settled | (turns.cost == last_cycle(m, turns.cost, "cost_before"))),
+        ]
+        one = fixed(m, "one", range(_COUNT))
+        m.d.comb += Assume(one < _COUNT)
+        [balance] = _balances(m, turns, weights, [one])
+        shown = [getattr(turns, name).bit_select(one, 1) for name in ("rich", "deep", "full")]
+        for bit, held in zip(shown, _compared(balance, weights, one), strict=True):
+            m.d.comb += Assert(~turns.settled | (bit == held))
+        waited = Signal(range(_SETTLING + 2))
+        m.d.sync += waited.eq(Mux(turns.settled, 0, Mux(unsettled & (waited == 0), 0, waited + 1)))
+        m.d.comb += [
+            Assert(waited <= _SETTLING),
+            Cover(turns.settled & (balance < 0) & dut.limited.any()),
+        ]
 
 
 class Turns(Bench):
-    """Constant weights and levels, any requests and bytes. Ghost state: ``waited`` counts the looks in which ``one``
-    requested, no higher level did, and it was not chosen."""
+    """Constant weights and levels, any requests and bytes, and accounts that settle at once. Ghost state: the accounts;
+    ``waited`` counts the looks in which ``one`` requested, no higher level did, and it was not chosen."""
 
     def __init__(self, shares: Shares) -> None:
         super().__init__()
@@ -129,30 +214,31 @@ class Turns(Bench):
 
     def describe(self, m: Module) -> None:
         m.submodules.dut = dut = self.shares
+        turns = dut.turns
         free(m, "asks", dut.asks)
         free(m, "look", dut.look)
         free(m, "charge", dut.charge)
         free(m, "cost", dut.cost)
-        m.d.comb += [
-            dut.levels.eq(fixed(m, "levels", data.ArrayLayout(2, _COUNT))),
-            dut.weights.eq(fixed(m, "weights", data.ArrayLayout(_BITS, _COUNT))),
-        ]
+        weights = fixed(m, "weights", _COUNT * _BITS)
+        pairs = [C(number) for number in range(_COUNT)]
+        balances = _balances(m, turns, weights, pairs)
+        for number, balance in enumerate(balances):
+            for name, held in zip(
+                ("rich", "deep", "full"), _compared(balance, weights, pairs[number]), strict=True
+            ):
+                m.d.comb += getattr(turns, name)[number].eq(held)
+        m.d.comb += dut.levels.eq(fixed(m, "levels", data.ArrayLayout(2, _COUNT)))
         looked, charged = Signal(), Signal()
         asks, asked = Signal(_COUNT), Signal(_COUNT)
-        #: The accounts do not know what they have yet.
-        settles = Signal(2)
         m.d.sync += [looked.eq(dut.look), asks.eq(dut.asks)]
         with m.If(dut.look):
             m.d.sync += [asked.eq(asks), charged.eq(0)]
         with m.Elif(dut.charge):
             m.d.sync += charged.eq(1)
         chosen_one = dut.choice.any()
-        fills = looked & ~chosen_one
-        m.d.sync += settles.eq(Cat(dut.charge, settles[0] | fills))
         m.d.comb += [
             Assume(~dut.charge | (chosen_one & ~dut.look & ~charged)),
             Assume(~dut.look | charged | ~chosen_one),
-            Assume(~dut.look | ~(settles.any() | fills)),
             Assume(dut.cost != 0),
         ]
 
@@ -236,8 +322,20 @@ PROOFS = [
         claim="who is chosen asks and none of a higher level does, and with any weights no one of the highest level waits "
         "for ever",
         blocks=(Shares,),
-        bench=lambda: Turns(Shares(_COUNT, _BITS, step_log2=0, weight_bits=_BITS, often_log2=1)),
+        bench=lambda: Turns(Shares(_COUNT, _BITS)),
         prepare=REDUCED,
+        quick=False,
+    ),
+    Proof(
+        name="accounts",
+        config="3 pairs, weights, limits and costs of 2 bits",
+        claim="what is left of a turn is what it got and paid, whatever limits do meanwhile, and is known in time",
+        blocks=(Accounts,),
+        bench=lambda: Balanced(
+            Accounts(_COUNT, _BITS, step_log2=0, weight_bits=_BITS, limit_bits=_BITS, often_log2=_OFTEN_LOG2)
+        ),
+        prepare=REDUCED,
+        cover=60,
         quick=False,
     ),
 ]

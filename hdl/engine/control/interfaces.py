@@ -14,7 +14,7 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.engine.channel.interfaces import ChannelControl, ChannelStatus, OwnerLayout
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.options import LEVEL_BITS, LIMIT_BITS, PERIOD_BITS, SIDEBAND_TARGETS, WEIGHT_BITS
+from cdma.hdl.spec.options import LEVEL_BITS, LIMIT_BITS, PERIOD_BITS, SIDEBAND_TARGETS
 from cdma.hdl.spec.registers.description import (
     REGISTER_BITS,
     REGISTER_BYTES,
@@ -103,17 +103,24 @@ class SidebandLayout(data.StructLayout):
         )
 
 
-class SharesSignature(wiring.Signature):
-    """What software says of the shares of a direction, for so many pairs: of each its turns and its ``limit``, which holds
-    for a ``period`` of so many cycles."""
+class TermLayout(data.StructLayout):
+    """What software says of a pair: the bytes of ``data`` that ``enable`` names in this cycle, of the weight of its turns
+    or, at a ``row`` whose highest bit is set, of its limit."""
 
     def __init__(self, pairs: int) -> None:
-        share = data.StructLayout({"weight": WEIGHT_BITS, "level": LEVEL_BITS})
+        super().__init__({"row": (pairs - 1).bit_length() + 1, "data": LIMIT_BITS, "enable": LIMIT_BITS // 8})
+
+
+class SharesSignature(wiring.Signature):
+    """What software says of the shares of a direction, for so many pairs: of each its level; the ``period`` of limits in
+    cycles; and weights and limits, as they are written and after a reset."""
+
+    def __init__(self, pairs: int) -> None:
         super().__init__(
             {
-                "share": Out(data.ArrayLayout(share, pairs)),
-                "limit": Out(data.ArrayLayout(LIMIT_BITS, pairs)),
+                "levels": Out(data.ArrayLayout(LEVEL_BITS, pairs)),
                 "period": Out(PERIOD_BITS),
+                "term": Out(TermLayout(pairs)),
             }
         )
 

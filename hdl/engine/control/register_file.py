@@ -137,6 +137,10 @@ class RegisterFile(wiring.Component):
             }
         )
 
+    def word(self, name: str) -> int:
+        """Where in the memory the register ``instance.register`` is."""
+        return self._words[next(placed.address for placed in self.registers.kept if placed.name == name)]
+
     @property
     def _protected(self) -> bool:
         return self.protection != PROTECTIONS[0]

@@ -1,7 +1,7 @@
 """The engine's register block: the register file wired to :class:`~cdma.hdl.engine.control.interfaces.ControlSignature`."""
 
-from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
-from amaranth.lib import enum, wiring
+from amaranth.hdl import C, Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import Out
 
 from cdma.hdl.blocks.elaboration import optional
@@ -171,12 +171,22 @@ class RegisterBlock(wiring.Component):
         for name in (f"{name}_shares" for name in CHANNELS):
             if name in control.signature.members:
                 said, shares = getattr(control, name), getattr(ports, name)
-                m.d.comb += said.period.eq(shares.period.cycles)
-                for number in range(self.config.channels):
+                m.d.comb += [
+                    said.period.eq(shares.period.cycles),
+                    Value.cast(said.levels).eq(Cat(shares.share.priority)),
+                ]
+                self._term(m, name, said.term)
+
+    def _term(self, m: Module, name: str, term: data.View) -> None:
+        """Tells of a change of a weight or a limit."""
+        changes = self._file.changes
+        with m.Switch(changes.index):
+            for of_limit, register in enumerate(("share", "limit")):
+                with m.Case(self._file.word(f"{name}.{register}[0]")):
                     m.d.comb += [
-                        said.share[number].weight.eq(shares.share.weight[number]),
-                        said.share[number].level.eq(shares.share.priority[number]),
-                        said.limit[number].eq(shares.limit.units[number]),
+                        term.row.eq(Cat(changes.pair, C(of_limit, 1))),
+                        term.data.eq(changes.data),
+                        term.enable.eq(changes.enable),
                     ]
 
     def _deny(self, m: Module, file: RegisterFile, pair: int) -> None:

@@ -2,10 +2,12 @@
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.blocks.arithmetic import one_of
-from cdma.hdl.blocks.memories import coding_of
+from cdma.hdl.blocks.elaboration import Pace
+from cdma.hdl.blocks.memories import PlainMemories, coding_of
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.engine.channel.interfaces import Delivered, ExtensionPort, Request
 from cdma.hdl.engine.control.interfaces import SharesSignature
@@ -13,10 +15,9 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LIMIT_BITS, PERIOD_BITS, TURN_LOG2, UNIT_LOG2
 from cdma.hdl.spec.records import LENGTH_BITS, Mode, Status
 
-from .sharing import Account, Flight, PairClient, Shares
+from .accounts import Accounts
+from .sharing import Flight, PairClient, Shares
 
-#: Cycles that accounts take to know what they have after a change.
-_SETTLING = 2
 #: What says whose descriptors a pair carries out.
 _OF_OWNERS = ("owner_value", "owner_mask")
 #: Bits of the units that a descriptor costs.
@@ -65,10 +66,12 @@ class Dispatch(wiring.Component):
         m = Module()
         pairs = [getattr(self, f"pair_{number}") for number in range(self.count)]
         in_flight = 2 * self.config.descriptors
-        m.submodules.shares = shares = Shares(self.count, _COST_BITS, step_log2=TURN_LOG2)
+        coding = coding_of(platform)
+        m.submodules.shares = shares = Shares(self.count, _COST_BITS)
+        accounts = self._keep_accounts(m, coding)
+        wiring.connect(m, shares.turns, accounts.turns)
         order = Fifo(self.count, in_flight)
         # Whose completion comes next must not be lost.
-        coding = coding_of(platform)
         m.submodules.order = coding.in_flip_flops(order)
         m.submodules.flight = flight = Flight(self.config.records, self.count, in_flight)
         offers = Cat(pair.requests.valid & pair.may_start for pair in pairs)
@@ -81,9 +84,8 @@ class Dispatch(wiring.Component):
         m.d.comb += [
             repeats.eq(self.aborting | aborted | flight.owed),
             flight.restart.eq(aborted & ~self.aborting),
-            shares.asks.eq(offers & ~self._limited(m, shares)),
-            Value.cast(shares.weights).eq(Cat(share.weight for share in self.shares.share)),
-            Value.cast(shares.levels).eq(Cat(share.level for share in self.shares.share)),
+            shares.asks.eq(offers & ~accounts.limited),
+            shares.levels.eq(self.shares.levels),
         ]
         offered = (shares.choice & offers).any() & ~repeats
         fits = Signal()
@@ -95,7 +97,7 @@ class Dispatch(wiring.Component):
             m.d.sync += waits.eq(waits - 1)
         with m.FSM() as fsm:
             with m.State("look"):
-                m.d.comb += shares.look.eq(~repeats & ~flight.full & ~waits.any())
+                m.d.comb += shares.look.eq(~repeats & ~flight.full & ~waits.any() & accounts.turns.settled)
                 with m.If(flight.again & ~self.aborting):
                     m.d.sync += who.eq(flight.shown.owner)
                     m.next = "again"
@@ -103,7 +105,7 @@ class Dispatch(wiring.Component):
                     m.next = "chosen"
             with m.State("chosen"):
                 m.d.comb += flight.put.eq(1)
-                m.d.sync += [who.eq(shares.choice), waits.eq(_SETTLING - 1)]
+                m.d.sync += who.eq(shares.choice)
                 m.next = "look"
                 with m.If(shares.choice.any()):
                     m.next = "show"
@@ -129,7 +131,7 @@ class Dispatch(wiring.Component):
                     m.next = "given"
             with m.State("given"):
                 m.d.comb += [shares.charge.eq(1), flight.add.eq(taken)]
-                m.d.sync += waits.eq(Mux(taken, self._offers, _SETTLING))
+                m.d.sync += waits.eq(Mux(taken, self._offers, 0))
                 m.next = "look"
             with m.State("again"):
                 m.d.comb += self.requests.valid.eq(fits & ~self.aborting)
@@ -154,7 +156,8 @@ class Dispatch(wiring.Component):
             order.input.valid.eq(taken),
             order.input.payload.eq(who),
         ]
-        m.d.sync += shares.cost.eq(Mux(self.requests.ready & ~lost, self._cost(), 1))
+        with m.If(gives | fsm.ongoing("show")):
+            m.d.sync += shares.cost.eq(Mux(self.requests.ready & ~lost, self._cost(), 1))
         for name in _OF_OWNERS if self.config.records.owner_bits else ():
             m.d.comb += getattr(self, name).eq(self._of(who, [getattr(pair, name) for pair in pairs]))
         extends = fsm.ongoing("extend") if self.config.dimensions else C(0)
@@ -199,27 +202,29 @@ class Dispatch(wiring.Component):
         with m.If(~fits & idle & ~self.checking):
             m.d.sync += owner.eq(who)
 
-    def _limited(self, m: Module, shares: Shares) -> Value:
-        """One bit for each pair: what its limit allows in this period is used up."""
+    def _keep_accounts(self, m: Module, coding: PlainMemories) -> Accounts:
+        """The accounts of the pairs, with what software says of them."""
+        m.submodules.accounts = accounts = Accounts(self.count, _COST_BITS, step_log2=TURN_LOG2)
+        term = Pace(m, self.config).late(self.shares.term, "term", reset=True)
+        m.submodules.terms = terms = Memory(shape=LIMIT_BITS, depth=1 << len(term.row), init=[])
+        write, read = terms.write_port(granularity=8), terms.read_port(domain="sync")
         # The last cycle of a period is known in the cycle before.
         over = Signal(init=1)
         cycle = Signal(PERIOD_BITS)
         m.d.sync += [over.eq(cycle + 2 >= self.shares.period), cycle.eq(cycle + 1)]
         with m.If(over):
             m.d.sync += [over.eq(self.shares.period <= 1), cycle.eq(0)]
-        limited = Signal(self.count)
-        for number in range(self.count):
-            m.submodules[f"limit_{number}"] = account = Account(LIMIT_BITS, _COST_BITS)
-            units = self.shares.limit[number]
-            limits = units != 0
-            m.d.comb += [
-                account.add.eq(over & limits),
-                account.amount.eq(units),
-                account.charge.eq(shares.charge & shares.choice[number] & limits & account.rich),
-                account.cost.eq(shares.cost),
-                limited[number].eq(limits & ~account.rich),
-            ]
-        return limited
+        m.d.comb += [
+            write.addr.eq(term.row),
+            write.data.eq(term.data),
+            write.en.eq(term.enable),
+            read.addr.eq(accounts.row),
+            read.en.eq(1),
+            accounts.term.eq(coding.guarded(terms, read.data)),
+            accounts.changed.eq(term.enable.any()),
+            accounts.over.eq(over),
+        ]
+        return accounts
 
     def _complete(self, m: Module, pairs: list[wiring.PureInterface], order: Fifo, flight: Flight) -> None:
         """Gives each completion to its pair, but for those of descriptors that start again."""

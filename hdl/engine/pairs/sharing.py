@@ -1,8 +1,8 @@
-"""How queue pairs share a data path and a port: accounts, shares, clients, transfers in flight."""
+"""How queue pairs share a data path and a port: shares, clients, transfers in flight."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -12,63 +12,10 @@ from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.channel.interfaces import Delivered, ExtensionPort, Request
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.options import LEVEL_BITS, WEIGHT_BITS
+from cdma.hdl.spec.options import LEVEL_BITS
 from cdma.hdl.spec.records import RecordOptions, Status
 
-
-class Account(wiring.Component):
-    """An amount that is added now and then, and not saved; a charge may leave a debt, which is paid off first.
-
-    ``add``, ``amount``, ``often``: Pulse: a debt is less by so much, or what was left over becomes so much; or as after
-        2**``often_log2`` of these. It waits until nothing changes.
-    ``charge``, ``cost``: Pulse, only while ``rich``, and not in the two cycles after a change: so much is used.
-    ``rich``, ``deep``: High while something is left, and while nothing will be after as many; from the third cycle
-        after a change on.
-    """
-
-    def __init__(self, amount_bits: int, cost_bits: int, often_log2: int = 8) -> None:
-        self.often_log2 = often_log2
-        self.balance = Signal(signed(max(amount_bits, cost_bits) + 1))
-        super().__init__(
-            {
-                "add": In(1),
-                "amount": In(amount_bits),
-                "often": In(1),
-                "charge": In(1),
-                "cost": In(cost_bits),
-                "rich": Out(1),
-                "deep": Out(1),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        #: What is added to the balance a cycle later.
-        step = Signal.like(self.balance)
-        late = Signal()
-        changed = Signal(2)
-        adds = (self.add | late) & ~self.charge & ~changed.any()
-        many = self.amount << self.often_log2
-        m.d.sync += [
-            self.balance.eq(self.balance + step),
-            self.rich.eq(self.balance > 0),
-            self.deep.eq(self.balance + many <= 0),
-            late.eq((self.add | late) & ~adds),
-            changed.eq(Cat(self.charge | adds, changed[0])),
-            step.eq(0),
-        ]
-        with m.If(self.charge):
-            m.d.sync += step.eq(-self.cost)
-        with m.Elif(adds):
-            m.d.sync += step.eq(Mux(self.often & self.deep, many, self.amount))
-            with m.If(self.rich | (self.often & ~self.deep)):
-                m.d.sync += self.balance.eq(0)
-        return m
-
-
-def _lowest(bits: Value) -> Value:
-    """The lowest bit that is set, alone."""
-    return (bits & -bits)[: len(bits)]
+from .accounts import TurnsSignature, lowest
 
 
 class Shares(wiring.Component):
@@ -77,32 +24,23 @@ class Shares(wiring.Component):
     weight; so over time what they move is as their weights, and none of a level waits for ever.
 
     ``asks``: Who asks, one bit for each, in the cycle before ``look``.
-    ``levels``, ``weights``: Of each. A weight of 0 counts as 1.
-    ``look``: Chooses anew, three cycles or more after a charge and after a look without a choice. A look that finds no
-        account with anything left fills these, often at once if all are deep in debt.
+    ``levels``: Of each.
+    ``turns``: Their accounts.
+    ``look``: Chooses anew, while the accounts are settled. A look that finds none with anything left fills these, often
+        at once if all are deep in debt.
     ``choice``: One bit, or none: who was chosen, from the cycle after ``look`` to the next ``look``.
     ``charge``, ``cost``: Pulse, once between a choice and the next look: who was chosen moves so many units. One that
-        is chosen and moves nothing pays, too: otherwise it could have every turn.
-    ``step_log2``: A weight of 1 is worth 2**step_log2 units.
+        is chosen and moves nothing pays, too: otherwise it could have every turn. The cost stays until the accounts
+        are settled.
     """
 
-    def __init__(
-        self,
-        count: int,
-        cost_bits: int,
-        *,
-        step_log2: int,
-        weight_bits: int = WEIGHT_BITS,
-        often_log2: int = 8,
-    ) -> None:
+    def __init__(self, count: int, cost_bits: int) -> None:
         self.count = count
-        self.step_log2 = step_log2
-        self.accounts = [Account(weight_bits + step_log2, cost_bits, often_log2) for _ in range(count)]
         super().__init__(
             {
                 "asks": In(count),
                 "levels": In(data.ArrayLayout(LEVEL_BITS, count)),
-                "weights": In(data.ArrayLayout(weight_bits, count)),
+                "turns": Out(TurnsSignature(count, cost_bits)),
                 "look": In(1),
                 "choice": Out(count),
                 "charge": In(1),
@@ -117,12 +55,16 @@ class Shares(wiring.Component):
         counts = Signal(self.count)
         mates = Signal(self.count)
         able = Signal(self.count)
-        often = Signal()
         #: Those after the one that was chosen last: the turn goes round.
         after = Signal(self.count)
+        turns = self.turns
+        fills = self.look & counts.any() & ~able.any()
         m.d.comb += [
-            able.eq(counts & Cat(account.rich for account in self.accounts)),
-            often.eq(~(counts & ~Cat(account.deep for account in self.accounts)).any()),
+            able.eq(counts & turns.rich),
+            turns.add.eq(Mux(fills, mates & ~turns.full, 0)),
+            turns.often.eq((~counts | turns.deep).all()),
+            turns.charge.eq(Mux(self.charge, self.choice, 0)),
+            turns.cost.eq(self.cost),
         ]
         later = able & after
         for level in range(1, 1 << LEVEL_BITS):
@@ -132,21 +74,10 @@ class Shares(wiring.Component):
                 m.d.comb += top.eq(level)
         of_top = Cat(own == top for own in self.levels)
         m.d.sync += [counts.eq(self.asks & of_top), mates.eq(of_top)]
-        fills = self.look & counts.any() & ~able.any()
         with m.If(self.look):
-            m.d.sync += self.choice.eq(_lowest(Mux(later.any(), later, able)))
+            m.d.sync += self.choice.eq(lowest(Mux(later.any(), later, able)))
         with m.If(self.choice.any()):
             m.d.sync += after.eq(Cat(self.choice[:number].any() for number in range(self.count)))
-        for number, account in enumerate(self.accounts):
-            m.submodules[f"account_{number}"] = account
-            weight = self.weights[number]
-            m.d.comb += [
-                account.add.eq(fills & mates[number]),
-                account.often.eq(often),
-                account.amount.eq(Mux(weight == 0, 1, weight) << self.step_log2),
-                account.charge.eq(self.charge & self.choice[number]),
-                account.cost.eq(self.cost),
-            ]
         return m
 
 

@@ -247,11 +247,11 @@ def shares_block(pairs: int) -> Block:
         registers(f"""
 share 0x00 count={pairs} | Which pair goes next: of those that have a descriptor the one of the highest level, and within a
       level as the weights say.
-  rw weight 0 {WEIGHT_BITS} reset=1 | A turn is this times {_UNIT << TURN_LOG2} bytes, 0 is taken as 1; what is moved over it
-      counts against the next turns.
+  rw weight 0 {WEIGHT_BITS} reset=1 memory | A turn is this times {_UNIT << TURN_LOG2} bytes, 0 is taken as 1; what is moved
+      over it counts against the next turns.
   rw priority {WEIGHT_BITS} {LEVEL_BITS} | The level; while one of a higher level can go, none of this does.
 limit 0x20 count={pairs} | The most that a pair moves.
-  rw units 0 {LIMIT_BITS} | Units in each `period`, in the mean; 0 is no limit.
+  rw units 0 {LIMIT_BITS} memory | Units in each `period`, in the mean; 0 is no limit.
 period 0x40 | The period of all limits of this direction.
   rw cycles 0 {PERIOD_BITS} reset={LIMIT_PERIOD} | Clock cycles; 0 is taken as 1.
 """),

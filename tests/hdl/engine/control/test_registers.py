@@ -69,9 +69,9 @@ class Bus:
         return value
 
 
-def run(config: EngineConfig, bench, windows: StoredWindows | None = None) -> None:
+def run(config: EngineConfig, bench, windows: StoredWindows | None = None, watch=None) -> None:
     """Simulates the register block; ``bench(ctx, block, bus)`` plays the software and the engine, but for
-    ``windows``, which follow the registers."""
+    ``windows``, which follow the registers. ``watch(ctx, block)`` is called in each cycle."""
     m = Module()
     m.submodules.block = block = RegisterBlock(config)
     if windows is not None:
@@ -81,7 +81,11 @@ def run(config: EngineConfig, bench, windows: StoredWindows | None = None) -> No
     async def testbench(ctx):
         await bench(ctx, block, Bus(ctx, block))
 
-    simulate(m, testbench)
+    async def background(ctx):
+        async for _ in ctx.tick():
+            watch(ctx, block)
+
+    simulate(m, testbench, background=watch and background)
 
 
 @each_config
@@ -385,6 +389,12 @@ def test_each_pair_has_its_page(pipelined):
     """What software writes there, reads back and resets is the pair's own; windows are of the pair that is asked for."""
     config = EngineConfig(channels=3, pipelined=pipelined)
     windows = StoredWindows(config)
+    terms: dict[int, int] = {}
+
+    def watch(ctx, block):
+        term = block.control_0.prefetch_shares.term
+        if ctx.get(term.enable):
+            terms[ctx.get(term.row)] = ctx.get(term.data)
 
     async def bench(ctx, block, bus):
         async def settle():
@@ -410,7 +420,8 @@ def test_each_pair_has_its_page(pipelined):
             assert ctx.get(Cat(control.offload.enable, control.offload.halt_on_error)) == (1 << pair) & 3
             assert await bus.read("push.tag", pair=pair) == 0x100 + pair
             assert await bus.read(f"offload_shares.share[{pair}]") == 7 + pair
-            assert ctx.get(block.control_0.prefetch_shares.limit[pair]) == 70 + pair
+            # Behind the three weights, and a row that no pair has.
+            assert terms[4 + pair] == 70 + pair
             ctx.set(block.stored.pair, pair)
             assert await stored(ctx, block, "push.tag") == 0x100 + pair
             ctx.set(windows.offload_pair, pair)
@@ -433,5 +444,6 @@ def test_each_pair_has_its_page(pipelined):
             assert await bus.read(f"offload_shares.share[{pair}]") == 1
             assert await bus.read(f"prefetch_shares.limit[{pair}]") == 0
             assert await bus.read("offload.control", pair=pair) == (4 if pair == 2 else 0)
+        assert terms == {0: 1, 1: 1, 2: 1, 4: 0, 5: 0, 6: 0}
 
-    run(config, bench, windows)
+    run(config, bench, windows, watch)

@@ -5,14 +5,17 @@ and what is moved is as the weights. Lost words of what is common to pairs end a
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
-from amaranth.hdl import Elaboratable, Module, Signal, Value
+from amaranth.hdl import Array, Elaboratable, Module, Signal, Value
+from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 
 from cdma.hdl.blocks.memories import FlipFlops, MemoryCoding, elaborated
+from cdma.hdl.engine.pairs.accounts import Accounts
 from cdma.hdl.engine.pairs.dispatch import Dispatch
-from cdma.hdl.engine.pairs.sharing import Account, Shares
+from cdma.hdl.engine.pairs.sharing import Shares
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import PERIOD_BITS
 from cdma.hdl.spec.records import Mode, Status
@@ -20,9 +23,24 @@ from cdma.sim.engine.model import ShareModel
 from tests.support.simulate import simulate
 
 
+async def _write_terms(ctx, dut: Dispatch, terms: list[int]) -> None:
+    """Software writes the weights and then the limits of all pairs."""
+    term = dut.shares.term
+    for row, value in enumerate(terms):
+        ctx.set(term.row, row)
+        ctx.set(term.data, value)
+        await _pulse(ctx, term.enable, 3)
+
+
+async def _pulse(ctx, signal: Value, value: int = 1) -> None:
+    ctx.set(signal, value)
+    await ctx.tick()
+    ctx.set(signal, 0)
+
+
 def test_a_period_that_is_changed_holds_at_once() -> None:
-    """A pair with a limit of one unit, which always has a descriptor of one, waits for the end of a period that is not over
-    before the test; then software shortens it."""
+    """The first pair gets a limit of one unit, and always has a descriptor of one. It waits for the end of a period that is
+    not over before the test; then software shortens it."""
     dut = Dispatch(EngineConfig(channels=2))
     long, short = (1 << PERIOD_BITS) - 1, 100
 
@@ -34,12 +52,12 @@ def test_a_period_that_is_changed_holds_at_once() -> None:
                 count += ctx.get(dut.pair_0.started)
             return count
 
-        ctx.set(dut.shares.limit[0], 1)
+        await _write_terms(ctx, dut, [0, 0, 1, 0])
         for signal in (dut.pair_0.requests.valid, dut.pair_0.may_start, dut.requests.ready, dut.done.valid):
             ctx.set(signal, 1)
         for period in (long, short):
             ctx.set(dut.shares.period, period)
-            assert await starts(3 * short) == (1 if period == long else 3)
+            assert await starts(3 * short) == (0 if period == long else 3)
         ctx.set(dut.shares.period, long)
         assert await starts(3 * short) <= 1
 
@@ -55,20 +73,47 @@ def _chosen(ctx, dut):
     return choice.bit_length() - 1 if choice else None
 
 
+class _Accounts(Elaboratable):
+    """Accounts, and the terms that they ask for: a weight of each pair, and then a limit of each."""
+
+    def __init__(self, count: int, *, step_log2: int, often_log2: int = 8) -> None:
+        self.dut = Accounts(count, _COST_BITS, step_log2=step_log2, often_log2=often_log2)
+        self.terms = Array(Signal.like(self.dut.term) for _ in range(1 << len(self.dut.row)))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.dut = self.dut
+        m.d.sync += self.dut.term.eq(self.terms[self.dut.row])
+        return m
+
+    async def write(self, ctx, weights: list[int], limits: Sequence[int] = ()) -> None:
+        """Software writes all terms; waits until the accounts know them."""
+        for first, values in ((0, weights), (len(self.terms) // 2, limits)):
+            for number, value in enumerate(values, first):
+                ctx.set(self.terms[number], value)
+        await _pulse(ctx, self.dut.changed)
+        await ctx.tick().repeat(3 * len(self.terms))
+        assert ctx.get(self.dut.turns.settled)
+
+
 @pytest.mark.parametrize("count", [2, 5, 8])
 def test_hardware_chooses_as_the_model_does(count):
+    """Software changes the weights now and then."""
     rng = random.Random(count)
-    dut = Shares(count, _COST_BITS, step_log2=1)
-    weights = [rng.choice((0, 1, 3, 9)) for _ in range(count)]
+    top, dut, accounts = Module(), Shares(count, _COST_BITS), _Accounts(count, step_log2=1)
+    top.submodules += [dut, accounts]
+    wiring.connect(top, dut.turns, accounts.dut.turns)
     levels = [rng.choice((0, 1, 1, 3)) for _ in range(count)]
-    model = ShareModel(weights, levels, step_log2=1)
+    model = ShareModel([1] * count, levels, step_log2=1)
 
     async def testbench(ctx):
         for number in range(count):
-            ctx.set(dut.weights[number], weights[number])
             ctx.set(dut.levels[number], levels[number])
         chosen = set()
-        for _ in range(1000):
+        for step in range(1000):
+            if step % 100 == 0:
+                model.weights = [rng.choice((0, 1, 3, 9)) for _ in range(count)]
+                await accounts.write(ctx, model.weights)
             asks = rng.choice((0, (1 << count) - 1, rng.getrandbits(count)))
             ctx.set(dut.asks, asks)
             await ctx.tick()
@@ -86,10 +131,11 @@ def test_hardware_chooses_as_the_model_does(count):
                 ctx.set(dut.cost, cost)
             await ctx.tick()
             ctx.set(dut.charge, 0)
-            await ctx.tick().repeat(rng.choice((1, 1, 2)))
+            while rng.random() < 0.3 or not ctx.get(accounts.dut.turns.settled):
+                await ctx.tick()
         assert len(chosen) > 2
 
-    simulate(dut, testbench)
+    simulate(top, testbench)
 
 
 def test_bytes_moved_are_as_the_weights_however_long_descriptors_are():
@@ -107,42 +153,55 @@ def test_bytes_moved_are_as_the_weights_however_long_descriptors_are():
         assert abs(units / sum(moved) - weight / sum(weights)) < 0.01
 
 
-def test_an_account_loses_no_amount_and_saves_none():
-    dut = Account(4, 6, often_log2=1)
-    rng = random.Random(1)
-    amount = 9
+@pytest.mark.parametrize("count", [2, 5])
+def test_an_account_loses_no_amount_and_saves_none(count):
+    """Turns and limits, each by itself, whatever the memory holds at first; a period may be over at any time."""
+    accounts = _Accounts(count, step_log2=1, often_log2=1)
+    dut = accounts.dut
+    rng = random.Random(count)
+    pairs = range(count)
+    limits = [rng.choice((0, 5, 40)) for _ in pairs]
+
+    async def settles(ctx) -> None:
+        while not ctx.get(dut.turns.settled):
+            await ctx.tick()
+        # What a period adds comes last.
+        await ctx.tick().repeat(3 * count + 2)
 
     async def testbench(ctx):
-        balance, late, settles = 0, False, 0
-        ctx.set(dut.amount, amount)
-        await ctx.tick()
+        weights = [rng.randint(1, 15) for _ in pairs]
+        await accounts.write(ctx, weights, limits)
+        turn, left = [0] * count, [0] * count
         for _ in range(600):
-            deep = balance + 2 * amount <= 0
-            if not settles:
-                assert ctx.get(dut.balance) == balance
-                assert (ctx.get(dut.rich), ctx.get(dut.deep)) == (balance > 0, deep)
-            adds, often, cost = rng.random() < 0.2, rng.random() < 0.5, rng.randint(1, 63)
-            charges = balance > 0 and not settles and rng.random() < 0.5
-            ctx.set(dut.add, adds)
-            ctx.set(dut.often, often)
-            ctx.set(dut.charge, charges)
-            ctx.set(dut.cost, cost)
-            await ctx.tick()
-            late |= adds
-            if charges:
-                balance -= cost
-            elif settles or not late:
-                settles = max(0, settles - 1)
-                continue
-            else:
-                late = False
-                if often and deep:
-                    balance += 2 * amount
-                else:
-                    balance = amount + (0 if often else min(balance, 0))
-            settles = 2
+            rich = [turn[number] > 0 for number in pairs]
+            assert [ctx.get(dut.turns.rich) >> number & 1 for number in pairs] == rich
+            limited = [bool(limits[number]) and left[number] <= 0 for number in pairs]
+            assert [ctx.get(dut.limited) >> number & 1 for number in pairs] == limited
+            deep = [turn[number] + 4 * weights[number] <= 0 for number in pairs]
+            assert [ctx.get(dut.turns.deep) >> number & 1 for number in pairs] == deep
+            match rng.choice(("add", "often", "charge", "over")):
+                case "charge" if any(rich):
+                    one, cost = rng.choice([number for number in pairs if rich[number]]), rng.randint(1, 63)
+                    ctx.set(dut.turns.cost, cost)
+                    await _pulse(ctx, dut.turns.charge, 1 << one)
+                    turn[one] -= cost
+                    left[one] -= cost if limits[one] and not limited[one] else 0
+                case "over":
+                    await _pulse(ctx, dut.over)
+                    for number in pairs:
+                        if limits[number]:
+                            left[number] = min(left[number], 0) + limits[number]
+                case choice:
+                    adds, often = rng.getrandbits(count), choice == "often"
+                    ctx.set(dut.turns.often, often)
+                    await _pulse(ctx, dut.turns.add, adds)
+                    for number in pairs:
+                        if adds >> number & 1:
+                            saved = turn[number] if deep[number] or (not often and not rich[number]) else 0
+                            turn[number] = saved + 2 * weights[number] * (2 if often and deep[number] else 1)
+            await settles(ctx)
 
-    simulate(dut, testbench)
+    simulate(accounts, testbench)
 
 
 _CONFIG = EngineConfig(channels=2, memories_protect="secded")
@@ -238,6 +297,7 @@ def _run(test) -> None:
     coding, dut = _Losing(), Dispatch(_CONFIG)
 
     async def testbench(ctx) -> None:
+        await _write_terms(ctx, dut, [1, 1, 0, 0])
         await test(ctx, coding, _Bench(ctx, dut))
 
     simulate(elaborated(dut, coding), testbench)

@@ -69,6 +69,7 @@ PURPOSES = {
     r"(offload|prefetch)_dispatch\.order\.memory": "the pairs whose descriptors are in flight",
     r"(offload|prefetch)_dispatch\.accounts\.balances": "what each queue pair may still move, of its turn and of its limit",
     r"(offload|prefetch)_dispatch\.terms": "weights and limits of queue pairs",
+    r"(offload|prefetch)_dispatch\.tables": "frequent values of queue pairs",
     r"(offload|prefetch)_dispatch\.flight\.(entries|extensions)": "descriptors, until their completion is delivered",
     r"rings\.asking(\.memory)?": "fetches in flight",
     r"rings\.writer\.\w+(\.memory)?": "completions on their way to host memory",

@@ -111,13 +111,31 @@ class TermLayout(data.StructLayout):
         super().__init__({"row": (pairs - 1).bit_length() + 1, "data": LIMIT_BITS, "enable": LIMIT_BITS // 8})
 
 
-class SharesSignature(wiring.Signature):
-    """What software says of the shares of a direction, for so many pairs: of each its level; the ``period`` of limits in
-    cycles; and weights and limits, as they are written and after a reset."""
+class EntryLayout(data.StructLayout):
+    """What software says of the tables of pairs: the bytes of ``data`` that ``enable`` names in this cycle, of the entry of
+    that ``place``."""
 
-    def __init__(self, pairs: int) -> None:
+    def __init__(self, config: EngineConfig) -> None:
+        bits, size = config.format.entry_bits, config.codec.table_size
         super().__init__(
             {
+                "pair": (config.channels - 1).bit_length(),
+                "place": range(size),
+                "data": bits,
+                "enable": -(-bits // 8),
+            }
+        )
+
+
+class SharesSignature(wiring.Signature):
+    """What software says of a direction of all pairs: of each its level; the ``period`` of limits in cycles; and weights,
+    limits and tables, as they are written and after a reset."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        pairs = config.channels
+        super().__init__(
+            {
+                **optional(config.codec.table_size, entry=Out(EntryLayout(config))),
                 "levels": Out(data.ArrayLayout(LEVEL_BITS, pairs)),
                 "period": Out(PERIOD_BITS),
                 "term": Out(TermLayout(pairs)),
@@ -128,7 +146,7 @@ class SharesSignature(wiring.Signature):
 def _shares(config: EngineConfig) -> dict[str, Out]:
     """The shares, for an engine with several pairs."""
     names = ("offload_shares", "prefetch_shares") if config.channels > 1 else ()
-    return {name: Out(SharesSignature(config.channels)) for name in names}
+    return {name: Out(SharesSignature(config)) for name in names}
 
 
 class CounterPort(wiring.Signature):

@@ -11,7 +11,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import PROTECTIONS, SIDEBAND_TARGETS
 from cdma.hdl.spec.registers.map import register_map
 
-from .interfaces import ControlSignature, CounterPort
+from .interfaces import ControlSignature, CounterPort, EntryLayout
 from .register_file import RegisterFile
 from .windows import Denials
 
@@ -81,6 +81,7 @@ class RegisterBlock(wiring.Component):
             wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(file, name))
         m.d.comb += self.changes.eq(file.changes)
         self._count(m, file)
+        self._keep_tables(m)
         for pair, control in enumerate(self.controls):
             ports = file.of_pair(pair)
             forget = self._soft_reset(m, file, pair, control)
@@ -175,10 +176,10 @@ class RegisterBlock(wiring.Component):
                     said.period.eq(shares.period.cycles),
                     Value.cast(said.levels).eq(Cat(shares.share.priority)),
                 ]
-                self._term(m, name, said.term)
+                self._tell_terms(m, name, said.term)
 
-    def _term(self, m: Module, name: str, term: data.View) -> None:
-        """Tells of a change of a weight or a limit."""
+    def _tell_terms(self, m: Module, name: str, term: data.View) -> None:
+        """Tells of changes of weights and limits."""
         changes = self._file.changes
         with m.Switch(changes.index):
             for of_limit, register in enumerate(("share", "limit")):
@@ -188,6 +189,36 @@ class RegisterBlock(wiring.Component):
                         term.data.eq(changes.data),
                         term.enable.eq(changes.enable),
                     ]
+
+    def _tell_entries(self, m: Module, name: str, entry: data.View) -> None:
+        """Tells of changes of the tables of a direction."""
+        changes = self._file.changes
+        with m.Switch(changes.index):
+            for place in range(self.config.codec.table_size):
+                with m.Case(self._file.word(f"{name}.table[{place}]")):
+                    m.d.comb += [
+                        entry.pair.eq(changes.pair),
+                        entry.place.eq(place),
+                        entry.data.eq(changes.data),
+                        entry.enable.eq(changes.enable),
+                    ]
+
+    def _keep_tables(self, m: Module) -> None:
+        """Has the tables of a pair that is alone in flip-flops, or tells of those of all pairs."""
+        control = self.controls[0]
+        for name in CHANNELS if self.config.codec.table_size else ():
+            if self.config.channels > 1:
+                self._tell_entries(m, name, getattr(control, f"{name}_shares").entry)
+                continue
+            entry = Signal(EntryLayout(self.config), name=f"{name}_entry")
+            self._tell_entries(m, name, entry)
+            values = getattr(control, name).values
+            kept = Signal.like(values, name=f"{name}_values", reset_less=True)
+            m.d.comb += values.eq(kept)
+            for byte, enable in enumerate(entry.enable):
+                bits = slice(8 * byte, 8 * byte + 8)
+                with m.If(enable):
+                    m.d.sync += Value.cast(kept[entry.place])[bits].eq(entry.data[bits])
 
     def _deny(self, m: Module, file: RegisterFile, pair: int) -> None:
         """Shows the accesses to the page of a pair that are refused."""
@@ -255,8 +286,6 @@ class RegisterBlock(wiring.Component):
             channel.hold_counters.eq(registers.counter_hold.hold),
             registers.counter_hold.held.eq(channel.counters_held),
         ]
-        if self.config.codec.table_size:
-            m.d.comb += channel.values.eq(Cat(registers.table.entry))
         if self.config.sideband_registers:
             # The channel says busy from the doorbell until the last response, so that an address that waits keeps its own.
             with m.If(~channel.status.busy):

@@ -9,7 +9,7 @@ from cdma.hdl.blocks.arithmetic import one_of
 from cdma.hdl.blocks.elaboration import Pace
 from cdma.hdl.blocks.memories import PlainMemories, coding_of
 from cdma.hdl.blocks.queues import Fifo
-from cdma.hdl.engine.channel.interfaces import Delivered, ExtensionPort, Request
+from cdma.hdl.engine.channel.interfaces import ChannelControl, Delivered, ExtensionPort, Request
 from cdma.hdl.engine.control.interfaces import SharesSignature
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LIMIT_BITS, PERIOD_BITS, TURN_LOG2, UNIT_LOG2
@@ -45,7 +45,7 @@ class Dispatch(wiring.Component):
         super().__init__(
             {
                 **{f"pair_{number}": In(PairClient(config)) for number in range(self.count)},
-                "shares": In(SharesSignature(self.count)),
+                "shares": In(SharesSignature(config)),
                 "requests": Out(stream.Signature(Request(config.records))),
                 "checking": In(1),
                 **ExtensionPort(config.records).members,
@@ -54,7 +54,7 @@ class Dispatch(wiring.Component):
                 "number": Out(range(self.count)),
                 **{
                     name: member
-                    for name, member in PairClient(config).members.items()
+                    for name, member in ChannelControl(config).members.items()
                     if name in ("values", *_OF_OWNERS)
                 },
                 "abort": Out(1),
@@ -146,9 +146,12 @@ class Dispatch(wiring.Component):
         #: What the descriptor at the channel says is lost: it is refused, and costs and needs nothing.
         lost = flight.shown.request.fault == Status.MEMORY if coding.coded else C(0)
         idle = order.empty & (gives | fsm.ongoing("again"))
-        self._load_table(m, who, fits, idle, flight.shown.request.descriptor.mode, lost)
+        tables = flight.shown.request.descriptor.mode == Mode.FVC
+        broken = self._load_table(m, coding, tables, idle, fits, lost)
+        m.d.comb += self.requests.payload.eq(flight.shown.request)
+        with m.If(broken):
+            m.d.comb += self.requests.payload.fault.eq(Status.MEMORY)
         m.d.comb += [
-            self.requests.payload.eq(flight.shown.request),
             self.number.eq(self._of(who, [C(number) for number in range(self.count)])),
             self.pair.eq(self.number),
             flight.new.request.eq(self._of(shares.choice, [pair.requests.payload for pair in pairs])),
@@ -187,20 +190,47 @@ class Dispatch(wiring.Component):
         whole = length[UNIT_LOG2:]
         return whole + (length[:UNIT_LOG2].any() | ~whole.any())
 
-    def _load_table(self, m: Module, who: Value, fits: Signal, idle: Value, mode: Value, lost: Value) -> None:
+    def _load_table(
+        self, m: Module, coding: PlainMemories, needed: Value, idle: Value, fits: Signal, lost: Value
+    ) -> Value:
         """Keeps a pair's table for the channel, and changes it only while that is ``idle`` and a descriptor is at it; drives
-        ``fits`` with whether that can do with the table."""
+        ``fits`` with whether that can do with the table, which may be ``needed``; gives whether a word of it is lost."""
         if not self.config.codec.table_size:
             m.d.comb += fits.eq(1)
-            return
-        owner = Signal(self.count, init=1)
-        tables = [getattr(self, f"pair_{number}").values for number in range(self.count)]
+            return C(0)
+        entry = Pace(m, self.config).late(self.shares.entry, "entry", reset=True)
+        row, bits = Cat(entry.place, entry.pair), len(entry.data)
+        m.submodules.tables = tables = Memory(shape=bits, depth=1 << len(row), init=[])
+        write, read = tables.write_port(granularity=min(8, bits)), tables.read_port(domain="sync")
+        owner = Signal.like(self.number)
+        known, reads, comes, broken = (Signal(name=name) for name in ("known", "reads", "comes", "broken"))
+        #: The entry that is read, and the one that was read in the cycle before.
+        place, before = (Signal.like(entry.place, name=name) for name in ("place", "place_before"))
+        entries = Signal.like(self.values, name="entries", reset_less=True)
+        last = self.config.codec.table_size - 1
         m.d.comb += [
-            fits.eq((mode != Mode.FVC) | (owner == who) | lost),
-            Value.cast(self.values).eq(self._of(owner, tables)),
+            fits.eq(~needed | (known & (owner == self.number)) | lost),
+            self.values.eq(entries),
+            write.addr.eq(row),
+            write.data.eq(entry.data),
+            write.en.eq(entry.enable),
+            read.addr.eq(Cat(place, owner)),
+            read.en.eq(reads),
         ]
-        with m.If(~fits & idle & ~self.checking):
-            m.d.sync += owner.eq(who)
+        m.d.sync += [comes.eq(reads), before.eq(place)]
+        with m.If(~fits & idle & ~self.checking & ~reads & ~comes):
+            m.d.sync += [owner.eq(self.number), known.eq(0), broken.eq(0), place.eq(0), reads.eq(1)]
+        with m.If(reads):
+            m.d.sync += [place.eq(place + 1), reads.eq(place != last)]
+        with m.If(comes):
+            m.d.sync += [
+                entries[before].eq(read.data),
+                broken.eq(broken | coding.watch(tables)),
+                known.eq(before == last),
+            ]
+        with m.If(entry.enable.any() & (entry.pair == owner)):
+            m.d.sync += [known.eq(0), reads.eq(0), comes.eq(0)]
+        return broken & known & needed
 
     def _keep_accounts(self, m: Module, coding: PlainMemories) -> Accounts:
         """The accounts of the pairs, with what software says of them."""

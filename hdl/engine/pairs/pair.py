@@ -448,7 +448,6 @@ class Pair(wiring.Component):
             kept.clear.eq(clear),
             port.may_start.eq(half.enable & ~halted & ~drops & ~control.resetting & ~kept.full),
             port.drops.eq(drops),
-            port.values.eq(half.values),
             counting.in_flight.eq(kept.inside),
         ]
         if self.config.records.owner_bits:

@@ -107,13 +107,11 @@ class PairClient(wiring.Signature):
     ``done``: The completions, in order. A pair has room for those of all descriptors that it lets start.
     ``drops``: The pair ends what it has started: that is to be completed as ``ABORTED``. While high, it lets nothing
         start.
-    ``values``: Its table of frequent values.
     ``owner_value``, ``owner_mask``: In an engine with owners: whose descriptors it carries out, as
         :class:`.ChannelControl` has them.
     """
 
     def __init__(self, config: EngineConfig) -> None:
-        table = data.ArrayLayout(config.format.entry_bits, config.codec.table_size)
         super().__init__(
             {
                 "requests": Out(stream.Signature(Request(config.records))),
@@ -123,7 +121,6 @@ class PairClient(wiring.Signature):
                 "started": In(1),
                 "done": In(stream.Signature(Delivered(config.records), always_ready=True)),
                 "drops": Out(1),
-                "values": Out(table),
                 **optional(config.records.owner_bits, owner_value=Out(32), owner_mask=Out(32)),
             }
         )

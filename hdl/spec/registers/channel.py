@@ -123,7 +123,7 @@ table 0x50 count={config.codec.table_size} | The frequent values that mode fvc u
       `engine.stream_format.table_size` registers, at most 15, each with a word or the value of a field in its low bits.
       Change them only while the channel is idle. After a reset, `command.soft_reset` too, each is the first of the
       format's values: write them before a transfer of mode fvc.
-  rw entry 0 {config.format.entry_bits} reset={config.first_entry} | A word, or the value of a field.
+  rw entry 0 {config.format.entry_bits} reset={config.first_entry} memory | A word, or the value of a field.
 """)
 
 

@@ -32,7 +32,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.ports import AxiLiteSignature, Response
 from cdma.hdl.blocks.arithmetic import one_of
-from cdma.hdl.blocks.elaboration import NamedValues, Pace, optional
+from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.memories import LOOK_UP_TABLES
 from cdma.hdl.spec.options import PROTECTIONS, rights
 from cdma.hdl.spec.registers.description import (
@@ -47,6 +47,7 @@ from cdma.hdl.spec.registers.description import (
 from .decoding import decoded
 from .interfaces import ChangeLayout, ReportLayout, StoredSignature, blocks_signature
 from .reset_values import ResetValues
+from .rows import Rows
 from .windows import Denied
 
 #: Parts in which a ``pipelined`` register file gathers what is read.
@@ -97,19 +98,7 @@ class RegisterFile(wiring.Component):
         self.others = others or registers
         self.pairs = pairs
         self.pair_bits = (pairs - 1).bit_length()
-        #: What the first page alone has.
-        self._alone = {placed.address for placed in registers.placed()}
-        self._alone -= {placed.address for placed in self.others.placed()}
-        #: What has a word of the memory for each pair.
-        self._kept = [each for each in registers.kept if not (each.index and each.address in self._alone)]
-        #: The word of a register, and its pair in place of that whose page it is in.
-        words = {placed.name: word for word, placed in enumerate(self._kept)}
-        self._words = {
-            placed.address: words[placed.name.replace(f"[{placed.index}]", "[0]")]
-            if placed.address in self._alone
-            else words[placed.name]
-            for placed in registers.kept
-        }
+        self.rows = Rows(registers, self.others, pairs)
         self.protection = protection
         self.pipelined = pipelined
         #: High in the cycle in which a soft reset happens, in the cycle before a write is taken, while a read is under way,
@@ -137,10 +126,6 @@ class RegisterFile(wiring.Component):
             }
         )
 
-    def word(self, name: str) -> int:
-        """Where in the memory the register ``instance.register`` is."""
-        return self._words[next(placed.address for placed in self.registers.kept if placed.name == name)]
-
     @property
     def _protected(self) -> bool:
         return self.protection != PROTECTIONS[0]
@@ -153,17 +138,9 @@ class RegisterFile(wiring.Component):
         port = getattr(getattr(getattr(self.of_pair(pair), placed.instance), placed.register.name), name)
         return port[placed.index] if placed.register.count else port
 
-    def _at(self, access: Value) -> Value:
-        """Where in the memory an access is."""
-        return Cat(access.pair, access.index[: (len(self._kept) - 1).bit_length()])
-
-    def _pairs_of(self, placed: Placed) -> range:
-        """The pairs in whose page the register is."""
-        return range(1 if placed.address in self._alone else self.pairs)
-
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        words = len(self._kept) << self.pair_bits
+        words = len(self.rows.kept) << self.pair_bits
         # Block RAM is slow, and would need logic for a word that is read while it is written.
         domain, attrs = ("comb", LOOK_UP_TABLES) if self.pipelined else ("sync", {})
         m.submodules.memory = memory = Memory(
@@ -173,18 +150,18 @@ class RegisterFile(wiring.Component):
         # Where wires are slow, what is written goes through a register, and what is read is read a cycle later.
         pace = Pace(m, self.pipelined)
         pace.d += [
-            write.addr.eq(self._at(self.changes)),
+            write.addr.eq(self.rows.at(self.changes)),
             write.data.eq(self.changes.data),
             write.en.eq(self.changes.enable),
         ]
         seen, stored = (memory.read_port(domain=domain) for _ in range(2))
         m.d.comb += [
             self.stored.data.eq(stored.data),
-            stored.addr.eq(pace.late(self._at(self.stored), "stored_index")),
+            stored.addr.eq(pace.late(self.rows.at(self.stored), "stored_index")),
         ]
         if not pace.pipelined:
             m.d.comb += stored.en.eq(1)
-        resets = ResetValues(self._kept, self._alone, pairs=self.pairs, pipelined=self.pipelined)
+        resets = ResetValues(self.rows.kept, self.rows.alone, pairs=self.pairs, pipelined=self.pipelined)
         m.submodules.reset_values = resets
         m.d.comb += [
             resets.soft_reset.eq(self.soft_reset),
@@ -204,7 +181,7 @@ class RegisterFile(wiring.Component):
         the data until then."""
         bus = self.bus
         write = _Write(
-            address=Signal(self._address(), name="write_address", reset_less=True),
+            address=Signal(self.rows.address, name="write_address", reset_less=True),
             pair=Signal(self.pair_bits, name="write_pair", reset_less=True),
             data=bus.wdata,
             strobes=bus.wstrb,
@@ -246,7 +223,7 @@ class RegisterFile(wiring.Component):
         mask = Signal(REGISTER_BITS)
         m.d.comb += mask.eq(Cat(strobe.replicate(8) for strobe in write.strobes))
         for placed in self.registers.placed():
-            for pair in self._pairs_of(placed):
+            for pair in self.rows.pages_with(placed):
                 self._write_register(m, placed, pair, write, here, mask)
 
     def _decoded(
@@ -255,10 +232,7 @@ class RegisterFile(wiring.Component):
         """Says of a register whether it is at ``address`` in the page of ``pair``, which both are loaded with ``value``."""
         registers = self.registers if self.pipelined else None
         here = decoded(m, name, address, value[: len(address)], enable, registers)
-        if self.pairs == 1:
-            return here
-        exists, first = pair < self.pairs, pair == 0
-        return lambda placed: here(placed) & (first if placed.address in self._alone else exists)
+        return self.rows.in_page(pair, here)
 
     def _found(
         self, m: Module, groups: Mapping[str, Sequence[Placed]], here: Callable[[Placed], Value]
@@ -311,13 +285,13 @@ class RegisterFile(wiring.Component):
     ) -> None:
         """Writes the word of the access into the memory, or what hardware reports. ``here`` says which one it is, and
         ``found`` that it is one of ``written``, of which the memory keeps what software writes."""
-        place = Signal(self._place(), reset_less=True)
+        place = Signal(self.rows.place, reset_less=True)
         row = Signal(self.pair_bits, name="written_row", reset_less=True)
         writable = Signal(REGISTER_BITS, reset_less=True)
         keeping = Signal(reset_less=True)
         m.d.sync += [
-            place.eq(self._word(written, here)),
-            row.eq(self._row(written, here, write.pair)),
+            place.eq(self.rows.word(written, here)),
+            row.eq(self.rows.row(written, here, write.pair)),
             keeping.eq(found),
         ]
         # A sum of products: synthesis would turn a table of constants into a memory.
@@ -327,7 +301,7 @@ class RegisterFile(wiring.Component):
             reduce(
                 or_,
                 (
-                    Mux(here(placed) if self.pipelined else place == self._words[placed.address], mask, 0)
+                    Mux(here(placed) if self.pipelined else place == self.rows.words[placed.address], mask, 0)
                     for placed, mask in masks
                 ),
             )
@@ -356,25 +330,6 @@ class RegisterFile(wiring.Component):
                 self.changes.data.eq(report.payload.data),
                 self.changes.enable.eq(report.valid.replicate(REGISTER_BYTES)),
             ]
-
-    def _address(self) -> NamedValues:
-        """The shape of an address on the bus in words, which is called after the register that is there."""
-        names = {placed.address // REGISTER_BYTES: placed.name for placed in self.registers.placed()}
-        return NamedValues(self.registers.address_bits - 2, "At", names)
-
-    def _place(self) -> NamedValues:
-        """The shape of a place in the memory, which is called after the register that is there."""
-        names = {n: placed.name for n, placed in enumerate(self._kept)}
-        return NamedValues((len(self._kept) - 1).bit_length(), "Register", names)
-
-    def _word(self, choice: Sequence[Placed], here: Callable[[Placed], Value]) -> Value:
-        """The word of the memory that the register of ``choice`` has which is ``here``."""
-        return one_of(*((here(placed), C(self._words[placed.address])) for placed in choice))
-
-    def _row(self, choice: Sequence[Placed], here: Callable[[Placed], Value], pair: Value) -> Value:
-        """The pair whose word that is."""
-        arrays = [placed for placed in choice if placed.index and placed.address in self._alone]
-        return pair | one_of(*((here(placed), C(placed.index, self.pair_bits)) for placed in arrays))
 
     def _locked(self, m: Module, here: Callable[[Placed], Value], pair: Value) -> Value:
         """Whether the register that is written is locked; which lock it has is found a cycle before."""
@@ -407,12 +362,11 @@ class RegisterFile(wiring.Component):
         register = placed.register
         if not register.writable:
             return
-        suffix = f"_{placed.index}" if register.count else ""
-        suffix += f"_of_{pair}" if self.pairs > 1 else ""
-        select = Signal(name=f"{placed.instance}_{register.name}{suffix}_select")
+        label = self.rows.label(placed, pair)
+        select = Signal(name=f"{label}_select")
         found = here(placed) & (write.pair == pair)
         if self.pipelined:
-            found = Signal(name=f"{placed.instance}_{register.name}{suffix}_found", reset_less=True)
+            found = Signal(name=f"{label}_found", reset_less=True)
             m.d.sync += found.eq(self.begins_writing & here(placed) & (write.pair == pair))
         m.d.comb += select.eq(write.valid & found & self._unlocked(placed, pair))
         for field in register.fields:
@@ -456,12 +410,12 @@ class RegisterFile(wiring.Component):
         """Takes an access in three steps: keeps its address, finds its register, reads that. If ``pipelined``, a fourth step
         joins what was gathered."""
         bus = self.bus
-        address = Signal(self._address(), name="read_address", reset_less=True)
+        address = Signal(self.rows.address, name="read_address", reset_less=True)
         pair = Signal(self.pair_bits, name="read_pair", reset_less=True)
         finding = Signal()
         reading = Signal()
         hit = Signal(name="read_hit", reset_less=True)
-        place = Signal(self._place(), reset_less=True)
+        place = Signal(self.rows.place, reset_less=True)
         row = Signal.like(pair, name="read_row")
         keeping = Signal(name="reads_kept", reset_less=True)
         from_memory = Signal(reset_less=True)
@@ -469,7 +423,7 @@ class RegisterFile(wiring.Component):
         done = self.reads
         #: What was read is given to the bus.
         gives = Signal()
-        free = ~finding & ~reading & ~gives if self.pipelined else ~finding & ~reading
+        free = ~finding & ~reading & ~gives
         m.d.sync += [
             finding.eq(bus.arvalid & free & (~bus.rvalid | bus.rready) & may_begin),
             bus.arready.eq(finding),
@@ -489,8 +443,8 @@ class RegisterFile(wiring.Component):
         m.d.sync += [
             hit.eq(anywhere),
             keeping.eq(found["finds_kept"]),
-            place.eq(self._word(self.registers.kept, here)),
-            row.eq(self._row(self.registers.kept, here, pair)),
+            place.eq(self.rows.word(self.registers.kept, here)),
+            row.eq(self.rows.row(self.registers.kept, here, pair)),
         ]
         terms, answered = self._live(m, address, pair, here, reading, found)
         m.d.comb += [
@@ -552,7 +506,7 @@ class RegisterFile(wiring.Component):
             terms.append(keeper.data)
             answered &= ~asks | keeper.done
         for placed in self.registers.placed():
-            values = [self._value(placed, number) for number in self._pairs_of(placed)]
+            values = [self._value(placed, number) for number in self.rows.pages_with(placed)]
             if values[0] is not None:
                 value = _select(pair, values)
                 select = Signal(name=f"reads_{placed.name}", reset_less=True)

@@ -183,7 +183,7 @@ class RegisterBlock(wiring.Component):
         changes = self._file.changes
         with m.Switch(changes.index):
             for of_limit, register in enumerate(("share", "limit")):
-                with m.Case(self._file.word(f"{name}.{register}[0]")):
+                with m.Case(self._file.rows.words[self.registers[f"{name}.{register}[0]"].address]):
                     m.d.comb += [
                         term.row.eq(Cat(changes.pair, C(of_limit, 1))),
                         term.data.eq(changes.data),
@@ -195,7 +195,7 @@ class RegisterBlock(wiring.Component):
         changes = self._file.changes
         with m.Switch(changes.index):
             for place in range(self.config.codec.table_size):
-                with m.Case(self._file.word(f"{name}.table[{place}]")):
+                with m.Case(self._file.rows.words[self.registers[f"{name}.table[{place}]"].address]):
                     m.d.comb += [
                         entry.pair.eq(changes.pair),
                         entry.place.eq(place),

@@ -13,7 +13,7 @@ from cdma.hdl.engine.channel.interfaces import ChannelControl, Delivered, Extens
 from cdma.hdl.engine.control.interfaces import SharesSignature
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LIMIT_BITS, PERIOD_BITS, TURN_LOG2, UNIT_LOG2
-from cdma.hdl.spec.records import LENGTH_BITS, Mode, Status
+from cdma.hdl.spec.records import LENGTH_BITS, Mode, Status, descriptor_fields
 
 from .accounts import Accounts
 from .sharing import Flight, PairClient, Shares
@@ -154,7 +154,7 @@ class Dispatch(wiring.Component):
         m.d.comb += [
             self.number.eq(self._of(who, [C(number) for number in range(self.count)])),
             self.pair.eq(self.number),
-            flight.new.request.eq(self._of(shares.choice, [pair.requests.payload for pair in pairs])),
+            flight.new.request.eq(self._of(shares.choice, [self._offered(pair) for pair in pairs])),
             flight.new.owner.eq(shares.choice),
             order.input.valid.eq(taken),
             order.input.payload.eq(who),
@@ -183,6 +183,18 @@ class Dispatch(wiring.Component):
     def _of(self, who: Value, values: list[Value]) -> Value:
         """The value of one of the pairs."""
         return one_of(*((who[number], Value.cast(value)) for number, value in enumerate(values)))
+
+    def _offered(self, pair: wiring.PureInterface) -> Value:
+        """The request of a pair; of each reserved field one bit says whether any is set."""
+        request = pair.requests.payload
+        descriptor = request.descriptor
+        fields = [
+            (Value.cast(descriptor[field.name]), field) for field in descriptor_fields(self.config.records)
+        ]
+        return Cat(
+            *(Cat(bits.any(), C(0, len(bits) - 1)) if field.reserved else bits for bits, field in fields),
+            Value.cast(request)[len(Value.cast(descriptor)) :],
+        )
 
     def _cost(self) -> Value:
         """The units of the descriptor at the channel: whole ones, and at least one."""
@@ -238,12 +250,12 @@ class Dispatch(wiring.Component):
         term = Pace(m, self.config).late(self.shares.term, "term", reset=True)
         m.submodules.terms = terms = Memory(shape=LIMIT_BITS, depth=1 << len(term.row), init=[])
         write, read = terms.write_port(granularity=8), terms.read_port(domain="sync")
-        # The last cycle of a period is known in the cycle before.
+        # The last cycle of a period is known in the cycle before, and it is counted two ahead.
         over = Signal(init=1)
-        cycle = Signal(PERIOD_BITS)
-        m.d.sync += [over.eq(cycle + 2 >= self.shares.period), cycle.eq(cycle + 1)]
+        cycle = Signal(PERIOD_BITS, init=2)
+        m.d.sync += [over.eq(cycle >= self.shares.period), cycle.eq(cycle + 1)]
         with m.If(over):
-            m.d.sync += [over.eq(self.shares.period <= 1), cycle.eq(0)]
+            m.d.sync += [over.eq(self.shares.period <= 1), cycle.eq(2)]
         m.d.comb += [
             write.addr.eq(term.row),
             write.data.eq(term.data),

@@ -210,14 +210,16 @@ _LIMIT = 40
 
 
 class _Losing(MemoryCoding):
-    """Every word that is read is lost, and each bit of it is wrong, while ``loses`` is high."""
+    """Every word that is read is lost, and each bit of it is wrong, while ``loses`` is high; or ``loses_tables``, of
+    tables."""
 
     def __init__(self) -> None:
         super().__init__("secded", 16)
         self.loses = Signal()
+        self.loses_tables = Signal()
 
     def line(self, memory: Memory) -> Signal:
-        return self.loses
+        return self.loses_tables if memory.shape == _CONFIG.format.entry_bits else self.loses
 
     def get_memory(self, memory: Memory) -> Elaboratable:
         m = Module()
@@ -232,7 +234,7 @@ class _Losing(MemoryCoding):
             write.en.eq(writer.en),
             read.addr.eq(reader.addr),
             read.en.eq(reader.en),
-            reader.data.eq(read.data ^ self.loses.replicate(width)),
+            reader.data.eq(read.data ^ self.line(memory).replicate(width)),
         ]
         return m
 
@@ -313,6 +315,36 @@ def test_a_lost_request_is_refused_and_needs_nothing() -> None:
         # The length that it seems to have is not charged.
         assert await bench.offer(1, 256) == Status.OK
         assert [await bench.completes(Status.OK) for _ in range(3)] == [[0], [1], [1]]
+
+    _run(test)
+
+
+def test_a_descriptor_whose_table_is_lost_is_refused_until_software_writes_it() -> None:
+    async def test(ctx, coding: _Losing, bench: _Bench) -> None:
+        entry = bench.dut.shares.entry
+
+        async def offer(number: int, mode: int = Mode.FVC) -> int:
+            fault = await bench.offer(number, 256, mode)
+            assert await bench.completes(Status.OK) == [number]
+            return fault
+
+        for pair in range(2):
+            ctx.set(entry.pair, pair)
+            ctx.set(entry.data, 0x100 + pair)
+            await _pulse(ctx, entry.enable, -1)
+        for pair in (0, 1):
+            assert await offer(pair) == Status.OK
+            assert ctx.get(bench.dut.values[0]) == 0x100 + pair
+        ctx.set(coding.loses_tables, 1)
+        assert await offer(0) == Status.MEMORY
+        ctx.set(coding.loses_tables, 0)
+        assert await offer(0) == Status.MEMORY
+        assert await offer(0, Mode.RAW) == Status.OK
+        ctx.set(entry.pair, 0)
+        ctx.set(entry.data, 0x200)
+        await _pulse(ctx, entry.enable, -1)
+        assert await offer(0) == Status.OK
+        assert ctx.get(bench.dut.values[0]) == 0x200
 
     _run(test)
 

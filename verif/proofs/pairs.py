@@ -133,8 +133,8 @@ _MOST = (1 << _BITS) - 1
 #: that fills the accounts; and in the end each of the others may go first.
 _LONGEST = _MOST * (_COUNT - 1) * _MOST + _MOST + (_COUNT - 1)
 _OFTEN_LOG2 = 1
-#: Cycles from a change of accounts until all are known: three for the one at work, and for each that is changed.
-_SETTLING = 3 * (1 + _COUNT) + 1
+#: Cycles from a change of accounts until all are known: four for the one at work, and for each that is changed.
+_SETTLING = 4 * (1 + _COUNT) + 1
 
 
 def _balances(m: Module, turns: wiring.PureInterface, weights: Value, ones: Sequence[Value]) -> list[Signal]:

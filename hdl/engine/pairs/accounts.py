@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.blocks.arithmetic import one_of
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.spec.options import LIMIT_BITS, WEIGHT_BITS
 
@@ -80,8 +81,8 @@ class Accounts(wiring.Component):
         #: The account at ``pair`` is that of a limit; it is charged, or gets its amount.
         self.of_limit, self.pays, self.gets = (Signal(name=name) for name in ("of_limit", "pays", "gets"))
         #: The steps of an account. The last one may be the first of the next account.
-        self.begins, self.sums, self.repeats, self.compares = (
-            Signal(name=name) for name in ("begins", "sums", "repeats", "compares")
+        self.begins, self.looks, self.sums, self.repeats, self.compares = (
+            Signal(name=name) for name in ("begins", "looks", "sums", "repeats", "compares")
         )
         #: Pairs that have a limit, and those that have something left of it.
         self.capped, self.free = (Signal(count, name=name) for name in ("capped", "free"))
@@ -112,7 +113,8 @@ class Accounts(wiring.Component):
             write.en.eq(self.sums),
         ]
         m.d.sync += [
-            self.sums.eq(self.begins),
+            self.looks.eq(self.begins),
+            self.sums.eq(self.looks),
             self.repeats.eq(self.sums),
             self.compares.eq(self.repeats),
         ]
@@ -134,11 +136,14 @@ class Accounts(wiring.Component):
         ends_add, ends_due = Signal(count), Signal(count)
         urgent = charges.any() | adds.any()
         m.d.comb += [
-            self.begins.eq((urgent | dues.any() | patrol) & ~self.sums & ~self.repeats),
+            self.begins.eq((urgent | dues.any() | patrol) & ~self.looks & ~self.sums & ~self.repeats),
             turns.settled.eq(
                 ~self.fresh
                 & ~urgent
-                & ~((self.pays | (self.gets & ~self.of_limit)) & (self.sums | self.repeats | self.compares))
+                & ~(
+                    (self.pays | (self.gets & ~self.of_limit))
+                    & (self.looks | self.sums | self.repeats | self.compares)
+                )
             ),
             row.eq(place),
         ]
@@ -184,22 +189,34 @@ class Accounts(wiring.Component):
         turns, pair = self.turns, self.pair
         weight = self.term[: self.weight_bits]
         turn = (weight | (weight == 0)) << self.step_log2
-        amount, many = Mux(self.of_limit, self.term, turn), turn << self.often_log2
+        many = turn << self.often_log2
         rich, deep, full = (getattr(turns, name).bit_select(pair, 1) for name in ("rich", "deep", "full"))
         free, capped = (each.bit_select(pair, 1) for each in (self.free, self.capped))
-        often, some, saves = Signal(), Signal(), Signal()
-        before, change = (Signal.like(Value.cast(total), name=name) for name in ("before", "change"))
+        often, some = Signal(), Signal()
+        #: What is added, in the cycle of the sum: a turn, many, or the units of a limit; and nothing is left over.
+        adds_turn, adds_many, adds_units, clears = (
+            Signal(name=name) for name in ("adds_turn", "adds_many", "adds_units", "clears")
+        )
+        deeply = often & deep
+        m.d.sync += [
+            adds_turn.eq(self.gets & ~self.of_limit & ~deeply),
+            adds_many.eq(self.gets & ~self.of_limit & deeply),
+            adds_units.eq(self.gets & self.of_limit),
+            clears.eq(self.fresh | (self.gets & Mux(self.of_limit, free, rich | (often & ~deep)))),
+        ]
+        before, change, cost = (
+            Signal.like(Value.cast(total), name=name) for name in ("before", "change", "cost")
+        )
         m.d.comb += [
-            saves.eq(Mux(self.of_limit, free, rich | (often & ~deep))),
-            before.eq(Mux(self.fresh | (self.gets & saves), 0, balance)),
+            before.eq(Mux(clears, 0, balance)),
+            cost.eq(turns.cost),
+            change.eq(
+                one_of((self.pays, ~cost), (adds_turn, turn), (adds_many, many), (adds_units, self.term))
+            ),
             # What is subtracted is inverted, and one more carried in.
             total.eq((Cat(self.pays, before) + Cat(self.pays, change))[1:]),
             some.eq(balance > 0),
         ]
-        with m.If(self.pays):
-            m.d.comb += change.eq(Cat(~turns.cost, C(-1, len(change) - len(turns.cost))))
-        with m.Elif(self.gets):
-            m.d.comb += change.eq(Mux(often & deep & ~self.of_limit, many, amount))
         with m.If(turns.add.any()):
             m.d.sync += often.eq(turns.often)
         with m.If(self.compares):

@@ -92,7 +92,7 @@ class _Accounts(Elaboratable):
             for number, value in enumerate(values, first):
                 ctx.set(self.terms[number], value)
         await _pulse(ctx, self.dut.changed)
-        await ctx.tick().repeat(3 * len(self.terms))
+        await ctx.tick().repeat(4 * len(self.terms) + 4)
         assert ctx.get(self.dut.turns.settled)
 
 
@@ -166,7 +166,7 @@ def test_an_account_loses_no_amount_and_saves_none(count):
         while not ctx.get(dut.turns.settled):
             await ctx.tick()
         # What a period adds comes last.
-        await ctx.tick().repeat(3 * count + 2)
+        await ctx.tick().repeat(4 * count + 4)
 
     async def testbench(ctx):
         weights = [rng.randint(1, 15) for _ in pairs]

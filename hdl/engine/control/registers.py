@@ -4,6 +4,7 @@ from amaranth.hdl import C, Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import Out
 
+from cdma.hdl.blocks.arithmetic import one_of
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import PlainMemories, coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS
@@ -178,30 +179,31 @@ class RegisterBlock(wiring.Component):
                 ]
                 self._tell_terms(m, name, said.term)
 
+    def _word(self, name: str) -> int:
+        """The word of a register in the memory."""
+        return self._file.rows.words[self.registers[name].address]
+
     def _tell_terms(self, m: Module, name: str, term: data.View) -> None:
         """Tells of changes of weights and limits."""
         changes = self._file.changes
-        with m.Switch(changes.index):
-            for of_limit, register in enumerate(("share", "limit")):
-                with m.Case(self._file.rows.words[self.registers[f"{name}.{register}[0]"].address]):
-                    m.d.comb += [
-                        term.row.eq(Cat(changes.pair, C(of_limit, 1))),
-                        term.data.eq(changes.data),
-                        term.enable.eq(changes.enable),
-                    ]
+        weighs, limits = (changes.index == self._word(f"{name}.{array}[0]") for array in ("share", "limit"))
+        m.d.comb += [
+            term.row.eq(Cat(changes.pair, limits)),
+            term.data.eq(changes.data),
+            term.enable.eq(Mux(weighs | limits, changes.enable, 0)),
+        ]
 
     def _tell_entries(self, m: Module, name: str, entry: data.View) -> None:
         """Tells of changes of the tables of a direction."""
         changes = self._file.changes
-        with m.Switch(changes.index):
-            for place in range(self.config.codec.table_size):
-                with m.Case(self._file.rows.words[self.registers[f"{name}.table[{place}]"].address]):
-                    m.d.comb += [
-                        entry.pair.eq(changes.pair),
-                        entry.place.eq(place),
-                        entry.data.eq(changes.data),
-                        entry.enable.eq(changes.enable),
-                    ]
+        places = range(self.config.codec.table_size)
+        here = [changes.index == self._word(f"{name}.table[{place}]") for place in places]
+        m.d.comb += [
+            entry.pair.eq(changes.pair),
+            entry.place.eq(one_of(*((bit, C(place)) for place, bit in enumerate(here)))),
+            entry.data.eq(changes.data),
+            entry.enable.eq(Mux(Cat(here).any(), changes.enable, 0)),
+        ]
 
     def _keep_tables(self, m: Module) -> None:
         """Has the tables of a pair that is alone in flip-flops, or tells of those of all pairs."""

@@ -242,7 +242,7 @@ class Dispatch(wiring.Component):
             ]
         with m.If(entry.enable.any() & (entry.pair == owner)):
             m.d.sync += [known.eq(0), reads.eq(0), comes.eq(0)]
-        return broken & known & needed
+        return broken & known & needed if coding.coded else C(0)
 
     def _keep_accounts(self, m: Module, coding: PlainMemories) -> Accounts:
         """The accounts of the pairs, with what software says of them."""

@@ -186,7 +186,7 @@ async def ring_errors(bench: RingBench, budget: int) -> None:
                     bench.checks += 2
                     errors += 2
             # An error without a completion is counted when its pair has its turn.
-            await bench.after(80)
+            await bench.after(80 * bench.config.channels)
             counted = await bench.peek(f"{channel}_counters.errors_low")
             assert counted == errors, f"{channel} counts {counted} errors, not {errors}"
             await ring.disable()

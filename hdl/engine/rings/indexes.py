@@ -47,6 +47,7 @@ class RingIndexes(wiring.Component):
     ``changes``: All that is written into the memory of registers: the tails and sizes.
     ``ring_0``, …: The rings.
     ``step``: Pulse: the index that is ``shown`` moves on. Four cycles pass until one may again.
+    ``moving``: High from the cycle after ``step`` until its index is in memory; what is ``shown`` may be the one before.
     ``asks``, ``asked``, ``told``: Software is to know the head of a ring; pulse: it does.
     ``settles``: Something is on its way: no ring may restart, but for one that stays so for three cycles.
     ``shown``, ``index``, ``log2``: The index of a ring, and log2 of its entries: a cycle later.
@@ -64,6 +65,7 @@ class RingIndexes(wiring.Component):
                 "changes": In(ChangeLayout(pair_bits)),
                 **{f"ring_{number}": In(IndexSignature(config)) for number in range(self.count)},
                 "step": In(1),
+                "moving": Out(1),
                 "asks": In(1),
                 "asked": In(self.bits),
                 "told": Out(1),
@@ -104,6 +106,8 @@ class RingIndexes(wiring.Component):
         )
         behind = Signal(rings[0].behind.shape())
         given_up = steps & ~moves
+        # The head of a ring that has restarted since, which must not come after the reset value of its register.
+        stale = Signal()
         looked = self._turn(m, ring, dirty)
         mine = Signal(self.count)
         read, tail = (memories[name].read_port(domain="sync") for name in ("indexes", "tails"))
@@ -142,17 +146,21 @@ class RingIndexes(wiring.Component):
                 with m.If(given_up):
                     m.next = "rest"
             with m.State("tell"):
-                m.d.comb += tells.eq(~moves)
-                with m.If(self.report.ready | moves | given_up):
+                m.d.comb += [
+                    stale.eq(restarts.bit_select(ring, 1) & (head != 0)),
+                    tells.eq(~moves & ~stale),
+                ]
+                with m.If(self.report.ready | moves | given_up | stale):
                     m.next = "rest"
         m.d.sync += steps.eq(self.step | (steps & ~rests))
         with m.If(self.step):
             m.d.sync += stepped.eq(self.shown)
+        m.d.comb += self.moving.eq(steps | (moves & ~rests))
         m.d.comb += [self.settles.eq(~rests | steps), self.told.eq(tells & self.report.ready & urgent)]
         before, stays = (Signal.like(restarts, name=name) for name in ("restarts_before", "stays"))
         m.d.comb += stays.eq(~restarts)
         begins = rests & ~steps & ~self.asks
-        again = given_up & ~rests & ~(tells & self.report.ready)
+        again = (given_up | stale) & ~rests & ~(tells & self.report.ready)
         m.d.sync += [
             before.eq(restarts),
             known.eq((known | Mux(write.en, mine, 0)) & stays),

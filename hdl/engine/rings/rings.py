@@ -109,7 +109,7 @@ class Rings(wiring.Component):
         # after, so it may be known a cycle later.
         room = Signal()
         m.d.sync += room.eq(asking.level < _READS - 1)
-        sequencer.take(m, [Value.cast(port.wish) for port in ports], state.error)
+        sequencer.take(m, [Value.cast(port.wish) for port in ports], state.error, indexes.moving)
         index = self._read_registers(m, sequencer, slot)
         found = self._find_slot(m, sequencer, state, slot, indexes)
         words = RecordWords(

@@ -245,8 +245,9 @@ class Sequencer:
         self.by = {cause: Signal(name=f"by_{cause.name.lower()}") for cause in Cause.__members__.values()}
         self.unlogged = self.is_[Job.LOG] & self.skipped
 
-    def take(self, m: Module, wishes: Sequence[Value], error: Value) -> None:
-        """Begins a job when none is in hand or the one in hand is over, of the queues in turn.
+    def take(self, m: Module, wishes: Sequence[Value], error: Value, moving: Value) -> None:
+        """Begins a job when none is in hand or the one in hand is over, of the queues in turn; not while an index is
+        ``moving``.
 
         ``wishes``: The next job of each queue. In the cycle after ``over`` it no longer asks for what is done. A queue
             may have its turn although its wish is gone by then: its job is stale.
@@ -257,7 +258,7 @@ class Sequencer:
         chosen = self.following
         ended = Signal()
         waits = Signal()
-        free = (~self.busy | (self.ends & ~self.over)) & ~waits
+        free = (~self.busy | (self.ends & ~self.over)) & ~waits & ~moving
         mine = Cat(self.queue == number for number in range(count))
         m.d.comb += able.eq(valid & free.replicate(count) & ~(mine & (self.busy | ended).replicate(count)))
         #: Those after the one in hand go first.

@@ -65,6 +65,8 @@ class _Bench:
                 payload = report.payload
                 place = places[ctx.get(payload.index), ctx.get(payload.pair)]
                 self.heads[place] = ctx.get(payload.data)
+                # After a soft reset the register has its reset value already.
+                assert not ctx.get(self.ports[place].restarts) or not self.heads[place]
             await ctx.tick()
 
     async def change(self, ctx: Any, number: int, what: str, value: int) -> None:
@@ -94,7 +96,9 @@ class _Bench:
                 ring.behind += 1
                 self.show(ctx)
                 assert not ctx.get(port.more)
-                await ctx.tick().repeat(6)
+                assert ctx.get(self.dut.moving)
+                await ctx.tick().until(~self.dut.moving)
+                await ctx.tick()
                 assert ctx.get(self.dut.index) == ring.index
             case 2 if ring.behind:
                 ctx.set(port.moved, 1)

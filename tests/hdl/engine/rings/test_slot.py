@@ -141,12 +141,13 @@ class _Bench:
         self.sequencer = Sequencer(queues.bit_length())
         self.wishes = [Signal(Wish, name=f"wish_{queue}") for queue in range(queues)]
         self.logged = Signal(queues)
+        self.moving = Signal()
         self.wanted = Signal(init=1)
         self.refused = Signal()
         self.holds = Signal()
         self.module = m = Module()
         wishes = [wish.as_value() for wish in self.wishes]
-        self.sequencer.take(m, wishes, self.logged.bit_select(self.sequencer.queue, 1))
+        self.sequencer.take(m, wishes, self.logged.bit_select(self.sequencer.queue, 1), self.moving)
         self.sequencer.step(m)
         m.d.comb += self.holds.eq(self.sequencer.holds(m, self.wanted))
         self.sequencer.end(m, self.refused)
@@ -215,6 +216,21 @@ def test_a_wish_that_is_gone_comes_to_nothing(cycles: int) -> None:
         for _ in range(5):
             assert not ctx.get(bench.sequencer.busy)
             await ctx.tick()
+
+    simulate(bench.module, drive)
+
+
+def test_no_job_begins_while_an_index_moves() -> None:
+    bench = _Bench()
+
+    async def drive(ctx: Any) -> None:
+        ctx.set(bench.moving, 1)
+        bench.wish(ctx, 0, Job.SEND)
+        for _ in range(10):
+            await ctx.tick()
+            assert not ctx.get(bench.sequencer.busy)
+        ctx.set(bench.moving, 0)
+        await ctx.tick().until(bench.sequencer.busy)
 
     simulate(bench.module, drive)
 

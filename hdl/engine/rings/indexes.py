@@ -107,7 +107,8 @@ class RingIndexes(wiring.Component):
         behind = Signal(rings[0].behind.shape())
         given_up = steps & ~moves
         # The head of a ring that has restarted since, which must not come after the reset value of its register.
-        stale = Signal()
+        stale, restarted = (Signal(name=name) for name in ("stale", "restarted"))
+        m.d.comb += restarted.eq(restarts.bit_select(ring, 1))
         looked = self._turn(m, ring, dirty)
         mine = Signal(self.count)
         read, tail = (memories[name].read_port(domain="sync") for name in ("indexes", "tails"))
@@ -147,7 +148,7 @@ class RingIndexes(wiring.Component):
                     m.next = "rest"
             with m.State("tell"):
                 m.d.comb += [
-                    stale.eq(restarts.bit_select(ring, 1) & (head != 0)),
+                    stale.eq(restarted & (head != 0)),
                     tells.eq(~moves & ~stale),
                 ]
                 with m.If(self.report.ready | moves | given_up | stale):

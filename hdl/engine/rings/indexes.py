@@ -108,7 +108,6 @@ class RingIndexes(wiring.Component):
         given_up = steps & ~moves
         # The head of a ring that has restarted since, which must not come after the reset value of its register.
         stale, restarted = (Signal(name=name) for name in ("stale", "restarted"))
-        m.d.comb += restarted.eq(restarts.bit_select(ring, 1))
         looked = self._turn(m, ring, dirty)
         mine = Signal(self.count)
         read, tail = (memories[name].read_port(domain="sync") for name in ("indexes", "tails"))
@@ -120,6 +119,7 @@ class RingIndexes(wiring.Component):
             tail.addr.eq(at),
             size.addr.eq(at[1:]),
             mine.eq(1 << ring),
+            restarted.eq((restarts & mine).any()),
             write.addr.eq(ring),
             write.data.eq(index),
         ]

@@ -156,10 +156,11 @@ def _told(line: str) -> str:
     return " ".join([str(status), *keys])
 
 
-#: Objects whose keys are names of what they are about.
-_NAMED = ("bins", "cells", "config", "format", "kinds", "ports", "tools")
-#: Objects that are there where OpenSTA is installed.
-_NAMED += ("input_path", "output_path", "through_path", "worst_path")
+#: Objects whose keys are names of what they are about, and paths, which are there where OpenSTA is installed.
+_NAMED = (
+    *("bins", "cells", "config", "format", "kinds", "ports", "tools"),
+    *("input_path", "output_path", "through_path", "worst_path"),
+)
 
 
 def _keys(value: Any, path: str = "") -> Iterator[str]:

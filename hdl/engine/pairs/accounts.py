@@ -71,7 +71,7 @@ class Accounts(wiring.Component):
         step_log2: int,
         weight_bits: int = WEIGHT_BITS,
         limit_bits: int = LIMIT_BITS,
-        often_log2: int = 8,
+        often_log2: int = 10,
     ) -> None:
         self.step_log2 = step_log2
         self.weight_bits = weight_bits

@@ -8,12 +8,13 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.arithmetic import one_of
 from cdma.hdl.blocks.elaboration import flags
 from cdma.hdl.blocks.memories import PlainMemories, coding_of
 from cdma.hdl.engine.channel.interfaces import Delivered
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Status
+
+from .accounts import lowest, number_of
 
 #: What is counted of a pair: the descriptors that have started, those whose completions the rings have taken, and those
 #: that are completed.
@@ -87,34 +88,26 @@ class DeliveredStore(wiring.Component):
         busy = Signal()
         pair = Signal.like(self.pair, name="counted_pair")
         steps = {kind: Signal(name=f"counts_{kind}") for kind in _KINDS}
-        waits, whose = {}, {}
-        for kind in ("started", "taken"):
-            waits[kind] = Signal(name=f"{kind}_waits")
-            whose[kind] = Signal.like(pair, name=f"{kind}_pair")
+        # Software takes the completion of one pair while the rings take that of another.
+        waits = {kind: Signal(self.count, name=f"{kind}_waits") for kind in ("started", "taken")}
+        started, leaving = (each.any() for each in waits.values())
         begins = {
-            "started": ~busy & waits["started"],
-            "taken": ~busy & ~waits["started"] & waits["taken"],
+            "started": ~busy & started,
+            "taken": ~busy & ~started & leaving,
             "done": self.done.any(),
         }
+        counted = Signal(self.count, name="counted")
         m.d.comb += [
-            self.ready.eq(~busy & ~waits["started"] & ~waits["taken"]),
+            self.ready.eq(~busy & ~started & ~leaving),
+            counted.eq(Mux(started, waits["started"], Mux(leaving, lowest(waits["taken"]), self.done))),
             read.en.eq(1),
-            read.addr.eq(
-                Mux(
-                    waits["started"],
-                    whose["started"],
-                    Mux(waits["taken"], whose["taken"], _number(self.done)),
-                )
-            ),
+            read.addr.eq(number_of(counted)),
         ]
         m.d.sync += [busy.eq(Cat(begins.values()).any()), pair.eq(read.addr)]
         for kind in _KINDS:
             m.d.sync += steps[kind].eq(begins[kind])
-        for kind in waits:
-            pulse = pulses[kind]
-            m.d.sync += waits[kind].eq(pulse.any() | (waits[kind] & ~begins[kind]))
-            with m.If(pulse.any()):
-                m.d.sync += whose[kind].eq(_number(pulse))
+        for kind, each in waits.items():
+            m.d.sync += each.eq((each & ~Mux(begins[kind], counted, 0)) | pulses[kind])
 
         row, new = Signal(row_layout, name="row"), Signal(row_layout, name="new_row")
         mine = Signal(self.count)
@@ -128,7 +121,7 @@ class DeliveredStore(wiring.Component):
         ]
         m.d.sync += known.eq((known | mine) & ~clear)
         # An event of the same pair that is not counted yet is known already.
-        starts, leaves = (waits[kind] & (whose[kind] == pair) for kind in ("started", "taken"))
+        starts, leaves = (each.bit_select(pair, 1) for each in waits.values())
         left = (new.started - new.taken)[:bits]
         for name, value, sets, clears in (
             ("full", left == self.room, 0, clear),
@@ -174,11 +167,6 @@ class DeliveredStore(wiring.Component):
             read.en.eq(1),
             self.oldest.eq(_told(m, "shown", read.data, lost_read)),
         ]
-
-
-def _number(one: Value) -> Value:
-    """The number of the bit that is set."""
-    return one_of(*((bit, number) for number, bit in enumerate(one)))
 
 
 def _told(m: Module, name: str, done: data.View, lost: Value) -> data.View:

@@ -90,6 +90,32 @@ def test_every_pair_has_its_completions_in_order(seed: int) -> None:
     assert taken > 40
 
 
+@pytest.mark.parametrize("apart", range(3))
+def test_software_takes_the_completion_of_one_pair_while_the_rings_take_that_of_another(apart: int) -> None:
+    dut = DeliveredStore(EngineConfig(channels=PAIRS, descriptors=2))
+
+    async def testbench(ctx: Any) -> None:
+        for number in range(PAIRS):
+            for signal in (dut.started, dut.done):
+                ctx.set(signal, 1 << number)
+                await ctx.tick()
+                ctx.set(signal, 0)
+                await ctx.tick().repeat(LATE)
+        ctx.set(dut.pair_2.taken, 1)
+        for _ in range(apart):
+            await ctx.tick()
+            ctx.set(dut.pair_2.taken, 0)
+        ctx.set(dut.pair_1.taken, 1)
+        await ctx.tick()
+        for port in (dut.pair_1, dut.pair_2):
+            ctx.set(port.taken, 0)
+        await ctx.tick().repeat(2 * LATE)
+        for number, port in enumerate((dut.pair_0, dut.pair_1, dut.pair_2)):
+            assert (ctx.get(port.owed), ctx.get(port.waiting)) == ((1, 1) if number == 0 else (0, 0))
+
+    simulate(dut, testbench)
+
+
 def test_a_pair_that_is_cleared_has_nothing() -> None:
     dut = DeliveredStore(EngineConfig(channels=PAIRS, descriptors=2))
 

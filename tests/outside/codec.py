@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Form:
-    """The parameters of a stream. Words are numbers, streams are bytes."""
+    """The parameters of a stream. Words are numbers, streams are bytes; in those of words of less than 8 bits each byte is a
+    word."""
 
     word_bits: int
     window: int
@@ -25,14 +26,19 @@ class Form:
         return 2**self.code_bits - 1
 
     @property
+    def digit(self) -> int:
+        """The bits of a byte of the stream."""
+        return min(8, self.word_bits)
+
+    @property
     def unit(self) -> int:
         """The bytes of a stream word."""
-        return 1 if self.field_bits else self.word_bits // 8
+        return 1 if self.field_bits else self.word_bits // self.digit
 
     @property
     def header_bytes(self) -> int:
         """The bytes of a header."""
-        return self.window * self.code_bits // 8
+        return self.window * self.code_bits // self.digit
 
     @property
     def rest_bits(self) -> int:
@@ -58,11 +64,17 @@ class Form:
     def _size(self, code: int) -> int:
         """The bytes that a code says are stored of its word."""
         if code == self.literal:
-            return self.word_bits // 8
+            return self.word_bits // self.digit
         return 0 if self.zero and code == 0 else self.rest_bits // 8
 
+    def _bytes(self, number: int, count: int) -> bytes:
+        return bytes(number >> self.digit * place & 2**self.digit - 1 for place in range(count))
+
+    def _number(self, stored: bytes) -> int:
+        return sum(byte << self.digit * place for place, byte in enumerate(stored))
+
     def _word_of(self, code: int, stored: bytes) -> int:
-        number = int.from_bytes(stored, "little")
+        number = self._number(stored)
         if code == self.literal:
             return self.word(number >> self.rest_bits, number & 2**self.rest_bits - 1)
         if self.zero and code == 0:
@@ -77,15 +89,15 @@ class Form:
             window = words[start : start + self.window]
             codes = [self._code(word) for word in window]
             header = sum(code << place * self.code_bits for place, code in enumerate(codes))
-            part = header.to_bytes(self.header_bytes, "little")
+            part = self._bytes(header, self.header_bytes)
             for word, code in zip(window, codes, strict=True):
-                part += self._turned(word).to_bytes(self.word_bits // 8, "little")[: self._size(code)]
+                part += self._bytes(self._turned(word), self._size(code))
             stream += part + bytes(-len(part) % self.align)
             literals += codes.count(self.literal)
         return stream, literals
 
     def _codes(self, header: bytes) -> list[int]:
-        number = int.from_bytes(header, "little")
+        number = self._number(header)
         return [number >> place * self.code_bits & self.literal for place in range(self.window)]
 
     def fault(self, stream: bytes, count: int) -> tuple[str, int] | None:
@@ -99,7 +111,7 @@ class Form:
             for place, code in enumerate(codes):
                 known = code < len(self.values) + self.zero or code == self.literal
                 if not known or (code and place >= count - done):
-                    return "code", begin + place * self.code_bits // 8
+                    return "code", begin + place * self.code_bits // self.digit
             position += sum(self._size(code) for code in codes[: count - done])
             end = position + (begin - position) % self.align
             if end > len(stream):

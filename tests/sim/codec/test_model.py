@@ -1,7 +1,4 @@
-"""The golden model against slow references, and its properties.
-
-Formats whose words fill bytes are held against the codec of an outsider, those of 2 and 4 bits against another one.
-"""
+"""The golden model against the slow codec of an outsider, and its properties."""
 
 from __future__ import annotations
 
@@ -21,7 +18,6 @@ from cdma.sim.codec.headers import lengths_at, unpack, window_lengths
 from cdma.sim.codec.stimuli import SHAPES as BYTE_SHAPES
 from cdma.sim.codec.words import word_dtype
 from tests.outside.codec import Form
-from tests.support import reference
 
 QUICK = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -39,35 +35,27 @@ _ERRORS = {"": 0, "truncated": 1, "trailing": 2, "code": 3, "padding": 5}
 
 
 class Judge:
-    """What the reference for a format says, in words of the stream."""
+    """What the outsider says of a format, in words of the stream."""
 
     def __init__(self, format: cdma.Format) -> None:
-        self.format = format
-        self.small = format.word_bits < 8
-        self.parameters = format.word_bits, format.window, format.code_bits, format.values
         self.form = Form(**vars(format))
+        self.type = f"<u{self.form.unit}"
 
     def _bytes(self, stream):
-        return np.array(stream, f"<u{self.format.stream_bits // 8}").tobytes()
+        return np.array(stream, self.type).tobytes()
 
     def compress(self, words):
-        if self.small:
-            return reference.compress(words, *self.parameters)
-        return np.frombuffer(self.form.compress(words)[0], f"<u{self.format.stream_bits // 8}").tolist()
+        return np.frombuffer(self.form.compress(words)[0], self.type).tolist()
 
     def decompress(self, stream, count):
         """The words and None, or None and the fault with the word of the stream that has it."""
-        if self.small:
-            return reference.decompress(stream, count, *self.parameters)
         fault = self.form.fault(self._bytes(stream), count)
         if fault is None:
-            return self.form.decompress(self._bytes(stream), count, self.format.window)[0], None
-        return None, (fault[0], fault[1] * 8 // self.format.stream_bits)
+            return self.form.decompress(self._bytes(stream), count, self.form.window)[0], None
+        return None, (fault[0], fault[1] // self.form.unit)
 
     def hardware(self, stream, count, lanes):
         """The words that hardware delivers, the literals in these, and the number of its error."""
-        if self.small:
-            return reference.hardware(stream, count, *self.parameters, lanes)
         words, literals, fault = self.form.decompress(self._bytes(stream), count, lanes)
         return words, literals, _ERRORS[fault] if count else 2
 

@@ -126,6 +126,17 @@ def test_the_rates_of_the_model_s_host_are_those_of_records() -> None:
     assert [one.most for one in ends] == rates("software-zvc32", "cDMA avx512")
 
 
+def test_the_front_page_says_of_a_gpu_what_its_record_says() -> None:
+    record, page = RECORDS["gpu-saved"], (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    found = {row["network"]: row for row in record.figures if row["way"] == "saved"}
+    times = {name: f"{row['slower']:.2f} times" for name, row in found.items()}
+    shares = {name: f"{row['after_share']:.2f}" for name, row in found.items()}
+    assert f"revision {record.revision}" in page
+    assert f"VGG-16 took {times['vgg16']} as long with {shares['vgg16']} of the memory after" in page
+    assert f"of ResNet-50 {times['resnet50']} with {shares['resnet50']}" in page
+    assert f"of GPT-2 {times['gpt2']} with {shares['gpt2']}" in page
+
+
 def test_the_pages_are_those_of_the_records() -> None:
     for name, text in pages(RECORDS).items():
         assert (DOCS / name).read_text(encoding="utf-8") == text, name

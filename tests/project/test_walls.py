@@ -176,7 +176,7 @@ def test_tests_share_only_what_lies_in_support() -> None:
         "tests/support/",
         *(
             f"tests/extras/pytorch/{name}.py"
-            for name in ("clockwork_link", "compiled", "compiled_codecs", "interpreted", "waits")
+            for name in ("clockwork_link", "compiled", "interpreted", "waits")
         ),
         "tests/extras/study/small_networks.py",
         "tests/extras/linux/linux_file.py",

@@ -109,11 +109,12 @@ def measure(
             row(card, data, raw, each, copy) for each in _several(tensor.chunk(tensors), format, rounds)
         )
         return
-    yield row(card, data, raw, _own(tensor, format, rounds), copy)
+    yield row(card, data, raw, own(tensor, format, rounds), copy)
     yield from (row(card, data, raw, each, copy) for each in peers(tensor, rounds, left_out))
 
 
-def _own(tensor: Tensor, format: Format, rounds: int) -> Timing:
+def own(tensor: Tensor, format: Format, rounds: int) -> Timing:
+    """The codec itself, once it has given back what it was given."""
     out = torch.empty(format.bound_bytes(tensor.numel()), dtype=torch.uint8, device=tensor.device)
     fault = torch.zeros(1, dtype=torch.int32, device=tensor.device)
     packed = compress(tensor, format, out=out)

@@ -4,12 +4,12 @@ Every codec of the comparison with one interface: to compress a tensor, and to d
 
 ==========  =====================================================================================
 ``zv``      zero-value compression: one mask bit per word, :class:`~cdma.hdl.spec.format.Format`
-``rl``      zero run-length coding, :mod:`cdma.gpu.peers.rl`
+``rl``      zero run-length coding, :mod:`cdma.gpu.peers.sparse`
 ``zl``      zlib at level 6, of all bytes at once
 ``fvc1``    frequent-value compression with codes of 1, 2 and 4 bits; the table, learnt from the
 ``fvc2``    tensor's histogram, is counted with the compressed bytes
 ``fvc4``
-``csr``     compressed sparse rows of 256 words, :mod:`cdma.gpu.peers.csr`
+``csr``     compressed sparse rows of 256 words, :mod:`cdma.gpu.peers.sparse`
 ``lz4``     an LZ4 block (needs the ``bench`` extra)
 ==========  =====================================================================================
 """
@@ -19,20 +19,17 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
-from typing import Any
 
 from cdma.base.errors import CdmaError, ParameterError, install_command
 from cdma.hdl.spec.format import Format
-from cdma.sim.codec import model as fvc_model
+from cdma.sim.codec import model
 from cdma.sim.codec.fit import frequent_values
-from cdma.sim.codec.model import CorruptStream
-from cdma.sim.codec.words import WordFormat, Words, word_dtype, words_from_bytes, words_to_bytes
+from cdma.sim.codec.model import CorruptStream, Kind
+from cdma.sim.codec.words import Words, words_from_bytes, words_to_bytes
 
-from . import csr as csr_model
-from . import rl as rl_model
-from .csr import CsrFormat
-from .rl import RunFormat
+from . import sparse
 
 
 def learn_format(words: Words, word_bits: int, code_bits: int, window: int = 32) -> Format:
@@ -46,81 +43,72 @@ class MissingCodec(CdmaError, ImportError):
 
 
 @dataclass(frozen=True)
-class _Counted:
-    """A codec of words, whose size is counted without compressing.
+class Codec:
+    """A codec of words.
 
-    ``model``: Has ``compress_words``, ``decompress_words`` and ``compressed_words``.
+    ``compress``, ``decompress``: To bytes; and from them and the number of words, or :class:`.CorruptStream`.
+    ``count``: The bytes of a stream; where nothing else is known it is made.
     ``side_bytes``: Bytes that must travel beside the stream, such as a table.
     """
 
     name: str
-    format: Any
-    model: Any
+    compress: Callable[[Words], bytes]
+    decompress: Callable[[bytes, int], Words]
+    count: Callable[[Words], int] | None = None
     side_bytes: int = 0
 
-    def compress(self, words: Words) -> bytes:
-        return words_to_bytes(self.model.compress_words(words, self.format))
+    def size(self, words: Words) -> int:
+        """The bytes of a stream, and of what stands beside it."""
+        return (len(self.compress(words)) if self.count is None else self.count(words)) + self.side_bytes
 
-    def decompress(self, data: bytes, words: int) -> Words:
-        stream = words_from_bytes(data, self.format)
-        result: Words = self.model.decompress_words(stream, words, self.format)
+
+def _of_bytes(
+    name: str, squeeze: Callable[[bytes], bytes], restore: Callable[[bytes, int], bytes], format: Format
+) -> Codec:
+    """A general-purpose compressor of bytes.
+
+    ``restore``: From compressed bytes and the raw size. It may give one byte more, to show that there are more; what it
+        cannot restore is a ValueError.
+    """
+
+    def decompress(data: bytes, words: int) -> Words:
+        expected = words * format.word_bits // 8
+        try:
+            raw = restore(data, expected)
+        except ValueError as error:
+            raise CorruptStream("code", 0, f"{name} cannot decompress it: {error}") from None
+        if len(raw) != expected:
+            kind: Kind = "truncated" if len(raw) < expected else "trailing"
+            raise CorruptStream(
+                kind, 0, f"{name} makes {len(raw)} bytes of it, or more; {expected} are right"
+            )
+        return words_from_bytes(raw, format)
+
+    return Codec(name, lambda words: squeeze(words_to_bytes(words)), decompress)
+
+
+def _of_words(
+    name: str, squeeze: Callable[[Words], Words], restore: Callable[[Words, int], Words], format: Format
+) -> Codec:
+    """A codec of words to words."""
+
+    def decompress(data: bytes, words: int) -> Words:
+        stream = words_from_bytes(data, format)
         if len(data) > stream.nbytes:
             raise CorruptStream(
                 "trailing", len(stream), f"{len(data) - stream.nbytes} bytes after the last word"
             )
-        return result
+        return restore(stream, words)
 
-    def size(self, words: Words) -> int:
-        compressed_words: int = self.model.compressed_words(words, self.format)
-        return compressed_words * self.format.word_bits // 8 + self.side_bytes
+    return Codec(name, lambda words: words_to_bytes(squeeze(words)), decompress)
 
 
-class _FrequentValues:
-    """The golden model, zero-value compression included."""
-
-    compress_words = staticmethod(fvc_model.compress_words)
-    decompress_words = staticmethod(fvc_model.decompress_words)
-
-    @staticmethod
-    def compressed_words(words: Words, format: Format) -> int:
-        return fvc_model.analyse(words, format).compressed_words
-
-
-@dataclass(frozen=True)
-class _General:
-    """A general-purpose compressor of bytes."""
-
-    name: str
-    format: WordFormat
-    squeeze: Callable[[bytes], bytes]
-    #: From compressed bytes and the raw size. It may give one byte more, to show that there are more; what it
-    #: cannot restore is a ValueError.
-    restore: Callable[[bytes, int], bytes]
-    side_bytes: int = 0
-
-    def compress(self, words: Words) -> bytes:
-        return self.squeeze(words_to_bytes(words))
-
-    def decompress(self, data: bytes, words: int) -> Words:
-        expected = words * word_dtype(self.format).itemsize
-        try:
-            raw = self.restore(data, expected)
-        except ValueError as error:
-            raise CorruptStream("code", 0, f"{self.name} cannot decompress it: {error}") from None
-        if len(raw) != expected:
-            raise CorruptStream(
-                "truncated" if len(raw) < expected else "trailing",
-                0,
-                f"{self.name} decompresses it to {'fewer' if len(raw) < expected else 'more'} bytes than the "
-                f"{expected} of a packet of {words} words",
-            )
-        return words_from_bytes(raw, self.format)
-
-    def size(self, words: Words) -> int:
-        return len(self.compress(words))
-
-
-Codec = _Counted | _General
+def _frequent(name: str, format: Format, side_bytes: int = 0) -> Codec:
+    """The golden model."""
+    compress, decompress = partial(model.compress, format=format), partial(model.decompress, format=format)
+    return Codec(
+        name, compress, decompress, lambda words: model.analyse(words, format).compressed_bytes, side_bytes
+    )
 
 
 def _zlib_restore(data: bytes, expected: int) -> bytes:
@@ -146,56 +134,17 @@ def _lz4() -> ModuleType:
     return block
 
 
-def _make_zv(word_bits: int, sample: Words) -> Codec:
-    return _Counted("zv", Format(word_bits=word_bits), _FrequentValues)
-
-
-def _make_rl(word_bits: int, sample: Words) -> Codec:
-    return _Counted("rl", RunFormat(word_bits), rl_model)
-
-
-def _make_csr(word_bits: int, sample: Words) -> Codec:
-    return _Counted("csr", CsrFormat(word_bits), csr_model)
-
-
-def _make_fvc(code_bits: int) -> Callable[[int, Words], Codec]:
-    def make_fvc(word_bits: int, sample: Words) -> Codec:
-        format = learn_format(sample, word_bits, code_bits)
-        return _Counted(f"fvc{code_bits}", format, _FrequentValues, len(format.values) * word_bits // 8)
-
-    return make_fvc
-
-
-def _make_zl(word_bits: int, sample: Words) -> Codec:
-    return _General("zl", Format(word_bits=word_bits), lambda raw: zlib.compress(raw, 6), _zlib_restore)
-
-
-def _make_lz4(word_bits: int, sample: Words) -> Codec:
+def _lz4_restore(data: bytes, expected: int) -> bytes:
     block = _lz4()
-
-    def squeeze(raw: bytes) -> bytes:
-        return bytes(block.compress(raw, store_size=False))
-
-    def restore(data: bytes, expected: int) -> bytes:
-        try:
-            return bytes(block.decompress(data, uncompressed_size=expected))
-        except block.LZ4BlockError as error:
-            raise ValueError(error) from None
-
-    return _General("lz4", Format(word_bits=word_bits), squeeze, restore)
+    try:
+        return bytes(block.decompress(data, uncompressed_size=expected))
+    except block.LZ4BlockError as error:
+        raise ValueError(error) from None
 
 
-#: From the name of a codec to a function that makes it for a word size and a tensor to learn from.
-CODECS: dict[str, Callable[[int, Words], Codec]] = {
-    "zv": _make_zv,
-    "rl": _make_rl,
-    "zl": _make_zl,
-    "fvc1": _make_fvc(1),
-    "fvc2": _make_fvc(2),
-    "fvc4": _make_fvc(4),
-    "csr": _make_csr,
-    "lz4": _make_lz4,
-}
+#: The codecs, those with a table by the bits of their codes.
+_TABLES = {"fvc1": 1, "fvc2": 2, "fvc4": 4}
+CODECS = ("zv", "rl", "zl", *_TABLES, "csr", "lz4")
 
 
 def make(name: str, word_bits: int, sample: Words) -> Codec:
@@ -204,7 +153,20 @@ def make(name: str, word_bits: int, sample: Words) -> Codec:
         raise ParameterError(f"codec is {name!r}; it must be one of {', '.join(CODECS)}")
     if word_bits not in (8, 16, 32):
         raise ParameterError(f"word_bits is {word_bits!r}; codecs of bytes have words of 8, 16 or 32 bits")
-    return CODECS[name](word_bits, sample)
+    format = Format(word_bits=word_bits)
+    if name in _TABLES:
+        learnt = learn_format(sample, word_bits, _TABLES[name])
+        return _frequent(name, learnt, len(learnt.values) * word_bits // 8)
+    if name == "zv":
+        return _frequent(name, format)
+    if name == "rl":
+        return _of_words(name, sparse.runs_of, sparse.words_of_runs, format)
+    if name == "csr":
+        return _of_words(name, sparse.rows_of, sparse.words_of_rows, format)
+    if name == "zl":
+        return _of_bytes(name, lambda raw: zlib.compress(raw, 6), _zlib_restore, format)
+    block = _lz4()
+    return _of_bytes(name, lambda raw: bytes(block.compress(raw, store_size=False)), _lz4_restore, format)
 
 
 def available() -> tuple[str, ...]:
@@ -213,4 +175,4 @@ def available() -> tuple[str, ...]:
         _lz4()
     except MissingCodec:
         return tuple(name for name in CODECS if name != "lz4")
-    return tuple(CODECS)
+    return CODECS

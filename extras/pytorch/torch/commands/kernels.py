@@ -55,9 +55,9 @@ COMMAND = Command(
     "what a tensor takes to leave a device and come back, by codec and density",
     "Compress a tensor of 32-bit numbers, move its stream to the host and back, and decompress it: by zero-value "
     "compression, run lengths, compressed sparse rows and LZ4, beside the raw tensor, as CSWAP compares kernels. On the "
-    "processor codecs are those of the comparison and copies take what the link's rate says; with --cuda the first three "
-    "are kernels on the GPU, LZ4 is nvCOMP's, where its package is installed, and copies are those of the GPU's link. "
-    "Times are medians.",
+    "processor codecs are those of the comparison and copies take what the link's rate says; with --cuda the first is the "
+    "kernel, the next two are PyTorch's operations, LZ4 is nvCOMP's, where its package is installed, and copies are those "
+    "of the GPU's link. Times are medians.",
     _run,
     {
         "": (

@@ -26,10 +26,23 @@ def recomputed(model: nn.Module, names: tuple[str, ...]) -> list[Again]:
 
 
 def _called(module: nn.Module) -> list[nn.Module]:
-    """A module; what is in it if it is one that nobody calls."""
+    """A module; what is in it if it is one that nobody calls. None that writes to what it is called with."""
     if not isinstance(module, (nn.ModuleList, nn.ModuleDict)):
-        return [module]
+        return [] if _writes(module) else [module]
     return [each for child in module.children() for each in _called(child)]
+
+
+def _writes(module: nn.Module) -> bool:
+    """Whether a module begins in place: it needs none of its inputs again, and these would no longer be there."""
+    if isinstance(module, nn.Sequential) and len(module):
+        return _writes(module[0])
+    return getattr(module, "inplace", False) is True
+
+
+def _is_checkpointed() -> bool:
+    """Whether a checkpoint computes this again anyway, maybe when no module is replaced any more."""
+    top = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", lambda _: None)(False)
+    return top is not None and top[0].__module__ == checkpoint.__module__
 
 
 class Again:
@@ -54,7 +67,7 @@ class Again:
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         forward = self._forward
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or _is_checkpointed():
             return forward(*inputs, **named)
         leaves, tree = tree_flatten((inputs, named))
         # A tensor that is given several times comes back as one: attention asks whether its three inputs are.

@@ -8,6 +8,7 @@ import copy
 import io
 import pickle
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ torch = pytest.importorskip("torch")
 from torch import Tensor, nn  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
 from torch.nn import functional  # noqa: E402
-from torch.utils.checkpoint import checkpoint  # noqa: E402
+from torch.utils.checkpoint import CheckpointError, checkpoint  # noqa: E402
 
 from cdma.torch import Cdma, Recompute, Vdnn, VdnnPlusPlus, offload, saved  # noqa: E402
 from cdma.torch.keeping import Keeping  # noqa: E402
@@ -176,6 +177,19 @@ def test_noise_is_kept_as_the_operation_wrote_it(context) -> None:
     assert same(gradients(model, step), gradients(model, step, context))
 
 
+@pytest.mark.parametrize("context", [CONTEXTS[name] for name in ("saved", "vdnn", "cdma")])
+def test_what_is_written_to_behind_its_operation_is_refused(context) -> None:
+    """What waits for the end of the operation that keeps it is not held as somebody wrote it later."""
+    model, weight = nn.Linear(64, 64), torch.ones(64, 64, requires_grad=True)
+    with context(model):
+        other = torch.randn(64, 64)
+        loss = (weight * other).sum()
+        other.add_(1)
+        model(other)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
 @pytest.mark.parametrize("policy", [Vdnn(), VdnnPlusPlus(), Cdma()], ids=repr)
 def test_graphs_of_several_batches_are_there_at_once(policy) -> None:
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.Tanh())
@@ -210,6 +224,17 @@ def test_a_tensor_that_is_kept_several_times_comes_back_as_one(context) -> None:
     inputs = torch.randn(2, 50, 16, requires_grad=recomputes)
     step = lambda: model(inputs).square().mean()  # noqa: E731
     assert same(gradients(model, step), gradients(model, step, context))
+
+
+@pytest.mark.parametrize("context", [None, saved, offload], ids=["save_on_cpu", "saved", "offload"])
+def test_a_checkpoint_of_one_tensor_with_gradient_three_times_is_an_error_with_every_hook(context) -> None:
+    """PyTorch makes three of it, and attention then takes another way than in the forward pass; documents say so."""
+    model = Attended(checkpointed=True)
+    inputs = torch.randn(2, 50, 16, requires_grad=True)
+    with torch.autograd.graph.save_on_cpu() if context is None else context(model):
+        loss = model(inputs).sum()
+    with pytest.raises(CheckpointError):
+        loss.backward()
 
 
 class Stolen(torch.autograd.Function):
@@ -310,3 +335,66 @@ def test_a_copy_of_the_model_within_a_block_is_a_plain_model(context, copied) ->
         assert vars(module).get("_compiled_call_impl") is None
     plain = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8))
     assert vars(model[0]).keys() == vars(plain[0]).keys()
+
+
+@each_context
+def test_a_copy_that_a_module_makes_of_its_attributes_is_plain(context) -> None:
+    """A traced graph copies all that it has, and not what it would pickle."""
+    model, inputs = torch.fx.symbolic_trace(nn.Sequential(nn.Linear(64, 64), nn.Tanh())), torch.randn(64, 64)
+    expected = gradients(model, lambda: model(inputs).sum())
+    with context(model):
+        other = copy.deepcopy(model)
+        assert same(expected, gradients(other, lambda: other(inputs).sum()))
+        assert same(expected, gradients(model, lambda: model(inputs).sum()))
+
+
+class Layers(nn.Module):
+    """Blocks, of which PyTorch computes some again."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.TransformerEncoderLayer(32, 4, 64, batch_first=True) for _ in range(3))
+
+    def forward(self, tokens):
+        for number, block in enumerate(self.blocks):
+            tokens = checkpoint(block, tokens, use_reentrant=False) if number else block(tokens)
+        return tokens
+
+
+class Recipe:
+    """A recipe as torchtune has them: its forward pass is within a context, and its steps may be in the backward pass."""
+
+    def __init__(self, make, fused):
+        torch.manual_seed(0)
+        self.model, self.fused = Layers(), fused
+        self.activations_handling_ctx = nullcontext() if make is None else make(self.model)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), 0.1)
+        if fused:
+            for weight in self.model.parameters():
+                step = torch.optim.SGD([weight], 0.1)
+                weight.register_post_accumulate_grad_hook(
+                    lambda weight, step=step: step.step() or step.zero_grad()
+                )
+
+    def loss_step(self, batch):
+        with self.activations_handling_ctx:
+            logits = self.model(batch)
+        return logits.square().mean()
+
+    def train(self):
+        for number in range(4):
+            for half in range(1 if self.fused else 2):
+                self.loss_step(torch.full((4, 16, 32), 0.1 * (number + half))).backward()
+            if not self.fused:
+                nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+                self.optimizer.step()
+                self.optimizer.zero_grad()
+        return [weight.detach().clone() for weight in self.model.parameters()]
+
+
+@pytest.mark.parametrize("fused", [False, True], ids=["steps", "steps in backward"])
+@each_context
+def test_a_recipe_has_any_of_the_contexts_as_that_of_its_activations(context, fused) -> None:
+    expected, recipe = Recipe(None, fused).train(), Recipe(context, fused)
+    assert same(recipe.train(), expected)
+    assert recipe.activations_handling_ctx.report.passes == (4 if fused else 8)

@@ -1,8 +1,8 @@
-"""Run lengths and compressed sparse rows: as docs/study/codecs.md has them, word for word, and what they refuse."""
+"""Run lengths and compressed sparse rows: as docs/study/codecs.md has them, word for word, what they refuse, and the same of
+PyTorch's operations."""
 
 from __future__ import annotations
 
-import re
 import struct
 from itertools import chain
 
@@ -11,187 +11,142 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from cdma import CorruptStream, ParameterError
-from cdma.gpu.peers import csr, rl
-from cdma.gpu.peers.csr import CsrFormat
-from cdma.gpu.peers.rl import RunFormat
-from cdma.sim.codec.words import words_from_bytes, words_to_bytes
+from cdma import CorruptStream
+from cdma.gpu.peers import sparse
 from tests.support.paths import DOCS
 
 DOCUMENT = DOCS / "study" / "codecs.md"
-NUMBER = {8: "B", 16: "H", 32: "I"}
+MODELS = {"rl": (sparse.runs_of, sparse.words_of_runs), "csr": (sparse.rows_of, sparse.words_of_rows)}
 
 
-def run_lengths(words, format):
+def run_lengths(words):
     """Zero run-length coding from the text of docs/study/codecs.md, one word at a time."""
     stream, place = [], 0
     while place < len(words):
         run = 0
-        while place < len(words) and not words[place] and run < 2**format.word_bits - 1:
+        while place < len(words) and not words[place] and run < 2 ** (8 * words.itemsize) - 1:
             run, place = run + 1, place + 1
         if run:
             stream += [0, run]
         else:
             stream.append(words[place])
             place += 1
-    return stream
+    return np.array(stream, words.dtype).tobytes()
 
 
-def sparse_rows(words, format):
+def sparse_rows(words):
     """Compressed sparse rows from the text of docs/study/codecs.md, one literal at a time."""
     pointers, columns, literals = [0], [], []
-    for row in range(0, len(words), format.columns):
-        for column, word in enumerate(words[row : row + format.columns]):
+    for row in range(0, len(words), 256):
+        for column, word in enumerate(words[row : row + 256]):
             if word:
                 columns.append(column)
                 literals.append(word)
         pointers.append(len(literals))
-    index = struct.pack(f"<{len(columns)}{NUMBER[format.index_bits]}", *columns)
-    index += bytes(-len(index) % (format.word_bits // 8))
-    data = struct.pack(f"<{len(pointers)}I", *pointers) + index
-    return [*words_from_bytes(data, format).tolist(), *literals]
+    index = bytes(columns) + bytes(-len(columns) % words.itemsize)
+    return struct.pack(f"<{len(pointers)}I", *pointers) + index + np.array(literals, words.dtype).tobytes()
 
 
-RUN_FORMATS = st.builds(RunFormat, st.sampled_from([2, 4, 8, 16, 32]))
-ROW_FORMATS = st.builds(
-    CsrFormat,
-    st.sampled_from([8, 16, 32]),
-    st.sampled_from([1, 3, 16, 255, 256]),
-    st.sampled_from([8, 16, 32]),
-)
-MODELS = st.one_of(
-    st.tuples(st.just(rl), RUN_FORMATS, st.just(run_lengths)),
-    st.tuples(st.just(csr), ROW_FORMATS, st.just(sparse_rows)),
-)
+REFERENCES = {"rl": run_lengths, "csr": sparse_rows}
 
 
 @st.composite
-def cases(draw):
-    """A model, a format of it, its reference and a packet with zeros alone and in runs."""
-    model, format, reference = draw(MODELS)
-    literal = st.integers(1, 2**format.word_bits - 1).map(lambda word: [word])
-    run = st.integers(1, 40).map(lambda length: [0] * length)
-    return model, format, reference, [*chain(*draw(st.lists(st.one_of(literal, run), max_size=80)))]
+def packets(draw):
+    """Words with zeros alone and in runs."""
+    bits = draw(st.sampled_from([8, 16, 32]))
+    literal = st.integers(1, 2**bits - 1).map(lambda word: [word])
+    run = st.integers(1, 300).map(lambda length: [0] * length)
+    return np.array([*chain(*draw(st.lists(st.one_of(literal, run), max_size=80)))], f"u{bits // 8}")
 
 
-@given(cases())
-def test_streams_are_those_of_the_reference(case):
-    model, format, reference, words = case
-    stream = model.compress_words(words, format)
-    assert stream.tolist() == reference(words, format)
-    assert model.decompress_words(stream, len(words), format).tolist() == words
-    array = model.decompress_words(stream, len(words), format)
-    assert len(stream) == model.compressed_words(array, format) <= format.bound(len(words))
+each_model = pytest.mark.parametrize("name", MODELS)
 
 
-@given(cases(), st.data())
-def test_garbage_ends_with_the_packet_or_an_error(case, data):
-    model, format, _, words = case
-    stream = model.compress_words(words, format).copy()
+@each_model
+@given(words=packets())
+def test_streams_are_those_of_the_reference(name, words):
+    there, back = MODELS[name]
+    stream = there(words)
+    assert stream.tobytes() == REFERENCES[name](words)
+    assert back(stream, len(words)).tolist() == words.tolist()
+
+
+@each_model
+@given(words=packets(), data=st.data())
+def test_garbage_ends_with_the_packet_or_an_error(name, words, data):
+    there, back = MODELS[name]
+    stream = there(words).copy()
     if len(stream):
         stream[data.draw(st.integers(0, len(stream) - 1))] = data.draw(st.integers(0, 3))
+    stream = stream[: data.draw(st.integers(0, len(stream)))]
     try:
-        result = model.decompress_words(stream, len(words), format)
+        result = back(stream, len(words))
     except CorruptStream as error:
         event(error.kind)
     else:
         assert len(result) == len(words)
-        assert model is csr or len(model.compress_words(result, format)) <= len(stream)
 
 
-def test_runs_longer_than_a_word_can_say_are_cut():
-    for run in (255, 256, 510, 511, 1000):
-        words = [7] + [0] * run + [9]
-        stream = rl.compress_words(words, RunFormat(8))
-        assert stream.tolist() == run_lengths(words, RunFormat(8))
-        assert len(stream) == 2 + 2 * -(-run // 255)
-        assert rl.decompress_words(stream, len(words), RunFormat(8)).tolist() == words
+@each_model
+@given(words=packets())
+def test_operations_of_pytorch_make_the_same_bytes_and_words(name, words):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    from cdma.gpu.peers.card_bench import CODERS
 
-
-def test_the_worst_packets_reach_the_bound():
-    for words in ([0], [0, 1], [0, 1, 0], [0, 1] * 50):
-        assert len(rl.compress_words(words, RunFormat())) == RunFormat().bound(len(words))
-    assert len(csr.compress_words([1] * 1000, CsrFormat(8))) == CsrFormat(8).bound(1000)
+    words = words.astype(np.uint32)
+    (there, back), own = CODERS[name], torch.from_numpy(words.view("i4").copy())
+    stream = there(own)
+    assert b"".join(part.numpy().tobytes() for part in stream) == MODELS[name][0](words).tobytes()
+    assert torch.equal(back(stream, len(words)), own)
 
 
 @pytest.mark.parametrize(
-    ("model", "format", "words", "said"),
+    ("name", "words", "said"),
     [
-        (rl, RunFormat(16), [5, 0, 0, 0, 7, 0], "5, 0, 0, 0, 7, 0 becomes the bytes `{}`"),
-        (csr, CsrFormat(16, columns=4), [5, 0, 0, 0, 0, 7], "rows of 4: 5, 0, 0, 0, 0, 7 becomes `{}`"),
+        ("rl", [5, 0, 0, 0, 7, 0], "5, 0, 0, 0, 7, 0 becomes the bytes `{}`"),
+        ("csr", [5, 0, 0, 0, 0, 7], "5, 0, 0, 0, 0, 7 becomes `{}`"),
     ],
 )
-def test_the_example_of_the_document(model, format, words, said):
-    stream = words_to_bytes(model.compress_words(words, format)).hex(" ", 2)
+def test_the_example_of_the_document(name, words, said):
+    stream = MODELS[name][0](np.array(words, np.uint16)).tobytes().hex(" ", 2)
     assert said.format(stream) in DOCUMENT.read_text(encoding="utf-8")
 
 
-def packet(pointers, columns, literals):
-    """A packet of 32-bit words with rows of 4 columns."""
+def rows(pointers, columns, literals):
+    """A packet of 32-bit words."""
     index = bytes(columns) + bytes(-len(columns) % 4)
-    words = [*pointers, *struct.unpack(f"<{len(index) // 4}I", index), *literals]
-    return np.array(words, np.uint32)
-
-
-def runs(*words):
-    return np.array(words, np.uint32)
-
-
-ROWS = CsrFormat(32, columns=4)
+    return [*pointers, *struct.unpack(f"<{len(index) // 4}I", index), *literals]
 
 
 @pytest.mark.parametrize(
-    ("stream", "words", "kind", "word", "message"),
+    ("name", "stream", "words", "kind"),
     [
-        (runs(), 1, "truncated", 0, "stand for 0 words"),
-        (runs(5, 0), 2, "truncated", 2, "ends after 2 words, which stand for 1"),
-        (runs(5, 0, 3), 9, "truncated", 3, "stand for 4 words"),
-        (runs(5, 6), 1, "trailing", 1, "complete at stream word 1"),
-        (runs(0, 4, 1), 4, "trailing", 2, "complete at stream word 2"),
-        (runs(1, 2, 0, 0), 2, "trailing", 2, "complete at stream word 2"),
-        (runs(5, 0, 0), 3, "code", 2, "a run of 0 zeros"),
-        (runs(5, 0, 9), 4, "code", 2, "a run of 9 zeros, but only 3 words are left"),
-        (packet([0, 1], [], []), ROWS, "truncated", 2, "begins with 3 words of row pointers"),
-        (packet([1, 1, 1], [0], [9]), ROWS, "code", 0, "row pointer 1; the first is 0"),
-        (packet([0, 2, 1], [0], [9]), ROWS, "code", 2, "row pointer 1; after 2"),
-        (packet([0, 5, 5], [0] * 5, [9] * 5), ROWS, "code", 1, "after 0 it may be up to 4 more"),
-        (packet([0, 0, 3], [0] * 3, [9] * 3), ROWS, "code", 2, "after 0 it may be up to 2 more"),
-        (packet([0, 2, 2], [0, 1], [9]), ROWS, "truncated", 5, "make 6 words of stream"),
-        (packet([0, 1, 1], [0], [9, 9]), ROWS, "trailing", 5, "make 5 words of stream"),
-        (packet([0, 1, 1], [4], [9]), ROWS, "code", 3, "column 4 for literal 0; columns rise within a row"),
-        (packet([0, 2, 2], [2, 2], [9, 9]), ROWS, "code", 3, "column 2 for literal 1"),
-        (packet([0, 0, 1], [2], [9]), ROWS, "code", 3, "columns rise within a row of 2"),
-        (packet([0, 1, 1], [0, 0, 1], [9]), ROWS, "code", 3, "is not filled up with zeros"),
+        ("rl", [], 1, "truncated"),
+        ("rl", [5, 0], 2, "truncated"),
+        ("rl", [5, 0, 3], 9, "truncated"),
+        ("rl", [5, 6], 1, "trailing"),
+        ("rl", [0, 4, 1], 4, "trailing"),
+        ("rl", [5, 0, 0], 3, "code"),
+        ("rl", [5, 0, 9], 4, "trailing"),
+        ("csr", rows([0, 1], [], []), 300, "truncated"),
+        ("csr", rows([1, 1, 1], [0], [9]), 300, "code"),
+        ("csr", rows([0, 2, 1], [0], [9]), 300, "code"),
+        ("csr", rows([0, 0, 45], [*range(45)], [9] * 45), 300, "code"),
+        ("csr", rows([0, 2, 2], [0, 1], [9]), 300, "trailing"),
+        ("csr", rows([0, 1, 1], [0], [9, 9]), 300, "truncated"),
+        ("csr", rows([0, 2, 2], [2, 2], [9, 9]), 300, "code"),
+        ("csr", rows([0, 0, 1], [44], [9]), 300, "code"),
+        ("csr", rows([0, 1, 1], [0, 0, 1], [9]), 300, "code"),
     ],
 )
-def test_streams_that_are_refused(stream, words, kind, word, message):
-    """Of runs with the words that they are to stand for, and of rows with six."""
-    model, *asked = (csr, 6, ROWS) if words is ROWS else (rl, words)
-    with pytest.raises(CorruptStream, match=re.escape(message)) as caught:
-        model.decompress_words(stream, *asked)
-    assert (caught.value.kind, caught.value.word) == (kind, word)
+def test_streams_that_are_refused(name, stream, words, kind):
+    with pytest.raises(CorruptStream) as caught:
+        MODELS[name][1](np.array(stream, np.uint32), words)
+    assert caught.value.kind == kind
 
 
 def test_streams_that_no_compressor_writes_are_accepted():
-    assert rl.decompress_words([0, 1, 0, 2, 4], 4).tolist() == [0, 0, 0, 4], "neighbouring runs"
-    literal_zero = packet([0, 1, 1], [3], [0])
-    assert csr.decompress_words(literal_zero, 6, ROWS).tolist() == [0] * 6
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: RunFormat(12), "word_bits is 12; it must be"),
-        (lambda: RunFormat(True), "word_bits is True; it must be"),
-        (lambda: CsrFormat(word_bits=4), "word_bits is 4; it must be one of 8, 16, 32"),
-        (lambda: CsrFormat(index_bits=12), "index_bits is 12; it must be one of 8, 16, 32"),
-        (lambda: CsrFormat(columns=0), "columns is 0; with index_bits 8"),
-        (lambda: CsrFormat(columns=257), "columns is 257; with index_bits 8"),
-        (lambda: rl.decompress_words([], -1), "words is -1"),
-        (lambda: rl.decompress_words([], 1.5), "words is 1.5"),
-        (lambda: CsrFormat().bound(-1), "words is -1; it must be a whole number of words"),
-    ],
-)
-def test_formats_and_sizes_that_are_refused(make, message):
-    with pytest.raises(ParameterError, match=re.escape(message)):
-        make()
+    assert sparse.words_of_runs(np.array([0, 1, 0, 2, 4], np.uint32), 4).tolist() == [0, 0, 0, 4]
+    literal_zero = np.array(rows([0, 1], [3], [0]), np.uint32)
+    assert sparse.words_of_rows(literal_zero, 6).tolist() == [0] * 6

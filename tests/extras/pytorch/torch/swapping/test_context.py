@@ -421,6 +421,14 @@ def test_the_blocks_of_a_list_are_computed_again():
         assert context.report.tensors == 4
 
 
+@pytest.mark.parametrize("begins", [nn.ReLU(True), nn.Sequential(nn.ReLU6(True), nn.Linear(64, 64))])
+def test_what_begins_in_place_is_not_computed_again(begins):
+    """What it was called with is gone: PyTorch's own checkpoint of it is an error, too."""
+    model, inputs = nn.Sequential(nn.Linear(64, 64), nn.BatchNorm1d(64), begins), torch.randn(64, 64)
+    expected = gradients(model, inputs)
+    assert same(expected, gradients(model, inputs, offload(model, Recompute())))
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_on_a_card_every_policy_gives_the_gradients_of_plain_training(policy):

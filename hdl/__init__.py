@@ -9,9 +9,8 @@ from cdma.base.lazy import names_of
 
 if TYPE_CHECKING:  # for editors and type checkers
     from cdma.base.errors import CdmaError, ParameterError
-    from cdma.hdl.blocks.registers import Beat
     from cdma.hdl.codec.generate import Compressor, Decompressor
-    from cdma.hdl.codec.parts.interface import Error, Report
+    from cdma.hdl.codec.parts.interface import Beat, Error, Report
     from cdma.hdl.engine.core import EngineCore
     from cdma.hdl.engine.engine import Engine
     from cdma.hdl.spec.codec import CodecConfig
@@ -24,7 +23,7 @@ _HOME = {
     "CodecConfig": ".spec.codec",
     "EngineConfig": ".spec.engine",
     "Format": ".spec.format",
-    "Beat": ".blocks.registers",
+    "Beat": ".codec.parts.interface",
     "Report": ".codec.parts.interface",
     "Error": ".codec.parts.interface",
     "Compressor": ".codec.generate",

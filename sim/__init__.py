@@ -3,9 +3,8 @@
 Names are imported on first use; nothing here imports Amaranth.
 """
 
-from typing import TYPE_CHECKING
-
-from cdma.base.lazy import names_of
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers
     from cdma.sim.codec.model import (
@@ -69,4 +68,8 @@ __all__ = [
     "word_dtype",
 ]
 
-__getattr__ = names_of(__name__, _HOME)
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name], __name__), name)

@@ -43,11 +43,11 @@ hdl/engine: hdl/spec hdl/blocks hdl/verilog hdl/axi hdl/codec hdl/lossy
 # What a user gets: the Verilog of any block by its name, texts of its registers, its package, the core of LiteX.
 hdl/deliver: base hdl/spec hdl/verilog hdl/codec hdl/lossy hdl/engine
 # The public names of cdma.hdl. They are imported by name on first use, and no room imports through them.
-hdl: base hdl/spec hdl/blocks hdl/codec hdl/engine
+hdl: base hdl/spec hdl/codec hdl/engine
 # The software of the same bits: the codec, and the engine's model with its drivers.
 sim/codec: base hdl/spec
 sim/engine: base hdl/spec sim/codec
-sim: base sim/codec sim/engine
+sim: sim/codec sim/engine
 # The benches: that of streams and that of engines stand beside each other, on the simulator and the monitors.
 verif/simulator: base hdl/spec hdl/verilog hdl/deliver sim/codec
 verif/stream: hdl/spec sim/codec verif/simulator

@@ -21,6 +21,20 @@ from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.transfer import Transfer
 
 _PLAIN = EngineDesign(replace(SMALL, host_data_bits=64, memories_protect="secded"))
+#: With short addresses, whose windows have no upper halves.
+_PARITY = EngineDesign(
+    replace(
+        SMALL,
+        format=Format(),
+        lanes=2,
+        host_data_bits=64,
+        dev_address_bits=32,
+        host_address_bits=32,
+        descriptors=2,
+        ring_entries=8,
+        memories_protect="parity",
+    )
+)
 _PAIRS = {"channels": 2, "pages": True, "substream_id_bits": 5}
 
 
@@ -51,19 +65,7 @@ endmodule
 @pytest.mark.verilator
 @pytest.mark.slow
 def test_two_hundred_flips_are_seen_with_parity() -> None:
-    """In a small engine with short addresses, whose windows have no upper halves."""
-    config = replace(
-        SMALL,
-        format=Format(),
-        lanes=2,
-        host_data_bits=64,
-        dev_address_bits=32,
-        host_address_bits=32,
-        descriptors=2,
-        ring_entries=8,
-        memories_protect="parity",
-    )
-    tally = _run(EngineDesign(config))
+    tally = _run(_PARITY)
     assert not tally.failures
     assert set(tally.counts) == {"a bit, parity", "two bits, parity"}
     assert all(row["detected"] > 20 for row in tally.counts.values())
@@ -146,7 +148,7 @@ def test_a_lost_word_of_one_pair_leaves_the_other_one_right() -> None:
 def test_a_word_that_is_lost_at_rest_stops_no_channel_in_silence(channel: str) -> None:
     """Of a slot that is not in use it does not matter; otherwise a descriptor says `MEMORY`. The pin tells in both cases."""
     lying = re.compile(rf"{channel}\.slots\.(routes|ends)\.|\.coalescer\.cycles\.")
-    with Machine(_PLAIN) as machine:
+    with Machine(_PARITY) as machine:
         scene = Scene(machine, f"{channel} zvc ring fast", 3)
         ended = {}
         for place, array in enumerate(machine.arrays):
@@ -168,7 +170,7 @@ def test_a_word_that_is_lost_at_rest_stops_no_channel_in_silence(channel: str) -
 @pytest.mark.verilator
 @pytest.mark.slow
 def test_a_lost_time_of_coalescing_halts_nothing_over_a_soft_reset() -> None:
-    with Machine(_PLAIN) as machine:
+    with Machine(_PARITY) as machine:
         scene = Scene(machine, "offload zvc ring fast", 3)
         scene.prepare()
         [place] = [n for n, each in enumerate(machine.arrays) if ".coalescer.cycles." in each.path]

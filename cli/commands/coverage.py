@@ -28,7 +28,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     from cdma.verif.campaigns.coverage.code import annotate, collect
     from cdma.verif.campaigns.regression import plan_of
 
-    from .designs import design_from
+    from .verify import design_from
 
     if not 0 <= arguments.goal <= 100:
         raise ParameterError(f"goal is {arguments.goal:g}; it must be 0 to 100 percent")

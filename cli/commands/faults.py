@@ -13,7 +13,7 @@ from cdma.junit import Case, Suite, junit_file, write_junit
 from cdma.options import ENGINE, check_one_or_more
 from cdma.result import Growing, Result, telling_at_the_end
 
-from .designs import design_from, with_rings
+from .verify import design_from, with_rings
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.faults.verdict import Tally

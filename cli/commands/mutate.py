@@ -18,7 +18,7 @@ from cdma.junit import Case, Suite, junit_file, write_junit
 from cdma.options import ENGINE, check_one_or_more
 from cdma.result import Result
 
-from .designs import design_from
+from .verify import design_from
 
 if TYPE_CHECKING:
     from cdma.output import Advance

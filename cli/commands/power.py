@@ -51,7 +51,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     from cdma.synth.asic.scaling import default_period
     from cdma.synth.asic.timing import find_opensta
 
-    from .designs import design_from, with_rings
+    from .verify import design_from, with_rings
 
     if not arguments.liberty:
         raise ParameterError(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.base.errors import ParameterError
 from cdma.command import Command, flag, option
 from cdma.junit import JUNIT, Case, Suite, junit_file, write_junit
-from cdma.options import DASK, ENGINE, INIT, block_command, check_one_or_more, jobs
+from cdma.options import DASK, ENGINE, INIT, block_command, check_one_or_more, config_from, jobs
 from cdma.result import Growing, Result, telling_at_the_end
 
 from .regression_report import RegressionReport, keep_logs, outcome_row, outcome_titles, replay
@@ -19,6 +19,7 @@ from .regression_report import RegressionReport, keep_logs, outcome_row, outcome
 if TYPE_CHECKING:
     from cdma.verif.campaigns.coverage.goals import Reached
     from cdma.verif.campaigns.regression import Regression
+    from cdma.verif.engine.design import EngineDesign
     from cdma.verif.simulator.simulate import Design, Outcome
 
 
@@ -28,8 +29,6 @@ def _run(arguments: argparse.Namespace) -> Result:
     from cdma.output import step_progress
     from cdma.synth.asic.paths import gate_netlist
     from cdma.verif.campaigns.regression import Regression, plan_of
-
-    from .designs import design_from
 
     check_one_or_more(arguments, "jobs")
     gates = arguments.netlist == "gates"
@@ -180,3 +179,19 @@ COMMAND = Command(
             ["--transfers 200 --jobs 2", "--no-registers --tests reset"]),
     ],
 )  # fmt: skip
+
+
+def design_from(arguments: argparse.Namespace, *, init: bool = True) -> Design:
+    """The block of the arguments, with its parameters, with or without initial values."""
+    from cdma.verif.campaigns.regression import design_of
+
+    return design_of(arguments.block, config_from(arguments), init=init)
+
+
+def with_rings(design: Design) -> EngineDesign:
+    """The engine, refused where it has no rings, which measurements and waveforms drive."""
+    from cdma.verif.engine.design import EngineDesign
+
+    if not isinstance(design, EngineDesign) or not design.config.registers:
+        raise ParameterError("registers is false; the runs drive rings, which come with the register block")
+    return design

@@ -32,7 +32,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     from cdma.verif.stream.stage.design import StageDesign
     from cdma.verif.stream.stage.measure import stage_wave
 
-    from .designs import design_from, with_rings
+    from .verify import design_from, with_rings
 
     takes_words = arguments.block in (*BLOCKS, ENGINE)
     design, words, total = _with_words(arguments) if takes_words else (design_from(arguments), None, None)
@@ -74,7 +74,7 @@ def _with_words(arguments: argparse.Namespace) -> tuple[Design, Words | None, in
     from cdma.verif.engine.design import EngineDesign
     from cdma.verif.stream.codec.design import CodecDesign
 
-    from .designs import design_from
+    from .verify import design_from
 
     if arguments.words is not None and arguments.words < 1:
         raise ParameterError(f"words is {arguments.words}; it must be 1 or more")

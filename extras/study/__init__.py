@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from cdma.study.system.assumptions import Assumptions, load_assumptions
     from cdma.study.system.decoding import decoding
     from cdma.study.system.density_table import DensityTable, load_densities
+    from cdma.study.system.designs import load_model
     from cdma.study.system.machine import Machine, load_link, load_machine
     from cdma.study.system.model import Model
-    from cdma.study.system.named import load_model
     from cdma.study.system.networks import Network, load_network
     from cdma.study.system.study import several
     from cdma.study.system.traced import trace
@@ -59,7 +59,7 @@ _HOME = {
     "load_densities": f"{_SYSTEM}.density_table",
     "load_link": f"{_SYSTEM}.machine",
     "load_machine": f"{_SYSTEM}.machine",
-    "load_model": f"{_SYSTEM}.named",
+    "load_model": f"{_SYSTEM}.designs",
     "load_network": f"{_SYSTEM}.networks",
     "page": f"{_PROFILE}.page",
     "record": f"{_PROFILE}.recording",

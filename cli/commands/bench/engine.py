@@ -8,7 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
-from cdma.commands.designs import design_from, with_rings
+from cdma.commands.verify import design_from, with_rings
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import MOST_PAGED, PAGE_BYTES
 from cdma.hdl.spec.stage import NUMBERS

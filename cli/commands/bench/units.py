@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
-from cdma.commands.designs import design_from, with_rings
+from cdma.commands.verify import design_from, with_rings
 from cdma.options import check_between, check_densities
 from cdma.result import Columns, Result, Row, column, rows_result
 

@@ -58,8 +58,8 @@ def _run(arguments: argparse.Namespace) -> Result:
 def _subject(arguments: argparse.Namespace) -> Subject:
     """The block, generated as ``cdma generate`` does it by default."""
     from cdma.app import parser
-    from cdma.commands.designs import design_from
     from cdma.commands.generate.block import make
+    from cdma.commands.verify import design_from
     from cdma.output import status
 
     from .record import revision, stored_of

@@ -59,7 +59,7 @@ def parts_of(block: str) -> list[str]:
 def check_parts(parts: Sequence[str], subject: Subject, arguments: argparse.Namespace) -> None:
     """Refuses parts whose tools are missing or that the block has not, before anything runs."""
     from cdma.commands.area.report import library_of
-    from cdma.commands.designs import with_rings
+    from cdma.commands.verify import with_rings
     from cdma.verif.campaigns.regression import plan_of
 
     if {"speed", "faults"} & {*parts} and subject.is_engine:
@@ -345,7 +345,7 @@ def _mutants(subject: Subject, arguments: argparse.Namespace) -> Result:
 
 def _faults(subject: Subject, arguments: argparse.Namespace) -> Result:
     from cdma.commands import faults
-    from cdma.commands.designs import with_rings
+    from cdma.commands.verify import with_rings
     from cdma.verif.campaigns.faults.campaign import OWN, campaigns_for
 
     asked = {

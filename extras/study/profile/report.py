@@ -13,7 +13,7 @@ from typing import Any
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.sim.codec.fit import Fit, NothingToProfile, TensorProfile
-from cdma.study.nearest import REACH, nearest_change
+from cdma.study.system.verdict import REACH, nearest_change
 
 from .link import Settings, Transfer, Verdict
 

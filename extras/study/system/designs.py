@@ -5,18 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from cdma.base.errors import CdmaError
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
+from cdma.study.system.assumptions import load_assumptions
+from cdma.study.system.density_table import load_densities, with_transformer
+from cdma.study.system.machine import load_link, load_machine
+from cdma.study.system.model import Model
+from cdma.study.system.networks import load_network
 from cdma.study.tuner.search import Space
 
 from .area_table import formats_measured, lanes_measured, size_of, units_measured
 from .layers import NUMBER_BYTES
 from .machine import Engine
-from .model import Model
 
 _BURST_BEATS = EngineConfig.burst_beats
 
@@ -158,3 +163,36 @@ def pareto_front(
         if not result or found.step_s < result[-1][1].step_s * (1 - 1e-4):
             result.append((design, found))
     return result
+
+
+def load_model(network: str, machine: str = "titan_xp", link: str | None = None) -> Model:
+    """Returns the model of a network on a machine, with a ``link`` in the place of the machine's if one is named.
+
+    Networks and machines are those that come with the package, or TOML files. Densities and assumptions are the package's.
+    """
+    place = load_machine(machine)
+    if link is not None:
+        place = place.with_link(load_link(link))
+    return Model(load_network(network), place, load_assumptions(), with_transformer(load_densities()))
+
+
+@dataclass(frozen=True)
+class NamedTrainer:
+    """A :class:`Trainer` of a model by names: it is small, and can be sent to another process or machine."""
+
+    network: str
+    machine: str
+    link: str | None = None
+
+    def __call__(self, design: Design) -> Evaluation | None:
+        """Evaluates a design; what does not depend on it is made once in a process."""
+        return _trainer(self)(design)
+
+    def model(self) -> Model:
+        """The network on the machine."""
+        return load_model(self.network, self.machine, self.link)
+
+
+@lru_cache(maxsize=4)
+def _trainer(named: NamedTrainer) -> Trainer:
+    return Trainer(named.model())

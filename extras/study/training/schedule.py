@@ -1,13 +1,17 @@
-"""How a network is trained."""
+"""How a network is trained, and computing that gives the same numbers on the same kind of machine."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cdma.base.errors import ParameterError
 from cdma.torch.networks.digits import TRAINING_IMAGES
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -53,3 +57,36 @@ class Schedule:
         """Numbers of steps after which activations are shown; they rise, quadratic in time."""
         steps = np.linspace(0, 1, self.points) ** 2 * self.steps
         return tuple(sorted({round(step) for step in steps.tolist()}))
+
+
+class reproducible:
+    """Makes torch compute deterministically, in one thread, from given random numbers, within a ``with`` block.
+
+    Unless it is ``strict``, kernels of a card for which there is no deterministic one stay what they are.
+    """
+
+    def __init__(self, start: int | torch.Tensor, strict: bool = True) -> None:
+        self._start, self._strict = start, strict
+
+    def __enter__(self) -> None:
+        import torch
+
+        self._before = (
+            torch.get_rng_state(),
+            torch.get_num_threads(),
+            torch.are_deterministic_algorithms_enabled(),
+        )
+        if isinstance(self._start, int):
+            torch.manual_seed(self._start)
+        else:
+            torch.set_rng_state(self._start)
+        torch.set_num_threads(1)
+        torch.use_deterministic_algorithms(True, warn_only=not self._strict)
+
+    def __exit__(self, *_: object) -> None:
+        import torch
+
+        state, threads, deterministic = self._before
+        torch.set_rng_state(state)
+        torch.set_num_threads(threads)
+        torch.use_deterministic_algorithms(deterministic)

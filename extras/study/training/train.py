@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from cdma.base.errors import ParameterError
 from cdma.torch.extras import require
 
-from .reproducible import reproducible
-from .schedule import Schedule
+from .schedule import Schedule, reproducible
 
 if TYPE_CHECKING:
     import torch

@@ -26,7 +26,7 @@ from cdma.torch.networks.digits import GREY_VALUES, TRAINING_IMAGES, grey_values
 from cdma.torch.networks.versions import versions
 
 from .observations import short
-from .reproducible import reproducible
+from .schedule import reproducible
 
 if TYPE_CHECKING:
     import torch

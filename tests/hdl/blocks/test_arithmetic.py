@@ -1,5 +1,5 @@
 """Ones counted by full adders. CRC-32C as linear functions, against the model, and the networks that compute them. Small
-functions of values.
+functions of values. The registers that a pipelined module has, and ports of an option.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from operator import xor
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import ClockDomain, Module, Signal
 from amaranth.sim import Simulator
 
 from cdma.hdl.blocks.arithmetic import (
@@ -25,6 +25,7 @@ from cdma.hdl.blocks.arithmetic import (
     one_of,
     xor_network,
 )
+from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.sim.codec.container import crc32c
 from tests.support.simulate import simulate
 
@@ -104,3 +105,40 @@ def test_the_next_number_is_known_without_a_carry() -> None:
 @pytest.mark.parametrize("widths", [(), (0, 0), (1, 4), (3, 3, 3)])
 def test_a_selection_is_as_wide_as_its_widest_value(widths: tuple[int, ...]) -> None:
     assert len(one_of(*((Signal(), Signal(width)) for width in widths))) == max(widths, default=0)
+
+
+class _Pipelined:
+    pipelined = True
+
+
+@pytest.mark.parametrize(("pipelined", "cycles"), [(False, 0), (True, 1), (_Pipelined(), 1)])
+def test_values_are_a_cycle_later_if_pipelined(pipelined: object, cycles: int) -> None:
+    m = Module()
+    m.domains += ClockDomain("sync")
+    value, assigned, sink = (Signal(4) for _ in range(3))
+    pace = Pace(m, pipelined)
+    late = pace.late(value, "late")
+    early = pace.early(sink, "early")
+    pace.d += [assigned.eq(value), early.eq(value)]
+    with m.If(value == 3):
+        pace.d += assigned.eq(0)
+    seen = []
+
+    async def bench(ctx: object) -> None:
+        for number in range(1, 6):
+            ctx.set(value, number)
+            seen.append([ctx.get(each) for each in (late, assigned, sink)])
+            await ctx.tick()
+
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    given = [[number, 0 if number == 3 else number, number] for number in range(6)]
+    assert seen[1:] == given[2 - cycles : 6 - cycles]
+    assert isinstance(late, Signal)
+    assert (late is value) == (not cycles)
+
+
+def test_members_of_an_option() -> None:
+    assert {**optional(True, crc=32), **optional(0, step=8)} == {"crc": 32}

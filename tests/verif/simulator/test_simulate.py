@@ -1,6 +1,7 @@
 """The processes that simulations are: what they have of this one's environment. Designs: they travel as JSON, and their
-Verilog is kept by what it is made from. The module around a design: payloads without valid are X, and so is
-everything that a reset makes it forget. Finding the tools, and what is said when one is missing.
+Verilog is kept by what it is made from. The module around a design: payloads without valid are X, and so is everything
+that a reset makes it forget. Finding the tools, and what is said when one is missing. The driver on a CPU of a LiteX SoC;
+skipped where LiteX or the compiler is not installed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import dataclasses
 import os
 import re
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,7 @@ from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, axis_ports
 from cdma.verif.campaigns.regression import verify
 from cdma.verif.engine.design import SMALL, EngineDesign, with_late_flops
 from cdma.verif.simulator.build import four_state_name, four_state_text
+from cdma.verif.simulator.litex import run
 from cdma.verif.simulator.simulate import Design
 from cdma.verif.simulator.toolchain import ToolchainError, find_compiler, find_verilator
 from cdma.verif.stream.codec.design import CodecDesign
@@ -234,3 +238,25 @@ def test_the_compiler_of_cxx(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setenv("CXX", str(_program(tmp_path / "broken", "exit 1")))
     with pytest.raises(ToolchainError, match="does not run"):
         find_compiler()
+
+
+@pytest.mark.verilator
+def test_the_cpu_gets_its_tensor_back() -> None:
+    if lacking := run.missing():
+        pytest.skip(" and ".join(lacking))
+    # In a process of its own: LiteX warns about deprecated names, and sets up the log.
+    done = subprocess.run(
+        [sys.executable, "-m", "cdma.verif.simulator.litex"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all 2048 words are as before, 2 interrupts\n" in done.stdout
+
+
+def test_missing_packages_and_tools_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "find_spec", lambda name: None)
+    monkeypatch.setattr(run.shutil, "which", lambda name: None)
+    with pytest.raises(run.LitexError) as raised:
+        run.run()
+    said = str(raised.value)
+    assert "litex, migen, pythondata_cpu_vexriscv (pip install " in said
+    assert "riscv64-unknown-elf-gcc (on Debian or Ubuntu apt install gcc-riscv64-unknown-elf)" in said

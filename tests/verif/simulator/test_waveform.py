@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cdma.verif.simulator.gtkwave import write_gtkw
 from cdma.verif.simulator.page import Group, Names, View, lines_of, state_names
 from cdma.verif.simulator.vcd_trace import Changes, Scope, Trace, read_trace
+from cdma.verif.simulator.waveform import write_gtkw
 
 VCD = """\
 $timescale 1ps $end

@@ -13,6 +13,7 @@ from .question import ASSUMPTIONS, densities_named
 
 if TYPE_CHECKING:
     from cdma.study.system.measured import Measured, Residual
+    from cdma.study.system.networks import Network
 
 _RESIDUALS: Columns = {
     "card": column("card"),
@@ -32,7 +33,6 @@ def _found(arguments: argparse.Namespace) -> tuple[list[Measured], list[Residual
     from cdma.study.system.assumptions import load_assumptions
     from cdma.study.system.machine import load_machine
     from cdma.study.system.measured import machine_of, read_measured, residuals
-    from cdma.study.training.modelled import network_for
 
     rows = read_measured(arguments.files)
     found = residuals(
@@ -89,3 +89,23 @@ PICTURES = Command(
     {"": (option("folder DIR", "where to write them, as SVG", Path), *_ROWS)},
     ["pictures rows.json"],
 )
+
+
+#: One image of digits, and the classes.
+_SHAPE, _CLASSES = (1, 32, 32), 10
+
+
+def network_for(name: str) -> Network | None:
+    """The model's network for one that a bench trains: from its table, or a small one as PyTorch traces it. None of what the
+    model has neither a table nor a module for."""
+    from cdma.study.system.measured import modelled_name
+    from cdma.study.system.networks import load_network
+    from cdma.study.system.traced import trace
+    from cdma.torch.networks import NETWORKS
+
+    if name in NETWORKS:
+        from cdma.torch.networks.networks import BUILDERS
+
+        return trace(BUILDERS[name](_CLASSES), _SHAPE, False, 1, name, name)
+    table = modelled_name(name)
+    return None if table is None else load_network(table)

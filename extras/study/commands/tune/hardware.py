@@ -32,12 +32,12 @@ def _run(arguments: argparse.Namespace) -> Result:
         Design,
         Evaluation,
         Limits,
+        NamedTrainer,
         best,
         design_space,
         objective,
         pareto_front,
     )
-    from cdma.study.system.named import NamedTrainer
     from cdma.study.tuner.search import Kept
 
     check_one_or_more(arguments, "jobs")

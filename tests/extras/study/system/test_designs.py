@@ -24,6 +24,7 @@ from cdma.study.system.designs import (
     Design,
     Evaluation,
     Limits,
+    NamedTrainer,
     Trainer,
     best,
     design_space,
@@ -39,7 +40,6 @@ from cdma.study.system.engine_rate import (
 )
 from cdma.study.system.machine import load_machine
 from cdma.study.system.model import Model
-from cdma.study.system.named import NamedTrainer
 from cdma.study.system.networks import load_network
 from cdma.study.tuner.search import Space
 from cdma.synth.asic.library.liberty import load_libraries

@@ -12,20 +12,18 @@ if TYPE_CHECKING:
     from cdma.door import analyse, compress, decompress, fit
     from cdma.hdl.spec.codec import CodecConfig
     from cdma.hdl.spec.format import Format
+    from cdma.sim import Completion, Descriptor, Driver
     from cdma.sim.codec.model import Analysis, CorruptStream
     from cdma.sim.codec.software import backend
-    from cdma.sim.engine.driver.driver import Driver
-    from cdma.sim.engine.memory import Completion, Descriptor
-
 
 _HOME = {
     "Analysis": ".sim.codec.model",
     "CdmaError": ".base.errors",
     "CodecConfig": ".hdl.spec.codec",
-    "Completion": ".sim.engine.memory",
+    "Completion": ".sim",
     "CorruptStream": ".sim.codec.model",
-    "Descriptor": ".sim.engine.memory",
-    "Driver": ".sim.engine.driver.driver",
+    "Descriptor": ".sim",
+    "Driver": ".sim",
     "Format": ".hdl.spec.format",
     "ParameterError": ".base.errors",
     "__version__": "._version",

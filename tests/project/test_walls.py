@@ -60,7 +60,7 @@ verif/campaigns: base hdl/spec sim/codec sim/engine verif/simulator verif/stream
 synth/asic: base hdl/spec hdl/deliver
 synth/fpga: base synth/asic
 # The command and the public names of cdma.
-cli: base hdl/spec sim/codec sim/engine
+cli: base hdl/spec sim/codec sim
 cli/commands: base hdl/spec hdl/deliver sim/codec sim/engine verif/simulator verif/stream verif/engine verif/proofs
     verif/campaigns synth/asic synth/fpga cli
 # The wings. Nothing above imports one.

@@ -56,13 +56,7 @@ def compress(
     capacity: int | None = None,
     crc: bool = False,
 ) -> Packed:
-    """The stream of a tensor, where the tensor is; see :class:`.Packed`.
-
-    ``out``, ``capacity``: A tensor of bytes for the stream, or the bytes that there shall be for it. With either
-        nothing waits for the GPU; without them the stream's length comes to the host, and the stream has its exact
-        size.
-    ``crc``: Whether to compute the CRC-32C of the raw data, too.
-    """
+    """See :func:`cdma.gpu.compress`."""
     words = words_of(tensor, require_format(format))
     unit = format.stream_bits // 8
     if out is not None:

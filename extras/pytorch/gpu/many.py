@@ -37,11 +37,7 @@ _ALIGN = 16
 def compress_many(
     tensors: Sequence[Tensor], format: Format, *, capacities: Sequence[int] | None = None
 ) -> list[Packed]:
-    """The stream of each tensor, all of one device, as :func:`.compress` makes it.
-
-    ``capacities``: The bytes that there shall be for each stream: then nothing waits for the GPU. Without them the
-        lengths of all come to the host at once.
-    """
+    """See :func:`cdma.gpu.compress_many`."""
     require_format(format)
     _check_sequence("tensors", tensors)
     if not tensors:
@@ -83,10 +79,7 @@ def packed_many(
 
 
 def decompress_many(packed: Sequence[Packed]) -> list[Tensor]:
-    """The words of each packed tensor, all of one device and one format; waits once for the verdicts on all.
-
-    Raises what :func:`.decompress` raises for the first that is not whole.
-    """
+    """See :func:`cdma.gpu.decompress_many`."""
     _check_sequence("packed", packed)
     if not packed:
         return []

@@ -146,15 +146,8 @@ def offload(
                 f"{useless[0]} is given with a backend, which moves everything by its own link"
             )
         return Driven(model, backend)
-    return door.offload(
-        model,
-        policy or Cdma(),
-        host_bytes=host_bytes,
-        device_bytes=device_bytes,
-        ahead=ahead,
-        debug=debug,
-        trace=trace,
-    )
+    given = None, host_bytes, device_bytes, ahead
+    return door.offload(model, policy or Cdma(), *given, debug=debug, trace=trace)
 
 
 def stream(

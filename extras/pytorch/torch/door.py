@@ -31,25 +31,19 @@ if TYPE_CHECKING:
 def offload(
     model: nn.Module,
     policy: SwapPolicy,
-    *,
+    transport: Transport | None = None,
     host_bytes: int | str | None = None,
     device_bytes: int | str | None = None,
     ahead: int | str = 64 << 20,
-    debug: bool = False,
-    trace: bool = False,
-    transport: Transport | None = None,
+    **flags: bool,
 ) -> Offload:
     """See :func:`cdma.torch.offload`."""
     if not isinstance(model, nn.Module):
         raise ParameterError(f"the model is {type(model).__name__}; it must be a torch.nn.Module")
     device = device_of(model)
-    settings = Settings(
-        None if host_bytes is None else bytes_of("host_bytes", host_bytes),
-        None if device_bytes is None else bytes_of("device_bytes", device_bytes, device),
-        bytes_of("ahead", ahead),
-        debug,
-        trace,
-    )
+    host = None if host_bytes is None else bytes_of("host_bytes", host_bytes)
+    most = None if device_bytes is None else bytes_of("device_bytes", device_bytes, device)
+    settings = Settings(host, most, bytes_of("ahead", ahead), **flags)
     return Offload(model, policy, transport or Transport(device), settings)
 
 

@@ -41,11 +41,7 @@ def largest_batch(
     passes: int = 2,
     most: int | None = None,
 ) -> Largest:
-    """Finds it. Batches double until one does not fit; then the gap between the last two is halved.
-
-    A policy learns from one step to the next, so batches grow as they would in a training, and each has ``passes`` steps,
-    the last of which counts.
-    """
+    """See :func:`cdma.torch.largest_batch`."""
     check_range("multiple", multiple, 1, _MOST, "images by which batches grow")
     check_range("passes", passes, 1, 1000, "steps of each batch")
     if memory is not None:

@@ -208,7 +208,7 @@ def advisor_rows(network: str, bench: AdvisorBench) -> Iterator[dict[str, Any]]:
     ready_card(bench.training)
     training = SwapTraining(network, bench.training)
     policy = Cswap(refresh=_LEARNING + bench.age + 1, mask=bench.mask)
-    settings = Settings(None, None, bench.training.ahead, False, False)
+    settings = Settings(None, None, bench.training.ahead)
     transport, rounds = transport_for(bench.training.device, bench.training.link), bench.training.rounds
     advice = Advising(training.model, policy, transport, settings)
     for _ in range(_LEARNING + bench.age):

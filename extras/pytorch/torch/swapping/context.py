@@ -44,8 +44,8 @@ class Settings:
     host_bytes: int | None
     device_bytes: int | None
     ahead: int
-    debug: bool
-    trace: bool
+    debug: bool = False
+    trace: bool = False
 
 
 class Offload(Keeping):

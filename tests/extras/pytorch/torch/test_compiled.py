@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -99,3 +100,34 @@ def test_a_policy_that_goes_by_modules_says_once_that_it_sees_none(context, how)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Compiled("plain").gradients(inputs, context)
+
+
+class Broken(Network):
+    """What no compiler takes stands between two graphs, and is computed as ever: how many numbers it has is not known."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        middle = self.body(inputs)
+        return self.head(middle) * middle[middle > 0].exp().sum()
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
+@pytest.mark.parametrize("context", [saved, lambda model: offload(model, Cdma())])
+def test_between_two_graphs_no_hook_is_compiled(context):
+    """The compiler would be there: a hook that it took for a part of the step would be a graph, or many, of its own."""
+    plain, found = (_steps_between(within) for within in (None, context))
+    assert plain[0] == found[0] >= 2
+    assert all(map(torch.equal, plain[1], found[1]))
+
+
+def _steps_between(within):
+    """How many graphs steps take, and the last gradients."""
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    graphs, model, inputs = [], Broken(), torch.randn(300, 64)
+    call = torch.compile(model, backend=lambda *graph: graphs.append(graph) or aot_eager(*graph))
+    for _ in range(3):
+        model.zero_grad()
+        with nullcontext() if within is None else within(model):
+            loss = call(inputs).square().mean()
+        loss.backward()
+    return len(graphs), [weight.grad for weight in model.parameters()]

@@ -146,8 +146,9 @@ def offload(
                 f"{useless[0]} is given with a backend, which moves everything by its own link"
             )
         return Driven(model, backend)
-    given = None, host_bytes, device_bytes, ahead
-    return door.offload(model, policy or Cdma(), *given, debug=debug, trace=trace)
+    return door.offload(
+        model, policy or Cdma(), None, host_bytes, device_bytes, ahead, debug=debug, trace=trace
+    )
 
 
 def stream(

@@ -70,14 +70,16 @@ class Stream:
         for module in modules:
             if module is self._model or any(id(weight) in away for weight in module.parameters()):
                 self._handles.append(module.register_state_dict_pre_hook(_refuse))
+        # What moves weights is no part of a graph.
+        enter, leave, begin = map(torch.compiler.disable, (self._enter, self._leave, self._begin_pass))
         for unit in self._cold:
             for module in holders(unit.unit):
                 # Hooks of the module's own may read its weights.
                 self._handles += [
-                    module.register_forward_pre_hook(partial(self._enter, unit), prepend=True),
-                    module.register_forward_hook(partial(self._leave, unit), always_call=True),
+                    module.register_forward_pre_hook(partial(enter, unit), prepend=True),
+                    module.register_forward_hook(partial(leave, unit), always_call=True),
                 ]
-        self._handles.append(self._model.register_forward_pre_hook(self._begin_pass, prepend=True))
+        self._handles.append(self._model.register_forward_pre_hook(begin, prepend=True))
         _STREAMED.update(modules)
         self._streamed = modules
         self._entered = True

@@ -200,3 +200,16 @@ def test_a_second_stream_of_a_model_or_a_part_of_it_is_refused():
             pass
     with stream(model, device_bytes=1 << 30, device="cpu"):
         plain(model)
+
+
+def test_a_compiled_model_is_streamed():
+    """What moves its weights stands between its graphs."""
+    torch._dynamo.reset()
+    model = Blocks()
+    expected, call = plain(model), torch.compile(model, backend="aot_eager")
+    with stream(model, device_bytes=total(model) * 7 // 10, device="cpu") as streamed:
+        for _ in range(3):
+            assert torch.equal(call(TOKENS), expected)
+        assert streamed.report.passes == 3
+        assert streamed.report.moved > 0
+    assert torch.equal(plain(call), expected)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
+from timeit import repeat
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,8 @@ def drawn(count: int, density: float, seed: int) -> Words:
 def kernel_rows(density: float, bench: KernelBench) -> Iterator[dict[str, Any]]:
     """Rows of the codecs on the processor, with a link that takes what its rate says."""
     words = drawn(bench.size // 4, density, bench.seed)
-    ways = [_plain(words.nbytes, bench.link)]
+    copied = words.nbytes / bench.link
+    ways = [Way("raw", words.nbytes, 0.0, 0.0, copied, copied)]
     ways += [_timed(name, words, bench) for name in KERNELS if name in available()]
     yield from rows_of("cpu", density, words.nbytes, ways)
 
@@ -86,25 +87,14 @@ def rows_of(card: str, density: float, raw: int, ways: list[Way]) -> Iterator[di
         }
 
 
-def _plain(raw: int, link: float) -> Way:
-    return Way("raw", raw, 0.0, 0.0, raw / link, raw / link)
-
-
 def _timed(name: str, words: Words, bench: KernelBench) -> Way:
     codec = make(name, 32, words)
     stream = codec.compress(words)
     if not np.array_equal(codec.decompress(stream, len(words)), words):
         raise WrongRoundTrip(f"{name} did not give back what it was given")
-    there = _seconds(lambda: codec.compress(words), bench.rounds)
-    back = _seconds(lambda: codec.decompress(stream, len(words)), bench.rounds)
+    there, back = (
+        median(repeat(work, number=1, repeat=bench.rounds))
+        for work in (lambda: codec.compress(words), lambda: codec.decompress(stream, len(words)))
+    )
     copied = len(stream) / bench.link
     return Way(name, len(stream), there, back, copied, copied)
-
-
-def _seconds(work: Callable[[], object], rounds: int) -> float:
-    found = []
-    for _ in range(rounds):
-        began = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - began)
-    return median(found)

@@ -77,6 +77,7 @@ class _Run(ABC):
     def __init__(self, policy: str | None, bench: StreamBench) -> None:
         self.policy, self.bench = policy, bench
         self._streamed: Stream | States | Cache | None = None
+        self._seconds: list[float] = []
 
     @property
     def name(self) -> str:
@@ -122,6 +123,41 @@ class _Run(ABC):
         """Ends the stream."""
         if isinstance(self._streamed, (Stream, States)):
             self._streamed.__exit__(None, None, None)
+
+    def round(self, expected: Sequence[Tensor], *, counts: bool) -> None:
+        """Computes a few tokens or steps, and compares them afterwards."""
+        seconds = self.seconds()
+        if counts:
+            self._seconds.append(seconds / self.bench.tokens)
+        made = [tensor.cpu() for tensor in self.results()]
+        if not all(map(torch.equal, made, expected)):
+            raise WrongOutput(f"{self.policy} made another output than the plain model")
+
+    @property
+    def rate(self) -> float:
+        """Tokens or steps per second."""
+        return 1 / median(self._seconds)
+
+    def row(self, what: str, raw: float | None) -> dict[str, Any]:
+        """What was measured; ``raw`` is the rate of the same executor without compression."""
+        shape, report = self.bench.shape, self.report
+        ratio = None if report is None else report.ratio
+        return {
+            **where(self.bench.device == "cuda"),
+            "model": f"{shape.layers} layers of {shape.width} x {shape.hidden}",
+            "what": what,
+            "policy": self.name,
+            "bytes": self.nbytes,
+            "ms": 1e3 / self.rate,
+            "rate": self.rate,
+            "ratio": ratio,
+            "share": None if raw is None or ratio is None else self.rate / raw / ratio,
+            "moved": None if report is None else (report.moved + report.left) // report.passes,
+            "hot": None if report is None else report.hot,
+            "on_device": None if report is None else report.device,
+            "wait_ms": None if report is None else report.wait / report.passes * 1e3,
+            "late": None if report is None else report.late,
+        }
 
     def _options(self, least: int) -> dict[str, Any]:
         bench = self.bench
@@ -259,21 +295,21 @@ def stream_rows(what: str, policies: list[str], bench: StreamBench) -> Iterator[
     if bench.device == "cuda" and not torch.cuda.is_available():
         raise ToolError("there is no GPU here that PyTorch can use")
     expected = _expected(what, bench)
-    timed: list[_Timed] = []
+    timed: list[_Run] = []
     try:
         for policy in policies:
             if policy != "accelerate" or (what == "weights" and find_spec("accelerate") is not None):
-                timed.append(_Timed(_RUNS[what](policy, bench)))
+                timed.append(_RUNS[what](policy, bench))
                 _tidy(bench)
         for number in range(_WARM_UP + bench.rounds):
             for each in timed:
                 each.round(expected[number], counts=number >= _WARM_UP)
-        raw = next((each.rate for each in timed if each.run.policy == "raw"), None)
+        raw = next((each.rate for each in timed if each.policy == "raw"), None)
         yield from [each.row(what, raw) for each in timed]
     finally:
         # Each leaves gradients as it has found them.
         for each in reversed(timed):
-            each.run.close()
+            each.close()
             _tidy(bench)
 
 
@@ -287,49 +323,6 @@ def _expected(what: str, bench: StreamBench) -> list[list[Tensor]]:
     del plain
     _tidy(bench)
     return expected
-
-
-class _Timed:
-    """A run and its times."""
-
-    def __init__(self, run: _Run) -> None:
-        self.run = run
-        self._seconds: list[float] = []
-
-    def round(self, expected: Sequence[Tensor], *, counts: bool) -> None:
-        """Computes a few tokens or steps, and compares them afterwards."""
-        seconds = self.run.seconds()
-        if counts:
-            self._seconds.append(seconds / self.run.bench.tokens)
-        made = [tensor.cpu() for tensor in self.run.results()]
-        if not all(map(torch.equal, made, expected)):
-            raise WrongOutput(f"{self.run.policy} made another output than the plain model")
-
-    @property
-    def rate(self) -> float:
-        """Tokens or steps per second."""
-        return 1 / median(self._seconds)
-
-    def row(self, what: str, raw: float | None) -> dict[str, Any]:
-        """What was measured; ``raw`` is the rate of the same executor without compression."""
-        run, shape, report = self.run, self.run.bench.shape, self.run.report
-        ratio = None if report is None else report.ratio
-        return {
-            **where(run.bench.device == "cuda"),
-            "model": f"{shape.layers} layers of {shape.width} x {shape.hidden}",
-            "what": what,
-            "policy": run.name,
-            "bytes": run.nbytes,
-            "ms": 1e3 / self.rate,
-            "rate": self.rate,
-            "ratio": ratio,
-            "share": None if raw is None or ratio is None else self.rate / raw / ratio,
-            "moved": None if report is None else (report.moved + report.left) // report.passes,
-            "hot": None if report is None else report.hot,
-            "on_device": None if report is None else report.device,
-            "wait_ms": None if report is None else report.wait / report.passes * 1e3,
-            "late": None if report is None else report.late,
-        }
 
 
 def _tidy(bench: StreamBench) -> None:

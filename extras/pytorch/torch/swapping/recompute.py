@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
@@ -53,6 +54,8 @@ class Again:
         # What the module had of its own; behind it is the method of the class.
         self._own: Any = None
         self._forward: Any = None
+        # Whether to stop as soon as all is kept again: not before it is known that no noise would be written after that.
+        self._stops = False
 
     def install(self) -> None:
         """Has the module be computed again."""
@@ -79,18 +82,29 @@ class Again:
             inputs, named = tree_unflatten([given[number] for number in places], tree)
             return forward(*inputs, **named)
 
-        # To stop as soon as all is kept again would be before RReLU writes its noise.
-        stops = not any(isinstance(one, nn.RReLU) for one in self._module.modules())
-        with set_checkpoint_early_stop(stops):
-            return checkpoint(
+        noise = _Noise()
+        with nullcontext() if self._stops else noise, set_checkpoint_early_stop(self._stops):
+            output = checkpoint(
                 run,
                 *unique.values(),
                 use_reentrant=False,
                 context_fn=lambda: (nullcontext(), _Buffers(self._module)),
             )
+        self._stops = self._stops or not noise.is_there
+        return output
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (getattr, (self._module, "forward")) if self._own is None else (_same, (self._own,))
+
+
+class _Noise(TorchFunctionMode):
+    """Whether anything calls RReLU, which writes its noise when it has kept it."""
+
+    is_there = False
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.is_there |= "rrelu" in getattr(function, "__name__", "")
+        return function(*args, **(kwargs or {}))
 
 
 def _same(method: Any) -> Any:

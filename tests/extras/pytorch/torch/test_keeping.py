@@ -177,6 +177,21 @@ def test_noise_is_kept_as_the_operation_wrote_it(context) -> None:
     assert same(gradients(model, step), gradients(model, step, context))
 
 
+class Noisy(nn.Linear):
+    """Calls the function, of which no module says anything."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return functional.rrelu(super().forward(inputs), training=True)
+
+
+@each_context
+def test_noise_of_a_function_is_as_that_of_a_module(context) -> None:
+    """A checkpoint stops where all is kept again, which is before the noise is written."""
+    model, inputs = nn.Sequential(Noisy(64, 512), nn.Linear(512, 4)), torch.randn(256, 64)
+    step = lambda: model(inputs).square().mean()  # noqa: E731
+    assert same(gradients(model, step), gradients(model, step, context))
+
+
 @pytest.mark.parametrize("context", [CONTEXTS[name] for name in ("saved", "vdnn", "cdma")])
 def test_what_is_written_to_behind_its_operation_is_refused(context) -> None:
     """What waits for the end of the operation that keeps it is not held as somebody wrote it later."""

@@ -49,48 +49,17 @@ class Io(ct.Structure):
     ]
 
 
+#: The fields of ``cdma_geometry``.
+_GEOMETRY = """
+version_major version_minor word_bits window code_bits table_size lanes dev_data_bits dev_address_bits
+dev_align host_data_bits host_address_bits host_align burst_beats outstanding ring_entries field_bits rotate
+zero align any_length units stripe_bytes crc lossy keep_nonzero sideband user_bits register_protection
+memories_protect dimensions pages stream_id_bits substream_id_bits pairs messages
+"""
+
+
 class Geometry(ct.Structure):
-    _fields_ = [
-        (name, ct.c_uint32)
-        for name in [
-            "version_major",
-            "version_minor",
-            "word_bits",
-            "window",
-            "code_bits",
-            "table_size",
-            "lanes",
-            "dev_data_bits",
-            "dev_address_bits",
-            "dev_align",
-            "host_data_bits",
-            "host_address_bits",
-            "host_align",
-            "burst_beats",
-            "outstanding",
-            "ring_entries",
-            "field_bits",
-            "rotate",
-            "zero",
-            "align",
-            "any_length",
-            "units",
-            "stripe_bytes",
-            "crc",
-            "lossy",
-            "keep_nonzero",
-            "sideband",
-            "user_bits",
-            "register_protection",
-            "memories_protect",
-            "dimensions",
-            "pages",
-            "stream_id_bits",
-            "substream_id_bits",
-            "pairs",
-            "messages",
-        ]
-    ]
+    _fields_ = [(name, ct.c_uint32) for name in _GEOMETRY.split()]
 
 
 class Denied(ct.Structure):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import pickle
 import re
+import subprocess
+import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -301,3 +303,21 @@ def kept_design(
     key = content_key(generator_key(), repr(asked))
     kept: Verilog = pickle.loads((kept_folder("test-verilog", key, make) / "design").read_bytes())
     return kept
+
+
+_SLANG = """
+import sys
+from pyslang.driver import Driver
+driver = Driver()
+driver.addStandardArgs()
+read = driver.parseCommandLine(" ".join(sys.argv)) and driver.processOptions() and driver.parseAllSources()
+sys.exit(not (read and driver.runFullCompilation()))
+"""
+
+
+def slang(*arguments: object) -> tuple[int, str]:
+    """The status of slang, and what it says; the test is skipped where it is not installed."""
+    pytest.importorskip("pyslang")
+    command = [sys.executable, "-c", _SLANG, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode, done.stderr

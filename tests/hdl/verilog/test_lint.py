@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from cdma.hdl.spec.format import Format
 from cdma.verif.simulator.toolchain import find_verilator
 from tests.support.simulate import needs_icarus
 from tests.support.thorough import cases_of
-from tests.support.verilog_designs import DESIGNS, THOROUGH, verilog_of
+from tests.support.verilog_designs import DESIGNS, THOROUGH, slang, verilog_of
 
 #: Verible's rules that the text does not follow, and why.
 _VERIBLE_WITHOUT = {
@@ -144,17 +143,9 @@ def test_verilator_makes_a_program_of_it_without_waivers(tmp_path: Path) -> None
 
 
 def test_slang_has_no_complaint(design: Path) -> None:
-    pytest.importorskip("pyslang")
-    program = (
-        "import sys; from pyslang.driver import Driver; driver = Driver(); driver.addStandardArgs();"
-        "ok = driver.parseCommandLine(' '.join(sys.argv)) and driver.processOptions();"
-        "ok = ok and driver.parseAllSources() and driver.runFullCompilation(); sys.exit(not ok)"
-    )
     without = [f"-Wno-{name}" for name in _SLANG_WITHOUT]
     standard = "1800-2017" if _is_sv(design) else "1364-2005"
-    command = [sys.executable, "-c", program, "--std", standard, "-Weverything", *without, design]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert slang("--std", standard, "-Weverything", *without, design) == (0, "")
 
 
 def test_verible_has_no_complaint(design: Path) -> None:

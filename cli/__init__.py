@@ -16,23 +16,18 @@ if TYPE_CHECKING:
     from cdma.sim.codec.model import Analysis, CorruptStream
     from cdma.sim.codec.software import backend
 
-_HOME = {
-    "Analysis": ".sim.codec.model",
-    "CdmaError": ".base.errors",
-    "CodecConfig": ".hdl.spec.codec",
-    "Completion": ".sim",
-    "CorruptStream": ".sim.codec.model",
-    "Descriptor": ".sim",
-    "Driver": ".sim",
-    "Format": ".hdl.spec.format",
-    "ParameterError": ".base.errors",
-    "__version__": "._version",
-    "analyse": ".door",
-    "backend": ".sim.codec.software",
-    "compress": ".door",
-    "decompress": ".door",
-    "fit": ".door",
+#: The names by the modules that they come from.
+_HOMES = {
+    "._version": "__version__",
+    ".base.errors": "CdmaError ParameterError",
+    ".door": "analyse compress decompress fit",
+    ".hdl.spec.codec": "CodecConfig",
+    ".hdl.spec.format": "Format",
+    ".sim": "Completion Descriptor Driver",
+    ".sim.codec.model": "Analysis CorruptStream",
+    ".sim.codec.software": "backend",
 }
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Analysis",

@@ -17,20 +17,18 @@ if TYPE_CHECKING:  # for editors and type checkers
     from cdma.hdl.spec.engine import EngineConfig
     from cdma.hdl.spec.format import Format
 
-_HOME = {
-    "CdmaError": "cdma.base.errors",
-    "ParameterError": "cdma.base.errors",
-    "CodecConfig": ".spec.codec",
-    "EngineConfig": ".spec.engine",
-    "Format": ".spec.format",
-    "Beat": ".codec.parts.interface",
-    "Report": ".codec.parts.interface",
-    "Error": ".codec.parts.interface",
-    "Compressor": ".codec.generate",
-    "Decompressor": ".codec.generate",
-    "Engine": ".engine.engine",
-    "EngineCore": ".engine.core",
+#: The names by the modules that they come from.
+_HOMES = {
+    ".codec.generate": "Compressor Decompressor",
+    ".codec.parts.interface": "Beat Error Report",
+    ".engine.core": "EngineCore",
+    ".engine.engine": "Engine",
+    ".spec.codec": "CodecConfig",
+    ".spec.engine": "EngineConfig",
+    ".spec.format": "Format",
+    "cdma.base.errors": "CdmaError ParameterError",
 }
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Beat",

@@ -26,26 +26,17 @@ if TYPE_CHECKING:  # for editors and type checkers
     from cdma.sim.engine.memory import Completion, Descriptor, Memory
     from cdma.sim.engine.model import EngineModel
 
-_HOME = {
-    "Analysis": ".codec.model",
-    "Completion": ".engine.memory",
-    "CorruptStream": ".codec.model",
-    "Descriptor": ".engine.memory",
-    "Driver": ".engine.driver.driver",
-    "EngineModel": ".engine.model",
-    "Memory": ".engine.memory",
-    "PacketReport": ".codec.model",
-    "PacketResult": ".codec.model",
-    "RingMemory": ".engine.driver.rings",
-    "analyse": ".codec.model",
-    "compress": ".codec.model",
-    "compress_words": ".codec.model",
-    "decode_packet": ".codec.model",
-    "decompress": ".codec.model",
-    "decompress_words": ".codec.model",
-    "encode_packet": ".codec.model",
-    "word_dtype": ".codec.words",
+#: The names by the modules that they come from.
+_HOMES = {
+    ".codec.model": "Analysis CorruptStream PacketReport PacketResult analyse compress compress_words "
+    "decode_packet decompress decompress_words encode_packet",
+    ".codec.words": "word_dtype",
+    ".engine.driver.driver": "Driver",
+    ".engine.driver.rings": "RingMemory",
+    ".engine.memory": "Completion Descriptor Memory",
+    ".engine.model": "EngineModel",
 }
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Analysis",

@@ -38,37 +38,28 @@ if TYPE_CHECKING:
     from cdma.study.training.schedule import Schedule
     from cdma.study.training.train import train
 
-_SYSTEM, _PROFILE = "cdma.study.system", "cdma.study.profile"
-
-_HOME = {
-    "Assumptions": f"{_SYSTEM}.assumptions",
-    "DensityTable": f"{_SYSTEM}.density_table",
-    "Hidden": f"{_PROFILE}.link",
-    "Machine": f"{_SYSTEM}.machine",
-    "Model": f"{_SYSTEM}.model",
-    "Network": f"{_SYSTEM}.networks",
-    "Recording": f"{_PROFILE}.recording",
-    "Report": f"{_PROFILE}.report",
-    "Schedule": "cdma.study.training.schedule",
-    "Settings": f"{_PROFILE}.link",
-    "advise": f"{_PROFILE}.report",
-    "compare": "cdma.study.compare.comparison",
-    "decoding": f"{_SYSTEM}.decoding",
-    "find_tensors": f"{_PROFILE}.files",
-    "load_assumptions": f"{_SYSTEM}.assumptions",
-    "load_densities": f"{_SYSTEM}.density_table",
-    "load_link": f"{_SYSTEM}.machine",
-    "load_machine": f"{_SYSTEM}.machine",
-    "load_model": f"{_SYSTEM}.designs",
-    "load_network": f"{_SYSTEM}.networks",
-    "page": f"{_PROFILE}.page",
-    "record": f"{_PROFILE}.recording",
-    "several": f"{_SYSTEM}.study",
-    "summarise": "cdma.study.compare.comparison",
-    "trace": f"{_SYSTEM}.traced",
-    "train": "cdma.study.training.train",
-    "verdict": f"{_SYSTEM}.verdict",
+#: The names by the modules that they come from.
+_HOMES = {
+    "cdma.study.compare.comparison": "compare summarise",
+    "cdma.study.profile.files": "find_tensors",
+    "cdma.study.profile.link": "Hidden Settings",
+    "cdma.study.profile.page": "page",
+    "cdma.study.profile.recording": "Recording record",
+    "cdma.study.profile.report": "Report advise",
+    "cdma.study.system.assumptions": "Assumptions load_assumptions",
+    "cdma.study.system.decoding": "decoding",
+    "cdma.study.system.density_table": "DensityTable load_densities",
+    "cdma.study.system.designs": "load_model",
+    "cdma.study.system.machine": "Machine load_link load_machine",
+    "cdma.study.system.model": "Model",
+    "cdma.study.system.networks": "Network load_network",
+    "cdma.study.system.study": "several",
+    "cdma.study.system.traced": "trace",
+    "cdma.study.system.verdict": "verdict",
+    "cdma.study.training.schedule": "Schedule",
+    "cdma.study.training.train": "train",
 }
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Assumptions",

@@ -23,22 +23,16 @@ if TYPE_CHECKING:  # for editors and type checkers
     )
     from cdma.sim.engine.memory import Completion, Descriptor
 
-_HOME = {
-    "Backend": ".rings",
-    "Channel": ".channel",
-    "Completion": "cdma.sim.engine.memory",
-    "Descriptor": "cdma.sim.engine.memory",
-    "Driver": ".driver",
-    "DriverError": ".rings",
-    "EngineError": ".rings",
-    "Geometry": ".rings",
-    "Mode": "cdma.hdl.spec.records",
-    "Owner": "cdma.hdl.spec.options",
-    "Pages": ".rings",
-    "RingMemory": ".rings",
-    "Status": "cdma.hdl.spec.records",
-    "list_pages": ".rings",
+#: The names by the modules that they come from.
+_HOMES = {
+    ".channel": "Channel",
+    ".driver": "Driver",
+    ".rings": "Backend DriverError EngineError Geometry Pages RingMemory list_pages",
+    "cdma.hdl.spec.options": "Owner",
+    "cdma.hdl.spec.records": "Mode Status",
+    "cdma.sim.engine.memory": "Completion Descriptor",
 }
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Backend",

@@ -173,7 +173,9 @@ def _testbench_run(folder: Path, verilog: str, bench: str, end: str = ".v") -> t
 _ENGINES = {
     "fields_to_a_byte": FIELDS_TO_A_BYTE,
     "half_bytes": HALF_BYTES,
-    "frequent_values": EngineConfig(Format(32, 32, 2, (0, 0x3F800000)), latency=16, descriptors=2),
+    "frequent_values": EngineConfig(
+        Format(32, 32, 2, (0, 0x3F800000)), 2, dev_data_bits=64, host_data_bits=64, latency=16, descriptors=2
+    ),
     "units": EngineConfig(units=2, stripe_bytes=256, latency=16, descriptors=2),
     "many_units": EngineConfig(
         Format(8), units=6, dev_data_bits=64, latency=16, descriptors=2, registers=False

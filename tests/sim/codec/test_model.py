@@ -19,7 +19,7 @@ from cdma.sim.codec.stimuli import SHAPES as BYTE_SHAPES
 from cdma.sim.codec.words import word_dtype
 from tests.outside.codec import Form
 
-QUICK = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 #: Every shape: the bits of a word, the window, the bits of a code, those of the field, and the alignment.
 SHAPES = [

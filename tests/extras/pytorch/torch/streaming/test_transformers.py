@@ -203,3 +203,34 @@ def test_an_accelerated_training_is_as_it_is_without_contexts():
         return [weight.detach().clone() for weight in model.parameters()]
 
     assert all(map(torch.equal, weights(True), weights(False)))
+
+
+@pytest.mark.parametrize("checkpointed", [False, True])
+def test_a_model_of_torchtune_is_trained_as_without_contexts(checkpointed):
+    pytest.importorskip("torchtune")
+    from torchtune.models.llama3 import llama3
+    from torchtune.modules import TransformerSelfAttentionLayer
+    from torchtune.training import set_activation_checkpointing
+
+    def weights(make):
+        torch.manual_seed(0)
+        model = llama3(200, 3, 4, 2, 64, 64, intermediate_dim=128)
+        if checkpointed:
+            set_activation_checkpointing(model, {TransformerSelfAttentionLayer})
+        optimizer, context = torch.optim.AdamW(model.parameters()), make(model)
+        for number in range(4):
+            with context:
+                logits = model(Tokens().texts)
+            torch.nn.functional.cross_entropy(logits.flatten(0, 1), Tokens().texts.flatten()).backward()
+            if number % 2:
+                optimizer.step()
+                optimizer.zero_grad()
+        return [weight.detach().clone() for weight in model.parameters()]
+
+    expected = weights(lambda model: nullcontext())
+    for make in (
+        cdma.torch.saved,
+        cdma.torch.offload,
+        lambda model: cdma.torch.offload(model, cdma.torch.Recompute("layers")),
+    ):
+        assert all(map(torch.equal, weights(make), expected))

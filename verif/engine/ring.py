@@ -70,6 +70,12 @@ class Ring:
         mask = 2 * self.bench.config.ring_entries - 1
         await self.bench.poke(f"{self.name}.ring_tail", value=self.submitted & mask)
 
+    async def credit(self) -> int:
+        """The slots of the ring that have no descriptor that is still to be fetched."""
+        bench = self.bench
+        waiting = self.submitted - await bench.peek(f"{self.name}.ring_head")
+        return self.size - waiting % (2 * bench.config.ring_entries)
+
     def completion(self) -> bytes | None:
         """The next completion, if it is in memory."""
         return self._at(self.done)

@@ -269,11 +269,16 @@ class Fetching(Bench):
     def _drive(self, m: Module, name: str) -> None:
         """A channel and its registers: anything, by the rules of streams."""
         client, control = getattr(self.pair, name), getattr(self.pair, f"{name}_control")
-        for signal in ("checking", "aborting"):
-            free(m, f"{name}_{signal}", getattr(client, signal))
-        free(m, f"{name}_takes", client.requests.ready)
+        requests = getattr(self.rings, f"{name}_requests")
+        free(m, f"{name}_aborting", client.aborting)
+        for signal in ("checking", "taken"):
+            free(m, f"{name}_{signal}", getattr(requests, signal))
         # The channel takes what it has checked.
-        m.d.comb += Assume(~client.requests.ready | client.checking)
+        m.d.comb += [
+            requests.reads.eq(1),
+            requests.chosen.eq(1),
+            Assume(~requests.taken | (requests.checking & requests.shown)),
+        ]
         shown = getattr(self.rings, f"{name}_completion")
         done = stream.Signature(shown.shape()).create(path=(name, "completion"))
         obey(m, done, f"{name}_completion")

@@ -11,6 +11,7 @@ from cdma.hdl.blocks.memories import PlainMemories, coding_of
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.engine.channel.interfaces import ChannelControl, Delivered, ExtensionPort, Request
 from cdma.hdl.engine.control.interfaces import SharesSignature
+from cdma.hdl.engine.rings.store import RequestPort
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LIMIT_BITS, PERIOD_BITS, TURN_LOG2, UNIT_LOG2
 from cdma.hdl.spec.records import LENGTH_BITS, Mode, Status, descriptor_fields
@@ -33,6 +34,7 @@ class Dispatch(wiring.Component):
     others have behind that starts again.
 
     ``pair_0``, …: The pairs.
+    ``store``: Where the descriptors are.
     ``shares``: What software says of their turns and limits.
     ``requests``, ``checking``, ``done``, ``pair``, ``values``: The channel's.
     ``number``: The pair whose descriptor is at the channel.
@@ -45,6 +47,7 @@ class Dispatch(wiring.Component):
         super().__init__(
             {
                 **{f"pair_{number}": In(PairClient(config)) for number in range(self.count)},
+                "store": Out(RequestPort(config)),
                 "shares": In(SharesSignature(config)),
                 "requests": Out(stream.Signature(Request(config.records))),
                 "checking": In(1),
@@ -74,7 +77,7 @@ class Dispatch(wiring.Component):
         # Whose completion comes next must not be lost.
         m.submodules.order = coding.in_flip_flops(order)
         m.submodules.flight = flight = Flight(self.config.records, self.count, in_flight)
-        offers = Cat(pair.requests.valid & pair.may_start for pair in pairs)
+        offers = Cat(pair.offers for pair in pairs)
         #: Whose descriptor is at the channel.
         who = Signal(self.count)
         #: Descriptors that start again go first.
@@ -87,7 +90,8 @@ class Dispatch(wiring.Component):
             shares.asks.eq(offers & ~accounts.limited),
             shares.levels.eq(self.shares.levels),
         ]
-        offered = (shares.choice & offers).any() & ~repeats
+        may_start = (shares.choice & offers).any() & ~repeats
+        offered = may_start & self.store.shown
         fits = Signal()
         #: The channel has taken the descriptor, in the cycle before.
         taken = Signal()
@@ -104,10 +108,15 @@ class Dispatch(wiring.Component):
                 with m.Elif(shares.look):
                     m.next = "chosen"
             with m.State("chosen"):
-                m.d.comb += flight.put.eq(1)
                 m.d.sync += who.eq(shares.choice)
                 m.next = "look"
                 with m.If(shares.choice.any()):
+                    m.next = "read"
+            with m.State("read"):
+                m.d.comb += flight.put.eq(offered)
+                with m.If(~may_start):
+                    m.next = "given"
+                with m.Elif(self.store.shown):
                     m.next = "show"
                     if self.config.dimensions:
                         request = flight.new.request
@@ -115,9 +124,8 @@ class Dispatch(wiring.Component):
                             m.next = "extend"
             if self.config.dimensions:
                 with m.State("extend"):
-                    extended = (shares.choice & Cat(pair.extended for pair in pairs)).any()
-                    m.d.comb += flight.extends.eq(extended)
-                    with m.If(extended | ~offered):
+                    m.d.comb += flight.extends.eq(self.store.extended)
+                    with m.If(self.store.extended | ~offered):
                         m.next = "show"
             # One whose descriptor goes away has had its turn.
             with m.State("show"):
@@ -154,7 +162,7 @@ class Dispatch(wiring.Component):
         m.d.comb += [
             self.number.eq(self._of(who, [C(number) for number in range(self.count)])),
             self.pair.eq(self.number),
-            flight.new.request.eq(self._of(shares.choice, [self._offered(pair) for pair in pairs])),
+            flight.new.request.eq(self._offered()),
             flight.new.owner.eq(shares.choice),
             order.input.valid.eq(taken),
             order.input.payload.eq(who),
@@ -163,30 +171,32 @@ class Dispatch(wiring.Component):
             m.d.sync += shares.cost.eq(Mux(self.requests.ready & ~lost, self._cost(), 1))
         for name in _OF_OWNERS if self.config.records.owner_bits else ():
             m.d.comb += getattr(self, name).eq(self._of(who, [getattr(pair, name) for pair in pairs]))
-        extends = fsm.ongoing("extend") if self.config.dimensions else C(0)
+        store, extends = self.store, fsm.ongoing("extend") if self.config.dimensions else C(0)
+        m.d.comb += [
+            store.reads.eq(fsm.ongoing("read") | extends | fsm.ongoing("show") | gives | given),
+            store.chosen.eq(shares.choice),
+            store.checking.eq((gives & self.checking) | (given & taken)),
+            store.taken.eq(given & taken),
+            store.wants_extension.eq(extends),
+        ]
         for number, pair in enumerate(pairs):
             mine = shares.choice[number]
-            m.d.comb += [
-                pair.wants_extension.eq(mine & extends),
-                pair.requests.ready.eq(mine & given & taken),
-                pair.started.eq(pair.requests.ready),
-                pair.checking.eq(mine & ((gives & self.checking) | (given & taken))),
-            ]
+            m.d.comb += [pair.started.eq(mine & store.taken), pair.checking.eq(mine & store.checking)]
         self._complete(m, pairs, order, flight)
         return m
 
     @property
     def _offers(self) -> int:
         """Cycles in which a pair whose descriptor is taken offers its next one, if that is there."""
-        return 9 if self.config.dimensions else 4
+        return 3 if self.config.dimensions else 2
 
     def _of(self, who: Value, values: list[Value]) -> Value:
         """The value of one of the pairs."""
         return one_of(*((who[number], Value.cast(value)) for number, value in enumerate(values)))
 
-    def _offered(self, pair: wiring.PureInterface) -> Value:
-        """The request of a pair; of each reserved field one bit says whether any is set."""
-        request = pair.requests.payload
+    def _offered(self) -> Value:
+        """The request of the pair that was chosen; of each reserved field one bit says whether any is set."""
+        request = self.store.request
         descriptor = request.descriptor
         fields = [
             (Value.cast(descriptor[field.name]), field) for field in descriptor_fields(self.config.records)

@@ -135,6 +135,7 @@ class Pairs(wiring.Component):
         for number, pair in enumerate(pairs):
             wiring.connect(m, getattr(pair, name), getattr(dispatch, f"pair_{number}"))
         wiring.connect(m, getattr(registers.controls[0], f"{name}_shares"), dispatch.shares)
+        wiring.connect(m, getattr(rings, f"{name}_requests"), dispatch.store)
         said = [
             member
             for member in ChannelDriver(self.config).members

@@ -376,17 +376,13 @@ class Pair(wiring.Component):
         """Connects one direction to its registers, its rings, its windows and its counters; whether nothing of it is in the
         data path."""
         name, link, control = CHANNELS[index], parts.link, parts.control
-        half, client, port = (getattr(each, name) for each in (control, link, self))
+        half, client = getattr(control, name), getattr(link, name)
         way = self._alone(m, name, parts) if self.alone else self._among(m, index, parts, counting, clear)
         wiring.connect(m, half, getattr(link, f"{name}_control"))
-        wiring.connect(m, client.requests, wiring.flipped(port.requests))
         m.d.comb += [
             counting.extra_error.eq(client.extra_error | way.extra_error),
             counting.hold.eq(half.hold_counters),
             half.counters_held.eq(counting.held),
-            client.checking.eq(port.checking),
-            client.wants_extension.eq(port.wants_extension),
-            port.extended.eq(client.extended),
             client.aborting.eq(way.aborting),
             half.status.busy.eq(way.busy | link.busy[index]),
             half.status.halted.eq(way.halted),
@@ -400,7 +396,19 @@ class Pair(wiring.Component):
         control = parts.control
         half, client, port = (getattr(each, name) for each in (control, parts.link, self))
         connect_members(m, ChannelControl(self.config).members, half, wiring.flipped(port))
-        m.d.comb += [port.halt.eq(client.halt), port.stop.eq(control.resetting)]
+        requests = getattr(self._rings, f"{name}_requests")
+        m.d.comb += [
+            port.halt.eq(client.halt),
+            port.stop.eq(control.resetting),
+            requests.reads.eq(1),
+            requests.chosen.eq(1),
+            requests.checking.eq(port.checking),
+            requests.taken.eq(port.requests.valid & port.requests.ready),
+            requests.wants_extension.eq(port.wants_extension),
+            port.requests.valid.eq(requests.shown),
+            port.requests.payload.eq(requests.request),
+            port.extended.eq(requests.extended),
+        ]
         status = port.status
         return _Way(
             extra_error=C(0),
@@ -446,7 +454,7 @@ class Pair(wiring.Component):
             client.waiting.eq(kept.waiting),
             kept.taken.eq(client.taken),
             kept.clear.eq(clear),
-            port.may_start.eq(half.enable & ~halted & ~drops & ~control.resetting & ~kept.full),
+            port.offers.eq(client.offers & half.enable & ~halted & ~drops & ~control.resetting & ~kept.full),
             port.drops.eq(drops),
             counting.in_flight.eq(kept.inside),
         ]

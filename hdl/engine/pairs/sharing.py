@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
-from cdma.hdl.engine.channel.interfaces import Delivered, ExtensionPort, Request
+from cdma.hdl.engine.channel.interfaces import Delivered, Request
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import LEVEL_BITS
 from cdma.hdl.spec.records import RecordOptions, Status
@@ -100,9 +100,8 @@ def message_ids(number: int, pairs: int, *, pages: bool = False) -> tuple[int, i
 class PairClient(wiring.Signature):
     """One direction of a pair as the data path sees it, seen from the pair.
 
-    ``requests``, ``may_start``: The next descriptor, and whether the pair lets it start. It stays once ``checking`` is
-        high.
-    ``checking``: The request is checked.
+    ``offers``: There is a descriptor that the pair lets start.
+    ``checking``: It is checked.
     ``started``: Pulse: it is taken. Each that is taken has a completion.
     ``done``: The completions, in order. A pair has room for those of all descriptors that it lets start.
     ``drops``: The pair ends what it has started: that is to be completed as ``ABORTED``. While high, it lets nothing
@@ -114,10 +113,8 @@ class PairClient(wiring.Signature):
     def __init__(self, config: EngineConfig) -> None:
         super().__init__(
             {
-                "requests": Out(stream.Signature(Request(config.records))),
-                "may_start": Out(1),
+                "offers": Out(1),
                 "checking": In(1),
-                **ExtensionPort(config.records).members,
                 "started": In(1),
                 "done": In(stream.Signature(Delivered(config.records), always_ready=True)),
                 "drops": Out(1),

@@ -89,7 +89,8 @@ class RingIndexes(wiring.Component):
             ("sizes", 8, self.count // 2),
         ):
             memories[name] = Memory(shape=bits, depth=depth, init=[])
-        written = self._copy(m, memories)
+        # A tail comes late in a cycle, and what looks at the rings is long.
+        written, tail_moved = self._copy(m, memories)
         #: Of each ring: its index has been written since a restart; it is to be looked at.
         known, dirty = (Signal(self.count, name=name) for name in ("known", "dirty"))
         self._show(m, memories, known)
@@ -127,11 +128,11 @@ class RingIndexes(wiring.Component):
             with m.State("rest"):
                 m.d.comb += rests.eq(1)
                 m.d.sync += [ring.eq(at), moves.eq(steps), urgent.eq(~steps & self.asks)]
-                m.d.sync += behind.eq(select(at, (each.behind for each in rings)))
                 with m.If(steps | self.asks | dirty.any()):
                     m.next = "move"
             with m.State("move"):
                 m.d.sync += index.eq(Mux(known.bit_select(ring, 1), read.data, 0) + moves)
+                m.d.sync += behind.eq(select(ring, (each.behind for each in rings)))
                 m.next = "compare"
                 with m.If(given_up):
                     m.next = "rest"
@@ -169,13 +170,13 @@ class RingIndexes(wiring.Component):
                 (dirty & ~Mux(begins, 1 << looked, 0))
                 | (restarts ^ before)
                 | moved
-                | written
+                | tail_moved
                 | Mux(again, mine, 0)
             ),
         ]
         # Where the tail is, compared with head and index.
         able = Mux(ring[0], (ahead >> size.data[:4]) == 0, ahead != 0)
-        late = (head != tail.data[: len(head)]) | dirty.bit_select(ring, 1)
+        late = (head != tail.data[: len(head)]) | (dirty | tail_moved).bit_select(ring, 1)
         more, waits = (Signal(self.count, name=name) for name in ("more", "waits"))
         m.d.sync += [
             more.eq(
@@ -193,11 +194,16 @@ class RingIndexes(wiring.Component):
             m.submodules[name] = coding.in_flip_flops(memory)
         return m
 
-    def _copy(self, m: Module, memories: dict[str, Memory]) -> Value:
-        """The tails and sizes, in memories of their own; gives the ring whose tail is written, one bit for each."""
+    def _copy(self, m: Module, memories: dict[str, Memory]) -> tuple[Value, Value]:
+        """The tails and sizes, in memories of their own; gives the ring whose tail is written, one bit for each, and the one
+        whose was in the cycle before."""
         changes = self.changes
         tail, size = (memories[name].write_port(granularity=8) for name in ("tails", "sizes"))
-        rings = Signal()
+        comes, came, ring = (
+            Signal(name="tail_comes"),
+            Signal(name="tail_came"),
+            Signal.like(tail.addr, name="tail_ring"),
+        )
         m.d.comb += [tail.data.eq(changes.data), size.data.eq(changes.data)]
         with m.Switch(changes.index):
             for direction, name in enumerate(CHANNELS):
@@ -207,8 +213,13 @@ class RingIndexes(wiring.Component):
                         m.d.comb += [tail.addr.eq(Cat(C(number, 1), queue)), tail.en.eq(changes.enable)]
                 with m.Case(self.registers.word(f"{name}.ring_size")):
                     m.d.comb += [size.addr.eq(queue), size.en.eq(changes.enable)]
-        m.d.comb += rings.eq(tail.en.any())
-        return Mux(rings, C(1, self.count) << tail.addr, 0)[: self.count]
+        m.d.comb += comes.eq(tail.en.any())
+        m.d.sync += [came.eq(comes), ring.eq(tail.addr)]
+        now, before = (
+            Mux(when, C(1, self.count) << which, 0)[: self.count]
+            for when, which in ((comes, tail.addr), (came, ring))
+        )
+        return now, before
 
     def _show(self, m: Module, memories: dict[str, Memory], known: Signal) -> None:
         """The index that the sequencer needs, and the size of the ring."""

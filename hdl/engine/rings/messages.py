@@ -1,6 +1,6 @@
 """The bundles between pairs and their rings, and the words in which records are copied. What the sequencer of the rings
 does: a list of jobs, and of the errors that it logs. Notices that the bus no longer answers one kind of transfer of a
-ring. Joins a descriptor that is ``shaped`` with the entry after it, its extension. The interrupts of both channels as
+ring. The interrupts of both channels as
 writes of a word, one for each event.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib import data, enum, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -19,14 +19,14 @@ from cdma.hdl.axi.answers import Watchdog
 from cdma.hdl.axi.ports import WritePort
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
-from cdma.hdl.engine.channel.interfaces import CHANNELS, Descriptor, ExtensionPort, Request
+from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.interfaces import (
     ChangeLayout,
     ChannelSignature,
     MessageSignature,
 )
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.records import RECORD_BYTES, RecordOptions
+from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.spec.registers.description import REGISTER_BITS, REGISTER_BYTES
 from cdma.hdl.spec.registers.map import register_map
 
@@ -38,12 +38,10 @@ RECORD_WORDS = 8 * RECORD_BYTES // WORD_BITS
 class RingClient(wiring.Signature):
     """A channel as its rings see it."""
 
-    def __init__(self, options: RecordOptions) -> None:
+    def __init__(self) -> None:
         super().__init__(
             {
-                "requests": Out(stream.Signature(Request(options))),
-                "checking": In(1),  # the channel checks the request: it must stay
-                **ExtensionPort(options).members,
+                "offers": Out(1),  # the store has a descriptor of the ring, or a pushed one
                 "waiting": In(1),  # a completion waits, which the rings are shown in a job of the queue
                 "taken": Out(1),  # pulse: the rings have it
                 "aborting": In(1),  # the channel drops what has started
@@ -69,7 +67,7 @@ class RingLink(wiring.Signature):
     def __init__(self, config: EngineConfig) -> None:
         super().__init__(
             {
-                **{name: Out(RingClient(config.records)) for name in CHANNELS},
+                **{name: Out(RingClient()) for name in CHANNELS},
                 **{f"{name}_control": In(ChannelSignature(config)) for name in CHANNELS},
                 "busy": Out(2),
                 "stuck": Out(2),
@@ -165,79 +163,6 @@ class BusWatch:
         """Ends ``lost`` once the error is ``logged``."""
         with m.If(logged):
             m.d.sync += self.lost.eq(0)
-
-
-class Extension:
-    """What a descriptor that is shaped has with it, as signals of one module: a fetcher's.
-
-    Each entry that is read is looked at for a cycle, ``looks``, before it is shown.
-
-    ``second``: The descriptor is shaped, and the entry that is looked at next is its extension.
-    ``paired``: The entry after the oldest one has arrived, too.
-    ``shows``: The request is whole: it is shown from the next cycle on.
-    ``drops``: The request is forgotten: it is taken, its ring is disabled, or a pushed one goes first.
-    ``again``: The extension leaves, in the cycle after its descriptor.
-    ``turns``, ``extended``: The record is read that is to be shown; that is the extension.
-    """
-
-    def __init__(self, options: RecordOptions) -> None:
-        self.layout = Descriptor(options)
-        self.looks = Signal(name="looks")
-        self.second = Signal(name="is_second")
-        self.paired = Signal(name="pair_arrived")
-        self.shows = Signal(name="shows_request")
-        self.drops = Signal(name="drops_descriptor")
-        self.again = Signal(name="extension_leaves")
-        self.turns = Signal(name="turns")
-        self.extended = Signal(name="extended")
-
-    def read(self, m: Module, record: Value, sound: Value, comes: Value, stays: Value) -> None:
-        """Looks at what is read.
-
-        ``record``, ``sound``: The descriptor, and whether what has been read was fetched without an error.
-        ``comes``: It is there in the next cycle.
-        ``stays``: What is read was pushed, or is of a ring that is in use.
-        """
-        shaped = Signal(name="is_shaped")
-        m.d.comb += [
-            shaped.eq(data.View(self.layout, record).shaped & sound),
-            self.shows.eq(self.looks & stays & (self.second | ~shaped)),
-        ]
-        m.d.sync += self.looks.eq(comes & stays)
-        with m.If(self.looks & ~self.second):
-            m.d.sync += self.second.eq(stays & shaped)
-        with m.Elif(self.drops):
-            m.d.sync += self.second.eq(0)
-
-    def turn(self, m: Module, shown: Value, further: Value) -> None:
-        """Reads the extension of a request that is ``shown`` if ``further``, or its descriptor again: from its place in the
-        cycle before."""
-        placed = Signal(name="extension_placed")
-        m.d.sync += [placed.eq(further), self.turns.eq(shown & (further ^ self.extended) & ~self.turns)]
-        with m.If(self.drops):
-            m.d.sync += [self.extended.eq(0), self.turns.eq(0)]
-        with m.Elif(self.turns):
-            m.d.sync += self.extended.eq(placed)
-
-    def lost(self, m: Module, record: Value) -> Value:
-        """Whether a word of the descriptor is lost, or one of the extension was when that was shown."""
-        further = Signal(name="extension_lost")
-        with m.If(self.drops):
-            m.d.sync += further.eq(0)
-        with m.Elif(self.extended & record):
-            m.d.sync += further.eq(1)
-        return record | further
-
-    def push(self, m: Module, extends: Signal, pushed: Signal, word: Value, value: Value) -> None:
-        """Has the words of an extension follow those of a descriptor that is shaped. The statements are for a cycle in which
-        a word comes.
-        """
-        place, bit = divmod(self.layout["shaped"].offset, WORD_BITS)
-        follows = Signal(name="extension_follows")
-        with m.If((word == place) & ~extends):
-            m.d.sync += follows.eq(value[bit])
-        with m.If(word == RECORD_WORDS - 1):
-            m.d.sync += [extends.eq(follows & ~extends), pushed.eq(~follows | extends)]
 
 
 class Messages(wiring.Component):

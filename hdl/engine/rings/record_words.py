@@ -18,6 +18,7 @@ from cdma.hdl.spec.registers.optional import shape_parts
 from .messages import RECORD_WORDS, WORD_BITS, Cause, Job, select
 from .ring_port import RingPort
 from .slot import Sequencer
+from .store import DescriptorStore, shaped_bit
 
 
 def _number_of(name: str) -> int:
@@ -150,9 +151,10 @@ class RecordWords:
         landing: stream.Interface,
         moves: Value,
         ports: Sequence[RingPort],
+        stores: Sequence[DescriptorStore],
     ) -> None:
-        """Gives all fetchers the beat of the bus or, while ``moves`` is high, the word of the pushed descriptor; if
-        ``pipelined``, a cycle later, so that the wires to their memories begin in a register.
+        """Gives the fetchers and stores the beat of the bus or, while ``moves`` is high, the word of the pushed descriptor;
+        if ``pipelined``, a cycle later, so that the wires to the memories begin in a register.
 
         One multiplexer serves all queues, so a pushed word waits while the bus has a beat. ``index`` asks for a register,
         and ``given`` is what it gave. ``landing`` has the data, and the rest of ``r``.
@@ -163,7 +165,7 @@ class RecordWords:
             for number, name in names.items():
                 with m.Case(number):
                     m.d.comb += index.eq(self.registers.word(name))
-        part_bits = len(ports[0].data)
+        part_bits = stores[0].part_bits
         # There is time for a register between the registers' memory, which may be slow, and those of the fetchers.
         pushed = Signal(WORD_BITS, name="pushed_word")
         domain = Pace(m, self.pipelined).d
@@ -188,15 +190,27 @@ class RecordWords:
         if len(beat) > part_bits:
             upper = select(landing.payload.id, (port.upper for port in ports))
             beat = Mux(upper, beat[part_bits:], beat[:part_bits])
+        comes, queue, last = landing.valid, landing.payload.id, landing.payload.last
         for number, port in enumerate(ports):
             m.d.comb += [
-                port.beat.eq(landing.valid & (landing.payload.id == number)),
-                port.last.eq(landing.payload.last),
+                port.beat.eq(comes & (queue == number)),
+                port.last.eq(last),
                 port.response.eq(landing.payload.resp),
-                port.data.eq(beat),
                 # The queue of a job does not change in the cycles after its last word.
                 port.word_valid.eq(pushes & port.mine),
                 port.word.eq(word),
+            ]
+            if self.shapes:
+                m.d.comb += port.shaped.eq(beat[shaped_bit(stores[0].config)[1]])
+        for direction, store in enumerate(stores):
+            m.d.comb += [
+                store.beat.eq(comes & (queue[0] == direction)),
+                store.last.eq(last),
+                store.lands.eq(queue[1:]),
+                store.word_valid.eq(pushes & (sequencer.queue[0] == direction)),
+                store.word.eq(word),
+                store.works.eq(sequencer.queue[1:]),
+                store.data.eq(beat),
             ]
 
     def _extend(self, m: Module, index: Signal, domain: object, pushed: Signal, given: Value) -> None:

@@ -15,6 +15,7 @@ from .completion_ring import CompletionRing
 from .fetcher import Fetcher
 from .indexes import IndexSignature
 from .messages import BusWatch, Cause, Job, RingClient, Wish
+from .store import EntriesSignature
 
 #: What comes of the job in hand. The first four are pulses at its end.
 #:
@@ -58,8 +59,8 @@ class RingPort(wiring.Component):
     ``busy``, ``stuck``, ``behind``: High while there is something to do, while the port does not answer, and while the
         ring has descriptors that are not fetched yet.
     ``stopped``: High while nothing is in flight.
-    ``beat``, ``last``, ``response``, ``data``, ``upper``, ``word_valid``, ``word``, ``word_lost``: Those of the
-        :class:`.Fetcher`.
+    ``beat``, ``last``, ``response``, ``upper``, ``word_valid``, ``word``, ``shaped``, ``entries``: Those of
+        the :class:`.Fetcher`.
     ``descriptors_index``, ``completions_index``, ``settles``, ``steps``: Those of both rings, and a pulse: a record of the
         job in hand is moved: see :class:`.RingIndexes`.
     ``reads``, ``writes``: Pulses: the port has taken an address of the queue, or data.
@@ -75,7 +76,7 @@ class RingPort(wiring.Component):
         self.config = config
         self.fetcher = Fetcher(config)
         self.completions = CompletionRing(config)
-        passed = ("beat", "last", "response", "data", "upper", "word_valid", "word", "word_lost")
+        passed = ("beat", "last", "response", "upper", "word_valid", "word", "shaped")
         members = self.fetcher.signature.members
         flags = (
             "stop",
@@ -91,11 +92,12 @@ class RingPort(wiring.Component):
         self._passed = [name for name in passed if name in members]
         super().__init__(
             {
-                "client": Out(RingClient(config.records)),
+                "client": Out(RingClient()),
                 "control": In(ChannelSignature(config)),
                 **dict.fromkeys(("shown", "busy", "stuck", "behind", "stopped", "takes"), Out(1)),
                 **dict.fromkeys(flags, In(1)),
                 **{name: members[name] for name in self._passed},
+                "entries": Out(EntriesSignature(config)),
                 "descriptors_index": Out(IndexSignature(config)),
                 "completions_index": Out(IndexSignature(config)),
                 "steps": Out(1),
@@ -120,7 +122,7 @@ class RingPort(wiring.Component):
         for name in self._passed:
             inner, outer = getattr(fetcher, name), getattr(self, name)
             m.d.comb += outer.eq(inner) if name == "upper" else inner.eq(outer)
-        wiring.connect(m, fetcher.requests, wiring.flipped(self.client.requests))
+        wiring.connect(m, fetcher.entries, wiring.flipped(self.entries))
         self._follow(m)
         self._watch(m)
         self._wish(m)
@@ -139,7 +141,7 @@ class RingPort(wiring.Component):
             self.stopped.eq(~fetcher.in_flight & ~completions.in_flight),
         ]
         if self.config.dimensions:
-            m.d.comb += state.extends.eq(fetcher.extends)
+            m.d.comb += state.extends.eq(fetcher.entries.further)
         return m
 
     def _ends(self, kind: str) -> Value:
@@ -187,7 +189,7 @@ class RingPort(wiring.Component):
             m.d.comb += wish.job.eq(Job.SHOW)
         with m.Elif(sends):
             m.d.comb += wish.job.eq(Job.SEND)
-        with m.Elif(self.control.push & ~self.fetcher.pushed):
+        with m.Elif(self.control.push & ~self.fetcher.entries.pushed):
             m.d.comb += wish.job.eq(Job.PUSH)
         with m.Else():
             m.d.comb += [
@@ -203,14 +205,12 @@ class RingPort(wiring.Component):
             fetcher.ask.eq(job.asks & self.mine),
             fetcher.refuse.eq(job.bad & job.is_fetch & self.mine & ~fetcher.in_flight),
             fetcher.address.eq(job.address),
-            fetcher.checking.eq(self.client.checking),
+            self.client.offers.eq(fetcher.entries.offers),
             fetcher.stop.eq(self.stop),
-            fetcher.wants_extension.eq(self.client.wants_extension),
-            self.client.extended.eq(fetcher.extended),
             control.push_taken.eq(fetcher.taken_push),
             self.busy.eq(
                 control.push
-                | self.client.requests.valid
+                | fetcher.entries.held
                 | fetcher.in_flight
                 | fetcher.arrived
                 | self.completions.in_flight

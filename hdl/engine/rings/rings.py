@@ -31,6 +31,7 @@ from .messages import Cause, Job, RingLink, queue_bits, select
 from .record_words import RecordWords
 from .ring_port import JobEnd, QueueState, RingPort
 from .slot import RingSlot, Sequencer
+from .store import DescriptorStore, RequestPort, record_parts
 
 _TAG_BITS = 32
 #: Reads of descriptors that wait to be taken by the bus.
@@ -59,6 +60,7 @@ class Rings(wiring.Component):
     ``events``: The queue of each completion that is in memory, or in the registers, and counts towards the interrupt.
     ``changes``: All that is written into the memory of registers.
     ``stored``, ``report``: Reads the registers that software has written, and writes those that software reads.
+    ``offload_requests``, ``prefetch_requests``: Where the descriptors of each direction are.
     ``fetch``, ``complete``: The AXI4 ports, with the number of a queue for ID: 2k for the offload of pair k, and 2k + 1
         for its prefetch.
     ``word_corrected``, ``word_lost``: With coded memories: pulses for wrong words.
@@ -77,6 +79,7 @@ class Rings(wiring.Component):
                 "changes": In(ChangeLayout(bits - 1)),
                 "pair": Out(bits - 1),
                 **{f"{name}_completion": In(Delivered(config.records)) for name in CHANNELS},
+                **{f"{name}_requests": In(RequestPort(config)) for name in CHANNELS},
                 "events": Out(stream.Signature(bits)),
                 "stored": Out(StoredSignature(bits - 1)),
                 "report": Out(stream.Signature(ReportLayout(bits - 1))),
@@ -120,7 +123,8 @@ class Rings(wiring.Component):
         phase = ~indexes.index.bit_select(indexes.log2, 1)
         words.of_completion(m, record, phase, tags.tag, slot.address, self.complete.b.payload.resp)
         pushes = self._copy(m, sequencer, words, found, writer, arriving, indexes)
-        words.fetch_or_push(m, index, slot.word, arriving, landing, pushes, ports)
+        stores = self._add_stores(m, parts, ports, slot)
+        words.fetch_or_push(m, index, slot.word, arriving, landing, pushes, ports, stores)
         job = self._conclude(m, sequencer, state, slot, asking, writer)
         self._look(m, sequencer, state, done, job)
         self._count(m, sequencer, ports, indexes)
@@ -169,6 +173,21 @@ class Rings(wiring.Component):
                     else reset_with(m, f"{path}_ring", built, link.clear, self.clock)
                 )
         return ports
+
+    def _add_stores(
+        self, m: Module, parts: CodedParts, ports: list[RingPort], slot: RingSlot
+    ) -> list[DescriptorStore]:
+        """The descriptors of each direction."""
+        stores = []
+        for direction, name in enumerate(CHANNELS):
+            store = DescriptorStore(self.config)
+            stores.append(store)
+            m.submodules[f"{name}_store"] = parts.built(self._shared, store)
+            wiring.connect(m, store.requests, wiring.flipped(getattr(self, f"{name}_requests")))
+            m.d.comb += store.address.eq(slot.address)
+            for pair, port in enumerate(ports[direction::2]):
+                wiring.connect(m, port.entries, getattr(store, f"ring_{pair}"))
+        return stores
 
     def _connect_pair(
         self,
@@ -247,6 +266,7 @@ class Rings(wiring.Component):
         ar, aw, w, b = self.fetch.ar, self.complete.aw, self.complete.w, self.complete.b
         where = data.StructLayout({"queue": len(ar.payload.id), "address": len(ar.payload.address)})
         asking = Fifo(where, _READS)
+        part_bits, parts_of_record = record_parts(self.config)
         # Whose descriptor comes must not be lost: it concerns all pairs.
         several = self.config.channels > 1
         m.submodules.asking = (
@@ -259,8 +279,8 @@ class Rings(wiring.Component):
             asking.output.ready.eq(ar.ready),
             ar.payload.id.eq(asking.output.payload.queue),
             ar.payload.address.eq(asking.output.payload.address),
-            ar.payload.len.eq(ports[0].fetcher.parts - 1),
-            ar.payload.size.eq(exact_log2(ports[0].fetcher.part_bits // 8)),
+            ar.payload.len.eq(parts_of_record - 1),
+            ar.payload.size.eq(exact_log2(part_bits // 8)),
             b.ready.eq(Cat(port.takes for port in ports).any()),
         ]
         for number, port in enumerate(ports):

@@ -61,7 +61,8 @@ async def _hostile(pair: Pair, channel: str, rounds: int) -> None:
         for _ in range(4 if kind == "leave" else 0):
             # In the end there is no room for the completions of more.
             await pair.after(600)
-            await ring.submit([each.record() for each in made])
+            if await ring.credit() >= len(made):
+                await ring.submit([each.record() for each in made])
         if kind in ("abort", "long"):
             await ring.abort()
             await pair.settle(channel)

@@ -53,7 +53,7 @@ def test_a_period_that_is_changed_holds_at_once() -> None:
             return count
 
         await _write_terms(ctx, dut, [0, 0, 1, 0])
-        for signal in (dut.pair_0.requests.valid, dut.pair_0.may_start, dut.requests.ready, dut.done.valid):
+        for signal in (dut.pair_0.offers, dut.store.shown, dut.requests.ready, dut.done.valid):
             ctx.set(signal, 1)
         for period in (long, short):
             ctx.set(dut.shares.period, period)
@@ -249,14 +249,14 @@ class _Bench:
 
     async def offer(self, number: int, length: int, mode: int = Mode.RAW) -> int:
         """Starts a descriptor of a pair; gives its fault."""
-        ctx, pair = self.ctx, self.pairs[number]
-        ctx.set(pair.requests.payload.descriptor.length, length)
-        ctx.set(pair.requests.payload.descriptor.mode, mode)
-        for signal in (pair.requests.valid, pair.may_start):
+        ctx, pair, store = self.ctx, self.pairs[number], self.dut.store
+        ctx.set(store.request.descriptor.length, length)
+        ctx.set(store.request.descriptor.mode, mode)
+        for signal in (pair.offers, store.shown):
             ctx.set(signal, 1)
         fault = await self.takes()
         await ctx.tick().until(pair.started)
-        ctx.set(pair.requests.valid, 0)
+        ctx.set(pair.offers, 0)
         return fault
 
     async def takes(self) -> int:

@@ -7,11 +7,14 @@ from collections import deque
 from typing import Any
 
 import pytest
-from amaranth.hdl import Value
+from amaranth.hdl import Elaboratable, Module, Value
+from amaranth.lib import stream, wiring
 
 from cdma.hdl.axi.ports import Response
-from cdma.hdl.engine.channel.interfaces import Descriptor
+from cdma.hdl.blocks.elaboration import copies
+from cdma.hdl.engine.channel.interfaces import Descriptor, Request
 from cdma.hdl.engine.rings.fetcher import Fetcher
+from cdma.hdl.engine.rings.store import DescriptorStore, shaped_bit
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Status
 from tests.support.rings import Indexed
@@ -172,9 +175,42 @@ class Bench:
         self.taken["ring"] += 1
 
 
+class Stored(Elaboratable):
+    """A fetcher and the store that has its descriptors. It has the ports of both."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.fetcher, self.store = Fetcher(config), DescriptorStore(config)
+        self.requests = stream.Signature(Request(config.records)).create()
+        self.pushed = self.fetcher.entries.pushed
+
+    def __getattr__(self, name: str) -> Any:
+        for part in (self.fetcher, self.store.requests, self.store):
+            if hasattr(part, name):
+                return getattr(part, name)
+        raise AttributeError(name)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        fetcher, store, requests = self.fetcher, self.store, self.requests
+        m.submodules.fetcher, m.submodules.store = fetcher, store
+        wiring.connect(m, fetcher.entries, store.ring_0)
+        port = store.requests
+        m.d.comb += [
+            *copies(store, fetcher, "beat", "last", "word_valid", "word", "address"),
+            port.reads.eq(1),
+            port.chosen.eq(1),
+            requests.valid.eq(port.shown),
+            requests.payload.eq(port.request),
+            port.taken.eq(requests.valid & requests.ready),
+        ]
+        if self.fetcher.shapes:
+            m.d.comb += fetcher.shaped.eq(store.data[shaped_bit(fetcher.config)[1]])
+        return m
+
+
 def run(config: EngineConfig, seed: str, body: Any) -> None:
-    fetcher = Fetcher(config)
-    dut = Indexed(fetcher, config.index_bits, fetcher.ask | fetcher.refuse)
+    parts = Stored(config)
+    dut = Indexed(parts, config.index_bits, parts.ask | parts.refuse)
 
     async def testbench(ctx: Any) -> None:
         await body(ctx, dut, Bench(ctx, dut, config, random.Random(seed)))

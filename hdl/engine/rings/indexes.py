@@ -184,8 +184,10 @@ class RingIndexes(wiring.Component):
                 & stays
                 & ~Mux(self.step, 1 << self.shown, 0)
             ),
-            waits.eq(Mux(compares, Mux(late, waits | mine, waits & ~mine), waits) | written),
+            waits.eq(waits | written),
         ]
+        with m.If(compares):
+            m.d.sync += waits.eq(Mux(late, waits | mine, waits & ~mine) | written)
         for number, each in enumerate(rings):
             m.d.comb += [each.more.eq(more[number]), each.waits.eq(waits[number])]
         self._tell(m, ring, head, tells)

@@ -278,11 +278,13 @@ class DescriptorStore(wiring.Component):
         record, enables, lost, checks = keep(m, coding, at, read)
         words = self.part_bits // WORD_BITS
         for number, enable in enumerate(enables):
+            lands = Signal(name=f"part_{number}_lands")
+            m.d.comb += lands.eq(self.beat & came.inside & (came.part == number))
             with m.If(self.word_valid):
                 for lane in range(words):
                     writes += enable[lane].eq(self.word == number * words + lane)
             with m.Else():
-                writes += enable.eq((self.beat & came.inside & (came.part == number)).replicate(words))
+                writes += enable.eq(lands.replicate(words))
         m.submodules.faults = faults = Memory(shape=range(len(FAULTS)), depth=self.entries, init=[])
         write, fault = faults.write_port(), faults.read_port(domain="sync")
         writes += [

@@ -238,14 +238,14 @@ class SoonFetching(Fetching):
     """Covers what is soon reached."""
 
     def cover(self, m, places):
-        m.d.comb += Cover(self.rings.pair_0.offload.requests.valid)
+        m.d.comb += Cover(self.rings.offload_requests.shown)
 
 
 class OfTheCommand(AxiWriter):
     """An address is of the owner of the command in hand, and not of its own."""
 
-    def _begin(self, m, queues, in_flight):
-        pulses = super()._begin(m, queues, in_flight)
+    def _begin(self, m, queues, in_flight, beat, sound):
+        pulses = super()._begin(m, queues, in_flight, beat, sound)
         m.d.comb += self.port.aw.payload.user.eq(self.command.payload.user)
         return pulses
 
@@ -269,6 +269,7 @@ def test_rings_with_a_wrong_slot(tmp_path, monkeypatch):
         "engine.py",
         method="bmc",
         depth=38,
+        cover=64,
         rules=(RULES,),
     )
 

@@ -90,7 +90,7 @@ class RingIndexes(wiring.Component):
         ):
             memories[name] = Memory(shape=bits, depth=depth, init=[])
         # A tail comes late in a cycle, and what looks at the rings is long.
-        written, tail_moved = self._copy(m, memories)
+        tail_moved = self._copy(m, memories)
         #: Of each ring: its index has been written since a restart; it is to be looked at.
         known, dirty = (Signal(self.count, name=name) for name in ("known", "dirty"))
         self._show(m, memories, known)
@@ -184,28 +184,24 @@ class RingIndexes(wiring.Component):
                 & stays
                 & ~Mux(self.step, 1 << self.shown, 0)
             ),
-            waits.eq(waits | written),
+            waits.eq(waits | tail_moved),
         ]
         with m.If(compares):
-            m.d.sync += waits.eq(Mux(late, waits | mine, waits & ~mine) | written)
+            m.d.sync += waits.eq(Mux(late, waits | mine, waits & ~mine) | tail_moved)
         for number, each in enumerate(rings):
-            m.d.comb += [each.more.eq(more[number]), each.waits.eq(waits[number])]
+            m.d.comb += [each.more.eq(more[number]), each.waits.eq(waits[number] | tail_moved[number])]
         self._tell(m, ring, head, tells)
         # With an index that is lost, records would be moved that are not there.
         for name, memory in memories.items():
             m.submodules[name] = coding.in_flip_flops(memory)
         return m
 
-    def _copy(self, m: Module, memories: dict[str, Memory]) -> tuple[Value, Value]:
-        """The tails and sizes, in memories of their own; gives the ring whose tail is written, one bit for each, and the one
-        whose was in the cycle before."""
+    def _copy(self, m: Module, memories: dict[str, Memory]) -> Value:
+        """The tails and sizes, in memories of their own; gives one bit for each ring: its tail was written in the cycle
+        before."""
         changes = self.changes
         tail, size = (memories[name].write_port(granularity=8) for name in ("tails", "sizes"))
-        comes, came, ring = (
-            Signal(name="tail_comes"),
-            Signal(name="tail_came"),
-            Signal.like(tail.addr, name="tail_ring"),
-        )
+        came, ring = Signal(name="tail_came"), Signal.like(tail.addr, name="tail_ring")
         m.d.comb += [tail.data.eq(changes.data), size.data.eq(changes.data)]
         with m.Switch(changes.index):
             for direction, name in enumerate(CHANNELS):
@@ -215,13 +211,8 @@ class RingIndexes(wiring.Component):
                         m.d.comb += [tail.addr.eq(Cat(C(number, 1), queue)), tail.en.eq(changes.enable)]
                 with m.Case(self.registers.word(f"{name}.ring_size")):
                     m.d.comb += [size.addr.eq(queue), size.en.eq(changes.enable)]
-        m.d.comb += comes.eq(tail.en.any())
-        m.d.sync += [came.eq(comes), ring.eq(tail.addr)]
-        now, before = (
-            Mux(when, C(1, self.count) << which, 0)[: self.count]
-            for when, which in ((comes, tail.addr), (came, ring))
-        )
-        return now, before
+        m.d.sync += [came.eq(tail.en.any()), ring.eq(tail.addr)]
+        return Mux(came, C(1, self.count) << ring, 0)[: self.count]
 
     def _show(self, m: Module, memories: dict[str, Memory], known: Signal) -> None:
         """The index that the sequencer needs, and the size of the ring."""

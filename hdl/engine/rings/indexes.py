@@ -109,6 +109,7 @@ class RingIndexes(wiring.Component):
         given_up = steps & ~moves
         # The head of a ring that has restarted since, which must not come after the reset value of its register.
         stale, restarted = (Signal(name=name) for name in ("stale", "restarted"))
+        sure = Signal()
         looked = self._turn(m, ring, dirty)
         mine = Signal(self.count)
         read, tail = (memories[name].read_port(domain="sync") for name in ("indexes", "tails"))
@@ -139,6 +140,8 @@ class RingIndexes(wiring.Component):
             with m.State("compare"):
                 m.d.comb += write.en.eq(1)
                 m.d.sync += [head.eq(index - behind), ahead.eq(index - tail.data)]
+                # A tail that was read while it was written may be anything; the ring is looked at again.
+                m.d.sync += sure.eq(~tail_moved.bit_select(ring, 1))
                 m.next = "judge"
                 with m.If(given_up):
                     m.next = "rest"
@@ -180,7 +183,7 @@ class RingIndexes(wiring.Component):
         more, waits = (Signal(self.count, name=name) for name in ("more", "waits"))
         m.d.sync += [
             more.eq(
-                Mux(compares, Mux(able, more | mine, more & ~mine), more)
+                Mux(compares & sure, Mux(able, more | mine, more & ~mine), more)
                 & stays
                 & ~Mux(self.step, 1 << self.shown, 0)
             ),

@@ -91,7 +91,11 @@ class Coalescer(wiring.Component):
         waited, into = self.waited.read_port(domain="sync"), self.waited.write_port()
         cycles = self.cycles.read_port(domain="sync")
         counts = self.counts.read_port(domain="sync")
-        self._copy_limits(m)
+        changes = self._copy_limits(m)
+        # A limit that is read while it is written may be anything: a look without one ends nothing.
+        sure, sure_before = Signal(init=1), Signal(init=1, name="sure_before")
+        with m.If(look.last):
+            m.d.sync += [sure.eq(~changes["cycles"]), sure_before.eq(sure)]
         m.d.comb += [
             waited.addr.eq(Cat((place + 1)[: len(place)], following)),
             waited.en.eq(1),
@@ -105,13 +109,14 @@ class Coalescer(wiring.Component):
         limits = coding.guarded(self.cycles, cycles.data, 1).word_select(place, 8)
         timed = self._compare(m, look, total, limits, over)
         count = coding.guarded(self.counts, counts.data)
-        self._count(m, coding, look, following, begins, count, over, timed)
+        self._count(m, coding, look, following, begins, count, over & sure_before, timed, ~changes["count"])
         m.d.comb += [into.addr.eq(Cat(place, number)), into.data.eq(total[:8]), into.en.eq(1)]
         return m
 
-    def _copy_limits(self, m: Module) -> None:
-        """The limits of all queues, in memories of their own."""
+    def _copy_limits(self, m: Module) -> dict[str, Value]:
+        """The limits of all queues, in memories of their own; gives whether one of each kind is written."""
         changes, pair = self.changes, self.changes.pair
+        writes = {}
         for what, memory in (("cycles", self.cycles), ("count", self.counts)):
             change = memory.write_port(granularity=8)
             m.d.comb += change.data.eq(changes.data)
@@ -120,6 +125,8 @@ class Coalescer(wiring.Component):
                     with m.Case(self.registers.word(f"{name}.coalesce_{what}")):
                         m.d.comb += [change.addr.eq(Cat(C(direction, 1), pair))]
                         m.d.comb += change.en.eq(changes.enable)
+            writes[what] = change.en.any()
+        return writes
 
     def _add(self, m: Module, look: _Look, begins: Signal, waited: Value) -> Signal:
         """Adds the cycles of a round to the time, or begins it anew; gives the sum."""
@@ -169,12 +176,13 @@ class Coalescer(wiring.Component):
         following: Signal,
         begins: Signal,
         limit: Value,
-        over: Signal,
+        over: Value,
         timed: Signal,
+        sure: Value,
     ) -> None:
         """Reads and writes the rows. Of the four cycles of a look, the last one of the look before reads its row, and the
         first one writes it. The second one writes that of the look before, if its time is ``over``, or reads that of an
-        event, which the third one writes."""
+        event, which the third one writes, if the limit of events is ``sure``."""
         events = self.events
         read, write = self.rows.read_port(domain="sync"), self.rows.write_port()
         #: The row has been written since a reset.
@@ -223,7 +231,7 @@ class Coalescer(wiring.Component):
         ]
         m.d.sync += [
             whose.eq(read.addr),
-            serves.eq((look.place == 1) & ~late & events.valid),
+            serves.eq((look.place == 1) & ~late & events.valid & sure),
             known.eq((known | ones) & ~forgets),
             rings.eq(late | reached),
             rung.eq(write.addr),

@@ -49,6 +49,7 @@ class RingIndexes(wiring.Component):
     ``step``: Pulse: the index that is ``shown`` moves on. Four cycles pass until one may again.
     ``moving``: High from the cycle after ``step`` until its index is in memory; what is ``shown`` may be the one before.
     ``asks``, ``asked``, ``told``: Software is to know the head of a ring; pulse: it does.
+    ``anew``: With ``told``: the ring has restarted, and its head is that of none of its records.
     ``settles``: Something is on its way: no ring may restart, but for one that stays so for three cycles.
     ``shown``, ``index``, ``log2``: The index of a ring, and log2 of its entries: a cycle later.
     ``report``: Writes heads into the memory of registers.
@@ -69,6 +70,7 @@ class RingIndexes(wiring.Component):
                 "asks": In(1),
                 "asked": In(self.bits),
                 "told": Out(1),
+                "anew": Out(1),
                 "settles": Out(1),
                 "shown": In(self.bits),
                 "index": Out(config.index_bits),
@@ -109,7 +111,7 @@ class RingIndexes(wiring.Component):
         given_up = steps & ~moves
         # The head of a ring that has restarted since, which must not come after the reset value of its register.
         stale, restarted = (Signal(name=name) for name in ("stale", "restarted"))
-        sure = Signal()
+        sure, unknown = Signal(), Signal(name="unknown_index")
         looked = self._turn(m, ring, dirty)
         mine = Signal(self.count)
         read, tail = (memories[name].read_port(domain="sync") for name in ("indexes", "tails"))
@@ -133,6 +135,7 @@ class RingIndexes(wiring.Component):
                     m.next = "move"
             with m.State("move"):
                 m.d.sync += index.eq(Mux(known.bit_select(ring, 1), read.data, 0) + moves)
+                m.d.sync += unknown.eq(~known.bit_select(ring, 1))
                 m.d.sync += behind.eq(select(ring, (each.behind for each in rings)))
                 m.next = "compare"
                 with m.If(given_up):
@@ -160,6 +163,7 @@ class RingIndexes(wiring.Component):
         m.d.sync += steps.eq(self.step | (steps & ~rests))
         with m.If(self.step):
             m.d.sync += stepped.eq(self.shown)
+        m.d.comb += self.anew.eq(restarted | unknown)
         m.d.comb += self.moving.eq(steps | (moves & ~rests))
         m.d.comb += [self.settles.eq(~rests | steps), self.told.eq(tells & self.report.ready & urgent)]
         before, stays = (Signal.like(restarts, name=name) for name in ("restarts_before", "stays"))

@@ -372,7 +372,10 @@ class Rings(wiring.Component):
         coding = parts.groups[self._shared]
         coding.watch(memory)
         tag, counts = (coding.guarded(memory, port.data, 1 << _TAG_BITS) for port in (failed, answered))
-        return _Tags(write, place, tag[:_TAG_BITS], counts[_TAG_BITS])
+        # Of a ring that has restarted the tag is lost with its index.
+        anew = Signal()
+        m.d.sync += anew.eq(indexes.anew)
+        return _Tags(write, place, tag[:_TAG_BITS], counts[_TAG_BITS] | anew)
 
     def _delivered(self, m: Module, sequencer: Sequencer) -> data.View:
         """The completion of the queue. That of a pair that is alone has been there for some cycles when its job begins; any

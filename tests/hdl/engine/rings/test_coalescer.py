@@ -9,6 +9,7 @@ import pytest
 
 from cdma.hdl.engine.rings.coalescer import Coalescer
 from cdma.hdl.spec.engine import EngineConfig
+from tests.support.collisions import CollidingMemory
 from tests.support.simulate import simulate
 
 #: How much later than asked for the interrupt may come, for each pair; and an event may be counted.
@@ -161,3 +162,31 @@ def test_long_times_end(cycles: int) -> None:
     for channel, start in (("offload", 4), ("prefetch", 0)):
         (found,) = times({5}, 2, cycles, 500, channel=channel, start=start, waited=(100, long_ago))
         assert 100 + cycles - long_ago - LATE <= found <= 100 + cycles - long_ago + LATE
+
+
+@pytest.mark.parametrize(("what", "value"), [("count", 255), ("cycles", 0xFFFF_FF00)])
+def test_a_limit_that_is_read_while_it_is_written_ends_nothing(
+    what: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Software writes a limit anew, as it is, while events come."""
+    monkeypatch.setattr("cdma.hdl.engine.rings.coalescer.Memory", CollidingMemory)
+    dut = Coalescer(EngineConfig())
+    limits = {"count": 255, "cycles": 0} | {what: value}
+    words = {each: dut.registers.word(f"offload.coalesce_{each}") for each in limits}
+
+    async def testbench(ctx: Any) -> None:
+        for each, limit in limits.items():
+            ctx.set(dut.changes, {"index": words[each], "data": limit, "enable": 0xF})
+            await ctx.tick()
+        taken = 0
+        for cycle in range(2000):
+            ctx.set(dut.changes.enable, 0xF if cycle % 7 == 0 else 0)
+            ctx.set(dut.changes.index, words[what])
+            ctx.set(dut.changes.data, value)
+            ctx.set(dut.events.valid, cycle % 40 == 0 or (taken < cycle // 40))
+            taken += ctx.get(dut.events.valid) & ctx.get(dut.events.ready)
+            assert not ctx.get(dut.interrupts)
+            await ctx.tick()
+        assert taken > 30
+
+    simulate(dut, testbench)

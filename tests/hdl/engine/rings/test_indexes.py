@@ -9,6 +9,7 @@ import pytest
 
 from cdma.hdl.engine.rings.indexes import RINGS, RingIndexes
 from cdma.hdl.spec.engine import EngineConfig
+from tests.support.collisions import CollidingMemory
 from tests.support.simulate import simulate
 
 CONFIG = EngineConfig(channels=2, ring_entries=8, descriptors=4)
@@ -185,5 +186,23 @@ def test_a_doorbell_is_seen_within_some_cycles() -> None:
         await bench.change(ctx, 6, "ring_tail", 3)
         await ctx.tick().repeat(6)
         assert ctx.get(bench.ports[6].more)
+
+    simulate(bench.dut, testbench, background=bench.hears)
+
+
+def test_a_tail_that_is_read_while_it_is_written_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Software writes the tail of an empty ring anew, as it is."""
+    monkeypatch.setattr("cdma.hdl.engine.rings.indexes.Memory", CollidingMemory)
+    bench = _Bench(0)
+
+    async def testbench(ctx: Any) -> None:
+        bench.show(ctx)
+        await ctx.tick().repeat(ALL)
+        for apart in range(8):
+            for _ in range(30):
+                await bench.change(ctx, 4, "ring_tail", 0)
+                for _ in range(apart):
+                    assert not ctx.get(bench.ports[4].more)
+                    await ctx.tick()
 
     simulate(bench.dut, testbench, background=bench.hears)

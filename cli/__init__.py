@@ -27,7 +27,6 @@ _HOMES = {
     ".sim.codec.model": "Analysis CorruptStream",
     ".sim.codec.software": "backend",
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Analysis",
@@ -51,4 +50,4 @@ __all__ = [
 def __getattr__(name: str) -> object:
     from cdma.base.lazy import names_of
 
-    return names_of(__name__, _HOME)(name)
+    return names_of(__name__, _HOMES)(name)

@@ -2,6 +2,6 @@
 
 from cdma.base.lazy import names_of
 
-_HOME = dict.fromkeys(("CDMA", "add_cdma"), "cdma.hdl.deliver.litex")
+_HOMES = {"cdma.hdl.deliver.litex": "CDMA add_cdma"}
 
-__getattr__ = names_of(__name__, _HOME)
+__getattr__ = names_of(__name__, _HOMES)

@@ -28,7 +28,6 @@ _HOMES = {
     ".spec.format": "Format",
     "cdma.base.errors": "CdmaError ParameterError",
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Beat",
@@ -45,4 +44,4 @@ __all__ = [
     "Report",
 ]
 
-__getattr__ = names_of(__name__, _HOME)
+__getattr__ = names_of(__name__, _HOMES)

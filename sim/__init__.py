@@ -3,8 +3,9 @@
 Names are imported on first use; nothing here imports Amaranth.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from cdma.base.lazy import names_of
 
 if TYPE_CHECKING:  # for editors and type checkers
     from cdma.sim.codec.model import (
@@ -36,7 +37,6 @@ _HOMES = {
     ".engine.memory": "Completion Descriptor Memory",
     ".engine.model": "EngineModel",
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Analysis",
@@ -59,8 +59,4 @@ __all__ = [
     "word_dtype",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name], __name__), name)
+__getattr__ = names_of(__name__, _HOMES)

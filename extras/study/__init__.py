@@ -59,7 +59,6 @@ _HOMES = {
     "cdma.study.training.schedule": "Schedule",
     "cdma.study.training.train": "train",
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Assumptions",
@@ -91,4 +90,4 @@ __all__ = [
     "verdict",
 ]
 
-__getattr__ = names_of(__name__, _HOME)
+__getattr__ = names_of(__name__, _HOMES)

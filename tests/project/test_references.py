@@ -46,7 +46,9 @@ def _for_type_checkers(folder: str) -> dict[str, str]:
 @pytest.mark.parametrize(("package", "folder"), _PACKAGES.items())
 def test_editors_see_what_programs_get(package: str, folder: str) -> None:
     module = import_module(package)
-    homes = {name: resolve_name(home, package) for name, home in module._HOME.items()}
+    homes = {
+        name: resolve_name(home, package) for home, names in module._HOMES.items() for name in names.split()
+    }
     assert _for_type_checkers(folder) == homes
     assert set(homes) == set(module.__all__)
     for name in homes:

@@ -47,7 +47,7 @@ hdl: base hdl/spec hdl/codec hdl/engine
 # The software of the same bits: the codec, and the engine's model with its drivers.
 sim/codec: base hdl/spec
 sim/engine: base hdl/spec sim/codec
-sim: sim/codec sim/engine
+sim: base sim/codec sim/engine
 # The benches: that of streams and that of engines stand beside each other, on the simulator and the monitors.
 verif/simulator: base hdl/spec hdl/verilog hdl/deliver sim/codec
 verif/stream: hdl/spec sim/codec verif/simulator

@@ -17,8 +17,8 @@ from cdma.base.lazy import names_of
 if TYPE_CHECKING:
     from cdma_linux.device import Device, DeviceError, Handle
 
-_HOME = {"Device": ".device", "DeviceError": ".device", "Handle": ".device"}
+_HOMES = {".device": "Device DeviceError Handle"}
 
 __all__ = ["Device", "DeviceError", "Handle"]
 
-__getattr__ = names_of(__name__, _HOME)
+__getattr__ = names_of(__name__, _HOMES)

@@ -53,11 +53,9 @@ if TYPE_CHECKING:
     from cdma.torch.trainer import Contexts
 
 # Commands that need none of them are quick to begin.
-_HOME = {
-    **dict.fromkeys(("AcGc", "Bound", "Comet", "Lossless", "Policy"), ".policies"),
-    **dict.fromkeys(
-        ("Cdma", "Cswap", "Lms", "Recompute", "SwapPolicy", "Vdnn", "VdnnPlusPlus"), ".swapping.policies"
-    ),
+_HOMES = {
+    ".policies": "AcGc Bound Comet Lossless Policy",
+    ".swapping.policies": "Cdma Cswap Lms Recompute SwapPolicy Vdnn VdnnPlusPlus",
 }
 
 __all__ = [
@@ -81,7 +79,7 @@ __all__ = [
     "trainer_callback",
 ]
 
-__getattr__ = names_of(__name__, _HOME)
+__getattr__ = names_of(__name__, _HOMES)
 
 
 def saved(model: torch.nn.Module, policy: Policy | None = None) -> Saved:

@@ -32,7 +32,6 @@ _HOMES = {
     "cdma.hdl.spec.records": "Mode Status",
     "cdma.sim.engine.memory": "Completion Descriptor",
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Backend",
@@ -51,4 +50,4 @@ __all__ = [
     "list_pages",
 ]
 
-__getattr__ = names_of(__name__, _HOME)
+__getattr__ = names_of(__name__, _HOMES)

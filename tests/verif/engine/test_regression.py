@@ -254,7 +254,7 @@ SHAPES = {
         "bus_errors crc hard_resets quiescence",
     ),
 }
-#: Those of this run: others with every revision, so that ten in a row take all. ``make thorough`` runs all at once.
+#: Those of this run: others with every revision. ``make thorough`` runs all at once.
 NOW = this_turn(list(SHAPES), turn_of())
 
 

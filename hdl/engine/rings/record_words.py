@@ -166,7 +166,7 @@ class RecordWords:
                 with m.Case(number):
                     m.d.comb += index.eq(self.registers.word(name))
         part_bits = stores[0].part_bits
-        # There is time for a register between the registers' memory, which may be slow, and those of the fetchers.
+        # There is time for a register between the registers' memory, which may be slow, and those of the stores.
         pushed = Signal(WORD_BITS, name="pushed_word")
         domain = Pace(m, self.pipelined).d
         domain += pushed.eq(Mux(sequencer.word < len(names), given, 0))

@@ -128,12 +128,12 @@ class Accounts(wiring.Component):
         #: Charges of the limit and of the turn of ``charged``; turns and limits that get their amount.
         charges = Signal(2)
         charged = Signal.like(self.pair, name="charged")
-        adds, dues = Signal(count), Signal(count)
+        adds, dues = Signal(count, name="adds"), Signal(count, name="dues")
         #: All rows are compared, and this one is next.
         patrol = Signal()
         place = Signal.like(self.row, name="place")
         row = Signal.like(self.row, name="following")
-        ends_add, ends_due = Signal(count), Signal(count)
+        ends_add, ends_due = Signal(count, name="ends_add"), Signal(count, name="ends_due")
         urgent = charges.any() | adds.any()
         m.d.comb += [
             self.begins.eq((urgent | dues.any() | patrol) & ~self.looks & ~self.sums & ~self.repeats),
@@ -192,7 +192,7 @@ class Accounts(wiring.Component):
         many = turn << self.often_log2
         rich, deep, full = (getattr(turns, name).bit_select(pair, 1) for name in ("rich", "deep", "full"))
         free, capped = (each.bit_select(pair, 1) for each in (self.free, self.capped))
-        often, some = Signal(), Signal()
+        often, some = Signal(name="often"), Signal(name="some")
         #: What is added, in the cycle of the sum: a turn, many, or the units of a limit; and nothing is left over.
         adds_turn, adds_many, adds_units, clears = (
             Signal(name=name) for name in ("adds_turn", "adds_many", "adds_units", "clears")

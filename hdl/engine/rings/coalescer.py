@@ -93,7 +93,7 @@ class Coalescer(wiring.Component):
         counts = self.counts.read_port(domain="sync")
         changes = self._copy_limits(m)
         # A limit that is read while it is written may be anything: a look without one ends nothing.
-        sure, sure_before = Signal(init=1), Signal(init=1, name="sure_before")
+        sure, sure_before = Signal(init=1, name="sure"), Signal(init=1, name="sure_before")
         with m.If(look.last):
             m.d.sync += [sure.eq(~changes["cycles"]), sure_before.eq(sure)]
         m.d.comb += [

@@ -111,7 +111,7 @@ class RingIndexes(wiring.Component):
         given_up = steps & ~moves
         # The head of a ring that has restarted since, which must not come after the reset value of its register.
         stale, restarted = (Signal(name=name) for name in ("stale", "restarted"))
-        sure, unknown = Signal(), Signal(name="unknown_index")
+        sure, unknown = Signal(name="sure"), Signal(name="unknown_index")
         looked = self._turn(m, ring, dirty)
         mine = Signal(self.count)
         read, tail = (memories[name].read_port(domain="sync") for name in ("indexes", "tails"))

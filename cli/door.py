@@ -12,6 +12,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format, StreamFormat, require_stream_format
 from cdma.sim.codec import model, software
 from cdma.sim.codec.fit import fit as fit_on_host
@@ -23,6 +24,7 @@ def compress(
     array: Any,
     format: StreamFormat = ZVC,
     *,
+    base: Any = None,
     out: Any = None,
     threads: int = 1,
     chunk_bytes: int = CHUNK_BYTES,
@@ -32,15 +34,17 @@ def compress(
     ``array``: An array or any buffer of numbers, those of ``ml_dtypes`` and of PyTorch among them. What is contiguous
         and little-endian is not copied. The stream of a tensor on a card is a tensor of bytes there, and else
         ``bytes``.
+    ``base``: What words are XORed with before they are compressed, a tensor of as many words: then the stream is what
+        changed. For tensors of the host.
     ``out``: A buffer for the stream, for a tensor on a card a tensor of bytes there, with at least
         ``format.bound_bytes(words)`` bytes, none of ``array``; the part of it that the stream takes is returned.
     ``threads``, ``chunk_bytes``: How many threads of the host compress at once, where there are kernels in C, and how
         many bytes of raw data each of them takes at once; ``cdma study tune software`` times what is best.
     """
     require_stream_format(format)
-    if library := _library_of(array):
+    if library := _library_of(array, base):
         return library.compress(array, format, out=out)
-    return software.compress(array, format, out=out, threads=threads, chunk_bytes=chunk_bytes)
+    return software.compress(array, format, base=base, out=out, threads=threads, chunk_bytes=chunk_bytes)
 
 
 def decompress(
@@ -48,6 +52,7 @@ def decompress(
     words: int,
     format: StreamFormat = ZVC,
     *,
+    base: Any = None,
     out: Any = None,
     threads: int = 1,
     chunk_bytes: int = CHUNK_BYTES,
@@ -57,41 +62,49 @@ def decompress(
     Those of a stream on a card are a tensor there. Raises :class:`.CorruptStream` for every stream whose length or codes
     show that it is not whole.
 
-    ``out``: A buffer for the words, for a stream on a card a tensor there, none of ``data``; the result is a view of
-        it. After an error it holds anything.
+    ``base``: What the words are XORed with after they are decompressed, the base that they were compressed with.
+    ``out``: A buffer for the words, for a stream on a card a tensor there, none of ``data``; it may be the base. The
+        result is a view of it. After an error it holds anything.
     ``threads``, ``chunk_bytes``: How many threads of the host decompress at once, and how many bytes of words each of
         them makes at once.
     """
     require_stream_format(format)
-    if library := _library_of(data):
+    if library := _library_of(data, base):
         return library.decompress(data, words, format, out=out)
-    return software.decompress(data, words, format, out=out, threads=threads, chunk_bytes=chunk_bytes)
+    return software.decompress(
+        data, words, format, base=base, out=out, threads=threads, chunk_bytes=chunk_bytes
+    )
 
 
-def analyse(array: Any, format: StreamFormat = ZVC) -> Analysis:
+def analyse(array: Any, format: StreamFormat = ZVC, *, base: Any = None) -> Analysis:
     """Counts what :func:`compress` would store, of a tensor on a card there."""
     require_stream_format(format)
-    analysis: Analysis = (_library_of(array) or model).analyse(array, format)
-    return analysis
+    if library := _library_of(array, base):
+        analysis: Analysis = library.analyse(array, format)
+        return analysis
+    return model.analyse(array, format, base=base)
 
 
-def fit(array: Any, format: Format, *, whole: bool = False) -> Format:
-    """The format with the table that makes the stream of a tensor shortest.
+def fit(array: Any, format: Format, *, base: Any = None, whole: bool = False) -> Format:
+    """The format with the table that makes the stream of a tensor shortest; of two levels, with two or with one.
 
     Of a tensor of more than a million words evenly spaced runs of words decide, a million in all, or with ``whole`` all
     of them. Where there is nothing to learn from, the table stays as it is. Words of a tensor on a card are counted there.
     """
     require_stream_format(format)
-    if library := _library_of(array):
+    if library := _library_of(array, base):
         fitted: Format = library.fit(array, format, whole=whole)
         return fitted
-    return fit_on_host(array, format, whole=whole)
+    return fit_on_host(array, format, base=base, whole=whole)
 
 
-def _library_of(array: Any) -> Any:
-    """The library that takes an array; None if the host does."""
-    loaded = (_loaded(entry) for entry in _entries() if entry.name in sys.modules)
-    return next((library for library in loaded if library.takes(array)), None)
+def _library_of(array: Any, base: Any) -> Any:
+    """The library that takes an array; None if the host does, which alone takes a base."""
+    loaded = [_loaded(entry) for entry in _entries() if entry.name in sys.modules]
+    found = [library for library in loaded if library.takes(array) or library.takes(base)]
+    if found and base is not None:
+        raise ParameterError("the tensor or its base is on a GPU; with a base both must be on the host")
+    return found[0] if found else None
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from cdma.base.errors import ParameterError
 
-from .format import Format, StreamFormat
+from .format import Format, StreamFormat, require_one_level
 from .options import check_slices, slices_row, slices_setting
 from .settings import check_settings, own_settings, setting, split_settings
 
@@ -304,6 +304,7 @@ _PIPELINE_BEATS = 4
 
 def _check(shape: Shape) -> None:
     form = shape.format
+    require_one_level(form, "hardware")
     if shape.units < form.align_words:
         raise ParameterError(
             f"lanes is {shape.lanes}, a beat of {shape.units * form.stream_bits / 8:g} bytes, with windows padded to "

@@ -43,6 +43,10 @@ class StreamFormat:
     zero: bool = False
     #: Bytes that the length of each window in the stream is a multiple of.
     align: int = 1
+    #: 2 if a mask in front of each group of windows says which of them the stream has.
+    levels: int = 1
+    #: Windows that share a mask, with two levels.
+    group: int = 32
 
     @property
     def literal_code(self) -> int:
@@ -89,10 +93,26 @@ class StreamFormat:
         """Stream words that one header takes."""
         return 0
 
+    @property
+    def mask_words(self) -> int:
+        """Stream words of the mask of a group and its padding; none with one level."""
+        return self._aligned(self.group // self.stream_bits) if self.levels == 2 else 0
+
+    @property
+    def group_words(self) -> int:
+        """Raw words of what a stream can be cut into: a window, or a group of them."""
+        return self.window * (self.group if self.levels == 2 else 1)
+
     def bound(self, words: int) -> int:
         """The most stream words that a packet of ``words`` words can become."""
-        windows, rest = divmod(word_count(words), self.window)
-        return windows * self._padded(self.window) + (self._padded(rest) if rest else 0)
+        words = word_count(words)
+        windows, rest = divmod(words, self.window)
+        masks = -(-words // self.group_words) * self.mask_words
+        return masks + windows * self._padded(self.window) + (self._padded(rest) if rest else 0)
+
+    def least(self, words: int) -> int:
+        """Stream words that a packet of ``words`` words has whatever these are: masks, or else headers."""
+        return -(-words // self.group_words) * (self.mask_words or self.header_words)
 
     def bound_bytes(self, words: int) -> int:
         """The most bytes that a packet of ``words`` words of whole bytes can become."""
@@ -100,7 +120,9 @@ class StreamFormat:
 
     def _padded(self, words: int) -> int:
         """Stream words of a window with ``words`` words, all of them stored."""
-        length = self.header_words + words * self.parts
+        return self._aligned(self.header_words + words * self.parts)
+
+    def _aligned(self, length: int) -> int:
         return -(-length // self.align_words) * self.align_words
 
     def table_size(self, *, at_run_time: bool) -> int:
@@ -145,7 +167,7 @@ class StreamFormat:
 
 
 #: The parameters that a format's settings leave out where they say nothing.
-_EXTRAS = ("field_bits", "rotate", "zero", "align")
+_EXTRAS = ("field_bits", "rotate", "zero", "align", "levels", "group")
 
 
 @dataclass(frozen=True)
@@ -195,11 +217,26 @@ class Format(StreamFormat):
         allowed=(1, 2, 4, 8),
         why="bytes that each window is padded to",
     )
+    levels: int = setting(
+        1,
+        "1, or 2 for a mask in front of each group of windows, without those that are all code 0; for software",
+        allowed=(1, 2),
+        why="windows, or windows and groups of them",
+        engine=False,
+    )
+    group: int = setting(
+        32,
+        "windows of a group with two levels: 8, 16, 32 or 64",
+        allowed=(8, 16, 32, 64),
+        why="the windows that share a mask",
+        engine=False,
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
         self._check_field()
         self._check_values()
+        self._check_levels()
         if (self.window * self.code_bits) % self.stream_bits:
             what = f"words of {self.word_bits} bits" if self.stream_bits == self.word_bits else "bytes"
             raise ParameterError(
@@ -237,6 +274,19 @@ class Format(StreamFormat):
                     f"values has the entry {entry!r}; an entry is an unsigned {what} of {bits} bits, "
                     f"0 to {(1 << bits) - 1}"
                 )
+
+    def _check_levels(self) -> None:
+        if self.levels == 1:
+            if self.group != Format.group:
+                raise ParameterError(f"group is {self.group}; only a format of two levels has groups")
+        elif self.field_bits and not self.zero:
+            raise ParameterError(
+                "levels is 2 in a format with a field; it needs zero, without which code 0 still sends bytes"
+            )
+        elif self.group % self.stream_bits:
+            raise ParameterError(
+                f"group is {self.group}; the mask of a group must be whole words of {self.stream_bits} bits"
+            )
 
     @property
     def table_entries(self) -> int:
@@ -289,7 +339,7 @@ class Format(StreamFormat):
         return self.window * (self.word_bits if block == "compressor" else self.code_bits)
 
     def settings(self) -> dict[str, Any]:
-        """The parameters as plain values; those of fields and padding only where they differ from their defaults."""
+        """The parameters as plain values; those of fields, padding and levels where they differ from their defaults."""
         settings = super().settings()
         for name in _EXTRAS:
             if settings[name] == getattr(Format, name):
@@ -305,6 +355,8 @@ class Format(StreamFormat):
             rows["zero words"] = "code 0" if self.zero else "no code of their own"
         if self.align > 1:
             rows["windows padded"] = f"to multiples of {self.align} bytes"
+        if self.levels == 2:
+            rows["levels"] = f"2, groups of {self.group} windows"
         return rows
 
     def summary(self, *, at_run_time: bool) -> str:
@@ -319,6 +371,8 @@ class Format(StreamFormat):
             codes += f" of {self.field_bits} bits" + (", zero" if self.zero else "")
         if self.align > 1:
             codes += f", padded to {self.align} bytes"
+        if self.levels == 2:
+            codes += f", two levels, groups of {self.group}"
         return f"window {self.window}, {self.code_bits}-bit codes, {codes}"
 
 
@@ -361,6 +415,14 @@ def preset_named(name: object) -> Preset:
     if not isinstance(name, str) or name not in PRESETS:
         raise ParameterError(f"format is {name!r}; it must be one of {', '.join(PRESETS)}")
     return PRESETS[name]
+
+
+def require_one_level(format: StreamFormat, what: str) -> None:
+    """Refuses two levels, which only the codec in software has, for ``what``."""
+    if format.levels != 1:
+        raise ParameterError(
+            f"levels is {format.levels}; it must be 1 for {what}: only the software of a host has two"
+        )
 
 
 def require_stream_format(format: object) -> None:

@@ -138,7 +138,7 @@ class Frames:
             sent[words:] = 0
         self._stored_windows[:windows] = sent.view(self._stored_windows.dtype)
         if self._padding:
-            flags = sent.view(np.uint8).reshape(windows, -1)
+            flags = sent.view(np.uint8).reshape(windows, self.format.window * self.format.parts)
             used = np.count_nonzero(flags, axis=1) + self.format.header_words
             padded = np.arange(self._padding) < (-used % self.format.align_words)[:, None]
             self._stored_padding[0][:windows] = np.ascontiguousarray(padded).view(

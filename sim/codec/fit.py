@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from cdma.base.errors import CdmaError, ParameterError
 from cdma.hdl.spec.format import PRESETS, Format
 
-from .words import Words, rotated, words_of
+from .model import model_of
+from .words import Words, base_of, rotated, words_of
 
 #: Windows as the literals of their beats, by their cycles and those of the contract.
 Kinds = dict[tuple[int, float], tuple[int, ...]]
@@ -74,15 +75,26 @@ _SAMPLE = 1 << 20
 _RUN = 1 << 12
 
 
-def fit(array: ArrayLike, format: Format, *, whole: bool = False) -> Format:
-    """The format with the table that makes the stream of a tensor shortest.
+def fit(array: ArrayLike, format: Format, *, base: ArrayLike | None = None, whole: bool = False) -> Format:
+    """The format with the table that makes the stream of a tensor shortest; of two levels, with two or with one.
 
     Of a tensor of more than a million words evenly spaced runs of words decide, a million in all, or with ``whole`` all
     of them. Where there is nothing to learn from, the table stays as it is.
     """
     words = words_of(array, format)
+    other = base_of(base, len(words), format)
     if not whole:
-        words = sampled(words)
+        words, other = sampled(words), None if other is None else sampled(other)
+    words = words if other is None else words ^ other
+    fitted = _with_table(words, format, whole)
+    if format.levels == 2:
+        single = replace(fitted, levels=1, group=Format.group)
+        return min(single, fitted, key=lambda each: model_of(each).stream_words(words, each))
+    return fitted
+
+
+def _with_table(words: Words, format: Format, whole: bool) -> Format:
+    """The format with the most frequent words, or fields."""
     entries: Words = words
     if format.field_bits:
         field = f"u{4 if format.field_bits > 16 else format.field_bits // 8}"

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.format import Format, require_one_level
 
+from . import groups
 from .container import Frames
 from .headers import Codes, codes_of, parts_of_codes, unpack, window_lengths
 from .model import (
@@ -44,6 +45,9 @@ class FrequentValueModel(CodecModel[Format]):
 
     def compressed(self, words: Words, format: Format) -> Iterator[Words]:
         """The compressed stream in parts."""
+        if format.levels == 2:
+            yield from groups.compressed(words, format)
+            return
         frames = Frames(format)
         step = frames.capacity * format.window
         for begin in range(0, len(words), step):
@@ -51,6 +55,8 @@ class FrequentValueModel(CodecModel[Format]):
 
     def stream_words(self, words: Words, format: Format) -> int:
         """How many stream words the compressed stream of a packet has."""
+        if format.levels == 2:
+            return groups.stream_words(words, format)
         codes = codes_of(words, format)
         if format.align_words == 1:
             parts = int(np.take(parts_of_codes(format), codes).sum(dtype=np.int64))
@@ -63,6 +69,8 @@ class FrequentValueModel(CodecModel[Format]):
 
     def decompressed(self, stream: Words, words: int, format: Format) -> Words:
         """The ``words`` words that a stream stands for; raises :class:`.CorruptStream`."""
+        if format.levels == 2:
+            return self._decompressed_groups(stream, words, format)
         windows = -(-words // format.window)
         starts, end = find_headers(stream, windows, format)
         if windows and len(starts) == windows:
@@ -92,6 +100,23 @@ class FrequentValueModel(CodecModel[Format]):
             )
         return result
 
+    def _decompressed_groups(self, stream: Words, words: int, format: Format) -> Words:
+        """The same of two levels: the windows that the stream has are a stream of one level, between masks."""
+        windows = -(-words // format.window)
+        cut = groups.cut(stream, windows, format)
+        last_word = len(cut.present) == windows and windows and bool(cut.present[-1])
+        stored = int(cut.present.sum()) * format.window - (-words % format.window if last_word else 0)
+        try:
+            result = self.decompressed(groups.joined(stream, cut), stored, groups.one_level(format))
+        except CorruptStream as error:
+            place = cut.place_of(error.word)
+            raise CorruptStream(
+                error.kind, place, f"stream word {place}, of the windows that masks let through: {error}"
+            ) from None
+        if cut.fault:
+            groups.refuse(*cut.fault)
+        return groups.restored(result, cut.present, words, format)
+
     def decode_packet(self, stream: Words, words: int, format: Format, lanes: int) -> PacketResult:
         """What the decompressor with ``lanes`` lanes delivers and reports for any stream and any asked length.
 
@@ -102,6 +127,7 @@ class FrequentValueModel(CodecModel[Format]):
         lacks something, an undefined code anywhere in its window counts before that. Of a packet of no words all of
         the stream is left over.
         """
+        require_one_level(format, "hardware")
         total, window, parts = len(stream), format.window, parts_of_codes(format)
         frames = Frames(format)
         out = np.zeros(min(words, total * window), word_dtype(format))

@@ -20,7 +20,16 @@ from cdma.hdl.spec.codec import codec_of
 from cdma.hdl.spec.format import Format, StreamFormat
 from cdma.hdl.spec.settings import word_count
 
-from .words import Words, as_stream, as_words, require_byte_words, stream_dtype, stream_from_bytes, words_of
+from .words import (
+    Words,
+    as_stream,
+    as_words,
+    require_byte_words,
+    stream_dtype,
+    stream_from_bytes,
+    words_of,
+    xored,
+)
 
 #: The error codes of a report, as in ``hdl/codec/parts/interface.py``, which needs Amaranth. There 4 is a malformed beat,
 #: which no stream has.
@@ -135,9 +144,9 @@ def decompress_words(stream: ArrayLike, words: int, format: StreamFormat = ZVC) 
     return model_of(format).decompressed(as_stream(stream, format), word_count(words), format)
 
 
-def analyse(array: ArrayLike, format: StreamFormat = ZVC) -> Analysis:
+def analyse(array: ArrayLike, format: StreamFormat = ZVC, *, base: ArrayLike | None = None) -> Analysis:
     """Counts what :func:`compress` would store."""
-    source = words_of(array, format)
+    source = xored(words_of(array, format), base, format)
     model = model_of(format)
     literals = int(np.count_nonzero(model.stored(source, format)))
     windows = -(-len(source) // format.window)

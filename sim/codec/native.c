@@ -12,6 +12,7 @@
 
 #include "native_avx512.h"
 #include "native_format.h"
+#include "native_groups.h"
 #include "native_nibbles.h"
 #include "native_scalar.h"
 #include "native_table.h"
@@ -21,14 +22,19 @@
 #define WORTH_A_TABLE 16384
 #endif
 
+/* Changes with the arguments of the functions here: Python leaves a module that was built for others alone. */
+#define INTERFACE 2
+
 typedef struct {
     const char *name;
     uint8_t *(*compress)(const format *, const uint8_t *, size_t windows, uint8_t *);
     size_t (*decompress)(const format *, const uint8_t **, const uint8_t *end, size_t windows, uint8_t *);
     int large_tables; /* whether compress is faster with the large table */
+    uint64_t (*gather)(const format *, const uint8_t *, const uint8_t *base, size_t bytes, uint8_t **);
+    void (*scatter)(const format *, uint64_t mask, const uint8_t *, const uint8_t *base, size_t bytes, uint8_t *);
 } level;
 
-static level levels[3] = {{"scalar", scalar_compress, scalar_decompress, 1}};
+static level levels[3] = {{"scalar", scalar_compress, scalar_decompress, 1, scalar_gather, scalar_scatter}};
 static int level_count = 1;
 
 static void find_levels(void)
@@ -43,12 +49,12 @@ static void find_levels(void)
 #endif
     make_tables();
     if (has_table)
-        levels[level_count++] = (level){TABLE_NAME, table_compress, table_decompress, 1};
+        levels[level_count++] = (level){TABLE_NAME, table_compress, table_decompress, 1, table_gather, table_scatter};
 #endif
 #ifdef HAVE_AVX512
     if (has_table && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2"))
-        levels[level_count++] = (level){"avx512", avx512_compress, avx512_decompress, 0};
+        levels[level_count++] = (level){"avx512", avx512_compress, avx512_decompress, 0, avx512_gather, avx512_scatter};
 #endif
 }
 
@@ -65,7 +71,8 @@ static int parse(format *f, const char *data, Py_ssize_t size)
     if ((f->word_bytes != 1 && f->word_bytes != 2 && f->word_bytes != 4) || f->window < 4 || f->window > 64 ||
         f->window & (f->window - 1) || f->code_bits < 1 || f->code_bits > 4 || f->window * f->code_bits % 8 || !field ||
         f->zero > 1 || f->entries + f->zero > (1u << f->code_bits) - 1 || f->entries + f->zero < 1 ||
-        f->rotate >= 8 * f->word_bytes || f->align < 1 || f->align > 8 || f->align & (f->align - 1)) {
+        f->rotate >= 8 * f->word_bytes || f->align < 1 || f->align > 8 || f->align & (f->align - 1) || f->levels < 1 ||
+        f->levels > 2 || f->group < 8 || f->group > 64 || f->group & (f->group - 1)) {
         PyErr_SetString(PyExc_ValueError, "these are no parameters of a format");
         return 0;
     }
@@ -147,74 +154,152 @@ static PyObject *native_filled(PyObject *self, PyObject *arguments)
     return made;
 }
 
-/* compress(level, format, source, words, target) -> bytes; the target has as many bytes as the format's bound. */
+/* Compresses words of one level; returns the end of the stream. */
+static uint8_t *compress_windows(const level *chosen, const format *f, const uint8_t *source, size_t words, uint8_t *end)
+{
+    size_t windows = words / f->window, step = (size_t)f->window * f->word_bytes;
+    if (f->window >= 8) {
+        end = chosen->compress(f, source, windows, end);
+        source += windows * step;
+        words -= windows * f->window;
+    }
+    for (; words; source += step) {
+        unsigned count = words < f->window ? (unsigned)words : f->window;
+        end = padded(f, end, compress_carefully(f, source, count, end));
+        words -= count;
+    }
+    return end;
+}
+
+/* Decompresses words of one level; returns the position behind them, or NULL for a fault. */
+static const uint8_t *decompress_windows(
+    const level *chosen, const format *f, const uint8_t *in, const uint8_t *end, size_t words, uint8_t *target)
+{
+    size_t windows = words / f->window, step = (size_t)f->window * f->word_bytes;
+    size_t done = f->window < 8 ? 0 : chosen->decompress(f, &in, end, windows, target);
+    words -= done * f->window;
+    target += done * step;
+    while (in && words) {
+        unsigned count = words < f->window ? (unsigned)words : f->window;
+        const uint8_t *begin = in;
+        in = decompress_carefully(f, begin, end, count, target);
+        in = in ? after_padding(f, begin, in, end) : NULL;
+        target += step;
+        words -= count;
+    }
+    return in;
+}
+
+/* The same of groups, and of words that are XORed with those of a base, if it is not NULL. */
+static uint8_t *compress_groups(
+    const level *chosen, const format *f, const uint8_t *source, const uint8_t *base, size_t words, uint8_t *end)
+{
+    uint8_t scratch[MOST_GROUP];
+    size_t most = (size_t)windows_at_once(f) * f->window;
+    while (words) {
+        size_t count = words < most ? words : most, bytes = count * f->word_bytes;
+        uint8_t *to = scratch;
+        uint64_t mask = chosen->gather(f, source, base, bytes, &to);
+        if (f->levels == 2) {
+            memcpy(end, &mask, f->group / 8);
+            end = padded(f, end, end + f->group / 8);
+        }
+        end = compress_windows(chosen, f, scratch, (size_t)(to - scratch) / f->word_bytes, end);
+        source += bytes;
+        base = base ? base + bytes : NULL;
+        words -= count;
+    }
+    return end;
+}
+
+static const uint8_t *decompress_groups(
+    const level *chosen, const format *f, const uint8_t *in, const uint8_t *end, const uint8_t *base, size_t words,
+    uint8_t *target)
+{
+    uint8_t scratch[MOST_GROUP];
+    size_t most = (size_t)windows_at_once(f) * f->window;
+    while (words) {
+        size_t count = words < most ? words : most, bytes = count * f->word_bytes;
+        unsigned windows = (unsigned)((count + f->window - 1) / f->window);
+        uint64_t mask = UINT64_MAX >> (64 - windows);
+        if (f->levels == 2) {
+            const uint8_t *begin = in;
+            if ((size_t)(end - in) < f->group / 8)
+                return NULL;
+            uint64_t found = load_codes(in, f->group / 8);
+            if (found & ~mask || !(in = after_padding(f, begin, in + f->group / 8, end)))
+                return NULL;
+            mask = found;
+        }
+        size_t stored = (size_t)__builtin_popcountll(mask) * f->window;
+        if (mask >> (windows - 1) & 1)
+            stored -= windows * f->window - count;
+        if (!(in = decompress_windows(chosen, f, in, end, stored, scratch)))
+            return NULL;
+        chosen->scatter(f, mask, scratch, base, bytes, target);
+        target += bytes;
+        base = base ? base + bytes : NULL;
+        words -= count;
+    }
+    return in;
+}
+
+/* compress(level, format, source, base, words, target) -> bytes; the target has as many bytes as the format's bound. The base is
+   0 where there is none. */
 static PyObject *native_compress(PyObject *self, PyObject *arguments)
 {
     (void)self;
     int index;
     const char *data;
     Py_ssize_t size, words;
-    unsigned long long from, to;
+    unsigned long long from, other, to;
     format f;
-    if (!PyArg_ParseTuple(arguments, "iy#KnK", &index, &data, &size, &from, &words, &to))
+    if (!PyArg_ParseTuple(arguments, "iy#KKnK", &index, &data, &size, &from, &other, &words, &to))
         return NULL;
     if (!parse(&f, data, size))
         return NULL;
     const level *chosen = level_for(&f, index);
     if (!chosen)
         return NULL;
-    const uint8_t *source = (const uint8_t *)(uintptr_t)from;
-    uint8_t *target = (uint8_t *)(uintptr_t)to, *end = target;
+    const uint8_t *source = (const uint8_t *)(uintptr_t)from, *base = (const uint8_t *)(uintptr_t)other;
+    uint8_t *target = (uint8_t *)(uintptr_t)to, *end;
     Py_BEGIN_ALLOW_THREADS;
-    size_t windows = (size_t)words / f.window, step = (size_t)f.window * f.word_bytes, left = (size_t)words;
-    if (chosen->large_tables && left >= WORTH_A_TABLE)
+    if (chosen->large_tables && (size_t)words >= WORTH_A_TABLE)
         make_big(&f);
-    if (f.window >= 8) {
-        end = chosen->compress(&f, source, windows, end);
-        source += windows * step;
-        left -= windows * f.window;
-    }
-    for (; left; source += step) {
-        unsigned count = left < f.window ? (unsigned)left : f.window;
-        end = padded(&f, end, compress_carefully(&f, source, count, end));
-        left -= count;
-    }
+    if (base || f.levels == 2)
+        end = compress_groups(chosen, &f, source, base, (size_t)words, target);
+    else
+        end = compress_windows(chosen, &f, source, (size_t)words, target);
     free(f.big);
     Py_END_ALLOW_THREADS;
     return PyLong_FromSsize_t(end - target);
 }
 
-/* decompress(level, format, source, size, target, words) -> the bytes that the words took, or -1 for a fault. */
+/* decompress(level, format, source, size, base, target, words) -> the bytes that the words took, or -1 for a fault. The base is
+   0 where there is none, and may be the target. */
 static PyObject *native_decompress(PyObject *self, PyObject *arguments)
 {
     (void)self;
     int index;
     const char *data;
     Py_ssize_t size, source_size, words;
-    unsigned long long from, to;
+    unsigned long long from, other, to;
     format f;
-    if (!PyArg_ParseTuple(arguments, "iy#KnKn", &index, &data, &size, &from, &source_size, &to, &words))
+    if (!PyArg_ParseTuple(arguments, "iy#KnKKn", &index, &data, &size, &from, &source_size, &other, &to, &words))
         return NULL;
     if (!parse(&f, data, size))
         return NULL;
     const level *chosen = level_for(&f, index);
     if (!chosen)
         return NULL;
-    const uint8_t *source = (const uint8_t *)(uintptr_t)from, *in = source, *end = source + source_size;
+    const uint8_t *source = (const uint8_t *)(uintptr_t)from, *in, *end = source + source_size;
+    const uint8_t *base = (const uint8_t *)(uintptr_t)other;
     uint8_t *target = (uint8_t *)(uintptr_t)to;
     Py_BEGIN_ALLOW_THREADS;
-    size_t windows = (size_t)words / f.window, step = (size_t)f.window * f.word_bytes;
-    size_t done = f.window < 8 ? 0 : chosen->decompress(&f, &in, end, windows, target);
-    size_t left = (size_t)words - done * f.window;
-    target += done * step;
-    while (in && left) {
-        unsigned count = left < f.window ? (unsigned)left : f.window;
-        const uint8_t *begin = in;
-        in = decompress_carefully(&f, begin, end, count, target);
-        in = in ? after_padding(&f, begin, in, end) : NULL;
-        target += step;
-        left -= count;
-    }
+    if (base || f.levels == 2)
+        in = decompress_groups(chosen, &f, source, end, base, (size_t)words, target);
+    else
+        in = decompress_windows(chosen, &f, source, end, (size_t)words, target);
     Py_END_ALLOW_THREADS;
     return PyLong_FromSsize_t(in ? in - source : -1);
 }
@@ -241,9 +326,20 @@ static PyObject *native_walk(PyObject *self, PyObject *arguments)
     for (unsigned place = 0; place < group; place++)
         low |= 1ull << (c * place);
     uint32_t least = f.parts[0], middle = f.parts[f.literal - 1], most = f.parts[f.literal];
-    for (Py_ssize_t window = 0; window < windows; window++) {
+    uint64_t mask = UINT64_MAX;
+    for (Py_ssize_t window = 0; window < windows; window++, mask >>= 1) {
         if (window % stride == 0)
             *positions++ = (int64_t)at;
+        if (f.levels == 2 && window % f.group == 0) {
+            if (at + f.group / 8 > (size_t)source_size) {
+                whole = 0;
+                break;
+            }
+            mask = load_codes(source + at, f.group / 8);
+            at += with_padding(&f, f.group / 8);
+        }
+        if (f.levels == 2 && !(mask & 1))
+            continue;
         if (at + f.header_bytes > (size_t)source_size) {
             whole = 0;
             break;
@@ -256,7 +352,7 @@ static PyObject *native_walk(PyObject *self, PyObject *arguments)
             length += (size_t)__builtin_popcountll(all & low) * (most - middle);
             length += (size_t)__builtin_popcountll(any & low) * (middle - least);
         }
-        at += (length + f.align - 1) & ~(size_t)(f.align - 1);
+        at += with_padding(&f, length);
     }
     *positions = (int64_t)at;
     Py_END_ALLOW_THREADS;
@@ -336,5 +432,8 @@ PyMODINIT_FUNC PyInit__native(void)
 {
     level_count = 1;
     find_levels();
-    return PyModule_Create(&module);
+    PyObject *made = PyModule_Create(&module);
+    if (made)
+        PyModule_AddIntConstant(made, "interface", INTERFACE);
+    return made;
 }

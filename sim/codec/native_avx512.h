@@ -3,6 +3,7 @@
 #ifndef CDMA_NATIVE_AVX512_H
 #define CDMA_NATIVE_AVX512_H
 
+#include "native_groups.h"
 #include "native_windows.h"
 
 #if defined(__x86_64__)
@@ -323,6 +324,7 @@ TEMPLATE512 size_t decompress512(
     }
 
 DEFINE_WINDOWS(avx512, TARGET512, AVX512_COMPRESS, AVX512_DECOMPRESS)
+DEFINE_GROUPS(avx512, TARGET512)
 
 #endif
 #endif

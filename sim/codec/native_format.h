@@ -17,7 +17,7 @@
 #define MOST_HEADER 32
 
 typedef struct {
-    uint32_t word_bytes, window, code_bits, entries, field_bytes, rotate, zero, align;
+    uint32_t word_bytes, window, code_bits, entries, field_bytes, rotate, zero, align, levels, group;
     uint32_t values[16];
     /* Derived. */
     uint32_t header_bytes, literal, shift;

@@ -6,6 +6,7 @@
 #define CDMA_NATIVE_SCALAR_H
 
 #include "native_eight.h"
+#include "native_groups.h"
 #include "native_pairs.h"
 #include "native_windows.h"
 
@@ -184,5 +185,6 @@ static const uint8_t *decompress_carefully(
 #define SCALAR_DECOMPRESS(BYTES, MODE, SHAPES) SHAPES(DECOMPRESS_LOOP, SCALAR_PREPARE, SCALAR_FROM, BYTES, MODE)
 
 DEFINE_WINDOWS(scalar, , SCALAR_COMPRESS, SCALAR_DECOMPRESS)
+DEFINE_GROUPS(scalar, )
 
 #endif

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import memmove
 from functools import cache, partial
@@ -26,7 +25,7 @@ from cdma.hdl.spec.settings import check_range, word_count
 from . import model
 from .headers import from_memory, to_memory
 from .model import ZVC, CorruptStream, compress_words, decompress_words
-from .words import Words, as_words, require_byte_words, word_dtype, words_of
+from .words import Words, as_words, base_of, require_byte_words, word_dtype, words_of
 
 _HUGE_PAGE = 1 << 21
 #: Bytes from which on every array has new memory; smaller ones may have what was freed before.
@@ -69,30 +68,42 @@ class Kernels:
         target: NDArray[np.uint8],
         threads: int = 1,
         chunk_bytes: int = CHUNK_BYTES,
+        base: Words | None = None,
     ) -> int:
         """Compresses to ``target``, which has at least the bytes of the bound; returns how many were written.
 
-        A thread works on ``chunk_bytes`` of raw data at once.
+        A thread works on ``chunk_bytes`` of raw data at once. With a ``base`` words are XORed with those of it.
         """
-        return self._compress(words, format, threads, chunk_bytes, target.ctypes.data)
+        return self._compress(words, format, threads, chunk_bytes, base, target.ctypes.data)
 
-    def stream(self, words: Words, format: Format, threads: int = 1, chunk_bytes: int = CHUNK_BYTES) -> bytes:
+    def stream(
+        self,
+        words: Words,
+        format: Format,
+        threads: int = 1,
+        chunk_bytes: int = CHUNK_BYTES,
+        base: Words | None = None,
+    ) -> bytes:
         """The stream of words, written where it stays."""
-        fill = partial(self._compress, words, format, threads, chunk_bytes)
+        fill = partial(self._compress, words, format, threads, chunk_bytes, base)
         made: bytes = self._module.filled(format.bound_bytes(len(words)), fill)
         return made
 
-    def _compress(self, words: Words, format: Format, threads: int, chunk_bytes: int, target: int) -> int:
+    def _compress(
+        self, words: Words, format: Format, threads: int, chunk_bytes: int, base: Words | None, target: int
+    ) -> int:
         """The same to an address."""
         parameters, share = _parameters(format), _share(format, chunk_bytes)
+        source, other = words.ctypes.data, _address(base)
         if threads == 1 or len(words) <= share:
-            return int(self._module.compress(self._level, parameters, words.ctypes.data, len(words), target))
+            return int(self._module.compress(self._level, parameters, source, other, len(words), target))
         begins = range(0, len(words), share)
         places = [target + format.bound_bytes(begin) for begin in begins]
 
         def compress(index: int) -> int:
-            part = words[begins[index] : begins[index] + share]
-            made = self._module.compress(self._level, parameters, part.ctypes.data, len(part), places[index])
+            skip = begins[index] * words.itemsize
+            before, count = other and other + skip, min(share, len(words) - begins[index])
+            made = self._module.compress(self._level, parameters, source + skip, before, count, places[index])
             return int(made)
 
         end = target
@@ -110,15 +121,28 @@ class Kernels:
         format: Format,
         threads: int = 1,
         chunk_bytes: int = CHUNK_BYTES,
+        base: Words | None = None,
     ) -> int | None:
-        """Fills ``words``; returns how many bytes of ``stream`` they took, or None if these are no such words."""
+        """Fills ``words``; returns how many bytes of ``stream`` they took, or None if these are no such words.
+
+        With a ``base``, which may be ``words``, they are XORed with those of it.
+        """
         share = _share(format, chunk_bytes)
         if threads == 1 or len(words) <= share:
-            return self._decompress(stream, 0, words, format)
-        parts = list(self._parts(stream, words, format, share))
+            return self._decompress(stream, 0, words, format, base)
+        begins = self._begins(stream, len(words), format, share)
+        parts = [slice(first, first + share) for first in range(0, len(words), share)]
         with ThreadPoolExecutor(threads) as pool:
-            ends = list(pool.map(lambda part: self._decompress(stream, part[0], part[1], format), parts))
-        for end, (begin, _) in zip(ends, [*parts[1:], (ends[-1], words)], strict=True):
+            ends = list(
+                pool.map(
+                    lambda begin, part: self._decompress(
+                        stream, begin, words[part], format, None if base is None else base[part]
+                    ),
+                    begins,
+                    parts,
+                )
+            )
+        for end, begin in zip(ends, [*begins[1:], ends[-1]], strict=True):
             if end is None or end != begin:
                 return None
         return ends[-1]
@@ -138,7 +162,9 @@ class Kernels:
             self._module.decompress_nibbles(parameters, source, len(stream), words.ctypes.data, len(words))
         )
 
-    def _decompress(self, stream: NDArray[np.uint8], begin: int, words: Words, format: Format) -> int | None:
+    def _decompress(
+        self, stream: NDArray[np.uint8], begin: int, words: Words, format: Format, base: Words | None
+    ) -> int | None:
         """The same from a position of the stream on; returns the position after the words."""
         if begin > len(stream):
             return None
@@ -147,21 +173,19 @@ class Kernels:
             _parameters(format),
             stream.ctypes.data + begin,
             len(stream) - begin,
+            _address(base),
             words.ctypes.data,
             len(words),
         )
         return None if took < 0 else begin + int(took)
 
-    def _parts(
-        self, stream: NDArray[np.uint8], words: Words, format: Format, share: int
-    ) -> Iterator[tuple[int, Words]]:
-        """Where the stream of every share of the words begins, and these words."""
-        windows, stride = len(words) // format.window, share // format.window
+    def _begins(self, stream: NDArray[np.uint8], words: int, format: Format, share: int) -> list[int]:
+        """Where the stream of every share of so many words begins."""
+        windows, stride = words // format.window, share // format.window
         positions = np.full(windows // stride + 2, len(stream) + 1, np.int64)
         address = positions.ctypes.data
         self._module.walk(_parameters(format), stream.ctypes.data, len(stream), windows, stride, address)
-        for index, begin in enumerate(range(0, len(words), share)):
-            yield int(positions[index]), words[begin : begin + share]
+        return [int(position) for position in positions[: -(-words // share)]]
 
 
 def is_supported(format: StreamFormat) -> bool:
@@ -171,7 +195,11 @@ def is_supported(format: StreamFormat) -> bool:
 
 def takes_nibbles(format: Format) -> bool:
     """Whether the kernels for words of 4 bits are for this format."""
-    return format.word_bits == 4 and format.window >= 8 and format.align == 1
+    return format.word_bits == 4 and format.window >= 8 and format.align == format.levels == 1
+
+
+#: What the functions of the module take, as ``native.c`` says: one that was built from older sources is left alone.
+_INTERFACE = 2
 
 
 @cache
@@ -181,13 +209,20 @@ def installed() -> dict[str, Kernels]:
         module = import_module("cdma.sim.codec._native")
     except ImportError:
         return {}
+    if getattr(module, "interface", 1) != _INTERFACE:
+        return {}
     return {level: Kernels(module, level) for level in module.levels()}
 
 
 def _share(format: Format, chunk_bytes: int) -> int:
-    """Words that a thread works on at once: whole windows."""
+    """Words that a thread works on at once: whole windows, or groups of them."""
     words = chunk_bytes * 8 // format.word_bits
-    return words - words % format.window
+    return max(1, words // format.group_words) * format.group_words
+
+
+def _address(base: Words | None) -> int:
+    """Where the words of a base are; 0 where there is none."""
+    return 0 if base is None else base.ctypes.data
 
 
 @cache
@@ -195,7 +230,7 @@ def _parameters(format: Format) -> bytes:
     """The parameters as ``native_format.h`` has them."""
     values: Any = [*format.values, *(0,) * (16 - len(format.values))]
     return struct.pack(
-        "<24I",
+        "<26I",
         format.word_bits // 8,
         format.window,
         format.code_bits,
@@ -204,6 +239,8 @@ def _parameters(format: Format) -> bytes:
         format.rotate,
         format.zero,
         format.align,
+        format.levels,
+        format.group,
         *values,
     )
 
@@ -233,6 +270,7 @@ def compress(
     array: ArrayLike,
     format: StreamFormat = ZVC,
     *,
+    base: ArrayLike | None = None,
     out: None = None,
     threads: int = 1,
     chunk_bytes: int = CHUNK_BYTES,
@@ -244,6 +282,7 @@ def compress(
     array: ArrayLike,
     format: StreamFormat = ZVC,
     *,
+    base: ArrayLike | None = None,
     out: Any,
     threads: int = 1,
     chunk_bytes: int = CHUNK_BYTES,
@@ -254,6 +293,7 @@ def compress(
     array: ArrayLike,
     format: StreamFormat = ZVC,
     *,
+    base: ArrayLike | None = None,
     out: Any = None,
     threads: int = 1,
     chunk_bytes: int = CHUNK_BYTES,
@@ -262,6 +302,7 @@ def compress(
 
     ``array``: An array or any buffer of numbers, those of ``ml_dtypes`` and of PyTorch among them. What is contiguous
         and little-endian is not copied.
+    ``base``: What words are XORed with before they are compressed, a tensor of as many words.
     ``out``: A buffer for the stream with at least ``format.bound_bytes(words)`` bytes, none of ``array``; the part of
         it that the stream takes is returned. Without it the stream comes as ``bytes``.
     ``threads``: How many threads compress at once, where there are kernels in C.
@@ -269,22 +310,25 @@ def compress(
         times what is best.
     """
     source = words_of(array, format)
+    other = base_of(base, len(source), format)
     _check_sharing(threads, chunk_bytes)
     kernels = _kernels(format)
     bound = format.bound_bytes(len(source))
     target = None if out is None else _writable(out, bound, f"the stream of {len(source)} words can have")
     if target is not None and np.may_share_memory(target, source):
         raise ParameterError("out is a part of the array; it must be another buffer")
+    if target is not None and other is not None and np.may_share_memory(target, other):
+        raise ParameterError("out is a part of the base; it must be another buffer")
     if kernels is None:
-        stream = model.compress(source, format)
+        stream = model.compress(source if other is None else source ^ other, format)
         if target is None:
             return stream
         target[: len(stream)] = np.frombuffer(stream, np.uint8)
         return target[: len(stream)].data
     assert isinstance(format, Format)
     if target is None:
-        return kernels.stream(source, format, threads, chunk_bytes)
-    return target[: kernels.compress(source, format, target, threads, chunk_bytes)].data
+        return kernels.stream(source, format, threads, chunk_bytes, other)
+    return target[: kernels.compress(source, format, target, threads, chunk_bytes, other)].data
 
 
 def decompress(
@@ -292,6 +336,7 @@ def decompress(
     words: int,
     format: StreamFormat = ZVC,
     *,
+    base: ArrayLike | None = None,
     out: Any = None,
     threads: int = 1,
     chunk_bytes: int = CHUNK_BYTES,
@@ -300,7 +345,9 @@ def decompress(
 
     Raises :class:`.CorruptStream` for every stream whose length or codes show that it is not whole.
 
-    ``out``: A buffer for the words, none of ``data``; the array is a view of it. After an error it holds anything.
+    ``base``: What the words are XORed with after they are decompressed, a tensor of as many words.
+    ``out``: A buffer for the words, none of ``data``; it may be the base. The array is a view of it. After an error it
+        holds anything.
     ``threads``: How many threads decompress at once, where there are kernels in C.
     ``chunk_bytes``: How many bytes of words each of several threads makes at once.
     """
@@ -315,20 +362,29 @@ def decompress(
         target = _writable(out, size, f"{words} words have")[:size].view(word)
         if np.may_share_memory(target, stream):
             raise ParameterError("out is a part of the data; it must be another buffer")
+    other = base_of(base, words, format)
+    if target is not None and other is not None and _overlap(target, other):
+        raise ParameterError("out is a part of the base; it must be all of it, or another buffer")
     kernels = _kernels(format)
     # A stream that is too short for its headers is refused before there is memory for its words.
-    windows = -(-words // format.window)
-    if kernels is not None and windows * format.header_words * format.stream_bits <= 8 * len(stream):
+    if kernels is not None and format.least(words) * format.stream_bits <= 8 * len(stream):
         assert isinstance(format, Format)
         result = new_array(words, word, written_by=threads) if target is None else target
-        if kernels.decompress(stream, result, format, threads, chunk_bytes) == len(stream):
+        if kernels.decompress(stream, result, format, threads, chunk_bytes, other) == len(stream):
             return result
     # The golden model is what there is, or it says what is wrong with the stream.
     result = model.decompress(data, words, format)
+    if other is not None:
+        result ^= other
     if target is None:
         return result
     target[:] = result
     return target
+
+
+def _overlap(target: Words, base: Words) -> bool:
+    """Whether some of their memory is the same, but not all of it."""
+    return np.may_share_memory(target, base) and target.ctypes.data != base.ctypes.data
 
 
 def _check_sharing(threads: int, chunk_bytes: int) -> None:

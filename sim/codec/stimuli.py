@@ -8,6 +8,7 @@ channels are much emptier than others.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,16 +72,25 @@ SHAPES = [
 ]
 
 
-def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[Format, Words]:
-    """A format of that shape, and words of which many are zero or in its table."""
+def draw(rng: np.random.Generator, shape: tuple[int, ...], levels: int = 1) -> tuple[Format, Words]:
+    """A format of that shape, with two levels if it can have them and shall, and words of which many are zero or in its
+    table."""
     word_bits, window, code_bits, field_bits, align = shape
-    zero = bool(field_bits) and rng.random() < 0.5
+    zero = bool(field_bits) and (levels == 2 or rng.random() < 0.5)
     bits = field_bits or word_bits
     entries = int(rng.integers(0 if zero else 1, 2**code_bits - zero))
     values = rng.integers(0, 1 << bits if rng.random() < 0.5 else 4, entries)
     rotate = int(rng.integers(0, word_bits)) if field_bits else 0
     format = Format(word_bits, window, code_bits, tuple(values.tolist()), field_bits, rotate, zero, align)
-    return format, draw_words(rng, format)
+    if levels == 1:
+        return format, draw_words(rng, format)
+    groups = [group for group in (8, 16, 32, 64) if group % format.stream_bits == 0]
+    format = replace(format, levels=2, group=int(rng.choice(groups)))
+    words = draw_words(rng, format, 3 * format.group)
+    # Few windows, or most, or all of a group are absent.
+    absent = rng.random(3 * format.group) < rng.choice([0.1, 0.9, 1])
+    words[np.repeat(absent, format.window)[: len(words)]] = 0 if zero else format.values[0]
+    return format, words
 
 
 def draw_words(rng: np.random.Generator, format: Format, windows: int = 6) -> Words:

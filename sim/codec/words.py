@@ -107,6 +107,25 @@ def words_of(array: ArrayLike, format: WordFormat) -> Words:
     return flat.view(word.newbyteorder("<")).astype(word, copy=False)
 
 
+def base_of(base: ArrayLike | None, words: int, format: WordFormat) -> Words | None:
+    """The words of a base for a tensor of so many ``words``, if there is one."""
+    if base is None:
+        return None
+    try:
+        found = words_of(base, format)
+    except ParameterError as error:
+        raise ParameterError(f"base is no tensor for this format: {error}") from None
+    if len(found) != words:
+        raise ParameterError(f"the base has {len(found)} words; it must have {words}, as the tensor has")
+    return found
+
+
+def xored(words: Words, base: ArrayLike | None, format: WordFormat) -> Words:
+    """Words XORed with those of a base, if there is one."""
+    other = base_of(base, len(words), format)
+    return words if other is None else words ^ other
+
+
 def _tensor(array: Any) -> NDArray[Any]:
     """Returns an array, any buffer or a tensor of PyTorch as an array that shares its memory, if it can."""
     if type(array).__module__.partition(".")[0] == "torch" and hasattr(array, "detach"):

@@ -83,7 +83,7 @@ def test_format_commands_read_codec_files(config):
         (
             "word_bit = 8",
             "has the unknown key 'word_bit'; it may have "
-            "word_bits, window, code_bits, values, field_bits, rotate, zero, align, lanes, runtime_values, pipelined",
+            "word_bits, window, code_bits, values, field_bits, rotate, zero, align, levels, group, lanes, runtime",
         ),
         ("values = 0", "has values = 0; it must be a list, such as [0]"),
         ("runtime_values = 1", "has runtime_values = 1; it must be true or false"),

@@ -19,6 +19,8 @@ class Form:
     rotate: int = 0
     zero: int = 0
     align: int = 1
+    levels: int = 1
+    group: int = 32
 
     @property
     def literal(self) -> int:
@@ -39,6 +41,11 @@ class Form:
     def header_bytes(self) -> int:
         """The bytes of a header."""
         return self.window * self.code_bits // self.digit
+
+    @property
+    def mask_bytes(self) -> int:
+        """The bytes of the mask of a group."""
+        return self.group // self.digit
 
     @property
     def rest_bits(self) -> int:
@@ -86,7 +93,16 @@ class Form:
         stream = b""
         literals = 0
         for start in range(0, len(words), self.window):
+            if self.levels == 2 and start % (self.window * self.group) == 0:
+                mask = 0
+                for number in range(self.group):
+                    begin = start + number * self.window
+                    mask |= any(map(self._code, words[begin : begin + self.window])) << number
+                sent = self._bytes(mask, self.mask_bytes)
+                stream += sent + bytes(-len(sent) % self.align)
             window = words[start : start + self.window]
+            if self.levels == 2 and not any(map(self._code, window)):
+                continue
             codes = [self._code(word) for word in window]
             header = sum(code << place * self.code_bits for place, code in enumerate(codes))
             part = self._bytes(header, self.header_bytes)
@@ -104,6 +120,26 @@ class Form:
         """The fault of a stream as software names it, and the byte in which it is found."""
         begin = 0
         for done in range(0, count, self.window):
+            if self.levels == 2:
+                number = done // self.window % self.group
+                if number == 0:
+                    position = begin + self.mask_bytes
+                    if position > len(stream):
+                        return "truncated", len(stream)
+                    mask = self._number(stream[begin:position])
+                    windows = -(-(count - done) // self.window)
+                    for bit in range(windows, self.group):
+                        if mask >> bit & 1:
+                            return "code", begin + bit // self.digit
+                    end = position + -self.mask_bytes % self.align
+                    if end > len(stream):
+                        return "truncated", len(stream)
+                    for place in range(position, end):
+                        if stream[place]:
+                            return "padding", place
+                    begin = end
+                if not mask >> number & 1:
+                    continue
             position = begin + self.header_bytes
             if position > len(stream):
                 return "truncated", len(stream)
@@ -127,6 +163,15 @@ class Form:
         words: list[int] = []
         begin = literals = 0
         while len(words) < count:
+            if self.levels == 2:
+                number = len(words) // self.window % self.group
+                if number == 0:
+                    mask = self._number(stream[begin : begin + self.mask_bytes])
+                    begin += self.mask_bytes + -self.mask_bytes % self.align
+                if not mask >> number & 1:
+                    absent = self._word_of(0, b"")
+                    words += [absent] * min(self.window, count - len(words))
+                    continue
             position = begin + self.header_bytes
             if position > len(stream):
                 return words, literals, "truncated"

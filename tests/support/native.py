@@ -84,11 +84,13 @@ def load(path: Path) -> ModuleType:
 
 
 def check(kernels: Kernels, format: Format, words: Words, rng: np.random.Generator) -> None:
-    """Compares kernels with the golden model, on words and on four streams that may be damaged."""
+    """Compares kernels with the golden model, on words and on four streams that may be damaged; the same with a base."""
     what = f"{kernels.name}, {format}, {len(words)} words"
     stream = model.compress(words, format)
     target = np.empty(format.bound_bytes(len(words)), np.uint8)
     assert target[: kernels.compress(words, format, target)].tobytes() == stream, what
+    base = rng.integers(0, 1 << format.word_bits, len(words), np.uint64).astype(words.dtype)
+    assert target[: kernels.compress(words ^ base, format, target, base=base)].tobytes() == stream, what
     for data in (stream, *(damaged(rng, stream) for _ in range(4))):
         try:
             expected = model.decompress(data, len(words), format)
@@ -98,11 +100,16 @@ def check(kernels: Kernels, format: Format, words: Words, rng: np.random.Generat
         took = kernels.decompress(np.frombuffer(data, np.uint8), result, format)
         assert (took == len(data)) == (expected is not None), what
         assert expected is None or np.array_equal(result, expected), what
+        in_place = base.copy()
+        for made, other in ((result, base), (in_place, in_place)):
+            assert kernels.decompress(np.frombuffer(data, np.uint8), made, format, base=other) == took, what
+            assert expected is None or np.array_equal(made ^ base, expected), what
 
 
 def check_all(kernels: Kernels, rng: np.random.Generator, every: int = 1) -> int:
     """Compares kernels with the golden model once on every so many-th shape, and on every preset; returns how often."""
     drawn = [draw(rng, shape) for shape in SHAPES[::every]]
+    drawn += [draw(rng, shape, 2) for shape in SHAPES[:: 3 * every]]
     drawn += [(format, draw_words(rng, format)) for format in map(Format.preset, PRESETS)]
     for format, words in drawn:
         check(kernels, format, words, rng)

@@ -30,7 +30,7 @@ import triton.language as tl
 from torch import Tensor
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.format import Format, StreamFormat, require_stream_format
+from cdma.hdl.spec.format import Format, StreamFormat, require_one_level, require_stream_format
 from cdma.sim.codec.words import require_byte_words
 
 
@@ -220,6 +220,7 @@ def require_format(format: StreamFormat) -> Format:
             f"the format is one of the codec {format.codec}; a GPU has kernels for {Format.codec} alone"
         )
     require_byte_words(format)
+    require_one_level(format, "a GPU")
     return format
 
 

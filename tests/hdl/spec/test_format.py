@@ -95,6 +95,11 @@ _FORMATS = [
     ({"values": (-1,)}, "values has the entry -1; an entry is an unsigned word of 32 bits, 0 to 4294967295"),
     ({"values": (0.0,)}, "values has the entry 0.0"),
     ({"window": 16}, "a header of 16 codes of 1 bits has 16 bits, which is not a whole number of words of 32 bits"),
+    ({"levels": 3}, "levels is 3; it must be one of 1, 2: windows, or windows and groups of them"),
+    ({"levels": 2, "group": 4}, "group is 4; it must be one of 8, 16, 32, 64: the windows that share a mask"),
+    ({"group": 8}, "group is 8; only a format of two levels has groups"),
+    ({"levels": 2, "group": 16}, "group is 16; the mask of a group must be whole words of 32 bits"),
+    ({"field_bits": 8, "levels": 2}, "levels is 2 in a format with a field; it needs zero, without which code 0"),
     ({"word_bits": 16, "window": 4, "field_bits": 8}, "a header of 4 codes of 1 bits has 4 bits, which is not a whole"),
 ]  # fmt: skip
 _CODECS = [
@@ -105,6 +110,7 @@ _CODECS = [
     ({"pipelined": "yes"}, "pipelined is 'yes'; it must be true or false"),
     ({"pipelined": None}, "pipelined is None; it must be true or false"),
     ({"pipelined": True, "lanes": 16}, "lanes is 16 with a window of 32 words; a pipelined codec needs windows of at"),
+    ({"format": Format(levels=2)}, "levels is 2; it must be 1 for hardware: only the software of a host has two"),
     ({"queue": 3}, "queue is 3; it must be one of 0, 1, 2: the finished beats that a compressor stores"),
     ({"queue": 0, "pipelined": True}, "queue is 0 with pipelined; it must be 2, because a pipelined codec keeps"),
     ({"format": Format(8, align=4), "lanes": 2}, "lanes is 2, a beat of 2 bytes, with windows padded to more"),
@@ -161,6 +167,8 @@ def test_frozen_hashable_and_values_of_any_sequence():
         (Format(16, 32, 3, (1,), field_bits=8), 33, 2 * 12 + 66, 90),
         (Format(8, align=4), 35, 36 + 8, 44),
         (Format(16, align=8), 32, 36, 72),
+        (Format(16, levels=2), 1025, 2 * 2 + 33 * 2 + 1025, 2190),
+        (Format(8, 64, align=4, levels=2, group=8), 1, 4 + 12, 16),
     ],
 )
 def test_bound(format, words, bound, in_bytes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -67,7 +68,11 @@ def formats(draw, shapes=tuple(SHAPES)):
     rotate = draw(st.sampled_from([0, 1, 5, word_bits - 1])) if field_bits else 0
     value = st.one_of(st.integers(0, 3), st.integers(0, 2 ** (field_bits or word_bits) - 1))
     values = draw(st.lists(value, min_size=0 if zero else 1, max_size=2**code_bits - 1 - zero))
-    return cdma.Format(word_bits, window, code_bits, tuple(values), field_bits, rotate, zero, align)
+    format = cdma.Format(word_bits, window, code_bits, tuple(values), field_bits, rotate, zero, align)
+    groups = [group for group in (8, 16, 32, 64) if group % format.stream_bits == 0]
+    if draw(st.booleans()) and (zero or not field_bits):
+        return replace(format, levels=2, group=draw(st.sampled_from(groups)))
+    return format
 
 
 def word_with_field(format, field, rest):
@@ -89,7 +94,12 @@ def packets(draw, shapes=tuple(SHAPES)):
     near = draw(st.sampled_from([0, 1, format.window, 2 * format.window]))
     size = max(0, near + draw(st.integers(-3, 3)))
     word = st.one_of(known, st.integers(0, 3), any_word)
-    return format, draw(st.lists(word, min_size=size, max_size=size))
+    words = draw(st.lists(word, min_size=size, max_size=size))
+    if format.levels == 2:
+        # Absent windows before those, to the end of the group or almost.
+        absent = draw(st.sampled_from([0, 1, format.group - 1, format.group]))
+        words = [0 if format.zero else format.values[0]] * (absent * format.window) + words
+    return format, words
 
 
 @st.composite
@@ -142,15 +152,21 @@ def test_any_stream_is_judged_as_by_the_reference_and_its_hardware(case, lanes):
     format, stream, count = case
     judge, lanes = Judge(format), min(lanes, format.window)
     words, wrong = judge.decompress(stream, count)
-    result = decode_packet(stream, count, format, lanes)
-    report = result.report
     if wrong is None:
-        assert codec.decompress_words(stream, count, format).tolist() == result.words.tolist() == words
-        assert report.error == (0 if count else 2)
+        assert codec.decompress_words(stream, count, format).tolist() == words
     else:
         with pytest.raises(cdma.CorruptStream) as caught:
             codec.decompress_words(stream, count, format)
         assert (caught.value.kind, caught.value.word) == wrong
+    if format.levels == 2:
+        with pytest.raises(cdma.ParameterError, match="levels is 2; it must be 1 for hardware"):
+            decode_packet(stream, count, format, lanes)
+        return
+    result = decode_packet(stream, count, format, lanes)
+    report = result.report
+    if wrong is None:
+        assert result.words.tolist() == words
+        assert report.error == (0 if count else 2)
     delivered, literals, error = judge.hardware(stream, count, lanes)
     assert result.words.tolist() == delivered
     assert (report.words_in, report.words_out, report.literals) == (len(stream), len(delivered), literals)
@@ -223,6 +239,8 @@ def test_negative_zero_and_nan_payloads_survive():
         cdma.Format(16, 32, 3, (127, 126, 125, 124, 123, 128), 8, 1, True),
         cdma.Format(32, 64, 3, (127, 126), 16, 0, False, 8),
         cdma.Format(8, 64, align=4),
+        cdma.Format(16, levels=2),
+        cdma.Format(32, 64, 2, (3, 5), align=8, levels=2, group=64),
     ],
     ids=str,
 )
@@ -240,7 +258,7 @@ def test_long_streams(density, format):
     stream = codec.compress_words(words, format)
     assert np.array_equal(codec.decompress_words(stream, size, format), words)
     assert cdma.compress(words, format) == stream.tobytes()
-    if format.align == 1:
+    if format.align == format.levels == 1:
         windows = -(-size // format.window)
         lengths = lengths_at(stream, format)
         assert np.array_equal(
@@ -298,6 +316,13 @@ def test_lengths_are_those_of_the_codes():
             cdma.Format(8, 32, 1, (0,), align=4),
             [0, 5, 0, 0, 255] + [0] * 27 + [7, 0, 9],
             "12000000 05ff 0000 05000000 0709 0000",
+        ),
+        (cdma.Format(8, 8, levels=2, group=8), [0] * 9 + [5, 0, 0, 0, 0, 0, 7] + [0] * 8, "02 82 05 07"),
+        (cdma.Format(16, levels=2), [0] * 64, "00000000"),
+        (
+            cdma.Format(16, levels=2),
+            [0] * 40 + [0x0102] + [0] * 30 + [0x0304],
+            "06000000 00010000 0201 80000000 0403",
         ),
     ],
 )

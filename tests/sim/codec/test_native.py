@@ -44,10 +44,10 @@ def kernels(level):
 
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.sampled_from(SHAPES), st.integers(0, 2**32))
-def test_byte_identical_to_the_golden_model(kernels, shape, seed):
+@given(st.sampled_from(SHAPES), st.integers(0, 2**32), st.sampled_from([1, 2]))
+def test_byte_identical_to_the_golden_model(kernels, shape, seed, levels):
     rng = np.random.default_rng(seed)
-    check(kernels, *draw(rng, shape), rng)
+    check(kernels, *draw(rng, shape, levels), rng)
 
 
 @pytest.mark.slow
@@ -58,7 +58,11 @@ def test_every_shape_and_preset(level):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "format",
-    [*map(cdma.Format.preset, ("zvc32", "fp32", "aie2p")), cdma.Format(16, 64, 4, align=8)],
+    [
+        *map(cdma.Format.preset, ("zvc32", "fp32", "aie2p")),
+        cdma.Format(16, 64, 4, align=8),
+        cdma.Format(16, levels=2),
+    ],
     ids=str,
 )
 def test_long_packets_and_threads(kernels, format):
@@ -66,6 +70,7 @@ def test_long_packets_and_threads(kernels, format):
     rng = np.random.default_rng(5)
     # Enough words for the large table.
     words = np.concatenate([draw_words(rng, format) for _ in range(300)])
+    words[len(words) // 3 : len(words) // 2] = 0
     assert len(words) > 16384
     single, several = (np.zeros(format.bound_bytes(len(words)), np.uint8) for _ in range(2))
     size = kernels.compress(words, format, single)
@@ -92,9 +97,9 @@ def test_an_invalid_format_is_refused(kernels):
     module = kernels._module
     for bad in (good[:-1], bytes(len(good)), good[:4] + b"\x21" + good[5:]):
         with pytest.raises(ValueError, match="parameters of a format"):
-            module.compress(0, bad, 0, 0, 0)
+            module.compress(0, bad, 0, 0, 0, 0)
     with pytest.raises(ValueError, match="no such level"):
-        module.compress(9, good, 0, 0, 0)
+        module.compress(9, good, 0, 0, 0, 0)
 
 
 # Some of the shapes have every word, window, code, field and alignment; `make thorough` takes all, twice.

@@ -15,7 +15,7 @@ import cdma
 from cdma.sim.codec import model, software
 from cdma.sim.codec import software as huge_pages
 from cdma.sim.codec.software import Kernels, new_array
-from cdma.sim.codec.stimuli import SHAPES, draw, draw_words
+from cdma.sim.codec.stimuli import SHAPES, draw
 from tests.support.native import build, compiler, load
 
 WORDS = np.random.default_rng(4).integers(0, 3, 1000).astype(np.uint32)
@@ -66,6 +66,37 @@ def test_buffers_of_the_caller(sharing):
     assert words[-1] == 0
 
 
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize("sharing", [{}, {"threads": 3, "chunk_bytes": 4096}])
+@pytest.mark.parametrize("format", [cdma.Format(16, levels=2), cdma.Format(16, 64, 2, (7, 0, 1))], ids=str)
+def test_what_changed_since_a_base(sharing, format):
+    rng = np.random.default_rng(5)
+    base = rng.standard_normal(20_000).astype(np.float16)
+    new = base.copy()
+    new[rng.random(20_000) < 0.01] += 1
+    stream = cdma.compress(new, format, base=base, **sharing)
+    difference = new.view(np.uint16) ^ base.view(np.uint16)
+    assert stream == model.compress(difference, format)
+    assert stream == cdma.compress(
+        new, format, base=base, out=bytearray(format.bound_bytes(20_000)), **sharing
+    )
+    assert cdma.analyse(new, format, base=base) == cdma.analyse(difference, format)
+    assert cdma.decompress(stream, 20_000, format, base=base, **sharing).tobytes() == new.tobytes()
+    result = cdma.decompress(stream, 20_000, format, base=base, out=base, **sharing)
+    assert np.shares_memory(result, base)
+    assert base.tobytes() == new.tobytes()
+
+
+def test_fit_chooses_the_levels():
+    rng = np.random.default_rng(5)
+    base = rng.integers(0, 65536, 20_000, np.uint16)
+    for share, levels in ((0.01, 2), (1, 1)):
+        new = np.where(rng.random(20_000) < share, base + np.uint16(1), base)
+        fitted = cdma.fit(new, cdma.Format(16, levels=2, group=64), base=base)
+        assert fitted.levels == levels
+        assert cdma.fit(new, cdma.Format(16), base=base) == cdma.Format(16).with_table(fitted.values)
+
+
 _SMALL = np.zeros(100, np.uint8)
 
 
@@ -97,6 +128,19 @@ _SMALL = np.zeros(100, np.uint8)
         (
             lambda: cdma.decompress(bytes(9), 26, chunk_bytes=2.0**20),
             "chunk_bytes is 1048576.0; .* from 4096",
+        ),
+        (lambda: cdma.compress(WORDS, base=WORDS[1:]), "the base has 999 words; it must have 1000, as the"),
+        (
+            lambda: cdma.compress(WORDS, base=_SMALL),
+            "base is no tensor for this format: the array holds uint8, 8",
+        ),
+        (
+            lambda: cdma.compress(WORDS[:9], base=_SMALL[:36].view(np.uint32), out=_SMALL),
+            "out is a part of the base; it must be",
+        ),
+        (
+            lambda: cdma.decompress(bytes(9), 9, base=_SMALL[:36].view(np.uint32), out=_SMALL[4:]),
+            "out is a part of the base; it must be all of it, or another buffer",
         ),
         (lambda: cdma.compress(b"abc"), "the buffer has 3 bytes; that is not a whole number of words"),
     ],
@@ -190,12 +234,17 @@ def _verdict(call):
 @pytest.mark.slow
 @pytest.mark.usefixtures("either")
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.sampled_from(SHAPES), st.integers(0, 2**32), st.integers(0, 9), st.sampled_from([1, 3]))
-def test_out_has_what_comes_without_it(shape, seed, before, threads):
+@given(
+    st.sampled_from(SHAPES),
+    st.integers(0, 2**32),
+    st.integers(0, 9),
+    st.sampled_from([1, 3]),
+    st.sampled_from([1, 2]),
+)
+def test_out_has_what_comes_without_it(shape, seed, before, threads, levels):
     """``out`` begins anywhere, and what is before and after its part stays."""
     rng = np.random.default_rng(seed)
-    format, *_ = draw(rng, shape)
-    words = draw_words(rng, format)
+    format, words = draw(rng, shape, levels)
     bound, stream = format.bound_bytes(len(words)), model.compress(words, format)
     shared = {"threads": threads, "chunk_bytes": 4096}
     assert cdma.compress(words, format, **shared) == stream
@@ -221,11 +270,10 @@ def test_out_has_what_comes_without_it(shape, seed, before, threads):
 @pytest.mark.slow
 @pytest.mark.usefixtures("either")
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.sampled_from(SHAPES), st.integers(0, 2**32), st.sampled_from([1, 3]))
-def test_hostile_streams_stay_within_out(shape, seed, threads):
+@given(st.sampled_from(SHAPES), st.integers(0, 2**32), st.sampled_from([1, 3]), st.sampled_from([1, 2]))
+def test_hostile_streams_stay_within_out(shape, seed, threads, levels):
     rng = np.random.default_rng(seed)
-    format, *_ = draw(rng, shape)
-    words = draw_words(rng, format)
+    format, words = draw(rng, shape, levels)
     stream = bytearray(model.compress(words, format))
     for place in rng.integers(0, max(len(stream), 1), 3)[: len(stream)]:
         stream[place] ^= 1 << rng.integers(0, 8)

@@ -45,7 +45,9 @@ class DramMeasurement(Measurement):
 
     async def run(self) -> list[dict[str, Any]]:
         rows = await super().run()
-        beats = sum(row["descriptors"] * row["bytes"] for row in rows) * 8 / self.bench.config.dev_data_bits
+        config = self.bench.config
+        bits = config.units * config.dev_data_bits
+        beats = sum(row["descriptors"] * row["bytes"] for row in rows) * 8 / bits
         of_dram = round(beats / max(row["cycles"] for row in rows), 4)
         return [row | {"of_dram": of_dram} for row in rows]
 

@@ -24,6 +24,7 @@ from cdma.verif.simulator.plan import REST_CYCLES, bench_settings, counting, lea
 
 from .bench import CHANNELS
 from .context import DESTINATION, SOURCE, PacedBench, engine_test
+from .hosts import data_rate, link_of
 from .measure import BACK_TO_BACK, MOST_DESCRIPTORS, STEPS, literal_words
 from .memory import NEVER, Memory
 
@@ -125,6 +126,7 @@ class Measurement:
         for memory in bench.memory.values():
             memory.latency = self.case["memory_latency"]
             memory.first_read = memory.last_answer = NEVER
+        bench.memory["host"].link = link_of(self.case, bench.config.host_data_bits)
         records = [(direction, await self._prepare(direction)) for direction in self.directions]
         self.began = bench.cycles
         for direction, record in records:
@@ -171,6 +173,8 @@ class Measurement:
         # Twice what the codec takes where it is narrow.
         size = count * self.case["bytes"]
         limit = bench.cycles + 20000 + max(size // 4, size * 16 // bench.config.codec.data_bits)
+        if "host" in self.case:
+            limit += 4 * size
         while not host.bytes[last + RECORD_BYTES - 1] >> 7:
             await bench.after(16)
             assert bench.cycles < limit, f"{direction}: the completions did not all come in {self.case}"
@@ -187,7 +191,7 @@ class Measurement:
         assert read.first_read != NEVER
         assert write.last_answer != NEVER
         cycles = write.last_answer - read.first_read
-        dev = -(-len(self.raw) * 8 // config.dev_data_bits)
+        dev = -(-len(self.raw) * 8 // (config.units * config.dev_data_bits))
         host = -(-len(self.stream) * 8 // config.host_data_bits) * bench.host_period
         count = case["descriptors"]
         bench.transfers += count
@@ -210,7 +214,15 @@ class Measurement:
             **({"host_period": bench.host_period} if config.domains.host_crosses else {}),
             **{name: case[name] for name in ("offset", "paged") if name in case},
             **({} if self.shape is None else self._of_rows(self.shape.run, utilisation)),
+            **self._of_link(direction, count * len(self.stream) / cycles),
         }
+
+    def _of_link(self, direction: str, rate: float) -> dict[str, Any]:
+        """The bytes of the stream in a cycle as a share of what the link to the host carries, if there is one."""
+        if "host" not in self.case:
+            return {}
+        share = rate / data_rate(direction, self.bench.config.host_data_bits)
+        return {"host": self.case["host"], "tags": self.case["tags"], "of_link": round(share, 4)}
 
     def _of_rows(self, row: int, utilisation: float) -> dict[str, Any]:
         """The utilisation as a share of what the memory allows: so many bursts of a row in flight, each its beats and the

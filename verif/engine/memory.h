@@ -11,6 +11,8 @@
 #include <string>
 #include <unordered_set>
 
+#include "link.h"
+
 namespace bench {
 
 // What the design did that it must not do.
@@ -36,7 +38,8 @@ class Random {
         return mixed ^ mixed >> 31;
     }
     // Whether something happens that does in this share of all cases.
-    bool happens(double share) { return share > 0 && static_cast<double>(next() >> 11) * 0x1p-53 < share; }
+    bool happens(double share) { return share > 0 && part() < share; }
+    double part() { return static_cast<double>(next() >> 11) * 0x1p-53; }
     uint64_t up_to(uint64_t most) { return next() % (most + 1); }
 
   private:
@@ -63,6 +66,7 @@ struct Memory {
     // What is beyond the memory; each returns whether it objects.
     int (*far_get)(uint64_t address, uint64_t length, uint8_t *to);
     int (*far_put)(uint64_t address, uint64_t length, const uint8_t *from);
+    Host link;
 
     // Where in the memory an address is; an address that is nowhere in it stays as it is.
     uint64_t place_of(uint64_t address) const {
@@ -107,16 +111,24 @@ struct Memory {
     }
 };
 
+// The cycle of what no cycle is known for.
+constexpr int64_t kSomeday = INT64_MAX;
+
+// A burst, or over a link a part of one that has a tag of its own.
 struct Burst {
     uint64_t id, address, beats, beat_bytes;
     int64_t due;
     uint64_t response = 0;
-    bool delayed = false;
+    bool delayed = false, ends = true, begun = false;
+    // Of a part with a tag: when the host's memory answers, and whether it has been asked.
+    double answered = 0;
+    bool asked = false;
 
     void go_on() {
         address += beat_bytes;
         --beats;
         delayed = false;
+        begun = true;
     }
 };
 
@@ -138,7 +150,7 @@ struct Port {
     uint32_t bursts[2][kIds][kBeats][2];
 };
 
-// A port of a memory, which answers in the order of the addresses.
+// A port of a memory, which answers in the order of the addresses; over a link, in that of each ID.
 class Server {
   public:
     explicit Server(Port &port) : port(port), random_(port.seed) {}
@@ -167,6 +179,10 @@ class Server {
         }
         Memory &memory = *port.memory;
         if (memory.first_read < 0 && asked.address >= memory.data) memory.first_read = cycle;
+        if (over_link()) {
+            cut(burst);
+            return;
+        }
         burst.due += static_cast<int64_t>(memory.latency);
         reads_.push_back(burst);
     }
@@ -187,9 +203,13 @@ class Server {
             if (end > lane) memory.write(start + lane, end - lane, data + lane, !found);
             lane = end + 1;
         }
+        const bool heads = over_link() && (!burst.begun || burst.address % kPayload < burst.beat_bytes);
         burst.go_on();
+        const int64_t answered = over_link() ? to_host_.carry(host(), static_cast<double>(cycle),
+                                                              burst.beat_bytes + (heads ? kOfRequest : 0))
+                                             : cycle + static_cast<int64_t>(memory.latency);
         if (burst.beats) return false;
-        burst.due = cycle + static_cast<int64_t>(memory.latency);
+        burst.due = answered;
         if (burst.address > memory.data) memory.last_answer = std::max(memory.last_answer, burst.due);
         answers_.push_back(burst);
         writes_.pop_front();
@@ -201,22 +221,26 @@ class Server {
     bool takes_read() { return reads_.size() < port.memory->depth && !rests(AR); }
     bool takes_write() { return writes_.size() < port.memory->depth && !rests(AW); }
     // Data are taken whose address has come.
-    bool takes_data(int64_t cycle) { return !writes_.empty() && is_due(writes_.front(), cycle) && !rests(W); }
+    bool takes_data(int64_t cycle) {
+        if (writes_.empty() || (over_link() && !to_host_.has_room(host(), static_cast<double>(cycle), kQueue))) return false;
+        return is_due(writes_.front(), cycle) && !rests(W);
+    }
 
     // The next beat of data, if one is due.
     bool next_beat(int64_t cycle, Beat &beat, uint8_t *data) {
-        if (reads_.empty() || !is_due(reads_.front(), cycle) || rests(R)) return false;
-        Burst &burst = reads_.front();
+        const auto found = over_link() ? arrived(cycle) : reads_.begin();
+        if (found == reads_.end() || !is_due(*found, cycle) || rests(R)) return false;
+        Burst &burst = *found;
         own(burst.address);
         const uint64_t start = burst.address / port.bus_bytes * port.bus_bytes;
-        beat = {burst.id, port.memory->response(burst.address, burst.beat_bytes), burst.beats == 1};
+        beat = {burst.id, port.memory->response(burst.address, burst.beat_bytes), burst.beats == 1 && burst.ends};
         if (beat.response) {
             std::memset(data, 0, port.bus_bytes);
         } else {
             port.memory->read(start, port.bus_bytes, data);
         }
         burst.go_on();
-        if (!burst.beats) reads_.pop_front();
+        if (!burst.beats) reads_.erase(found);
         return true;
     }
 
@@ -231,6 +255,57 @@ class Server {
   private:
     bool holds() const { return port.memory->frozen || port.silent; }
     bool rests(Channel channel) { return random_.happens(port.pauses[channel]); }
+
+    const Host &host() const { return port.memory->link; }
+    bool over_link() const { return host().tags; }
+
+    // Cuts a read into those that each have a tag.
+    void cut(Burst burst) {
+        burst.due = kSomeday;
+        while (burst.beats) {
+            Burst part = burst;
+            const uint64_t room = kRequest - burst.address % kRequest;
+            part.beats = std::min(burst.beats, (room + burst.beat_bytes - 1) / burst.beat_bytes);
+            part.ends = part.beats == burst.beats;
+            reads_.push_back(part);
+            burst.beats -= part.beats;
+            burst.address += part.beats * burst.beat_bytes;
+        }
+    }
+
+    // Asks the host as far as there are tags, and carries what it has answered; the first read of an ID that has arrived.
+    std::deque<Burst>::iterator arrived(int64_t cycle) {
+        const double now = static_cast<double>(cycle);
+        uint64_t tags = host().tags;
+        for (Burst &read : reads_) {
+            if (!read.asked && tags && to_host_.has_room(host(), now, kQueue)) {
+                to_host_.carry(host(), now, kOfRequest);
+                read.answered = now + host().wait(random_.part());
+                read.asked = true;
+            }
+            if (read.asked && read.due > cycle) --tags;
+            if (!read.asked || !tags) break;
+        }
+        while (from_host_.has_room(host(), now, 0)) {
+            Burst *first = nullptr;
+            for (Burst &read : reads_) {
+                const bool waits = read.asked && read.due == kSomeday && read.answered <= now;
+                if (waits && (!first || read.answered < first->answered)) first = &read;
+            }
+            if (!first) break;
+            const uint64_t bytes = first->beats * first->beat_bytes;
+            const uint64_t heads = (bytes + kPayload - 1) / kPayload;
+            first->due = from_host_.carry(host(), first->answered, bytes + heads * kOfCompletion);
+        }
+        uint64_t seen = 0;
+        const auto next = [&](const Burst &read) {
+            const uint64_t id = 1ull << read.id;
+            const bool may = !(seen & id) && read.due <= cycle;
+            seen |= id;
+            return may;
+        };
+        return std::find_if(reads_.begin(), reads_.end(), next);
+    }
 
     void own(uint64_t address) const {
         if (address / port.stripe_bytes % port.units != port.unit) {
@@ -253,6 +328,7 @@ class Server {
 
     Random random_;
     std::deque<Burst> reads_, writes_, answers_;
+    Way to_host_, from_host_;
 };
 
 }  // namespace bench

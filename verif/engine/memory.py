@@ -16,7 +16,9 @@ from cdma.base.cache import content_key, kept_folder
 from cdma.verif.simulator.build import run_tool
 from cdma.verif.simulator.toolchain import find_verilator
 
-_SOURCES = ("edges.cpp", "ends.h", "memory.h", "pins.h")
+from .hosts import Link
+
+_SOURCES = ("edges.cpp", "ends.h", "link.h", "memory.h", "pins.h")
 _POINTER, _TEXT, _INT = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
 _NUMBER, _CYCLE = ctypes.c_uint64, ctypes.c_int64
 #: What each function returns, and what it takes.
@@ -168,6 +170,7 @@ class Memory(ctypes.Structure):
     ``delay``: Bounds the cycles, drawn anew, for which a port stands still at every 256th byte.
     ``depth``: Bursts in flight of each direction beyond which a port takes no address.
     ``frozen``: Holds back all answers while it is true.
+    ``link``: What is between the ports and this memory (:mod:`.hosts`).
     ``first_read``, ``last_answer``: The cycles of the first address of data that was read, and of the last response to
         data that were written; :data:`NEVER` before that.
     """
@@ -188,6 +191,7 @@ class Memory(ctypes.Structure):
         ("_bad", _Bad * _BADS),
         ("_far_get", _GET),
         ("_far_put", _GET),
+        ("link", Link),
     ]
     size: int
     latency: int
@@ -196,6 +200,7 @@ class Memory(ctypes.Structure):
     frozen: bool
     first_read: int
     last_answer: int
+    link: Link
 
     def __init__(self, rng: random.Random, size: int = SIZE) -> None:
         super().__init__(size=size, _data=DATA, depth=_ANY, first_read=NEVER, last_answer=NEVER)

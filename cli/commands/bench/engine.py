@@ -77,6 +77,11 @@ _OF_OFFSETS: Columns = {"offset": column("offset")}
 _OF_PAGES: Columns = {"pages": lambda row: "yes" if row["paged"] else "no"}
 _OF_ROWS: Columns = {"row": column("row")}
 _OF_MEMORY: Columns = {"of the memory": column("of_memory", ".1%")}
+_OF_LINK: Columns = {
+    "host": column("host"),
+    "tags": column("tags"),
+    "of the link": column("of_link", ".1%"),
+}
 _OF_DRAM: Columns = {
     "of the DRAM": column("of_dram", ".1%"),
     "of one run": lambda row: "" if row["of_run"] is None else f"{row['of_run']:.1%}",
@@ -115,6 +120,7 @@ def _run(arguments: argparse.Namespace) -> Result:
         **(_OF_ROWS if arguments.rows else {}),
         **(_OF_MEMORY if arguments.rows and not dram else {}),
         **(_OF_DRAM if dram else {}),
+        **(_OF_LINK if arguments.host else {}),
         **(_OF_CLOCKS if arguments.host_periods else {}),
         **(_OF_OFFSETS if arguments.offsets else {}),
         **(_OF_PAGES if arguments.lists else {}),
@@ -180,7 +186,27 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
         paged=(False, True) if arguments.lists else (False,),
     )
     directions, modes = arguments.directions or _DIRECTIONS, arguments.modes or _MODES
-    return [case for case in found if case["direction"] in directions and case["mode"] in modes]
+    chosen = [case for case in found if case["direction"] in directions and case["mode"] in modes]
+    hosts = _hosts(arguments)
+    return [case | host for host in hosts for case in chosen]
+
+
+def _hosts(arguments: argparse.Namespace) -> Sequence[dict[str, Any]]:
+    """What cases have besides: each host with each number of tags, or nothing."""
+    from cdma.verif.engine.hosts import MOST_TAGS, TAGS
+
+    if not arguments.host:
+        if arguments.tags:
+            raise ParameterError("tags are given; without --host there is no link")
+        return [{}]
+    for name, other in (("memory", arguments.memory), ("host-periods", arguments.host_periods)):
+        if other:
+            raise ParameterError(
+                f"host is given with --{name}; its link has the clock of everything, 250 MHz"
+            )
+    for tags in arguments.tags or ():
+        check_between("tags", tags, 1, MOST_TAGS)
+    return [{"host": host, "tags": tags} for host, tags in product(arguments.host, arguments.tags or TAGS)]
 
 
 def _check_rows(rows: Sequence[int] | None, sizes: Sequence[int], config: EngineConfig) -> None:
@@ -270,7 +296,12 @@ COMMAND = block_command(
             option("--memory NAME", "device memory is this DRAM behind a LiteDRAM controller: ddr3, ddr4 (default: one with "
                 "--memory-latencies); shown is also the share of its peak rate, and of what one run of bursts gets",
                 choices=("ddr3", "ddr4")),
-            option("--memory-latencies N+", "cycles (default 10 100 300); with --memory of the host's alone", int),
+            option("--host NAME+", "host memory is that of these machines behind a PCI Express link of 250 MHz: pcie, "
+                "pcie-iommu, pcie-slow (default: one with --memory-latencies); shown is also the share of what the link "
+                "carries", choices=("pcie", "pcie-iommu", "pcie-slow")),
+            option("--tags N+", "with --host: reads of 512 bytes in flight on the link (default 4 8 16 32 64)", int),
+            option("--memory-latencies N+", "cycles (default 10 100 300); with --memory of the host's alone, with --host of "
+                "the device's", int),
             option("--modes M+", "some of zvc, lossy, raw; lossy is zvc on the integers of an engine with --lossy",
                 choices=_MODES),
             option("--tensors N", "how many to move back to back, a descriptor each, at most the 64 that the bench's ring "

@@ -53,7 +53,18 @@ native = Extension(
     ["sim/codec/native.c"],
     depends=[
         f"sim/codec/native_{name}.h"
-        for name in ("format", "windows", "groups", "eight", "nibbles", "pairs", "scalar", "table", "avx512")
+        for name in (
+            "checksum",
+            "format",
+            "windows",
+            "groups",
+            "eight",
+            "nibbles",
+            "pairs",
+            "scalar",
+            "table",
+            "avx512",
+        )
     ],
     extra_compile_args=["-std=c11", "-O3"],
     py_limited_api=True,

@@ -40,6 +40,8 @@ _COMMANDS = (
     "commands.fpga",
     "commands.compress",
     "commands.decompress",
+    "commands.delta",
+    "commands.patch",
     "commands.formats",
     "commands.bench.command",
     "commands.completion",

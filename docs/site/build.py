@@ -70,7 +70,8 @@ SECTIONS = (
     Section(
         "Reference",
         (
-            *("commands", "parameters", "registers", "api", "engine", "format", "lossy", "tiles", "gpu", "glossary"),
+            *("commands", "parameters", "registers", "api", "engine", "format", "lossy", "deltas", "tiles", "gpu"),
+            "glossary",
             *(f"options/{name}" for name in OPTIONS),
             *("security", "reporting", "changes"),
         ),

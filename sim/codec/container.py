@@ -13,6 +13,7 @@ import json
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from io import BufferedIOBase
 from typing import Any, BinaryIO, cast
 from zlib import crc32
@@ -27,7 +28,7 @@ from cdma.sim.codec.files import NotATensor, Tensor
 
 from .headers import Codes, codes_of, pack, parts_of_codes
 from .model import CorruptStream
-from .software import compress, decompress
+from .software import compress, decompress, native
 from .words import Words, rotated, stream_dtype, word_dtype
 
 #: The polynomial 0x1EDC6F41, reflected: the lowest bit is the highest power of x.
@@ -44,13 +45,42 @@ def _of_byte(byte: int) -> int:
 TABLE = tuple(map(_of_byte, range(256)))
 
 
-def crc32c(data: bytes | bytearray | memoryview, crc: int = 0) -> int:
+def crc32c(data: Any, crc: int = 0) -> int:
     """Returns the CRC of ``data`` that follow bytes whose CRC is ``crc``: 0 of no bytes, 0xE3069283 of ``b"123456789"``."""
-    crc ^= 0xFFFFFFFF
-    table = TABLE
-    for byte in memoryview(data).cast("B"):
-        crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
+    octets = np.frombuffer(data, np.uint8)
+    if (module := native()) is not None:
+        return int(module.crc32c(octets.ctypes.data, len(octets), crc))
+    state = crc ^ 0xFFFFFFFF
+    rows = len(octets) // _ROW
+    # Rows are divided all at once, and then put together: a remainder moves on by the zeros of a row.
+    remainders = _divided(np.zeros(rows, np.uint32), octets[: rows * _ROW].reshape(rows, _ROW))
+    for remainder in remainders.tolist():
+        before, state = state.to_bytes(4, "little"), remainder
+        for table, byte in zip(_moved_on(), before, strict=True):
+            state ^= table[byte]
+    for byte in octets[rows * _ROW :].tolist():
+        state = TABLE[(state ^ byte) & 0xFF] ^ state >> 8
+    return state ^ 0xFFFFFFFF
+
+
+#: Bytes of a row.
+_ROW = 1 << 10
+
+
+def _divided(states: NDArray[np.uint32], rows: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """The remainders of rows of bytes that follow what has the remainders ``states``."""
+    table = np.array(TABLE, np.uint32)
+    for column in np.ascontiguousarray(rows.T):
+        states = table[(states ^ column) & np.uint32(0xFF)] ^ states >> np.uint32(8)
+    return states
+
+
+@cache
+def _moved_on() -> list[list[int]]:
+    """For each byte of a remainder what becomes of it when a row of zeros follows."""
+    bytes_of = np.arange(256, dtype=np.uint32)
+    zeros = np.zeros((256, _ROW), np.uint8)
+    return [_divided(bytes_of << np.uint32(8 * place), zeros).tolist() for place in range(4)]
 
 
 #: Words of a group of windows, few enough for their frames, masks and positions to stay in a cache.

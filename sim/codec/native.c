@@ -11,6 +11,7 @@
 #endif
 
 #include "native_avx512.h"
+#include "native_checksum.h"
 #include "native_format.h"
 #include "native_groups.h"
 #include "native_nibbles.h"
@@ -23,7 +24,7 @@
 #endif
 
 /* Changes with the arguments of the functions here: Python leaves a module that was built for others alone. */
-#define INTERFACE 2
+#define INTERFACE 3
 
 typedef struct {
     const char *name;
@@ -36,13 +37,19 @@ typedef struct {
 
 static level levels[3] = {{"scalar", scalar_compress, scalar_decompress, 1, scalar_gather, scalar_scatter}};
 static int level_count = 1;
+static uint32_t (*checksum)(uint32_t, const uint8_t *, size_t) = crc32c_plain;
 
 static void find_levels(void)
 {
     make_moves();
-#ifdef HAVE_TABLE
+    make_crc_tables();
 #if defined(__x86_64__)
     __builtin_cpu_init();
+    if (__builtin_cpu_supports("sse4.2"))
+        checksum = crc32c_fast;
+#endif
+#ifdef HAVE_TABLE
+#if defined(__x86_64__)
     int has_table = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 #else
     int has_table = 1;
@@ -359,6 +366,21 @@ static PyObject *native_walk(PyObject *self, PyObject *arguments)
     return PyBool_FromLong((long)whole);
 }
 
+/* crc32c(source, size, crc) -> the CRC-32C of bytes that follow others whose CRC is crc. */
+static PyObject *native_crc32c(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    unsigned long long from;
+    Py_ssize_t size;
+    unsigned int crc;
+    if (!PyArg_ParseTuple(arguments, "KnI", &from, &size, &crc))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    crc = ~checksum(~crc, (const uint8_t *)(uintptr_t)from, (size_t)size);
+    Py_END_ALLOW_THREADS;
+    return PyLong_FromUnsignedLong(crc);
+}
+
 /* The parameters of a format of words of 4 bits: of those that the other kernels take, the bytes of a word are 0. */
 static int parse_nibbles(format *f, const char *data, Py_ssize_t size)
 {
@@ -422,6 +444,7 @@ static PyMethodDef methods[] = {
     {"filled", native_filled, METH_VARARGS, "Makes bytes by a function that writes them to an address."},
     {"compress_nibbles", native_compress_nibbles, METH_VARARGS, "Compresses words of 4 bits; returns the bytes."},
     {"decompress_nibbles", native_decompress_nibbles, METH_VARARGS, "Decompresses words of 4 bits; returns whether it could."},
+    {"crc32c", native_crc32c, METH_VARARGS, "The CRC-32C of bytes."},
     {"walk", native_walk, METH_VARARGS, "Finds where windows begin."},
     {NULL, NULL, 0, NULL},
 };

@@ -199,17 +199,24 @@ def takes_nibbles(format: Format) -> bool:
 
 
 #: What the functions of the module take, as ``native.c`` says: one that was built from older sources is left alone.
-_INTERFACE = 2
+_INTERFACE = 3
+
+
+@cache
+def native() -> ModuleType | None:
+    """The module in C, if it is built, from these sources."""
+    try:
+        module = import_module("cdma.sim.codec._native")
+    except ImportError:
+        return None
+    return module if getattr(module, "interface", 1) == _INTERFACE else None
 
 
 @cache
 def installed() -> dict[str, Kernels]:
     """The kernels that are built and that this machine can run, by name, the fastest last."""
-    try:
-        module = import_module("cdma.sim.codec._native")
-    except ImportError:
-        return {}
-    if getattr(module, "interface", 1) != _INTERFACE:
+    module = native()
+    if module is None:
         return {}
     return {level: Kernels(module, level) for level in module.levels()}
 

@@ -46,6 +46,10 @@ compress bad.npy a.cdma
 compress a.npy a.cdma --best --fit
 decompress a.cdma b.npy --json
 decompress bad.npy b.npy
+delta a.npy b.npy -o a.patch --json
+delta a.npy none.npy -o a.patch
+patch a.npy a.patch -o c.npy --json
+patch bad.npy a.patch -o c.npy
 verify compressor --list --json
 verify decompressor --list
 verify engine --list --json

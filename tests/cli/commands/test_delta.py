@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import cdma
 from cdma import delta
 from cdma.app import main
 from cdma.sim.codec import patch as patches
 from cdma.sim.codec import sources
+from cdma.sim.codec.container import crc32c
 from tests.support.stimuli import safetensors
 
 TYPES = {"BF16": "<u2", "F32": "<f4", "I8": "<i1", "F64": "<f8", "BOOL": "<u1"}
@@ -183,6 +186,30 @@ def test_a_damaged_patch_is_refused(files, data):
     with pytest.raises(delta.DeltaError, match="cannot use the patch damaged: it "):
         delta.apply(Path("old.safetensors"), Path("damaged"), Path("made"))
     assert not Path("made").exists()
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_an_index_of_another_program_is_refused_or_carried_out(files, data):
+    delta.make(Path("old.safetensors"), Path("new.safetensors"), Path("step.patch"))
+    patch = Path("step.patch").read_bytes()
+    begin, *_ = patches._END.unpack(patch[-patches._END.size :])
+    index = json.loads(zlib.decompress(patch[begin : -patches._END.size]))
+    where = data.draw(st.sampled_from([index, index["files"][0], *index["files"][0]["tensors"]]))
+    key = data.draw(st.sampled_from(sorted(where)))
+    if isinstance(where[key], dict) and data.draw(st.booleans()):
+        where, key = where[key], data.draw(st.sampled_from(sorted(where[key])))
+    anything = st.sampled_from(
+        [None, True, -1, 0, 1, 7, 1 << 40, 0.5, "", "npy", "<u4", [], [3, 2], {}, "../x"]
+    )
+    where[key] = data.draw(anything)
+    text = zlib.compress(json.dumps(index).encode())
+    Path("hostile").write_bytes(patch[:begin] + text + patches._END.pack(begin, crc32c(text), patches._LAST))
+    Path("made").unlink(missing_ok=True)
+    try:
+        delta.apply(Path("old.safetensors"), Path("hostile"), Path("made"))
+    except cdma.CdmaError:
+        assert not Path("made").exists()
 
 
 @pytest.mark.slow

@@ -263,6 +263,7 @@ _FILES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     r"python -m docs\.results\.files": (("docs/results/files.py",), _SOFTWARE),
     r"python -m docs\.results\.memory_checks": (("docs/results/memory_checks.py", *_ASIC), ()),
+    r"python -m docs\.results\.dram_peer": (("docs/results/*peer.py", "verif/engine/dram.py"), ()),
     r"python -m docs\.results\.peer": (("docs/results/peer*.py", "synth/fpga/*.py", *_ASIC), ()),
     r"python -m tests\.designer_time": (("tests/designer_time.py",), ()),
 }

@@ -88,7 +88,7 @@ SECTIONS = (
             "study/swapping",
             "study/profile",
             "study/model",
-            "figures/model",
+            *(f"figures/paper_{paper}" for paper in ("cdma", "vdnn", "cswap", "comet")),
             "study/characterisation",
             "study/codecs",
         ),

@@ -55,7 +55,7 @@ def summary(records: Sequence[Record]) -> Result:
         ]
         for row in kinds
     ]
-    sz, jpeg = (_within(every, codec) or 1.0 for codec in ("sz", "jpeg"))
+    sz, jpeg = (within(every, codec) or 1.0 for codec in ("sz", "jpeg"))
     parts: list[Part | str] = [
         Table(titles, rows, (2, 3, 4, 5, *range(7, len(titles)))),
         Paragraph(
@@ -128,10 +128,10 @@ def _network(record: Record) -> dict[str, Any]:
         "computed": record.computed,
         "bytes": record.bytes,
         "density": record.density,
-        "zvc32": _zvc(record.tensors),
+        "zvc32": zero_value_ratio(record.tensors),
         "bfloat16": halves.ratio,
         "bfloat16_format": str(halves.engine),
-        "bounded": _within(record.tensors, "cdma"),
+        "bounded": within(record.tensors, "cdma"),
         "gain": gain,
     }
 
@@ -143,9 +143,9 @@ def _kind(kind: str, tensors: Sequence[Tensor]) -> dict[str, Any]:
         "kind": kind,
         "tensors": len(tensors),
         "density": float(np.average([tensor.density for tensor in tensors], weights=sizes)),
-        "zvc32": _zvc(tensors),
+        "zvc32": zero_value_ratio(tensors),
         "bfloat16": sum(each.raw for each in rounded) / sum(each.best.compressed for each in rounded),
-        **{codec: _within(tensors, codec) for codec in _WITHIN},
+        **{codec: within(tensors, codec) for codec in _WITHIN},
     }
 
 
@@ -153,7 +153,7 @@ def _kinds(tensors: Sequence[Tensor]) -> list[str]:
     return sorted({tensor.kind for tensor in tensors})
 
 
-def _zvc(tensors: Sequence[Tensor]) -> float | None:
+def zero_value_ratio(tensors: Sequence[Tensor]) -> float | None:
     """The ratio of zero-value compression of those in 32 bits."""
     profiles = [tensor.profile() for tensor in tensors if tensor.number_type == "float32"]
     if not profiles:
@@ -161,7 +161,7 @@ def _zvc(tensors: Sequence[Tensor]) -> float | None:
     return sum(each.raw for each in profiles) / sum(each.zvc.compressed for each in profiles)
 
 
-def _within(tensors: Sequence[Tensor], codec: str) -> float | None:
+def within(tensors: Sequence[Tensor], codec: str) -> float | None:
     """The ratio of one of the codecs within the bound, of those that were tried."""
     place = _WITHIN.index(codec)
     tried = [(4 * float(np.prod(each.shape)), each.bounded[place]) for each in tensors if each.bounded]

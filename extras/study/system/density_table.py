@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.base.toml_table import Table, TableError, read_json
+from cdma.study.real.record import recorded, recorded_names
 from cdma.study.recorded import DATA
 
 #: Kinds of recorded layers of transformers.
@@ -177,6 +178,18 @@ def with_transformer(table: DensityTable) -> DensityTable:
     return replace(
         table, networks={**load_densities(transformer_densities_path()).networks, **table.networks}
     )
+
+
+def with_run(table: DensityTable) -> DensityTable:
+    """Returns the table with the networks that people run beside its own: what is after a ReLU, the same throughout."""
+    networks = {}
+    for name in recorded_names():
+        found = [tensor for tensor in recorded(name).tensors if tensor.kind == "after a ReLU"]
+        still = np.array([0.0])
+        layers = [LayerRecord(each.name, "relu", still, np.array([each.density])) for each in found]
+        if layers:
+            networks[name] = layers
+    return replace(table, networks={**networks, **table.networks})
 
 
 def _layer(row: Table) -> LayerRecord:

@@ -12,7 +12,7 @@ from typing import Any
 from cdma.base.errors import ParameterError
 from cdma.study.svg import Line, bar_chart, lane_chart, line_chart, line_panels
 
-from .headlines import PAPER_NETWORKS, Band, Span, gain
+from .headlines import Band, gain
 from .measured import OFF, Measured, Residual
 from .study import Comparison, Study
 
@@ -123,6 +123,8 @@ _TITLES = {
     "model-memory.svg": "VGG-16 on a Titan Xp: device memory in use over one step",
 }
 
+#: The paper whose page shows a picture.
+_PAPERS = {name: "vdnn" if "memory" in name else "cswap" if "cswap" in name else "cdma" for name in _TITLES}
 _TIMES = "times as fast as vDNN"
 
 _POLICY_TITLES = {"vdnn_all": "vDNN", "vdnn++": "vDNN++", "static": "static", "cswap": "CSWAP"}
@@ -149,18 +151,22 @@ _PLACES = {
 def model_files(
     result: Study, comparisons: Sequence[Comparison], bands: Mapping[str, Band]
 ) -> dict[str, str]:
-    """Returns texts by file name: SVG figures, and the table of our figures beside the papers'."""
-    pictures = [f"![{title}]({name})" for name, title in _TITLES.items()]
+    """SVG figures by file name, and the headlines with their bands as JSON."""
+    banded = [one for one in comparisons if one.quantity in bands]
     return {
-        "model-headlines.json": _headlines_json(comparisons, bands),
-        **_headlines(comparisons, bands),
+        "model-headlines.json": _headlines_json(banded, bands),
+        **_headlines(banded, bands),
         **_ratios(result),
         **_traffic_and_speed(result, bands),
         **_bandwidths(result),
         **_cswap(result, bands),
         **_memory(result),
-        "model.md": "\n\n".join([_page(result, comparisons, bands).rstrip(), "## Figures", *pictures]) + "\n",
     }
+
+
+def pictures_of(paper: str) -> list[str]:
+    """The pictures that stand on a paper's page, in Markdown."""
+    return [f"![{title}]({name})" for name, title in _TITLES.items() if _PAPERS[name] == paper]
 
 
 def _bars(
@@ -274,63 +280,6 @@ def _stairs(levels: Sequence[tuple[float, float]]) -> tuple[list[float], list[fl
     return times, gib
 
 
-def _page(result: Study, comparisons: Sequence[Comparison], bands: Mapping[str, Band]) -> str:
-    lines = [
-        "# The papers' figures and ours",
-        "",
-        'Written by `cdma study model figures docs/figures`; do not edit. "Theirs" is quoted from the papers and',
-        "is never a result of ours; `docs/study/model.md` explains how ours come about.",
-        "",
-        "The band is where ours may lie if one assumption at a time goes to the ends of its range in",
-        "`extras/study/data/assumptions.toml`, which has the reason for each range. What the model leaves out is not in it.",
-        "All at once: four of five values lie there with every assumption anywhere in its range, independently.",
-        "Beside it stand what moves the number most, and its value with the densities on the slides of cDMA in the place of",
-        "recorded ones. A number that no assumption moves rests on activations alone, recorded from small networks",
-        "trained here.",
-        "",
-        "| figure | theirs | ours | band | all at once | what moves it most | with the slides' densities "
-        "| why they differ |",
-        "|---|---:|---:|---:|---:|---|---:|---|",
-    ]
-    lines += [
-        f"| {one.what} ({one.source}) | {one.theirs:g} | {one.ours:.3g} | {_band(bands[one.quantity])} "
-        f"| {_joint(bands[one.quantity])} | {_moved_by(bands[one.quantity])} | {_by_slides(bands[one.quantity])} "
-        f"| {one.reason} |"
-        for one in comparisons
-    ]
-    lines += [
-        "",
-        "## Network by network",
-        "",
-        "ZV, Titan Xp, PCIe 3. An infinite link bounds the speedup of any compression.",
-        "",
-        "| network | in the paper | ratio, average | greatest | GB per step | speedup | band | all at once "
-        "| infinite link |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    for name, rows in result.speedup.items():
-        mine = rows["cdma", "zv"]
-        lines.append(
-            f"| {name} | {'yes' if name in PAPER_NETWORKS else 'no'} | {mine.ratio:.2f} "
-            f"| {result.ratio_maximum[name]['zv']:.2f} | {mine.traffic_bytes / 1e9:.2f} "
-            f"| {mine.speedup_over_vdnn:.2f} | {_band(bands[f'speedup/{name}'])} "
-            f"| {_joint(bands[f'speedup/{name}'])} | {rows['oracle', 'none'].speedup_over_vdnn:.2f} |"
-        )
-    lines += [
-        "",
-        "## What CSWAP leaves alone",
-        "",
-        "On a V100, at the beginning of the last epoch.",
-        "",
-        "| network | maps | compressed | left alone |",
-        "|---|---:|---:|---|",
-    ]
-    for name, choices in result.choices.items():
-        last = choices[-1]
-        lines.append(f"| {name} | {last.maps} | {last.compressed} | {_named(last.left_alone)} |")
-    return "\n".join(lines) + "\n"
-
-
 def _headlines(comparisons: Sequence[Comparison], bands: Mapping[str, Band]) -> dict[str, str]:
     what, quantities = "ours / theirs", [one.quantity.replace("_", " ") for one in comparisons]
     ends = [
@@ -347,7 +296,7 @@ def _headlines_json(comparisons: Sequence[Comparison], bands: Mapping[str, Band]
             "least": bands[one.quantity].least,
             "most": bands[one.quantity].most,
             "joint": bands[one.quantity].joint,
-            "rests_on": "assumptions" if _assumed(bands[one.quantity]) else "recorded activations",
+            "rests_on": "assumptions" if bands[one.quantity].assumed else "recorded activations",
             "spans": [asdict(span) for span in bands[one.quantity].widest],
         }
         for one in comparisons
@@ -357,35 +306,3 @@ def _headlines_json(comparisons: Sequence[Comparison], bands: Mapping[str, Band]
 
 def _ends(band: Band) -> tuple[float, float]:
     return band.least, band.most
-
-
-def _assumed(band: Band) -> list[Span]:
-    return [span for span in band.widest if not span.activations]
-
-
-def _band(band: Band) -> str:
-    return f"{band.least:.3g} … {band.most:.3g}" if _assumed(band) else "none"
-
-
-def _joint(band: Band) -> str:
-    low, high = band.joint
-    return f"{low:.3g} … {high:.3g}" if _assumed(band) else "none"
-
-
-def _moved_by(band: Band) -> str:
-    """Names the two assumptions that move a headline most."""
-    named = [f"{span.name} ({span.least:.3g} … {span.most:.3g})" for span in _assumed(band)[:2]]
-    return ", ".join(named) or "no assumption: recorded activations"
-
-
-def _by_slides(band: Band) -> str:
-    other = [span.most if span.least == band.value else span.least for span in band.spans if span.activations]
-    return f"{other[0]:.3g}" if other else "none"
-
-
-def _named(names: Sequence[str]) -> str:
-    """Returns a few names, and the number of the others."""
-    if not names:
-        return "none"
-    shown = ", ".join(names[:6])
-    return shown if len(names) <= 6 else f"{shown} and {len(names) - 6} more"

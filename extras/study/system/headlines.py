@@ -186,6 +186,11 @@ class Band:
         return max([self.value, *(span.most for span in self.spans if not span.activations)])
 
     @property
+    def assumed(self) -> list[Span]:
+        """Those of :attr:`widest` that are of an assumption."""
+        return [span for span in self.widest if not span.activations]
+
+    @property
     def widest(self) -> list[Span]:
         """The spans that are not a point, the widest first."""
         moved = [span for span in self.spans if span.most - span.least > 1e-3 * abs(self.value)]

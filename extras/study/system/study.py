@@ -35,6 +35,8 @@ from .step import Transfer, simulate_devices
 _CODECS = ("zv", "rl", "zl")
 _LINKS = ("pcie3", "pcie4", "pcie5", "nvlink2")
 _READ_GBPS = (12.5, 25, 50, 100, 200)
+#: Networks of vDNN, and the images of a step.
+_VDNN = {"alexnet": 128, "overfeat": 128, "googlenet": 128, "vgg16": 256}
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,25 @@ class Choice:
     maps: int
     compressed: int
     left_alone: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Offload:
+    """A network on the Titan X (Maxwell): bytes of device memory that a step needs, and without parameters and workspace
+    on average; those of ``vdnn_all``, and the part of the speed that it loses to a device with enough memory."""
+
+    network: str
+    batch: int
+    needed: float
+    average: float
+    offloaded_peak: float
+    offloaded_average: float
+    slower: float
+
+    @property
+    def saved(self) -> float:
+        """The part of the average memory that is saved."""
+        return 1 - self.offloaded_average / self.average
 
 
 @dataclass(frozen=True)
@@ -68,14 +89,18 @@ class Study:
     exposed: Sequence[tuple[str, float, float]]
     #: Device memory of VGG-16 over a step, in seconds and bytes, by policy.
     memory: Mapping[str, Sequence[tuple[float, float]]]
+    vdnn: Sequence[Offload]
+    #: By network of CSWAP: its layers with a ReLU.
+    relus: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Comparison:
     """A figure of a paper, and ours."""
 
-    #: Its name in ``data/paper.toml``.
+    #: Its name in ``data/paper.toml``, and the paper's.
     quantity: str
+    paper: str
     what: str
     theirs: float
     source: str
@@ -130,11 +155,33 @@ def study(
         choices,
         model("vgg19", load_machine(CSWAP_MACHINES[0])).situation("zv", 1.0).exposed(),
         {policy: vgg.step(policy, "zv", 0.5).memory for policy in ("none", "vdnn_all", "cdma")},
+        [_offload(model(name, maxwell).with_batch(batch)) for name, batch in _VDNN.items()],
+        {name: sum(layer.kind == "relu" for layer in load_network(name).layers) for name in CSWAP_NETWORKS},
     )
 
 
-def compare(result: Study, assumptions: Assumptions) -> list[Comparison]:
-    """Returns the figures of ``data/paper.toml`` beside ours, which are those of these assumptions."""
+def _offload(model: Model) -> Offload:
+    plain, moved = (model.step(policy, "zv", 0.5) for policy in ("none", "vdnn_all"))
+    always = model.planner.always_bytes
+    return Offload(
+        model.network.name,
+        model.network.batch,
+        plain.peak_bytes,
+        _average(plain.memory, plain.seconds) - always,
+        moved.peak_bytes,
+        _average(moved.memory, moved.seconds) - always,
+        1 - plain.seconds / moved.seconds,
+    )
+
+
+def _average(levels: Sequence[tuple[float, float]], seconds: float) -> float:
+    """The mean over time of what is so much from each time on."""
+    ends = [*(time for time, _ in levels[1:]), seconds]
+    return sum(used * (end - begin) for (begin, used), end in zip(levels, ends, strict=True)) / seconds
+
+
+def compare(result: Study, assumptions: Assumptions, measured: Mapping[str, float]) -> list[Comparison]:
+    """The figures of ``data/paper.toml`` beside ours, which are those of these assumptions, or are measured."""
     cswap = [
         (machine, by_policy)
         for by_machine in result.cswap.values()
@@ -142,7 +189,22 @@ def compare(result: Study, assumptions: Assumptions) -> list[Comparison]:
     ]
     rows = {name: by_policy["cdma", "zv"] for name, by_policy in result.speedup.items()}
     best = max(result.ratio_maximum[name]["zv"] for name in PAPER_NETWORKS)
-    ours = headlines(rows, best, cswap, assumptions)
+    v100 = [by_policy for machine, by_policy in cswap if machine == CSWAP_MACHINES[0]]
+    shares = [row["cswap"].step_s / row["vdnn_all"].step_s for row in v100]
+    waits = [
+        (row["cswap"].step_s - row["cswap"].compute_s) / (row["vdnn_all"].step_s - row["vdnn_all"].compute_s)
+        for row in v100
+    ]
+    offloads = {row.network: row for row in result.vdnn}
+    ours = {
+        **headlines(rows, best, cswap, assumptions),
+        **{f"vdnn_memory_{name}": row.saved for name, row in offloads.items()},
+        "vdnn_vgg16_needed": offloads["vgg16"].needed / 1e9,
+        "vdnn_vgg16_slower": offloads["vgg16"].slower,
+        "cswap_time_saved": 1 - _mean(shares),
+        "cswap_waits_saved": 1 - min(waits),
+        **measured,
+    }
     table = read_toml(DATA / "paper.toml")
     return [row.read(Comparison, ours=ours[row.text("quantity")]) for row in table.rows("figure")]
 

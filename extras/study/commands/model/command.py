@@ -15,19 +15,25 @@ from .question import ASSUMPTIONS, densities_named
 def _figures(arguments: argparse.Namespace) -> Result:
     from cdma.files import ready_directory, write_folder
     from cdma.output import status
+    from cdma.study.real.record import recorded, recorded_names
     from cdma.study.system.assumptions import load_assumptions
+    from cdma.study.system.density_table import load_densities
     from cdma.study.system.figures import model_files
     from cdma.study.system.headlines import bands, load_ranges
+    from cdma.study.system.papers import comet_figures, pages
     from cdma.study.system.study import compare, study
 
     ready_directory(arguments.folder)
     assumptions, ranges = load_assumptions(arguments.assumptions), load_ranges(arguments.assumptions)
-    densities, recorded = densities_named(arguments.densities), densities_named("recorded")
+    densities, lines = densities_named(arguments.densities), densities_named("recorded")
     others = {"slides": densities_named("slides")}
     with status() as say:
-        result = study(assumptions, densities, recorded, say)
-        found = bands(assumptions, ranges, densities, recorded, others, say)
-    write_folder(arguments.folder, model_files(result, compare(result, assumptions), found))
+        result = study(assumptions, densities, lines, say)
+        found = bands(assumptions, ranges, densities, lines, others, say)
+    records = [recorded(name) for name in recorded_names()]
+    compared = compare(result, assumptions, comet_figures(records))
+    written = pages(result, compared, found, records, load_densities())
+    write_folder(arguments.folder, model_files(result, compared, found) | written)
     return Result(None)
 
 

@@ -30,8 +30,8 @@ def question(*, one: bool = False) -> list[Option | tuple[Option, ...]]:
     return [
         source,
         option("--input SHAPE", "with --module: one input, without the batch, as 3x224x224, or 128:int for symbols"),
-        option("--like NET", "with --module: whose recorded densities its layers take (default vgg; transformer for "
-            "transformers)", "vgg"),
+        option("--like NET", "with --module: whose recorded densities its layers take, also those of a network of cdma "
+            "study collect (default vgg; transformer for transformers)", "vgg"),
         option(f"--machine M{many}", machines, "titan_xp" if one else ["titan_xp"]),
         option(f"--link LINK{many}", "in the place of the machine's own link"),
         option("--d2h GB/S", "peak rate of the link from the device to the host (default: the link's)", positive),
@@ -66,13 +66,14 @@ def models_of(arguments: argparse.Namespace) -> list[Model]:
     from dataclasses import replace
 
     from cdma.study.system.assumptions import load_assumptions
+    from cdma.study.system.density_table import with_run
     from cdma.study.system.headlines import NETWORKS
     from cdma.study.system.machine import load_link, load_machine
     from cdma.study.system.model import Model
     from cdma.study.system.networks import load_network
 
     assumptions = load_assumptions(arguments.assumptions)
-    densities, lines = densities_named(arguments.densities), densities_named("recorded")
+    densities, lines = with_run(densities_named(arguments.densities)), densities_named("recorded")
     if arguments.module is not None:
         networks = [_traced(arguments)]
     else:

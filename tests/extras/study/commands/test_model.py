@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdma.app import main
+from cdma.study.real.record import recorded
 from cdma.study.system.assumptions import default_assumptions_path
 from cdma.study.system.policies import POLICIES
 from tests.support.commands import Printed, Refused, Shown
@@ -59,6 +60,10 @@ def test_own_files(
     (row,) = printed(*asked)
     assert (row["network"], row["machine"]) == ("[net]", "mine")
     assert row["ratio"] == pytest.approx(1 / (1 / 32 + 0.49))
+    network.write_text(network.read_text().replace('"vgg"', '"hand"'))
+    (run,) = printed(*asked, "--densities", "recorded")
+    first = next(tensor for tensor in recorded("hand").tensors if tensor.kind == "after a ReLU")
+    assert run["ratio"] == pytest.approx(1 / (1 / 32 + first.density))
     assert main(asked) == 0
     assert "\n[net]    mine" in capsys.readouterr().out, "a name is no markup"
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from cdma.base.errors import ParameterError
+from cdma.study.real.record import recorded, recorded_names
 from cdma.study.system.assumptions import load_assumptions
 from cdma.study.system.density_table import load_densities
 from cdma.study.system.figures import model_files
@@ -21,10 +22,14 @@ from cdma.study.system.headlines import CSWAP_MACHINES, CSWAP_POLICIES, Band, Sp
 from cdma.study.system.machine import Link, load_machine
 from cdma.study.system.model import Model
 from cdma.study.system.networks import load_network
+from cdma.study.system.papers import comet_figures, pages, relus_of
 from cdma.study.system.policies import PARTS
 from cdma.study.system.study import COMPUTATION, Several, compare, several, study
 from tests.extras.study.small_networks import BASE, QUICK, RECORDED
 from tests.support.paths import ROOT
+
+RECORDS = [recorded(name) for name in recorded_names()]
+MEASURED = comet_figures(RECORDS)
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +39,8 @@ def studied() -> Any:
 
 @pytest.mark.slow
 def test_figures_are_drawn_and_drawn_alike(studied: Any) -> None:
-    comparisons = compare(studied, QUICK)
-    found = {one.quantity: Band(one.ours, ()) for one in comparisons}
+    comparisons = compare(studied, QUICK, MEASURED)
+    found = {one.quantity: Band(one.ours, ()) for one in comparisons if one.paper in ("cdma", "cswap")}
     found |= {f"speedup/{name}": Band(1.5, (Span("link: x", False, 1.4, 1.7),)) for name in studied.speedup}
     for name in studied.cswap:
         for machine in CSWAP_MACHINES:
@@ -49,25 +54,54 @@ def test_figures_are_drawn_and_drawn_alike(studied: Any) -> None:
     assert files["model-cswap-gain.svg"].count("<title>2.25 to 2.75</title>") == 2 * networks
     # A step of vDNN is 1, whatever is assumed.
     assert files["model-cswap-policies.svg"].count("<title>0.75 to 0.85</title>") == 3 * networks
-    assert "| 1.4 … 1.7 |" in files["model.md"]
+    written = pages(studied, comparisons, found, RECORDS, load_densities())
+    assert list(written) == [f"paper_{name}.md" for name in ("cdma", "vdnn", "cswap", "comet")]
+    assert "| 1.4 … 1.7 |" in written["paper_cdma.md"]
+    assert "| 16 of 38 | 18 | 20 |" in written["paper_cswap.md"]
+    assert "theirs, quoted | ours, measured | why" in written["paper_comet.md"]
+    for one in comparisons:
+        assert (
+            f"| {one.what} ({one.source}) | {one.theirs:g} | {one.ours:.3g} |"
+            in written[f"paper_{one.paper}.md"]
+        )
     for row in json.loads(files["model-headlines.json"]):
         assert row["least"] == row["ours"] == row["most"]
         assert row["rests_on"] == "recorded activations"
     for name, text in files.items():
-        starts = {"svg": "<svg", "json": "[", "md": "# The papers' figures and ours"}
-        assert text.startswith(starts[name.rpartition(".")[2]])
-    for name in files:
-        assert not name.endswith(".svg") or f"({name})" in files["model.md"]
+        assert text.startswith({"svg": "<svg", "json": "["}[name.rpartition(".")[2]])
+        assert not name.endswith(".svg") or f"({name})" in "".join(written.values())
+
+
+def test_what_offloading_saves_is_less_than_all(studied: Any) -> None:
+    for row in studied.vdnn:
+        assert 0.3 < row.saved < 1
+        assert row.offloaded_peak < row.needed
+        assert 0 < row.slower < 1
+    vgg = studied.vdnn[-1]
+    # What makes VGG-16 with this batch a case for offloading: 12 GB are not enough.
+    assert (vgg.network, vgg.batch) == ("vgg16", 256)
+    assert vgg.needed > 12 * 2**30
+
+
+def test_a_network_of_relus_has_zeros() -> None:
+    by_name = {record.name: relus_of(record) for record in RECORDS}
+    assert len(by_name["hand"]) == 33
+    assert not by_name["smollm2"]
+    assert not by_name["ppocr-rec"]
 
 
 def _model(network: str, machine: str) -> Model:
     return Model(load_network(network), load_machine(machine), BASE, RECORDED, RECORDED)
 
 
-def test_the_page_of_the_documents_is_what_a_run_makes() -> None:
-    """Some rows of it, which are quick; the others come from the same run."""
+def test_the_pages_of_the_documents_are_what_a_run_makes() -> None:
+    """Some rows of them, which are quick; the others come from the same run."""
     folder = ROOT / "docs/figures"
-    page = (folder / "model.md").read_text(encoding="utf-8")
+    texts = [
+        folder.joinpath(f"paper_{name}.md").read_text(encoding="utf-8")
+        for name in ("cdma", "vdnn", "cswap", "comet")
+    ]
+    page = "".join(texts)
     # The picture of several devices is that of another command.
     pictures = {file.name for file in folder.glob("model-*.svg")} - {"model-several.svg"}
     assert set(re.findall(r"\]\((model-.*?\.svg)\)", page)) == pictures
@@ -80,12 +114,19 @@ def test_the_page_of_the_documents_is_what_a_run_makes() -> None:
         assert [*found[:4], found[6]] == [f"{value:.2f}" for value in (*values, endless.speedup_over_vdnn)]
     card = _model("vgg19", "v100")
     last = card.situation("zv", 1 - 1 / BASE.kernels.epochs).kernel_decisions()
-    assert f"| vgg19 | {len(last)} | {sum(last)} | " in page
+    assert f"| vgg19 | 16 of 38 | 18 | {len(last)} | {sum(last)} | " in page
+    for record in RECORDS:
+        density = relus_of(record)[0].density if relus_of(record) else None
+        row = f"| {record.name} | measured, run by people | {density:.2f} |" if density else ""
+        assert row in page
+    for quantity, value in MEASURED.items():
+        assert f"{value:.3g}" in texts[3], quantity
 
 
 def test_ours_come_out_of_the_densities_and_theirs_stay(studied: Any) -> None:
     ratio = {name: dict.fromkeys(by, 32.0) for name, by in studied.ratio_maximum.items()}
-    here, there = compare(studied, QUICK), compare(replace(studied, ratio_maximum=ratio), QUICK)
+    here = compare(studied, QUICK, MEASURED)
+    there = compare(replace(studied, ratio_maximum=ratio), QUICK, MEASURED)
     assert [one.theirs for one in here] == [one.theirs for one in there]
     moved = {one.quantity: two.ours for one, two in zip(here, there, strict=True) if one.ours != two.ours}
     assert moved == {"ratio_maximum": 32, "read_bandwidth_needed": pytest.approx(32 * 12.8)}

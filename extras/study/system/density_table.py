@@ -33,7 +33,7 @@ of the small one at the same kind, relative depth and progress, each interpolate
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.base.toml_table import Table, TableError, read_json
-from cdma.study.real.record import recorded, recorded_names
+from cdma.study.real.record import Tensor, recorded, recorded_names
 from cdma.study.recorded import DATA
 
 #: Kinds of recorded layers of transformers.
@@ -181,15 +181,17 @@ def with_transformer(table: DensityTable) -> DensityTable:
 
 
 def with_run(table: DensityTable) -> DensityTable:
-    """Returns the table with the networks that people run beside its own: what is after a ReLU, the same throughout."""
-    networks = {}
-    for name in recorded_names():
-        found = [tensor for tensor in recorded(name).tensors if tensor.kind == "after a ReLU"]
-        still = np.array([0.0])
-        layers = [LayerRecord(each.name, "relu", still, np.array([each.density])) for each in found]
-        if layers:
-            networks[name] = layers
-    return replace(table, networks={**networks, **table.networks})
+    """Returns the table with the networks in use beside its own, by what is after a ReLU."""
+    networks = {name: relu_layers(recorded(name).tensors) for name in recorded_names()}
+    return replace(
+        table, networks={name: layers for name, layers in networks.items() if layers} | {**table.networks}
+    )
+
+
+def relu_layers(tensors: Iterable[Tensor]) -> list[LayerRecord]:
+    """What is after a ReLU in a network in use, whose densities stay as they are."""
+    found = [tensor for tensor in tensors if tensor.kind == "after a ReLU"]
+    return [LayerRecord(each.name, "relu", np.zeros(1), np.array([each.density])) for each in found]
 
 
 def _layer(row: Table) -> LayerRecord:

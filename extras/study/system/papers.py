@@ -17,7 +17,7 @@ from cdma.study.real.summary import within, zero_value_ratio
 from cdma.study.recorded import DATA
 from cdma.study.training.observations import findings, load_ratios, over_training
 
-from .density_table import DensityTable, bundled_densities, load_densities
+from .density_table import DensityTable, bundled_densities, load_densities, relu_layers
 from .figures import pictures_of
 from .headlines import CSWAP_MACHINES, PAPER_NETWORKS, Band
 from .study import Comparison, Study
@@ -64,10 +64,9 @@ _WRITTEN = Paragraph(
 
 
 def _figures(paper: str, rows: Sequence[Comparison], bands: Mapping[str, Band]) -> Table:
-    banded = [one.quantity in bands for one in rows]
-    between = (
-        ("band", "all at once", "what moves it most", "with the slides' densities") if any(banded) else ()
-    )
+    between: tuple[str, ...] = ("band", "all at once", "what moves it most", "with the slides' densities")
+    if not any(one.quantity in bands for one in rows):
+        between = ()
     how = "measured" if paper in _MEASURED else "modelled"
     cells = []
     for one in rows:
@@ -81,9 +80,8 @@ def _band(band: Band | None) -> list[str]:
     if band is None:
         return [_NONE] * 4
     others = [span for span in band.spans if span.activations]
-    slides = [f"{span.most if span.least == band.value else span.least:.3g}" for span in others[:1]] or [
-        _NONE
-    ]
+    ends = [span.most if span.least == band.value else span.least for span in others[:1]]
+    slides = [f"{end:.3g}" for end in ends] or [_NONE]
     if not band.assumed:
         return [_NONE, _NONE, "no assumption: recorded activations", *slides]
     moved = ", ".join(f"{span.name} ({_range(span.least, span.most)})" for span in band.assumed[:2])
@@ -110,7 +108,7 @@ def _cdma(
         _networks(result, bands),
         Paragraph(
             "Ratios of zero-value compression and densities: small networks of the model, over their training, and what "
-            "is after a ReLU in networks that people run."
+            "is after a ReLU in networks in use ([real.md](real.md))."
         ),
         _densities(records, trained),
         Paragraph("The four observations, and how many networks they hold for:"),
@@ -121,16 +119,6 @@ def _cdma(
 
 
 def _networks(result: Study, bands: Mapping[str, Band]) -> Table:
-    titles = [
-        "network",
-        "in the paper",
-        "ratio, average",
-        "greatest",
-        "GB per step",
-        "speedup",
-        "band",
-        "all at once",
-    ]
     rows = []
     for name, by_policy in result.speedup.items():
         mine, band = by_policy["cdma", "zv"], bands[f"speedup/{name}"]
@@ -142,7 +130,8 @@ def _networks(result: Study, bands: Mapping[str, Band]) -> Table:
                 f"{by_policy['oracle', 'none'].speedup_over_vdnn:.2f}",
             ]
         )
-    return Table([*titles, "infinite link"], rows, range(2, 9))
+    titles = ["network", "in the paper", "ratio, average", "greatest", "GB per step", "speedup"]
+    return Table([*titles, "band", "all at once", "infinite link"], rows, range(2, 9))
 
 
 def _densities(records: Sequence[Record], trained: DensityTable) -> Table:
@@ -159,7 +148,7 @@ def _densities(records: Sequence[Record], trained: DensityTable) -> Table:
         if relus := relus_of(record):
             best = max(each.raw / each.zvc.compressed for each in (tensor.profile() for tensor in relus))
             cells = _density_cells([tensor.density for tensor in relus], zero_value_ratio(relus) or 1.0, best)
-            rows.append([record.name, "measured, run by people", *cells])
+            rows.append([record.name, "measured, in use", *cells])
     return Table(["network", "", "first ReLU", "later ones", "ratio", "greatest"], rows, range(2, 6))
 
 
@@ -169,23 +158,21 @@ def _density_cells(densities: Sequence[float], average: float, greatest: float) 
 
 
 def _observations(records: Sequence[Record], trained: DensityTable) -> Table:
-    sparse = [relus for record in records if (relus := relus_of(record))]
-    half = sum(abs(relus[0].density - 0.5) <= 0.1 for relus in sparse)
-    falls = sum(_slope([tensor.density for tensor in relus]) < -0.3 for relus in sparse)
-    run = {1: f"{half} of {len(sparse)}", 4: f"{falls} of {len(sparse)}"}
-    missing = {2: "not recorded: what a pooling reads", 3: "no training"}
-    rows = []
-    for number, group in groupby(findings(trained), lambda finding: finding.observation):
+    networks = {record.name: relu_layers(relus) for record in records if (relus := relus_of(record))}
+    here, run = (_held(table) for table in (trained, DensityTable("networks in use", networks)))
+    run |= {claim: "not recorded: what a pooling reads" for claim in here if claim.startswith("2")}
+    run |= {claim: "no training" for claim in here if claim.startswith("3")}
+    rows = [[claim, held, run[claim]] for claim, held in here.items()]
+    return Table(["observation, as a criterion", "trained here, measured", "in use, measured"], rows, (1,))
+
+
+def _held(table: DensityTable) -> dict[str, str]:
+    """How many networks each observation holds for."""
+    rows = {}
+    for number, group in groupby(findings(table), lambda finding: finding.observation):
         found = list(group)
-        here = f"{sum(each.holds for each in found)} of {len(found)}"
-        rows.append([f"{number}. {found[0].claim}", here, run.get(number) or missing[number]])
-    return Table(
-        ["observation, as a criterion", "trained here, measured", "run by people, measured"], rows, (1,)
-    )
-
-
-def _slope(values: Sequence[float]) -> float:
-    return float(np.corrcoef(np.arange(len(values)), values)[0, 1])
+        rows[f"{number}. {found[0].claim}"] = f"{sum(each.holds for each in found)} of {len(found)}"
+    return rows
 
 
 def _layouts(records: Sequence[Record]) -> Table:
@@ -201,7 +188,7 @@ def _layouts(records: Sequence[Record]) -> Table:
             ]
             here = [f"{summary.average[codec]:.2f}" for codec in _BY_LAYOUT]
             rows.append([summary.layout, *here, *(f"{ratio:.2f}" for ratio in run)])
-    titles = [f"{codec}, {where}" for where in ("trained here", "run by people") for codec in _BY_LAYOUT]
+    titles = [f"{codec}, {where}" for where in ("trained here", "in use") for codec in _BY_LAYOUT]
     return Table(["layout, measured", *titles], rows, range(1, 5))
 
 

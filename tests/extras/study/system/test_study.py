@@ -117,7 +117,7 @@ def test_the_pages_of_the_documents_are_what_a_run_makes() -> None:
     assert f"| vgg19 | 16 of 38 | 18 | {len(last)} | {sum(last)} | " in page
     for record in RECORDS:
         density = relus_of(record)[0].density if relus_of(record) else None
-        row = f"| {record.name} | measured, run by people | {density:.2f} |" if density else ""
+        row = f"| {record.name} | measured, in use | {density:.2f} |" if density else ""
         assert row in page
     for quantity, value in MEASURED.items():
         assert f"{value:.3g}" in texts[3], quantity

@@ -30,9 +30,12 @@ def _silent(total: int) -> Progress:
     return _nobody
 
 
-def make(old: Path, new: Path, patch: Path, progress: Callable[[int], Progress] = _silent) -> dict[str, Any]:
+def make(
+    old: Path, new: Path, patch: Path, *, plain: bool = False, progress: Callable[[int], Progress] = _silent
+) -> dict[str, Any]:
     """Writes the patch that makes ``new`` of ``old``, two files or two folders; returns what is in it.
 
+    ``plain``: Streams are as the codec makes them. Else zlib compresses them where it saves an eighth.
     ``progress`` is called with the bytes to read of ``new``, and what it gives with those that have been read.
     """
     for path in (old, new):
@@ -48,18 +51,20 @@ def make(old: Path, new: Path, patch: Path, progress: Callable[[int], Progress] 
     sources, base = sources_of(new), sources_of(old)
     total = sum(piece.nbytes for source in sources for piece in source.pieces)
     with replacing(patch) as target:
-        index, written = write_patch(target, sources, base, new.is_dir(), progress(total))
+        index, written = write_patch(target, sources, base, new.is_dir(), plain, progress(total))
     return _summary(index, written, base)
 
 
-def save(path: str | os.PathLike[str], new: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+def save(
+    path: str | os.PathLike[str], new: Mapping[str, Any], base: Mapping[str, Any], *, plain: bool = False
+) -> dict[str, Any]:
     """Writes the patch that makes the tensors ``new`` of those of a ``base``, by name; returns what is in it.
 
-    Tensors are arrays, those of ``ml_dtypes`` among them, or tensors of PyTorch on the CPU.
+    Tensors are arrays, those of ``ml_dtypes`` among them, or tensors of PyTorch on the CPU. ``plain``: See :func:`make`.
     """
     before = [tensors_of(base)]
     with replacing(Path(path)) as target:
-        index, written = write_patch(target, [tensors_of(new)], before, False, _nobody)
+        index, written = write_patch(target, [tensors_of(new)], before, False, plain, _nobody)
     return _summary(index, written, before)
 
 

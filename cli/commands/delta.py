@@ -21,16 +21,23 @@ def _make(arguments: argparse.Namespace) -> Result:
 
     began = time.perf_counter()
     with _progress("comparing") as progress:
-        summary = make(arguments.old, arguments.new, arguments.output, progress)
+        summary = make(
+            arguments.old, arguments.new, arguments.output, plain=arguments.plain, progress=progress
+        )
     summary["seconds"] = time.perf_counter() - began
     raw, written = summary["raw_bytes"], summary["patch_bytes"]
     said = [
-        f"{arguments.output}: {raw:,} bytes of {summary['tensors']} tensors as {written:,} bytes, "
+        f"{arguments.output}: {raw:,} bytes of {_tensors(summary)} as {written:,} bytes, "
         f"ratio {raw / written:.2f}, {summary['changed']} changed, in {summary['seconds']:.2f} s"
     ]
     what = {"new": "new", "replaced": "of another type or shape", "gone": "gone"}
     said += [f"{_names(summary[key])}: {text}" for key, text in what.items() if summary[key]]
     return Result(summary, said)
+
+
+def _tensors(summary: dict[str, Any]) -> str:
+    count = summary["tensors"]
+    return "1 tensor" if count == 1 else f"{count} tensors"
 
 
 def _names(names: list[str]) -> str:
@@ -45,7 +52,7 @@ def _patch(arguments: argparse.Namespace) -> Result:
     with _progress("patching") as progress:
         summary = apply(arguments.old, arguments.patch, arguments.output, progress, arguments.tensor)
     summary["seconds"] = time.perf_counter() - began
-    said = f"{summary['raw_bytes']:,} bytes of {summary['tensors']} tensors in {summary['seconds']:.2f} s"
+    said = f"{summary['raw_bytes']:,} bytes of {_tensors(summary)} in {summary['seconds']:.2f} s"
     return Result(summary, [f"{arguments.output}: {said}"])
 
 
@@ -68,6 +75,7 @@ COMMAND = Command(
             option("old", "the base: a file, or a folder with all that is in it", Path),
             option("new", "the file or folder that the patch makes of it", Path),
             option("-o --output FILE", "the patch", Path, required=True),
+            flag("--plain", "streams as the codec makes them, without zlib"),
             flag("--json", "print what was done as JSON"),
         ),
     },

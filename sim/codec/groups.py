@@ -144,7 +144,7 @@ def _mask_at(
     if begin + format.mask_words > total:
         return [], ("truncated", total, f"in the padding of {group}")
     if padding.any():
-        at = begin + size + int(padding.argmax())
+        at = begin + size + int((padding != 0).argmax())
         return [], ("padding", at, f"padding of {group} is {stream[at]:#x} instead of 0")
     return bits[:here].tolist(), None
 

@@ -1,7 +1,8 @@
 """The file of a patch: what changed of each tensor, and an index by which one of them is found.
 
 ``docs/deltas.md`` describes it byte by byte. A tensor is in chunks, each a packet in a format with two levels, XORed with
-the chunk of the base; of a chunk that did not change there is its length alone, 0.
+the chunk of the base; of a chunk that did not change there is its length alone, 0. Streams may be compressed by zlib, as
+what changed is mostly alike.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ VERSION = 1
 
 _START = struct.Struct("<8sI")
 _CHUNK = struct.Struct("<I")
+#: In the length of a stream, says that it is compressed by zlib.
+_DEFLATED = 1 << 31
 #: Where the index begins, its CRC, and what ends a file that is whole.
 _END = struct.Struct("<QI4s")
 _LAST = b"cDMD"
@@ -104,9 +107,12 @@ class Index:
 
 
 def write_patch(
-    target: BinaryIO, new: list[Source], base: list[Source], folder: bool, progress: Progress
+    target: BinaryIO, new: list[Source], base: list[Source], folder: bool, plain: bool, progress: Progress
 ) -> tuple[Index, int]:
-    """Writes what makes ``new`` of ``base``, and returns the index and the bytes written."""
+    """Writes what makes ``new`` of ``base``, and returns the index and the bytes written.
+
+    ``plain``: Leaves streams as they are.
+    """
     known = {(source.path, piece.name): piece for source in base for piece in source.pieces}
     target.write(_START.pack(MAGIC, VERSION))
     at = _START.size
@@ -117,9 +123,8 @@ def write_patch(
         place, at = (at, at + len(head)), at + len(head)
         entries = []
         for piece in source.pieces:
-            entries.append(
-                _write_tensor(target, at, piece, known.pop((source.path, piece.name), None), progress)
-            )
+            before = known.pop((source.path, piece.name), None)
+            entries.append(_write_tensor(target, at, piece, before, plain, progress))
             at = entries[-1].end
         files.append(FileEntry(source.path, source.kind, place, tuple(entries)))
     index = Index(folder, tuple(files), tuple(sorted(name for _, name in known)))
@@ -128,7 +133,9 @@ def write_patch(
     return index, at + len(text) + _END.size
 
 
-def _write_tensor(target: BinaryIO, begin: int, new: Piece, base: Piece | None, progress: Progress) -> Entry:
+def _write_tensor(
+    target: BinaryIO, begin: int, new: Piece, base: Piece | None, plain: bool, progress: Progress
+) -> Entry:
     if base is not None and (base.type, base.shape, base.nbytes) != (new.type, new.shape, new.nbytes):
         base = None
     format = None
@@ -139,14 +146,13 @@ def _write_tensor(target: BinaryIO, begin: int, new: Piece, base: Piece | None, 
         raw = new.read(at, size)
         crc = crc32c(raw, crc)
         other = None
-        stream: bytes = b""
+        record = _CHUNK.pack(0)
         if base is not None:
             other = base.read(at, size)
             base_crc = crc32c(other, base_crc)
         if other is None or not np.array_equal(raw, other):
             format = format or _best(raw, other, new)
-            stream = _compress(raw, format, other)
-        record = _CHUNK.pack(len(stream)) + stream
+            record = _record(_compress(raw, format, other), plain)
         patch_crc = crc32c(record, patch_crc)
         target.write(record)
         end += len(record)
@@ -156,6 +162,14 @@ def _write_tensor(target: BinaryIO, begin: int, new: Piece, base: Piece | None, 
         new.name, new.type, new.dtype.str, new.shape, new.nbytes, begin, end, settings, crc,
         None if base is None else base_crc, patch_crc,
     )  # fmt: skip
+
+
+def _record(stream: bytes, plain: bool) -> bytes:
+    """A stream behind its length, compressed by zlib if that saves an eighth."""
+    deflated = b"" if plain else zlib.compress(stream, 1)
+    if deflated and len(deflated) < len(stream) * 7 // 8:
+        return _CHUNK.pack(_DEFLATED | len(deflated)) + deflated
+    return _CHUNK.pack(len(stream)) + stream
 
 
 def _best(raw: Octets, base: Octets | None, piece: Piece) -> Format:
@@ -246,15 +260,18 @@ class Patch:
             size = min(CHUNK_BYTES, entry.nbytes - at)
             (length,) = _CHUNK.unpack(self._at(position, position + _CHUNK.size))
             position += _CHUNK.size
+            deflated, length = length & _DEFLATED, length & ~_DEFLATED
             other = None if entry.base is None or base is None else base.read(at, size)
             part = other
             if length:
                 stream = self._at(position, min(position + length, entry.end))
                 words, before = size * 8 // format.word_bits, None if other is None else other.view(word)
                 try:
+                    if deflated:
+                        stream = _inflated(stream, format.bound_bytes(words) + 1)
                     made = decompress(stream, words, format, base=before, out=before if in_place else None)
                     part = made.view(np.uint8)
-                except CorruptStream as error:
+                except (CorruptStream, zlib.error) as error:
                     raise DeltaError(f"it is damaged: in tensor {entry.name!r} {error}") from None
                 position += length
             elif part is None:
@@ -285,10 +302,10 @@ class Patch:
         return data
 
 
-def _inflated(data: bytes) -> bytes:
-    """What zlib has compressed, which is no tensor."""
+def _inflated(data: bytes, most: int = _MOST_BYTES) -> bytes:
+    """What zlib has compressed, less than so many bytes."""
     inflater = zlib.decompressobj()
-    found = inflater.decompress(data, _MOST_BYTES)
+    found = inflater.decompress(data, most)
     if not inflater.eof:
         raise zlib.error("it goes on")
     return found

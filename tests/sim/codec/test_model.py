@@ -109,7 +109,7 @@ def streams(draw):
     stream = codec.compress_words(words, format).tolist()
     count = len(words)
     any_word = st.integers(0, 2**format.stream_bits - 1)
-    match draw(st.integers(0, 6)):
+    match draw(st.integers(0, 7)):
         case 0:
             stream = stream[: draw(st.integers(0, len(stream)))]
         case 1:
@@ -122,6 +122,9 @@ def streams(draw):
             stream = draw(st.lists(any_word, max_size=6 * format.window))
         case 5 if stream:
             stream[-1] ^= 1 << draw(st.integers(0, format.stream_bits - 1))
+        case 6 if stream and format.levels == 2:
+            place = draw(st.integers(0, format.mask_words - 1))
+            stream[place] ^= 1 << draw(st.integers(0, format.stream_bits - 1))
     return format, stream, count
 
 

@@ -105,6 +105,8 @@ def apply(
     if not old.exists():
         raise FileError(f"cannot read {old}: there is no such file or folder")
     with _reading(patch) as found:
+        if found.index.folder and tensor is None and os.path.lexists(new):
+            raise FileError(f"{new} exists; the output for a folder must be a new one")
         chosen = _chosen(found.index, old, tensor)
         base = {(source.path, piece.name): piece for source in sources_of(old) for piece in source.pieces}
         work = _Work(found, {id(entry): base.get((file.path, entry.name)) for file, entry in chosen})

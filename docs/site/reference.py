@@ -116,7 +116,7 @@ def files_page() -> str:
 
 
 #: What is public: the names of these packages.
-_PACKAGES = ("cdma", "cdma.hdl", "cdma.sim")
+_PACKAGES = ("cdma", "cdma.delta", "cdma.hdl", "cdma.sim")
 
 
 def api_page() -> str:

@@ -67,8 +67,13 @@ def sources_of(path: Path) -> list[Source]:
     """The files of a folder, those in folders below it among them; or the file that the path is of."""
     if not path.is_dir():
         return [_source_of(path, "")]
-    found = (Path(folder, name) for folder, _, names in os.walk(path, followlinks=True) for name in names)
+    folders = os.walk(path, onerror=_refuse, followlinks=True)
+    found = (Path(folder, name) for folder, _, names in folders for name in names)
     return [_source_of(file, file.relative_to(path).as_posix()) for file in sorted(found)]
+
+
+def _refuse(error: OSError) -> None:
+    raise DeltaError(f"cannot read {error.filename}: {error.strerror or error}")
 
 
 def tensors_of(tensors: Mapping[str, Any]) -> Source:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes as ct
 import io
+import json
 import re
 import subprocess
 import sys
@@ -131,6 +132,27 @@ def test_file_example():
     unpack_file(source, container, back, lambda done: None)
     assert container.tensor.shape == tensor.shape
     assert back.getvalue() == tensor.tobytes()
+
+
+def rows_of_deltas():
+    """The rows of the tables of docs/deltas.md, of its record."""
+    record = json.loads((DOCS / "deltas.json").read_text())
+    for row in record.pop("random"):
+        yield f"| {100 * row['changed']:.1f} % | {row['one level']} | {row['two levels']} |"
+    for row in record.pop("rates"):
+        yield f"| {row['kernels']} | {row['compress']} | {row['decompress']} |"
+    for name, run in record.items():
+        for row in run["tools"]:
+            (made, applied), (most, most_applied) = row["seconds"], row["MiB"]
+            what = (
+                f"{name} | {100 * run['changed']:.1f} % | {row['tool']} | {row['bytes']:,} | {row['ratio']}"
+            )
+            yield f"| {what} | {made}; {most} | {applied}; {most_applied} |"
+
+
+def test_the_tables_of_deltas_are_those_of_the_record():
+    lines = (DOCS / "deltas.md").read_text(encoding="utf-8").splitlines()
+    assert [row for row in rows_of_deltas() if row not in lines] == []
 
 
 TUTORIAL = DOCS / "tutorial.md"

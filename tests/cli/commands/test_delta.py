@@ -86,7 +86,7 @@ def test_a_model_becomes_the_next_one(files, printed, shown):
     assert "0 changed" in shown("delta", "made.safetensors", "new.safetensors", "-o", "step.patch")
 
 
-def test_a_folder_becomes_the_next_one(files, printed):
+def test_a_folder_becomes_the_next_one(files, printed, refused):
     rng = np.random.default_rng(4)
     for folder, source in (("a", "old"), ("b", "new")):
         Path(folder, "in").mkdir(parents=True)
@@ -103,7 +103,9 @@ def test_a_folder_becomes_the_next_one(files, printed):
     assert made == {
         path.relative_to("b"): path.read_bytes() for path in Path("b").rglob("*") if path.is_file()
     }
-    assert main(["patch", "a", "step.patch", "-o", "c"]) == 2
+    assert "c exists; the output for a folder must be a new one" in refused(
+        "patch", "a", "step.patch", "-o", "c"
+    )
     assert not list(Path().glob(".*partial"))
 
 

@@ -44,6 +44,9 @@ class Compressor(wiring.Component):
     Latency: the first output beat of a window comes ``window / lanes`` cycles after its first input beat, for up to eight
     lanes with a window of 32. More lanes have more levels to pass.
 
+    With two levels a group leaves when all of it has arrived. A memory of a group's beats keeps it, so the first output
+    beat of a whole group comes so many cycles later, and its last one, too; a group may cost one more cycle.
+
     A malformed beat is reported as :attr:`Error.BEAT`. The data of its packet are then undefined, and the next packets are
     not affected.
 
@@ -82,6 +85,9 @@ class Decompressor(wiring.Component):
 
     With less than two queued beats it stores one beat, and words of the beat at the input reach the output within the cycle.
     The latency is then a cycle less, and a window may cost one more cycle: ``cdma.sim.codec.unpacking`` counts them.
+
+    With two levels a cycle reads the mask of each group. Windows of the last mask past the packet's end are an invalid code
+    of the packet's last beat.
 
     Corrupt packets end. The first beat whose codes are invalid, or whose header, literals or padding are missing, or whose
     padding is not zero, is replaced by an empty last beat, and the rest of the input packet is discarded. Words left over

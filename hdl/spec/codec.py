@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from cdma.base.errors import ParameterError
 
-from .format import Format, StreamFormat, require_one_level
+from .format import Format, StreamFormat
 from .options import check_slices, slices_row, slices_setting
 from .settings import check_settings, own_settings, setting, split_settings
 
@@ -199,6 +199,8 @@ class CodecConfig:
             raise ParameterError(
                 "clock_gates is on with pipelined; it must be off, because on an FPGA gates of logic make no clock"
             )
+        if self.format.levels == 2 and not self.work_conserving:
+            raise ParameterError(f"queue is {self.queue}; codecs of two levels are built with 2 only")
         codec.check(self)
 
     @property
@@ -304,7 +306,8 @@ _PIPELINE_BEATS = 4
 
 def _check(shape: Shape) -> None:
     form = shape.format
-    require_one_level(form, "hardware")
+    if form.mask_words:
+        _check_levels(shape)
     if shape.units < form.align_words:
         raise ParameterError(
             f"lanes is {shape.lanes}, a beat of {shape.units * form.stream_bits / 8:g} bytes, with windows padded to "
@@ -328,6 +331,24 @@ def _check(shape: Shape) -> None:
         raise ParameterError(
             f"lanes is {shape.lanes} with a window of {shape.format.window} words; a pipelined codec needs windows of "
             f"at least {_PIPELINE_BEATS} beats, because it takes so many cycles from one header to the next"
+        )
+
+
+def _check_levels(shape: Shape) -> None:
+    form = shape.format
+    if shape.pipelined or not isinstance(form, Format) or form.field_bits or form.padded:
+        raise ParameterError(
+            "levels is 2; codecs of two levels are plain, with codes of whole words and windows without padding"
+        )
+    if form.mask_words != form.header_words:
+        raise ParameterError(
+            f"group is {form.group}; in hardware the mask of a group is as long as a header, "
+            f"{form.window * form.code_bits} bits"
+        )
+    if 2 * form.header_words > shape.units:
+        raise ParameterError(
+            f"lanes is {shape.lanes}, a beat of {shape.units} words; with two levels a beat must be as long as a mask and "
+            f"a header, {2 * form.header_words} words"
         )
 
 

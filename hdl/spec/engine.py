@@ -16,7 +16,7 @@ from .codec import (
     format_settings,
     queue_setting,
 )
-from .format import Format, StreamFormat
+from .format import Format, StreamFormat, require_one_level
 from .options import (
     LIST_BURSTS,
     MEMORY_CODES,
@@ -266,6 +266,7 @@ class EngineConfig:
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
             raise ParameterError(f"format is {self.format!r}; it must be a Format")
+        require_one_level(self.format, "an engine")
         if not isinstance(self.sideband, Sideband):
             raise ParameterError(f"sideband is {self.sideband!r}; it must be a Sideband")
         check_settings(self)

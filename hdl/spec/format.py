@@ -418,10 +418,10 @@ def preset_named(name: object) -> Preset:
 
 
 def require_one_level(format: StreamFormat, what: str) -> None:
-    """Refuses two levels, which only the codec in software has, for ``what``."""
+    """Refuses two levels for ``what``."""
     if format.levels != 1:
         raise ParameterError(
-            f"levels is {format.levels}; it must be 1 for {what}: only the software of a host has two"
+            f"levels is {format.levels}; it must be 1 for {what}: codecs and the software of a host alone have two"
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdma.hdl.spec.format import Format, require_one_level
+from cdma.hdl.spec.format import Format
 
 from . import groups
 from .container import Frames
@@ -125,26 +125,39 @@ class FrequentValueModel(CodecModel[Format]):
         last beat of its window. After the first beat that is not delivered the packet ends, with an
         empty beat, and the rest of the stream is discarded. The error is that of :meth:`decompressed`: where a beat
         lacks something, an undefined code anywhere in its window counts before that. Of a packet of no words all of
-        the stream is left over.
+        the stream is left over. With two levels, windows of the last mask past the packet's end belong to its last beat.
         """
-        require_one_level(format, "hardware")
         total, window, parts = len(stream), format.window, parts_of_codes(format)
         frames = Frames(format)
-        out = np.zeros(min(words, total * window), word_dtype(format))
+        out = np.zeros(min(words, total * format.group_words), word_dtype(format))
         delivered = position = literals = 0
+        mask = np.zeros(0, np.bool_)
 
         def result(error: int) -> PacketResult:
             return PacketResult(out[:delivered].copy(), PacketReport(total, delivered, literals, error))
 
         while delivered < words:
-            end = position + format.header_words
-            if end > total:
-                return result(TRUNCATED)
-            codes = unpack(stream[None, position:end], format)[0]
-            begin, position = position, end
+            if not len(mask) and format.mask_words:
+                bits = stream[position : position + format.mask_words]
+                position += format.mask_words
+                if position > total:
+                    return result(TRUNCATED)
+                mask, padding = np.split(groups.bits_of(bits, format), [format.group])
+                if padding.any():
+                    return result(PADDING)
+            codes = np.zeros(window, np.uint8)
+            begin = position
+            present, mask = mask[:1].all(), mask[1:]
+            if present:
+                position += format.header_words
+                if position > total:
+                    return result(TRUNCATED)
+                codes = unpack(stream[None, begin:position], format)[0]
             used = min(window, words - delivered)
             undefined = _undefined(codes, format)
             undefined[used:] = codes[used:] != 0
+            if delivered + used == words:
+                undefined[used - 1] |= mask.any()
             for first in range(0, used, lanes):
                 last = min(first + lanes, used)
                 beat = codes[first:last]

@@ -125,6 +125,13 @@ def cut(stream: Words, windows: int, format: Format) -> Cut:
     return Cut(np.array(present, bool), pieces, None)
 
 
+def bits_of(mask: Words, format: Format) -> NDArray[np.bool_]:
+    """The bits of a mask, least significant first."""
+    places = np.arange(format.stream_bits, dtype=mask.dtype)
+    bits: NDArray[np.bool_] = (mask[:, None] >> places & mask.dtype.type(1)).astype(bool).reshape(-1)
+    return bits
+
+
 def _mask_at(
     stream: Words, begin: int, first: int, windows: int, format: Format
 ) -> tuple[list[int], tuple[Kind, int, str] | None]:
@@ -133,8 +140,7 @@ def _mask_at(
     group = f"the mask of the group from window {first} on"
     if begin + size > total:
         return [], ("truncated", total, f"in {group}")
-    places = np.arange(format.stream_bits, dtype=stream.dtype)
-    bits = (stream[begin : begin + size, None] >> places & stream.dtype.type(1)).reshape(-1)
+    bits = bits_of(stream[begin : begin + size], format)
     here = min(format.group, windows - first)
     if bits[here:].any():
         bit = here + int(bits[here:].argmax())

@@ -161,25 +161,28 @@ class Form:
     def decompress(self, stream: bytes, count: int, lanes: int) -> tuple[list[int], int, str]:
         """The words that hardware with beats of ``lanes`` words delivers, the literals in these, and the fault or ``""``."""
         words: list[int] = []
-        begin = literals = 0
+        begin = literals = mask = 0
         while len(words) < count:
+            present, number = True, len(words) // self.window % self.group
             if self.levels == 2:
-                number = len(words) // self.window % self.group
                 if number == 0:
-                    mask = self._number(stream[begin : begin + self.mask_bytes])
-                    begin += self.mask_bytes + -self.mask_bytes % self.align
-                if not mask >> number & 1:
-                    absent = self._word_of(0, b"")
-                    words += [absent] * min(self.window, count - len(words))
-                    continue
-            position = begin + self.header_bytes
+                    position = begin + self.mask_bytes
+                    end = position + -self.mask_bytes % self.align
+                    if end > len(stream):
+                        return words, literals, "truncated"
+                    if any(stream[position:end]):
+                        return words, literals, "padding"
+                    mask, begin = self._number(stream[begin:position]), end
+                present = bool(mask >> number & 1)
+            position = begin + self.header_bytes * present
             if position > len(stream):
                 return words, literals, "truncated"
-            codes = self._codes(stream[begin:position])
+            codes = self._codes(stream[begin:position]) if present else [0] * self.window
             used = min(self.window, count - len(words))
-            # The first word that cannot be delivered; the codes past the end belong to the last beat.
-            bad = used - 1 if any(codes[used:]) else used
-            fault = "code" if any(codes[used:]) else ""
+            # The first word that cannot be delivered; codes and windows past the end belong to the last beat.
+            past = any(codes[used:]) or (len(words) + used == count and mask >> number > 1)
+            bad = used - 1 if past else used
+            fault = "code" if past else ""
             known = len(self.values) + self.zero
             invalid = [place for place in range(used) if known <= codes[place] < self.literal]
             if invalid:

@@ -100,10 +100,14 @@ class Lossless(Bench):
     value, and ``before`` counts the packets that go out before its own.
     """
 
-    def __init__(self, config: CodecConfig, most: int = _MOST, compressor: Compressor | None = None) -> None:
+    def __init__(
+        self, config: CodecConfig, most: int = _MOST, compressor: Compressor | None = None, packets: int = 8
+    ) -> None:
         super().__init__()
         self.config = config
         self.most = most
+        #: More packets than are ever inside.
+        self.packets = packets
         self.compressor = compressor
 
     def describe(self, m: Module) -> None:
@@ -156,7 +160,7 @@ class Lossless(Bench):
             Assume(~compressor.input.valid | beat.last | beat.keep.all()),
             Assume(~compressor.input.valid | (here <= asked) & (beat.last == (here == asked))),
         ]
-        inside, before = Signal(range(8)), Signal(range(8))
+        inside, before = Signal(range(self.packets)), Signal(range(self.packets))
         m.d.sync += inside.eq(inside + (enters & beat.last) - (leaves & back.last))
         follow = free(m, "follow")
         tracked, came_back = Signal(), Signal()

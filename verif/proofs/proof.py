@@ -73,7 +73,7 @@ def any_design(config: Config) -> bool:
 
 
 def plain_codec(config: Config) -> bool:
-    """The codec is not pipelined, has codes of whole words, no padding, and the queue that loses no cycle."""
+    """The codec is not pipelined, has codes of whole words, one level, no padding, and the queue that loses no cycle."""
     codec = codec_in(config)
     return (
         codec is not None
@@ -81,7 +81,7 @@ def plain_codec(config: Config) -> bool:
         and not codec.pipelined
         and codec.work_conserving
         and not codec.format.field_bits
-        and codec.format.align_words == 1
+        and codec.format.align_words == codec.format.levels == 1
     )
 
 

@@ -14,14 +14,15 @@ from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import StreamFormat
 
 from .interface import Error, Report, first_error
-from .network import Arrival, counts_stored
+from .network import Arrival, counts_stored, most_stored
 
 
 class Counts(data.StructLayout):
     """Counts of a packet in a compressor.
 
     ``words``, ``literals``: Number of raw words, and of literals among them.
-    ``stored``: Number of stream words stored of them and of padding, in formats where these are not the literals.
+    ``stored``: Number of stream words stored of them and of padding, in formats where these are not the literals; with two
+        levels, all stream words.
     ``malformed``: A beat was malformed.
     """
 
@@ -58,7 +59,7 @@ class CompressorTally(wiring.Component):
         late = Signal(Arrival(self.config))
         m.d.comb += [self.counts.valid.eq(done), self.arrival.ready.eq(~done | self.counts.ready)]
         counts: dict[str, Value] = {}
-        stored = optional(counts_stored(fmt), stored=self.config.units + fmt.align_words - 1)
+        stored = optional(counts_stored(fmt), stored=most_stored(self.config))
         for name, most in {"words": lanes, "literals": lanes, **stored}.items():
             m.submodules[name] = counter = WideCounter(most, pipelined=self.pipelined)
             counts[name] = counter.value
@@ -119,7 +120,11 @@ class CompressorReport(wiring.Component):
             summed.valid.eq(added.valid),
             added.ready.eq(summed.ready),
             summed.payload.words_in.eq(counts.words),
-            summed.payload.words_out.eq(stored + added.payload.windows * self.format.header_words),
+            summed.payload.words_out.eq(
+                stored
+                if self.format.mask_words
+                else stored + added.payload.windows * self.format.header_words
+            ),
             summed.payload.literals.eq(counts.literals),
             summed.payload.error.eq(first_error((counts.malformed, Error.BEAT))),
         ]

@@ -11,6 +11,8 @@ from cdma.hdl.spec.codec import CodecConfig
 
 #: What each memory is for, by the end of the path of its instance as a regular expression.
 PURPOSES = {
+    r"group_store\.beats\.memory": "beats of a group, until its mask is known",
+    r"group_store\.(masks|opened)\.memory": "masks of groups, until their windows leave",
     r"counts\.memory": "counts of packets, until their reports leave",
     r"packer\.queue\.bank_\d\.memory": "beats of the compressed stream that are complete",
     r"window_memory\.beats\.memory": "beats with routed literals, until the header of their window is known",
@@ -103,14 +105,16 @@ def connect_compressor(
     m: Module,
     config: CodecConfig,
     ports: wiring.PureInterface,
+    input_: stream.Interface,
     *,
     store: wiring.Component,
     packer: wiring.Component,
     tally: wiring.Component,
     report: wiring.Component,
 ) -> None:
-    """Connects the ``ports`` of a compressor and its blocks; ``store`` is a window store or a window memory."""
-    wiring.connect(m, wiring.flipped(ports.input), store.input)
+    """Connects the ``ports`` of a compressor and its blocks; ``store`` is a window store or a window memory, and ``input_``
+    the input of the first block."""
+    wiring.connect(m, wiring.flipped(ports.input), input_)
     wiring.connect(m, store.step, packer.step)
     wiring.connect(m, store.arrival, tally.arrival)
     wiring.connect(m, packer.output, wiring.flipped(ports.output))

@@ -16,8 +16,14 @@ from cdma.hdl.spec.format import StreamFormat
 
 
 def counts_stored(format: StreamFormat) -> bool:
-    """Whether the stream words stored of a packet are more than its literals: parts of words, or padding."""
-    return format.parts > 1 or format.align_words > 1
+    """Whether the stream words counted of a packet are more than its literals: parts of words, padding, or the headers and
+    masks of two levels."""
+    return format.parts > 1 or format.align_words > 1 or format.mask_words > 0
+
+
+def head_words(format: StreamFormat) -> int:
+    """The most stream words before the literals of a beat: the mask of its group, and the header of its window."""
+    return format.mask_words + format.header_words
 
 
 def last_header_part(config: CodecConfig) -> int:
@@ -49,6 +55,7 @@ class Step(data.StructLayout):
         last part counts.
     ``padding``: Number of words of padding at the end of this step; without bits where windows are not padded.
     ``more``: A word of the packet is known to follow this step; one bit in a compressor that is not work-conserving.
+    ``opens``, ``mask``: Begins a group; the group's mask, valid then. Both have no bits with one level.
     """
 
     def __init__(self, config: CodecConfig) -> None:
@@ -63,6 +70,8 @@ class Step(data.StructLayout):
                 "total": range(3 * units + 1),
                 "padding": range(fmt.align_words),
                 "more": int(not config.work_conserving),
+                "opens": int(fmt.mask_words > 0),
+                "mask": data.ArrayLayout(fmt.stream_bits, fmt.mask_words),
             }
         )
 
@@ -73,17 +82,24 @@ def words_of_last_beat(total: Value, units: int, over_one: Value, over_two: Valu
     return Mux(over_two, total - 2 * units, Mux(over_one, total - units, total))
 
 
+def most_stored(config: CodecConfig) -> int:
+    """The most stream words that are counted of a beat."""
+    fmt = config.format
+    return config.units + fmt.align_words - 1 + (head_words(fmt) if fmt.mask_words else 0)
+
+
 class Arrival(data.StructLayout):
     """Counts of a beat.
 
     ``words``, ``literals``: Number of words, and of literals among them.
-    ``stored``: Number of stream words stored of them and of padding, in formats where these are not the literals.
+    ``stored``: Number of stream words stored of them and of padding, in formats where these are not the literals; with two
+        levels, those of the header and the mask before them, too.
     ``last``: Ends the packet.
     ``malformed``: The beat is :func:`~cdma.hdl.blocks.registers.malformed`.
     """
 
     def __init__(self, config: CodecConfig) -> None:
-        stored = range(config.units + config.format.align_words)
+        stored = range(most_stored(config) + 1)
         super().__init__(
             {
                 "words": range(config.lanes + 1),

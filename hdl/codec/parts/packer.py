@@ -10,16 +10,17 @@ from cdma.hdl.blocks.elaboration import sized
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.spec.codec import CodecConfig
 
-from .network import Step, last_header_part, words_of_last_beat
+from .network import Step, head_words, last_header_part, words_of_last_beat
 
 
 class Placed(data.StructLayout):
     """A step, or a part of its header, and the source of each lane of the output beats.
 
     ``words``: The stored words of the step, each in its lane of the output beats.
-    ``header``: The words of the header, each in its lane. A header of one word has one field for all lanes.
+    ``header``: The words of the header, and of the mask before it, each in its lane. A header of one word has one field for
+        all lanes.
     ``old``: Lanes of the first beat whose words are of earlier steps.
-    ``in_header``: Lanes of the first beat and, above them, of the second that are old or have a word of the header. All
+    ``in_header``: Lanes of the first beat and, above them, of the second that are old or have a word of ``header``. All
         other lanes have stored words.
     ``over_one``, ``over_two``: Words go beyond the first beat; beyond the second.
     ``remaining``: Number of words in the last beat that has any.
@@ -30,7 +31,7 @@ class Placed(data.StructLayout):
 
     def __init__(self, config: CodecConfig) -> None:
         fmt, units = config.format, config.units
-        header_part = min(fmt.header_words, units)
+        header_part = min(head_words(fmt), units)
         super().__init__(
             {
                 "words": data.ArrayLayout(fmt.stream_bits, units),
@@ -59,7 +60,7 @@ class Placement(wiring.Component):
     """Finds the positions of words in the output beats. Combinational.
 
     ``step``: Steps of windows. A header longer than a beat is placed part by part, a cycle each; its last part goes
-        with the step.
+        with the step. With two levels the mask of a group is placed with the step that opens the group.
     ``placed``: The step, or a part of its header, with the lanes for its words.
     """
 
@@ -75,6 +76,7 @@ class Placement(wiring.Component):
         header_part = min(fmt.header_words, units)
         header_parts, last_part = self.config.header_beats, last_header_part(self.config)
         step, placed = self.step.payload, self.placed.payload
+        marks: Value = step.first
 
         part = Signal(range(header_parts))
         start: Value = step.start
@@ -89,13 +91,19 @@ class Placement(wiring.Component):
             parts = [data.View(by_part, header)[part][word] for word in range(header_part)]
             with m.If(self.placed.valid & self.placed.ready):
                 m.d.sync += part.eq(Mux(alone, part + 1, 0))
+        if fmt.mask_words:
+            parts = self._after_mask(parts)
+            header_part, marks = len(parts), step.first | step.opens
         if header_part > 1:
             # The rotation needs a power of two of words; none of those added is in a lane of the header.
             rotated = 1 << ceil_log2(header_part)
             parts += [Const(0, fmt.stream_bits)] * (rotated - header_part)
             parts = rotate_up(parts * (units // rotated), start[: exact_log2(units)])
         in_header: Value = Cat(Const(-1, last_part), thermometer(start, units))
-        if last_part < header_part:
+        if fmt.mask_words:
+            both = Cat(Const(-1, 2 * fmt.header_words), thermometer(start, units))
+            in_header = Mux(step.first & step.opens, both, in_header)
+        elif last_part < header_part:
             in_header = Mux(alone, Cat(Const(-1, header_part), thermometer(start, units)), in_header)
         total = Signal.like(step.total)
         m.d.comb += [
@@ -106,7 +114,7 @@ class Placement(wiring.Component):
             *(placed.header[lane].eq(word) for lane, word in enumerate(parts)),
             placed.old.eq(thermometer(start, units)),
             # A header of h words reaches h lanes beyond the old words.
-            placed.in_header.eq(Mux(step.first, in_header, 0)),
+            placed.in_header.eq(Mux(marks, in_header, 0)),
             placed.over_one.eq(total > units),
             placed.over_two.eq(total > 2 * units),
             placed.remaining.eq(words_of_last_beat(total, units, placed.over_one, placed.over_two)),
@@ -118,6 +126,12 @@ class Placement(wiring.Component):
             ),
         ]
         return m
+
+    def _after_mask(self, header: list[Value]) -> list[Value]:
+        """The words of the mask, if the step opens a group, and of the header after it. A mask has as many words as a
+        header; words after a header or a mask by itself may be anything."""
+        opens, mask = self.step.payload.opens, list(self.step.payload.mask)
+        return [Mux(opens, *words) for words in zip(mask, header, strict=True)] + header
 
 
 class Packer(wiring.Component):
@@ -140,7 +154,7 @@ class Packer(wiring.Component):
         self.queue = queue
         self.pipelined = pipelined
         fmt, units = config.format, config.units
-        self.header_part = min(fmt.header_words, units)
+        self.header_part = min(head_words(fmt), units)
         super().__init__(
             {
                 "step": In(stream.Signature(Step(config))),

@@ -396,5 +396,7 @@ class PipelinedCompressor(Elaboratable):
             credit.returned.eq(counts.output.valid & counts.output.ready),
             store.admit.eq(credit.available),
         ]
-        connect_compressor(m, self.config, self.ports, store=store, packer=packer, tally=tally, report=report)
+        connect_compressor(
+            m, self.config, self.ports, store.input, store=store, packer=packer, tally=tally, report=report
+        )
         return m

@@ -9,11 +9,12 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.blocks.arithmetic import one_of, thermometer
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.codec.parts.counts import CompressorReport, CompressorTally
-from cdma.hdl.codec.parts.interface import connect_compressor, queue_members
+from cdma.hdl.codec.parts.interface import connect_compressor, connect_table, queue_members
 from cdma.hdl.codec.parts.network import Step
 from cdma.hdl.codec.parts.packer import Packer, Placed, Placement, stored_word
 from cdma.hdl.spec.codec import CodecConfig
 
+from .groups import GroupStore
 from .window_store import WindowStore
 
 
@@ -254,7 +255,7 @@ class PlainCompressor(Elaboratable):
         self.config = config
         self.ports = ports
         # As deep as work conservation needs: a step waits only if the beats before it are one more than the cycles in
-        # which their windows arrived.
+        # which their windows arrived. The mask of a group may cost a cycle.
         self.depth = 2 if min(config.format.header_words, config.units) == 1 else 3
 
     def elaborate(self, platform: object) -> Module:
@@ -269,5 +270,16 @@ class PlainCompressor(Elaboratable):
         m.submodules.report = report = CompressorReport(self.config.format)
         m.submodules.window_store = store = WindowStore(self.config)
         wiring.connect(m, tally.counts, report.counts)
-        connect_compressor(m, self.config, self.ports, store=store, packer=packer, tally=tally, report=report)
+        input_ = self._group(m, store) if self.config.format.mask_words else store.input
+        connect_compressor(
+            m, self.config, self.ports, input_, store=store, packer=packer, tally=tally, report=report
+        )
         return m
+
+    def _group(self, m: Module, store: WindowStore) -> stream.Interface:
+        """Adds the store of groups before that of windows; returns its input."""
+        m.submodules.group_store = groups = GroupStore(self.config)
+        wiring.connect(m, groups.output, store.input)
+        wiring.connect(m, groups.mask, store.mask)
+        connect_table(m, self.config, self.ports, groups)
+        return groups.input

@@ -20,7 +20,7 @@ from cdma.hdl.spec.codec import CodecConfig
 
 from .headers import HeaderPositions, HeadersAhead
 from .packet_end import HeaderArrival, PacketEnd, PaddingCheck, Progress
-from .planner import Plan, Planner, PlannerAhead
+from .planner import GroupPlanner, Plan, Planner, PlannerAhead
 from .word_rows import HeldBeat, WordRows, WordRowsAhead
 
 
@@ -153,10 +153,15 @@ class PlainDecompressor(Elaboratable):
         self.spreader = Spreader(config)
         self.padded = fmt.align_words > 1
         #: Whether a header is read a beat before it is needed, because there is much to count in it.
+        grouped = fmt.mask_words > 0
         self.ahead = (
-            config.work_conserving and config.beats > 1 and config.header_reads == 1 and units >= _MANY_UNITS
+            not grouped
+            and config.work_conserving
+            and config.beats > 1
+            and config.header_reads == 1
+            and units >= _MANY_UNITS
         )
-        together = (WordRows, HeaderPositions, Planner)
+        together = (WordRows, HeaderPositions, GroupPlanner if grouped else Planner)
         rows, positions, planner = (WordRowsAhead, HeadersAhead, PlannerAhead) if self.ahead else together
         options = {"inverted": self.spreader.inverted, "padded": self.padded}
         self.rows: WordRows | HeldBeat

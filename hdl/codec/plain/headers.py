@@ -69,6 +69,52 @@ class WindowCodes(wiring.Component):
         return m
 
 
+class GroupCodes(wiring.Component):
+    """The codes of a window of a group, whose mask comes before its first window, in a cycle of its own.
+
+    The ports are those of :class:`WindowCodes`, with these differences:
+
+    ``header``: The mask, or the header of a window that is there: only while ``reads``.
+    ``ends``: The next beat is the last of its window.
+    ``closes``: It is the last of its packet, or cannot be delivered.
+    ``beyond``: The mask has windows after that of the next beat.
+    """
+
+    def __init__(self, config: CodecConfig, header_part: int) -> None:
+        self.config = config
+        ports = {**flags(In, "ends", "closes"), **flags(Out, "whole", "reads", "beyond")}
+        super().__init__({**_members(config, header_part), **ports})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        group, beat_bits = self.config.format.group, self.config.lanes * self.config.format.code_bits
+        rest = Signal.like(self.rest, reset_less=True)
+        #: Of the group in flight: whether each window is there, from the next one on; and the number of that window.
+        mask = Signal(group, reset_less=True)
+        window = Signal(range(group))
+        #: The mask of the next window's group has been read.
+        known = Signal()
+        m.d.comb += [
+            self.rest.eq(rest),
+            self.reads.eq(self.first & (~known | mask[0])),
+            self.missing.eq(self.header_missing),
+            self.whole.eq(~self.first | known | self.header_missing),
+            self.codes.eq(Mux(self.first, Mux(mask[0], Cat(self.header), 0), rest)),
+            self.beyond.eq(mask[1:].any()),
+        ]
+        with m.If(self.advance & self.whole):
+            m.d.sync += rest.eq(self.codes >> beat_bits)
+            with m.If(self.ends):
+                m.d.sync += [mask.eq(mask >> 1), window.eq(window + 1), known.eq(~window.all())]
+            with m.If(self.closes):
+                m.d.sync += [window.eq(0), known.eq(0)]
+        with m.Elif(self.advance):
+            m.d.sync += [mask.eq(Cat(self.header)), known.eq(1)]
+        with m.If(self.drop):
+            m.d.sync += [window.eq(0), known.eq(0)]
+        return m
+
+
 class CodesAhead(wiring.Component):
     """The codes of a window whose header is read before its first beat is planned, at the earliest with the last beat of
     the window before it.

@@ -16,7 +16,7 @@ from cdma.hdl.codec.parts.interface import Error, first_error
 from cdma.hdl.codec.parts.network import Ranking, Routes, padding_after, with_padding
 from cdma.hdl.spec.codec import CodecConfig
 
-from .headers import CodesAhead, WindowCodes
+from .headers import CodesAhead, GroupCodes, WindowCodes
 
 
 class Plan(data.StructLayout):
@@ -188,6 +188,15 @@ class Planner(wiring.Component):
         """The lane of the next beat's first literal."""
         return self.offset
 
+    def _begin(self, m: Module, begins: Value) -> Value:
+        """Whether the next beat begins a window; says whether a header is read before it."""
+        m.d.comb += self.wants_header.eq(begins)
+        return self.wants_header
+
+    def _beyond(self, last: Value) -> list[Value]:
+        """What else is wrong with the ``last`` beat of a packet."""
+        return []
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
@@ -201,13 +210,13 @@ class Planner(wiring.Component):
         #: The words that the beat has.
         keep = Signal(config.lanes)
         ends_window = place == config.beats - 1
+        begins = self._begin(m, place == 0)
         m.d.comb += [
-            self.wants_header.eq(place == 0),
             codes.eq(window.codes),
             literal.eq(sent_of(codes, keep, config)),
         ]
         last, invalid = self._check(m, left, window.codes, codes, keep)
-        self._check_rest(m, left, window.rest)
+        self._check_rest(m, left, window.rest, begins)
         swap, count, end = self._route(m, literal)
         padding = padding_after(m, config, end, last | ends_window)
         end = with_padding(end, padding)
@@ -218,7 +227,7 @@ class Planner(wiring.Component):
             self.end.eq(end),
             closes.eq(plans & (last | window.missing | invalid)),
             *copies(window, self, "header", "header_missing", "advance"),
-            window.first.eq(self.wants_header),
+            window.first.eq(begins),
             window.drop.eq(self.give_up),
         ]
         begins = self._follow(m, _NextBeat(literal, keep, end, ends_window, closes, plans))
@@ -286,10 +295,11 @@ class Planner(wiring.Component):
             beyond = Signal(len(rest))
             m.d.comb += beyond.eq(rest >> len(codes))
             wrong.append(last & beyond.any())
+        wrong += self._beyond(last)
         m.d.comb += invalid.eq(Cat(wrong).any())
         return last, invalid
 
-    def _check_rest(self, m: Module, left: WordsLeft, rest: Value) -> None:
+    def _check_rest(self, m: Module, left: WordsLeft, rest: Value, begins: Value) -> None:
         """Checks the codes of the window after the beat planned last. The bits shifted into the rest of its codes are 0."""
         code_bits, rest_words = self.config.format.code_bits, self.config.format.window - self.config.lanes
         wrong: list[Value] = []
@@ -298,7 +308,7 @@ class Planner(wiring.Component):
             wrong.append(~exists & ~left.more & code.any())
             wrong += undefined(code, self.one_entry, self.config)
         any_wrong = Cat(wrong).any()
-        m.d.comb += self.rest_invalid.eq(any_wrong & ~self.wants_header)
+        m.d.comb += self.rest_invalid.eq(any_wrong & ~begins)
 
     def _route(self, m: Module, literal: Signal) -> tuple[Value, Value, Value]:
         """Counts the stream words of the next beat; returns the settings of the exchanges, the count, and its end."""
@@ -346,6 +356,29 @@ def _padded(end: Value, config: CodecConfig) -> Value:
     """The ``end`` of a window, with its padding."""
     group = exact_log2(config.format.align_words)
     return with_padding(end, (-end)[:group] if group else C(0, 0))
+
+
+class GroupPlanner(Planner):
+    """Plans packets of two levels.
+
+    ``header`` is read before each group, where it is the mask, and before each window that is there. The last beat of a
+    packet whose mask has windows after it has an invalid code.
+    """
+
+    def _codes(self, header_part: int) -> wiring.Component:
+        return GroupCodes(self.config, header_part)
+
+    def _begin(self, m: Module, begins: Value) -> Value:
+        begins_window = Signal()
+        m.d.comb += [begins_window.eq(begins), self.wants_header.eq(self.window.reads)]
+        return begins_window
+
+    def _beyond(self, last: Value) -> list[Value]:
+        return [last & self.window.beyond]
+
+    def _follow(self, m: Module, beat: _NextBeat) -> Value:
+        m.d.comb += [self.window.ends.eq(beat.ends_window), self.window.closes.eq(beat.closes)]
+        return super()._follow(m, beat)
 
 
 class PlannerAhead(Planner):

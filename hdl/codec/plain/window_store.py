@@ -11,8 +11,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import popcount, thermometer
-from cdma.hdl.blocks.elaboration import copies, sized
-from cdma.hdl.blocks.registers import Beat, malformed
+from cdma.hdl.blocks.elaboration import copies, optional, sized
+from cdma.hdl.blocks.registers import malformed
 from cdma.hdl.codec.parts.codes import Classifier, count_literals, rotated, sent_of
 from cdma.hdl.codec.parts.interface import connect_table, table_members
 from cdma.hdl.codec.parts.network import (
@@ -33,6 +33,8 @@ from cdma.hdl.codec.parts.network import (
 )
 from cdma.hdl.spec.codec import CodecConfig
 
+from .groups import beat_of, marks_of
+
 
 class _Stage:
     """The registers of one stage of the pipeline; they hold one beat."""
@@ -47,6 +49,8 @@ class _Stage:
         #: The beat ends its window, ends its packet.
         self.end = Signal(name=f"end_{number}", reset_less=True)
         self.last = Signal(name=f"last_{number}", reset_less=True)
+        #: With two levels: the beat opens a group, and its window is absent.
+        self.marks = {mark: Signal(name=f"{mark}_{number}", reset_less=True) for mark in marks_of(config)}
 
 
 class _FirstStage(_Stage):
@@ -71,19 +75,24 @@ class WindowStore(wiring.Component):
     arrives. The first beat of a window leaves when the window's last beat is in the pipeline or, which saves a stage, at
     the input.
 
+    With two levels each beat says whether it opens a group and whether its window is absent, and thus has no header.
+    ``mask`` then has the masks of the groups, in order.
+
     Throughput: a beat per cycle. Latency of a window's first beat, if the source is always valid: the larger of
     ``beats - 1`` and the number of stages, in cycles.
     """
 
     def __init__(self, config: CodecConfig) -> None:
         self.config = config
-        fmt, lanes = config.format, config.lanes
+        fmt = config.format
         levels = exact_log2(config.units)
         #: About two levels fit between two stages. Finding the routes takes as long as one level.
         self.stages = max(config.beats - 1, 1 + (levels + 2) // 2)
+        self.grouped = config.format.mask_words > 0
         super().__init__(
             {
-                "input": In(stream.Signature(Beat(fmt.word_bits, lanes))),
+                "input": In(stream.Signature(beat_of(config))),
+                **optional(fmt.mask_words, mask=In(stream.Signature(fmt.group))),
                 "step": Out(stream.Signature(Step(config))),
                 "arrival": Out(stream.Signature(Arrival(config))),
                 **table_members(config),
@@ -117,6 +126,8 @@ class WindowStore(wiring.Component):
         start = Signal(range(self.config.units + 1))
         with m.If(leaves):
             m.d.sync += [begins.eq(top.end), start.eq(Mux(top.last, 0, self._remaining(total)))]
+        heads = begins & ~top.marks["absent"] if self.grouped else begins
+        offers = top.valid & (~heads | complete)
         m.d.comb += [
             *sized(
                 self.step.payload.more.eq(complete & self._goes_on(ends, lasts)),
@@ -124,15 +135,25 @@ class WindowStore(wiring.Component):
             ),
             self.step.payload.words.eq(top.words),
             self.step.payload.header.eq(header),
-            self.step.payload.first.eq(begins),
+            self.step.payload.first.eq(heads),
             self.step.payload.last.eq(top.last),
             self.step.payload.start.eq(start),
             self.step.payload.total.eq(total),
-            self.step.valid.eq(top.valid & (~begins | complete)),
+            self.step.valid.eq(self._with_mask(m, top, offers, leaves) if self.grouped else offers),
             may_leave.eq(self.step.ready),
             leaves.eq(self.step.valid & self.step.ready),
         ]
         return m
+
+    def _with_mask(self, m: Module, top: _Stage, offers: Value, leaves: Signal) -> Value:
+        """Adds the mask to the step that opens a group; whether there is a step."""
+        opens = top.marks["opens"]
+        m.d.comb += [
+            self.step.payload.opens.eq(opens),
+            Value.cast(self.step.payload.mask).eq(self.mask.payload),
+            self.mask.ready.eq(leaves & opens),
+        ]
+        return offers & (~opens | self.mask.valid)
 
     def _move(
         self, m: Module, stages: Sequence[_Stage], arrives: Signal, leaves: Signal, may_leave: Signal
@@ -172,6 +193,7 @@ class WindowStore(wiring.Component):
                 stage.codes.eq(codes),
                 stage.end.eq(end_of_window),
                 stage.last.eq(beat.last),
+                *(register.eq(beat[mark]) for mark, register in stage.marks.items()),
                 # Beats with holes are malformed. This count never exceeds the words of their window.
                 stage.count.eq(Mux(beat.last, popcount(beat.keep[1:]) + 1, lanes)),
                 stage.bad.eq(malformed(beat)),
@@ -201,7 +223,11 @@ class WindowStore(wiring.Component):
                 sent_of(stage.codes, thermometer(stage.count, self.config.lanes), self.config)
             ),
             routes.ranks.eq(ranking.ranks),
-            after_header.eq(Mux(begins, before_header + last_header_part(self.config), position)),
+            after_header.eq(
+                position + self._heads(stage, begins)
+                if self.grouped
+                else Mux(begins, before_header + last_header_part(self.config), position)
+            ),
             routes.offset.eq(after_header),
         ]
         end = after_header + ranking.ranks.count
@@ -210,7 +236,10 @@ class WindowStore(wiring.Component):
         with m.If(moves):
             m.d.sync += [begins.eq(stage.end), position.eq(Mux(stage.last, 0, self._remaining(total_0)))]
         if counts_stored(fmt):
-            m.d.comb += self.arrival.payload.stored.eq(with_padding(ranking.ranks.count, padding))
+            stored = with_padding(ranking.ranks.count, padding)
+            m.d.comb += self.arrival.payload.stored.eq(
+                stored + self._heads(stage, begins) if self.grouped else stored
+            )
         m.d.comb += [
             self.arrival.payload.words.eq(stage.count),
             self.arrival.payload.literals.eq(count_literals(stage.codes, ranking.ranks.count, self.config)),
@@ -219,6 +248,12 @@ class WindowStore(wiring.Component):
             self.arrival.valid.eq(may_move),
         ]
         return total_0, padding, settings_of(routes)
+
+    def _heads(self, stage: _Stage, begins: Signal) -> Value:
+        """With two levels: the words of the mask and of the header that come before the literals of the first stage."""
+        opens, has_header = stage.marks["opens"], begins & ~stage.marks["absent"]
+        fmt = self.config.format
+        return Mux(opens, fmt.mask_words, 0) + Mux(has_header, fmt.header_words, 0)
 
     def _remaining(self, total: Value) -> Value:
         """The number of words in the last output beat that a step with this ``total`` touches."""
@@ -240,6 +275,7 @@ class WindowStore(wiring.Component):
                 m.d.sync += [
                     stage.words.eq(moved),
                     *copies(stage, below, "codes", "end", "last"),
+                    *(register.eq(below.marks[mark]) for mark, register in stage.marks.items()),
                     total_kept.eq(total),
                     padding_kept.eq(padding),
                 ]

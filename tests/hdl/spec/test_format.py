@@ -16,6 +16,7 @@ import pytest
 import cdma
 from cdma import CodecConfig, Format, ParameterError
 from cdma.app import main
+from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import PRESETS
 from cdma.hdl.spec.stage import Quantisation, StageConfig
 
@@ -110,7 +111,11 @@ _CODECS = [
     ({"pipelined": "yes"}, "pipelined is 'yes'; it must be true or false"),
     ({"pipelined": None}, "pipelined is None; it must be true or false"),
     ({"pipelined": True, "lanes": 16}, "lanes is 16 with a window of 32 words; a pipelined codec needs windows of at"),
-    ({"format": Format(levels=2)}, "levels is 2; it must be 1 for hardware: only the software of a host has two"),
+    ({"format": Format(levels=2), "pipelined": True, "lanes": 4}, "levels is 2; codecs of two levels are plain, with codes"),
+    ({"format": Format(8, align=8, levels=2)}, "levels is 2; codecs of two levels are plain, with codes of whole words"),
+    ({"format": Format(levels=2), "queue": 1}, "queue is 1; codecs of two levels are built with 2 only"),
+    ({"format": Format(levels=2, group=64)}, "group is 64; in hardware the mask of a group is as long as a header, 32 bits"),
+    ({"format": Format(8, levels=2), "lanes": 4}, "lanes is 4, a beat of 4 words; with two levels a beat must be as"),
     ({"queue": 3}, "queue is 3; it must be one of 0, 1, 2: the finished beats that a compressor stores"),
     ({"queue": 0, "pipelined": True}, "queue is 0 with pipelined; it must be 2, because a pipelined codec keeps"),
     ({"format": Format(8, align=4), "lanes": 2}, "lanes is 2, a beat of 2 bytes, with windows padded to more"),
@@ -133,7 +138,16 @@ _STAGES = [
         "lanes is 3; it must be one of 1, 2, 4, 8, 16, 32, 64: a beat has a power of two of",
     ),
 ]
-_REFUSED = [*((Format, *row) for row in _FORMATS), *((CodecConfig, *row) for row in _CODECS), *_STAGES]
+_REFUSED = [
+    *((Format, *row) for row in _FORMATS),
+    *((CodecConfig, *row) for row in _CODECS),
+    *_STAGES,
+    (
+        EngineConfig,
+        {"format": Format(levels=2)},
+        "levels is 2; it must be 1 for an engine: codecs and the software of a",
+    ),
+]
 
 
 @pytest.mark.parametrize(("kind", "settings", "message"), _REFUSED)

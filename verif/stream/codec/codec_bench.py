@@ -169,6 +169,10 @@ def _plain(config: CodecConfig, block: str) -> Limits:
         constant = max(config.beats - 1, (config.units.bit_length() + 3) // 2) + config.queue
         return Limits(constant=constant, latency=latency, back_to_back=0, exact=True)
     constant = max(8, config.beats + 4)
+    if config.format.mask_words:
+        # A compressor cannot send a mask before the group is in; a decompressor reads it in a cycle of its own.
+        waits = config.format.group * config.beats + 3 if block == "compressor" else 1
+        constant, latency = constant + waits, latency + waits
     if block == "compressor":
         return Limits(constant=constant, latency=latency)
     # A beat is stored only if a whole row is free, so the input may wait for a cycle while words of the oldest beat are

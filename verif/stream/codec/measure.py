@@ -39,6 +39,8 @@ from .stimulus import MALFORMED, Speller
 #: zero are measured at.
 _DENSITIES = (0.0, 0.25, 0.5, 0.75, 1.0)
 _COVERAGES = (0.0, 0.5, 0.9, 1.0)
+#: Shares of words that are not zero which formats with two levels are measured at: they are for what changed.
+_CHANGES = (0.0, 0.001, 0.01, 0.1, 1.0)
 #: Bits of a word and lanes of the configurations that are always measured.
 SHAPES = ((32, 8), (8, 32), (16, 16), (32, 32))
 
@@ -46,7 +48,7 @@ SHAPES = ((32, 8), (8, 32), (16, 16), (32, 32))
 def measure_codec(
     design: CodecDesign, seed: int = 1, report: Callable[[int], None] | None = None
 ) -> list[dict[str, Any]]:
-    """One row for each of :func:`cases`: a packet of 64 windows with its literals anywhere, or of 256 with a field.
+    """One row for each of :func:`cases`: a packet of :func:`packet_windows` with its literals anywhere.
 
     ``cycles`` counts from the first beat in to the last beat out, ``bound`` is what the contract allows, ``port`` is
     the share of the cycles in which the busier port moves a beat, ``latency`` is from the first beat in to the first
@@ -65,8 +67,10 @@ def measure_codec(
 
 
 def cases(format: StreamFormat) -> list[dict[str, float]]:
-    """The densities 0, 0.1 … 1 of literals; with a field and a code of zero, densities of nonzero words, each with
-    coverages of the table."""
+    """The densities 0, 0.1 … 1 of literals, with two levels five low ones; with a field and a code of zero, densities of
+    nonzero words, each with coverages of the table."""
+    if format.levels == 2:
+        return [{"density": density} for density in _CHANGES]
     if not (format.zero and format.values):
         return [{"density": tenths / 10} for tenths in range(11)]
     return [
@@ -77,7 +81,10 @@ def cases(format: StreamFormat) -> list[dict[str, float]]:
 
 
 def packet_windows(format: StreamFormat) -> int:
-    """Windows of a packet that is measured; with a field enough for the cycles at its ends to be a small share."""
+    """Windows of a packet that is measured; with a field or two levels enough for the cycles at its ends to be a small
+    share."""
+    if format.levels == 2:
+        return 32 * format.group
     return 256 if format.zero and format.values else 64
 
 

@@ -78,14 +78,21 @@ _SPELT_LANES = 8
 
 
 class Speller:
-    """Spells the words of beats: ``H`` header word, ``L`` literal or stored byte, ``.`` frequent value, ``P`` padding,
-    ``-`` invalid."""
+    """Spells the words of beats: ``M`` word of a mask, ``H`` of a header, ``L`` literal or stored byte, ``.`` frequent
+    value, ``P`` padding, ``-`` invalid."""
 
     def __init__(self, design: CodecDesign, raw: bool) -> None:
         self._config = design.config
         self._raw = raw
+        self._restart()
+
+    def _restart(self) -> None:
+        """Before a packet: nothing is known of a window, nor of a group."""
         self._header: list[int] = []
         self._stored = self._padding = 0
+        #: With two levels: windows of the group that are there and to come, and the words of its mask so far.
+        self._windows = 0
+        self._mask: list[int] = []
 
     def beat(self, data: int, keep: int, last: bool) -> str:
         config = self._config
@@ -96,10 +103,10 @@ class Speller:
         else:
             letters = self._stream_letters(stream_from_bytes(whole, form))
         if last:
-            self._header, self._stored, self._padding = [], 0, 0
+            self._restart()
         if lanes <= _SPELT_LANES:
             return letters.ljust(lanes, "-")
-        counts = [(letter, letters.count(letter)) for letter in "HLP."]
+        counts = [(letter, letters.count(letter)) for letter in "MHLP."]
         return " ".join(f"{count}{letter}" for letter, count in counts if count) or "-"
 
     def _raw_letters(self, words: Words) -> str:
@@ -117,11 +124,18 @@ class Speller:
         if self._padding:
             self._padding -= 1
             return "P"
+        if form.mask_words and not self._windows:
+            self._mask.append(word)
+            if len(self._mask) == form.mask_words:
+                self._windows = sum(part.bit_count() for part in self._mask)
+                self._mask = []
+            return "M"
         self._header.append(word)
         if len(self._header) == form.header_words:
             self._stored = model_of(form).stored_after(as_stream(self._header, form), form)
             self._padding = -(form.header_words + self._stored) % form.align_words
             self._header = []
+            self._windows -= form.mask_words > 0
         return "H"
 
 
@@ -287,7 +301,8 @@ def some_length(rng: Random, config: CodecConfig) -> int:
         case 5 | 6:
             return int(rng.integers(1, 2 * window))
         case _:
-            return int(rng.integers(1, 5 * window))
+            form = config.format
+            return int(rng.integers(1, 5 * window if form.levels == 1 else 3 * form.group_words))
 
 
 #: The error code of a report for a malformed beat.
@@ -340,7 +355,10 @@ def _cost(words: Words, config: CodecConfig, header_parts: int, limits: Limits |
     if limits.whole_beats:
         load += np.where((stream > raw) & ~goes_on, -stream % config.units, 0)
     more = max(0, header_parts - 1) * len(raw) + limits.each_window * int((~goes_on).sum())
-    return -(-int(load.sum()) // config.units) + more
+    # A mask costs its words and a cycle. Windows that are absent count as if they had a header.
+    form = config.format
+    masks = -(-len(words) // form.group_words) if form.mask_words else 0
+    return -(-(int(load.sum()) + masks * form.mask_words) // config.units) + more + masks
 
 
 def _packing_cost(words: Words, config: CodecConfig) -> int:

@@ -37,6 +37,10 @@ COVERING = {
         CodecConfig(Format(32, 32, 3, (0, 1, 2)), 2, queue=0),
         True,
     ),
+    "two levels, four lanes of bytes, groups of eight windows, no initial values": (
+        CodecConfig(Format(8, 8, levels=2, group=8), 4),
+        False,
+    ),
     "pipelined, the standard": (CodecConfig(pipelined=True), True),
     "pipelined, one lane, header of eight beats, run-time table, no initial values": (
         CodecConfig(Format(8, 32, 2, (0, 1)), 1, runtime_values=True, pipelined=True),
@@ -48,6 +52,12 @@ COVERING = {
     ),
 }
 FURTHER = {
+    "two levels": (CodecConfig(Format(levels=2)), True),
+    "two levels, sixteen lanes": (CodecConfig(Format(16, levels=2), 16), True),
+    "two levels, codes of two bits, run-time table, register slices, no initial values": (
+        CodecConfig(Format(8, 8, 2, (0, 7), levels=2, group=16), 8, True, register_slices="in,out"),
+        False,
+    ),
     "a queue of one beat, header of a beat, register slices at the inputs": (
         CodecConfig(Format(8, 32, 2, (0, 1)), 8, queue=1, register_slices="in"),
         True,

@@ -100,13 +100,21 @@ def _corruptions(context: Context) -> list[CodecPacket]:
         damaged.append((flipped, length))
     if form.header_words:
         # The header of the last window, where codes past the end must be 0.
-        header = stream.copy()
         windows = -(-length // form.window)
         before = compress_words(words[: (windows - 1) * form.window], form) if windows > 1 else stream[:0]
-        header[len(before) + rng.randrange(form.header_words)] ^= 1 << rng.randrange(form.stream_bits)
-        damaged.append((header, length))
-        # The same, and nothing after it: the code is wrong, and words are missing.
-        damaged.append((header[: len(before) + form.header_words], length))
+        begin = len(before) + form.mask_words * ((windows - 1) % form.group == 0)
+        if begin < len(stream):
+            header = stream.copy()
+            header[begin + rng.randrange(form.header_words)] ^= 1 << rng.randrange(form.stream_bits)
+            damaged.append((header, length))
+            # The same, and nothing after it: the code is wrong, and words are missing.
+            damaged.append((header[: begin + form.header_words], length))
+    if form.mask_words:
+        # The mask of the last group, where bits of windows past the end must be 0.
+        mask = stream.copy()
+        begin = len(compress_words(words[: length - (length - 1) % form.group_words - 1], form))
+        mask[begin + rng.randrange(form.mask_words)] ^= 1 << rng.randrange(form.stream_bits)
+        damaged.append((mask, length))
     if form.padded:
         # The last byte, where the last window often has padding.
         padding = stream.copy()

@@ -37,10 +37,7 @@ COVERING = {
         CodecConfig(Format(32, 32, 3, (0, 1, 2)), 2, queue=0),
         True,
     ),
-    "two levels, four lanes of bytes, groups of eight windows, no initial values": (
-        CodecConfig(Format(8, 8, levels=2, group=8), 4),
-        False,
-    ),
+    "two levels, thirty-two lanes of bytes, no initial values": (CodecConfig(Format(8, levels=2), 32), False),
     "pipelined, the standard": (CodecConfig(pipelined=True), True),
     "pipelined, one lane, header of eight beats, run-time table, no initial values": (
         CodecConfig(Format(8, 32, 2, (0, 1)), 1, runtime_values=True, pipelined=True),
@@ -55,7 +52,7 @@ FURTHER = {
     "two levels": (CodecConfig(Format(levels=2)), True),
     "two levels, sixteen lanes": (CodecConfig(Format(16, levels=2), 16), True),
     "two levels, codes of two bits, run-time table, register slices, no initial values": (
-        CodecConfig(Format(8, 8, 2, (0, 7), levels=2, group=16), 8, True, register_slices="in,out"),
+        CodecConfig(Format(8, 32, 2, (0, 7), levels=2, group=64), 16, True, register_slices="in,out"),
         False,
     ),
     "a queue of one beat, header of a beat, register slices at the inputs": (

@@ -166,7 +166,10 @@ class GatedCodec(wiring.Component):
         active: Value = self.input.valid | self.output.valid | self.report.valid
         if "length" in self.signature.members:
             active |= self.length.valid
-        settling = self.config.beats + _PIPELINE_CYCLES
+        # With two levels nothing comes out while the windows of a group that are absent leave.
+        form = self.config.format
+        windows = form.group if form.mask_words else 1
+        settling = windows * self.config.beats + _PIPELINE_CYCLES
         m.submodules.codec = self.gates.gated(m, "codec", self.codec, active, settling)
         wiring.connect(m, wiring.flipped(self), self.codec)
         return m

@@ -37,7 +37,10 @@ COVERING = {
         CodecConfig(Format(32, 32, 3, (0, 1, 2)), 2, queue=0),
         True,
     ),
-    "two levels, thirty-two lanes of bytes, no initial values": (CodecConfig(Format(8, levels=2), 32), False),
+    "two levels, thirty-two lanes of bytes, clock gates, no initial values": (
+        CodecConfig(Format(8, levels=2), 32, clock_gates=True),
+        False,
+    ),
     "pipelined, the standard": (CodecConfig(pipelined=True), True),
     "pipelined, one lane, header of eight beats, run-time table, no initial values": (
         CodecConfig(Format(8, 32, 2, (0, 1)), 1, runtime_values=True, pipelined=True),

@@ -31,8 +31,9 @@ _KEPT = frozenset(
         *("kge", "area_um2", "flip_flops", "memory_bits", "memory_kbit", "clock_gated", "floor"),
         *("period_ns", "input_ns", "output_ns", "kge_clock_gating", "queue", "axes", "lanes", "word_bits"),
         *("luts", "ram_blocks", "fmax_mhz", "fast_mhz", "routed", "utilisation", "link_utilisation"),
-        *("activations", "least", "worst", "direction", "mode", "concurrent", "density", "coverage", "pattern"),
+        *("activations", "least", "worst", "direction", "concurrent", "density", "coverage", "pattern"),
         *(
+            "mode",
             "row",
             "offset",
             "paged",

@@ -36,7 +36,7 @@ def make(
     """Writes the patch that makes ``new`` of ``old``, two files or two folders; returns what is in it.
 
     ``plain``: Streams are as the codec makes them. Else zlib compresses them where it saves an eighth.
-    ``progress`` is called with the bytes to read of ``new``, and what it gives with those that have been read.
+    ``progress``: Is called with the bytes to read of ``new``, and what it returns with those that have been read.
     """
     for path in (old, new):
         if not path.exists():

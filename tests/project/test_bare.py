@@ -28,6 +28,8 @@ ARGUMENTS = {
     "verify engine": _ENGINE,
     "coverage engine": _ENGINE,
     "prove": "butterfly",
+    "delta": "x.npy x.npy -o x.patch",
+    "patch": "x.npy x.patch -o y.npy",
     # What is refused before a kernel is built, which some machines can.
     "linux": "--run /nowhere",
     **{f"power {block}": "--liberty tiny.lib" for block in ("compressor", "decompressor", "engine")},

@@ -195,6 +195,7 @@ def test_each_property_is_about_some_design() -> None:
     designs: list[tuple[str, Config]] = [
         *((block, CodecConfig(pipelined=each)) for block in BLOCKS for each in (False, True)),
         *((block, CodecConfig(clock_gates=True)) for block in BLOCKS),
+        ("compressor", CodecConfig(Format(levels=2))),
         *((block, StageConfig()) for block in STAGES),
         ("engine", SMALL),
         ("engine", EngineConfig(alignment="word")),

@@ -176,6 +176,7 @@ def test_commands_are_those_of_this_version() -> None:
             assert words[0] == "-m"
             assert words[1] in (
                 "docs.results.peer",
+                "docs.results.dram_peer",
                 "docs.results.files",
                 "docs.results.memory_checks",
                 "tests.designer_time",

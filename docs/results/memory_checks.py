@@ -33,7 +33,7 @@ KINDS = {
     "bursts in flight": r"path\.(reader|writer)",
     "results of the codec": r"path\.reports",
     "descriptors in flight": r"slots",
-    "rings": r"rings",
+    "rings": r"rings|coalescer",
     "counters": r"counters",
     "windows": r"windows",
     "registers": r"register_file",

@@ -219,7 +219,7 @@ class Format(StreamFormat):
     )
     levels: int = setting(
         1,
-        "1, or 2 for a mask in front of each group of windows, without those that are all code 0; for software",
+        "1, or 2 for a mask in front of each group of windows, without those that are all code 0",
         allowed=(1, 2),
         why="windows, or windows and groups of them",
         engine=False,

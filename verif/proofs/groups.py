@@ -108,7 +108,7 @@ PROOFS = [
         claim="a beat is marked absent, and its mask has a 0, if and only if no word of its whole window is stored",
         blocks=(GroupStore,),
         built_so=_two_levels,
-        bench=lambda: Marking(GroupStore(_SMALL)),
+        bench=lambda: Marking(GroupStore(_SMALL, stages=4)),
         method="bmc",
         depth=12,
         cover=24,

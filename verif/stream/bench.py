@@ -85,6 +85,7 @@ class Bench(Generic[P]):
         self.dut = dut
         self.rng = rng
         self.tally = tally
+        self.patience = _PATIENCE
         self.input = StreamSource(dut, "s_axis", ("data", "keep", "last"))
         self.length = StreamSource(dut, "s_length", ("data",)) if streams.length else None
         rules = StreamRules("m_axis", streams.words * streams.keeps, streams.keeps, streams.may_be_empty)
@@ -185,7 +186,7 @@ class Bench(Generic[P]):
             reports = len(self.report.received) if self.report is not None else 0
             if max(seen, reports) > limit:
                 raise RuleError(f"{seen} beats and {reports} reports of {len(packets)} packets came out")
-            if idle > _PATIENCE:
+            if idle > self.patience:
                 raise RuleError(
                     f"nothing moves: {ended} of {len(packets)} packets and {reports} reports came out, "
                     f"{len(self.input.queue)} beats wait at the input"

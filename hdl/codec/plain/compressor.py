@@ -278,7 +278,7 @@ class PlainCompressor(Elaboratable):
 
     def _group(self, m: Module, store: WindowStore) -> stream.Interface:
         """Adds the store of groups before that of windows; returns its input."""
-        m.submodules.group_store = groups = GroupStore(self.config)
+        m.submodules.group_store = groups = GroupStore(self.config, store.stages)
         wiring.connect(m, groups.output, store.input)
         wiring.connect(m, groups.mask, store.mask)
         connect_table(m, self.config, self.ports, groups)

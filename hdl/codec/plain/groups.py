@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat
@@ -13,8 +14,6 @@ from cdma.hdl.codec.parts.codes import table_of
 from cdma.hdl.codec.parts.interface import table_members
 from cdma.hdl.spec.codec import CodecConfig
 
-#: Groups that may be in the pipeline of a window store, which has six stages at most.
-_OPENED = 8
 #: Beats that come in between the last beat of a group and the first one that leaves.
 _BETWEEN = 2
 
@@ -36,6 +35,8 @@ def beat_of(config: CodecConfig) -> data.StructLayout:
 class GroupStore(wiring.Component):
     """Holds the beats of a group until its last one has come, which completes its mask.
 
+    ``stages``: Beats that are between ``output`` and the consumer of ``mask``; each may be a group of its own.
+
     ``input``: Raw beats.
     ``output``: The beats with their marks. The first one of a group is offered when its mask is complete.
     ``mask``: The mask of each group whose first beat has left.
@@ -45,8 +46,9 @@ class GroupStore(wiring.Component):
     flip-flops.
     """
 
-    def __init__(self, config: CodecConfig) -> None:
+    def __init__(self, config: CodecConfig, stages: int) -> None:
         self.config = config
+        self.stages = stages
         self.group = config.format.group
         self.beat = Beat(config.format.word_bits, config.lanes)
         super().__init__(
@@ -63,7 +65,8 @@ class GroupStore(wiring.Component):
         # While a long group leaves, groups of a beat may come, each a packet.
         groups = self.group * self.config.beats
         m.submodules.masks = masks = Fifo(self.group, groups)
-        m.submodules.opened = opened = Fifo(self.group, _OPENED)
+        # A mask takes two cycles to the consumer.
+        m.submodules.opened = opened = Fifo(self.group, 1 << ceil_log2(self.stages + 2))
         wiring.connect(m, opened.output, wiring.flipped(self.mask))
         full = Signal()
         #: There is room for the masks of beats that have come and of this one.

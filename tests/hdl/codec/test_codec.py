@@ -60,6 +60,18 @@ def test_cycles_are_those_of_the_model(name: str, queue: int) -> None:
         assert passed.cycles == arrives + packing_cycles(stored, config) + (queue == 1)
 
 
+def test_groups_of_a_beat_leave_in_successive_cycles() -> None:
+    """Each packet is a group; more of them are in the pipeline than in that of most configurations."""
+    config = CodecConfig(Format(32, 64, levels=2, group=64), 4)
+    bench = StreamBench(Compressor(config))
+    bench.source("input", beats_of([0], 4) * 60)
+    bench.collect("report", 60)
+    packets = bench.packets("output", 60)
+    bench.run(400)
+    assert [packet.words for packet in packets] == [[0, 0]] * 60
+    assert packets[-1].cycles[-1] - packets[0].cycles[0] == 59
+
+
 @pytest.mark.parametrize("config", STANDARDS)
 @pytest.mark.parametrize(("keep", "last"), MALFORMED)
 def test_malformed_beat_is_reported(config: CodecConfig, keep: int, last: int) -> None:

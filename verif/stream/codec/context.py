@@ -31,6 +31,8 @@ class Context(bench.Context[CodecDesign, CodecPacket]):
             self._set_table([*values, *(values[-1:] or (0,)) * (self.config.table_size - len(values))])
         self.codec_bench = bench_of(self.config)
         self.limits = limits_of(self.config, self.design.block)
+        # A group of absent windows leaves without a beat.
+        self.bench.patience += self.limits.latency
 
     def packet(self, words: Words) -> CodecPacket:
         """The packet of these raw words for the block under test."""

@@ -35,7 +35,16 @@ def table_named(kind: str, name: str) -> Table:
 
 
 def recorded_samples() -> dict[str, NDArray[np.float32]]:
-    """Returns the activations of ReLU networks in ``samples.npz``, by name."""
+    """Returns the activations in ``samples.npz`` after ReLUs of trained networks, by network and tensor."""
+    return {name: each for name, each in _samples().items() if each.dtype == np.float32}
+
+
+def recorded_tokens() -> dict[str, NDArray[np.uint16]]:
+    """Returns those of a decoder, which are bfloat16, by their bits."""
+    return {name: each for name, each in _samples().items() if each.dtype == np.uint16}
+
+
+def _samples() -> dict[str, NDArray[Any]]:
     with np.load(DATA / "samples.npz", allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 

@@ -126,6 +126,37 @@ def test_the_rates_of_the_model_s_host_are_those_of_records() -> None:
     assert [one.most for one in ends] == rates("software-zvc32", "cDMA avx512")
 
 
+def test_the_share_of_dram_that_a_copy_has_is_that_of_records() -> None:
+    def shares(group: str, *, concurrent: bool) -> list[float]:
+        """Of the peak, by memory: in the worse case."""
+        records = [RECORDS[f"dram-{memory}{group}"].figures for memory in ("ddr3", "ddr4")]
+        ways = ("offload", "prefetch") if concurrent else ("offload",)
+        return [
+            min(
+                row["of_dram"] for row in rows if row["concurrent"] == concurrent and row["direction"] in ways
+            )
+            for rows in records
+        ]
+
+    reads, apart, grouped = (
+        shares("", concurrent=False),
+        shares("", concurrent=True),
+        shares("-groups", concurrent=True),
+    )
+    found = [
+        round(min(one / read for one, read in zip(both, reads, strict=True)), 2) for both in (grouped, apart)
+    ]
+    (span,) = [one for one in load_ranges() if one.key == "dram_share"]
+    assert [load_assumptions().kernels.dram_share, span.least] == found
+    page = (DOCS / "figures/paper_cdma.md").read_text(encoding="utf-8")
+    alone, mixed, together = (
+        f"{100 * min(each):.0f} to {100 * max(each):.0f} %" for each in (reads, apart, grouped)
+    )
+    takes = f"{221 / max(reads):.0f} to {221 / min(reads):.0f}"
+    assert f"give {alone} of their peak to reads alone, so that 221 GB/s take {takes} of" in page
+    assert f"with prefetch at once {mixed}, or {together} in groups of bursts" in page
+
+
 def test_the_front_page_says_of_a_gpu_what_its_record_says() -> None:
     record, page = RECORDS["gpu-saved"], (DOCS.parent / "README.md").read_text(encoding="utf-8")
     found = {row["network"]: row for row in record.figures if row["way"] == "saved"}

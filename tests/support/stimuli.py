@@ -1,6 +1,5 @@
-"""Which words of a packet are literals, for tests of the models of cycles. The random designs of a run, by its seed. The
-recorded activation tensors that come with the package. One payload over a stream in Amaranth's own simulator. When
-the two sides of a stream rest. Tensors for tests, and files of them.
+"""Which words of a packet are literals, for tests of the models of cycles. The random designs of a run, by its seed. One
+payload over a stream in Amaranth's own simulator. When the two sides of a stream rest. Tensors for tests, and files of them.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import json
 import random
 import struct
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +21,6 @@ from cdma.sim.codec.number_types import quantise
 from cdma.verif.campaigns.soak.soak import any_design
 from cdma.verif.simulator.simulate import Design
 from cdma.verif.stream.codec import stimulus
-
-from .paths import DATA
 
 
 def packet_shape(rng: np.random.Generator, config: CodecConfig, *, periodic: bool) -> NDArray[np.bool_]:
@@ -43,12 +39,6 @@ def random_codecs(seed: str, count: int) -> list[Design]:
         if design.block in BLOCKS:
             found.append(design)
     return found
-
-
-def load_samples(path: Path = DATA / "samples.npz") -> dict[str, NDArray[np.float32]]:
-    """Tensors (images, channels, height, width) or (images, features), by ``network.layer``."""
-    with np.load(path, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
 
 
 async def send(ctx: Any, stream: Any, payload: Any) -> None:

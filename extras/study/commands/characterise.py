@@ -45,7 +45,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     if arguments.train is not None:
         _train(arguments)
     directory = arguments.train or arguments.records
-    densities, ratios = (directory and directory / name for name in RECORDS[:2])
+    densities, ratios = (directory and directory / name for name in RECORDS)
     table, rows = load_densities(densities), load_ratios(ratios)
     if arguments.figures is not None:
         _write(arguments.figures, {name: svg.encode() for name, svg in figures(table, rows).items()})

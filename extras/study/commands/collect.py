@@ -23,7 +23,7 @@ _LIBRARIES = ("numpy", "onnxruntime", "ai-edge-litert", "ncnn", "torch", "transf
 
 
 def _run(arguments: argparse.Namespace) -> Result:
-    from cdma.files import ready_directory
+    from cdma.files import ready_directory, ready_file
     from cdma.study.real.networks import NETWORKS
     from cdma.study.real.record import load_record, recorded, recorded_names
     from cdma.study.real.summary import summary
@@ -32,9 +32,11 @@ def _run(arguments: argparse.Namespace) -> Result:
         ready_directory(arguments.figures)
     if unknown := [name for name in arguments.networks if name not in NETWORKS]:
         raise ParameterError(f"network is {unknown[0]!r}; it must be one of {', '.join(NETWORKS)}")
-    for name in ("sounds", "samples", "most"):
+    for name in ("sounds", "samples", "slices", "most"):
         if getattr(arguments, name) is not None and arguments.into is None:
             raise ParameterError(f"--{name} is given without --into, which it is for")
+    if arguments.slices is not None:
+        ready_file(arguments.slices)
     if arguments.into is not None:
         for directory in filter(None, (arguments.into, arguments.samples)):
             ready_directory(directory)
@@ -54,8 +56,11 @@ def _collect(arguments: argparse.Namespace) -> list[Record]:
     from cdma.output import part_progress
     from cdma.study.real.networks import NETWORKS, SOUNDS, Inputs
     from cdma.study.real.record import make_record
+    from cdma.study.real.slices import slices
+    from cdma.study.recorded import archive
 
     inputs, versions, records = Inputs(arguments.sounds or SOUNDS), _versions(), []
+    parts: dict[str, Any] = {}
     with part_progress() as progress:
         for name in arguments.networks or NETWORKS:
             network = NETWORKS[name]
@@ -63,9 +68,12 @@ def _collect(arguments: argparse.Namespace) -> list[Record]:
             tensors = list(network.tensors(inputs))
             record = make_record(network, tensors, arguments.most or 64, versions, partial(progress, name))
             _write(arguments.into / f"{name}.json", record.text().encode())
+            parts |= slices(name, tensors)
             if arguments.samples is not None:
                 _keep(arguments.samples / f"{name}.npz", record, tensors)
             records.append(record)
+    if arguments.slices is not None:
+        _write(arguments.slices, archive(parts))
     return records
 
 
@@ -115,6 +123,7 @@ COMMAND = Command(
             option("networks", "which networks (default: all)", nargs="*", metavar="NETWORK"),
             option("--into DIR", "run the networks and write their records into DIR (needs the extra real)", Path),
             option("--samples DIR", "with --into: write the recorded tensors, too", Path),
+            option("--slices FILE", "with --into: write the activations that come with cdma, parts of tensors", Path),
             option("--sounds DIR", "with --into: a folder of WAV files with speech (default: Debian's alsa-utils)", Path),
             option("--most N", "with --into: record at most N tensors of a network (default 64)", count),
             option("--records DIR", "show the records in DIR, which --into wrote", Path),

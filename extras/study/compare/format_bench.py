@@ -1,7 +1,7 @@
 """The ratio of every preset, beside general compressors and bounds, on recorded tensors of networks.
 
-The tensors are those of a small transformer, rounded to bfloat16, and the activations of the ReLU networks: each of
-them as bfloat16, and all of them together as bfloat16, as float32 and quantised to 8 bits.
+The tensors are those of a small transformer in training, rounded to bfloat16, and of networks that people run: a
+decoder's, and those after a ReLU, each as bfloat16, and all of these together as bfloat16, float32 and 8 bits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cdma.sim.codec.fit import field_variants, fit
 from cdma.sim.codec.model import analyse
 from cdma.sim.codec.number_types import convert
 from cdma.sim.codec.words import words_of
-from cdma.study.recorded import DATA, recorded_samples
+from cdma.study.recorded import DATA, recorded_samples, recorded_tokens
 
 from .entropy import entropy_bits, field_counts, huffman_bits
 
@@ -63,6 +63,7 @@ def load_data(transformer: Path | None = None) -> list[Data]:
         data.numbers.dtype != np.uint16 or data.numbers.ndim != 1 or not data.numbers.size for data in found
     ):
         raise BadSamples(f"{path} does not hold bfloat16 numbers as uint16, in one dimension")
+    found += [Data(name, "bfloat16", numbers.ravel()) for name, numbers in recorded_tokens().items()]
     relu = recorded_samples()
     found += [
         Data(f"relu.{name}", "bfloat16", convert(tensor, "bfloat16").ravel()) for name, tensor in relu.items()

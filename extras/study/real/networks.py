@@ -135,8 +135,7 @@ def _crepe(path: Path, inputs: Inputs) -> Iterator[Tapped]:
     model.load_state_dict({name: value for name, value in weights.items() if "classifier" not in name})
     frames = inputs.speech(16000, 16 * 1024).reshape(16, 1024)
     frames = (frames - frames.mean(1, keepdims=True)) / np.maximum(frames.std(1, keepdims=True), 1e-10)
-    taps = torch_tensors(model.eval(), torch.from_numpy(frames)[:, None, :, None])
-    yield from (tap for tap in taps if not tap.name.startswith("pad"))
+    yield from torch_tensors(model.eval(), torch.from_numpy(frames)[:, None, :, None])
 
 
 def _silero(path: Path, inputs: Inputs) -> Iterator[Tapped]:

@@ -17,15 +17,18 @@ from numpy.typing import NDArray
 
 from cdma.base.toml_table import TableError, read_json
 from cdma.hdl.spec.format import Format
-from cdma.sim.codec.fit import Fit, TensorProfile, profile
+from cdma.sim.codec.fit import Fit, TensorProfile, field_variants, fit, profile
+from cdma.sim.codec.model import analyse
 from cdma.sim.codec.number_types import bfloat16_bits
 from cdma.study.compare.bounded_bench import bounded
 from cdma.study.compare.comparison import compare
 from cdma.study.recorded import DATA
 
 from .networks import Network
-from .taps import Tapped
+from .taps import INPUT, Tapped
 
+#: Operations whose outputs are hardly ever negative, with zeros only where their inputs have them or are too small.
+_POSITIVE = ("sigmoid", "logistic", "pow", "sqrt", "mul", "div", "sub", "where", "reducesum")
 #: The exponent of the bound on the error, relative to the peak.
 BOUND = -5
 #: Codecs whose ratios depend on the layout.
@@ -71,7 +74,7 @@ class Tensor:
         """What sort of tensor it is, by its numbers and by what computed it."""
         if "softmax" in self.operation:
             return "weights of attention"
-        if not self.negative and self.density < 1:
+        if not self.negative and self.density < 1 and self.operation not in _POSITIVE:
             return "after a ReLU"
         if "norm" in self.operation:
             return "after a normalisation"
@@ -90,10 +93,29 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class Operation:
+    """An operation of a network that makes a tensor.
+
+    ``reads``: The places of the operations whose tensors it reads; -1 is the input of the network.
+    ``elements``, ``parameters``, ``macs``: Elements of its tensor, its parameters, its multiplications.
+    ``density``, ``packed``: Of its tensor, and bytes in the best format for bfloat16 per byte of bfloat16.
+    """
+
+    operation: str
+    reads: Sequence[int]
+    elements: int
+    parameters: int
+    macs: int
+    density: float
+    packed: float
+
+
+@dataclass(frozen=True)
 class Record:
     """A network: where it comes from, and a sample of its tensors.
 
     ``computed``, ``bytes``: How many tensors it computes, and their bytes.
+    ``operations``: All of them in their order, if it is known what each reads.
     """
 
     name: str
@@ -105,6 +127,7 @@ class Record:
     bytes: int
     versions: Mapping[str, str]
     tensors: tuple[Tensor, ...]
+    operations: tuple[Operation, ...] = ()
 
     @cached_property
     def density(self) -> float:
@@ -121,10 +144,19 @@ class Record:
         }
         for row in rows:
             row |= {each: [row[each].get(name, 0) for name in names] for each, names in formats.items()}
-        head = {key: value for key, value in asdict(self).items() if key != "tensors"}
+        head = {key: value for key, value in asdict(self).items() if key not in _LINES}
         head |= {"formats": list(formats.values()), "columns": [field.name for field in fields(Tensor)]}
-        lines = ",\n".join(json.dumps(list(row.values()), separators=(",", ":")) for row in rows)
-        return f'{json.dumps(head, indent=1)[:-2]},\n "tensors": [\n{lines}\n ]\n}}\n'
+        lines = dict(zip(_LINES, (rows, map(asdict, self.operations)), strict=True))
+        lists = ",\n".join(f' "{name}": [\n{_lines(each)}\n ]' for name, each in lines.items())
+        return f"{json.dumps(head, indent=1)[:-2]},\n{lists}\n}}\n"
+
+
+#: What a record has a line for each of.
+_LINES = ("tensors", "operations")
+
+
+def _lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    return ",\n".join(json.dumps(list(row.values()), separators=(",", ":")) for row in rows)
 
 
 def recorded_names() -> tuple[str, ...]:
@@ -143,8 +175,9 @@ def load_record(path: Path) -> Record:
             for key, names in zip(_BY_FORMAT, formats, strict=True):
                 row[key] = {name: size for name, size in zip(names, row[key], strict=True) if size}
             rows.append(Tensor(**row))
-        head = {name: table.get(name) for name in Record.__dataclass_fields__ if name != "tensors"}
-        return Record(**head, tensors=tuple(rows))
+        head = {name: table.get(name) for name in Record.__dataclass_fields__ if name not in _LINES}
+        operations = tuple(Operation(*values) for values in table.get("operations"))
+        return Record(**head, tensors=tuple(rows), operations=operations)
     except (TypeError, ValueError, KeyError) as error:
         raise TableError(f"{path} is not a record of a network: {error}") from None
 
@@ -162,7 +195,8 @@ def make_record(
     progress: Callable[[float], None] = lambda part: None,
 ) -> Record:
     """The record of what a network has computed: of ``most`` tensors, evenly spaced, if it has more."""
-    found = list(tensors)
+    taps = list(tensors)
+    found = [tap for tap in taps if tap.fresh]
     chosen = np.unique(np.linspace(0, len(found) - 1, min(most, len(found))).round().astype(int))
     rows = []
     for done, place in enumerate(chosen, 1):
@@ -170,7 +204,24 @@ def make_record(
         progress(done / len(chosen))
     size = sum(tap.numbers.nbytes for tap in found)
     said = {name: getattr(network, name) for name in ("name", "package", "licence", "what", "given")}
-    return Record(**said, computed=len(found), bytes=size, versions=dict(versions), tensors=_named_once(rows))
+    known = all(tap.reads is not None for tap in taps)
+    operations = _operations(taps) if known else ()
+    return Record(**said, computed=len(found), bytes=size, versions=dict(versions), tensors=_named_once(rows),
+        operations=operations)  # fmt: skip
+
+
+def _operations(taps: Sequence[Tapped]) -> tuple[Operation, ...]:
+    places, rows = {INPUT: -1}, []
+    for place, tap in enumerate(taps):
+        bits = tap.numbers if tap.number_type == "bfloat16" else bfloat16_bits(tap.numbers)
+        fits = (fit(bits, each) for each in field_variants(Format.preset("bf16")))
+        sizes = (analyse(bits, each).compressed_bytes + len(each.values) for each in fits)
+        counts = tap.numbers.size, tap.parameters, tap.macs
+        density = _short(np.count_nonzero(tap.numbers.view(f"u{tap.numbers.itemsize}")) / tap.numbers.size)
+        reads = [places[name] for name in tap.reads or ()]
+        rows.append(Operation(tap.operation, reads, *counts, density, _short(min(sizes) / bits.nbytes)))
+        places[tap.name] = place
+    return tuple(rows)
 
 
 def _named_once(rows: Sequence[Tensor]) -> tuple[Tensor, ...]:

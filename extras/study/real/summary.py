@@ -13,6 +13,7 @@ from cdma.study.profile.link import Settings
 from cdma.study.profile.report import Report
 from cdma.study.svg import bar_chart
 from cdma.study.system.assumptions import load_assumptions
+from cdma.study.system.worth import worth_parts
 
 from .record import BOUND, Record, Tensor
 
@@ -93,7 +94,12 @@ def page(records: Sequence[Record]) -> str:
     ]
     written = Paragraph("Written by `cdma study collect --figures docs/figures`; do not edit.")
     titles = ("network", "package of PyPI", "licence", "input", "MB computed")
-    parts: list[Part] = [written, *summary(records).pages(), Table(titles, sources, (4,))]
+    parts: list[Part] = [
+        written,
+        *summary(records).pages(),
+        *worth_parts(records),
+        Table(titles, sources, (4,)),
+    ]
     return f"# Tensors of trained networks\n\n{as_markdown(parts)}"
 
 

@@ -132,7 +132,7 @@ class Compression:
             raise ParameterError(
                 f"algorithm fields is given for numbers of {number_type}; it has codes for the exponents of bf16 and fp32"
             )
-        fraction = self._looked_up(part, progress, "fields")
+        fraction = self._looked_up(part, progress, "fields") if part.packed is None else part.packed
         if fraction is None:
             base, slope = self._line("fields")
             fraction = base + slope * density

@@ -181,8 +181,11 @@ def with_transformer(table: DensityTable) -> DensityTable:
 
 
 def with_run(table: DensityTable) -> DensityTable:
-    """Returns the table with the networks in use beside its own, by what is after a ReLU."""
-    networks = {name: relu_layers(recorded(name).tensors) for name in recorded_names()}
+    """Returns the table with the networks in use beside its own, by what is after a ReLU, or by the tokens of a decoder."""
+    networks = {}
+    for name in recorded_names():
+        tensors = recorded(name).tensors
+        networks[name] = _token_layers(tensors) or relu_layers(tensors)
     return replace(
         table, networks={name: layers for name, layers in networks.items() if layers} | {**table.networks}
     )
@@ -192,6 +195,24 @@ def relu_layers(tensors: Iterable[Tensor]) -> list[LayerRecord]:
     """What is after a ReLU in a network in use, whose densities stay as they are."""
     found = [tensor for tensor in tensors if tensor.kind == "after a ReLU"]
     return [LayerRecord(each.name, "relu", np.zeros(1), np.array([each.density])) for each in found]
+
+
+#: What the names of the modules of a decoder end with that are not like the residual.
+_TOKEN_MODULES = {"k_proj": "keys", "v_proj": "values", "act_fn": "silu"}
+
+
+def _token_layers(tensors: Sequence[Tensor]) -> list[LayerRecord]:
+    """The maps of a decoder in use, with codes of the exponent; nothing of another network."""
+    if not any(each.name.endswith("k_proj") for each in tensors):
+        return []
+    found = []
+    for each in tensors:
+        raw = 2 * float(np.prod(each.shape))
+        packed = min(size for name, size in each.rounded.items() if name.startswith("bf16")) / raw
+        kind = _TOKEN_MODULES.get(each.name.rpartition(".")[2], "residual")
+        record = np.array([each.density]), {"fields": np.array([packed])}
+        found.append(LayerRecord(each.name, kind, np.zeros(1), *record))
+    return found
 
 
 def _layer(row: Table) -> LayerRecord:

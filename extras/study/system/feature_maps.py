@@ -37,8 +37,9 @@ class Source:
     depth: float = 0.0
     #: The part of the values that dropout keeps.
     kept: float = 1.0
-    #: The density that the table of the network fixes, if it does.
+    #: The density that the table of the network fixes, if it does, and what codes of the exponent make of a byte.
     fixed: float | None = None
+    packed: float | None = None
 
     def density(self, table: DensityTable, network: str, progress: float) -> float:
         """Returns the part of the words that is not zero."""
@@ -203,7 +204,7 @@ class _Sources:
             return [Source(elements, _DENSE)]
         layer = self._network.layer(name)
         if layer.density is not None:
-            return [Source(elements, _DENSE, fixed=layer.density)]
+            return [Source(elements, _DENSE, fixed=layer.density, packed=layer.packed)]
         if layer.kind == "concat":
             return [part for source in layer.inputs for part in self.of(source)]
         if layer.kind == "lrn":

@@ -40,6 +40,8 @@ class Layer:
     rate: float = 0.0
     #: Density of its output, if the table of the network fixes it.
     density: float | None = None
+    #: Compressed bytes per byte of its output in codes of the exponent, if that is known of itself.
+    packed: float | None = None
     #: The type of the numbers of its output, and of those that it computes with.
     number_type: str = "fp32"
 

@@ -30,6 +30,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cdma.base.toml_table import Table, TableError
+from cdma.study.real.record import recorded, recorded_names
 from cdma.study.recorded import table_named, table_names
 
 from .layers import BUILDERS, NUMBER_BYTES, TOKEN_BUILDERS, Layer, Shape, attention, batchnorm, dropout
@@ -93,7 +94,11 @@ def network_names() -> tuple[str, ...]:
 
 
 def load_network(name: str) -> Network:
-    """Returns the network of that name that comes with the package, or the one in that TOML file."""
+    """Returns the network of that name that comes with the package, or is recorded, or the one in that TOML file."""
+    from .recorded_networks import recorded_network
+
+    if name not in network_names() and name in recorded_names():
+        return recorded_network(recorded(name))
     return read_network(table_named("network", name))
 
 

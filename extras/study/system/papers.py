@@ -160,10 +160,24 @@ def _density_cells(densities: Sequence[float], average: float, greatest: float) 
 def _observations(records: Sequence[Record], trained: DensityTable) -> Table:
     networks = {record.name: relu_layers(relus) for record in records if (relus := relus_of(record))}
     here, run = (_held(table) for table in (trained, DensityTable("networks in use", networks)))
-    run |= {claim: "not recorded: what a pooling reads" for claim in here if claim.startswith("2")}
+    run |= {claim: _pooled(records) for claim in here if claim.startswith("2")}
     run |= {claim: "no training" for claim in here if claim.startswith("3")}
     rows = [[claim, held, run[claim]] for claim, held in here.items()]
     return Table(["observation, as a criterion", "trained here, measured", "in use, measured"], rows, (1,))
+
+
+def _pooled(records: Sequence[Record]) -> str:
+    """In how many networks of ReLUs every maximum pooling raises density."""
+    gains = []
+    for record in records:
+        pools = [each for each in record.operations if "maxpool" in each.operation.replace("_", "")]
+        pairs = [(each, record.operations[each.reads[0]]) for each in pools if each.reads[0] >= 0]
+        rises = [pool.density - read.density for pool, read in pairs if read.density < 1]
+        if rises and relus_of(record):
+            gains.append(rises)
+    always = sum(min(each) > 0 for each in gains)
+    every = [gain for each in gains for gain in each]
+    return f"{always} of {len(gains)} that pool zeros; in {sum(gain > 0 for gain in every)} of {len(every)} poolings"
 
 
 def _held(table: DensityTable) -> dict[str, str]:

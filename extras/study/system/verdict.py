@@ -226,13 +226,13 @@ def _spoken(name: str, present: float, change: Change) -> str:
 REACH = 64
 
 
-def nearest_change(present: int, other: Callable[[int], bool]) -> int | None:
-    """Returns the whole number nearest to ``present``, by their ratio, for which ``other`` is true, within ``REACH``.
+def nearest_change(present: int, other: Callable[[int], bool], reach: int = REACH) -> int | None:
+    """Returns the whole number nearest to ``present``, by their ratio, for which ``other`` is true, within ``reach``.
 
     It doubles and halves until one is found and then bisects, so that next to it, towards ``present``, it is false.
     """
     inside = {1: present, -1: present}
-    for doubling in range(1, REACH.bit_length()):
+    for doubling in range(1, reach.bit_length()):
         found = []
         for direction, same in list(inside.items()):
             value = present << doubling if direction == 1 else max(present >> doubling, 1)

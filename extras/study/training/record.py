@@ -1,12 +1,11 @@
 """Records what activations are like while networks train.
 
-The package has three files in ``data/`` that :func:`record`, the command ``cdma study characterise --train``, made:
+The package has two files in ``data/`` that :func:`record`, the command ``cdma study characterise --train``, made:
 
 ``densities.json``  density and ratios of every ReLU and pooling layer over the training, which
                     :mod:`cdma.study.system.density_table` reads
 ``ratios.json``     every codec on every layer after the training, in every number type and layout, which
                     :mod:`cdma.study.training.observations` reads
-``samples.npz``     a few activation tensors after the training, float32 bit for bit
 """
 
 from __future__ import annotations
@@ -18,14 +17,13 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cdma.base.errors import ParameterError
 from cdma.gpu.peers import codecs
 from cdma.sim.codec.model import ZVC
 from cdma.sim.codec.words import words_of
 from cdma.study.compare.comparison import Row, compare
-from cdma.study.recorded import archive, record_text
+from cdma.study.recorded import record_text
 from cdma.torch.extras import require
 from cdma.torch.networks.versions import versions
 
@@ -39,18 +37,10 @@ if TYPE_CHECKING:
     from cdma.torch.networks.task import Task
 
 #: The files that :func:`record` makes.
-RECORDS = ("densities.json", "ratios.json", "samples.npz")
+RECORDS = ("densities.json", "ratios.json")
 
 #: Codecs whose ratio is recorded over the training; the others are compared after it only.
 _OVER_TIME = ("zv", "rl", "zl")
-
-#: The tensors of ``samples.npz`` and how many images of each: early and late layers of every network.
-_SAMPLES = {
-    "vgg": {"relu0": 1, "relu3": 2, "pool1": 4, "relu5": 2, "head.relu0": 32},
-    "alexnet": {"relu1": 1, "relu4": 4},
-    "squeezenet": {"fire2.relu_squeeze": 8, "pool2": 2},
-    "resnet": {"stage1block0.relu1": 4},
-}
 
 
 def record(
@@ -79,7 +69,6 @@ def record(
     made_with = versions()
     recorded: dict[str, Any] = {}
     rows: list[Row] = []
-    samples: dict[str, NDArray[np.float32]] = {}
     stored: dict[str, bytes] = {}
     for done, network in enumerate(networks):
         series, trained = _Series(), _Trained()
@@ -93,8 +82,6 @@ def record(
             rows += compare(tensor, network=network, layer=layer, kind=_kind(snapshot, layer), names=names)
             part = 0.8 + 0.2 * index / len(snapshot.activations)
             progress(f"comparing codecs on {network}", (done + part) / len(networks))
-        for layer, images in _SAMPLES.get(network, {}).items():
-            samples[f"{network}.{layer}"] = snapshot.activations[layer][:images]
     provenance = {
         "source": "cdma study characterise --train",
         "data": task.about,
@@ -108,7 +95,6 @@ def record(
             (
                 record_text({**provenance, **default, "networks": recorded}).encode(),
                 record_text({**provenance, **ratio_table(rows, names)}).encode(),
-                archive(samples),
             ),
             strict=True,
         )

@@ -25,10 +25,11 @@ from cdma.sim.codec.number_types import LAYOUTS, arrange, convert
 from cdma.sim.codec.software import Kernels, compress_nibbles, decompress_nibbles
 from cdma.sim.codec.unpacking import split_packet, unpacking_cycles, worst_streams
 from cdma.sim.codec.words import Words, word_dtype
+from cdma.study.recorded import recorded_samples
 from cdma.verif.stream.codec import stimulus
 from tests.support.codec_bench import CONFIGS, random_words
 from tests.support.native import build, compiler, load
-from tests.support.stimuli import load_samples, packet_shape
+from tests.support.stimuli import packet_shape
 
 STANDARD = CodecConfig()
 PACKING_CONFIGS = [
@@ -112,7 +113,7 @@ def test_activations_reach_99_percent_without_a_queue_and_with_one_stored_beat(n
     word_bits = convert(np.zeros((1, 1), np.float32), number_type).itemsize * 8
     config = CodecConfig(Format(word_bits), 256 // word_bits, queue=0)
     packing = unpacking = least = 0.0
-    for tensor in load_samples().values():
+    for tensor in recorded_samples().values():
         for layout in LAYOUTS:
             stored = arrange(convert(tensor, number_type), layout).ravel() != 0
             packing += packing_cycles(stored, config)

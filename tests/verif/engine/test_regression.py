@@ -12,11 +12,11 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.options import Sideband
 from cdma.hdl.spec.records import RECORD_BYTES
+from cdma.study.recorded import recorded_samples
 from cdma.verif.campaigns.regression import Regression, plan_of, verify
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.measure import cases, measure_engine, round_trip
 from tests.support.engines import FIELDS, FIELDS_TO_A_BYTE, HALF_BYTES, STREAMING, TO_A_BYTE, TO_A_WORD
-from tests.support.stimuli import load_samples
 from tests.support.thorough import TURNS, cases_of, this_turn, turn_of
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
@@ -489,7 +489,7 @@ def test_keeps_the_ports_busy(bits: int, large: float) -> None:
 
 def test_takes_a_real_tensor_out_and_back() -> None:
     """The recorded activations of a trained network, in float32."""
-    samples = load_samples()
+    samples = recorded_samples()
     name = min(samples, key=lambda each: abs(samples[each].nbytes - 200_000))
     tensor = samples[name]
     trip = round_trip(EngineDesign(EngineConfig()), tensor)

@@ -20,9 +20,10 @@ from cdma.study.profile.report import Report
 from cdma.study.real import record, taps
 from cdma.study.real.networks import NETWORKS, Inputs, Network
 from cdma.study.real.record import Record, Tensor, load_record, make_record, recorded, recorded_names
+from cdma.study.real.slices import _SLICES, slices
 from cdma.study.real.summary import page, picture
 from cdma.study.real.taps import Tapped, torch_tensors
-from cdma.study.recorded import DATA
+from cdma.study.recorded import DATA, recorded_samples, recorded_tokens
 from tests.support.commands import Printed, Refused
 from tests.support.paths import ROOT
 
@@ -65,6 +66,7 @@ def test_the_records_of_eight_networks_and_more_come_with_it() -> None:
         assert (each.package, each.licence) == (NETWORKS[each.name].package, NETWORKS[each.name].licence)
 
 
+@pytest.mark.slow
 def test_the_page_and_the_picture_of_the_documents_are_of_the_records() -> None:
     records = [recorded(name) for name in recorded_names()]
     figures = ROOT / "docs/figures"
@@ -126,14 +128,61 @@ def test_what_is_no_record_is_refused(text: str, tmp_path: Path, refused: Refuse
     assert "other.json" in refused("study", "collect", "--records", tmp_path)
 
 
+def test_a_graph_is_followed_from_its_input_on() -> None:
+    sizes = {"weight": 12, "offset": 3}
+    graph = taps._Graph(["x"], lambda name: sizes.get(name, 0), 1)
+    some, none = _numbers((2, 3)), np.zeros(2, np.int64)
+
+    def tap(name: str, operation: str, inputs: list[str], numbers: Any = some) -> list[Tapped]:
+        return list(graph.tap(name, operation, numbers, inputs, [name], 6))
+
+    (conv,) = tap("a", "Conv", ["x", "weight", "offset"])
+    assert (conv.operation, conv.reads, conv.parameters, conv.macs) == ("conv", ("",), 15, 6)
+    assert (
+        tap("b", "Reshape", ["a", "shape"])
+        == tap("c", "Shape", ["a"], none)
+        == tap("d", "Mul", ["weight"])
+        == []
+    )
+    (again,) = tap("e", "Conv", ["b", "weight"])
+    assert (again.reads, again.parameters) == (("a",), 0)
+    (joined,) = tap("f", "Concat", ["b", "e"])
+    assert (joined.reads, joined.fresh) == (("a", "e"), False)
+
+
+def test_the_activations_that_come_with_it_are_parts_of_recorded_tensors() -> None:
+    assert len(recorded_samples()) >= 10
+    assert len(recorded_tokens()) >= 4
+    for name, numbers in {**recorded_samples(), **recorded_tokens()}.items():
+        network, _, part = name.partition(".")
+        assert NETWORKS[network].licence in ("MIT", "Apache-2.0", "BSD-3-Clause")
+        (prefix,) = [
+            prefix for prefix, known, shape in _SLICES[network] if (known, shape) == (part, numbers.shape)
+        ]
+        tensor = next(each for each in recorded(network).tensors if each.name.startswith(prefix))
+        assert tensor.density == pytest.approx(np.count_nonzero(numbers) / numbers.size, abs=0.25)
+
+
+def test_a_part_is_from_the_middle_with_channels_first() -> None:
+    numbers = np.arange(2 * 64 * 64 * 40, dtype=np.float32).reshape(2, 64, 64, 40)
+    found = slices("face", [Tapped(f"activation_{each}", "", numbers, "float32", -1) for each in (2, 9)])
+    assert list(found) == ["face.relu2", "face.relu9"]
+    np.testing.assert_array_equal(found["face.relu2"][0, 0], numbers[0, 16:48, 16:48, 16])
+    with pytest.raises(ValueError, match="crepe computes no tensor that is called relu2"):
+        slices("crepe", [])
+
+
 def test_modules_are_tapped_and_left_as_they_were() -> None:
     inner = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU())
     model = torch.nn.Sequential(inner, torch.nn.Linear(64, 2))
     found = list(torch_tensors(model, torch.ones(32, 32), channels=-1))
-    assert [(each.name, each.operation) for each in found] == [("0.0", "linear"), ("0.1", "relu")]
+    operations = [("0.0", "linear", ("",)), ("0.1", "relu", ("0.0",)), ("1", "linear", ("0.1",))]
+    assert [(each.name, each.operation, each.reads) for each in found] == operations
+    assert [(each.parameters, each.macs) for each in found] == [(2112, 65536), (0, 0), (130, 4096)]
+    assert [each.fresh for each in found] == [True, True, False]
     assert (found[1].numbers >= 0).all()
     halves = list(torch_tensors(model.bfloat16(), torch.ones(64, 32, dtype=torch.bfloat16)))
-    assert [each.numbers.dtype for each in halves] == [np.uint16, np.uint16]
+    assert [each.numbers.dtype for each in halves] == [np.uint16] * 3
     assert not any(module._forward_hooks for module in model.modules())
 
 

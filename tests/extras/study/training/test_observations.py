@@ -1,5 +1,5 @@
 """The figures of ``docs/study/characterisation.md``, and what they are drawn from. The four observations on the recorded
-densities. The recorded activations and ratios, and what they say of codecs.
+densities. The recorded ratios, and what they say of codecs.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 
 from cdma.base.toml_table import TableError
-from cdma.gpu.peers.codecs import available
-from cdma.study.compare.comparison import compare, summarise
+from cdma.study.compare.comparison import summarise
 from cdma.study.system.density_table import DensityTable, LayerRecord, load_densities
 from cdma.study.training.observations import MOST_LINES, figures, findings, load_ratios, over_training
 from tests.support.paths import DATA
-from tests.support.stimuli import load_samples
 
 
 def test_figures_are_well_formed():
@@ -142,23 +140,6 @@ class TestRecords:
                 assert layer.fraction["zv"] == pytest.approx(1 / 32 + layer.density, rel=1e-3)
                 assert row.ratio["rl"] == pytest.approx(1 / layer.fraction["rl"][-1], rel=1e-4)
                 assert row.words == 32 * math.prod(layer.shape)
-
-    def test_a_sample_is_the_recorded_layer(self, rows):
-        # All 32 images of this layer are in the samples: every number on it can be computed again.
-        tensor = load_samples()["vgg.head.relu0"]
-        assert tensor.shape[0] == 32
-        recorded = {
-            (row.number_type, row.layout): row
-            for row in rows
-            if (row.network, row.layer) == ("vgg", "head.relu0")
-        }
-        names = [name for name in available() if name not in ("zl", "lz4")]
-        computed = list(compare(tensor, network="vgg", layer="head.relu0", kind="fc", names=names))
-        assert len(computed) == len(recorded) == 15
-        for row in computed:
-            other = recorded[row.number_type, row.layout]
-            assert row.ratio == {name: pytest.approx(other.ratio[name], rel=1e-4) for name in names}
-            assert row.bound == {name: pytest.approx(value, rel=1e-4) for name, value in other.bound.items()}
 
     @pytest.mark.parametrize(
         ("change", "message"),

@@ -20,7 +20,6 @@ from cdma.study.training.train import train
 from cdma.study.training.transformer import SAMPLE_WORDS, SAMPLES, train_transformer
 from cdma.torch.networks import NETWORKS
 from cdma.torch.networks.digits import digits
-from tests.support.stimuli import load_samples
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
@@ -136,8 +135,6 @@ def test_a_record_is_what_the_readers_read(tmp_path):
     assert list(table.networks) == ["vgg"]
     rows = load_ratios(tmp_path / "ratios.json")
     assert len(rows) == 15 * len(table.networks["vgg"])
-    samples = load_samples(tmp_path / "samples.npz")
-    assert samples["vgg.pool1"].shape == (4, 32, 8, 8)
     # The weights are those of a network that the benches of swapping train on.
     stored = stored_weights("vgg", tmp_path, "cpu")
     build("vgg").load_state_dict(stored)

@@ -22,6 +22,11 @@ recorded one. ``type = "bf16"`` is the type of a layer's numbers (``fp32``, ``bf
 A row ``{name = "block", kind = "repeat", times = 12, layers = [...]}`` stands for its layers twelve times over, as
 ``block0/...`` to ``block11/...``; within it, ``from`` looks among the layers of the repetition first, and
 ``"before"`` is the layer before the repetition. Tokens are images of one row, ``input = [1, 1, 128]`` for 128 of them.
+
+Networks that people run are made from the operations in their records. A map has the density of its own record, and in codes
+of the exponent its own compressed bytes. Numbers are of bf16, as for a training today; an image of the batch is the whole
+input that the record was made with. Operations without a kind of layer count as the nearest that reads and keeps the
+same: every function of one tensor as ``silu``, whose input the backward computation reads.
 """
 
 from __future__ import annotations
@@ -30,7 +35,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cdma.base.toml_table import Table, TableError
-from cdma.study.real.record import recorded, recorded_names
+from cdma.study.real.record import Operation, Record, recorded, recorded_names
 from cdma.study.recorded import table_named, table_names
 
 from .layers import BUILDERS, NUMBER_BYTES, TOKEN_BUILDERS, Layer, Shape, attention, batchnorm, dropout
@@ -95,8 +100,6 @@ def network_names() -> tuple[str, ...]:
 
 def load_network(name: str) -> Network:
     """Returns the network of that name that comes with the package, or is recorded, or the one in that TOML file."""
-    from .recorded_networks import recorded_network
-
     if name not in network_names() and name in recorded_names():
         return recorded_network(recorded(name))
     return read_network(table_named("network", name))
@@ -220,3 +223,54 @@ class _Reader:
                 if full in self._gives:
                     return self._gives[full]
         raise TableError(f"{row.where} reads {name!r}, which no layer before it is called")
+
+
+#: From the operations of ONNX, TensorFlow Lite, ncnn and PyTorch to kinds of layers.
+_OPERATIONS = {
+    "conv": "conv conv2d conv_2d depthwise_conv_2d convolution convolutiondepthwise convtranspose transpose_conv",
+    "linear": "linear matmul gemm fully_connected lstm",
+    "relu": "relu",
+    "pool": "maxpool maxpool2d max_pool_2d averagepool average_pool_2d globalaveragepool mean reducemean reducesum "
+    "reducemax reducemin resize resize_bilinear interp pixelshuffle where neg",
+    "batchnorm": "batchnorm2d batchnormalization",
+    "concat": "concat concatenation",
+    "softmax": "softmax",
+    "add": "add sub binaryop eltwise",
+    "mul": "mul div",
+}
+_KIND = {operation: kind for kind, operations in _OPERATIONS.items() for operation in operations.split()}
+
+
+def recorded_network(record: Record, batch: int = 32) -> Network:
+    """The network of a record that has operations."""
+    names = [f"{place}:{operation.operation}" for place, operation in enumerate(record.operations)]
+    layers = [
+        _layer(name, operation, names) for name, operation in zip(names, record.operations, strict=True)
+    ]
+    # What the first operation reads is not recorded; it is little beside the maps, and nobody offloads it.
+    return Network(record.name, (1, 1, 1), batch, "vgg", tuple(layers), "bf16")
+
+
+def _layer(name: str, operation: Operation, names: list[str]) -> Layer:
+    inputs = tuple(names[place] if place >= 0 else INPUT for place in operation.reads)
+    kind = _KIND.get(operation.operation, "silu")
+    if kind == "linear" and not operation.parameters:
+        kind = "context"  # A product of two tensors.
+    elif kind in ("add", "mul") and len(inputs) == 1:
+        kind = "add"  # With a constant: the backward computation reads nothing.
+    return Layer(
+        name,
+        kind,
+        inputs,
+        (operation.elements, 1, 1),
+        operation.parameters,
+        operation.macs,
+        mode="max"
+        if "maxpool" in operation.operation.replace("_", "")
+        else "average"
+        if kind == "pool"
+        else "",
+        density=operation.density,
+        packed=operation.packed,
+        number_type="bf16",
+    )

@@ -12,8 +12,7 @@ from .assumptions import load_assumptions
 from .density_table import load_densities, with_run
 from .machine import load_link, load_machine
 from .model import Model
-from .networks import load_network, network_names
-from .recorded_networks import recorded_network
+from .networks import load_network, network_names, recorded_network
 from .verdict import fastest, nearest_change
 
 #: The machine, and its links by what the table calls them.

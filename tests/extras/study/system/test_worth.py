@@ -10,8 +10,7 @@ from cdma.study.system.density_table import load_densities, with_run
 from cdma.study.system.feature_maps import feature_maps
 from cdma.study.system.machine import load_machine
 from cdma.study.system.model import Model
-from cdma.study.system.networks import INPUT, load_network
-from cdma.study.system.recorded_networks import recorded_network
+from cdma.study.system.networks import INPUT, load_network, recorded_network
 from cdma.study.system.worth import LINKS, worth, worth_parts
 from tests.extras.study.small_networks import QUICK
 from tests.support.commands import Printed

@@ -25,7 +25,7 @@ _COLUMNS: Columns = {
 
 
 def _run(arguments: argparse.Namespace) -> Result:
-    from cdma.gpu.peers.kernel_bench import KernelBench, kernel_rows
+    from cdma.torch.bench.kernel_bench import KernelBench, kernel_rows
 
     for density in arguments.densities:
         check_between("densities", density, 0, 1)
@@ -39,8 +39,8 @@ def _run(arguments: argparse.Namespace) -> Result:
 
         # Says what is missing, before anything imports it.
         kernels_in("measure").require_cuda()
-        from cdma.gpu.peers.card_bench import card_rows
         from cdma.output import warn
+        from cdma.torch.bench.card_bench import card_rows
 
         measured = partial(card_rows, left_out=cache(warn))
     bench = KernelBench(

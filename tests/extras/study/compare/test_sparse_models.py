@@ -92,7 +92,7 @@ def test_garbage_ends_with_the_packet_or_an_error(name, words, data):
 def test_operations_of_pytorch_make_the_same_bytes_and_words(name, words):
     torch = pytest.importorskip("torch")
     pytest.importorskip("triton")
-    from cdma.gpu.peers.card_bench import CODERS
+    from cdma.torch.bench.card_bench import CODERS
 
     words = words.astype(np.uint32)
     (there, back), own = CODERS[name], torch.from_numpy(words.view("i4").copy())

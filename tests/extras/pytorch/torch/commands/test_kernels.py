@@ -7,8 +7,8 @@ import json
 import pytest
 
 from cdma.app import main
-from cdma.gpu.peers import kernel_bench
 from cdma.gpu.peers.codecs import available
+from cdma.torch.bench import kernel_bench
 
 SMALL = ["bench", "kernels", "--size", "0.0625", "--rounds", "1"]
 

@@ -16,10 +16,10 @@ from torch.nn.functional import pad
 
 from cdma.gpu.layout import where
 from cdma.gpu.measure import Timing, own, peers, require_cuda, seconds_of
+from cdma.gpu.peers.sparse import COLUMNS
 from cdma.hdl.spec.format import Format
 
 from .kernel_bench import KernelBench, Way, WrongRoundTrip, drawn, rows_of
-from .sparse import COLUMNS
 
 #: From words of 32 bits to the parts of a stream, and from these to so many words.
 Coder = tuple[Callable[[Tensor], Sequence[Tensor]], Callable[[Sequence[Tensor], int], Tensor]]

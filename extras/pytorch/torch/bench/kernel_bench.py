@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from cdma.base.errors import CdmaError
+from cdma.gpu.peers.codecs import available, make
 from cdma.sim.codec.words import Words
-
-from .codecs import available, make
 
 #: The codecs that are compared, by their names in :data:`.CODECS`.
 KERNELS = ("zv", "rl", "csr", "lz4")

@@ -65,8 +65,12 @@ def _hostile(arguments: argparse.Namespace) -> Result:
 
     check_between("hostile", arguments.hostile, 1, 1 << 20)
     check_between("seed", arguments.seed, 0, (1 << 64) - 1)
+    # Says what is missing, before anything imports it.
+    kernels_in("decoder")
+    from cdma.torch.bench.hostile import hostile
+
     with step_progress("comparing", arguments.hostile) as advance:
-        row = kernels_in("hostile").hostile(arguments.hostile, arguments.seed, advance)
+        row = hostile(arguments.hostile, arguments.seed, advance)
     return rows_result([row], _HOSTILE_COLUMNS, 2, lambda row: row["card"], holds=not row["differing"])
 
 

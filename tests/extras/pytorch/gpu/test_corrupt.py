@@ -11,12 +11,13 @@ from tests.extras.pytorch.interpreted import torch
 
 # isort: split
 import cdma
-from cdma.gpu import chain, hostile
+from cdma.gpu import chain
 from cdma.gpu import decoder as decompress
 from cdma.gpu.encoder import compress
 from cdma.gpu.layout import INDEX_COLUMNS, block_count
 from cdma.sim.codec import model
 from cdma.sim.codec.stimuli import damaged, draw
+from cdma.torch.bench import hostile
 
 #: Shapes whose groups have few windows, which the interpreter decodes quickly.
 SHAPES = [(32, 64, 1, 0, 1), (32, 64, 2, 0, 8), (32, 64, 3, 8, 1), (16, 64, 3, 8, 4), (16, 64, 4, 0, 1)]

@@ -12,16 +12,15 @@ import triton
 from torch import Tensor
 
 from cdma.base.errors import ParameterError
+from cdma.gpu.decoder import decompress
+from cdma.gpu.encoder import compress
+from cdma.gpu.layout import INDEX_COLUMNS, block_count
+from cdma.gpu.measure import require_cuda
+from cdma.gpu.packed import Packed
 from cdma.hdl.spec.format import PRESETS, Format
 from cdma.sim.codec import model
 from cdma.sim.codec.model import CorruptStream
 from cdma.sim.codec.stimuli import SHAPES, damaged, draw, draw_words
-
-from .decoder import decompress
-from .encoder import compress
-from .layout import INDEX_COLUMNS, block_count
-from .measure import require_cuda
-from .packed import Packed
 
 #: Streams of one format, for which kernels are compiled.
 _OF_A_FORMAT = 25

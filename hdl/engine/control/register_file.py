@@ -222,7 +222,10 @@ class RegisterFile(wiring.Component):
         self._write_memory(m, write, written, found["writes_kept"], here, rests)
         mask = Signal(REGISTER_BITS)
         m.d.comb += mask.eq(Cat(strobe.replicate(8) for strobe in write.strobes))
+        pulsed = Signal.like(write.pair, name="pulsed_pair")
+        m.d.sync += pulsed.eq(write.pair)
         for placed in self.registers.placed():
+            self._write_pulses(m, placed, write, pulsed, here, mask)
             for pair in self.rows.pages_with(placed):
                 self._write_register(m, placed, pair, write, here, mask)
 
@@ -350,6 +353,32 @@ class RegisterFile(wiring.Component):
         register, _, field = placed.register.locked_by.partition(".")
         return ~getattr(getattr(getattr(self.of_pair(pair), placed.instance), register), field)
 
+    def _write_pulses(
+        self,
+        m: Module,
+        placed: Placed,
+        write: _Write,
+        pulsed: Value,
+        here: Callable[[Placed], Value],
+        mask: Value,
+    ) -> None:
+        """Gives the pulses of the register to the pair that is ``pulsed``, in the cycle after the write."""
+        fields = [field for field in placed.register.fields if field.access is Access.PULSE]
+        if not fields:
+            return
+        found = here(placed)
+        if self.pipelined:
+            found = Signal(name=f"{placed.name}_found", reset_less=True)
+            m.d.sync += found.eq(self.begins_writing & here(placed))
+        found &= _select(write.pair, [self._unlocked(placed, pair) for pair in self.rows.pages_with(placed)])
+        for field in fields:
+            pulse = Signal(field.bits, name=f"{placed.name}_{field.name}")
+            bits = slice(field.lsb, field.lsb + field.bits)
+            m.d.sync += pulse.eq(Mux(write.valid & found, write.data[bits] & mask[bits], 0))
+            for pair in self.rows.pages_with(placed):
+                mine = pulse if self.pairs == 1 else Mux(pulsed == pair, pulse, 0)
+                m.d.comb += self._port(placed, field.name, pair).eq(mine)
+
     def _write_register(
         self,
         m: Module,
@@ -360,7 +389,9 @@ class RegisterFile(wiring.Component):
         mask: Value,
     ) -> None:
         register = placed.register
-        if not register.writable:
+        written = [f for f in register.fields if f.access.writable and not f.in_memory]
+        written = [field for field in written if field.access is not Access.PULSE]
+        if not written:
             return
         label = self.rows.label(placed, pair)
         select = Signal(name=f"{label}_select")
@@ -369,9 +400,7 @@ class RegisterFile(wiring.Component):
             found = Signal(name=f"{label}_found", reset_less=True)
             m.d.sync += found.eq(self.begins_writing & here(placed) & (write.pair == pair))
         m.d.comb += select.eq(write.valid & found & self._unlocked(placed, pair))
-        for field in register.fields:
-            if not field.access.writable or field.in_memory:
-                continue
+        for field in written:
             self._write_field(m, placed, pair, field, select, write, mask)
             if field.access is Access.W1C and not placed.block.survives_soft_reset:
                 with m.If(self.forget[pair]):
@@ -384,8 +413,6 @@ class RegisterFile(wiring.Component):
         ones = write.data[bits] & mask[bits]
         port = self._port(placed, field.name, pair)
         match field.access:
-            case Access.PULSE:
-                m.d.sync += port.eq(Mux(select, ones, 0))
             case Access.W1C:
                 m.d.sync += port.value.eq((port.value & ~Mux(select, ones, 0)) | port.set)
             case Access.LOCK:

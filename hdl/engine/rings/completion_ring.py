@@ -26,12 +26,12 @@ class CompletionRing(wiring.Component):
     ``index``, ``settles``: Whether software has left a slot free, and that the ring may not restart: see
         :class:`.RingIndexes`.
     ``may_begin``: High while a completion may be sent. Low from the cycle after ``commit`` until the next slot is known to
-        be free, and a cycle longer than ``enable``.
+        be free, and a cycle longer than ``enable``. Low, too, while an abort that is over is ``settling``.
     ``commit``: Pulse: a completion is sent.
     ``answer``: Pulse: the response to the oldest one. They come in order.
     ``in_flight``: High while a completion is in flight.
     ``aborting``, ``settling``: ``settling`` is high from a cycle after ``aborting`` rises, until the responses of all
-        completions that are in flight when it falls have come.
+        completions that are in flight in the cycle after it falls have come.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -54,7 +54,11 @@ class CompletionRing(wiring.Component):
         m = Module()
         credit = self._count(m)
         closing = Signal()
-        m.d.sync += self.may_begin.eq(self.enable & ~closing & self.index.more & credit & ~self.commit)
+        # After an abort no more than those that are in flight delay its end.
+        awaits = self.settling & ~self.aborting
+        m.d.sync += self.may_begin.eq(
+            self.enable & ~closing & self.index.more & credit & ~self.commit & ~awaits
+        )
         # A ring that was disabled, however shortly, begins anew, but not before all responses have come.
         restarts = (~self.enable | closing) & ~self.in_flight & ~self.commit
         m.d.comb += self.index.restarts.eq(restarts)
@@ -65,12 +69,9 @@ class CompletionRing(wiring.Component):
         return m
 
     def _count(self, m: Module) -> Signal:
-        """Counts the completions in flight, and after an abort those of them that were in flight at its end; gives
-        whether a further one may be."""
+        """Counts the completions in flight; gives whether a further one may be."""
         count = Signal(range(self.most + 1))
         next_count = Signal.like(count)
-        left = Signal.like(count)
-        next_left = Signal.like(count)
         credit = Signal()
         m.d.comb += [
             next_count.eq(count + self.commit - self.answer),
@@ -78,15 +79,10 @@ class CompletionRing(wiring.Component):
             self.index.behind.eq(count),
             self.index.moved.eq(self.answer),
         ]
-        with m.If(self.aborting):
-            m.d.comb += next_left.eq(next_count)
-        with m.Else():
-            m.d.comb += next_left.eq(left - (self.answer & self.settling))
         m.d.sync += [
             count.eq(next_count),
             self.in_flight.eq(next_count != 0),
-            left.eq(next_left),
-            self.settling.eq(next_left != 0),
+            self.settling.eq((self.aborting | self.settling) & (next_count != 0)),
         ]
         return credit
 

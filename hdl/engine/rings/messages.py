@@ -1,7 +1,6 @@
 """The bundles between pairs and their rings, and the words in which records are copied. What the sequencer of the rings
-does: a list of jobs, and of the errors that it logs. Notices that the bus no longer answers one kind of transfer of a
-ring. The interrupts of both channels as
-writes of a word, one for each event.
+does: a list of jobs, and of the errors that it logs. The interrupts of both channels as writes of a word, one for each
+event.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.axi.answers import Watchdog
 from cdma.hdl.axi.ports import WritePort
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import coding_of
@@ -126,43 +124,6 @@ class Cause(enum.Enum):
 
 #: The next job of a queue. It stays until the sequencer has done it, or until its reason is gone.
 Wish = data.StructLayout({"valid": 1, "job": Job, "cause": Cause})
-
-
-class BusWatch:
-    """A watchdog, and whether its error is still to be logged, as signals of one module.
-
-    ``fires``: Pulse: the time has passed.
-    ``stuck``: High from then on until the bus answers.
-    ``lost``: High from the cycle after ``fires`` until the error is logged.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.watchdog = Watchdog()
-        self.fires = Signal(name=f"{name}_fires")
-        self.stuck = self.watchdog.fired
-        self.lost = Signal(name=f"{name}_lost")
-
-    def watch(self, m: Module, tick: Value, waiting: Value, progress: Value) -> None:
-        """Measures the time with ``tick`` while there is a transfer ``waiting`` and no ``progress``."""
-        m.submodules[f"{self.name}_watchdog"] = self.watchdog
-        was = Signal(name=f"{self.name}_was")
-        # The bus need not reach the watchdog within the cycle.
-        moved = Signal(name=f"{self.name}_moved")
-        m.d.comb += [
-            self.watchdog.tick.eq(tick),
-            self.watchdog.waiting.eq(waiting),
-            self.watchdog.progress.eq(moved),
-            self.fires.eq(self.watchdog.fired & ~was),
-        ]
-        m.d.sync += [was.eq(self.watchdog.fired), moved.eq(progress)]
-        with m.If(self.fires):
-            m.d.sync += self.lost.eq(1)
-
-    def forget(self, m: Module, logged: Value) -> None:
-        """Ends ``lost`` once the error is ``logged``."""
-        with m.If(logged):
-            m.d.sync += self.lost.eq(0)
 
 
 class Messages(wiring.Component):

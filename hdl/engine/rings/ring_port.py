@@ -14,8 +14,9 @@ from cdma.hdl.spec.engine import EngineConfig
 from .completion_ring import CompletionRing
 from .fetcher import Fetcher
 from .indexes import IndexSignature
-from .messages import BusWatch, Cause, Job, RingClient, Wish
+from .messages import Cause, Job, RingClient, Wish
 from .store import EntriesSignature
+from .watches import KINDS
 
 #: What comes of the job in hand. The first four are pulses at its end.
 #:
@@ -63,7 +64,7 @@ class RingPort(wiring.Component):
         the :class:`.Fetcher`.
     ``descriptors_index``, ``completions_index``, ``settles``, ``steps``: Those of both rings, and a pulse: a record of the
         job in hand is moved: see :class:`.RingIndexes`.
-    ``reads``, ``writes``: Pulses: the port has taken an address of the queue, or data.
+    ``fetch_waits``, …, ``fetch_lost``, …: Its watchdogs: see :class:`.BusWatches`.
     ``answers``, ``answer``, ``takes``: A response to the oldest completion is at the port, and what it is; it is taken,
         but an error only once it is logged.
     ``may_fetch``, ``may_send``: A descriptor can be requested, and a completion be written.
@@ -81,9 +82,7 @@ class RingPort(wiring.Component):
         flags = (
             "stop",
             "settles",
-            "watchdog_tick",
-            "reads",
-            "writes",
+            *(f"{kind}_{name}" for kind in KINDS for name in ("fires", "stuck", "lost")),
             "answers",
             "may_fetch",
             "may_send",
@@ -96,6 +95,7 @@ class RingPort(wiring.Component):
                 "control": In(ChannelSignature(config)),
                 **dict.fromkeys(("shown", "busy", "stuck", "behind", "stopped", "takes"), Out(1)),
                 **dict.fromkeys(flags, In(1)),
+                **{f"{kind}_{name}": Out(1) for kind in KINDS for name in ("waits", "logged")},
                 **{name: members[name] for name in self._passed},
                 "entries": Out(EntriesSignature(config)),
                 "descriptors_index": Out(IndexSignature(config)),
@@ -112,7 +112,6 @@ class RingPort(wiring.Component):
         m = Module()
         m.submodules.fetcher = fetcher = self.fetcher
         m.submodules.completions = completions = self.completions
-        self.fetch_watch, self.send_watch = BusWatch("fetch"), BusWatch("send")
         self.failed, self.shows, self.looked, self.error = (
             Signal(name=name) for name in ("failed", "shows", "looked", "error")
         )
@@ -160,14 +159,13 @@ class RingPort(wiring.Component):
         ]
 
     def _watch(self, m: Module) -> None:
-        """Watches both kinds of transfers."""
-        for watch, ring, moves in (
-            (self.fetch_watch, self.fetcher, self.reads | self.beat),
-            (self.send_watch, self.completions, self.writes | self.completions.answer),
-        ):
-            watch.watch(m, self.watchdog_tick, ring.in_flight, moves)
-        for watch, cause in ((self.fetch_watch, Cause.FETCH_LOST), (self.send_watch, Cause.SEND_LOST)):
-            watch.forget(m, self._ends("log") & self._by(cause))
+        """Tells the watchdogs what is in flight, and which errors are logged."""
+        m.d.comb += [
+            self.fetch_waits.eq(self.fetcher.in_flight),
+            self.send_waits.eq(self.completions.in_flight),
+            self.fetch_logged.eq(self._ends("log") & self._by(Cause.FETCH_LOST)),
+            self.send_logged.eq(self._ends("log") & self._by(Cause.SEND_LOST)),
+        ]
 
     def _wish(self, m: Module) -> None:
         completions, wish = self.completions, self.wish
@@ -181,9 +179,9 @@ class RingPort(wiring.Component):
         ]
         with m.If(self.failed):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.ANSWER)]
-        with m.Elif(self.fetch_watch.lost):
+        with m.Elif(self.fetch_lost):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.FETCH_LOST)]
-        with m.Elif(self.send_watch.lost):
+        with m.Elif(self.send_lost):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.SEND_LOST)]
         with m.Elif(waits & ~completions.enable):
             m.d.comb += wish.job.eq(Job.SHOW)
@@ -255,10 +253,10 @@ class RingPort(wiring.Component):
             control.error_valid.eq(self.error),
             client.extra_error.eq(logs & ~self._by(Cause.OWN)),
             client.halt.eq(
-                (self.fetch_watch.fires | self.send_watch.fires)
+                (self.fetch_fires | self.send_fires)
                 | (control.halt_on_error & (self.failed | (self._by(Cause.REFUSED) & self.mine)))
             ),
-            self.stuck.eq(self.fetch_watch.stuck | self.send_watch.stuck),
+            self.stuck.eq(self.fetch_stuck | self.send_stuck),
         ]
         with m.If(logs & self.job.recorded):
             m.d.sync += self.error.eq(1)

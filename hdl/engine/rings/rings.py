@@ -32,6 +32,7 @@ from .record_words import RecordWords
 from .ring_port import JobEnd, QueueState, RingPort
 from .slot import RingSlot, Sequencer
 from .store import DescriptorStore, RequestPort, record_parts
+from .watches import KINDS, BusWatches
 
 _TAG_BITS = 32
 #: Reads of descriptors that wait to be taken by the bus.
@@ -137,6 +138,7 @@ class Rings(wiring.Component):
             m.d.comb += [port.job.eq(job), port.may_fetch.eq(room), port.may_send.eq(writer.room)]
         for number, port in enumerate(ports):
             m.d.comb += port.mine.eq(sequencer.queue == number)
+        self._watch(m, parts, ports, writer, landing)
         for number, link in enumerate(self._links):
             self._connect_pair(m, link, ports[2 * number : 2 * number + 2], sequencer, told)
         if config.coded_memories:
@@ -204,7 +206,6 @@ class Rings(wiring.Component):
             wiring.connect(m, port.control, wiring.flipped(getattr(link, f"{name}_control")))
             m.d.comb += [
                 port.stop.eq(link.stop),
-                port.watchdog_tick.eq(self.watchdog_tick),
                 link.busy[index].eq(port.busy | (sequencer.busy & port.mine)),
                 link.stuck[index].eq(port.stuck),
             ]
@@ -285,15 +286,42 @@ class Rings(wiring.Component):
         ]
         for number, port in enumerate(ports):
             m.d.comb += [
-                port.reads.eq(ar.valid & ar.ready & (ar.payload.id == number)),
-                port.writes.eq(
-                    (aw.valid & aw.ready & (aw.payload.id == number))
-                    | (w.valid & w.ready & (writer.sending == number))
-                ),
                 port.answers.eq(b.valid & told & (b.payload.id == number)),
                 port.answer.eq(b.payload.resp),
             ]
         return asking
+
+    def _watch(
+        self,
+        m: Module,
+        parts: CodedParts,
+        ports: list[RingPort],
+        writer: CompletionWriter,
+        landing: stream.Interface,
+    ) -> None:
+        """Watches the bus for all queues."""
+        watches = BusWatches(self.config)
+        m.submodules.watches = parts.built(self._shared, watches)
+        ar, aw, w, b = self.fetch.ar, self.complete.aw, self.complete.w, self.complete.b
+        for event, valid, queue in (
+            (watches.asked, ar.valid & ar.ready, ar.payload.id),
+            (watches.came, landing.valid, landing.payload.id),
+            (watches.begun, aw.valid & aw.ready, aw.payload.id),
+            (watches.moved, w.valid & w.ready, writer.sending),
+            (watches.answered, b.valid & b.ready, b.payload.id),
+        ):
+            m.d.comb += [event.valid.eq(valid), event.queue.eq(queue)]
+        m.d.comb += [
+            watches.tick.eq(self.watchdog_tick),
+            watches.clear.eq(Cat(link.clear for link in self._links)),
+        ]
+        for kind in KINDS:
+            for name in ("waits", "logged"):
+                each = f"{kind}_{name}"
+                m.d.comb += getattr(watches, each).eq(Cat(getattr(port, each) for port in ports))
+            for name in ("fires", "stuck", "lost"):
+                each = f"{kind}_{name}"
+                m.d.comb += Cat(getattr(port, each) for port in ports).eq(getattr(watches, each))
 
     def _read_registers(self, m: Module, sequencer: Sequencer, slot: RingSlot) -> Signal:
         """Reads the registers of the job's pair; gives the index, which is the slot's where nobody else asks."""
@@ -326,7 +354,8 @@ class Rings(wiring.Component):
         # The index is read in the first cycle of a job. The search has begun by then: it reads the registers first.
         index = Pace(m, self.config).early(slot.index, "index")
         of_send = by[Cause.ANSWER] | by[Cause.SEND_LOST]
-        behind = Mux(slot.completions, state.sending, state.fetching)
+        behind = Signal.like(state.sending, name="behind")
+        m.d.sync += behind.eq(Mux(slot.completions, state.sending, state.fetching))
         Pace(m, self.config).d += index.eq(indexes.index - Mux(of_send | by[Cause.FETCH_LOST], behind, 0))
         m.d.comb += [
             needs_slot.eq(

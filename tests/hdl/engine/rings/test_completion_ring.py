@@ -90,7 +90,7 @@ def test_a_disabled_ring_begins_anew_when_all_is_answered() -> None:
 
 
 def test_an_abort_settles_with_the_last_response() -> None:
-    """Completions that are sent after the abort do not count."""
+    """None is sent until then."""
     dut, size = _ring(EngineConfig())
 
     async def pulse(ctx: Any, *signals: Any) -> None:
@@ -110,15 +110,17 @@ def test_an_abort_settles_with_the_last_response() -> None:
         await pulse(ctx, dut.commit)
         await pulse(ctx, dut.commit, dut.answer)
         ctx.set(dut.aborting, 0)
-        await pulse(ctx, dut.commit)
+        await ctx.tick()
         for _ in range(2):
-            await ctx.tick().repeat(3)
-            assert ctx.get(dut.settling)
+            for _ in range(6):
+                assert ctx.get(dut.settling)
+                assert not ctx.get(dut.may_begin)
+                await ctx.tick()
             await pulse(ctx, dut.answer)
         assert not ctx.get(dut.settling)
-        assert ctx.get(dut.in_flight)
-        await pulse(ctx, dut.answer)
         assert not ctx.get(dut.in_flight)
+        await ctx.tick().repeat(6)
+        assert ctx.get(dut.may_begin)
 
     simulate(dut, testbench)
 

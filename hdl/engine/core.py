@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.answers import Timebase
+from cdma.hdl.axi.arbiter import ReadArbiter
 from cdma.hdl.axi.ports import ReadPort, WritePort, port_members
 from cdma.hdl.blocks.clocks import ClockGates
 from cdma.hdl.blocks.elaboration import optional
@@ -56,6 +60,9 @@ PURPOSES = {
     r"slots\.(read|write)_commands(\.(words|coded))?": "descriptors in flight: where each reads and writes, and for whom",
     r"slots\.(read|write)_(addresses|resps)": "descriptors in flight: the bus error of each",
     r"slots\.tickets(\.(words|coded))?": "descriptors in flight: tag, numbers and status of each, or its wrong address",
+    r"slots\.base_(commands(\.(words|coded))?|addresses|resps)": "descriptors in flight: bases, and their bus errors",
+    r"path\.base\.reader\.store(\.beats)?(\.memory(_[01])?)?": "read buffer of bases",
+    r"path\.base\.(reader\.(opened|turns)|deltas)\.memory": "bases in flight",
     r"slots\.ends": "descriptors in flight: where the writes of each end",
     r"slots\.results": "descriptors in flight: when each ended, and how much it wrote",
     r"slots\.(routes|steps|early)": "descriptors in flight: the way of each through the codec",
@@ -103,13 +110,40 @@ class ChannelPorts(wiring.Signature):
         )
 
 
+def dev_id_bits(config: EngineConfig) -> int:
+    """Bits of an ID at a device port; without any all transactions have the same."""
+    return (config.dev_reads - 1).bit_length()
+
+
+def connect_device(
+    m: Module, config: EngineConfig, engine: Any, offload: Channel, prefetch: Channel, users: Sequence[Any]
+) -> None:
+    """Gives the device port of an ``engine`` to both channels, whose ``users`` are the user bits of each."""
+    of_offload, of_prefetch = (data_user(config, "dev", each) for each in users)
+    connect_with_user(m, prefetch.sink, engine.dev_write, of_prefetch)
+    if not config.delta:
+        connect_with_user(m, offload.source, engine.dev_read, of_offload)
+        return
+    m.submodules.dev_reads = reads = ReadArbiter(
+        [(client,) for client in range(config.dev_reads)],
+        config.dev_data_bits,
+        config.dev_address_bits,
+        dev_id_bits(config),
+        UserLayout(config, "dev").size,
+    )
+    connect_with_user(m, offload.source, wiring.flipped(reads.client_0), of_offload)
+    connect_with_user(m, offload.bases, wiring.flipped(reads.client_1), of_offload)
+    connect_with_user(m, prefetch.bases, wiring.flipped(reads.client_2), of_prefetch)
+    wiring.connect(m, reads.port, wiring.flipped(engine.dev_read))
+
+
 def memory_members(config: EngineConfig, host_id_bits: int = 0) -> dict[str, wiring.Member]:
     """The AXI4 ports of an engine; those of device memory are arrays if there are several."""
     dev = (config.dev_data_bits, config.dev_address_bits)
     user_bits = UserLayout(config, "dev").size
     host_read, host_write = host_ports(config, host_id_bits)
     return {
-        "dev_read": port_members(ReadPort(*dev, user_bits=user_bits), config.units),
+        "dev_read": port_members(ReadPort(*dev, dev_id_bits(config), user_bits), config.units),
         "dev_write": port_members(WritePort(*dev, config.moved_bits, user_bits=user_bits), config.units),
         "host_read": Out(host_read),
         "host_write": Out(host_write),
@@ -161,11 +195,10 @@ class EngineCore(wiring.Component):
             )
         # Without registers all sideband signals are constants.
         none = [Signal(ChannelUsers(self.config), name="no_users")]
-        of_dev, of_host = (data_user(self.config, port, none) for port in ("dev", "host"))
-        connect_with_user(m, offload.source, self.dev_read, of_dev)
+        of_host = data_user(self.config, "host", none)
+        connect_device(m, self.config, self, offload, prefetch, (none, none))
         connect_with_user(m, offload.sink, self.host_write, of_host)
         connect_with_user(m, prefetch.source, self.host_read, of_host)
-        connect_with_user(m, prefetch.sink, self.dev_write, of_dev)
         if self.config.windows:
             m.submodules.windows = windows = DrivenWindows()
             m.d.comb += [windows.dev_window.eq(self.dev_window), windows.host_window.eq(self.host_window)]

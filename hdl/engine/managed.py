@@ -21,7 +21,7 @@ from cdma.hdl.engine.pairs.pair import Pair
 from cdma.hdl.engine.pairs.sharing import list_ids, message_ids, ring_ids
 from cdma.hdl.spec.engine import EngineConfig
 
-from .core import memory_members
+from .core import connect_device, memory_members
 from .user import UserLayout, connect_with_user, data_user, list_user
 
 
@@ -163,11 +163,7 @@ class ManagedEngine(wiring.Component):
         # Whose data come next must not be lost: it concerns all.
         m.submodules.host_writes = coding.in_flip_flops(writes)
         users = [list(getattr(front, f"{name}_users")) for name in CHANNELS]
-        for channel, port, mine in (
-            (offload.source, self.dev_read, users[0]),
-            (prefetch.sink, self.dev_write, users[1]),
-        ):
-            connect_with_user(m, channel, port, data_user(config, "dev", mine))
+        connect_device(m, config, self, offload, prefetch, users)
         for channel, client, mine in (
             (prefetch.source, reads.client_0, users[1]),
             (offload.sink, writes.client_0, users[0]),

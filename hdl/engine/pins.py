@@ -10,9 +10,11 @@ from cdma.hdl.spec.options import OWNER_PORTS, reset_of
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.hdl.verilog.shell import SCAN_ENABLE, Port, axis_ports, clocked, handshaken
 
+from .core import dev_id_bits
 from .managed import HostIds
 
-_DEV_ID_BITS = 1
+#: Bits of an ID at a port where all transactions have the same.
+_ID_BITS = 1
 
 #: Width and value of what every address says: INCR bursts, no lock.
 CONSTANTS = {"burst": (2, 0b01), "lock": (1, 0)}
@@ -109,7 +111,7 @@ def engine_ports(config: EngineConfig) -> tuple[Port, ...]:
     if config.registers:
         id_bits, control, control_clock = HostIds.of(config).bits, _control_ports(config), clocks.registers
     else:
-        id_bits, control, control_clock = _DEV_ID_BITS, _bare_ports(config), clocks.core
+        id_bits, control, control_clock = _ID_BITS, _bare_ports(config), clocks.core
     used = dict.fromkeys((clocks.core, clocks.host, control_clock))
     return (
         *(Port(name, "input", clock=clock) for clock in used for name in (clock, reset_of(clock))),
@@ -121,7 +123,11 @@ def engine_ports(config: EngineConfig) -> tuple[Port, ...]:
             for name in config.dev_ports
             for port in clocked(
                 _axi_ports(
-                    f"m_axi_{name}", config.dev_data_bits, config.dev_address_bits, _DEV_ID_BITS, config
+                    f"m_axi_{name}",
+                    config.dev_data_bits,
+                    config.dev_address_bits,
+                    max(_ID_BITS, dev_id_bits(config)),
+                    config,
                 ),
                 clocks.core,
             )

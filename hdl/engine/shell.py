@@ -251,7 +251,7 @@ class AxiShell(Shell):
         """The addresses of a device port: as they come, or in groups of reads and of writes."""
         if not self.config.group_bursts:
             return read.ar, write.aw
-        m.submodules[f"{name}_turns"] = turns = BurstTurns(self.config.outstanding)
+        m.submodules[f"{name}_turns"] = turns = BurstTurns(self.config.dev_reads * self.config.outstanding)
         m.d.comb += [
             turns.group.eq(self.group_bursts),
             turns.read_ended.eq(read.r.valid & read.r.ready & read.r.payload.last),

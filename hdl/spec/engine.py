@@ -16,7 +16,7 @@ from .codec import (
     format_settings,
     queue_setting,
 )
-from .format import Format, StreamFormat, require_one_level
+from .format import Format, StreamFormat
 from .options import (
     LIST_BURSTS,
     MEMORY_CODES,
@@ -100,6 +100,8 @@ class EngineConfig:
         ``"fp16"``; its integers are as wide as words. ``"none"`` for no stage. See docs/lossy.md.
     ``dimensions``: The most dimensions of a tile in device memory, above its contiguous rows. See docs/tiles.md.
     ``pages``: True for descriptors whose host memory may be a list of pages. See docs/options/pages.md.
+    ``delta``: True for descriptors that may name a base in device memory: streams then have raw data XOR the base. See
+        docs/options/delta.md.
     ``stream_id_bits``, ``substream_id_bits``: Bits of the owner's IDs beside each address; 0 for none. See
         docs/options/owners.md.
     ``channels``: Queue pairs: an offload and a prefetch channel with registers, rings, address windows and an interrupt
@@ -241,6 +243,9 @@ class EngineConfig:
         why="the extension of a descriptor has room for so many",
     )
     pages: bool = setting(False, "host memory of a descriptor may be a list of pages")
+    delta: bool = setting(
+        False, "descriptors may name a base in device memory, and their streams have the data XOR that base"
+    )
     stream_id_bits: int = setting(
         0,
         "bits of the stream ID that a descriptor says, for an SMMU; 0: none",
@@ -266,7 +271,6 @@ class EngineConfig:
     def __post_init__(self) -> None:
         if not isinstance(self.format, StreamFormat):
             raise ParameterError(f"format is {self.format!r}; it must be a Format")
-        require_one_level(self.format, "an engine")
         if not isinstance(self.sideband, Sideband):
             raise ParameterError(f"sideband is {self.sideband!r}; it must be a Sideband")
         check_settings(self)
@@ -318,6 +322,7 @@ class EngineConfig:
             lossy=self.lossy != LOSSY[0],
             dimensions=self.dimensions,
             pages=self.pages,
+            delta=self.delta,
             length_bits=self.longest_bytes.bit_length(),
             timed=self.times,
             stream_id_bits=self.stream_id_bits,
@@ -378,6 +383,7 @@ class EngineConfig:
             and f"{self.lossy} to integers of {self.format.word_bits} bits{kept}",
             "shapes": self.dimensions > 0 and f"dimensions above the row: {self.dimensions}",
             "pages": self.pages and "host memory in lists of pages",
+            "deltas": self.delta and "raw data XOR a base in device memory",
             "owners": self.records.owner_bits > 0
             and f"{self.stream_id_bits} bits of stream ID, {self.substream_id_bits} of substream ID",
             "channels": self.channels > 1 and f"{self.channels} pairs",
@@ -512,6 +518,11 @@ class EngineConfig:
     def window_bytes(self) -> int:
         """Bytes of raw data that share a header."""
         return self.format.window * self.format.word_bits // 8
+
+    @property
+    def dev_reads(self) -> int:
+        """The readers at a device port: of the data of offloads and, with bases, of those of offloads and of prefetches."""
+        return 3 if self.delta else 1
 
     @property
     def piece_beats(self) -> int:

@@ -222,14 +222,12 @@ class Format(StreamFormat):
         "1, or 2 for a mask in front of each group of windows, without those that are all code 0",
         allowed=(1, 2),
         why="windows, or windows and groups of them",
-        engine=False,
     )
     group: int = setting(
         32,
         "windows of a group with two levels: 8, 16, 32 or 64",
         allowed=(8, 16, 32, 64),
         why="the windows that share a mask",
-        engine=False,
     )
 
     def __post_init__(self) -> None:
@@ -420,9 +418,7 @@ def preset_named(name: object) -> Preset:
 def require_one_level(format: StreamFormat, what: str) -> None:
     """Refuses two levels for ``what``."""
     if format.levels != 1:
-        raise ParameterError(
-            f"levels is {format.levels}; it must be 1 for {what}: codecs and the software of a host alone have two"
-        )
+        raise ParameterError(f"levels is {format.levels}; it must be 1 for {what}")
 
 
 def require_stream_format(format: object) -> None:

@@ -51,6 +51,8 @@ def units_of(length: int) -> int:
 
 def splittable(format: StreamFormat) -> str | None:
     """Why no hardware finds the windows of a stream of this format; None if there is such hardware."""
+    if format.levels > 1:
+        return "levels is 2; a stream is split by headers, and windows behind a mask may have none"
     if isinstance(format, Format):
         return None
     return f"the codec is {format.codec}; a stream is split by headers of the codec {Format.codec} only"

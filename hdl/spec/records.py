@@ -140,9 +140,9 @@ class RecordField:
 @dataclass(frozen=True)
 class RecordOptions:
     """The options of an engine that have fields of their own: a ``crc``, a ``lossy`` stage, the ``dimensions`` of shapes,
-    ``pages`` of host memory, an owner with so many bits of IDs. Without an option its fields are reserved. Numbers of bytes
-    have ``length_bits``; completions that are not ``timed`` have no cycles, but 0. ``pair_bits`` say of which of several
-    queue pairs a descriptor is, where its addresses must tell that."""
+    ``pages`` of host memory, a base for a ``delta``, an owner with so many bits of IDs. Without an option its fields are
+    reserved. Numbers of bytes have ``length_bits``; completions that are not ``timed`` have no cycles, but 0.
+    ``pair_bits`` say of which of several queue pairs a descriptor is, where its addresses must tell that."""
 
     crc: bool = False
     lossy: bool = False
@@ -153,6 +153,7 @@ class RecordOptions:
     stream_id_bits: int = 0
     substream_id_bits: int = 0
     pair_bits: int = 0
+    delta: bool = False
 
     @property
     def owner_fields(self) -> dict[str, tuple[int, int]]:
@@ -205,22 +206,26 @@ def descriptor_fields(options: RecordOptions) -> tuple[RecordField, ...]:
 
     The last word is 0 where it is not ``owned``: the entry after it may be its shape.
     """
-    crc, pages = options.crc, options.pages
+    crc, pages, delta = options.crc, options.pages, options.delta
     owned, shapes = options.owner_bits > 0, options.dimensions > 0
-    free_flags = (5 if owned else 7 - shapes) - crc
+    free_flags = (5 if owned else 7 - shapes) - (2 if delta else crc)
     free = 16 - STEP_BITS * options.lossy
     return _record(f"""
 source 64 | Byte address to read from: in device memory for offload, in host memory for prefetch.
 destination 64 | Byte address the data is written to.
 length 64 | Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB, or any number of bytes where
       `engine.stream_fields.any_length` is 1. With a step whole numbers.
-capacity 64 | Bytes that may be written from `destination` on; nothing is written past them.
+capacity 64 | Bytes that may be written from `destination` on; nothing is written past them. Of a prefetch with `delta`
+      the byte address of the base: `length` bytes may be written.
 compressed_length 64 | Bytes of the compressed stream: prefetch in the modes zvc and fvc, and in any with a step, reads so
-      many; otherwise 0.
+      many; otherwise 0. Of an offload with `delta` the byte address of the base.
 tag 32 | Any number; the completion has it too.
 mode 8 | 0 raw copy, 1 zvc, 2 fvc.
 interrupt 1 | 1: the completion counts towards the interrupt. Errors always do.
 {only_if(crc)}check_crc 1 | 1: the CRC of the raw bytes must be `crc`. Must be 0 where `engine.limits.crc` is 0.
+{only_if(delta and not crc)}reserved_check 1 | Must be 0.
+{only_if(delta)}delta 1 | 1: the stream has the raw data XOR the bytes from the base on, in device memory. Must be 0 where
+      `engine.stream_fields.delta` is 0.
 reserved_flags {free_flags} | Must be 0.
 {only_if(owned)}owned 1 | 1: `owner` says whose the transfer is. 0: that must be 0.
 {only_if(shapes)}shaped 1 | 1: the next entry of the ring is the extension that says a shape in device memory. Must be 0
@@ -271,6 +276,7 @@ ALL_OPTIONS = RecordOptions(
     lossy=True,
     dimensions=MAX_DIMENSIONS,
     pages=True,
+    delta=True,
     stream_id_bits=MOST_STREAM_BITS,
     substream_id_bits=MOST_SUBSTREAM_BITS,
 )

@@ -219,12 +219,15 @@ class ChannelModel:
     def _carry_out(self, d: dict[str, int], shape: Shape | None) -> Completion:
         counters, count = self.counters, self.rules.bytes_read(d, shape)
         of_source, of_sink = (shape, None) if self.rules.compressing else (None, shape)
+        device = self.source if self.rules.compressing else self.sink
+        at = self.rules.base(d)
         try:
             data = self._read(d, count, of_source)
+            base = b"" if at is None else device.read(at, d["length"])
         except BusError as error:
             status = Status.READ_DECERR if error.response == "DECERR" else Status.READ_SLVERR
             return Completion(d["tag"], status, bytes_read=count, address=error.address)
-        outcome = replace(self.rules.outcome(d, data, self.table()), bytes_read=count)
+        outcome = replace(self.rules.outcome(d, data, self.table(), base), bytes_read=count)
         parts, lost = [(d["destination"], outcome.written)], None
         if of_sink is not None:
             parts = list(joined(d["destination"], of_sink, outcome.written, self.config.run_rows))

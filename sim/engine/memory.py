@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from cdma.base.errors import ParameterError
@@ -161,6 +161,8 @@ class Descriptor:
         ``length`` is the shape's.
     ``pages``: The address of the list of host pages after the first one, in which the destination of an offload or the
         source of a prefetch is; 0: host memory is one run of bytes.
+    ``delta``: The stream has the data XOR a base in device memory, whose address is ``compressed_length`` of an offload and
+        ``capacity`` of a prefetch: see :meth:`with_base`.
     ``owner``: Whose the transfer is; None: nobody's, which is stream 0.
     """
 
@@ -177,7 +179,14 @@ class Descriptor:
     step: int = 0
     shape: Shape | None = None
     pages: int = 0
+    delta: bool = False
     owner: Owner | None = None
+
+    def with_base(self, base: int, *, offload: bool) -> Descriptor:
+        """Returns the same transfer with a base at an address."""
+        if offload:
+            return replace(self, delta=True, compressed_length=base)
+        return replace(self, delta=True, capacity=base)
 
     def pack(self) -> bytes:
         """Returns the descriptor as it lies in memory, with the extension that says its shape, if it has one."""

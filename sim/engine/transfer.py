@@ -75,6 +75,13 @@ def words_in(raw: bytes, form: StreamFormat) -> Words:
     return from_memory(raw + bytes(-len(raw) % form.raw_bytes), form.word_bits)
 
 
+def changed(raw: bytes, base: bytes) -> bytes:
+    """Raw data XOR as many bytes of a base; the same bytes without one."""
+    if not base:
+        return raw
+    return bytes(np.bitwise_xor(*(np.frombuffer(each, np.uint8, len(raw)) for each in (raw, base))))
+
+
 class TransferRules:
     """The rules of one channel of an engine. Descriptors are mappings from the names of their fields to values."""
 
@@ -103,6 +110,22 @@ class TransferRules:
         """Returns the shape that an extension says to this engine; None if it says none."""
         return shape_from(extension, self.config.dimensions)
 
+    @property
+    def base_field(self) -> str:
+        """The field with the address of a base: one that such a descriptor does not need."""
+        return "compressed_length" if self.compressing else "capacity"
+
+    def base(self, descriptor: Mapping[str, int]) -> int | None:
+        """Returns the address of the base; None without one."""
+        if not (self.config.delta and descriptor["delta"]):
+            return None
+        return descriptor[self.base_field]
+
+    def capacity(self, descriptor: Mapping[str, int]) -> int:
+        """Returns how many bytes a descriptor may write."""
+        in_place_of_it = self.base(descriptor) is not None and not self.compressing
+        return descriptor["length" if in_place_of_it else "capacity"]
+
     def refusal(
         self,
         descriptor: Mapping[str, int],
@@ -116,7 +139,7 @@ class TransferRules:
         The ``extension`` of one with a shape stands in the place of what the shape is in device memory: from its lowest byte
         to its highest one.
         """
-        length, capacity = descriptor["length"], descriptor["capacity"]
+        length, capacity, base = descriptor["length"], self.capacity(descriptor), self.base(descriptor)
         if self._uses_reserved(descriptor):
             return Outcome(Status.RESERVED)
         if extension is not None and uses_reserved(extension):
@@ -146,13 +169,19 @@ class TransferRules:
         length_is_known = not self.compressing or (descriptor["mode"] == Mode.RAW and not descriptor["step"])
         if not capacity or (length_is_known and length > capacity):
             return Outcome(Status.CAPACITY, address=(start["destination"] + capacity) % 2**64)
-        for name, port in (("source", self.source), ("destination", self.sink)):
+        ports = {"source": self.source, "destination": self.sink}
+        spaces = {"source": source, "destination": sink}
+        if base is not None:
+            of_device = "source" if self.compressing else "destination"
+            start["base"], size["base"] = base, length
+            ports["base"], spaces["base"] = ports[of_device], spaces[of_device]
+        for name, port in ports.items():
             if start[name] % self.config.align(port):
                 return Outcome(Status.ALIGNMENT, address=start[name] % 2**64)
         if paged:
             # Its first page: what follows is looked at when its turn comes.
             size[host] = 1
-        for name, space in (("source", source), ("destination", sink)):
+        for name, space in spaces.items():
             if start[name] < 0 or not space.allows(start[name], size[name]):
                 return Outcome(Status.WINDOW, address=start[name] % 2**64)
         return None
@@ -161,8 +190,10 @@ class TransferRules:
         """The bytes of host memory that a descriptor may move."""
         return descriptor["capacity"] if self.compressing else self.bytes_read(descriptor)
 
-    def outcome(self, descriptor: Mapping[str, int], data: bytes, table: tuple[int, ...]) -> Outcome:
-        """Returns what a descriptor that is not refused does with the ``data`` at its source.
+    def outcome(
+        self, descriptor: Mapping[str, int], data: bytes, table: tuple[int, ...], base: bytes = b""
+    ) -> Outcome:
+        """Returns what a descriptor that is not refused does with the ``data`` at its source, and those at its ``base``.
 
         Data that do not fit the capacity are written in whole beats: the first beat that would reach past the
         capacity is left out, with all data after it.
@@ -171,19 +202,20 @@ class TransferRules:
         quantised = self._quantised(descriptor, data)
         if self.compressing:
             words = (
-                words_in(data, self.config.format)
+                words_in(changed(data, base), self.config.format)
                 if quantised is None
                 else words_of(quantised.integers, bits)
             )
             result, report = self._compressed(descriptor, words, table)
         else:
             words, report = self._decompressed(descriptor, data, table)
-            result = self._restored(descriptor, words)
+            result = changed(self._restored(descriptor, words), base)
         status, address = _STREAM_STATUS[report.error], 0
-        crc = crc32c(to_memory(words, bits)[: descriptor["length"]]) if self.config.crc else 0
-        if len(result) > descriptor["capacity"]:
+        summed = to_memory(words, bits)[: descriptor["length"]]
+        crc = crc32c(changed(summed, base)) if self.config.crc else 0
+        if len(result) > self.capacity(descriptor):
             beat, start = self.config.data_bits(self.sink) // 8, descriptor["destination"]
-            end = (start + descriptor["capacity"]) // beat * beat
+            end = (start + self.capacity(descriptor)) // beat * beat
             result = result[: max(0, end - start)]
             if status is Status.OK:
                 status, address = Status.CAPACITY, start + len(result)
@@ -213,6 +245,8 @@ class TransferRules:
     def _uses_reserved(self, descriptor: Mapping[str, int]) -> bool:
         """Whether a descriptor has anything where this engine has no field."""
         if not self.config.dimensions and descriptor["shaped"]:
+            return True
+        if descriptor["delta"] and (not self.config.delta or descriptor["shaped"]):
             return True
         pages = list_of(descriptor)
         if pages % PAGE_BYTES or pages >> (self.config.host_address_bits if self.config.pages else 0):
@@ -256,7 +290,7 @@ class TransferRules:
         if length * 8 % self._whole_bits(descriptor) or length > self.config.most_bytes:
             return Status.LENGTH
         if not reads_compressed:
-            return Status.LENGTH if compressed_length else None
+            return Status.LENGTH if compressed_length and self.base(descriptor) is None else None
         integers_bytes = -(-self.words(descriptor) * form.word_bits // 8)
         if not self._decompresses(descriptor) and compressed_length != integers_bytes:
             return Status.LENGTH

@@ -25,7 +25,16 @@ from .memory import AROUND, GUARD
 from .owners import Owners, check_promises
 from .ports_bench import PortsBench
 from .shaped import raw_of, shaped, some_shape
-from .transfer import Pages, Transfer, difference, random_numbers, random_step, random_words, transfer
+from .transfer import (
+    Pages,
+    Transfer,
+    base_like,
+    difference,
+    random_numbers,
+    random_step,
+    random_words,
+    transfer,
+)
 
 
 class ChannelEnd(Protocol):
@@ -130,15 +139,16 @@ class EngineBench(PortsBench):
         await self.channels[channel].set_table(values)
 
     def any_transfer(self, channel: str, words: int) -> Transfer:
-        """A transfer of random data; where the engine allows, every second one has a shape, every second one pages, and
-        its last word may be partial."""
+        """A transfer of random data; where the engine allows, every second one has a shape, every second one pages, every
+        second one without a shape a base, and its last word may be partial."""
         config, rng = self.config, self.rng
         shape = None
         if config.dimensions and rng.random() < 0.5:
             most = -(-words * config.format.word_bits // 8)
             shape = some_shape(rng, config, most, reads=channel == "offload")
         cut = rng.randrange(config.format.raw_bytes) if config.tail_bits and shape is None else 0
-        made = self.transfer(channel, words, shape=shape, cut=cut)
+        based = config.delta and shape is None and rng.random() < 0.5
+        made = self.transfer(channel, words, shape=shape, cut=cut, based=based)
         if config.pages and rng.random() < 0.5:
             self.put_in_pages(channel, made)
         return made
@@ -152,6 +162,7 @@ class EngineBench(PortsBench):
         raw: bytes | None = None,
         shape: Shape | None = None,
         cut: int = 0,
+        based: bool = False,
         **options: Any,
     ) -> Transfer:
         """A transfer of random or the given data, at a random address: writes its source, and makes its destination
@@ -159,7 +170,8 @@ class EngineBench(PortsBench):
         engine has these.
 
         With a ``shape`` there are as many bytes as that has. If it is read, ``raw`` is everything from its lowest to
-        its highest byte. Without a step, ``cut`` bytes of random data are left off.
+        its highest byte. Without a step, ``cut`` bytes of random data are left off. One that is ``based`` has a base that
+        is random, or has many bytes of the data.
         """
         config, rng = self.config, self.rng
         reads_shape = shape is not None and channel == "offload"
@@ -192,6 +204,8 @@ class EngineBench(PortsBench):
         bits = {"dev": config.dev_data_bits, "host": config.host_data_bits}
         # Where in their beats source and destination begin.
         offsets = {port: rng.randrange(0, bits[port] // 8, config.align(port)) for port in bits}
+        if based:
+            options["base"] = base_like(self.np, data)
         made = transfer(
             config,
             channel,
@@ -216,11 +230,22 @@ class EngineBench(PortsBench):
         }
         made.places += places.values()
         made.move(*(places[field].first - made.lowest[field] for field in ("source", "destination")))
+        if based:
+            self._place_base(made)
         source, destination = made.descriptor["source"], made.descriptor["destination"]
         self.memory[read].write(source + made.lowest["source"], made.source)
         for offset, count in made.writable():
             self.memory[write].allow(destination + offset, count)
         return made
+
+    def _place_base(self, made: Transfer) -> None:
+        """Writes the base of a transfer somewhere in device memory."""
+        config, dev = self.config, self.memory["dev"]
+        offset = self.rng.randrange(0, config.dev_data_bits // 8, config.align("dev"))
+        place = dev.place(offset + len(made.base), config.dev_data_bits // 8)
+        made.places.append(place)
+        made.descriptor[made.base_field] = place.first + offset
+        dev.write(place.first + offset, made.base)
 
     def put_in_pages(self, channel: str, made: Transfer) -> None:
         """Moves the host memory of a transfer into pages, anywhere in memory."""
@@ -331,7 +356,7 @@ class EngineBench(PortsBench):
 
     async def settle(self, channel: str) -> None:
         """Waits for the end of an abort."""
-        for _ in range(4000):
+        for _ in range(4000 * self.config.dev_reads):
             if not await self.channels[channel].flag("aborting"):
                 return
         raise AssertionError(f"{channel}: the abort did not end")

@@ -63,8 +63,9 @@ async def both(bench: Any, job: Callable[[str], Awaitable[None]]) -> None:
         await task
 
 
-#: Where data are read from, and where they are written to.
+#: Where data are read from, where the bases of deltas are, and where data are written to.
 SOURCE = 0x100000
+BASE = SOURCE + MOST_BYTES // 2
 DESTINATION = SOURCE + MOST_BYTES
 #: Of each memory.
 SIZE = DESTINATION + MOST_BYTES

@@ -96,8 +96,13 @@ def _of_memory(port: str, config: EngineConfig) -> dict[str, int]:
     of_reads, of_writes = (
         config.channels * each for each in (config.ring_reads, config.ring_writes + config.msi)
     )
+    others = max(config.ring_reads, config.list_reads) // 2
+    # Other IDs of a device port are bases.
+    further = (config.dev_reads - 1) * config.outstanding
+    if port != "host" and further:
+        others = config.outstanding
     return {
-        "OUTSTANDING": config.outstanding + max(of_reads + config.list_reads, of_writes),
+        "OUTSTANDING": config.outstanding + max(of_reads + config.list_reads, of_writes, further),
         "LONGEST": max(config.burst(kind), RECORD_BYTES * 8 // bits),
         "ALIGNED": 1,
         # A crossing finishes without strobes what a reset of the core has left.
@@ -105,7 +110,7 @@ def _of_memory(port: str, config: EngineConfig) -> dict[str, int]:
         "DATA_AFTER_ADDRESS": 1,
         # The data of both channels share no port in one direction; each ring has a half of what rings have.
         "MOST_OF_ID_0": config.outstanding,
-        "MOST_OTHER_READS": max(config.ring_reads, config.list_reads) // 2,
+        "MOST_OTHER_READS": others,
         "MOST_OTHER_WRITES": config.ring_writes // 2,
         **_in_reset(config),
     }
@@ -308,7 +313,7 @@ ENGINE_PLAN = TestPlan(
     package="cdma.verif.engine.tests",
     names=(
         *("transfers", "limits", "refusals", "owners", "errors", "causes", "lossy", "stops", "units"),
-        *("shapes", "pages", "rings", "registers", "sideband", "quiescence", "messages", "pairs"),
+        *("shapes", "pages", "deltas", "rings", "registers", "sideband", "quiescence", "messages", "pairs"),
     ),
     unit="transfers",
     budget=1000,

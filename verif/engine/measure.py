@@ -137,12 +137,14 @@ def cases(
     rows: Sequence[int] = (0,),
     offsets: Sequence[int] = (0,),
     paged: Sequence[bool] = (False,),
+    based: Sequence[bool] = (False,),
 ) -> list[dict[str, Any]]:
     """Both directions apart and together, in mode zvc at every density, and raw copies; with ``lossy`` also integers of an
     error-bounded stage in mode zvc, where ``bytes`` are of the numbers.
 
     ``rows`` is the bytes of rows in device memory, with gaps between them; 0 for one run. Data begin ``offsets`` bytes
-    after the start of a page. ``paged`` host memory is a list of pages, none next to the one before.
+    after the start of a page. ``paged`` host memory is a list of pages, none next to the one before. ``based`` tensors have
+    a base in device memory.
 
     ``descriptors`` tensors are moved back to back; by default as many as keep ports of ``port_bytes`` busy for about
     the same time.
@@ -150,8 +152,8 @@ def cases(
     found = []
     for direction in ("offload", "prefetch", "both"):
         for mode, chosen in (("zvc", densities), *([("lossy", densities)] if lossy else []), ("raw", (1.0,))):
-            for size, row, offset, pages, latency, density in itertools.product(
-                sizes, rows, offsets, paged, latencies, chosen
+            for size, row, offset, pages, base, latency, density in itertools.product(
+                sizes, rows, offsets, paged, based, latencies, chosen
             ):
                 found.append(
                     {
@@ -164,6 +166,7 @@ def cases(
                         **({"row": row} if row else {}),
                         **({"offset": offset} if len(offsets) > 1 or offset else {}),
                         **({"paged": pages} if len(paged) > 1 or pages else {}),
+                        **({"based": base} if len(based) > 1 or base else {}),
                     }
                 )
     return found

@@ -19,11 +19,11 @@ from cdma.sim.codec.number_types import integers_of
 from cdma.sim.codec.quantise import dequantise
 from cdma.sim.codec.words import words_to_bytes
 from cdma.sim.engine.memory import Descriptor, unpack
-from cdma.sim.engine.transfer import TransferRules
+from cdma.sim.engine.transfer import TransferRules, changed
 from cdma.verif.simulator.plan import REST_CYCLES, bench_settings, counting, leave_row
 
 from .bench import CHANNELS
-from .context import DESTINATION, SOURCE, PacedBench, engine_test
+from .context import BASE, DESTINATION, SOURCE, PacedBench, engine_test
 from .hosts import data_rate, link_of
 from .measure import BACK_TO_BACK, MOST_DESCRIPTORS, STEPS, literal_words
 from .memory import NEVER, Memory
@@ -36,7 +36,7 @@ class Measurement:
     """One case: the data of its tensors, and what was counted while they moved.
 
     ``directions``: The channels that move them.
-    ``raw``, ``stream``: The tensor on the device, and on the host.
+    ``raw``, ``stream``, ``base``: The tensor on the device, and on the host; and its base, if the case has bases.
     ``shape``: The rows of the tensor in device memory, if the case has any, with gaps as long as a row.
     ``step``, ``capacity``: Those of the descriptors; with a step the words are integers of numbers.
     ``began``: The cycle before the doorbells.
@@ -50,6 +50,10 @@ class Measurement:
         self.mode = Mode.ZVC if form else Mode[case["mode"].upper()]
         self.pattern = case.get("pattern", "scattered")
         self.raw, self.stream = self._tensor()
+        self.base = b""
+        if case.get("based"):
+            self.base = np.random.default_rng(2).bytes(len(self.raw))
+            self.raw = changed(self.raw, self.base)
         self.capacity = self._format.bound_bytes(len(self.raw) * 8 // self._format.word_bits)
         row = case.get("row", 0)
         self.shape = Shape(row, (Dimension(len(self.raw) // row, 2 * row),)) if row else None
@@ -153,7 +157,8 @@ class Measurement:
         ring.log2, ring.size = MOST_DESCRIPTORS.bit_length() - 1, MOST_DESCRIPTORS
         await ring.enable()
         decodes = direction == "prefetch" and self.mode != Mode.RAW
-        return Descriptor(
+        bench.memory["dev"].write(BASE, self.base)
+        made = Descriptor(
             sources[0][0],
             destinations[0][0],
             len(self.raw),
@@ -164,7 +169,8 @@ class Measurement:
             step=self.step,
             shape=self.shape,
             pages=self._listed(direction, destinations if direction == "offload" else sources),
-        ).pack()
+        )
+        return (made.with_base(BASE, offload=direction == "offload") if self.base else made).pack()
 
     async def _finish(self, direction: str) -> None:
         bench, count = self.bench, self.case["descriptors"]
@@ -191,7 +197,8 @@ class Measurement:
         assert read.first_read != NEVER
         assert write.last_answer != NEVER
         cycles = write.last_answer - read.first_read
-        dev = -(-len(self.raw) * 8 // (config.units * config.dev_data_bits))
+        moved = len(self.raw) + (len(self.base) if direction == "offload" else 0)
+        dev = -(-moved * 8 // (config.units * config.dev_data_bits))
         host = -(-len(self.stream) * 8 // config.host_data_bits) * bench.host_period
         count = case["descriptors"]
         bench.transfers += count
@@ -212,7 +219,7 @@ class Measurement:
             "bytes_per_cycle": round(count * len(self.raw) / cycles, 2),
             "utilisation": round(utilisation, 4),
             **({"host_period": bench.host_period} if config.domains.host_crosses else {}),
-            **{name: case[name] for name in ("offset", "paged") if name in case},
+            **{name: case[name] for name in ("offset", "paged", "based") if name in case},
             **({} if self.shape is None else self._of_rows(self.shape.run, utilisation)),
             **self._of_link(direction, count * len(self.stream) / cycles),
         }

@@ -71,6 +71,8 @@ def check_promises(
     """
     status, read, written = (completion[name] for name in ("status", "bytes_read", "bytes_written"))
     length, capacity = descriptor["length"], descriptor["capacity"]
+    if descriptor.get("delta") and channel == "prefetch":
+        capacity = length
     device = length if moved is None else moved
     raw = descriptor["mode"] == Mode.RAW
     word_bits = config.format.word_bits
@@ -168,6 +170,7 @@ class Owners:
                 _Addresses(dut, f"m_axi_{port}_{way}", self.fields),
                 DIRECTIONS[(way == "ar") == (kind == "host")],
                 way,
+                kind,
             )
             for kind, ports in (("dev", config.dev_ports), ("host", ("host",)))
             for port in ports
@@ -176,7 +179,7 @@ class Owners:
         self._expected: dict[tuple[str, str], deque[tuple[int, int, int]]] = {
             (name, way): deque(maxlen=_REMEMBERED * (512 if config.pages else 1))
             for name in DIRECTIONS
-            for way in ("ar", "aw")
+            for way in ("ar", "aw", "base")
         }
 
     def of_pair(self, number: int) -> Owners:
@@ -200,6 +203,10 @@ class Owners:
         descriptor = unpack(DESCRIPTOR, record[:RECORD_BYTES])
         if pages := list_of(descriptor):
             self._lists.append((pages // PAGE_BYTES, self))
+        base = self._transfers[channel].base(descriptor)
+        if base is not None:
+            span = (base, base + descriptor["length"] - 1)
+            self._expected[channel, "base"].append((*span, descriptor["owner"]))
         for field, way in (("source", "ar"), ("destination", "aw")):
             for first, last in self._spans(channel, descriptor, record[RECORD_BYTES:], field, host):
                 self._expected[channel, way].append((first, last, descriptor["owner"]))
@@ -213,7 +220,7 @@ class Owners:
         beat = self.config.data_bits(port) // 8
         first, count = descriptor[field], rules.bytes_read(descriptor)
         if field == "destination":
-            count = min(descriptor["capacity"], (1 << LENGTH_BITS) - 1)
+            count = min(rules.capacity(descriptor), (1 << LENGTH_BITS) - 1)
         if extension and port == "dev":
             shape = rules.shape(unpack(SHAPE_RECORD, extension))
             if shape is None:
@@ -235,34 +242,41 @@ class Owners:
     def step(self, cycle: int, in_reset: bool) -> None:
         if in_reset:
             return
-        for addresses, channel, way in self._ways:
-            if addresses.valid():
-                self._look(addresses, channel, way)
+        for addresses, channel, way, kind in self._ways:
+            if not addresses.valid():
+                continue
+            if kind == "dev" and addresses.id():
+                # Of device memory these are the bases of a channel.
+                self._look_at_data(addresses, DIRECTIONS[addresses.id() - 1], "base")
+            elif addresses.id():
+                self._look_at_ring(addresses, way)
+            else:
+                self._look_at_data(addresses, channel, way)
 
     def _of_list(self, addresses: _Addresses) -> Owners:
         """The owner of the list of pages at an address."""
         page = addresses.address() // PAGE_BYTES
         return next(owners for at, owners in reversed(self._lists) if at == page)
 
-    def _look(self, addresses: _Addresses, channel: str, way: str) -> None:
+    def _look_at_ring(self, addresses: _Addresses, way: str) -> None:
         id, owner = addresses.id(), addresses.owner()
-        if id:
-            # With several pairs the IDs of messages follow those of rings in the same order, behind those of lists of pages.
-            of, pair, count = DIRECTIONS[(id - 1) % 2], (id - 1) // 2, self.config.channels
-            if count > 1 and self.config.pages and pair >= count:
-                pair -= 1
-                if pair == count - 1:
-                    pair = next(
-                        number for number, each in self._pairs.items() if each is self._of_list(addresses)
-                    )
-            pair %= count
-            wants = self._pairs[pair].rings[of] if pair in self._pairs else 0
-            assert owner == wants, (
-                f"{way}: an address of the rings of {of} of pair {pair} is of {owner:#x}, not of {wants:#x}"
-            )
-            self.seen["rings"] += 1
-            return
-        address = addresses.address()
+        # With several pairs the IDs of messages follow those of rings in the same order, behind those of lists of pages.
+        of, pair, count = DIRECTIONS[(id - 1) % 2], (id - 1) // 2, self.config.channels
+        if count > 1 and self.config.pages and pair >= count:
+            pair -= 1
+            if pair == count - 1:
+                pair = next(
+                    number for number, each in self._pairs.items() if each is self._of_list(addresses)
+                )
+        pair %= count
+        wants = self._pairs[pair].rings[of] if pair in self._pairs else 0
+        assert owner == wants, (
+            f"{way}: an address of the rings of {of} of pair {pair} is of {owner:#x}, not of {wants:#x}"
+        )
+        self.seen["rings"] += 1
+
+    def _look_at_data(self, addresses: _Addresses, channel: str, way: str) -> None:
+        address, owner = addresses.address(), addresses.owner()
         wanted = {
             expected for first, last, expected in self._expected[channel, way] if first <= address <= last
         }

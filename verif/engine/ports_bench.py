@@ -110,7 +110,8 @@ class PortsBench:
         """Sets the sideband of a channel's addresses, for data on a port or for its rings.
 
         1 and 2 on the host port are the rings of offload and prefetch, 3 and 4 their lists of pages, 5 and 6 their
-        messages; offload reads device memory and writes host memory.
+        messages; offload reads device memory and writes host memory. 1 and 2 on a device port are bases of offload and
+        prefetch.
         """
         number = DIRECTIONS.index(channel)
         # Lists of pages and messages have the IDs that further pairs' rings would have.
@@ -124,6 +125,8 @@ class PortsBench:
                 for way in ("ar", "aw") if target == "ring" else (data_way,):
                     for id in ids:
                         end.expect(way, id, values)
+                if port == "dev" and self.config.delta:
+                    end.expect("ar", 1 + number, values)
 
     def bursts(self) -> Iterator[tuple[str, Burst]]:
         """The bursts that the memories have seen, and the port of each."""

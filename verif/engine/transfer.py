@@ -20,7 +20,7 @@ from cdma.sim.codec.number_types import words_of
 from cdma.sim.codec.quantise import quantise
 from cdma.sim.codec.words import Words, rotated, word_dtype
 from cdma.sim.engine.memory import pack, unpack
-from cdma.sim.engine.transfer import Outcome, TransferRules, words_in
+from cdma.sim.engine.transfer import Outcome, TransferRules, changed, words_in
 
 from .memory import AROUND, GUARD, Memory, Place
 
@@ -64,6 +64,7 @@ class Transfer:
     ``pages``: The pages in host memory, if it has a list.
     ``places``: Its allocated memory, until it is checked.
     ``lowest``: Where its data begin, relative to the source and the destination of its descriptor.
+    ``base``, ``base_field``: The bytes of its base, if it has one, and the field of the descriptor with their address.
     """
 
     descriptor: dict[str, int]
@@ -72,6 +73,8 @@ class Transfer:
     completion: dict[str, int] = field(default_factory=dict)
     pages: Pages | None = None
     places: list[Place] = field(default_factory=list)
+    base: bytes = b""
+    base_field: str = ""
     entries: ClassVar[int] = 1
 
     @property
@@ -79,9 +82,14 @@ class Transfer:
         return {"source": 0, "destination": 0}
 
     @property
+    def capacity(self) -> int:
+        """Bytes that may be written."""
+        return self.descriptor["length" if self.base_field == "capacity" else "capacity"]
+
+    @property
     def room(self) -> int:
         """Bytes at the destination, from the lowest one on, that are checked."""
-        return self.descriptor["capacity"]
+        return self.capacity
 
     @property
     def moved(self) -> int | None:
@@ -134,7 +142,7 @@ class Transfer:
 
     def writable(self) -> list[tuple[int, int]]:
         """What may be written: offset from the destination, and bytes."""
-        return [(0, self.descriptor["capacity"])]
+        return [(0, self.capacity)]
 
     def left(self) -> list[tuple[int, int]]:
         """What an early end leaves unwritten: offset from the lowest byte, and bytes."""
@@ -144,7 +152,7 @@ class Transfer:
     def image(self) -> bytes:
         """The expected destination, with guard bytes :data:`AROUND` it."""
         written, guard = self.expected.written, bytes([GUARD])
-        return guard * AROUND + written + guard * (self.descriptor["capacity"] - len(written) + AROUND)
+        return guard * AROUND + written + guard * (self.capacity - len(written) + AROUND)
 
 
 def difference(got: bytes, image: bytes) -> str:
@@ -170,18 +178,20 @@ def transfer(
     interrupt: int = 0,
     crc_off: int | None = None,
     step: int = 0,
+    base: bytes = b"",
 ) -> Transfer:
     """A transfer of ``raw`` data, or a prefetch of any ``stream`` in place of the compressed data.
 
-    ``capacity`` is by default what the result needs. With ``crc_off``, the expected CRC has these bits wrong. With a
-    ``step``, ``raw`` are numbers, and a prefetch has their integers.
+    The stream of one with a ``base`` has the data XOR that, and the address of the base is 0. ``capacity`` is by default
+    what the result needs. With ``crc_off``, the expected CRC has these bits wrong. With a ``step``, ``raw`` are numbers,
+    and a prefetch has their integers.
     """
     rules = TransferRules(config, direction)
     reads_compressed = direction == "prefetch" and bool(mode != Mode.RAW or step)
     form = rules.format(mode, table)
-    words = _integers(raw, step, config) if step else words_in(raw, form)
+    words = _integers(raw, step, config) if step else words_in(changed(raw, base), form)
     in_memory = to_memory(words, form.word_bits)[: len(raw)]
-    data = raw
+    data = in_memory if base and direction == "prefetch" else raw
     if stream is not None:
         data = stream
     elif reads_compressed:
@@ -196,14 +206,18 @@ def transfer(
         "mode": int(mode),
         "interrupt": interrupt,
         "check_crc": int(crc_off is not None),
-        "crc": 0 if crc_off is None else crc32c(in_memory) ^ crc_off,
+        "crc": 0 if crc_off is None else crc32c(changed(in_memory, base)) ^ crc_off,
         "step": step,
+        "delta": int(bool(base)),
     }
-    expected = rules.outcome(descriptor, data, table)
+    expected = rules.outcome(descriptor, data, table, base)
     if capacity is None:
         # A stream with an error gives fewer bytes than the descriptor asks for.
         descriptor["capacity"] = len(raw) if direction == "prefetch" else expected.bytes_written
-    return Transfer(descriptor, data, expected)
+    made = Transfer(descriptor, data, expected, base=base)
+    if base:
+        made.base_field = rules.base_field
+    return made
 
 
 def stream_of(raw: bytes, form: StreamFormat) -> bytes:
@@ -246,6 +260,13 @@ def random_numbers(
     others = np.where(rng.random(count) < 0.5, rng.integers(0, 1 << kind.bits, count), special)
     chosen = np.where(rng.random(count) < beyond, others, numbers)
     return chosen.astype(f"<u{kind.bits // 8}").tobytes()
+
+
+def base_like(rng: np.random.Generator, raw: bytes) -> bytes:
+    """A base of these data: with some, none or all of their bytes."""
+    data = np.frombuffer(raw, np.uint8)
+    others = rng.integers(0, 256, len(data), np.uint8)
+    return np.where(rng.random(len(data)) < rng.choice((0.0, 0.02, 0.3, 1.0)), others, data).tobytes()
 
 
 def random_words(rng: np.random.Generator, count: int, config: EngineConfig, table: tuple[int, ...]) -> bytes:

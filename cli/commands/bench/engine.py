@@ -75,6 +75,7 @@ _COLUMNS: Columns = {
 _OF_CLOCKS: Columns = {"host period": column("host_period", "g")}
 _OF_OFFSETS: Columns = {"offset": column("offset")}
 _OF_PAGES: Columns = {"pages": lambda row: "yes" if row["paged"] else "no"}
+_OF_BASES: Columns = {"base": lambda row: "yes" if row["based"] else "no"}
 _OF_ROWS: Columns = {"row": column("row")}
 _OF_MEMORY: Columns = {"of the memory": column("of_memory", ".1%")}
 _OF_LINK: Columns = {
@@ -124,6 +125,7 @@ def _run(arguments: argparse.Namespace) -> Result:
         **(_OF_CLOCKS if arguments.host_periods else {}),
         **(_OF_OFFSETS if arguments.offsets else {}),
         **(_OF_PAGES if arguments.lists else {}),
+        **(_OF_BASES if arguments.bases else {}),
     }
     return rows_result(rows, {**_COLUMNS, **more}, 3, _group, markdown=None if more else _markdown)
 
@@ -170,6 +172,12 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
     _check_offsets(arguments.offsets or (), config)
     if arguments.lists:
         _check_lists(sizes, config)
+    if arguments.bases and (not config.delta or arguments.rows):
+        raise ParameterError(
+            "bases is given with rows; a shape has no base"
+            if config.delta
+            else "bases is given; the engine takes no bases (--delta)"
+        )
     port_bytes = max(config.dev_data_bits, config.host_data_bits) // 8
     lossy = config.quantisation is not None
     if "lossy" in (arguments.modes or ()) and not lossy:
@@ -184,6 +192,7 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
         rows=arguments.rows or (0,),
         offsets=arguments.offsets or (0,),
         paged=(False, True) if arguments.lists else (False,),
+        based=(False, True) if arguments.bases else (False,),
     )
     directions, modes = arguments.directions or _DIRECTIONS, arguments.modes or _MODES
     chosen = [case for case in found if case["direction"] in directions and case["mode"] in modes]
@@ -317,6 +326,8 @@ COMMAND = block_command(
                 "--alignment allows (default 0)", int),
             flag("--lists", "with --pages: each case also with host memory in a list of pages, none of which follows the "
                 "one before it"),
+            flag("--bases", "with --delta: each case also with a base in device memory, which changes the stream; an "
+                "offload then reads twice its raw bytes, which its utilisation counts"),
         ),
         "": (ROWS, plot("utilisation over density, or over the bytes of --rows")),
     },

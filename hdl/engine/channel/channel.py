@@ -2,6 +2,7 @@
 stops while it has nothing to do.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Elaboratable, Module, Signal, Value
@@ -24,14 +25,14 @@ from .checker import Checker
 from .completer import Completer
 from .interfaces import ChannelDriver
 from .shape_measure import ShapeMeasure
-from .slots import Slots
+from .slots import Slots, noted_bits
 
 #: The port that a channel reads and the one that it writes, and the codec between them, by whether it compresses.
 _ENDS = {True: ("dev", "host", "compressor"), False: ("host", "dev", "decompressor")}
 
 
-def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, PortShape]:
-    """The ports that a channel reads and writes."""
+def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, PortShape, PortShape | None]:
+    """The ports that a channel reads and writes, and the device port as it reads bases."""
 
     def shape(port: str, buffer: int) -> PortShape:
         rows = {"dev": config.dimensions > 0, "host": config.pages}
@@ -58,7 +59,11 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
         )
 
     read, write, _ = _ENDS[compressing]
-    return shape(read, config.read_buffer), shape(write, config.write_buffer)
+    base = None
+    if config.delta:
+        clears = config.tail_bits > 0 and compressing
+        base = replace(shape("dev", config.read_buffer), rows=False, in_place=False, clears=clears)
+    return shape(read, config.read_buffer), shape(write, config.write_buffer), base
 
 
 class _Parts(NamedTuple):
@@ -103,6 +108,7 @@ class Channel(wiring.Component):
     ``compressing``: Makes an offload channel: from the device port to the host port, through a compressor. A prefetch
         channel goes the other way, through a decompressor.
     ``source``, ``sink``: The AXI4 ports that are read and written: one of them is an array with several units.
+    ``bases``: With ``config.delta``: an AXI4 port for bases in device memory.
     ``lists``: With ``config.pages``: an AXI4 port for lists of pages in host memory.
     ``now``, ``watchdog_tick``: The time, from the :class:`~cdma.hdl.axi.answers.Timebase`.
     ``lost``: In an engine with coded memories: a word that this channel may depend on is lost. The oldest descriptor
@@ -120,7 +126,7 @@ class Channel(wiring.Component):
         self.clock = clock
         self.gates = gates
         self.compressing = compressing
-        self.read, self.write = _port_shapes(config, compressing)
+        self.read, self.write, self.base = _port_shapes(config, compressing)
         ports = {"dev": config.units, "host": 1}
         source, sink, self._codec = _ENDS[compressing]
         super().__init__(
@@ -128,6 +134,7 @@ class Channel(wiring.Component):
                 **ChannelDriver(config).flip().members,
                 "source": port_members(self.read.read_port, ports[source]),
                 "sink": port_members(self.write.write_port, ports[sink]),
+                **({} if self.base is None else {"bases": Out(self.base.read_port)}),
                 **optional(config.pages, lists=Out(list_port(config))),
                 **optional(config.times, now=In(32), watchdog_tick=In(1)),
                 **optional(config.coded_memories, lost=In(1)),
@@ -139,6 +146,7 @@ class Channel(wiring.Component):
         config = self.config
         clear = Signal(name="channel_clear")
         addresses = (self.read.address_bits, self.write.address_bits)
+        noted = noted_bits(addresses[0], config.dev_address_bits, config.records)
         scatters = self.write.rows
         parts = _Parts(
             path=self._path(),
@@ -167,7 +175,8 @@ class Channel(wiring.Component):
                 checked=(self.read.checked, self.write.checked),
             ),
             completer=Completer(
-                *addresses,
+                noted,
+                addresses[1],
                 padded=config.format.padded,
                 pipelined=config.pipelined,
                 options=config.records,
@@ -215,7 +224,8 @@ class Channel(wiring.Component):
             return made if self.gates is None else GatedCodec(made, config.codec, self.gates)
 
         if config.units == 1:
-            return DataPath(config, codec(), self.read, self.write, compressing=self.compressing)
+            ports = (self.read, self.write)
+            return DataPath(config, codec(), *ports, compressing=self.compressing, base=self.base)
         if self.compressing:
             return OffloadPath(UnitPlan(config, dev=self.read, host=self.write), codec)
         return PrefetchPath(UnitPlan(config, dev=self.write, host=self.read), codec)
@@ -241,6 +251,10 @@ class Channel(wiring.Component):
                 wiring.connect(m, getattr(path, name), getattr(completer, name))
         if self.config.records.lossy:
             wiring.connect(m, slots.step, path.step)
+        if self.base is not None:
+            wiring.connect(m, slots.base, path.base)
+            wiring.connect(m, path.bases, wiring.flipped(self.bases))
+            m.d.comb += slots.base_waits.eq(path.base_waits)
         connect_ports(m, path.source, self.source)
         connect_ports(m, path.sink, self.sink)
         if self.config.pages:
@@ -323,9 +337,11 @@ class Channel(wiring.Component):
         of_outcome = domain if slots.end_when_done else m.d.comb
         of_outcome += slots.end.eq(path.end)
         # An outcome after a timeout is ignored, so that the address that was marked stays.
+        of_base = [(path.base_outcome, slots.base_outcome)] if self.base is not None else []
         for outcome, noted in (
             (path.read_outcome, slots.read_outcome),
             (path.write_outcome, slots.write_outcome),
+            *of_base,
         ):
             domain += [
                 *copies(noted, outcome, "address", "checks"),
@@ -432,6 +448,8 @@ def gated_channel(
     m.d.sync += enabled.eq(channel.enable)
     answers = [port.r.valid for port in each_port(channel.source)]
     answers += [port.b.valid for port in each_port(channel.sink)]
+    if channel.config.delta:
+        answers.append(channel.bases.r.valid)
     if channel.config.pages:
         answers.append(channel.lists.r.valid)
     if channel.config.coded_memories:

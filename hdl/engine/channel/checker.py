@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 from cdma.hdl.axi.gather import EARLY
 from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.blocks.arithmetic import one_of
-from cdma.hdl.blocks.elaboration import Pace, optional
+from cdma.hdl.blocks.elaboration import Pace, optional, sized
 from cdma.hdl.engine.shapes.segments import Measured
 from cdma.hdl.spec.options import PAGE_LOG2
 from cdma.hdl.spec.records import (
@@ -34,6 +34,7 @@ class _Steps(NamedTuple):
     destination: Signal
     source: Signal
     objection: Signal
+    base: Signal
 
 
 class _About(NamedTuple):
@@ -43,6 +44,7 @@ class _About(NamedTuple):
     source: Signal
     destination: Signal
     fault: Signal
+    base: Signal
 
 
 class _Sum(NamedTuple):
@@ -59,6 +61,7 @@ class _Findings(NamedTuple):
     short: Signal
     outside_source: Signal
     outside_destination: Signal
+    outside_base: Signal
 
 
 def _byte(value: Value, place: Value) -> Value:
@@ -74,7 +77,7 @@ class Checker(wiring.Component):
     Addresses are calculated and compared a byte per cycle, with one adder: a byte is selected, then added, and then compared
     with the window's limit. The first objection counts, in this
     order: a fault of the fetch, reserved fields, zero length, wrong length, capacity, alignment of the source, of
-    the destination, window of the source, of the destination.
+    the destination, of the base, window of the source, of the destination, of the base. A base takes eight cycles more.
 
     ``read``, ``write``: The ports of the source and of the destination.
     ``word_bits``: Bits of a word of raw data.
@@ -143,12 +146,16 @@ class Checker(wiring.Component):
             destination=Signal(name="destination"),
             source=Signal(name="source"),
             objection=Signal(name="objection"),
+            base=Signal(int(self.options.delta), name="base"),
             place=Signal(ADDRESS_BYTES, init=1, name="place"),
         )
-        about = _About(*(Signal(name=f"about_{name}") for name in _About._fields))
+        bits = {"base": int(self.options.delta)}
+        about = _About(*(Signal(bits.get(name, 1), name=f"about_{name}") for name in _About._fields))
         # It is known in the cycle before it is needed.
-        kept = _About(*(Signal(name=f"kept_{name}", reset_less=True) for name in _About._fields))
-        m.d.sync += [register.eq(value) for register, value in zip(kept, about, strict=True)]
+        kept = _About(
+            *(Signal(bits.get(name, 1), name=f"kept_{name}", reset_less=True) for name in _About._fields)
+        )
+        m.d.sync += sized(*(register.eq(value) for register, value in zip(kept, about, strict=True)))
         # The state of the checker goes through flip-flops to what it selects.
         scanned = self._late(m, steps, "scanned")
         request, slot = self.requests.payload, self.slot
@@ -175,6 +182,7 @@ class Checker(wiring.Component):
             slot.route.zeros.eq(descriptor.mode == Mode.ZVC),
             slot.route.words.eq(words),
             slot.route.tail.eq(descriptor.length),
+            *sized(slot.delta.eq(reading.delta), slot.fields.delta.eq(reading.delta)),
             slot.early.eq(self._register(m, "early", self._early(descriptor))),
             slot.step.eq(reading.field("step")),
             slot.shaped.eq(reading.shaped),
@@ -211,6 +219,13 @@ class Checker(wiring.Component):
             with m.State("source"):
                 m.d.comb += steps.source.eq(1)
                 step("add", place[-1])
+                if self.options.delta:
+                    with m.If(~self.flush & place[-1] & self._reading.delta):
+                        m.next = "base"
+            if self.options.delta:
+                with m.State("base"):
+                    m.d.comb += steps.base.eq(1)
+                    step("add", place[-1])
             # The last byte is added, and then compared.
             with m.State("add"):
                 m.d.comb += moving.eq(1)
@@ -245,7 +260,8 @@ class Checker(wiring.Component):
             m.d.sync += self.busy.eq(1)
         with m.Elif(self.flush | fsm.ongoing("give")):
             m.d.sync += self.busy.eq(0)
-        with m.If(steps.destination | steps.source | steps.objection | moving):
+        scans = steps.destination | steps.source | steps.objection | moving
+        with m.If(scans | steps.base if self.options.delta else scans):
             m.d.sync += place.eq(place.rotate_left(1))
         with m.If(self.flush | fsm.ongoing("compare")):
             m.d.sync += place.eq(1)
@@ -258,7 +274,7 @@ class Checker(wiring.Component):
         if write.realign or write.burst < EARLY:
             return C(0)
         unaligned = descriptor.destination[beat_log2:][: exact_log2(EARLY)].any()
-        return ~unaligned & descriptor.capacity[beat_log2 + exact_log2(EARLY) :].any()
+        return ~unaligned & self._reading.capacity()[beat_log2 + exact_log2(EARLY) :].any()
 
     def _scan(self, m: Module, steps: _Steps, about: _About) -> _Findings:
         """Scans one byte of the addresses at a time."""
@@ -267,26 +283,31 @@ class Checker(wiring.Component):
         capacity = Signal(8, name="byte_of_capacity")
         m.d.comb += [
             length.eq(_byte(descriptor.length[: self.options.length_bits], steps.place)),
-            capacity.eq(_byte(descriptor.capacity[: self.options.length_bits], steps.place)),
+            capacity.eq(_byte(self._reading.capacity()[: self.options.length_bits], steps.place)),
         ]
         selected = self._follow(m, steps, "selected")
         adding = self._late(m, selected, "adding")
         # A capacity that no packet can fill counts as the most that a packet can.
-        unfillable = self._register(m, "unfillable", descriptor.capacity[self.options.length_bits :].any())
+        unfillable = self._register(
+            m, "unfillable", self._reading.capacity()[self.options.length_bits :].any()
+        )
         short = self._compare_length(m, selected if self.pipelined else steps, length, capacity, unfillable)
         first, count = self._select(m, steps, about, length, capacity, unfillable)
         total = self._add(m, selected, adding, first, count)
         below: Value = C(0)
         if self.windowed:
             below = self._compare_first(m, selected.place, adding.place[0], total.first)
-        outside_source, outside_destination = self._compare_last(m, adding, total, below)
+        outside = self._compare_last(m, adding, total, below)
         if self.windowed:
             # A half of a window is asked for a cycle ahead.
+            reads = steps.source
+            if self.options.delta and self.rules.compressing:
+                reads = reads | steps.base
             m.d.comb += [
                 self.windows.at.high.eq(steps.place[REGISTER_BYTES:].any()),
-                self.windows.at.write.eq(~steps.source),
+                self.windows.at.write.eq(~reads),
             ]
-        return _Findings(short, outside_source, outside_destination)
+        return _Findings(short, *outside)
 
     def _compare_first(self, m: Module, place: Value, lowest: Value, first: Signal) -> Signal:
         """Compares the address itself with the window's base."""
@@ -303,10 +324,14 @@ class Checker(wiring.Component):
 
     def _follow(self, m: Module, steps: _Steps, name: str) -> _Steps:
         """The steps a cycle later."""
-        flags = _Steps._fields[1:]
         place = self._place_before(m, steps, name)
-        following = _Steps(place, *(Signal(name=f"{name}_{flag}") for flag in flags))
-        m.d.sync += [getattr(following, flag).eq(getattr(steps, flag) & ~self.flush) for flag in flags]
+        flags = _Steps._fields[1:]
+        following = _Steps(
+            place, *(Signal(len(getattr(steps, flag)), name=f"{name}_{flag}") for flag in flags)
+        )
+        m.d.sync += sized(
+            *(getattr(following, flag).eq(getattr(steps, flag) & ~self.flush) for flag in flags)
+        )
         return following
 
     def _place_before(self, m: Module, steps: _Steps, name: str) -> Value:
@@ -365,6 +390,9 @@ class Checker(wiring.Component):
         # A shape is in device memory.
         read = of_host(read, Mux(reading.shaped, span, read))
         written = of_host(Mux(reading.shaped, span, written), written)
+        of_base = []
+        if self.options.delta:
+            of_base = [(steps.base | (objection & about.base), _byte(reading.base, place))]
         m.d.sync += [
             first.eq(
                 one_of(
@@ -374,6 +402,7 @@ class Checker(wiring.Component):
                     ),
                     (source | (objection & about.source), _byte(reading.address("source"), place)),
                     (objection & about.fault, _byte(request.address, place)),
+                    *of_base,
                 )
             ),
             count.eq(
@@ -381,6 +410,7 @@ class Checker(wiring.Component):
                     (destination, written),
                     (objection & about.capacity, capacity),
                     (source, read),
+                    *((steps.base, length) for _ in of_base),
                 )
             ),
         ]
@@ -407,6 +437,7 @@ class Checker(wiring.Component):
             slot.source.eq(steps.source),
             slot.destination.eq(steps.destination),
             slot.objection.eq(steps.objection),
+            *sized(slot.base.eq(steps.base)),
             slot.first.eq(first),
             slot.last.eq(last),
             slot.count.eq(count),
@@ -414,11 +445,15 @@ class Checker(wiring.Component):
         m.d.sync += carry.eq(total[-1])
         return _Sum(first, last, carry)
 
-    def _compare_last(self, m: Module, steps: _Steps, total: _Sum, below: Value) -> tuple[Signal, Signal]:
-        """Compares the sum with the window's limit, a cycle after it is formed."""
+    def _compare_last(
+        self, m: Module, steps: _Steps, total: _Sum, below: Value
+    ) -> tuple[Signal, Signal, Signal]:
+        """Compares the sum with the window's limit, a cycle after it is formed; whether source, destination and base are
+        outside."""
         late_place = self._place_before(m, steps, "compared")
         late_source = Signal()
         late_destination = Signal()
+        late_base = Signal(len(steps.base), name="late_base")
         late_last = Signal(8, reset_less=True)
         limit: Value = C(0)
         if self.windowed:
@@ -431,6 +466,7 @@ class Checker(wiring.Component):
         m.d.sync += [
             late_source.eq(steps.source),
             late_destination.eq(steps.destination),
+            *sized(late_base.eq(steps.base)),
             late_last.eq(total.last),
         ]
         # Where there is a list, the first page alone is looked at: all of its bytes are in the same page as the first.
@@ -438,10 +474,9 @@ class Checker(wiring.Component):
         with m.If(listed & of_host(steps.source, steps.destination)):
             m.d.sync += late_last.eq(total.first)
         carry = total.carry & ~(listed & of_host(late_source, late_destination))
-        for late, bits in (
-            (late_source, self.rules.read.address_bits),
-            (late_destination, self.rules.write.address_bits),
-        ):
+        read_bits, write_bits = self.rules.read.address_bits, self.rules.write.address_bits
+        of_base = [(late_base, self.rules.of_device(read_bits, write_bits))] * self.options.delta
+        for late, bits in ((late_source, read_bits), (late_destination, write_bits), *of_base):
             reachable = _byte(C((1 << bits) - 1, 8 * ADDRESS_BYTES), late_place)
             with m.If(late):
                 exceeds = (beyond & ~late_place[0]) | (late_last & ~reachable).any()
@@ -452,13 +487,17 @@ class Checker(wiring.Component):
         m.d.sync += beyond.eq(unreachable)
         outside_source = Signal()
         outside_destination = Signal()
+        outside_base = Signal(len(late_base), name="outside_base")
         with m.If(late_place[-1]):
             outside = below | over[-1] | unreachable | carry
             with m.If(late_destination):
                 m.d.sync += outside_destination.eq(outside)
             with m.If(late_source):
                 m.d.sync += outside_source.eq(outside)
-        return outside_source, outside_destination
+            if self.options.delta:
+                with m.If(late_base):
+                    m.d.sync += outside_base.eq(outside)
+        return outside_source, outside_destination, outside_base
 
     def _judge(self, m: Module, about: _About, facts: Facts, findings: _Findings) -> Signal:
         """The status of the first objection; drives which address it is about."""
@@ -488,8 +527,14 @@ class Checker(wiring.Component):
             m.d.comb += [status.eq(Status.ALIGNMENT), about.source.eq(1)]
         with m.Elif(facts.destination):
             m.d.comb += [status.eq(Status.ALIGNMENT), about.destination.eq(1)]
+        if self.options.delta:
+            with m.Elif(reading.delta & facts.base):
+                m.d.comb += [status.eq(Status.ALIGNMENT), about.base.eq(1)]
         with m.Elif(outside_source):
             m.d.comb += [status.eq(Status.WINDOW), about.source.eq(1)]
         with m.Elif(outside_destination):
             m.d.comb += [status.eq(Status.WINDOW), about.destination.eq(1)]
+        if self.options.delta:
+            with m.Elif(reading.delta & findings.outside_base):
+                m.d.comb += [status.eq(Status.WINDOW), about.base.eq(1)]
         return status

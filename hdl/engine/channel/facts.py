@@ -10,7 +10,7 @@ from amaranth.lib import data
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import PortShape
-from cdma.hdl.blocks.elaboration import Pace
+from cdma.hdl.blocks.elaboration import Pace, sized
 from cdma.hdl.spec.options import MOST_PAGED, PAGE_LOG2
 from cdma.hdl.spec.records import Mode, RecordOptions, descriptor_fields, most_bytes
 from cdma.hdl.spec.stage import Quantisation
@@ -73,6 +73,7 @@ class Facts(NamedTuple):
     capacity: Signal
     source: Signal
     destination: Signal
+    base: Signal
 
 
 class Reading:
@@ -82,6 +83,7 @@ class Reading:
         data pass around the codec.
     ``stream``: ``compressed_length`` counts, and not ``length`` alone.
     ``shaped``: What lies in device memory is a shape, which is ``measured``.
+    ``delta``, ``base``: The descriptor has a base, and its address.
     """
 
     def __init__(self, rules: Rules, request: data.View, measured: data.View) -> None:
@@ -94,6 +96,8 @@ class Reading:
         self.pages = Cat(self.field("pages_low"), self.field("pages_high"))
         self.raw = self.descriptor.mode == Mode.RAW
         self.stream = C(0) if rules.compressing else ~self.raw | self.lossy
+        self.delta = self.descriptor.delta if rules.options.delta else C(0)
+        self.base: Value = self.descriptor["compressed_length" if rules.compressing else "capacity"]
 
     def field(self, name: str) -> Value:
         """A field that descriptors may have."""
@@ -104,6 +108,13 @@ class Reading:
         address: Value = self.descriptor[name]
         shaped = self.rules.of_device("source", "destination") == name and self.rules.options.dimensions
         return Mux(self.shaped, self.measured.lowest, address) if shaped else address
+
+    def capacity(self) -> Value:
+        """The bytes that may be written."""
+        descriptor = self.descriptor
+        if not self.rules.options.delta or self.rules.compressing:
+            return descriptor.capacity
+        return Mux(self.delta, descriptor.length, descriptor.capacity)
 
     def words(self) -> Value:
         """The raw words, a last one that is not whole among them."""
@@ -117,7 +128,8 @@ class Reading:
         """Looks at the descriptor while its ``source`` is scanned; of its owner the bits that are ``compared`` must be those
         that are ``allowed``."""
         rules, descriptor, pace = self.rules, self.descriptor, Pace(m, pipelined)
-        facts = Facts(*(Signal(name=f"fact_{name}") for name in Facts._fields))
+        bits = {"base": int(rules.options.delta)}
+        facts = Facts(*(Signal(bits.get(name, 1), name=f"fact_{name}") for name in Facts._fields))
         length, compressed, owner = descriptor.length, descriptor.compressed_length, self.field("owner")
         length_wrong, compressed_wrong = self._wrong_lengths()
         must_be_0 = [descriptor[field.name] for field in descriptor_fields(rules.options) if field.reserved]
@@ -131,13 +143,18 @@ class Reading:
             | (self.shaped & self.measured.reserved)
             | stray_owner(owner, self.field("owned"), rules.options)
         )
+        if rules.options.delta:
+            reserved |= self.shaped & self.delta
         moved = rules.of_host(Mux(self.stream, compressed, length), descriptor.capacity)
         length_wrong |= self.pages.any() & (moved > MOST_PAGED)
+        useless: Value = compressed != 0
+        if rules.options.delta and rules.compressing:
+            useless &= ~self.delta
         empty_source = self.stream & pace.late(compressed == 0, "empty_source_late")
         wrong_source = Mux(
             self.stream,
             pace.late(compressed_wrong, "compressed_wrong_late"),
-            pace.late(compressed != 0, "compressed_late"),
+            pace.late(useless, "compressed_late"),
         )
         with m.If(source):
             m.d.sync += [
@@ -145,9 +162,10 @@ class Reading:
                 facts.reserved.eq(pace.late(reserved, "reserved_late") | (descriptor.mode > max(Mode))),
                 facts.zero.eq(pace.late(length == 0, "empty_late") | empty_source),
                 facts.length.eq(pace.late(length_wrong, "length_wrong_late") | wrong_source),
-                facts.capacity.eq(descriptor.capacity == 0),
+                facts.capacity.eq(self.capacity() == 0),
                 facts.source.eq(self.address("source")[: rules.read.align_log2].any()),
                 facts.destination.eq(self.address("destination")[: rules.write.align_log2].any()),
+                *sized(facts.base.eq(self.base[: rules.of_device(rules.read, rules.write).align_log2].any())),
             ]
         return facts
 

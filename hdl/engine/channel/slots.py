@@ -13,6 +13,7 @@ from cdma.hdl.blocks.arithmetic import CRC_BITS
 from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.memories import CheckedOutside, coding_of
 from cdma.hdl.blocks.serial_memory import SerialMemory
+from cdma.hdl.engine.path.base import base_command
 from cdma.hdl.engine.path.switches import Route
 from cdma.hdl.spec.options import PAGE_LOG2
 from cdma.hdl.spec.records import LENGTH_BITS, NO_OPTIONS, STEP_BITS, RecordOptions
@@ -37,9 +38,14 @@ def result_bytes(options: RecordOptions) -> int:
     return length_bytes(options) + (CYCLES_BYTES if options.timed else 0)
 
 
+def noted_bits(read_address_bits: int, dev_address_bits: int, options: RecordOptions) -> int:
+    """Bits of the address of what was read in vain: of the source, or of the base."""
+    return max(read_address_bits, dev_address_bits) if options.delta else read_address_bits
+
+
 class TicketFields(data.StructLayout):
     """What the completer must know of a descriptor besides. A ``status`` other than OK refuses it; ``crc`` is expected if
-    ``check_crc``; ``lossy`` if it has a step."""
+    ``check_crc``; ``lossy`` if it has a step, ``delta`` if it has a base."""
 
     def __init__(self, options: RecordOptions) -> None:
         super().__init__(
@@ -52,6 +58,7 @@ class TicketFields(data.StructLayout):
                 "check_crc": int(options.crc),
                 "crc": CRC_BITS * options.crc,
                 "lossy": int(options.lossy),
+                "delta": int(options.delta),
             }
         )
 
@@ -63,7 +70,8 @@ class Ticket(data.StructLayout):
         their status is OK; the time at which it began; the address that belongs to ``fields.status``; the bytes to
         read; where they go, of which the lower bits matter.
     ``read_resp``, ``read_address``, ``write_resp``, ``write_address``, ``overflow``, ``write_end``: From the stages:
-        see :class:`.Outcome` and :class:`.AxiWriter`. Where memories are ``coded``, addresses have check bits.
+        see :class:`.Outcome` and :class:`.AxiWriter`. Where memories are ``coded``, addresses have check bits. What is
+        read are the source and, where that has no error, the base.
     ``finish``, ``written``, ``cycles``: From the completer itself.
     """
 
@@ -101,9 +109,11 @@ class SlotPort(wiring.Signature):
     ``place``: The byte of each number that is written, one bit per byte.
     ``source``: Writes ``first``, ``last`` and ``count`` of what is read.
     ``destination``: Writes ``first`` and ``last`` of where it goes.
+    ``base``: Writes ``first`` and ``last`` of the base.
     ``objection``: Writes ``last`` as the address of the objection.
     ``push``: Hands the slot on, with ``fields``, ``route``, ``early`` and ``step``.
     ``early``: Beats of the packet may be written before its command: see :class:`~cdma.hdl.axi.gather.Gather`.
+    ``delta``: There is a base, with ``push``.
     ``shaped``, ``moved``: What lies in device memory is a shape, with ``push``; and the bytes that are read, as
         ``count`` otherwise.
     ``pages``: The number of the page that the list of host memory's pages is in, with ``push``; 0: there is none.
@@ -119,6 +129,7 @@ class SlotPort(wiring.Signature):
                 "place": Out(ADDRESS_BYTES),
                 "source": Out(1),
                 "destination": Out(1),
+                "base": Out(int(options.delta)),
                 "objection": Out(1),
                 "first": Out(8),
                 "last": Out(8),
@@ -127,6 +138,7 @@ class SlotPort(wiring.Signature):
                 "route": Out(Route(tail_bits)),
                 "early": Out(1),
                 "step": Out(STEP_BITS * options.lossy),
+                "delta": Out(int(options.delta)),
                 "shaped": Out(int(options.dimensions > 0)),
                 "moved": Out(8 * (options.dimensions > 0)),
                 "pages": Out((64 - PAGE_LOG2) * options.pages),
@@ -175,6 +187,11 @@ class _Walk:
         m.d.comb += [sink.valid.eq(there), self.step.eq(there & sink.ready)]
 
 
+def _extended(address: Value, bits: int, most: int) -> Value:
+    """An address of so many bits, with its checks, as one of ``most`` bits."""
+    return Cat(address[:bits], C(0, most - bits), address[bits:])
+
+
 class _Counts(NamedTuple):
     """Numbers of slots.
 
@@ -212,6 +229,8 @@ class Slots(wiring.Component):
     ``checked``: Addresses of the outcomes that are read, and of those that are written, have check bits.
 
     ``read``, ``step``, ``route``, ``write``: The commands of the stages.
+    ``base``, ``base_outcome``, ``base_waits``: With ``options.delta``: the commands of the reader of bases, its outcomes,
+        and whether the source's reader waits for nothing, so that a silent port is that of the base.
     ``read_outcome``, ``write_outcome``, ``overflow``: What the stages report.
     ``ahead``: A command follows the one at ``write``, and its slot is ``early``. Low in a command's first two cycles.
     ``end``: Where the packet ended, when the command at ``write`` is taken; with ``end_when_done``, with
@@ -257,6 +276,8 @@ class Slots(wiring.Component):
         self.counted = counted
         self.compressing = compressing
         self.coded_memories = coded_memories
+        dev_bits = self.base_address_bits = read_address_bits if compressing else write_address_bits
+        self.noted_bits = noted_bits(read_address_bits, dev_bits, options)
         commands = []
         for bits, device in ((read_address_bits, compressing), (write_address_bits, not compressing)):
             shaped = ("shaped",) * (self.shapes and device)
@@ -269,6 +290,12 @@ class Slots(wiring.Component):
                 **optional(options.lossy, step=Out(stream.Signature(STEP_BITS))),
                 "route": Out(stream.Signature(Route(tail_bits))),
                 "write": Out(stream.Signature(commands[1])),
+                **optional(
+                    options.delta,
+                    base=Out(stream.Signature(base_command(dev_bits, options.tag_bits))),
+                    base_outcome=In(Outcome(dev_bits, checked=checked[0 if compressing else 1])),
+                    base_waits=In(1),
+                ),
                 "ahead": Out(1),
                 "end": In(SPAN_BITS),
                 "read_outcome": In(Outcome(read_address_bits, checked=checked[0])),
@@ -276,7 +303,7 @@ class Slots(wiring.Component):
                 "overflow": In(1),
                 "tickets": Out(
                     stream.Signature(
-                        Ticket(read_address_bits, write_address_bits, options, coded=coded_memories)
+                        Ticket(self.noted_bits, write_address_bits, options, coded=coded_memories)
                     )
                 ),
                 "reported": Out(1),
@@ -295,6 +322,8 @@ class Slots(wiring.Component):
         self._coding = coding_of(platform)
         #: A word of a command that a stage waits for is lost.
         self.lost_command = Signal(name="lost_command")
+        #: A word of the outcome of the oldest ticket's base is lost.
+        self.lost_base = Signal(name="lost_base") if self.options.delta else C(0, 0)
         counts = self._count(m)
         write = self._give_commands(m, checked, counts)
         self._keep_checked(m, checked, counts)
@@ -305,7 +334,7 @@ class Slots(wiring.Component):
             m.d.comb += [
                 front.lost.eq(front.valid & Cat(front.lines).any()),
                 # What the stages note of a ticket is there once it is reported.
-                oldest.lost.eq(self.reported & Cat(oldest.lines).any()),
+                oldest.lost.eq(self.reported & Cat(*oldest.lines, self.lost_base).any()),
                 self.lost.eq(self.lost_command | front.lost | oldest.lost),
             ]
         return m
@@ -320,12 +349,15 @@ class Slots(wiring.Component):
         front = _Walk(m, "ticket", head)
         oldest = _Walk(m, "reported", read_done)
         written = Signal()
+        done: Value = oldest.valid & written
+        if self.options.delta:
+            done &= ~ticket.fields.delta | self._count_bases(m, oldest)
         m.d.comb += [
             starts.eq(checked.push & checked.starts),
             self.tickets.valid.eq(front.valid),
             front.step.eq(self.tickets.valid & self.tickets.ready),
             oldest.step.eq(front.step & ticket.started),
-            self.reported.eq(oldest.valid & written),
+            self.reported.eq(done),
         ]
         m.d.sync += [
             head.eq(head + checked.push),
@@ -345,6 +377,21 @@ class Slots(wiring.Component):
             written.eq(early & ~oldest.step),
         ]
         return _Counts(head, started, read_done, write_done, front, oldest)
+
+    def _count_bases(self, m: Module, oldest: _Walk) -> Signal:
+        """Counts the bases that are read, and those whose tickets are done; whether one more is read."""
+        self.base_done = Signal(range(2 * self.depth), name="base_done")
+        self.base_next = Signal.like(self.base_done, name="base_next")
+        position = Signal.like(self.base_done, name="base_position")
+        early, done = Signal(name="base_early"), Signal(name="base_is_read")
+        m.d.comb += self.base_next.eq(position + (oldest.step & self.tickets.payload.fields.delta))
+        m.d.sync += [
+            self.base_done.eq(self.base_done + self.base_outcome.done),
+            position.eq(self.base_next),
+            early.eq(self.base_next != self.base_done),
+            done.eq(early & ~oldest.step),
+        ]
+        return done
 
     def _keep(
         self,
@@ -432,16 +479,22 @@ class Slots(wiring.Component):
         """The streams of the stages; gives the walk of the writer's."""
         started, coded = counts.started, self._coding.coded
         read, route, write = (_Walk(m, name, started) for name in ("read", "route", "write"))
-        walks = [read, route, write]
-        for walk, sink in ((read, self.read), (route, self.route), (write, self.write)):
-            walk.give(m, sink, coded=coded)
-        for name, walk, sink, enable, bits in (
+        walks, sinks = [read, route, write], [self.read, self.route, self.write]
+        commands = [
             ("read", read, self.read, checked.source, self.read_address_bits),
             ("write", write, self.write, checked.destination, self.write_address_bits),
-        ):
+        ]
+        if self.options.delta:
+            base = _Walk(m, "base", started)
+            walks.append(base)
+            sinks.append(self.base)
+            commands.append(("base", base, self.base, checked.base, self.base_address_bits))
+        for walk, sink in zip(walks, sinks, strict=True):
+            walk.give(m, sink, coded=coded)
+        for name, walk, sink, enable, bits in commands:
             places = Mux(enable, checked.place[: -(-bits // 8)], 0)
             words = {"ends": (Cat(checked.first, checked.last), places)}
-            for flag in ("shaped", "pages", "user"):
+            for flag in ("delta", "shaped", "pages", "user"):
                 if flag in sink.payload.shape().members and len(sink.payload[flag]):
                     value = getattr(checked, flag)[: len(sink.payload[flag])]
                     words[flag] = value, checked.push.replicate(-(-len(value) // 16))
@@ -515,33 +568,22 @@ class Slots(wiring.Component):
         ticket = self.tickets.payload
         read_done, write_done, oldest = counts.read_done, counts.write_done, counts.oldest.next
         read_outcome, write_outcome = self.read_outcome, self.write_outcome
+        kept: dict[str, Value] = {}
         for name, outcome, done in (
             ("read", read_outcome, read_done),
             ("write", write_outcome, write_done),
         ):
-            read_at = Mux(self.at_stages, done, oldest)
-            address = outcome.address
-            if self.coded_memories:
-                checks = outcome.checks if len(outcome.checks) else address_checks(address)
-                address = Cat(address, checks)
-            kept = self._keep(
-                m,
-                f"{name}_addresses",
-                done,
-                read_at,
-                address,
-                outcome.note,
-                checks=ADDRESS_CHECKS * self.coded_memories,
-            )
-            m.d.comb += Cat(ticket[f"{name}_address"], ticket[f"{name}_checks"]).eq(kept)
+            kept[name] = self._keep_address(m, name, outcome, done, oldest)
         read_resp = read_outcome.resp.as_value()
         write_resp = Cat(write_outcome.resp, self.overflow)
         ended, ends = (write_done, write_outcome.done) if self.end_when_done else (write.position, write.step)
         lines = counts.oldest.lines
+        read_resp = self._keep(m, "read_resps", read_done, oldest, read_resp, read_outcome.done, lines)
+        if self.options.delta:
+            kept["read"], read_resp = self._keep_bases(m, kept["read"], read_resp)
         m.d.comb += [
-            ticket.read_resp.eq(
-                self._keep(m, "read_resps", read_done, oldest, read_resp, read_outcome.done, lines)
-            ),
+            *(Cat(ticket[f"{name}_address"], ticket[f"{name}_checks"]).eq(kept[name]) for name in kept),
+            ticket.read_resp.eq(read_resp),
             Cat(ticket.write_resp, ticket.overflow).eq(
                 self._keep(m, "write_resps", write_done, oldest, write_resp, write_outcome.done, lines)
             ),
@@ -549,6 +591,38 @@ class Slots(wiring.Component):
                 self._keep(m, "ends", ended, oldest, self.end[: self.options.length_bits + 1], ends, lines)
             ),
         ]
+
+    def _keep_address(
+        self, m: Module, name: str, outcome: wiring.PureInterface, done: Value, ticket_at: Value
+    ) -> Value:
+        """The address that a stage has noted for the ticket, or for its own oldest command; with its check bits."""
+        address = outcome.address
+        if self.coded_memories:
+            checks = outcome.checks if len(outcome.checks) else address_checks(address)
+            address = Cat(address, checks)
+        return self._keep(
+            m,
+            f"{name}_addresses",
+            done,
+            Mux(self.at_stages, done, ticket_at),
+            address,
+            outcome.note,
+            checks=ADDRESS_CHECKS * self.coded_memories,
+        )
+
+    def _keep_bases(self, m: Module, address: Value, resp: Value) -> tuple[Value, Value]:
+        """The address and the response of what was read: of the source or, where that has no error, of the base."""
+        outcome, done, ticket_at = self.base_outcome, self.base_done, self.base_next
+        delta, of_base = self.tickets.payload.fields.delta, Signal(name="error_of_base")
+        lines: list[Signal] = []
+        of_source = _extended(address, self.read_address_bits, self.noted_bits)
+        noted = self._keep_address(m, "base", outcome, done, ticket_at)
+        noted = _extended(noted, self.base_address_bits, self.noted_bits)
+        base_resp = self._keep(m, "base_resps", done, ticket_at, outcome.resp.as_value(), outcome.done, lines)
+        if self._coding.coded:
+            m.d.comb += self.lost_base.eq(delta & Cat(lines).any())
+        m.d.comb += of_base.eq(Mux(self.at_stages, self.base_waits, delta & ~resp[1] & base_resp[1]))
+        return Mux(of_base, noted, of_source), Mux(of_base, base_resp, resp)
 
     def _keep_results(self, m: Module, counts: _Counts) -> None:
         """What the ticket has from the completer."""

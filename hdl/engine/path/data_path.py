@@ -18,6 +18,7 @@ from cdma.hdl.lossy.stages import OutOfRange
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 
+from .base import BaseReader
 from .ports import Checksum, End, Path
 from .switches import CodecSwitch, LossySwitch, counted_in
 
@@ -38,13 +39,14 @@ class DataPath(Path):
         write: PortShape,
         *,
         compressing: bool,
+        base: PortShape | None = None,
     ) -> None:
         self.codec = codec
         self.reader = AxiReader(read)
         self.writer = AxiWriter(write)
         ranged = compressing and config.records.lossy
         further = optional(ranged, range=Out(stream.Signature(OutOfRange())))
-        super().__init__(config, read, write, further, compressing=compressing)
+        super().__init__(config, read, write, further, compressing=compressing, base=base)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -59,7 +61,8 @@ class DataPath(Path):
         end = End.of(device)
         if config.dimensions:
             end = end._replace(command=self._feed(m, end.command, device.shape))
-        self._connect_ends(m, end, host, switch.report)
+        base = None if self.base_shape is None else self._base(m, self.base_shape)
+        self._connect_ends(m, end, host, switch.report, base)
         wiring.connect(m, wiring.flipped(self.route), switch.routes)
 
         # Each stage has streams of beats called ``input`` and ``output``. Where their lanes differ, an adapter of that name
@@ -75,11 +78,16 @@ class DataPath(Path):
         if self.compressing:
             read_bits = word_bits
             source = self._lossy(m, counted_in(m, "read_words", source, word_bits))
-        narrows = len(source.payload.keep) > len(switch.input.payload.keep)
-        connect_width(
-            m, "read_width", read_bits, source, switch.input, pipelined=config.pipelined and narrows
-        )
-        sink = switch.output
+        taken, sink = switch.input, switch.output
+        if base is not None and self.compressing:
+            wiring.connect(m, base.output, switch.input)
+            taken = base.input
+        elif base is not None:
+            wiring.connect(m, switch.output, base.input)
+            sink = base.output
+        raw = taken if self.compressing else sink
+        narrows = len(source.payload.keep) > len(taken.payload.keep)
+        connect_width(m, "read_width", read_bits, source, taken, pipelined=config.pipelined and narrows)
         if not self.compressing:
             sink = counted_in(m, "written_bytes", self._lossy(m, sink), moved_bits)
         if config.tail_bits and not config.pipelined:
@@ -93,7 +101,7 @@ class DataPath(Path):
             wiring.connect(m, sink, written)
 
         if config.crc:
-            self._sum(m, switch)
+            self._sum(m, raw)
 
         wiring.connect(m, reader.port, wiring.flipped(self.source))
         wiring.connect(m, writer.port, wiring.flipped(self.sink))
@@ -182,15 +190,30 @@ class DataPath(Path):
             wiring.connect(m, ranges.output, wiring.flipped(self.range))
         return slice_after(m, "lossy_slice", lossy.output) if config.pipelined else lossy.output
 
-    def _sum(self, m: Module, switch: CodecSwitch) -> None:
+    def _base(self, m: Module, shape: PortShape) -> BaseReader:
+        """What changes raw data by a base, on their way into a compressor or out of a decompressor."""
+        config, bits = self.config, self.config.passed_bits
+        lanes = config.codec.data_bits // bits
+        m.submodules.base = base = BaseReader(
+            shape, bits, lanes, config.descriptors, pipelined=config.pipelined
+        )
+        wiring.connect(m, wiring.flipped(self.base), base.command)
+        wiring.connect(m, base.outcome, wiring.flipped(self.base_outcome))
+        wiring.connect(m, base.port, wiring.flipped(self.bases))
+        m.d.comb += [base.flush.eq(self.flush), base.mark.eq(self.mark)]
+        with m.If(self.mark):
+            m.d.sync += self.base_waits.eq(self.reader.idle & ~base.idle)
+        return base
+
+    def _sum(self, m: Module, raw: stream.Interface) -> None:
         """Forms the CRC of the raw beats: those before a compressor, which come straight from a memory unless an adapter or
         a shifter has them first, or those after a decompressor, which come late in the cycle."""
         config = self.config
-        raw = switch.input if self.compressing else switch.output
         early = self.compressing and not (
             config.pipelined
             or config.realign
             or config.quantisation is not None
+            or config.delta
             or config.dev_data_bits != config.lanes * config.format.word_bits
         )
         m.submodules.checksum = checksum = Checksum(

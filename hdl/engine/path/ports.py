@@ -36,6 +36,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import PAGE_LOG2
 from cdma.hdl.spec.records import STEP_BITS
 
+from .base import BaseReader, base_command
 from .switches import Route
 
 #: The part of a codec's report that the completion of a descriptor needs.
@@ -50,6 +51,16 @@ def list_port(config: EngineConfig) -> ReadPort:
         config.host_address_bits,
         user_bits=options.tag_bits if options.pair_bits else 0,
     )
+
+
+def _base_members(shape: PortShape) -> dict[str, wiring.Member]:
+    """The members of a path whose descriptors may have a base."""
+    return {
+        "base": In(stream.Signature(base_command(shape.address_bits, shape.user_bits))),
+        "base_outcome": Out(shape.outcome),
+        "base_waits": Out(1),
+        "bases": Out(shape.read_port),
+    }
 
 
 class End(NamedTuple):
@@ -74,6 +85,9 @@ class Path(wiring.Component):
     ``read``, ``step``, ``route``, ``write``: The commands of the stages, with ``step`` where ``config.lossy``: one of
         each for every descriptor. At most ``config.descriptors`` descriptors may be in flight.
     ``shapes``: With ``config.dimensions``: the shapes of the commands of device memory that have one.
+    ``base``, ``base_outcome``, ``base_waits``, ``bases``: With ``config.delta``: a command for each descriptor, one outcome
+        of each with a base, whether the source's reader has nothing in flight when the base's has, and the AXI4 port for
+        bases.
     ``read_outcome``, ``write_outcome``: One outcome per descriptor, from each port.
     ``report``: One verdict per descriptor that does not pass around the codec.
     ``crc``: One CRC of the raw bytes per descriptor, if ``config.crc``.
@@ -97,9 +111,11 @@ class Path(wiring.Component):
         further: dict[str, wiring.Member],
         *,
         compressing: bool,
+        base: PortShape | None = None,
     ) -> None:
         self.config = config
         self.compressing = compressing
+        self.base_shape = base
         ports = {True: (config.units, 1), False: (1, config.units)}[compressing]
         step = stream.Signature(STEP_BITS)
         super().__init__(
@@ -133,6 +149,7 @@ class Path(wiring.Component):
                 "blocked": Out(1),
                 "source": port_members(read.read_port, ports[0]),
                 "sink": port_members(write.write_port, ports[1]),
+                **({} if base is None else _base_members(base)),
                 **further,
             }
         )
@@ -145,9 +162,15 @@ class Path(wiring.Component):
         return Command(bits, *shaped, pages=pages, user=config.records.tag_bits)
 
     def _connect_ends(
-        self, m: Module, device: End, host: AxiReader | AxiWriter, report: stream.Interface
+        self,
+        m: Module,
+        device: End,
+        host: AxiReader | AxiWriter,
+        report: stream.Interface,
+        base: BaseReader | None = None,
     ) -> None:
-        """Connects both ends, of device memory and of the ``host`` port, and the codec's reports."""
+        """Connects both ends, of device memory and of the ``host`` port, and the codec's reports. A reader of bases works
+        beside the one of sources."""
         config = self.config
         end = End.of(host)
         if config.pages:
@@ -163,6 +186,8 @@ class Path(wiring.Component):
             host.mark.eq(self.mark),
         ]
         reads, writes = (device, end) if self.compressing else (end, device)
+        if base is not None:
+            reads = reads._replace(idle=reads.idle & base.idle, progress=reads.progress | base.progress)
         for name, each in (("read", reads), ("write", writes)):
             wiring.connect(m, wiring.flipped(getattr(self, name)), each.command)
             wiring.connect(m, each.outcome, wiring.flipped(getattr(self, f"{name}_outcome")))

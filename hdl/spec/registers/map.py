@@ -91,6 +91,10 @@ stream_fields 0x1C | Format of the compressed streams, continued: what codes are
   constant rotate 8 8 reset={form.rotate} | Bits that a word is rotated left by, so that its field is on top.
   constant zero 16 reset={form.zero:d} | Code 0 is a word of zeros, and the table's codes begin with 1.
   {only_if(config.group_bursts or every)}constant grouped 17 reset={config.group_bursts > 0:d} | There is `groups`.
+  {only_if(config.delta or every)}constant delta 18 reset={config.delta:d} | Descriptors may name a base: streams then have
+      raw data XOR its bytes.
+  {only_if(form.levels > 1 or every)}constant two_levels 19 reset={form.levels > 1:d} | Windows are in groups, each behind
+      a mask of as many bits as a header.
   constant align_log2 24 4 reset={form.align.bit_length() - 1} | Each window is padded to a multiple of 2**this bytes.
   {only_if(any_length or every)}constant any_length 28 reset={any_length:d} | Lengths without a step are any number of
       bytes: zeros fill the last word in the stream.

@@ -95,7 +95,7 @@ struct cdma_geometry {
     uint32_t dev_data_bits, dev_address_bits, dev_align;
     uint32_t host_data_bits, host_address_bits, host_align;
     uint32_t burst_beats, outstanding, ring_entries;
-    uint32_t field_bits, rotate, zero, align;
+    uint32_t field_bits, rotate, zero, align, levels;
     uint32_t any_length; /* 1: lengths of raw data are any number of bytes; 0: whole words. */
     uint32_t units, stripe_bytes;
     uint32_t crc; /* 1: results have a CRC, and transfers may ask for a check. */
@@ -107,6 +107,7 @@ struct cdma_geometry {
     uint32_t register_protection; /* What accesses to registers must be: 0 any, 1 privileged, 2 secure. */
     uint32_t memories_protect;    /* Checks of the words in memories: 0 none, 1 parity, 2 secded. */
     uint32_t dimensions;   /* Of a shape in device memory, above its row; 0: transfers have no shape. */
+    uint32_t delta;        /* 1: transfers may have a base. */
     uint32_t pages;        /* 1: host memory of transfers may be a list of pages. */
     uint32_t stream_id_bits, substream_id_bits; /* Of the owner of a transfer. */
     uint32_t pairs; /* Of channels; the registers of each are in a page of their own. */
@@ -160,6 +161,8 @@ struct cdma_transfer {
     const struct cdma_shape *shape;
     /* Where the list of the pages of host memory after the first one is; 0: it is one run of bytes. See cdma_list_pages. */
     uint64_t pages;
+    /* 1: the stream has the data XOR a base in device memory: see cdma_set_base. */
+    uint8_t delta;
     /* Whose the transfer is: see cdma_owner; 0: nobody's, which is stream 0. */
     uint32_t owner;
 };
@@ -296,6 +299,7 @@ static inline void cdma_encode(const struct cdma_transfer *transfer, unsigned ch
     const uint32_t flags = ((uint32_t)transfer->mode << CDMA_DESCRIPTOR_MODE_SHIFT) |
                            ((uint32_t)(transfer->interrupt != 0) << CDMA_DESCRIPTOR_INTERRUPT_SHIFT) |
                            ((uint32_t)(transfer->check_crc != 0) << CDMA_DESCRIPTOR_CHECK_CRC_SHIFT) |
+                           ((uint32_t)(transfer->delta != 0) << CDMA_DESCRIPTOR_DELTA_SHIFT) |
                            ((uint32_t)transfer->step << CDMA_DESCRIPTOR_STEP_SHIFT) |
                            ((uint32_t)(transfer->owner != 0u) << CDMA_DESCRIPTOR_OWNED_SHIFT) |
                            ((uint32_t)(transfer->shape != NULL) << CDMA_DESCRIPTOR_SHAPED_SHIFT);
@@ -491,7 +495,9 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->rotate = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ROTATE, bits);
     geometry->zero = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ZERO, bits);
     geometry->align = 1u << CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2, bits);
+    geometry->levels = 1u + CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_TWO_LEVELS, bits);
     geometry->any_length = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ANY_LENGTH, bits);
+    geometry->delta = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_DELTA, bits);
     geometry->pairs = 1u + CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_MORE_PAIRS, bits);
     bits = guarded ? cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_GUARDS) : 0u;
     geometry->register_protection = CDMA_GET(CDMA_ENGINE_GUARDS_REGISTER_PROTECTION, bits);
@@ -868,8 +874,15 @@ static inline void cdma_retire(struct cdma_channel *channel) {
     }
 }
 
-/* Whether a transfer asks for what this engine has been made without: a check of its CRC, a step, a list of pages, an owner
-   with so many bits, a shape of so many dimensions; or its length is not that of its shape. */
+/* Gives a transfer of this channel the base at an address: its length counts as its capacity if it is a prefetch. */
+static inline void cdma_set_base(
+    const struct cdma_channel *channel, struct cdma_transfer *transfer, uint64_t base) {
+    transfer->delta = 1;
+    *(channel == &channel->engine->offload ? &transfer->compressed_length : &transfer->capacity) = base;
+}
+
+/* Whether a transfer asks for what this engine has been made without: a check of its CRC, a step, a list of pages, a base, an
+   owner with so many bits, a shape of so many dimensions; or its length is not that of its shape. */
 static inline int cdma_lacks_option(const struct cdma_channel *channel, const struct cdma_transfer *transfer) {
     const struct cdma_geometry *geometry = &channel->engine->geometry;
     const struct cdma_shape *shape = transfer->shape;
@@ -878,7 +891,8 @@ static inline int cdma_lacks_option(const struct cdma_channel *channel, const st
         return 1;
     }
     return (transfer->check_crc != 0 && geometry->crc == 0u) || (transfer->step != 0 && geometry->lossy == 0u) ||
-           (transfer->pages != 0u && geometry->pages == 0u) || (transfer->owner & ~cdma_owner_bits(geometry)) != 0u;
+           (transfer->pages != 0u && geometry->pages == 0u) || (transfer->delta != 0 && geometry->delta == 0u) ||
+           (transfer->owner & ~cdma_owner_bits(geometry)) != 0u;
 }
 
 /* Where the next entry of the ring goes. */

@@ -52,8 +52,8 @@ struct cdma_descriptor {
     uint64_t source; /* Byte address to read from: in device memory for offload, in host memory for prefetch. */
     uint64_t destination; /* Byte address the data is written to. */
     uint64_t length; /* Raw bytes: read by offload, written by prefetch; whole words, 1 word to 4 GiB, or any number of bytes where `engine.stream_fields.any_length` is 1. With a step whole numbers. */
-    uint64_t capacity; /* Bytes that may be written from `destination` on; nothing is written past them. */
-    uint64_t compressed_length; /* Bytes of the compressed stream: prefetch in the modes zvc and fvc, and in any with a step, reads so many; otherwise 0. */
+    uint64_t capacity; /* Bytes that may be written from `destination` on; nothing is written past them. Of a prefetch with `delta` the byte address of the base: `length` bytes may be written. */
+    uint64_t compressed_length; /* Bytes of the compressed stream: prefetch in the modes zvc and fvc, and in any with a step, reads so many; otherwise 0. Of an offload with `delta` the byte address of the base. */
     uint32_t tag; /* Any number; the completion has it too. */
     uint32_t flags; /* See the masks below. */
     uint32_t crc; /* CRC-32C that the raw bytes must have, with `check_crc`. Must be 0 where `engine.limits.crc` is 0. */
@@ -70,6 +70,9 @@ struct cdma_descriptor {
 /* 1: the CRC of the raw bytes must be `crc`. Must be 0 where `engine.limits.crc` is 0. */
 #define CDMA_DESCRIPTOR_CHECK_CRC_MASK 0x00000200u
 #define CDMA_DESCRIPTOR_CHECK_CRC_SHIFT 9u
+/* 1: the stream has the raw data XOR the bytes from the base on, in device memory. Must be 0 where `engine.stream_fields.delta` is 0. */
+#define CDMA_DESCRIPTOR_DELTA_MASK 0x00000400u
+#define CDMA_DESCRIPTOR_DELTA_SHIFT 10u
 /* 1: `owner` says whose the transfer is. 0: that must be 0. */
 #define CDMA_DESCRIPTOR_OWNED_MASK 0x00004000u
 #define CDMA_DESCRIPTOR_OWNED_SHIFT 14u
@@ -236,6 +239,10 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_STREAM_FIELDS_ZERO_SHIFT 16u
 #define CDMA_ENGINE_STREAM_FIELDS_GROUPED_MASK 0x00020000u
 #define CDMA_ENGINE_STREAM_FIELDS_GROUPED_SHIFT 17u
+#define CDMA_ENGINE_STREAM_FIELDS_DELTA_MASK 0x00040000u
+#define CDMA_ENGINE_STREAM_FIELDS_DELTA_SHIFT 18u
+#define CDMA_ENGINE_STREAM_FIELDS_TWO_LEVELS_MASK 0x00080000u
+#define CDMA_ENGINE_STREAM_FIELDS_TWO_LEVELS_SHIFT 19u
 #define CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2_MASK 0x0f000000u
 #define CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2_SHIFT 24u
 #define CDMA_ENGINE_STREAM_FIELDS_ANY_LENGTH_MASK 0x10000000u
@@ -418,25 +425,25 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_LENGTH_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_LENGTH_HIGH_VALUE_SHIFT 0u
 
-/* push.capacity_low: Bytes that may be written from `destination` on; nothing is written past them. */
+/* push.capacity_low: Bytes that may be written from `destination` on; nothing is written past them. Of a prefetch with `delta` the byte address of the base: `length` bytes may be written. */
 #define CDMA_PUSH_CAPACITY_LOW 0x018u
 #define CDMA_PUSH_CAPACITY_LOW_RESET 0x00000000u
 #define CDMA_PUSH_CAPACITY_LOW_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_CAPACITY_LOW_VALUE_SHIFT 0u
 
-/* push.capacity_high: Bytes that may be written from `destination` on; nothing is written past them. */
+/* push.capacity_high: Bytes that may be written from `destination` on; nothing is written past them. Of a prefetch with `delta` the byte address of the base: `length` bytes may be written. */
 #define CDMA_PUSH_CAPACITY_HIGH 0x01cu
 #define CDMA_PUSH_CAPACITY_HIGH_RESET 0x00000000u
 #define CDMA_PUSH_CAPACITY_HIGH_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_CAPACITY_HIGH_VALUE_SHIFT 0u
 
-/* push.compressed_length_low: Bytes of the compressed stream: prefetch in the modes zvc and fvc, and in any with a step, reads so many; otherwise 0. */
+/* push.compressed_length_low: Bytes of the compressed stream: prefetch in the modes zvc and fvc, and in any with a step, reads so many; otherwise 0. Of an offload with `delta` the byte address of the base. */
 #define CDMA_PUSH_COMPRESSED_LENGTH_LOW 0x020u
 #define CDMA_PUSH_COMPRESSED_LENGTH_LOW_RESET 0x00000000u
 #define CDMA_PUSH_COMPRESSED_LENGTH_LOW_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_COMPRESSED_LENGTH_LOW_VALUE_SHIFT 0u
 
-/* push.compressed_length_high: Bytes of the compressed stream: prefetch in the modes zvc and fvc, and in any with a step, reads so many; otherwise 0. */
+/* push.compressed_length_high: Bytes of the compressed stream: prefetch in the modes zvc and fvc, and in any with a step, reads so many; otherwise 0. Of an offload with `delta` the byte address of the base. */
 #define CDMA_PUSH_COMPRESSED_LENGTH_HIGH 0x024u
 #define CDMA_PUSH_COMPRESSED_LENGTH_HIGH_RESET 0x00000000u
 #define CDMA_PUSH_COMPRESSED_LENGTH_HIGH_VALUE_MASK 0xffffffffu
@@ -448,7 +455,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_TAG_VALUE_MASK 0xffffffffu
 #define CDMA_PUSH_TAG_VALUE_SHIFT 0u
 
-/* push.flags: mode, interrupt, check_crc, owned, shaped, step. */
+/* push.flags: mode, interrupt, check_crc, delta, owned, shaped, step. */
 #define CDMA_PUSH_FLAGS 0x02cu
 #define CDMA_PUSH_FLAGS_RESET 0x00000000u
 #define CDMA_PUSH_FLAGS_MODE_MASK 0x000000ffu
@@ -457,6 +464,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_PUSH_FLAGS_INTERRUPT_SHIFT 8u
 #define CDMA_PUSH_FLAGS_CHECK_CRC_MASK 0x00000200u
 #define CDMA_PUSH_FLAGS_CHECK_CRC_SHIFT 9u
+#define CDMA_PUSH_FLAGS_DELTA_MASK 0x00000400u
+#define CDMA_PUSH_FLAGS_DELTA_SHIFT 10u
 #define CDMA_PUSH_FLAGS_OWNED_MASK 0x00004000u
 #define CDMA_PUSH_FLAGS_OWNED_SHIFT 14u
 #define CDMA_PUSH_FLAGS_SHAPED_MASK 0x00008000u

@@ -334,7 +334,9 @@ class Channel:
         self._registers.write(f"{self.name}.ring_tail", self._rings.tail)
 
     def _check_options(self, *descriptors: Descriptor) -> None:
-        """Refuses descriptors with a CRC, a step, a shape, pages or an owner that the engine cannot have."""
+        """Refuses descriptors with a CRC, a step, a shape, pages, a base or an owner that the engine cannot have."""
+        if not self.driver.geometry.delta and any(each.delta for each in descriptors):
+            raise DriverError("a descriptor has a base; this engine has been made without (delta)")
         if self.driver.geometry.lossy == LOSSY[0] and any(each.step for each in descriptors):
             raise DriverError("a descriptor has a step; this engine has been made without (lossy)")
         if not self.driver.geometry.crc and any(each.check_crc or each.crc for each in descriptors):

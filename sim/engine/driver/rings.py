@@ -107,6 +107,7 @@ class Geometry:
     rotate: int
     zero: int
     align: int
+    levels: int
     any_length: bool
     dev_data_bits: int
     dev_address_bits: int
@@ -128,6 +129,7 @@ class Geometry:
     memories_protect: str
     dimensions: int
     pages: bool
+    delta: bool
     stream_id_bits: int
     substream_id_bits: int
     pairs: int
@@ -141,6 +143,7 @@ class Geometry:
             lossy=self.lossy != LOSSY[0],
             dimensions=self.dimensions,
             pages=self.pages,
+            delta=self.delta,
             stream_id_bits=self.stream_id_bits,
             substream_id_bits=self.substream_id_bits,
         )
@@ -174,6 +177,7 @@ def read_geometry(registers: Registers) -> Geometry:
         rotate=fields["rotate"],
         zero=fields["zero"],
         align=1 << fields["align_log2"],
+        levels=1 + fields["two_levels"],
         any_length=bool(fields["any_length"]),
         dev_data_bits=dev["data_bits"],
         dev_address_bits=dev["address_bits"],
@@ -195,6 +199,7 @@ def read_geometry(registers: Registers) -> Geometry:
         memories_protect=MEMORY_CODES[guards["memories_protect"]],
         dimensions=dev["dimensions"],
         pages=bool(host["pages"]),
+        delta=bool(fields["delta"]),
         stream_id_bits=guards["stream_id_bits"],
         substream_id_bits=guards["substream_id_bits"],
         pairs=1 + fields["more_pairs"],

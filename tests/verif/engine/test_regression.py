@@ -180,6 +180,42 @@ SHAPES = {
         "pairs limits shares aborts soft_resets hard_resets messages owners pair_owners quiescence "
         "quiescence_of_rings quiescence_of_registers",
     ),
+    "deltas": (
+        dataclasses.replace(
+            SMALL,
+            format=Format(16, levels=2),
+            delta=True,
+            crc=True,
+            pages=True,
+            stream_id_bits=3,
+            group_bursts=2,
+            sideband=BESIDE,
+        ),
+        "deltas wrong_bases base_errors silent_base limits refusals corrupt capacity crc pages owners pace",
+    ),
+    "deltas-to-any-byte": (
+        dataclasses.replace(
+            SMALL,
+            delta=True,
+            alignment="byte",
+            dimensions=1,
+            pipelined=True,
+            channels=2,
+            memories_protect="secded",
+        ),
+        "deltas wrong_bases base_errors silent_base refusals pairs soft_resets hard_resets watchdog",
+    ),
+    "deltas-of-narrow-memory": (
+        dataclasses.replace(
+            NARROW,
+            dev_data_bits=64,
+            host_data_bits=256,
+            delta=True,
+            registers=False,
+            register_slices="in,out",
+        ),
+        "deltas wrong_bases base_errors silent_base early_aborts hard_resets",
+    ),
     "pipelined": (
         dataclasses.replace(SMALL, pipelined=True, memories_protect="parity", substream_id_bits=20, msi=True),
         "capacity corrupt hard_resets soft_resets owners registers messages",

@@ -132,7 +132,7 @@ async def corrupt(bench: EngineBench, budget: int) -> None:
             stream = stream[: word * bench.rng.randint(1, len(stream) // word)]
         elif choice < 0.6:
             stream += bytes(bench.rng.randrange(256) for _ in range(word * bench.rng.randint(1, 40)))
-        elif choice < 0.8 and form.header_words:
+        elif choice < 0.8 and form.header_words and form.levels == 1:
             # A code past the end must be 0: only the header of the last window has any.
             window = bench.config.window_bytes
             header = len(stream_of(raw[: (len(raw) - 1) // window * window], form))

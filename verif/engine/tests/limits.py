@@ -39,7 +39,9 @@ def _ones(address: int, length: int) -> bytes:
 def _literals(form: StreamFormat, start: int) -> Callable[[int, int], bytes]:
     """The compressed stream of such words, as literals, from an address on."""
     size = (form.header_words + form.window * form.parts) * form.stream_bits // 8
-    window = b"\xff" * size + bytes(form.bound_bytes(form.window) - size)
+    mask = b"\xff" * (form.mask_words * form.stream_bits // 8)
+    padding = bytes(form.bound_bytes(form.window) - len(mask) - size)
+    window = mask + (b"\xff" * size + padding) * (form.group_words // form.window)
 
     def data(address: int, length: int) -> bytes:
         first = (address - start) % len(window)
@@ -64,8 +66,13 @@ def _few(config: EngineConfig) -> int:
 
 
 def _look(config: EngineConfig) -> int:
-    """How many bytes of a transfer are looked at: a few windows, for the codec."""
-    return _few(config) + 3 * config.window_bytes
+    """How many bytes of a transfer are looked at: a few windows, or groups of them, for the codec."""
+    return _few(config) + 3 * _unit(config)
+
+
+def _unit(config: EngineConfig) -> int:
+    """Raw bytes of a part of a stream that does not depend on others."""
+    return config.format.group_words * config.format.word_bits // 8
 
 
 def _of_many_rows(config: EngineConfig, most: int) -> Iterator[Shape]:
@@ -97,7 +104,7 @@ async def _cut(bench: EngineBench, channel: str, mode: Mode, size: int, shape: S
     data = _literals(form, start) if decompresses else _pattern
     expected = (_ones if decompresses else _pattern)(start, 2 * look)
     if through and channel == "offload":
-        expected = stream_of(expected[: len(expected) // config.window_bytes * config.window_bytes], form)
+        expected = stream_of(expected[: len(expected) // _unit(config) * _unit(config)], form)
     source.far, sink.far = (
         Far(at, data, wanted, config.stripe_bytes, config.units if config.striped(port) else 1)
         for at, port, wanted in zip((start, destination), ports, (b"", expected), strict=True)
@@ -218,6 +225,7 @@ def _allowed(config: EngineConfig) -> int:
         or config.dimensions > 0
         or config.burst_beats < 8
         or config.format.header_words >= config.lanes
+        or config.format.levels > 1
     )
     return 3 if refills else 0
 

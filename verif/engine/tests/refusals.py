@@ -48,11 +48,13 @@ async def refusals(bench: EngineBench, budget: int) -> None:
             low, high = (1 << bit) % (1 << 32), (1 << bit) >> 32
             await refuse(change(pages_low=low, pages_high=high), Status.RESERVED)
         await refuse(change(reserved_middle=1), Status.RESERVED)
-        await refuse(change(reserved_flags=8), Status.RESERVED)
+        await refuse(change(reserved_flags=4), Status.RESERVED)
         if not config.records.owner_bits:
             await refuse(change(owned=1), Status.RESERVED)
         if not config.dimensions:
             await refuse(change(shaped=1), Status.RESERVED)
+        if not config.delta:
+            await refuse(change(delta=1), Status.RESERVED)
         if not bench.config.crc:
             await refuse(change(check_crc=1), Status.RESERVED)
             await refuse(change(crc=1 << 31), Status.RESERVED)

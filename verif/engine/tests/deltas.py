@@ -1,0 +1,187 @@
+"""Descriptors with a base: in place, with damaged streams, with bases that cannot be read, and those that are refused."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from cocotbext.axi import AxiResp
+
+from cdma.hdl.spec.records import COMPLETION, Mode, Status
+from cdma.sim.engine.memory import unpack
+from cdma.verif.engine.bench import CHANNELS, EngineBench
+from cdma.verif.engine.context import both, changed, engine_test, expect_refusal, some_length
+from cdma.verif.engine.shaped import some_shape
+from cdma.verif.engine.transfer import Transfer
+from cdma.verif.simulator.plan import planned
+
+_STATUSES = {AxiResp.SLVERR: Status.READ_SLVERR, AxiResp.DECERR: Status.READ_DECERR}
+
+
+def _in_place(bench: EngineBench, words: int, mode: Mode) -> Transfer:
+    """A prefetch whose base is at its destination."""
+    made = bench.transfer("prefetch", words, mode=mode, based=True)
+    destination = made.descriptor["destination"]
+    bench.memory["dev"].write(bench.memory["dev"].place_of(destination), made.base)
+    return changed(made, capacity=destination)
+
+
+def _damaged(bench: EngineBench, words: int, mode: Mode) -> Transfer:
+    """A prefetch whose stream was cut, or has words more, or another bit."""
+    rng, word = bench.rng, bench.config.format.moved_bits // 8
+    whole = bench.transfer("prefetch", words, mode=mode, based=True)
+    stream = bytearray(whole.source)
+    kind = rng.randrange(3)
+    if kind == 0:
+        stream = stream[: word * rng.randint(1, len(stream) // word)]
+    elif kind == 1:
+        stream += bytes(rng.randrange(256) for _ in range(word * rng.randint(1, 40)))
+    else:
+        stream[rng.randrange(len(stream))] ^= 1 << rng.randrange(8)
+    bench.check_memory("prefetch", changed(whole, tag=0), exact=False)
+    raw = bytes(whole.descriptor["length"])
+    return bench.transfer(
+        "prefetch", words, mode=mode, raw=raw, stream=bytes(stream), based=True, crc_off=None
+    )
+
+
+@planned(
+    "bases of any likeness, at the source and in place, lengths around a beat and a burst, damaged streams",
+    "the data XOR the base, every byte; what follows a damaged stream runs",
+    needs=lambda design: design.config.delta,
+    weight=3,
+)
+@engine_test
+async def deltas(bench: EngineBench, budget: int) -> None:
+    config, rng = bench.config, bench.rng
+
+    async def job(channel: str) -> None:
+        await bench.channels[channel].enable()
+        for _ in range(max(8, budget // 16)):
+            made = [bench.transfer(channel, some_length(bench), based=rng.random() < 0.7) for _ in range(3)]
+            words = max(1, made[0].descriptor["length"] * 8 // config.format.word_bits)
+            if channel == "prefetch":
+                made.append(_in_place(bench, words, rng.choice(list(Mode))))
+                made.append(_damaged(bench, words, rng.choice((Mode.ZVC, Mode.FVC))))
+            else:
+                same = bench.transfer(channel, words, mode=Mode.ZVC)
+                same = bench.transfer(channel, words, mode=Mode.ZVC, raw=same.source, based=True)
+                made.append(same)
+            rng.shuffle(made)
+            bench.pauses(rng.choice((0.0, 0.2, 0.5)))
+            await bench.run(channel, made)
+
+    await both(bench, job)
+
+
+def _wrong_bases(bench: EngineBench, made: Transfer) -> Iterator[tuple[Status, int]]:
+    """Addresses of a base that must be refused."""
+    config, length = bench.config, made.descriptor["length"]
+    align = config.align("dev")
+    base = made.descriptor[made.base_field]
+    for step in {1, align // 2} - {0, align}:
+        yield Status.ALIGNMENT, base + step
+    for bit in range(config.dev_address_bits, 64):
+        yield Status.WINDOW, 1 << bit
+    space = bench.spaces["dev"]
+    if space.base:
+        yield Status.WINDOW, space.base - align
+    if space.limit < 1 << config.dev_address_bits:
+        yield Status.WINDOW, space.limit + 1
+        yield Status.WINDOW, (space.limit + 1 - length) // align * align + align
+
+
+@planned(
+    "bases that are not aligned, that begin or end outside of the window, and of a shape",
+    "nothing moves, cause and address are reported, the next descriptor runs",
+    needs=lambda design: design.config.delta,
+)
+@engine_test
+async def wrong_bases(bench: EngineBench, budget: int) -> None:
+    config = bench.config
+    words = 128 * 8 // config.format.word_bits
+    if config.windows:
+        await bench.set_window("dev", 0x20000, 0x7FFFF)
+    bench.memory["dev"].next = 0x20000
+    for channel in CHANNELS:
+        await bench.channels[channel].enable()
+        made = bench.transfer(channel, words, mode=Mode.RAW, based=True)
+        field, base = made.base_field, made.descriptor[made.base_field]
+        for status, address in _wrong_bases(bench, made):
+            await expect_refusal(bench, channel, changed(made, **{field: address}), status, address)
+        if config.dimensions:
+            shape = some_shape(bench.rng, config, 128, reads=channel == "offload")
+            both_of_them = changed(bench.transfer(channel, words, mode=Mode.RAW, shape=shape), delta=1)
+            await expect_refusal(bench, channel, both_of_them, Status.RESERVED, 0)
+        bench.check_memory(channel, changed(made, **{field: base}), exact=False)
+        await bench.run(channel, [bench.transfer(channel, words, based=True) for _ in range(2)])
+
+
+@planned(
+    "SLVERR and DECERR on reads of a base, first and last beat, with and without one of the source",
+    "reported once, in order, with the address; the error of the source goes first; the next descriptor runs",
+    needs=lambda design: design.config.delta,
+)
+@engine_test
+async def base_errors(bench: EngineBench, budget: int) -> None:
+    config, rng = bench.config, bench.rng
+    bench.pauses(0.2)
+    dev, beat = bench.memory["dev"], config.dev_data_bits // 8
+    words = config.burst("dev") * beat * 5 // 2 * 8 // config.format.word_bits
+
+    async def one(channel: str, response: AxiResp, mode: Mode, *, both_fail: bool) -> None:
+        end, rules = bench.channels[channel], bench.rules[channel]
+        before, after = (bench.transfer(channel, 3, mode=Mode.RAW, based=True) for _ in range(2))
+        made = bench.transfer(channel, words, mode=mode, based=True)
+        base, length = made.descriptor[made.base_field], made.descriptor["length"]
+        at = rng.choice((base, base + length - 1, rng.randrange(base, base + length)))
+        source, memory = made.descriptor["source"], bench.memory[rules.source]
+        dev.spoil({at: response})
+        want = (_STATUSES[response], at // beat * beat)
+        if both_fail:
+            other = next(each for each in _STATUSES if each != response)
+            memory.spoil({source: other})
+            width = config.data_bits(rules.source) // 8
+            want = (_STATUSES[other], source // width * width)
+        await end.submit([each.record() for each in (before, made, after)])
+        bench.check(channel, before, await end.next())
+        got = unpack(COMPLETION, await end.next())
+        assert (got["status"], got["address"]) == want, (made.descriptor, got, want)
+        dev.mend(at)
+        if both_fail:
+            memory.mend(source)
+        bench.check_memory(channel, made, exact=False)
+        bench.check(channel, after, await end.next())
+        bench.checks += 2
+
+    for channel in CHANNELS:
+        await bench.channels[channel].enable()
+        for response, mode, fails in itertools.product(_STATUSES, (Mode.RAW, Mode.ZVC), (False, True)):
+            await one(channel, response, mode, both_fail=fails)
+
+
+@planned(
+    "a device memory that falls silent before a base is read",
+    "WATCHDOG with the address that was waited for; after a resume everything runs",
+    needs=lambda design: design.config.delta and design.config.times,
+)
+@engine_test
+async def silent_base(bench: EngineBench, budget: int) -> None:
+    await bench.set_watchdog(400)
+    end, dev = bench.channels["prefetch"], bench.memory["dev"]
+    await end.enable()
+    for _ in range(2):
+        # All of the stream fits the buffers, so that the base alone is waited for.
+        made = bench.transfer("prefetch", 8, mode=Mode.RAW, based=True)
+        dev.frozen = True
+        await end.submit([made.record()])
+        got = unpack(COMPLETION, await end.next())
+        beat = bench.config.dev_data_bits // 8
+        want = (Status.WATCHDOG, made.descriptor["capacity"] // beat * beat)
+        assert (got["status"], got["address"]) == want, (made.descriptor, got, want)
+        dev.frozen = False
+        await bench.settle("prefetch")
+        await end.resume()
+        bench.check_memory("prefetch", made, exact=False)
+        bench.checks += 1
+    await bench.run("prefetch", [bench.transfer("prefetch", 100, based=True) for _ in range(3)])

@@ -21,6 +21,8 @@ class PortRules:
         Gives the value of a signal such as ``arvalid`` at the rising edge.
     ``data_limit``, ``ring_limits``
         The transactions in flight of ID 0, in each direction; and of the other IDs together, reads and writes.
+    ``bases``
+        Whether the other IDs, 1 and 2, are bases of deltas: data as those of ID 0.
     ``pairs``, ``messages``
         The queue pairs, and whether there are messages.
     ``most``
@@ -36,7 +38,7 @@ class PortRules:
         self.ring_limits = (256, 256)
         self.beside: dict[str, tuple[str, ...]] = {}
         self.asks: Callable[[str, int, int, tuple[int, ...]], None] = lambda *_: None
-        self.pairs, self.lists, self.messages = 1, False, False
+        self.pairs, self.lists, self.messages, self.bases = 1, False, False, False
         self.most = dict.fromkeys(("reads", "ring_reads", "writes", "ring_writes"), 0)
         #: The bytes of the last bursts of data that were written.
         self.writes_of_data: deque[range] = deque(maxlen=4096)
@@ -85,7 +87,10 @@ class PortRules:
         # After the rings, and after lists of pages; with one pair also where there are none.
         first_message = max(4, rings + 2 * self.lists) + 1
         assert id_ < first_message + self.messages * rings, what
-        if id_ >= first_message:
+        if self.bases:
+            assert id_ <= 2, what
+            assert beats <= self.beats, f"{what}: longer than stated"
+        elif id_ >= first_message:
             assert beats * step == 4, f"{what}: no message"
         elif id_ > rings:
             assert beats <= 4, f"{what}: longer than stated"
@@ -97,6 +102,8 @@ class PortRules:
         self.most[kind] = max(self.most[kind], data)
         self.most[f"ring_{kind}"] = max(self.most[f"ring_{kind}"], rings)
         limit = self.pairs * self.ring_limits[kind == "writes"]
+        if self.bases:
+            data, rings = max(counts.values()), 0
         assert data <= self.data_limit, f"{self.name}: {data} {kind} of data in flight"
         assert rings <= limit, f"{self.name}: {rings} {kind} of rings in flight"
 

@@ -38,6 +38,8 @@ class Transfer:
         What must lie at the destination; ``None`` where only the guards around it count.
     ``rows``
         Of a prefetch with a shape: what must lie where, counted from the destination. ``written`` is all of that.
+    ``base``
+        The fields by which the descriptor names its base.
     """
 
     descriptor: dict[str, Any]
@@ -49,11 +51,17 @@ class Transfer:
     crc: int = 0
     rows: dict[int, bytes] | None = None
     run: int = 0
+    base: dict[str, int] = field(default_factory=dict)
 
     @property
     def entries(self) -> int:
         """Those of a ring that it takes."""
         return 2 if "extension" in self.descriptor else 1
+
+
+def mixed(raw: bytes, base: bytes) -> bytes:
+    """Bytes XOR as many of a base."""
+    return bytes(one ^ other for one, other in zip(raw, base, strict=False))
 
 
 @dataclass(frozen=True)
@@ -126,6 +134,7 @@ class Bench:
                 rules.pairs = 1 + self.fields.get("more_pairs", 0)
                 rules.lists = bool(self.ports["host"].get("pages", 0))
                 rules.messages = bool(self.ports["host"].get("messages", 0))
+                rules.bases = port == "dev" and bool(self.fields.get("delta", 0))
         for port in self.memory:
             await driver.write64(f"{port}_window.base", 0)
             await driver.write64(f"{port}_window.limit", (1 << self.ports[port]["address_bits"]) - 1)
@@ -207,6 +216,8 @@ class Bench:
             self.fields["rotate"],
             self.fields["zero"],
             1 << self.fields["align_log2"],
+            1 + self.fields.get("two_levels", 0),
+            self.format["window"] * self.format["code_bits"],
         )
 
     async def set_table(self, channel: str) -> None:
@@ -265,9 +276,11 @@ class Bench:
         damage: bool = False,
         length: int | None = None,
         raw: bytes | None = None,
+        based: bool = False,
     ) -> Transfer:
         """A transfer of random words, or of those in ``raw``, with its data in memory. ``damage`` changes the stream of a
-        prefetch. Unless they or their bytes are counted, less of the last word may be meant, where lengths are any."""
+        prefetch. Unless they or their bytes are counted, less of the last word may be meant, where lengths are any. The
+        words of one that is ``based`` are the differences of its data from a base."""
         rng, size = self.rng, self.format["word_bits"] // 8
         mode = mode or rng.choice(list(self.document.mode.values()))
         cut = (
@@ -282,6 +295,7 @@ class Bench:
             words = [int.from_bytes(raw[at : at + size], "little") for at in range(0, len(raw), size)]
         around = self.pack(words)
         length = len(around) - cut
+        old = rng.randbytes(length) if based else bytes(length)
         kept = raw = around[:length]
         if channel == "offload":
             # Zeros fill the last word; a stream that is made elsewhere may have anything there.
@@ -310,6 +324,16 @@ class Bench:
             "tag": self.tag,
             "mode": next(number for number, name in self.document.mode.items() if name == mode),
         }
+        base = {}
+        if based:
+            # The bytes that software has are others than those that are coded.
+            data = mixed(raw, old)
+            around, kept = (data, data) if channel == "offload" else (around, mixed(kept, old))
+            source, written = (data, written) if channel == "offload" else (source, data)
+            raw = data
+            at = self.place("dev", length)
+            self.memory["dev"].store(at, old)
+            base = {"delta": 1, "compressed_length" if channel == "offload" else "capacity": at}
         crc = crc32c(raw) if self.with_crc else 0
         if self.with_crc and rng.random() < 0.5:
             wrong = rng.choice((0, 0, 1 << rng.randrange(32))) if damage else 0
@@ -317,7 +341,8 @@ class Bench:
             status = "crc_mismatch" if status == "ok" and descriptor["crc"] != crc else status
         self.memory[read].store(descriptor["source"], around if source is raw else source)
         self._clear(write, descriptor)
-        return Transfer(descriptor, status, written, 0 if mode == "raw" else literals, len(source), crc=crc)
+        literals = 0 if mode == "raw" else literals
+        return Transfer(descriptor, status, written, literals, len(source), crc=crc, base=base)
 
     def shaped(self, channel: str, *, damage: bool = False, shape: Shape | None = None) -> Transfer:
         """A transfer of a shape of random words, with its data in memory."""

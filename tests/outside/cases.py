@@ -110,6 +110,36 @@ async def pages(bench: Bench, budget: int) -> None:
 
 
 @outside_test
+async def deltas(bench: Bench, budget: int) -> None:
+    """Transfers with a base, some streams damaged, among others; and a base that is refused."""
+
+    async def job(channel: str) -> None:
+        end, rng = bench.channels[channel], bench.rng
+        await end.start()
+        for _ in range(max(2, budget // 4)):
+            many = [
+                bench.transfer(channel, damage=rng.random() < 0.3, based=rng.random() < 0.7) for _ in range(4)
+            ]
+            await end.submit([each.descriptor | each.base for each in many])
+            for each in many:
+                bench.check(channel, each, await end.take())
+        for status, base in (("alignment", 1), ("window", 1 << bench.ports["dev"]["address_bits"])):
+            made = bench.transfer(channel, count=20, mode="raw", based=True)
+            name = next(name for name in made.base if name != "delta")
+            if status == "alignment":
+                base += made.base[name]
+            await end.submit([made.descriptor | made.base | {name: base}])
+            made.status, made.written, made.address = status, None, base
+            got = await end.take()
+            assert got["address"] == base, f"{channel}: {got}"
+            bench.check(channel, made, got)
+        await end.stop()
+
+    bench.pauses()
+    await bench.both(job)
+
+
+@outside_test
 async def shapes(bench: Bench, budget: int) -> None:
     """Shapes in all modes among other transfers, by rings and by registers, some streams damaged; and what the document says
     is none."""

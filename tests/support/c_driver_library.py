@@ -54,7 +54,7 @@ _GEOMETRY = """
 version_major version_minor word_bits window code_bits table_size lanes dev_data_bits dev_address_bits
 dev_align host_data_bits host_address_bits host_align burst_beats outstanding ring_entries field_bits rotate
 zero align any_length units stripe_bytes crc lossy keep_nonzero sideband user_bits register_protection
-memories_protect dimensions pages stream_id_bits substream_id_bits pairs messages
+memories_protect dimensions pages stream_id_bits substream_id_bits pairs messages delta levels
 """
 
 
@@ -104,6 +104,7 @@ class Transfer(ct.Structure):
         ("shape", ct.POINTER(_Shape)),
         ("pages", ct.c_uint64),
         ("owner", ct.c_uint32),
+        ("delta", ct.c_uint8),
     ]
 
 
@@ -354,6 +355,7 @@ def _transfer(d: Descriptor) -> Transfer:
         None if d.shape is None else ct.pointer(_shape(d.shape)),
         d.pages,
         0 if d.owner is None else d.owner.word,
+        d.delta,
     )
 
 

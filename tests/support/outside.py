@@ -30,8 +30,8 @@ _FIELDS = dataclasses.replace(
 
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words, padding and a CRC;
 #: any byte, in lengths too; several units, and with shapes and any byte; shapes of fields, of owners, and of any byte;
-#: owners; pairs; pipelined, with a wide host. Pages are with six, several clocks with fields, pipelines and owners, messages
-#: with shapes and pairs.
+#: owners; pairs; bases with two levels; pipelined, with a wide host. Pages are with six, several clocks with fields,
+#: pipelines and owners, messages with shapes and pairs.
 CONFIGS = {
     "small": _SMALL,
     "bytes": dataclasses.replace(
@@ -70,6 +70,7 @@ CONFIGS = {
         register_slices="in,out",
     ),
     "pairs": dataclasses.replace(_SMALL, channels=3, pages=True, msi=True),
+    "deltas": dataclasses.replace(_SMALL, format=Format(16, levels=2), delta=True, crc=True, outstanding=4),
     "pipelined": dataclasses.replace(
         _SMALL,
         format=Format(),
@@ -100,6 +101,7 @@ TESTS = (
     "owners",
     "pairs",
     "messages",
+    "deltas",
 )
 
 
@@ -110,6 +112,7 @@ def run(name: str, transfers: int, seed: int = 1, tests: tuple[str, ...] = TESTS
     absent = {
         "shapes": not config.dimensions,
         "pages": not config.pages,
+        "deltas": not config.delta,
         "owners": not config.records.owner_bits,
         "pairs": config.channels == 1,
         "messages": not config.msi,

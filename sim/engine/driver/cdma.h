@@ -95,7 +95,7 @@ struct cdma_geometry {
     uint32_t dev_data_bits, dev_address_bits, dev_align;
     uint32_t host_data_bits, host_address_bits, host_align;
     uint32_t burst_beats, outstanding, ring_entries;
-    uint32_t field_bits, rotate, zero, align, levels;
+    uint32_t field_bits, rotate, zero, align;
     uint32_t any_length; /* 1: lengths of raw data are any number of bytes; 0: whole words. */
     uint32_t units, stripe_bytes;
     uint32_t crc; /* 1: results have a CRC, and transfers may ask for a check. */
@@ -107,11 +107,12 @@ struct cdma_geometry {
     uint32_t register_protection; /* What accesses to registers must be: 0 any, 1 privileged, 2 secure. */
     uint32_t memories_protect;    /* Checks of the words in memories: 0 none, 1 parity, 2 secded. */
     uint32_t dimensions;   /* Of a shape in device memory, above its row; 0: transfers have no shape. */
-    uint32_t delta;        /* 1: transfers may have a base. */
     uint32_t pages;        /* 1: host memory of transfers may be a list of pages. */
     uint32_t stream_id_bits, substream_id_bits; /* Of the owner of a transfer. */
     uint32_t pairs; /* Of channels; the registers of each are in a page of their own. */
     uint32_t messages; /* 1: channels have cdma_set_message. */
+    uint32_t delta;    /* 1: transfers may have a base. */
+    uint32_t levels;   /* Of the streams; 2: windows are in groups, each behind a mask. */
 };
 
 /* Accesses to registers that were refused: how many, and the first one. */
@@ -161,10 +162,10 @@ struct cdma_transfer {
     const struct cdma_shape *shape;
     /* Where the list of the pages of host memory after the first one is; 0: it is one run of bytes. See cdma_list_pages. */
     uint64_t pages;
-    /* 1: the stream has the data XOR a base in device memory: see cdma_set_base. */
-    uint8_t delta;
     /* Whose the transfer is: see cdma_owner; 0: nobody's, which is stream 0. */
     uint32_t owner;
+    /* 1: the stream has the data XOR a base in device memory: see cdma_set_base. */
+    uint8_t delta;
 };
 
 /* A run of bytes in host memory. */

@@ -62,6 +62,7 @@ FURTHER = {
     "pipelined",
     "owners",
     "pairs",
+    "deltas",
 }
 
 

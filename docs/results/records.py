@@ -37,6 +37,7 @@ _KEPT = frozenset(
             "row",
             "offset",
             "paged",
+            "based",
             "of_memory",
             "of_dram",
             "of_run",

@@ -49,7 +49,9 @@ CONFIGS = {
         stream_id_bits=11,
         substream_id_bits=20,
     ),
-    "pairs": EngineConfig(channels=3, crc=True, msi=True, group_bursts=8),
+    "pairs": EngineConfig(
+        Format(16, levels=2), 16, channels=3, crc=True, msi=True, group_bursts=8, delta=True
+    ),
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 

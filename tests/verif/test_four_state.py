@@ -102,6 +102,10 @@ ENGINES: dict[str, tuple[EngineConfig, str]] = {
         dataclasses.replace(SMALL, dimensions=2, alignment="byte"),
         "soak shape_refusals shape_errors shape_rings aborts hard_resets",
     ),
+    "bases, two levels": (
+        dataclasses.replace(SMALL, format=Format(16, levels=2), delta=True, crc=True),
+        "soak deltas wrong_bases base_errors aborts hard_resets",
+    ),
     "two units": (
         dataclasses.replace(SMALL, units=2, stripe_bytes=256),
         "soak uneven hard_resets",
@@ -127,6 +131,7 @@ FURTHER = {
     "default memories, register slices, ports of 512 bits",
     "shapes, pages",
     "shapes of any byte",
+    "bases, two levels",
     "two units",
     "two units, errors",
     "three clocks, whose resets end at different times",

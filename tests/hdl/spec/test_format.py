@@ -144,8 +144,8 @@ _REFUSED = [
     *_STAGES,
     (
         EngineConfig,
-        {"format": Format(levels=2)},
-        "levels is 2; it must be 1 for an engine: codecs and the software of a",
+        {"format": Format(levels=2), "units": 2},
+        "units is 2; it must be 1, because levels is 2; a stream is split by headers",
     ),
 ]
 

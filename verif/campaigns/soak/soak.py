@@ -116,6 +116,7 @@ def _engine(rng: random.Random) -> dict[str, Any]:
         "lossy": rng.choice(LOSSY) if rng.random() < _SELDOM else LOSSY[0],
         "keep_nonzero": rng.random() < _SELDOM,
         "pages": rng.random() < _SELDOM,
+        "delta": rng.random() < _SELDOM,
         "dimensions": rng.choice((1, 2, 3, 4)) if rng.random() < _SELDOM else 0,
         **{f"{target}_axcache": rng.choice(AXCACHE) for target in SIDEBAND_TARGETS},
         "axprot": rng.randrange(8),

@@ -163,10 +163,12 @@ _BASES = {"dev": 0x1000_0000, "host": 0x8000_0000}
 _GAP, _PAGE = 64, 4096
 #: The exponent of the step of numbers.
 _EXPONENT = -3
+#: The share of the bytes that changed since a base.
+_CHANGED = 0.02
 
 
 def transfer_vectors(config: EngineConfig) -> TransferVectors:
-    """An offload and a prefetch, and with an error-bounded stage both once more, of numbers."""
+    """An offload and a prefetch, and with an error-bounded stage both once more, of numbers; with bases of what changed."""
     words = _tensor_words(config)
     while not (script := _Script(config, words)).fits:
         words //= 2
@@ -223,6 +225,12 @@ class _Script:
             step = config.quantisation.step(_EXPONENT)
             numbers = words_to_bytes(some_numbers(rng, config.quantisation, step, words))
             self._there_and_back("numbers", "integers", "restored", numbers, "numbers", step)
+        if config.delta:
+            old = np.frombuffer(raw, np.uint8)
+            new = np.where(rng.random(len(old)) < _CHANGED, ~old, old).tobytes()
+            self._there_and_back(
+                "newer", "changes", "updated", new, "what changed of the tensor", base="tensor"
+            )
 
     @property
     def fits(self) -> bool:
@@ -243,9 +251,10 @@ class _Script:
         )
 
     def _there_and_back(
-        self, there: str, stream: str, back: str, raw: bytes, what: str, step: int = 0
+        self, there: str, stream: str, back: str, raw: bytes, what: str, step: int = 0, base: str = ""
     ) -> None:
-        """An offload of ``raw`` and a prefetch of what became of it, and the names of the data before, between and after."""
+        """An offload of ``raw`` and a prefetch of what became of it; the names of the data before, between and after, and of
+        the base of both."""
         form = self.config.format
         device, host = self.memories["dev"], self.memories["host"]
         bits = (
@@ -264,8 +273,12 @@ class _Script:
             "capacity": capacity,
             "tag": len(self.transfers) + 1,
         }
+        if base:
+            common["delta"] = 1
+            at = next(each.descriptor["source"] for each in self.transfers if each.source == base)
+            away |= {"delta": 1, "compressed_length": at}
         self.data[there] = raw
-        packed = self._add(f"{what} from device memory to host memory", "offload", away, there, stream)
+        packed = self._add(f"{what} from device memory to host memory", "offload", away, there, stream, base)
         checked = {"check_crc": 1, "crc": packed.crc} if self.config.crc else {}
         home = {
             **common,
@@ -276,13 +289,24 @@ class _Script:
             "compressed_length": packed.bytes_written,
             "tag": len(self.transfers) + 1,
         }
-        self._add(f"{what} back, to another place", "prefetch", home, stream, back)
+        if base:
+            home["capacity"] = at
+        self._add(f"{what} back, to another place", "prefetch", home, stream, back, base)
 
     def _add(
-        self, what: str, channel: str, descriptor: Mapping[str, int], source: str, written: str
+        self,
+        what: str,
+        channel: str,
+        descriptor: Mapping[str, int],
+        source: str,
+        written: str,
+        base: str = "",
     ) -> Outcome:
         """Notes a transfer and what it writes."""
-        outcome = self.rules[channel].outcome(defaultdict(int, descriptor), self.data[source], self.table)
+        old = self.data[base] if base else b""
+        outcome = self.rules[channel].outcome(
+            defaultdict(int, descriptor), self.data[source], self.table, old
+        )
         self.data[written] = outcome.written
         completion = {
             "tag": descriptor["tag"],

@@ -174,7 +174,13 @@ _ENGINES = {
     "fields_to_a_byte": FIELDS_TO_A_BYTE,
     "half_bytes": HALF_BYTES,
     "frequent_values": EngineConfig(
-        Format(32, 32, 2, (0, 0x3F800000)), 2, dev_data_bits=64, host_data_bits=64, latency=16, descriptors=2
+        Format(32, 32, 2, (0, 0x3F800000)),
+        2,
+        dev_data_bits=64,
+        host_data_bits=64,
+        latency=16,
+        descriptors=2,
+        delta=True,
     ),
     "units": EngineConfig(units=2, stripe_bytes=256, latency=16, descriptors=2),
     "many_units": EngineConfig(

@@ -107,7 +107,7 @@ def test_systemrdl_and_c_header_agree_with_the_map_and_each_other(config, tmp_pa
         *(f"CDMA_STATUS_{status.name}" for status in Status),
         *(
             f"CDMA_DESCRIPTOR_{name}_{what}"
-            for name in ("MODE", "INTERRUPT", "CHECK_CRC", "STEP", "SHAPED", "OWNED")
+            for name in ("MODE", "INTERRUPT", "CHECK_CRC", "DELTA", "STEP", "SHAPED", "OWNED")
             for what in ("MASK", "SHIFT")
         ),
         *(f"CDMA_COMPLETION_{name}_{what}" for name in ("STATUS", "PHASE") for what in ("MASK", "SHIFT")),

@@ -59,6 +59,8 @@ def test_geometry_is_read_at_run_time(config: EngineConfig) -> None:
         "substream_id_bits": config.substream_id_bits,
         "pairs": config.channels,
         "messages": config.msi,
+        "delta": config.delta,
+        "levels": config.format.levels,
     }
     assert asdict(ModelBench(config).driver.geometry) == expected
     c_driver = ModelBench(config, "c").driver

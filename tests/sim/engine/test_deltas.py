@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import cdma
+from cdma import delta
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
+from cdma.sim.codec.patch import Patch
 from cdma.sim.engine.driver import Descriptor, DriverError, Mode, Status
 from cdma.sim.engine.transfer import TransferRules
 from tests.support.stream_bench import DEV, HOST, ModelBench
@@ -75,3 +77,28 @@ def test_the_address_of_a_base_lies_where_such_a_descriptor_needs_nothing() -> N
     offload, prefetch = (TransferRules(CONFIG, name) for name in ("offload", "prefetch"))
     assert (offload.base(values), offload.capacity(values)) == (7, 5)
     assert (prefetch.base(values), prefetch.capacity(values)) == (5, 64)
+
+
+def test_the_engine_applies_a_patch_as_the_software_does(tmp_path) -> None:
+    """Each tensor of a model in place, from the streams that are in the file."""
+    rng = np.random.default_rng(2)
+    base = {name: rng.integers(0, 1 << 16, count, np.uint16) for name, count in (("q", 4000), ("k", 1500))}
+    new = {name: tensor.copy() for name, tensor in base.items()}
+    for name, changes in (("q", 30), ("k", 9)):
+        new[name][rng.choice(len(new[name]), changes, replace=False)] ^= 1
+    path = tmp_path / "step.patch"
+    delta.save(path, new, base, plain=True)
+    made = delta.load(path, base)
+    bench = ModelBench(CONFIG, "python")
+    bench.start()
+    raw = path.read_bytes()
+    with path.open("rb") as file:
+        entries = list(Patch(file).index.entries())
+    for entry in entries:
+        assert Format.from_settings(entry.format) == CONFIG.format
+        size, stream = entry.nbytes, raw[entry.begin + 4 : entry.end]
+        bench.dev_bytes[:size] = base[entry.name].tobytes()
+        bench.host_bytes[0x4000 : 0x4000 + len(stream)] = stream
+        back = Descriptor(HOST + 0x4000, OLD, size, 0, Mode.ZVC, len(stream), check_crc=True, crc=entry.crc)
+        assert bench.driver.prefetch.transfer(back.with_base(OLD, offload=False)).status == Status.OK
+        assert bench.peek(bench.dev, OLD, size) == made[entry.name].tobytes() == new[entry.name].tobytes()

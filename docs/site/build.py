@@ -58,6 +58,7 @@ OPTIONS = (
     "clocks",
     "power",
     "dram",
+    "delta",
     "ports",
 )
 

@@ -12,7 +12,6 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format, StreamFormat, require_stream_format
 from cdma.sim.codec import model, software
 from cdma.sim.codec.fit import fit as fit_on_host
@@ -35,7 +34,7 @@ def compress(
         and little-endian is not copied. The stream of a tensor on a card is a tensor of bytes there, and else
         ``bytes``.
     ``base``: What words are XORed with before they are compressed, a tensor of as many words: then the stream is what
-        changed. For tensors of the host.
+        changed. It must be where the tensor is.
     ``out``: A buffer for the stream, for a tensor on a card a tensor of bytes there, with at least
         ``format.bound_bytes(words)`` bytes, none of ``array``; the part of it that the stream takes is returned.
     ``threads``, ``chunk_bytes``: How many threads of the host compress at once, where there are kernels in C, and how
@@ -43,7 +42,7 @@ def compress(
     """
     require_stream_format(format)
     if library := _library_of(array, base):
-        return library.compress(array, format, out=out)
+        return library.compress(array, format, base=base, out=out)
     return software.compress(array, format, base=base, out=out, threads=threads, chunk_bytes=chunk_bytes)
 
 
@@ -70,7 +69,7 @@ def decompress(
     """
     require_stream_format(format)
     if library := _library_of(data, base):
-        return library.decompress(data, words, format, out=out)
+        return library.decompress(data, words, format, base=base, out=out)
     return software.decompress(
         data, words, format, base=base, out=out, threads=threads, chunk_bytes=chunk_bytes
     )
@@ -80,7 +79,7 @@ def analyse(array: Any, format: StreamFormat = ZVC, *, base: Any = None) -> Anal
     """Counts what :func:`compress` would store, of a tensor on a card there."""
     require_stream_format(format)
     if library := _library_of(array, base):
-        analysis: Analysis = library.analyse(array, format)
+        analysis: Analysis = library.analyse(array, format, base=base)
         return analysis
     return model.analyse(array, format, base=base)
 
@@ -93,18 +92,15 @@ def fit(array: Any, format: Format, *, base: Any = None, whole: bool = False) ->
     """
     require_stream_format(format)
     if library := _library_of(array, base):
-        fitted: Format = library.fit(array, format, whole=whole)
+        fitted: Format = library.fit(array, format, base=base, whole=whole)
         return fitted
     return fit_on_host(array, format, base=base, whole=whole)
 
 
 def _library_of(array: Any, base: Any) -> Any:
-    """The library that takes an array; None if the host does, which alone takes a base."""
-    loaded = [_loaded(entry) for entry in _entries() if entry.name in sys.modules]
-    found = [library for library in loaded if library.takes(array) or library.takes(base)]
-    if found and base is not None:
-        raise ParameterError("the tensor or its base is on a GPU; with a base both must be on the host")
-    return found[0] if found else None
+    """The library that takes an array or its base; None if the host does."""
+    loaded = (_loaded(entry) for entry in _entries() if entry.name in sys.modules)
+    return next((library for library in loaded if library.takes(array) or library.takes(base)), None)
 
 
 @cache

@@ -415,12 +415,6 @@ def preset_named(name: object) -> Preset:
     return PRESETS[name]
 
 
-def require_one_level(format: StreamFormat, what: str) -> None:
-    """Refuses two levels for ``what``."""
-    if format.levels != 1:
-        raise ParameterError(f"levels is {format.levels}; it must be 1 for {what}")
-
-
 def require_stream_format(format: object) -> None:
     """Refuses what is no format of a stream."""
     if not isinstance(format, StreamFormat):

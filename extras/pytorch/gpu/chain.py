@@ -26,7 +26,7 @@ _DEAD = tl.constexpr(4095)
 
 
 @triton.jit
-def _next(stream, at, going, SHAPE: tl.constexpr):
+def after_window(stream, at, going, SHAPE: tl.constexpr):
     """Where the chains that are going have their next header."""
     stored = stored_after(stream, at, going, SHAPE)
     return tl.where(going, at + padded(SHAPE.HEADER + stored, SHAPE.ALIGN), at)
@@ -46,7 +46,7 @@ def segment_kernel(
     windows = tl.zeros([ENTRIES], tl.int64)
     going = (entry < LONGEST) & (at <= size - SHAPE.HEADER) & (at < end)
     while tl.max(going.to(tl.int32), axis=0) > 0:
-        at = _next(stream, at, going, SHAPE)
+        at = after_window(stream, at, going, SHAPE)
         windows += going.to(tl.int64)
         going = going & (at <= size - SHAPE.HEADER) & (at < end)
     leaves = tl.where((entry < LONGEST) & (at >= end), at - end, _DEAD)
@@ -100,7 +100,7 @@ def mark_kernel(
     going = ((value & _DEAD) != _DEAD) & (at < end) & (at <= size - SHAPE.HEADER) & (window < total)
     while tl.max(going.to(tl.int32), axis=0) > 0:
         tl.store(begins + window // SHAPE.GROUP, at, mask=going & (window % SHAPE.GROUP == 0))
-        at = _next(stream, at, going, SHAPE)
+        at = after_window(stream, at, going, SHAPE)
         window += going.to(tl.int64)
         going = going & (at < end) & (at <= size - SHAPE.HEADER) & (window < total)
 

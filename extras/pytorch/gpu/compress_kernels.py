@@ -12,17 +12,7 @@ import triton.language as tl
 
 from .layout import integers_of, said
 from .rows import opened, pointer
-from .windows import (
-    apart,
-    code_of,
-    has_part,
-    padded,
-    place_in_group,
-    ranks,
-    rotated_left,
-    store_codes,
-    stored_of,
-)
+from .windows import code_of, padded, place_in_group, ranks, store_windows, stored_of
 
 #: Blocks of a flock.
 FLOCK = 64
@@ -203,23 +193,7 @@ def _pack_block(
         at = behind + tl.cumsum(length_of, axis=0) - length_of
         tl.store(near + step, behind)
         behind += tl.sum(length_of, axis=0)
-        store_codes(to, at, code, live, FULL, SHAPE)
-        rank += (at + SHAPE.HEADER)[:, None, None]
-        if SHAPE.FIELD == 0:
-            tl.store(
-                apart(to, rank, SHAPE),
-                word.to(target.dtype.element_ty),
-                mask=has_part(code, inside, 0, FULL, SHAPE),
-            )
-        else:
-            BYTES: tl.constexpr = SHAPE.WORD
-            turned = rotated_left(word, SHAPE.ROTATE, BYTES)
-            begins_of = apart(to, rank, SHAPE)
-            for byte in tl.static_range(BYTES):
-                has = has_part(code, inside, byte, FULL, SHAPE)
-                tl.store(apart(begins_of, byte, SHAPE), (turned >> (8 * byte)).to(tl.uint8), mask=has)
-        for pad in tl.static_range(ALIGN - 1):
-            tl.store(to + (at + stored + pad), 0, mask=live & (stored + pad < length_of))
+        store_windows(to, at, word, code, rank, stored, length_of, inside, live, FULL, SHAPE)
 
 
 @triton.jit(do_not_specialize=["words", "capacity"])

@@ -64,15 +64,61 @@ _NONE = tl.constexpr(0xFFFF)
 
 
 @triton.jit
+def expanded(source, header, readable, values, fault, place, within, FULL: tl.constexpr, SHAPE: tl.constexpr):
+    """The words of a tile, whose ``readable`` rows have their header behind ``source``, and which of them are there.
+
+    The words of the other rows have code 0. ``fault`` becomes 1 if a code is undefined, or is past the packet's end.
+    """
+    LITERAL: tl.constexpr = (1 << SHAPE.CODE) - 1
+    BYTES: tl.constexpr = SHAPE.WORD
+    inside = (place < within) & readable[:, None, None]
+    bits = load_codes(source, header, readable, SHAPE)
+    code = bits[:, :, None] >> (SHAPE.CODE * tl.arange(0, SHAPE.PER)).to(tl.uint32)[None, None, :] & LITERAL
+    if not FULL:
+        _report(fault, (place >= within) & (code != 0))
+        code = tl.where(inside, code, 0)
+    if SHAPE.DEFINED < LITERAL:
+        _report(fault, (code >= SHAPE.DEFINED) & (code != LITERAL))
+    stored = stored_of(code, inside, FULL, SHAPE)
+    if SHAPE.FIELD and not SHAPE.ZERO:
+        stored = tl.where(readable[:, None, None], stored, 0)
+    if SHAPE.FIELD and not SHAPE.ZERO:
+        lane = tl.sum(stored, axis=2)
+    else:
+        lane = stored_by(bits, SHAPE.PER, SHAPE)
+    rank, _ = ranks(stored, lane)
+    rank += (header + SHAPE.HEADER)[:, None, None]
+    if SHAPE.CODE == 1 and SHAPE.FIELD == 0:
+        base = tl.load(values)
+    else:
+        base = tl.load(apart(values, code, SHAPE))
+    begins_of = apart(source, rank, SHAPE)
+    if SHAPE.FIELD == 0:
+        word = tl.where(code == LITERAL, tl.load(begins_of, mask=stored > 0).to(tl.uint32), base)
+    else:
+        low = tl.zeros_like(code)
+        high = tl.zeros_like(code)
+        for byte in tl.static_range(BYTES):
+            part = tl.load(apart(begins_of, byte, SHAPE), mask=stored > byte).to(tl.uint32) << (8 * byte)
+            if byte < SHAPE.LOW:
+                low |= part
+            else:
+                high |= part
+        turned = low | tl.where(code == LITERAL, high, base << (8 * SHAPE.LOW))
+        word = rotated_left(turned, (8 * BYTES - SHAPE.ROTATE) % (8 * BYTES), BYTES)
+        if SHAPE.ZERO:
+            word = tl.where(code == 0, 0, word)
+    return word, inside
+
+
+@triton.jit
 def _unpack_block(
     source, begin, after, room, right, values, behind, target, fault, left, scale,
     FULL: tl.constexpr, GROUPS: tl.constexpr, UNROLL: tl.constexpr, SHAPE: tl.constexpr,
 ):  # fmt: skip
     """One block of :func:`unpack_kernel`; one that is ``FULL`` has all of its words. Places are counted from its begin."""
-    LITERAL: tl.constexpr = (1 << SHAPE.CODE) - 1
     STEP: tl.constexpr = SHAPE.GROUP * SHAPE.WINDOW
     PADS: tl.constexpr = SHAPE.ALIGN - 1
-    BYTES: tl.constexpr = SHAPE.WORD
     # The chain of headers in every group, a lane for each. Where windows begin goes by way of memory, so that lanes have
     # words afterwards.
     group = tl.arange(0, GROUPS)
@@ -109,45 +155,7 @@ def _unpack_block(
         else:
             header = tl.load(begins, mask=window * SHAPE.WINDOW < within, other=_NONE).to(tl.int32)
         readable = header != _NONE
-        inside = (place < within) & readable[:, None, None]
-        bits = load_codes(source, header, readable, SHAPE)
-        code = (
-            bits[:, :, None] >> (SHAPE.CODE * tl.arange(0, SHAPE.PER)).to(tl.uint32)[None, None, :] & LITERAL
-        )
-        if not FULL:
-            _report(fault, (place >= within) & (code != 0))
-            code = tl.where(inside, code, 0)
-        if SHAPE.DEFINED < LITERAL:
-            _report(fault, (code >= SHAPE.DEFINED) & (code != LITERAL))
-        stored = stored_of(code, inside, FULL, SHAPE)
-        if SHAPE.FIELD and not SHAPE.ZERO:
-            stored = tl.where(readable[:, None, None], stored, 0)
-        if SHAPE.FIELD and not SHAPE.ZERO:
-            lane = tl.sum(stored, axis=2)
-        else:
-            lane = stored_by(bits, SHAPE.PER, SHAPE)
-        rank, _ = ranks(stored, lane)
-        rank += (header + SHAPE.HEADER)[:, None, None]
-        if SHAPE.CODE == 1 and SHAPE.FIELD == 0:
-            base = tl.load(values)
-        else:
-            base = tl.load(apart(values, code, SHAPE))
-        begins_of = apart(source, rank, SHAPE)
-        if SHAPE.FIELD == 0:
-            word = tl.where(code == LITERAL, tl.load(begins_of, mask=stored > 0).to(tl.uint32), base)
-        else:
-            low = tl.zeros_like(code)
-            high = tl.zeros_like(code)
-            for byte in tl.static_range(BYTES):
-                part = tl.load(apart(begins_of, byte, SHAPE), mask=stored > byte).to(tl.uint32) << (8 * byte)
-                if byte < SHAPE.LOW:
-                    low |= part
-                else:
-                    high |= part
-            turned = low | tl.where(code == LITERAL, high, base << (8 * SHAPE.LOW))
-            word = rotated_left(turned, (8 * BYTES - SHAPE.ROTATE) % (8 * BYTES), BYTES)
-            if SHAPE.ZERO:
-                word = tl.where(code == 0, 0, word)
+        word, inside = expanded(source, header, readable, values, fault, place, within, FULL, SHAPE)
         made = word if scale is None else numbers_of(word, scale)
         made = made.to(target.dtype.element_ty)
         if FULL:
@@ -250,14 +258,14 @@ def decompress(
         # A stream that is too short for its headers is refused before there is memory for its words.
         windows = -(-words // format.window)
         if not words or windows * format.header_words * format.stream_bits > 8 * data.numel():
-            made = _by_model(data, length, words, format)
+            made = by_model(data, int(length), words, format)
         else:
-            made = _target(out, words, format, data)
+            made = target_for(out, words, format, data)
             tried = (index, None) if index is not None else (None,)
             if not any(_unpacked(data, length, format, each, made) for each in tried):
-                made = _by_model(data, length, words, format)
+                made = by_model(data, int(length), words, format)
         if out is not None and words and made.data_ptr() != out.data_ptr():
-            made = _target(out, words, format, data).copy_(made)
+            made = target_for(out, words, format, data).copy_(made)
         if crc is not None and (found := int(checksum(made))) != (wanted := int(crc)):
             raise WrongChecksum(f"the words have the CRC-32C {found:#010x}; it should be {wanted:#010x}")
     return made
@@ -269,7 +277,7 @@ def started(packed: Packed, *, index: bool = True, out: Tensor | None = None) ->
     data = bytes_of(packed.data, format)
     check_index(packed.index, words, format, data)
     with current(data.device):
-        target = _target(out, words, format, data)
+        target = target_for(out, words, format, data)
         if words:
             verdict = torch.zeros(1, dtype=torch.int32, device=data.device)
             _unpack(data, packed.length, format, packed.index if index else None, target, verdict)
@@ -287,7 +295,7 @@ def restored(packed: Packed, fault: Tensor, *, out: Tensor | None = None) -> Ten
     ``out``: A tensor for the words.
     """
     with current(packed.data.device):
-        target = _target(out, packed.words, packed.format, packed.data)
+        target = target_for(out, packed.words, packed.format, packed.data)
         _unpack(packed.data, packed.length, packed.format, packed.index, target, fault)
     return target
 
@@ -332,9 +340,8 @@ def _unpack(
     )  # fmt: skip
 
 
-def _by_model(data: Tensor, length: Tensor, words: int, format: Format) -> Tensor:
-    """What the golden model makes of a stream that the kernels did not take: most likely an error."""
-    size = int(length)
+def by_model(data: Tensor, size: int, words: int, format: Format) -> Tensor:
+    """What the golden model makes of a stream of so many bytes that the kernels did not take: most likely an error."""
     if not 0 <= size <= data.numel():
         raise ParameterError(f"the stream has {size} bytes; there was space for {data.numel()}")
     made = model.decompress(data[:size].cpu().numpy().tobytes(), words, format)
@@ -359,7 +366,8 @@ def check_index(index: Tensor | None, words: int, format: Format, data: Tensor) 
         )
 
 
-def _target(out: Tensor | None, words: int, format: Format, data: Tensor) -> Tensor:
+def target_for(out: Tensor | None, words: int, format: Format, data: Tensor) -> Tensor:
+    """A tensor for the words of a stream, in ``out`` if that is one."""
     word = UNSIGNED[format.word_bits // 8]
     if out is None:
         return torch.empty(words, dtype=word, device=data.device)

@@ -17,23 +17,23 @@ def takes(array: Any) -> bool:
     return isinstance(array, torch.Tensor) and array.device.type != "cpu"
 
 
-def compress(array: Any, format: StreamFormat, *, out: Any = None) -> Any:
+def compress(array: Any, format: StreamFormat, *, base: Any = None, out: Any = None) -> Any:
     """The compressed stream of a tensor, a tensor of bytes there."""
-    return kernels_in("encoder").stream_of(array, format, out)
+    return kernels_in("tensors").compress(array, format, base=base, out=out)
 
 
-def decompress(data: Any, words: int, format: StreamFormat, *, out: Any = None) -> Any:
+def decompress(data: Any, words: int, format: StreamFormat, *, base: Any = None, out: Any = None) -> Any:
     """The unsigned words of a stream, a tensor there."""
-    return kernels_in("decoder").decompress(data, words, format, out=out)
+    return kernels_in("tensors").decompress(data, words, format, base=base, out=out)
 
 
-def analyse(array: Any, format: StreamFormat) -> Analysis:
+def analyse(array: Any, format: StreamFormat, *, base: Any = None) -> Analysis:
     """Counts what :func:`compress` would store."""
-    counted: Analysis = kernels_in("encoder").analyse(array, format)
+    counted: Analysis = kernels_in("tensors").analyse(array, format, base=base)
     return counted
 
 
-def fit(array: Any, format: Format, *, whole: bool = False) -> Format:
+def fit(array: Any, format: Format, *, base: Any = None, whole: bool = False) -> Format:
     """The format with the table that makes the stream of a tensor shortest."""
-    fitted: Format = kernels_in("fit").fit(array, format, whole=whole)
+    fitted: Format = kernels_in("fit").fit(array, format, base=base, whole=whole)
     return fitted

@@ -10,7 +10,6 @@ from torch import Tensor
 from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.settings import check_range
-from cdma.sim.codec.model import Analysis
 
 from .checksum import checksum
 from .compress_kernels import FLOCK, count_kernel, pack_kernel
@@ -60,7 +59,7 @@ def compress(
     words = words_of(tensor, require_format(format))
     unit = format.stream_bits // 8
     if out is not None:
-        _check_out(out, capacity, words, unit)
+        check_out(out, capacity, words, unit)
     if capacity is not None:
         check_range("capacity", capacity, 0, 1 << 60, "bytes for the stream")
     count, device = words.numel(), words.device
@@ -72,7 +71,7 @@ def compress(
         index = beside.as_strided((blocks, INDEX_COLUMNS), (INDEX_COLUMNS, 1), 2)
         if out is None:
             if capacity is None:
-                capacity = int(_totals(words, format)[1]) * unit if count else 0
+                capacity = int(totals(words, format)[1]) * unit if count else 0
             out = torch.empty(capacity, dtype=torch.uint8, device=device)
         if not count:
             length.zero_()
@@ -113,27 +112,7 @@ def compress_numbers(
     return PackedIntegers(packed, error * 2.0**exponent, squares, total)
 
 
-def stream_of(tensor: Tensor, format: Format, out: Tensor | None = None) -> Tensor:
-    """The stream of a tensor alone; ``out`` must have space for any."""
-    if out is not None:
-        count = words_of(tensor, require_format(format)).numel()
-        require_tensor("out", out)
-        if out.numel() * out.element_size() < (bound := format.bound_bytes(count)):
-            raise ParameterError(
-                f"out has {out.numel() * out.element_size()} bytes; the stream of {count} words can have {bound}"
-            )
-    return compress(tensor, format, out=out).stream
-
-
-def analyse(tensor: Tensor, format: Format) -> Analysis:
-    """Counts what :func:`compress` would store; this waits for the GPU."""
-    words = words_of(tensor, require_format(format))
-    with current(words.device):
-        stored, compressed = _totals(words, format).tolist()
-    return Analysis(format, words.numel(), stored, -(-words.numel() // format.window), compressed)
-
-
-def _totals(words: Tensor, format: Format) -> Tensor:
+def totals(words: Tensor, format: Format) -> Tensor:
     """The literals and the stream words of a packet."""
     totals = torch.zeros(2, dtype=torch.int64, device=words.device)
     if blocks := block_count(words.numel(), format):
@@ -146,7 +125,8 @@ def waiting(blocks: int, device: torch.device) -> Tensor:
     return torch.full((1 + -(-blocks // FLOCK) + (blocks + 1) // 2,), -1, dtype=torch.int64, device=device)
 
 
-def _check_out(out: Tensor, capacity: int | None, words: Tensor, unit: int) -> None:
+def check_out(out: Tensor, capacity: int | None, words: Tensor, unit: int) -> None:
+    """Refuses what is no space for the stream of words."""
     if capacity is not None:
         raise ParameterError("out and capacity are both given; either says what space there is")
     require_tensor("out", out)

@@ -30,7 +30,7 @@ import triton.language as tl
 from torch import Tensor
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.spec.format import Format, StreamFormat, require_one_level, require_stream_format
+from cdma.hdl.spec.format import Format, StreamFormat, require_stream_format
 from cdma.sim.codec.words import require_byte_words
 
 
@@ -206,13 +206,24 @@ def code_tables(format: Format, device: torch.device) -> tuple[Tensor, Tensor]:
     return values.to(torch.uint32).to(device), codes.to(device)
 
 
-#: Unsigned types by their bytes.
+#: Unsigned types by their bytes, and those of as many bits that PyTorch computes with.
 UNSIGNED = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32}
+SIGNED = {1: torch.uint8, 2: torch.int16, 4: torch.int32}
 
 _HERE = nullcontext()
 
 
 def require_format(format: StreamFormat) -> Format:
+    """The format, if :mod:`cdma.gpu` has streams of it, which have an index."""
+    found = require_codec(format)
+    if found.levels != 1:
+        raise ParameterError(
+            f"levels is {found.levels}; it must be 1 for cdma.gpu; cdma.compress has 2 on a GPU"
+        )
+    return found
+
+
+def require_codec(format: StreamFormat) -> Format:
     """The format, if there are kernels for it."""
     require_stream_format(format)
     if not isinstance(format, Format):
@@ -220,7 +231,6 @@ def require_format(format: StreamFormat) -> Format:
             f"the format is one of the codec {format.codec}; a GPU has kernels for {Format.codec} alone"
         )
     require_byte_words(format)
-    require_one_level(format, "a GPU")
     return format
 
 
@@ -279,6 +289,32 @@ def words_of(tensor: Tensor, format: Format) -> Tensor:
     if flat.is_complex():
         flat = torch.view_as_real(flat).reshape(-1)
     return words_in(flat, word)
+
+
+def base_of(base: Tensor | None, words: int, format: Format, device: torch.device) -> Tensor | None:
+    """The words of a base for a tensor of so many ``words`` on a device, if there is one."""
+    if base is None:
+        return None
+    require_tensor("the base", base)
+    if base.device != device:
+        raise ParameterError(
+            f"the base is on {base.device} and the tensor on {device}; they must be on one device"
+        )
+    try:
+        found = words_of(base, format)
+    except ParameterError as error:
+        raise ParameterError(f"base is no tensor for this format: {error}") from None
+    if found.numel() != words:
+        raise ParameterError(f"the base has {found.numel()} words; it must have {words}, as the tensor has")
+    return found
+
+
+def xored(words: Tensor, other: Tensor | None) -> Tensor:
+    """Words XORed with those of a base, if there is one."""
+    if other is None:
+        return words
+    signed = SIGNED[words.element_size()]
+    return (words.view(signed) ^ other.view(signed)).view(words.dtype)
 
 
 def words_in(flat: Tensor, word: int) -> Tensor:

@@ -193,6 +193,31 @@ def store_codes(target, at, code, live, FULL: tl.constexpr, SHAPE: tl.constexpr)
 
 
 @triton.jit
+def store_windows(
+    target, at, word, code, rank, stored, length, inside, live, FULL: tl.constexpr, SHAPE: tl.constexpr
+):
+    """Stores the windows of live rows, each ``at`` its place behind ``target``: ``length`` stream words, of which
+    ``stored`` are no padding. ``rank`` says how many of its window are stored before each word."""
+    store_codes(target, at, code, live, FULL, SHAPE)
+    rank += (at + SHAPE.HEADER)[:, None, None]
+    if SHAPE.FIELD == 0:
+        tl.store(
+            apart(target, rank, SHAPE),
+            word.to(target.dtype.element_ty),
+            mask=has_part(code, inside, 0, FULL, SHAPE),
+        )
+    else:
+        BYTES: tl.constexpr = SHAPE.WORD
+        turned = rotated_left(word, SHAPE.ROTATE, BYTES)
+        begins_of = apart(target, rank, SHAPE)
+        for byte in tl.static_range(BYTES):
+            has = has_part(code, inside, byte, FULL, SHAPE)
+            tl.store(apart(begins_of, byte, SHAPE), (turned >> (8 * byte)).to(tl.uint8), mask=has)
+    for pad in tl.static_range(SHAPE.ALIGN - 1):
+        tl.store(target + (at + stored + pad), 0, mask=live & (stored + pad < length))
+
+
+@triton.jit
 def load_codes(source, at, live, SHAPE: tl.constexpr):
     """The codes of every lane of each live row, whose header is ``at`` its place behind ``source``; 0 in the other rows.
 

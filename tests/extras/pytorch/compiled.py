@@ -14,7 +14,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import cdma
-from cdma.gpu import chain, checksum, compress_kernels, decoder, plans
+from cdma.gpu import chain, checksum, compress_kernels, decoder, groups, plans
 from cdma.gpu.layout import GROUPS, shape_of
 
 FORMATS = (
@@ -31,12 +31,18 @@ _TYPES = {
     **dict.fromkeys(("values", "octet_table", "row_powers", "powers"), "*u32"),
     **dict.fromkeys(("totals", "length", "index", "waits", "functions", "composed"), "*i64"),
     **dict.fromkeys(("entered", "entries", "begins"), "*i64"),
-    "behind": "*i16",
+    **dict.fromkeys(("behind", "sizes", "headers"), "*i16"),
+    "jumps": "*i32",
+    **dict.fromkeys(("windows", "groups", "begin", "size", "dead"), "i32"),
     **dict.fromkeys(("fault", "sum"), "*i32"),
     "codes": "*u8",
     **dict.fromkeys(("words", "capacity", "count", "segments", "total"), "i64"),
     "programs": "i32",
 }
+
+
+#: Streams of two levels are written to bytes.
+_STREAM = {"target": "*u8"}
 
 
 def _of_numbers() -> Iterator[tuple[Any, str, dict[str, Any]]]:
@@ -70,6 +76,15 @@ def _of_words(format: cdma.Format) -> list[tuple[Any, str, dict[str, Any]]]:
         (chain.enter_kernel, "", {}),
         (chain.mark_kernel, "", {"stream": unit}),
         (checksum.crc_kernel, "", {"words": word}),
+        *((groups.measure_kernel, "count", {"source": word} | base) for base in ({}, {"base": word})),
+        *((groups.store_kernel, "count", _STREAM | {"source": word} | base) for base in ({}, {"base": word})),
+        (groups.mask_kernel, "", _STREAM),
+        (groups.jump_kernel, "", {"stream": unit}),
+        (groups.walk_kernel, "", {"stream": unit}),
+        *(
+            (groups.expand_kernel, "count", {"stream": "*u8", "target": word} | base)
+            for base in ({}, {"base": word})
+        ),
     ]
 
 
@@ -78,13 +93,14 @@ def compiled_for_an_h100(kernel: Any, name: str, own: dict[str, Any], format: cd
     longest = format.bound(format.window)
     options = {"SHAPE": shape_of(format), "GROUPS": GROUPS, "LONGEST": longest, "FAN": 64, "TOGETHER": False}
     options["ENTRIES"] = 1 << (longest - 1).bit_length()
-    options |= {"SEGMENT": 128 * options["ENTRIES"], "scale": None, "found": None}
+    options |= {"SEGMENT": 128 * options["ENTRIES"], "scale": None, "found": None, "base": None}
+    options |= {"MASK": 2 * 64 // format.stream_bits, "UNITS": 64 // format.stream_bits, "WINDOWS": 64}
     options |= {name: own.pop(name, False) for name in ("MANY", "KEEP", "WHOLE")}
     settings = {"num_warps": 4}
     if name:
         options |= plans.DEFAULT.options
         settings = {"num_warps": 1}
-    elif kernel is chain.mark_kernel:
+    elif kernel in (chain.mark_kernel, groups.mask_kernel, groups.walk_kernel, groups.jump_kernel):
         options["LANES"] = 32
     else:
         options |= {"WORD": format.word_bits // 8, "ROW": 128, "ROWS": 128}

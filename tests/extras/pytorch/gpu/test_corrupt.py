@@ -93,7 +93,7 @@ def test_the_kernel_itself_refuses(format, words, stream, kind, monkeypatch):
     assert expected[0] == kind
     assert verdict(decompress.decompress, as_tensor(data), words, format) == expected
     # Without the model the kernel alone must have said so.
-    monkeypatch.setattr(decompress, "_by_model", lambda *_: "refused")
+    monkeypatch.setattr(decompress, "by_model", lambda *_: "refused")
     assert decompress.decompress(as_tensor(data), words, format) == "refused"
 
 
@@ -106,7 +106,7 @@ def test_hostile_streams_of_every_kind_have_the_verdicts_of_the_model():
 
 
 def test_a_verdict_that_differs_is_seen(monkeypatch):
-    monkeypatch.setattr(decompress, "_by_model", lambda *_: torch.zeros(1, dtype=torch.uint8))
+    monkeypatch.setattr(decompress, "by_model", lambda *_: torch.zeros(1, dtype=torch.uint8))
     row = hostile.hostile(10, 1, lambda: None)
     assert row["differing"]
     assert row["same"] == 20 - len(row["differing"])
@@ -121,7 +121,7 @@ def test_a_length_that_no_stream_has_there_is_refused(length):
 def test_a_good_stream_with_a_bad_index_comes_back(monkeypatch):
     words = np.arange(2200, dtype=np.uint32) % 7
     packed = compress(torch.from_numpy(words), _ZVC)
-    monkeypatch.setattr(decompress, "_by_model", lambda *_: pytest.fail("the kernels refuse a good stream"))
+    monkeypatch.setattr(decompress, "by_model", lambda *_: pytest.fail("the kernels refuse a good stream"))
     monkeypatch.setattr(chain, "_SHARE", 16)
     for index in (packed.index.flip(0).contiguous(), packed.index + 1):
         back = decompress.decompress(packed.stream, len(words), _ZVC, index=index)

@@ -16,9 +16,10 @@ from cdma.gpu import decoder as decompress
 from cdma.gpu.checksum import crc_kernel
 from cdma.gpu.compress_kernels import FLOCK, count_kernel, pack_kernel
 from cdma.gpu.decoder import unpack_kernel
-from cdma.gpu.encoder import analyse, compress, waiting
+from cdma.gpu.encoder import compress, waiting
 from cdma.gpu.layout import INDEX_COLUMNS, block_count
 from cdma.gpu.plans import arguments
+from cdma.gpu.tensors import analyse
 from cdma.hdl.spec.format import PRESETS
 from cdma.sim.codec import model
 from cdma.sim.codec.container import crc32c
@@ -47,7 +48,7 @@ SHAPES = [*covering([shape for shape in ALL_SHAPES if shape[1] >= 32]), (16, 8, 
 @pytest.fixture(autouse=True)
 def _without_the_model(monkeypatch):
     """A stream that is right must not need the model, which would hide a kernel that is wrong."""
-    monkeypatch.setattr(decompress, "_by_model", lambda *_: pytest.fail("the kernels refuse a good stream"))
+    monkeypatch.setattr(decompress, "by_model", lambda *_: pytest.fail("the kernels refuse a good stream"))
     # Streams of a few windows have several segments, and more functions than one program composes.
     monkeypatch.setattr(chain, "_SHARE", 1)
     monkeypatch.setattr(chain, "_FAN", 2)

@@ -118,7 +118,7 @@ def jump_kernel(
     MASK: tl.constexpr, UNITS: tl.constexpr, LANES: tl.constexpr, SHAPE: tl.constexpr,
 ):  # fmt: skip
     """Where a group ends that begins at each of ``count`` positions from ``begin`` on, from where all are counted;
-    ``dead`` if the stream ends in it."""
+    behind the stream, or ``dead``, if the stream ends in it."""
     place = tl.program_id(0) * LANES + tl.arange(0, LANES)
     at = begin + place.to(tl.int64)
     right = (place < count) & (at + MASK <= size)
@@ -132,7 +132,6 @@ def jump_kernel(
         at = after_window(stream, at, going & right, SHAPE)
         left -= 1
         going = right & (left > 0)
-    right = right & (at <= size)
     tl.store(jumps + place, tl.where(right, at - begin, dead).to(tl.int32), mask=place < count)
 
 
@@ -159,7 +158,6 @@ def walk_kernel(
         present = ((mask >> (window % BITS)) & 1) != 0
         here = live & (group * WINDOWS + window < windows)
         right = right & (here | (~present))
-        present = present & here
         header = tl.where(present, at - begin, 0).to(tl.int16)
         tl.store(headers + group * WINDOWS + window, header, mask=here)
         ended = at + (SHAPE.HEADER + stored_after(stream, at, present, SHAPE))
@@ -275,7 +273,7 @@ def _groups_of(stream: Tensor, groups: int, format: Format) -> Tensor | None:
         if (count := min(_CHUNK, size - begin)) <= 0:
             return None
         dead = count + longest
-        # From what is behind the positions there is no jump.
+        # From what is behind the positions there is no jump. Where one is ``dead``, this is behind the stream.
         jumps = torch.arange(dead + 1, dtype=torch.int32, device=stream.device)
         jump_kernel[(-(-count // _JUMPS),)](
             stream, jumps, begin, count, size, dead, LANES=_JUMPS, num_warps=4, **_masks(format)
@@ -286,8 +284,6 @@ def _groups_of(stream: Tensor, groups: int, format: Format) -> Tensor | None:
             jumps = jumps.index_select(0, jumps)
         inside = (starts < count).sum().clamp(max=groups)
         found, ahead = torch.stack([inside, starts[inside]]).tolist()
-        if ahead == dead:
-            return None
         parts.append(starts[:found].to(torch.int64) + begin)
         groups, begin = groups - found, begin + ahead
     if begin != size:

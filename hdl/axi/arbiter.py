@@ -22,8 +22,11 @@ from .ports import SPAN_BITS, Command, PortShape, ReadPort, WritePort, WriteResp
 #: Writes whose data may follow each other without a gap.
 _OWNERS = 4
 
+#: Up to so many IDs of a client are compared one by one; of more the ends are, and an adder gives the number.
+_FEW = 4
 
-#: The IDs of each client.
+
+#: The IDs of each client, which follow one another.
 Ids = Sequence[Sequence[int]]
 
 
@@ -34,6 +37,9 @@ def _bits(ids: Sequence[int]) -> int:
 
 def _choose(m: Module, id: Value, ids: Sequence[int], own: Value) -> Value:
     """High if ``id`` is one of the client's ``ids``; drives ``own`` with the client's number for it."""
+    if len(ids) > _FEW:
+        m.d.comb += own.eq(id - ids[0])
+        return (id >= ids[0]) & (id <= ids[-1])
     for number, each in enumerate(ids[1:], 1):
         with m.If(id == each):
             m.d.comb += own.eq(number)
@@ -60,10 +66,14 @@ def _grant(m: Module, ids: Ids, asking: list, port: stream.Interface, credit: Va
     m.d.comb += port.valid.eq((Cat(client.valid for client in asking) & granted).any() & credit)
     for number, client in enumerate(asking):
         m.d.comb += client.ready.eq(granted[number] & port.ready & credit)
-        with m.If(granted[number]), m.Switch(client.payload.id):
-            for own, id in enumerate(ids[number]):
-                with m.Case(own):
-                    m.d.comb += port.payload.id.eq(id)
+        with m.If(granted[number]):
+            if len(ids[number]) > _FEW:
+                m.d.comb += port.payload.id.eq(client.payload.id + ids[number][0])
+                continue
+            with m.Switch(client.payload.id):
+                for own, id in enumerate(ids[number]):
+                    with m.Case(own):
+                        m.d.comb += port.payload.id.eq(id)
     for name in ("address", "len", "size", "user"):
         m.d.comb += port.payload[name].eq(_one_of(granted, [client.payload[name] for client in asking]))
     return granted

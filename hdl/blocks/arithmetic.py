@@ -50,6 +50,18 @@ def one_of(*cases: tuple[Value, Value]) -> Value:
     return terms[0] if terms else C(0, 0)
 
 
+def first_set(bits: Value) -> Value:
+    """The number of the lowest bit that is set, or 0 without one: of up to four a chain, of more a tree of chains."""
+    if len(bits) > 4:
+        half = 1 << ((len(bits) - 1).bit_length() - 1)
+        low, high = bits[:half], bits[half:]
+        return Cat(Mux(low.any(), first_set(low), first_set(high)), ~low.any() & high.any())
+    number: Value = C(0, (len(bits) - 1).bit_length())
+    for position in reversed(range(len(bits))):
+        number = Mux(bits[position], position, number)
+    return number
+
+
 class Turn(data.StructLayout):
     """A number of lanes by which words move up, cyclically, and the bits that it has not.
 

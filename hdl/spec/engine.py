@@ -264,7 +264,7 @@ class EngineConfig:
         1,
         "queue pairs: two channels each, with registers, rings, address windows and an interrupt of their own",
         allowed=range(1, MOST_PAIRS + 1),
-        why="the registers of shares have room for so many",
+        why="so many pages of registers have an address, and so many pairs a number",
     )
     msi: bool = setting(False, "interrupts are also written, as a word to an address of each channel")
 

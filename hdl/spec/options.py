@@ -34,9 +34,11 @@ COUNTERS = (
 )
 
 
-#: The most pairs of an engine, and log2 of the bytes from the registers of one to those of the next.
-MOST_PAIRS = 8
+#: The most pairs of an engine, log2 of the bytes from the registers of one to those of the next, and log2 of the pairs whose
+#: shares have registers at once.
+MOST_PAIRS = 64
 PAIR_SPAN_LOG2 = 12
+BANK_LOG2 = 3
 WEIGHT_BITS, LEVEL_BITS = 8, 2
 #: Bits of a limit, in units, and of the cycles in which it holds.
 LIMIT_BITS, PERIOD_BITS = 16, 20

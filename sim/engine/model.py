@@ -90,6 +90,9 @@ class EngineModel:
         self.registers = register_map(config)
         self._at = {placed.address: placed for placed in self.registers.placed()}
         self._stored: dict[int, int] = {}
+        self._banks = {
+            placed.instance: address for address, placed in self._at.items() if placed.register.name == "bank"
+        }
         self._latched_high: dict[str, int] = defaultdict(int)
         #: The counters of channels that hold them.
         self._held: dict[str, dict[str, int]] = {}
@@ -143,7 +146,7 @@ class EngineModel:
         not use registers."""
         self._denials.check(address, prot, write=False)
         placed = self._placed(address)
-        value = self._stored.get(placed.address, 0)
+        value = self._stored.get(self._place(placed), placed.register.stored_reset)
         if any(field.access is Access.RO for field in placed.register.fields):
             value |= self._driven(placed)
         return value
@@ -156,7 +159,8 @@ class EngineModel:
         if register.locked_by and self._field(f"{placed.instance}.{register.locked_by}"):
             return
         pulses = []
-        stored = self._stored.get(placed.address, 0)
+        place = self._place(placed)
+        stored = self._stored.get(place, placed.register.stored_reset)
         for field in register.fields:
             bits = value & field.mask
             if field.access is Access.RW:
@@ -167,7 +171,7 @@ class EngineModel:
                 stored |= bits
             elif field.access is Access.PULSE and bits:
                 pulses.append(field.name)
-        self._stored[placed.address] = stored
+        self._stored[place] = stored
         if register.name == "counter_hold":
             self._hold(placed.instance, bool(stored))
         for name in pulses:
@@ -192,12 +196,19 @@ class EngineModel:
         except KeyError:
             raise BusError("SLVERR", address) from None
 
+    def _place(self, placed: Placed) -> int:
+        """Where the value of a register is kept: a register ``bank`` of its block chooses among those of an array."""
+        bank = self._banks.get(placed.instance) if placed.register.count else None
+        return placed.address + (self._stored[bank] << PAIR_SPAN_LOG2 if bank else 0)
+
     def _field(self, path: str) -> int:
         register, _, field = path.rpartition(".")
         placed = self.registers[register]
         return placed.register.field(field).get(self.read32(placed.address))
 
     def _reset_stored(self, everything: bool) -> None:
+        # What is in another bank than the first has its reset value where nothing is kept.
+        self._stored = {at: value for at, value in self._stored.items() if at in self._at}
         for address, placed in self._at.items():
             value = sum(
                 field.reset << field.lsb for field in placed.register.fields if field.access is not Access.RO

@@ -131,7 +131,7 @@ class Bench:
                 assert self.ports[port]["data_bits"] == 8 * rules.bus_bytes
                 rules.beats, rules.data_limit = self.bursts["beats"], self.bursts["outstanding"]
                 rules.ring_limits = rings
-                rules.pairs = 1 + self.fields.get("more_pairs", 0)
+                rules.pairs = 1 + self.fields.get("more_pairs", 0) + 8 * self.fields.get("pairs_beyond", 0)
                 rules.lists = bool(self.ports["host"].get("pages", 0))
                 rules.messages = bool(self.ports["host"].get("messages", 0))
                 rules.bases = port == "dev" and bool(self.fields.get("delta", 0))

@@ -57,4 +57,5 @@ class Pair:
 
 async def pairs_of(bench: Bench) -> list[Pair]:
     """All pairs of the engine."""
-    return [Pair(bench, number) for number in range(1 + bench.fields["more_pairs"])]
+    more = bench.fields["more_pairs"] + 8 * bench.fields.get("pairs_beyond", 0)
+    return [Pair(bench, number) for number in range(1 + more)]

@@ -52,6 +52,7 @@ CONFIGS = {
     "pairs": EngineConfig(
         Format(16, levels=2), 16, channels=3, crc=True, msi=True, group_bursts=8, delta=True
     ),
+    "many pairs": EngineConfig(channels=10, crc=True),
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 

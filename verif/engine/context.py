@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import count
 from typing import Any, cast
 
 import cocotb
@@ -98,6 +99,11 @@ _RINGS, _STEP = 0xA000, 0x200
 _LOG2 = 3
 
 
+def _rings_end(number: int) -> int:
+    """Where the rings of the pair of that number end, and those of the next one begin."""
+    return _RINGS + 2 * len(CHANNELS) * _STEP * number
+
+
 class _Page:
     """The registers of a pair at the register port."""
 
@@ -119,14 +125,14 @@ class Pair(RingBench):
         self.number = number
         self.registers = register_map(bench.config.of_pair(number))
         self.bus = cast(RegisterBus, _Page(bench.bus, number << PAIR_SPAN_LOG2))
-        self.tag = number << 28
+        self.tag = number << 26
         self.checks = self.transfers = self.words = 0
         self.tables = dict(bench.tables)
         self.spaces = dict(bench.spaces)
         self.owners = bench.owners and bench.owners.of_pair(number)
         self.rings = {name: Ring(self, name, _LOG2) for name in CHANNELS}
         self.channels = self.rings
-        places = iter(range(_RINGS + 4 * _STEP * (number - 1), 0x10000, _STEP))
+        places = count(_rings_end(number - 1), _STEP)
         for ring in self.rings.values() if number else ():
             ring.base, ring.completions = next(places), next(places)
 
@@ -156,6 +162,9 @@ class Pair(RingBench):
 async def pairs_of(bench: RingBench) -> list[Pair]:
     """All pairs, with open windows, and descriptors of everybody."""
     pairs = [Pair(bench, number) for number in range(bench.config.channels)]
+    host = bench.memory["host"]
+    host.first = max(host.first, _rings_end(len(pairs) - 1))
+    host.next = max(host.next, host.first)
     for pair in pairs:
         await pair.open_windows()
         await pair.set_owners()

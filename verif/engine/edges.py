@@ -19,7 +19,7 @@ from .owners import Objections
 #: The channels of a port.
 CHANNELS = ("ar", "r", "aw", "w", "b")
 #: IDs that transactions have, and lengths of bursts, as in memory.h.
-IDS, _BEATS = 33, 257
+IDS, _BEATS = 259, 257
 
 
 class Pauses(ctypes.Structure):
@@ -85,7 +85,7 @@ class Port(ctypes.Structure):
         """The kinds of bursts that have come."""
         for kind, of_kind in zip(("read", "write"), self._bursts, strict=True):
             for id, of_id in enumerate(of_kind):
-                for beats, counts in enumerate(of_id):
+                for beats, counts in enumerate(of_id if any(bytes(of_id)) else ()):
                     for ends_page in (False, True):
                         if counts[ends_page]:
                             yield Burst(kind, id, beats, ends_page)

@@ -138,7 +138,7 @@ struct Beat {
 
 enum Channel { AR, R, AW, W, B, CHANNELS };
 
-constexpr size_t kIds = 33, kBeats = 257;
+constexpr size_t kIds = 259, kBeats = 257;
 
 struct Port {
     Memory *memory;

@@ -213,7 +213,8 @@ class Memory(ctypes.Structure):
         self._far: Far | None = None
         #: What the memory beyond ``size`` objects to.
         self.objection: Exception | None = None
-        self.next = DATA
+        #: Where data of transfers begin, and where those of the next one may.
+        self.first = self.next = DATA
         self._allocated: WeakSet[Place] = WeakSet()
 
     def __del__(self) -> None:
@@ -311,7 +312,7 @@ class Memory(ctypes.Structure):
         """The bytes after the last ones, allocated or not."""
         rng = self.rng
         if self.next + length + 0x3000 > self.size:
-            self.next = DATA
+            self.next = self.first
         self.next += 2 * AROUND + rng.choice((0, 0, 64, 512, 1024))
         choice = rng.random()
         if choice < 0.3:

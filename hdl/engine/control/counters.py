@@ -434,10 +434,12 @@ class Counters(wiring.Component):
                 count = Signal(range(_ROUND * self.ports + 1), name=f"{name}_{counter}_events")
                 m.d.sync += count.eq(Mux(visits, 0, count) + happens)
             terms.addends.append(Mux(visits, count, 0))
+        cases = []
         for pair, extra in enumerate(extras):
             visits = turn.visits("errors", index) & (turn.pair == pair)
             m.d.sync += extra.eq(Mux(visits, 0, extra) + channel.extra_errors[pair])
-            terms.addends.append(Mux(visits, extra, 0))
+            cases.append((visits, extra))
+        terms.addends.append(one_of(*cases))
         return terms
 
     def _elapsed(self, m: Module, index: int, turn: _Turn) -> Value:

@@ -134,6 +134,11 @@ class RegisterFile(wiring.Component):
         """The ports of a pair."""
         return getattr(self, f"pair_{pair}") if self.pairs > 1 else self
 
+    @property
+    def _banks(self) -> dict[str, Value]:
+        """The banks that software has chosen, in the first page."""
+        return {each: getattr(self.of_pair(0), each).bank.value for each in self.rows.banked}
+
     def _port(self, placed: Placed, name: str, pair: int) -> Value:
         port = getattr(getattr(getattr(self.of_pair(pair), placed.instance), placed.register.name), name)
         return port[placed.index] if placed.register.count else port
@@ -294,7 +299,7 @@ class RegisterFile(wiring.Component):
         keeping = Signal(reset_less=True)
         m.d.sync += [
             place.eq(self.rows.word(written, here)),
-            row.eq(self.rows.row(written, here, write.pair)),
+            row.eq(self.rows.row(written, here, write.pair, self._banks)),
             keeping.eq(found),
         ]
         # A sum of products: synthesis would turn a table of constants into a memory.
@@ -471,7 +476,7 @@ class RegisterFile(wiring.Component):
             hit.eq(anywhere),
             keeping.eq(found["finds_kept"]),
             place.eq(self.rows.word(self.registers.kept, here)),
-            row.eq(self.rows.row(self.registers.kept, here, pair)),
+            row.eq(self.rows.row(self.registers.kept, here, pair, self._banks)),
         ]
         terms, answered = self._live(m, address, pair, here, reading, found)
         m.d.comb += [

@@ -9,7 +9,7 @@ from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import PlainMemories, coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.spec.engine import EngineConfig
-from cdma.hdl.spec.options import PROTECTIONS, SIDEBAND_TARGETS
+from cdma.hdl.spec.options import PROTECTIONS, SIDEBAND_TARGETS, WEIGHT_BITS
 from cdma.hdl.spec.registers.map import register_map
 
 from .interfaces import ControlSignature, CounterPort, EntryLayout
@@ -173,25 +173,26 @@ class RegisterBlock(wiring.Component):
         for name in (f"{name}_shares" for name in CHANNELS):
             if name in control.signature.members:
                 said, shares = getattr(control, name), getattr(ports, name)
-                m.d.comb += [
-                    said.period.eq(shares.period.cycles),
-                    Value.cast(said.levels).eq(Cat(shares.share.priority)),
-                ]
-                self._tell_terms(m, name, said.term)
+                m.d.comb += said.period.eq(shares.period.cycles)
+                self._tell_terms(m, name, said)
 
     def _word(self, name: str) -> int:
         """The word of a register in the memory."""
         return self._file.rows.words[self.registers[name].address]
 
-    def _tell_terms(self, m: Module, name: str, term: data.View) -> None:
-        """Tells of changes of weights and limits."""
-        changes = self._file.changes
+    def _tell_terms(self, m: Module, name: str, said: wiring.PureInterface) -> None:
+        """Tells of changes of weights and limits, and keeps the levels."""
+        changes, term = self._file.changes, said.term
         weighs, limits = (changes.index == self._word(f"{name}.{array}[0]") for array in ("share", "limit"))
         m.d.comb += [
             term.row.eq(Cat(changes.pair, limits)),
             term.data.eq(changes.data),
             term.enable.eq(Mux(weighs | limits, changes.enable, 0)),
         ]
+        levels = Signal.like(said.levels, name=f"{name}_levels")
+        m.d.comb += said.levels.eq(levels)
+        with m.If(weighs & changes.enable[WEIGHT_BITS // 8]):
+            m.d.sync += levels[changes.pair].eq(changes.data[WEIGHT_BITS:])
 
     def _tell_entries(self, m: Module, name: str, entry: data.View) -> None:
         """Tells of changes of the tables of a direction."""

@@ -1,18 +1,19 @@
 """Where registers are in the memory of registers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from amaranth.hdl import C, Cat, Value
+from amaranth.hdl import C, Cat, Mux, Value
 
 from cdma.hdl.blocks.arithmetic import one_of
 from cdma.hdl.blocks.elaboration import NamedValues
+from cdma.hdl.spec.options import BANK_LOG2
 from cdma.hdl.spec.registers.description import REGISTER_BYTES, Placed, RegisterMap
 
 
 class Rows:
     """The memory of registers has a row for each pair in each of its words. A register has a word, in the row of the pair
     whose page it is in; an array that the first page alone has is of the pairs: a word, and each register the row of
-    its index.
+    its index, which a register ``bank`` of its block continues.
 
     ``registers``, ``others``: The registers of the first page and of the further ones of all ``pairs``.
     ``kept``: The words, by their register in the first row.
@@ -69,10 +70,25 @@ class Rows:
         """The word of the register of ``choice`` that is ``here``."""
         return one_of(*((here(placed), C(self.words[placed.address])) for placed in choice))
 
-    def row(self, choice: Sequence[Placed], here: Callable[[Placed], Value], pair: Value) -> Value:
-        """The row of that register, in the page of the ``pair``."""
+    @property
+    def banked(self) -> list[str]:
+        """The instances whose arrays have a bank."""
+        return [each.instance for each in self.registers.placed() if each.register.name == "bank"]
+
+    def row(
+        self,
+        choice: Sequence[Placed],
+        here: Callable[[Placed], Value],
+        pair: Value,
+        banks: Mapping[str, Value],
+    ) -> Value:
+        """The row of that register, in the page of the ``pair``. ``banks`` has that of each instance that has one."""
         arrays = filter(self._of_pairs, choice)
-        return pair | one_of(*((here(placed), C(placed.index, self.pair_bits)) for placed in arrays))
+        row = pair | one_of(*((here(placed), C(placed.index, self.pair_bits)) for placed in arrays))
+        for instance, bank in banks.items():
+            mine = [here(each) for each in choice if each.instance == instance and each.register.count]
+            row |= Mux(Cat(mine).any(), bank << BANK_LOG2, 0)
+        return row[: self.pair_bits]
 
     def label(self, placed: Placed, pair: int) -> str:
         """The register of a pair in names of signals."""

@@ -77,7 +77,7 @@ class Shares(wiring.Component):
         with m.If(self.look):
             m.d.sync += self.choice.eq(lowest(Mux(later.any(), later, able)))
         with m.If(self.choice.any()):
-            m.d.sync += after.eq(Cat(self.choice[:number].any() for number in range(self.count)))
+            m.d.sync += after.eq(-self.choice & ~self.choice)
         return m
 
 

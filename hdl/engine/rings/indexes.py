@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from cdma.hdl.blocks.arithmetic import first_set
 from cdma.hdl.blocks.elaboration import flags
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS
@@ -239,10 +240,7 @@ class RingIndexes(wiring.Component):
         looked = Signal.like(ring, name="looked_ring")
         later = dirty & (C((1 << self.count) - 2, self.count) << ring)[: self.count]
         first = Mux(later.any(), later, dirty)
-        choice: Value = C(0, len(ring))
-        for number in reversed(range(self.count)):
-            choice = Mux(first[number], number, choice)
-        m.d.comb += looked.eq(choice)
+        m.d.comb += looked.eq(first_set(first))
         return looked
 
     def _tell(self, m: Module, ring: Signal, head: Signal, tells: Signal) -> None:

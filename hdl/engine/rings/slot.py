@@ -15,6 +15,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cdma.hdl.blocks.arithmetic import first_set
 from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.engine.channel.interfaces import CHANNELS
 from cdma.hdl.engine.control.interfaces import StoredSignature
@@ -264,14 +265,11 @@ class Sequencer:
         #: Those after the one in hand go first.
         later = able & ((C((1 << count) - 2, count) << self.queue)[:count])
         first = Mux(later.any(), later, able)
-        choice: Value = C(0, len(chosen))
-        for number in reversed(range(count)):
-            choice = Mux(first[number], number, choice)
         wish = data.View(Wish, select(chosen, wishes))
         m.d.sync += [
             valid.eq(Cat(data.View(Wish, each).valid for each in wishes)),
             waits.eq(able.any()),
-            chosen.eq(choice),
+            chosen.eq(first_set(first)),
             self.fresh.eq(self.begins),
             ended.eq(self.over),
             self.over.eq(self.ends & ~self.over),

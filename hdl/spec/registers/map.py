@@ -32,6 +32,8 @@ IDENT = int.from_bytes(b"cDMA", "little")
 
 #: Major and minor version of the map. A driver works with every minor version of the major one that it knows.
 VERSION = (2, 1)
+#: Bits of the field that counts further queue pairs.
+_MORE_PAIRS_BITS = 3
 
 
 def engine_block(config: EngineConfig, *, every: bool = False) -> Block:
@@ -54,6 +56,7 @@ def _capabilities(config: EngineConfig, *, every: bool) -> tuple[Register, ...]:
     form, table_size = config.format, config.codec.table_size
     stripe_log2 = config.stripe_bytes.bit_length() - 1
     any_length = config.alignment == "byte"
+    beyond, more_pairs = divmod(config.channels - 1, 1 << _MORE_PAIRS_BITS)
     return registers(f"""
 ident 0x00 | The bytes `cDMA`; anything else is not this engine.
   constant value 0 32 reset={IDENT} | Fixed.
@@ -95,11 +98,13 @@ stream_fields 0x1C | Format of the compressed streams, continued: what codes are
       raw data XOR its bytes.
   {only_if(form.levels > 1 or every)}constant two_levels 19 reset={form.levels > 1:d} | Windows are in groups, each behind
       a mask of as many bits as a header.
+  {only_if(beyond or every)}constant pairs_beyond 20 3 reset={beyond} | Eights of further queue pairs, beside those
+      of `more_pairs`.
   constant align_log2 24 4 reset={form.align.bit_length() - 1} | Each window is padded to a multiple of 2**this bytes.
   {only_if(any_length or every)}constant any_length 28 reset={any_length:d} | Lengths without a step are any number of
       bytes: zeros fill the last word in the stream.
-  {only_if(config.channels > 1 or every)}constant more_pairs 29 3 reset={config.channels - 1} | Further queue pairs, whose
-      registers are in the pages of 4 KiB after this one's.
+  {only_if(config.channels > 1 or every)}constant more_pairs 29 {_MORE_PAIRS_BITS} reset={more_pairs} | Further
+      queue pairs, whose registers are in the pages of 4 KiB after this one's.
 """)
 
 

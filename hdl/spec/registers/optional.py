@@ -7,10 +7,12 @@ from itertools import groupby
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import (
+    BANK_LOG2,
     COUNTERS,
     LEVEL_BITS,
     LIMIT_BITS,
     MEMORY_CODES,
+    MOST_PAIRS,
     PERIOD_BITS,
     PROTECTIONS,
     SIDEBAND_POSITIONS,
@@ -238,23 +240,32 @@ LIMIT_PERIOD = 1024
 _UNIT = 1 << UNIT_LOG2
 
 
+#: The register of an engine with more pairs than have registers of their shares at once.
+_BANK = registers(f"""
+bank 0x44 rw {(MOST_PAIRS - 1).bit_length() - BANK_LOG2} | Of more than {1 << BANK_LOG2} pairs: `share` and `limit`
+      are those of the pairs from {1 << BANK_LOG2} times this on.
+""")
+
+
 def shares_block(pairs: int) -> Block:
     """The block of an engine with so many ``pairs``."""
+    count = min(pairs, 1 << BANK_LOG2)
     return Block(
         "shares",
         "How queue pairs share the data path of a direction: a register for each pair, in the first one's page alone. "
         f"What a descriptor moves counts in units of {_UNIT} raw bytes, at least one, whatever becomes of it.",
         registers(f"""
-share 0x00 count={pairs} | Which pair goes next: of those that have a descriptor the one of the highest level, and within a
+share 0x00 count={count} | Which pair goes next: of those that have a descriptor the one of the highest level, and within a
       level as the weights say.
   rw weight 0 {WEIGHT_BITS} reset=1 memory | A turn is this times {_UNIT << TURN_LOG2} bytes, 0 is taken as 1; what is moved
       over it counts against the next turns.
-  rw priority {WEIGHT_BITS} {LEVEL_BITS} | The level; while one of a higher level can go, none of this does.
-limit 0x20 count={pairs} | The most that a pair moves.
+  rw priority {WEIGHT_BITS} {LEVEL_BITS} memory | The level; while one of a higher level can go, none of this does.
+limit 0x20 count={count} | The most that a pair moves.
   rw units 0 {LIMIT_BITS} memory | Units in each `period`, in the mean; 0 is no limit.
 period 0x40 | The period of all limits of this direction.
   rw cycles 0 {PERIOD_BITS} reset={LIMIT_PERIOD} | Clock cycles; 0 is taken as 1.
-"""),
+""")
+        + (_BANK if pairs > count else ()),
         (("offload_shares", 0x600), ("prefetch_shares", 0x680)),
     )
 

@@ -54,6 +54,8 @@ extern "C" {
 
 /* Bytes from the registers of a queue pair to those of the next one. */
 #define CDMA_PAIR_SPAN 0x1000u
+/* Pairs whose shares have registers at once, where there are more. */
+#define CDMA_PAIRS_OF_BANK 8u
 
 /* What functions return. */
 enum cdma_status {
@@ -499,7 +501,8 @@ static inline int cdma_open(struct cdma *engine, const struct cdma_io *io) {
     geometry->levels = 1u + CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_TWO_LEVELS, bits);
     geometry->any_length = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_ANY_LENGTH, bits);
     geometry->delta = CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_DELTA, bits);
-    geometry->pairs = 1u + CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_MORE_PAIRS, bits);
+    geometry->pairs = 1u + CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_MORE_PAIRS, bits)
+        + 8u * CDMA_GET(CDMA_ENGINE_STREAM_FIELDS_PAIRS_BEYOND, bits);
     bits = guarded ? cdma_read(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_GUARDS) : 0u;
     geometry->register_protection = CDMA_GET(CDMA_ENGINE_GUARDS_REGISTER_PROTECTION, bits);
     geometry->memories_protect = CDMA_GET(CDMA_ENGINE_GUARDS_MEMORIES_PROTECT, bits);
@@ -522,13 +525,19 @@ static inline int cdma_open_pair(struct cdma *engine, const struct cdma_io *io, 
     return status;
 }
 
-/* Writes a register of the shares of channel's direction. They are with the first pair. */
-static inline int cdma_set_shares(const struct cdma_channel *channel, uint32_t offset, uint32_t value) {
+/* Writes a register of the shares of channel's direction, that of pair if there is one for each. They are with the first pair. */
+static inline int cdma_set_shares(
+    const struct cdma_channel *channel, uint32_t pair, uint32_t offset, uint32_t value) {
+    const struct cdma *engine = channel->engine;
     const int offload = channel->base == CDMA_OFFLOAD_BASE;
-    if (channel->engine->page != 0u || channel->engine->geometry.pairs == 1u) {
+    const uint32_t base = offload ? CDMA_OFFLOAD_SHARES_BASE : CDMA_PREFETCH_SHARES_BASE;
+    if (engine->page != 0u || engine->geometry.pairs == 1u) {
         return CDMA_BAD_ARGUMENT;
     }
-    cdma_write(channel->engine, (offload ? CDMA_OFFLOAD_SHARES_BASE : CDMA_PREFETCH_SHARES_BASE) + offset, value);
+    if (engine->geometry.pairs > CDMA_PAIRS_OF_BANK) {
+        cdma_write(engine, base + CDMA_SHARES_BANK, pair / CDMA_PAIRS_OF_BANK);
+    }
+    cdma_write(engine, base + offset, value);
     return CDMA_OK;
 }
 
@@ -539,7 +548,7 @@ static inline int cdma_set_share(
         return CDMA_BAD_ARGUMENT;
     }
     return cdma_set_shares(
-        channel, CDMA_SHARES_SHARE(pair), weight | priority << CDMA_SHARES_SHARE_PRIORITY_SHIFT);
+        channel, pair, CDMA_SHARES_SHARE(pair % CDMA_PAIRS_OF_BANK), weight | priority << CDMA_SHARES_SHARE_PRIORITY_SHIFT);
 }
 
 /* Of channel's direction: a pair moves at most so many units of 256 raw bytes in each period; 0: any number. */
@@ -547,7 +556,7 @@ static inline int cdma_set_limit(const struct cdma_channel *channel, uint32_t pa
     if (pair >= channel->engine->geometry.pairs || units > CDMA_SHARES_LIMIT_UNITS_MASK) {
         return CDMA_BAD_ARGUMENT;
     }
-    return cdma_set_shares(channel, CDMA_SHARES_LIMIT(pair), units);
+    return cdma_set_shares(channel, pair, CDMA_SHARES_LIMIT(pair % CDMA_PAIRS_OF_BANK), units);
 }
 
 /* The period of all limits of channel's direction, in clock cycles. */
@@ -555,7 +564,7 @@ static inline int cdma_set_limit_period(const struct cdma_channel *channel, uint
     if (cycles - 1u >= CDMA_SHARES_PERIOD_CYCLES_MASK) {
         return CDMA_BAD_ARGUMENT;
     }
-    return cdma_set_shares(channel, CDMA_SHARES_PERIOD, cycles);
+    return cdma_set_shares(channel, 0u, CDMA_SHARES_PERIOD, cycles);
 }
 
 /* Ends everything legally and forgets all but windows and locks. */

@@ -243,6 +243,8 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_STREAM_FIELDS_DELTA_SHIFT 18u
 #define CDMA_ENGINE_STREAM_FIELDS_TWO_LEVELS_MASK 0x00080000u
 #define CDMA_ENGINE_STREAM_FIELDS_TWO_LEVELS_SHIFT 19u
+#define CDMA_ENGINE_STREAM_FIELDS_PAIRS_BEYOND_MASK 0x00700000u
+#define CDMA_ENGINE_STREAM_FIELDS_PAIRS_BEYOND_SHIFT 20u
 #define CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2_MASK 0x0f000000u
 #define CDMA_ENGINE_STREAM_FIELDS_ALIGN_LOG2_SHIFT 24u
 #define CDMA_ENGINE_STREAM_FIELDS_ANY_LENGTH_MASK 0x10000000u
@@ -1192,5 +1194,11 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_SHARES_PERIOD_RESET 0x00000400u
 #define CDMA_SHARES_PERIOD_CYCLES_MASK 0x000fffffu
 #define CDMA_SHARES_PERIOD_CYCLES_SHIFT 0u
+
+/* shares.bank: Of more than 8 pairs: `share` and `limit` are those of the pairs from 8 times this on. */
+#define CDMA_SHARES_BANK 0x044u
+#define CDMA_SHARES_BANK_RESET 0x00000000u
+#define CDMA_SHARES_BANK_VALUE_MASK 0x00000007u
+#define CDMA_SHARES_BANK_VALUE_SHIFT 0u
 
 #endif /* CDMA_REGS_H */

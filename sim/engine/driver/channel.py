@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from cdma.hdl.spec.engine import LOSSY
 from cdma.hdl.spec.options import (
     AXCACHE,
+    BANK_LOG2,
     COUNTERS,
     LEVEL_BITS,
     LIMIT_BITS,
@@ -297,7 +298,10 @@ class Channel:
 
     def _set_of_pair(self, register: str, pair: int, value: int) -> None:
         self._check_pair(pair)
-        self._registers.write_array(f"{self.name}_shares.{register}", pair, value)
+        bank, index = divmod(pair, 1 << BANK_LOG2)
+        if self.driver.geometry.pairs > 1 << BANK_LOG2:
+            self._registers.write(f"{self.name}_shares.bank", bank)
+        self._registers.write_array(f"{self.name}_shares.{register}", index, value)
 
     def _check_pair(self, pair: int) -> None:
         pairs = self.driver.geometry.pairs

@@ -202,7 +202,7 @@ def read_geometry(registers: Registers) -> Geometry:
         delta=bool(fields["delta"]),
         stream_id_bits=guards["stream_id_bits"],
         substream_id_bits=guards["substream_id_bits"],
-        pairs=1 + fields["more_pairs"],
+        pairs=1 + fields["more_pairs"] + 8 * fields["pairs_beyond"],
         messages=bool(host["messages"]),
     )
 

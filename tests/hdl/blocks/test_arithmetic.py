@@ -21,6 +21,7 @@ from cdma.hdl.blocks.arithmetic import (
     after_zeros,
     before_zeros,
     count_ones,
+    first_set,
     is_next,
     one_of,
     xor_network,
@@ -44,6 +45,26 @@ def test_counts(width: int) -> None:
         for value in [0, (1 << width) - 1, *(source.getrandbits(width) for _ in range(40))]:
             ctx.set(bits, value)
             assert ctx.get(count) == value.bit_count()
+
+    simulate(m, testbench)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 6, 10, 64, 128])
+def test_finds_the_lowest_bit(width: int) -> None:
+    source = random.Random(width)
+    m = Module()
+    bits = Signal(width)
+    number = Signal(8)
+    m.d.comb += number.eq(first_set(bits))
+
+    async def testbench(ctx: Any) -> None:
+        for value in [
+            0,
+            *(1 << bit for bit in range(width)),
+            *(source.getrandbits(width) for _ in range(40)),
+        ]:
+            ctx.set(bits, value)
+            assert ctx.get(number) == max((value & -value).bit_length() - 1, 0)
 
     simulate(m, testbench)
 

@@ -31,7 +31,7 @@ def test_every_descriptor_costs_a_unit_at_least() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"channels": 9}, "channels is 9; it must be a whole number from 1 to 8"),
+        ({"channels": 65}, "channels is 65; it must be a whole number from 1 to 64"),
         ({"channels": 2, "registers": False}, "channels is 2 without registers; it must be 1"),
         (
             {"channels": 2, "memories_protect": "secded", "units": 2},

@@ -10,7 +10,7 @@ import pytest
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
-from cdma.hdl.spec.options import Sideband
+from cdma.hdl.spec.options import MOST_PAIRS, Sideband
 from cdma.hdl.spec.records import RECORD_BYTES
 from cdma.study.recorded import recorded_samples
 from cdma.verif.campaigns.regression import Regression, plan_of, verify
@@ -77,6 +77,19 @@ UNITS_WITH_FIELDS = dataclasses.replace(FIELDS, units=2, stripe_bytes=512, regis
 #: 64 words a beat, more than the codec takes. With 128 it takes minutes to build.
 WIDE_TO_A_BYTE = dataclasses.replace(WIDE, host_data_bits=512, alignment="word")
 
+
+#: As many pairs as an engine may have.
+MANY_PAIRS = EngineConfig(
+    lanes=2,
+    dev_data_bits=64,
+    host_data_bits=64,
+    burst_beats=8,
+    outstanding=4,
+    latency=32,
+    descriptors=4,
+    ring_entries=16,
+    channels=MOST_PAIRS,
+)
 
 #: Configurations, and what is run on them beside the tests of every one.
 SHAPES = {
@@ -419,6 +432,13 @@ def test_other_shapes(config: EngineConfig, more: str) -> None:
     # Several pairs share one data path, whose limits those in a pipeline show.
     tests += ["limits"] if config.channels == 1 else []
     assert not _failures(verify(EngineDesign(config), tests=tests, seed=2, packets=15, short=True))
+
+
+@pytest.mark.thorough
+def test_the_most_pairs() -> None:
+    """A small engine, whose model is the size of a large one's and takes minutes to build."""
+    tests = ["pairs", "pair_windows", "shares", "registers", "register_bus"]
+    assert not _failures(verify(EngineDesign(MANY_PAIRS), tests=tests, seed=2, packets=15, short=True))
 
 
 def test_as_many_revisions_as_turns_take_all_shapes() -> None:

@@ -198,7 +198,7 @@ async def registers(bench: RingBench, budget: int) -> None:
         await bench.after(32)
         assert await bench.peek(f"{channel}_counters.descriptors_low") == 5
         bench.checks += 3
-        for _ in range(200):
+        for _ in range(200 + 4 * bench.config.channels):
             if int(bench.dut.irq.value):
                 break
             await bench.after(4)

@@ -4,6 +4,7 @@ interrupts. Both drivers on an engine with several queue pairs, each of which is
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -279,3 +280,21 @@ def test_shares_are_set_with_the_first_pair(make: Any) -> None:
             refused()
     with pytest.raises(BusError):
         model.read32(3 << 12)
+
+
+def test_shares_of_many_pairs_are_in_banks(make: Any) -> None:
+    config = replace(PAIRS_CONFIG, channels=64)
+    model = PairsModel(config, Memory(bytearray(SIZE), DEV), Memory(bytearray(SIZE), HOST))
+    first = make(model, idle=model.step, channel=0)
+    numbers = (0, 7, 8, 63)
+    for number in numbers:
+        first.prefetch.set_limit(number, 100 + number)
+        first.prefetch.set_share(number, weight=1 + number, priority=number % 4)
+    registers = register_map(config)
+    bank, shares, limits = (
+        registers[f"prefetch_shares.{name}"].address for name in ("bank", "share[0]", "limit[0]")
+    )
+    for number in range(64):
+        model.write32(bank, number // 8)
+        found = [model.read32(first_of + 4 * (number % 8)) for first_of in (shares, limits)]
+        assert found == ([1 + number | number % 4 << 8, 100 + number] if number in numbers else [1, 0])

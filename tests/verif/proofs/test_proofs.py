@@ -202,7 +202,7 @@ def test_each_property_is_about_some_design() -> None:
         ("engine", EngineConfig(pipelined=True)),
         ("engine", EngineConfig(dimensions=2)),
         ("engine", EngineConfig(memories_protect="secded")),
-        ("engine", EngineConfig(pages=True, quiescence=True)),
+        ("engine", EngineConfig(pages=True, quiescence=True, delta=True)),
         ("engine", EngineConfig(clocks="registers", quiescence=True, group_bursts=4)),
         ("engine", EngineConfig(channels=2, msi=True)),
         ("engine", EngineConfig(stream_id_bits=4, substream_id_bits=8)),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -64,7 +64,7 @@ class RingPort(wiring.Component):
         the :class:`.Fetcher`.
     ``descriptors_index``, ``completions_index``, ``settles``, ``steps``: Those of both rings, and a pulse: a record of the
         job in hand is moved: see :class:`.RingIndexes`.
-    ``fetch_waits``, …, ``fetch_lost``, …: Its watchdogs: see :class:`.BusWatches`.
+    ``fetch_waits``, ``send_waits``, ``watch_logged``, …: Its watchdogs: see :class:`.BusWatches`.
     ``answers``, ``answer``, ``takes``: A response to the oldest completion is at the port, and what it is; it is taken,
         but an error only once it is logged.
     ``may_fetch``, ``may_send``: A descriptor can be requested, and a completion be written.
@@ -82,7 +82,6 @@ class RingPort(wiring.Component):
         flags = (
             "stop",
             "settles",
-            *(f"{kind}_{name}" for kind in KINDS for name in ("fires", "stuck", "lost")),
             "answers",
             "may_fetch",
             "may_send",
@@ -95,7 +94,9 @@ class RingPort(wiring.Component):
                 "control": In(ChannelSignature(config)),
                 **dict.fromkeys(("shown", "busy", "stuck", "behind", "stopped", "takes"), Out(1)),
                 **dict.fromkeys(flags, In(1)),
-                **{f"{kind}_{name}": Out(1) for kind in KINDS for name in ("waits", "logged")},
+                **{f"watch_{name}": In(len(KINDS)) for name in ("fires", "stuck", "lost")},
+                **{f"{kind}_waits": Out(1) for kind in KINDS},
+                "watch_logged": Out(len(KINDS)),
                 **{name: members[name] for name in self._passed},
                 "entries": Out(EntriesSignature(config)),
                 "descriptors_index": Out(IndexSignature(config)),
@@ -163,8 +164,9 @@ class RingPort(wiring.Component):
         m.d.comb += [
             self.fetch_waits.eq(self.fetcher.in_flight),
             self.send_waits.eq(self.completions.in_flight),
-            self.fetch_logged.eq(self._ends("log") & self._by(Cause.FETCH_LOST)),
-            self.send_logged.eq(self._ends("log") & self._by(Cause.SEND_LOST)),
+            self.watch_logged.eq(
+                Cat(self._ends("log") & self._by(cause) for cause in (Cause.FETCH_LOST, Cause.SEND_LOST))
+            ),
         ]
 
     def _wish(self, m: Module) -> None:
@@ -179,9 +181,9 @@ class RingPort(wiring.Component):
         ]
         with m.If(self.failed):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.ANSWER)]
-        with m.Elif(self.fetch_lost):
+        with m.Elif(self.watch_lost[0]):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.FETCH_LOST)]
-        with m.Elif(self.send_lost):
+        with m.Elif(self.watch_lost[1]):
             m.d.comb += [wish.job.eq(Job.LOG), wish.cause.eq(Cause.SEND_LOST)]
         with m.Elif(waits & ~completions.enable):
             m.d.comb += wish.job.eq(Job.SHOW)
@@ -253,10 +255,10 @@ class RingPort(wiring.Component):
             control.error_valid.eq(self.error),
             client.extra_error.eq(logs & ~self._by(Cause.OWN)),
             client.halt.eq(
-                (self.fetch_fires | self.send_fires)
+                self.watch_fires.any()
                 | (control.halt_on_error & (self.failed | (self._by(Cause.REFUSED) & self.mine)))
             ),
-            self.stuck.eq(self.fetch_stuck | self.send_stuck),
+            self.stuck.eq(self.watch_stuck.any()),
         ]
         with m.If(logs & self.job.recorded):
             m.d.sync += self.error.eq(1)

@@ -32,7 +32,7 @@ from .record_words import RecordWords
 from .ring_port import JobEnd, QueueState, RingPort
 from .slot import RingSlot, Sequencer
 from .store import DescriptorStore, RequestPort, record_parts
-from .watches import KINDS, BusWatches
+from .watches import EVENTS, KINDS, BusWatches
 
 _TAG_BITS = 32
 #: Reads of descriptors that wait to be taken by the bus.
@@ -303,25 +303,25 @@ class Rings(wiring.Component):
         watches = BusWatches(self.config)
         m.submodules.watches = parts.built(self._shared, watches)
         ar, aw, w, b = self.fetch.ar, self.complete.aw, self.complete.w, self.complete.b
-        for event, valid, queue in (
-            (watches.asked, ar.valid & ar.ready, ar.payload.id),
-            (watches.came, landing.valid, landing.payload.id),
-            (watches.begun, aw.valid & aw.ready, aw.payload.id),
-            (watches.moved, w.valid & w.ready, writer.sending),
-            (watches.answered, b.valid & b.ready, b.payload.id),
-        ):
-            m.d.comb += [event.valid.eq(valid), event.queue.eq(queue)]
+        happens = {
+            "asked": (ar.valid & ar.ready, ar.payload.id),
+            "came": (landing.valid, landing.payload.id),
+            "begun": (aw.valid & aw.ready, aw.payload.id),
+            "moved": (w.valid & w.ready, writer.sending),
+            "answered": (b.valid & b.ready, b.payload.id),
+        }
         m.d.comb += [
+            watches.events.eq(Cat(happens[event][0] for event in EVENTS)),
+            Value.cast(watches.numbers).eq(Cat(happens[event][1] for event in EVENTS)),
             watches.tick.eq(self.watchdog_tick),
             watches.clear.eq(Cat(link.clear for link in self._links)),
         ]
-        for kind in KINDS:
-            for name in ("waits", "logged"):
-                each = f"{kind}_{name}"
-                m.d.comb += getattr(watches, each).eq(Cat(getattr(port, each) for port in ports))
-            for name in ("fires", "stuck", "lost"):
-                each = f"{kind}_{name}"
-                m.d.comb += Cat(getattr(port, each) for port in ports).eq(getattr(watches, each))
+        m.d.comb += [
+            watches.waits.eq(Cat(getattr(port, f"{kind}_waits") for port in ports for kind in KINDS)),
+            watches.logged.eq(Cat(port.watch_logged for port in ports)),
+        ]
+        for name in ("fires", "stuck", "lost"):
+            m.d.comb += Cat(getattr(port, f"watch_{name}") for port in ports).eq(getattr(watches, name))
 
     def _read_registers(self, m: Module, sequencer: Sequencer, slot: RingSlot) -> Signal:
         """Reads the registers of the job's pair; gives the index, which is the slot's where nobody else asks."""

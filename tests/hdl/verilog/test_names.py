@@ -145,7 +145,7 @@ def test_states_statuses_and_registers_are_compared_by_their_names() -> None:
 
 def test_there_is_not_too_much_to_read() -> None:
     lines = lines_of(verilog_of("engine-default").text)
-    assert lines["code_lines"] <= 15_000
+    assert lines["code_lines"] <= 14_900
     assert lines["comment_lines"] >= 0.08 * lines["code_lines"]
     assert lines_of("// a\n\nmodule b (\n);\n  wire c; // d\nendmodule\n") == {
         "code_lines": 4,

@@ -126,7 +126,7 @@ def jobs_of(config: EngineConfig, host: Sequence[Burst], dev: Sequence[Burst]) -
         sides = {"host": data, "dev": dev}
         fields = job.descriptor.fields
         job.reads = _own(sides[rules.source], job, fields["source"], rules.bytes_read(fields), write=False)
-        job.writes = _own(sides[rules.sink], job, fields["destination"], fields["capacity"], write=True)
+        job.writes = _own(sides[rules.sink], job, fields["destination"], rules.capacity(fields), write=True)
     return sorted(jobs, key=lambda job: job.descriptor.first)
 
 

@@ -261,7 +261,9 @@ class Checker(wiring.Component):
         with m.Elif(self.flush | fsm.ongoing("give")):
             m.d.sync += self.busy.eq(0)
         scans = steps.destination | steps.source | steps.objection | moving
-        with m.If(scans | steps.base if self.options.delta else scans):
+        if self.options.delta:
+            scans |= steps.base
+        with m.If(scans):
             m.d.sync += place.eq(place.rotate_left(1))
         with m.If(self.flush | fsm.ongoing("compare")):
             m.d.sync += place.eq(1)
@@ -390,9 +392,10 @@ class Checker(wiring.Component):
         # A shape is in device memory.
         read = of_host(read, Mux(reading.shaped, span, read))
         written = of_host(Mux(reading.shaped, span, written), written)
-        of_base = []
+        base_first, base_count = [], []
         if self.options.delta:
-            of_base = [(steps.base | (objection & about.base), _byte(reading.base, place))]
+            base_first = [(steps.base | (objection & about.base), _byte(reading.base, place))]
+            base_count = [(steps.base, length)]
         m.d.sync += [
             first.eq(
                 one_of(
@@ -402,7 +405,7 @@ class Checker(wiring.Component):
                     ),
                     (source | (objection & about.source), _byte(reading.address("source"), place)),
                     (objection & about.fault, _byte(request.address, place)),
-                    *of_base,
+                    *base_first,
                 )
             ),
             count.eq(
@@ -410,7 +413,7 @@ class Checker(wiring.Component):
                     (destination, written),
                     (objection & about.capacity, capacity),
                     (source, read),
-                    *((steps.base, length) for _ in of_base),
+                    *base_count,
                 )
             ),
         ]

@@ -114,7 +114,7 @@ async def wrong_bases(bench: EngineBench, budget: int) -> None:
 
 
 @planned(
-    "SLVERR and DECERR on reads of a base, first and last beat, with and without one of the source",
+    "SLVERR and DECERR on reads of a base, first and last beat, with and without one of the source, behind a short stream",
     "reported once, in order, with the address; the error of the source goes first; the next descriptor runs",
     needs=lambda design: design.config.delta,
 )
@@ -150,10 +150,36 @@ async def base_errors(bench: EngineBench, budget: int) -> None:
         bench.check(channel, after, await end.next())
         bench.checks += 2
 
+    async def behind_the_data() -> None:
+        """A stream that ends in its first beat, of a base that no buffer holds and whose last beat cannot be read."""
+        end = bench.channels["prefetch"]
+        short, length = bytes(config.format.moved_bits // 8), 4 * config.read_buffer * beat
+        made = bench.transfer(
+            "prefetch",
+            length * 8 // config.format.word_bits,
+            mode=Mode.FVC,
+            raw=bytes(length),
+            stream=short,
+            based=True,
+            crc_off=None,
+        )
+        last = made.descriptor[made.base_field] + made.descriptor["length"] - 1
+        dev.spoil({last: AxiResp.SLVERR})
+        await end.submit([made.record()])
+        got = unpack(COMPLETION, await end.next())
+        want = (Status.READ_SLVERR, last // beat * beat)
+        assert (got["status"], got["address"]) == want, (made.descriptor, got, want)
+        dev.mend(last)
+        bench.check_memory("prefetch", made, exact=False)
+        await bench.run("prefetch", [bench.transfer("prefetch", 100, based=True) for _ in range(3)])
+        bench.checks += 1
+
     for channel in CHANNELS:
         await bench.channels[channel].enable()
         for response, mode, fails in itertools.product(_STATUSES, (Mode.RAW, Mode.ZVC), (False, True)):
             await one(channel, response, mode, both_fail=fails)
+    for _ in range(4):
+        await behind_the_data()
 
 
 @planned(

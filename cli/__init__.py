@@ -29,22 +29,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "Analysis",
-    "CdmaError",
-    "CodecConfig",
-    "Completion",
-    "CorruptStream",
-    "Descriptor",
-    "Driver",
-    "Format",
-    "ParameterError",
-    "__version__",
-    "analyse",
-    "backend",
-    "compress",
-    "decompress",
-    "fit",
-]
+    "Analysis", "CdmaError", "CodecConfig", "Completion", "CorruptStream", "Descriptor", "Driver", "Format",
+    "ParameterError", "__version__", "analyse", "backend", "compress", "decompress", "fit",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

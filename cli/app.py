@@ -25,27 +25,12 @@ from .streams import add_talk_options, ready_streams, talking, terminating_clean
 #: Modules of ``commands/``, in the order that ``--help`` shows; those of the wings come behind them. Each has a ``COMMAND``,
 #: and is quick to import: what is heavy is imported when it runs.
 _COMMANDS = (
-    "commands.demo",
-    "commands.generate.command",
-    "commands.intake.command",
-    "commands.verify",
-    "commands.coverage",
-    "commands.prove",
-    "commands.mutate",
-    "commands.faults",
-    "commands.soak",
-    "commands.wave",
-    "commands.area.command",
-    "commands.power",
-    "commands.fpga",
-    "commands.compress",
-    "commands.decompress",
-    "commands.delta",
-    "commands.patch",
-    "commands.formats",
-    "commands.bench.command",
+    "commands.demo", "commands.generate.command", "commands.intake.command", "commands.verify",
+    "commands.coverage", "commands.prove", "commands.mutate", "commands.faults", "commands.soak",
+    "commands.wave", "commands.area.command", "commands.power", "commands.fpga", "commands.compress",
+    "commands.decompress", "commands.delta", "commands.patch", "commands.formats", "commands.bench.command",
     "commands.completion",
-)
+)  # fmt: skip
 
 
 class _Help(argparse.HelpFormatter):

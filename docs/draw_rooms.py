@@ -172,11 +172,7 @@ def _way(source: Box, target: Box, rows: list[list[Box]]) -> list[tuple[float, f
     """Returns the corners of an arrow downwards, which passes rows in between through the gaps between their boxes."""
     corners = [(source.middle, source.bottom)]
     for row in rows:
-        edges = [
-            row[0].left - 12,
-            *((a.right + b.left) / 2 for a, b in pairwise(row)),
-            row[-1].right + 12,
-        ]
+        edges = [row[0].left - 12, *((a.right + b.left) / 2 for a, b in pairwise(row)), row[-1].right + 12]
         x = min(edges, key=lambda edge: abs(edge - corners[-1][0]) + abs(edge - target.middle))
         corners += [(x, row[0].top - 4), (x, row[0].bottom + 4)]
     x = min(max(corners[-1][0], target.left + 12), target.right - 12)

@@ -58,21 +58,18 @@ def _run(*command: str | Path, folder: Path = ROOT) -> str:
     return done.stdout
 
 
+def _install(distribution: Path, place: Path) -> tuple[Path, Path]:
+    """Installs a distribution into an environment; its Python and the command."""
+    python, pip = place / "bin" / "python", ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    _run(python, *pip, distribution.resolve(), folder=place)
+    return python, place / "bin" / "cdma"
+
+
 def _tried(distribution: Path, place: Path) -> Path:
     """Installs a distribution into a fresh environment and tries it away from the checkout; its command."""
     print(f"installing {distribution.name} into a fresh environment", flush=True)
     venv.create(place, with_pip=True)
-    python, cdma = place / "bin" / "python", place / "bin" / "cdma"
-    _run(
-        python,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        distribution.resolve(),
-        folder=place,
-    )
+    python, cdma = _install(distribution, place)
     version = _run(python, "-c", "import cdma; print(cdma.__version__)", folder=place).strip()
     if version != __version__:
         raise SystemExit(f"{distribution.name} has the version {version}")
@@ -85,19 +82,9 @@ def _tried(distribution: Path, place: Path) -> Path:
 
 def _add_driver(wheel: Path, place: Path) -> None:
     """Installs the driver's wheel beside the other one; it is of the same version, and adds its command."""
-    python, cdma = place / "bin" / "python", place / "bin" / "cdma"
     if wheel.name.split("-")[1] != __version__:
         raise SystemExit(f"{wheel.name} is not of version {__version__}")
-    _run(
-        python,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        wheel.resolve(),
-        folder=place,
-    )
+    _, cdma = _install(wheel, place)
     if "usage: cdma linux" not in _run(cdma, "linux", "--help", folder=place):
         raise SystemExit(f"cdma linux --help of {wheel.name} says nothing")
 

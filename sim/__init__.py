@@ -39,24 +39,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "Analysis",
-    "Completion",
-    "CorruptStream",
-    "Descriptor",
-    "Driver",
-    "EngineModel",
-    "Memory",
-    "PacketReport",
-    "PacketResult",
-    "RingMemory",
-    "analyse",
-    "compress",
-    "compress_words",
-    "decode_packet",
-    "decompress",
-    "decompress_words",
-    "encode_packet",
-    "word_dtype",
-]
+    "Analysis", "Completion", "CorruptStream", "Descriptor", "Driver", "EngineModel", "Memory",
+    "PacketReport", "PacketResult", "RingMemory", "analyse", "compress", "compress_words", "decode_packet",
+    "decompress", "decompress_words", "encode_packet", "word_dtype",
+]  # fmt: skip
 
 __getattr__ = names_of(__name__, _HOMES)

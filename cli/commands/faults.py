@@ -83,11 +83,7 @@ def campaign(
     rows = Growing(arguments, ("campaign", "part", *_COUNTED), widths)
     done = 0
     with telling_at_the_end(arguments, so_far), step_progress("building", len(parts)) as advance:
-        for part, tally in run_parts(
-            parts,
-            jobs=arguments.jobs,
-            scheduler=arguments.scheduler,
-        ):
+        for part, tally in run_parts(parts, jobs=arguments.jobs, scheduler=arguments.scheduler):
             advance(what=str(part))
             done += 1
             sums = (sum(counts[name] for counts in tally.counts.values()) for name in _COLUMNS)

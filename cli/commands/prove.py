@@ -44,10 +44,7 @@ def _run(arguments: argparse.Namespace) -> Result:
 
         def prove(proof: Claim) -> Proven:
             result = run_proof(
-                proof,
-                timeout=arguments.timeout,
-                traces=arguments.output,
-                use_cache=not arguments.no_cache,
+                proof, timeout=arguments.timeout, traces=arguments.output, use_cache=not arguments.no_cache
             )
             advance(what=f"{proof.name} ({proof.config}) {result.status}")
             table.add(_row(result))

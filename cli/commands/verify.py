@@ -61,10 +61,7 @@ def _run(arguments: argparse.Namespace) -> Result:
         yield f"\n{len(done)} of {len(points)} tests have run, the others were not waited for: {failed} failed"
         yield from found.failed(logs=arguments.log)
 
-    with (
-        telling_at_the_end(arguments, so_far),
-        step_progress("building and running", len(points)) as advance,
-    ):
+    with telling_at_the_end(arguments, so_far), step_progress("building and running", len(points)) as advance:
 
         def report(outcome: Outcome) -> None:
             advance(what=f"{outcome.test} {'failed' if outcome.failure else 'passed'}")

@@ -19,15 +19,15 @@ import gc
 import hashlib
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from amaranth.hdl import Fragment
 from amaranth.hdl._ir import PortDirection, build_netlist
-from amaranth.hdl._nir import Cell, FlipFlop, Memory, Net, Netlist, SyncReadPort, SyncWritePort, Value
+from amaranth.hdl._nir import Netlist
 
 from cdma.app import parser
 from cdma.base.cache import Cache, content_key
@@ -98,9 +98,11 @@ def _c(text: str) -> str:
 
 
 _ROUNDS = 6
-#: Attributes of a cell that are names or places.
-_NAMELESS = frozenset({"module_idx", "src_loc", "name", "attributes", "io_net_names"})
-_STATE = (FlipFlop, Memory, SyncReadPort, SyncWritePort)
+#: What Amaranth writes of a netlist: its cells, runs of the bits of a cell, and what is a name.
+_CELL = re.compile(r"^\(cell (\d+) \d+ (.*)\)$", re.MULTILINE)
+_BITS = re.compile(r"\b(\d+)\.(\d+)(?::(\d+))?\b")
+_NAME = re.compile(r" \(attr .*?\)|(?<=^\(memory) '.*?'")
+_STATE = ("(flipflop", "(memory", "(read_port", "(write_port", "(output", "(input")
 
 
 def digest_of_shell(shell: Any) -> str:
@@ -112,123 +114,56 @@ def digest_of_shell(shell: Any) -> str:
 
 def digest_of_netlist(netlist: Netlist) -> str:
     """The digest of the cells that outputs of a netlist depend on."""
-    nodes = _Nodes(netlist).reached()
-    labels = {key: _netlist_hash(node.text) for key, node in nodes.items()}
-    for _ in range(_ROUNDS):
+    nodes = _nodes(netlist)
+    labels = dict.fromkeys(nodes, b"")
+    for _ in range(_ROUNDS + 1):
         labels = {
-            key: _netlist_hash(node.text, *(labels[each] for each in node.sources))
-            for key, node in nodes.items()
+            key: _label(text, *(labels[each] for each in reads)) for key, (text, reads) in nodes.items()
         }
-    states = sorted(labels[key] for key, node in nodes.items() if node.state)
-    others = sorted({labels[key] for key, node in nodes.items() if not node.state})
-    return _netlist_hash("state", *states, b"others", *others).hex()[:16]
+    states = sorted(labels[key] for key, (text, _) in nodes.items() if text.startswith(_STATE))
+    others = sorted({labels[key] for key, (text, _) in nodes.items() if not text.startswith(_STATE)})
+    return _label("state", *states, b"others", *others).hex()[:16]
 
 
-def _netlist_hash(text: str, *labels: bytes) -> bytes:
+def _label(text: str, *labels: bytes) -> bytes:
     return hashlib.blake2b(text.encode() + b"\0" + b"".join(labels), digest_size=12).digest()
 
 
-@dataclass
-class _Node:
-    """A cell or a port: its kind and parameters, the nodes that it depends on, and whether it is state, or a port."""
+def _nodes(netlist: Netlist) -> dict[str, tuple[str, list[str]]]:
+    """The cells and ports that outputs depend on, by keys that stand in no label: their texts, without names and with places
+    for the cells that they read, and the keys of these."""
+    cells = dict(_CELL.findall(str(netlist)))
+    writes = [(text.split()[1], number) for number, text in cells.items() if text.startswith("(write_port")]
+    for number, text in cells.items():
+        if "_port " in text[:12]:
+            # The number of the memory, and of the ports whose writes a read sees at once, name cells too.
+            text = re.sub(r"(?<=_port )\d+|(?<=[( ])\d+(?=[\d ]*\)\)$)", r"\g<0>.0", text)
+        ports = [f" {port}.0" for memory, port in writes if memory == number]
+        cells[number] = _NAME.sub("", text) + "".join(ports)
+    inputs: dict[int, tuple[str, int]] = {}
+    for name, (start, width) in netlist.top.ports_i.items():
+        cells[f"input {name}"] = f"(input {width})"
+        inputs |= {start + bit: (f"input {name}", bit) for bit in range(width)}
 
-    text: str
-    sources: list[str] = field(default_factory=list)
-    state: bool = False
+    def node(text: str) -> tuple[str, list[str]]:
+        reads: list[str] = []
 
+        def place(bits: re.Match[str]) -> str:
+            run = range(int(bits[2]), int(bits[3] or int(bits[2]) + 1))
+            sources = [inputs[bit] for bit in run] if bits[1] == "0" else [(bits[1], run.start)]
+            reads.extend(key for key, _ in sources)
+            return f"{[bit for _, bit in sources]}+{len(run)}"
 
-class _Nodes:
-    def __init__(self, netlist: Netlist) -> None:
-        self._cells: Sequence[Cell] = netlist.cells
-        self._outputs = netlist.top.ports_o
-        self._inputs = {
-            bit: (name, bit - start, width)
-            for name, (start, width) in netlist.top.ports_i.items()
-            for bit in range(start, start + width)
-        }
-        self._writes: dict[int, list[int]] = {}
-        for number, cell in enumerate(self._cells):
-            if isinstance(cell, SyncWritePort):
-                self._writes.setdefault(cell.memory, []).append(number)
+        return _BITS.sub(place, text), reads
 
-    def reached(self) -> dict[str, _Node]:
-        """The nodes that outputs depend on, by keys that stand in no label."""
-        found = {f"output {name}": self._node("output", value) for name, value in self._outputs.items()}
-        waiting = [source for node in found.values() for source in node.sources]
-        while waiting:
-            key = waiting.pop()
-            if key not in found:
-                found[key] = self._found(key)
-                waiting += found[key].sources
-        return found
-
-    def _found(self, key: str) -> _Node:
-        kind, _, name = key.partition(" ")
-        if kind == "input":
-            width = next(width for port, _, width in self._inputs.values() if port == name)
-            return _Node(f"input {width}", state=True)
-        number = int(name)
-        cell = self._cells[number]
-        node = _Node(type(cell).__name__, state=isinstance(cell, _STATE))
-        for attribute, value in sorted(vars(cell).items()):
-            if attribute == "memory":
-                node.sources.append(f"cell {value}")
-            elif attribute == "transparent_for":
-                node.text += f" {attribute}"
-                node.sources += [f"cell {each}" for each in value]
-            elif attribute not in _NAMELESS:
-                node.text += f" {attribute}="
-                self._add(node, value)
-        if isinstance(cell, Memory):
-            node.sources += [f"cell {each}" for each in self._writes.get(number, ())]
-        return node
-
-    def _node(self, text: str, value: Value) -> _Node:
-        node = _Node(text, state=True)
-        self._add(node, value)
-        return node
-
-    def _add(self, node: _Node, value: Any) -> None:
-        """Adds a value of a cell's attribute: nets, parts, or a constant."""
-        if isinstance(value, Net):
-            self._add_nets(node, [value])
-        elif isinstance(value, Value):
-            self._add_nets(node, value)
-        elif isinstance(value, dict):
-            for name, each in sorted(value.items()):
-                node.text += f" {name}:"
-                self._add(node, each)
-        elif isinstance(value, (tuple, list)):
-            node.text += "("
-            for each in value:
-                self._add(node, each)
-            node.text += ")"
-        elif hasattr(value, "__dict__") or type(value).__name__ == "Assignment":
-            self._add(node, {name: each for name, each in vars(value).items() if name not in _NAMELESS})
-        else:
-            node.text += f" {value!r}"
-
-    def _add_nets(self, node: _Node, nets: Iterable[Net]) -> None:
-        """Adds nets as runs of bits of one source."""
-        runs: list[list[Any]] = []
-        for net in nets:
-            key, bit = self._source(net)
-            if runs and runs[-1][0] == key and key is not None and runs[-1][1] + runs[-1][2] == bit:
-                runs[-1][2] += 1
-            else:
-                runs.append([key, bit, 1])
-        for key, bit, width in runs:
-            node.text += f" {bit}" if key is None else f" [{bit}+{width}]"
-            if key is not None:
-                node.sources.append(key)
-
-    def _source(self, net: Net) -> tuple[str | None, int]:
-        if net.is_const:
-            return None, net.const
-        if net.cell:
-            return f"cell {net.cell}", net.bit
-        name, bit, _ = self._inputs[net.bit]
-        return f"input {name}", bit
+    found = {f"output {name}": node(f"(output {value})") for name, value in netlist.top.ports_o.items()}
+    waiting = [key for _, reads in found.values() for key in reads]
+    while waiting:
+        key = waiting.pop()
+        if key not in found:
+            found[key] = node(cells[key])
+            waiting += found[key][1]
+    return found
 
 
 _CODECS = ("compressor", "decompressor")

@@ -48,18 +48,8 @@ MADE: dict[str, Callable[[], str]] = {
 
 #: The pages of options of the engine.
 OPTIONS = (
-    "alignment",
-    "pages",
-    "units",
-    "pairs",
-    "owners",
-    "messages",
-    "crc",
-    "clocks",
-    "power",
-    "dram",
-    "delta",
-    "ports",
+    *("alignment", "pages", "units", "pairs", "owners", "messages", "crc", "clocks", "power", "dram"),
+    *("delta", "ports"),
 )
 
 #: The pages of documents of the repository's root.
@@ -224,14 +214,7 @@ def _define(app: Sphinx, what: str, name: str, thing: object, options: object, l
 def render(sources: Path, output: Path, scratch: Path) -> None:
     """Makes pages of a folder of texts; ends the program where Sphinx warns of anything."""
     site = Sphinx(
-        sources,
-        None,
-        output,
-        scratch,
-        "html",
-        confoverrides=_SETTINGS,
-        status=None,
-        warningiserror=True,
+        sources, None, output, scratch, "html", confoverrides=_SETTINGS, status=None, warningiserror=True
     )
     site.connect("autodoc-process-docstring", _define)
     site.build()

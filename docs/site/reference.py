@@ -88,15 +88,8 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 _ROOT = Path(__file__).resolve().parents[2]
 _FOLDERS = (
-    "base",
-    "hdl",
-    "sim",
-    "verif",
-    "synth",
-    "cli",
-    "extras/pytorch",
-    "extras/study",
-    "extras/linux/cdma_linux",
+    *("base", "hdl", "sim", "verif", "synth", "cli"),
+    *("extras/pytorch", "extras/study", "extras/linux/cdma_linux"),
 )
 
 
@@ -148,10 +141,7 @@ _WIDTH = 100
 def commands_page() -> str:
     """Every command with its options."""
     whole = parser()
-    parts = [
-        "# Commands\n",
-        "Made from the parsers of the program. `cdma COMMAND --help` says the same.\n",
-    ]
+    parts = ["# Commands\n", "Made from the parsers of the program. `cdma COMMAND --help` says the same.\n"]
     for command in commands_of(whole):
         parts += _command(command)
     return "\n".join(parts)

@@ -41,13 +41,8 @@ def unwritable(request, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "command",
     [
-        "generate compressor -o",
-        "demo -o",
-        "wave compressor -o",
-        "wave engine -o",
-        "verify decompressor --waves",
-        "area compressor --sweep lanes=2,4 -o",
-        "study model figures",
+        *("generate compressor -o", "demo -o", "wave compressor -o", "wave engine -o"),
+        *("verify decompressor --waves", "area compressor --sweep lanes=2,4 -o", "study model figures"),
         "study characterise --figures",
     ],
 )
@@ -90,11 +85,7 @@ def test_unwritable_cache_of_the_tools(tmp_path: Path, monkeypatch, refused) -> 
 @pytest.mark.parametrize(
     "command",
     [
-        "formats",
-        "formats --json",
-        "study model list",
-        "verify compressor --list",
-        "prove --list",
+        *("formats", "formats --json", "study model list", "verify compressor --list", "prove --list"),
         "study profile {} --json",
     ],
 )
@@ -256,10 +247,7 @@ _REFUSED = [
     ("bench engine --tensors 0", "tensors is 0; it must be from 1 to 64"),
     ("bench engine --modes lossy", "modes has lossy; the engine has no error-bounded stage (--lossy)"),
     ("bench engine --rows 64", "rows are given; the engine takes no shapes (--dimensions)"),
-    (
-        "bench engine --dimensions 1 --rows 48",
-        "rows has 48; a row is a multiple of 32 bytes (--alignment)",
-    ),
+    ("bench engine --dimensions 1 --rows 48", "rows has 48; a row is a multiple of 32 bytes (--alignment)"),
     (
         "bench engine --dimensions 1 --rows 96 --bytes 4096",
         "rows has 96; a tensor of 4096 bytes is not of whole rows",

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import pytest
 
-from docs import draw_tiles
 from docs.draw_rooms import PICTURE, ROOMS, arrows, direct, draw
 from tests.support.imports import modules_in, room_of
 from tests.support.paths import DOCS, PACKAGES, ROOT
@@ -99,13 +98,6 @@ def test_the_background_is_opaque(picture: Path) -> None:
     first = next(each for each in shapes if each.get("width") != "0")
     style = dict(re.findall(r"([\w-]+):\s*([^;]+)", first.get("style", ""))) | first.attrib
     assert style.get("fill") in ("#fff", "#ffffff", "white")
-
-
-def test_the_picture_of_the_tiles_is_drawn_from_views() -> None:
-    assert draw_tiles.PICTURE.read_text(encoding="utf-8") == draw_tiles.draw(), "python -m docs.draw_tiles"
-    for tile in draw_tiles.TILES:
-        assert tile.stream.count(-1) == len(tile.padding)
-        assert len(set(tile.stream) - {-1}) == len(tile.stream) - len(tile.padding)
 
 
 def labels(picture: Path, width: float) -> Iterator[tuple[str, Box]]:

@@ -61,10 +61,7 @@ _PORTS = "input clk, input clk2, input r, input [1:0] a, output [1:0] x, output 
             "assign x = 0; always @(negedge clk) y <= a;",
             ["a falling edge clocks y[0]", "a falling edge clocks y[1]"],
         ),
-        (
-            "wire g = clk & r; assign x = 0; always @(posedge g) y <= a;",
-            ["g, which is no input, is a clock"],
-        ),
+        ("wire g = clk & r; assign x = 0; always @(posedge g) y <= a;", ["g, which is no input, is a clock"]),
         (
             "reg l; wire g = clk & l; always @* if (~clk2) l = r; assign x = 0; always @(posedge g) y <= a;",
             ["a latch holds l", "g, which is no input, is a clock"],

@@ -4,8 +4,8 @@ gates change no bit and no cycle: each test of the regression on a block with th
 
 from __future__ import annotations
 
-import dataclasses
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,7 +101,7 @@ def test_refusals(tmp_path: Path, refused: Refused) -> None:
 
 _CODEC = CodecConfig(Format(8), 2, clock_gates=True)
 _TABLE = CodecConfig(Format(16, 32, 2, (0, 1)), 4, runtime_values=True, queue=0, clock_gates=True)
-_ENGINE = dataclasses.replace(SMALL, clock_gates=True)
+_ENGINE = replace(SMALL, clock_gates=True)
 DESIGNS: dict[str, Design] = {
     "compressor": CodecDesign("compressor", _CODEC),
     "decompressor": CodecDesign("decompressor", _CODEC),
@@ -109,16 +109,16 @@ DESIGNS: dict[str, Design] = {
     "decompressor with a table": CodecDesign("decompressor", _TABLE),
     "engine": EngineDesign(_ENGINE),
     "engine without registers": EngineDesign(
-        dataclasses.replace(_ENGINE, registers=False, quiescence=True, register_slices="out")
+        replace(_ENGINE, registers=False, quiescence=True, register_slices="out")
     ),
     "engine of units, with checked memories": EngineDesign(
-        dataclasses.replace(_ENGINE, units=2, stripe_bytes=256, memories_protect="secded")
+        replace(_ENGINE, units=2, stripe_bytes=256, memories_protect="secded")
     ),
     "engine with queue pairs": EngineDesign(
-        dataclasses.replace(_ENGINE, channels=3, msi=True, pages=True, quiescence=True)
+        replace(_ENGINE, channels=3, msi=True, pages=True, quiescence=True)
     ),
     "engine with shapes, pages and a stage": EngineDesign(
-        dataclasses.replace(_ENGINE, dimensions=2, pages=True, lossy="fp32", crc=True, quiescence=True)
+        replace(_ENGINE, dimensions=2, pages=True, lossy="fp32", crc=True, quiescence=True)
     ),
 }
 #: All tests are for ``make thorough``; of one codec those in which most stands still are for every run.

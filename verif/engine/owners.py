@@ -48,13 +48,8 @@ class Objections:
 
 
 _NOTHING_TRANSFERRED = (
-    Status.RESERVED,
-    Status.ZERO_LENGTH,
-    Status.LENGTH,
-    Status.ALIGNMENT,
-    Status.WINDOW,
-    Status.SHAPE,
-)
+    Status.RESERVED, Status.ZERO_LENGTH, Status.LENGTH, Status.ALIGNMENT, Status.WINDOW, Status.SHAPE,
+)  # fmt: skip
 _STREAM_ERRORS = (Status.STREAM_TRUNCATED, Status.STREAM_TRAILING, Status.STREAM_CODE, Status.STREAM_PADDING)
 
 

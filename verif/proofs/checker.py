@@ -247,14 +247,9 @@ class Deciding(Bench):
 
 #: What a check comes to.
 _STATUSES = (
-    Status.OK,
-    Status.RESERVED,
-    Status.ZERO_LENGTH,
-    Status.LENGTH,
-    Status.CAPACITY,
-    Status.ALIGNMENT,
+    Status.OK, Status.RESERVED, Status.ZERO_LENGTH, Status.LENGTH, Status.CAPACITY, Status.ALIGNMENT,
     Status.WINDOW,
-)
+)  # fmt: skip
 
 
 def _outside(first: Value, count: Value, window: Value, bits: int) -> Value:

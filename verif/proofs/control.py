@@ -18,18 +18,9 @@ from .proof import REDUCED, Proof
 _PAGE_LOG2 = 12
 #: What whoever uses the registers drives.
 _DRIVEN = (
-    "awaddr",
-    "awprot",
-    "awvalid",
-    "wdata",
-    "wstrb",
-    "wvalid",
-    "bready",
-    "araddr",
-    "arprot",
-    "arvalid",
+    "awaddr", "awprot", "awvalid", "wdata", "wstrb", "wvalid", "bready", "araddr", "arprot", "arvalid",
     "rready",
-)
+)  # fmt: skip
 
 
 def any_access(m: Module, file: RegisterFile) -> None:

@@ -198,10 +198,7 @@ class Balanced(Bench):
             m.d.comb += Assert(~turns.settled | (bit == held))
         waited = Signal(range(_SETTLING + 2))
         m.d.sync += waited.eq(Mux(turns.settled, 0, Mux(unsettled & (waited == 0), 0, waited + 1)))
-        m.d.comb += [
-            Assert(waited <= _SETTLING),
-            Cover(turns.settled & (balance < 0) & dut.limited.any()),
-        ]
+        m.d.comb += [Assert(waited <= _SETTLING), Cover(turns.settled & (balance < 0) & dut.limited.any())]
 
 
 class Turns(Bench):

@@ -127,16 +127,8 @@ class Keeping(Bench):
         dut = self.slots
         checked = dut.input
         for name in (
-            "begin",
-            "source",
-            "destination",
-            "objection",
-            "push",
-            "starts",
-            "first",
-            "last",
-            "count",
-            "place",
+            *("begin", "source", "destination", "objection", "push", "starts", "first", "last", "count"),
+            *("place",),
         ):
             free(m, name, getattr(checked, name))
         free(m, "fields", Value.cast(checked.fields))

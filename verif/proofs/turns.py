@@ -76,5 +76,5 @@ PROOFS = [
         built_so=lambda config: isinstance(config, EngineConfig) and config.group_bursts > 0,
         bench=InTurns,
         cover=30,
-    ),
+    )
 ]

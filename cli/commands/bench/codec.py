@@ -97,12 +97,7 @@ def _by_coverage(rows: Sequence[Row]) -> Iterator[Sequence[str]]:
     for (direction, density), group in groups.items():
         ports = {row["coverage"]: f"{row['port']:.1%}" for row in group}
         slack = min(row["bound"] - row["cycles"] for row in group)
-        yield [
-            direction,
-            f"{density:g}",
-            *(ports.get(coverage, "") for coverage in coverages),
-            str(slack),
-        ]
+        yield [direction, f"{density:g}", *(ports.get(coverage, "") for coverage in coverages), str(slack)]
 
 
 COMMAND = block_command(

@@ -78,11 +78,7 @@ _OF_PAGES: Columns = {"pages": lambda row: "yes" if row["paged"] else "no"}
 _OF_BASES: Columns = {"base": lambda row: "yes" if row["based"] else "no"}
 _OF_ROWS: Columns = {"row": column("row")}
 _OF_MEMORY: Columns = {"of the memory": column("of_memory", ".1%")}
-_OF_LINK: Columns = {
-    "host": column("host"),
-    "tags": column("tags"),
-    "of the link": column("of_link", ".1%"),
-}
+_OF_LINK: Columns = {"host": column("host"), "tags": column("tags"), "of the link": column("of_link", ".1%")}
 _OF_DRAM: Columns = {
     "of the DRAM": column("of_dram", ".1%"),
     "of one run": lambda row: "" if row["of_run"] is None else f"{row['of_run']:.1%}",

@@ -261,11 +261,7 @@ class _Script:
             self.config.quantisation.number_type.bits if step and self.config.quantisation else form.word_bits
         )
         capacity = -(-form.bound(len(raw) * 8 // bits) * form.stream_bits // 8)
-        common = {
-            "length": len(raw),
-            "mode": Mode.FVC if any(self.table) else Mode.ZVC,
-            "step": step,
-        }
+        common = {"length": len(raw), "mode": Mode.FVC if any(self.table) else Mode.ZVC, "step": step}
         away = {
             **common,
             "source": device.place(len(raw)),

@@ -130,15 +130,8 @@ _ERRORS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         "Each error is reported once, in the completion of its descriptor, in order. The first cause in this table counts.",
         (_GUIDE, "Errors"),
         (
-            "refusals",
-            "windows",
-            "bus_errors",
-            "corrupt",
-            "causes",
-            "capacity",
-            "aborts",
-            "watchdog",
-            "ring_errors",
+            *("refusals", "windows", "bus_errors", "corrupt", "causes", "capacity", "aborts", "watchdog"),
+            *("ring_errors",),
         ),
     ),
     **dict.fromkeys(

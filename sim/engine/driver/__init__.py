@@ -34,20 +34,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Backend",
-    "Channel",
-    "Completion",
-    "Descriptor",
-    "Driver",
-    "DriverError",
-    "EngineError",
-    "Geometry",
-    "Mode",
-    "Owner",
-    "Pages",
-    "RingMemory",
-    "Status",
-    "list_pages",
-]
+    "Backend", "Channel", "Completion", "Descriptor", "Driver", "DriverError", "EngineError", "Geometry",
+    "Mode", "Owner", "Pages", "RingMemory", "Status", "list_pages",
+]  # fmt: skip
 
 __getattr__ = names_of(__name__, _HOMES)

@@ -30,12 +30,8 @@ _BRACE = re.compile(r'/\*.*?\*/|"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
 _VALUE = re.compile(r'[ \t]*("(?:[^"\\]|\\.)*"|[^";}\s][^;}\n]*)[ \t]*;?', re.DOTALL)
 _SKIPPED = frozenset(
     {
-        "internal_power",
-        "leakage_power",
-        "operating_conditions",
-        "lu_table_template",
-        "power_lut_template",
-        "wire_load",
+        *("internal_power", "leakage_power", "operating_conditions", "lu_table_template"),
+        *("power_lut_template", "wire_load"),
     }
 )
 _SKIPPED_INSIDE = frozenset({"timing", "statetable", "test_cell", "dynamic_current", "receiver_capacitance"})

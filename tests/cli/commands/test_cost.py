@@ -83,17 +83,9 @@ def test_gated_clocks_take_less_and_dense_data_more(printed):
 @pytest.mark.thorough
 def test_an_engine_out_and_back(printed):
     small = [
-        "--lanes",
-        "2",
-        "--dev-data-bits",
-        "64",
-        "--host-data-bits",
-        "64",
-        "--descriptors",
-        "2",
-        "--burst-beats",
-        "4",
-    ]
+        "--lanes", "2", "--dev-data-bits", "64", "--host-data-bits", "64", "--descriptors", "2",
+        "--burst-beats", "4",
+    ]  # fmt: skip
     options = ["--liberty", str(TINY), "--densities", "0.25", "1", "--bytes", "1024"]
     found = printed("power", "engine", *small, *options)
     rows = {(row["move"], row["density"]): row for row in found["rows"]}

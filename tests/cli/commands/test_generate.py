@@ -219,11 +219,7 @@ def test_without_timing_there_is_no_period(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_refused(
-    text: str | None,
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    refused: Refused,
+    text: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if text is not None:
@@ -235,15 +231,8 @@ def test_refused(
 
 
 _GENERATE_ENGINE_SMALL = [
-    "--word-bits",
-    "16",
-    "--lanes",
-    "4",
-    "--dev-data-bits",
-    "64",
-    "--host-data-bits",
-    "64",
-]
+    "--word-bits", "16", "--lanes", "4", "--dev-data-bits", "64", "--host-data-bits", "64",
+]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -85,8 +85,7 @@ def test_without_wide_look_up_tables(tmp_path):
     assert set(found[1]) <= {"LUT4", "TRELLIS_FF"}
     assert TARGETS["ecp5"].command("25k", pads=True, wide_luts=False) == "synth_ecp5 -noiopad -nowidelut"
     with pytest.raises(
-        MeasureError,
-        match=r"^wide look-up tables can be left out on ecp5 and gowin; the target is nexus$",
+        MeasureError, match=r"^wide look-up tables can be left out on ecp5 and gowin; the target is nexus$"
     ):
         measure_fpga(many, TARGETS["nexus"], wide_luts=False, cache=cache)
 

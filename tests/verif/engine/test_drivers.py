@@ -34,8 +34,7 @@ def test_both_drivers_run_the_engine_and_the_model_agrees(tmp_path, monkeypatch,
     build(tmp_path, "c99", SOURCE)
     library = tmp_path / "driver.so"
     monkeypatch.setenv(
-        "PYTHONPATH",
-        os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(":"),
+        "PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(":")
     )
     design = EngineDesign(config)
     executable = build_simulation(design.watched(design.verilog()), design.top, design.port_names)
@@ -52,18 +51,9 @@ def test_both_drivers_run_the_engine_and_the_model_agrees(tmp_path, monkeypatch,
 #: Shapes of fields have what software does in another way: a CRC, descriptors of two entries, owners, pages. Several ports,
 #: clocks, queues, codes of bytes and pipelines are the same to an outsider, and the regression has them in every run.
 FURTHER = {
-    "small",
-    "bytes",
-    "fields",
-    "any-byte",
-    "units",
-    "units-to-any-byte",
-    "shapes-of-any-byte",
-    "pipelined",
-    "owners",
-    "pairs",
-    "deltas",
-}
+    "small", "bytes", "fields", "any-byte", "units", "units-to-any-byte", "shapes-of-any-byte", "pipelined",
+    "owners", "pairs", "deltas",
+}  # fmt: skip
 
 
 @pytest.mark.verilator

@@ -4,7 +4,8 @@ ports.
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -20,6 +21,8 @@ from tests.support.engines import FIELDS, FIELDS_TO_A_BYTE, HALF_BYTES, STREAMIN
 from tests.support.thorough import TURNS, cases_of, this_turn, turn_of
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
+
+small = partial(replace, SMALL)
 
 #: What the ports say beside addresses, different for each.
 BESIDE = Sideband(
@@ -56,26 +59,26 @@ NARROW = EngineConfig(
 
 
 #: A field in words of four bytes, without a code of zero words.
-FIELDS_OF_WORDS = dataclasses.replace(
+FIELDS_OF_WORDS = replace(
     NARROW, format=Format(32, 32, 4, field_bits=8, rotate=1), lanes=4, alignment="word", registers=False
 )
 #: No table: the codes are of zero words and of literals.
-WITHOUT_TABLE = dataclasses.replace(SMALL, format=Format(16, 32, 1, (), field_bits=8, zero=True), lanes=8)
-PADDED = dataclasses.replace(SMALL, format=Format.preset("aie2p"), lanes=16, lossy="fp16", keep_nonzero=True)
+WITHOUT_TABLE = small(format=Format(16, 32, 1, (), field_bits=8, zero=True), lanes=8)
+PADDED = small(format=Format.preset("aie2p"), lanes=16, lossy="fp16", keep_nonzero=True)
 #: One burst in flight, in memories of one word.
-CODES_OF_THREE_BITS = dataclasses.replace(NARROW, format=Format(code_bits=3), outstanding=1)
+CODES_OF_THREE_BITS = replace(NARROW, format=Format(code_bits=3), outstanding=1)
 
 #: Several device ports, in the shortest stripes, and so many that a remainder of three is needed; codes of a field in
 #: windows that are padded.
-UNITS = dataclasses.replace(SMALL, units=6, stripe_bytes=256, sideband=BESIDE, group_bursts=3)
-TWO_UNITS = dataclasses.replace(UNITS, units=2)
+UNITS = small(units=6, stripe_bytes=256, sideband=BESIDE, group_bursts=3)
+TWO_UNITS = replace(UNITS, units=2)
 #: A stripe is more than a unit has room for: while its port is silent, the stripe is still being given to it. A watchdog
 #: once had the address of the unit before it.
-LONG_STRIPES = dataclasses.replace(SMALL, units=2, stripe_bytes=4096)
-UNITS_WITH_FIELDS = dataclasses.replace(FIELDS, units=2, stripe_bytes=512, registers=False)
+LONG_STRIPES = small(units=2, stripe_bytes=4096)
+UNITS_WITH_FIELDS = replace(FIELDS, units=2, stripe_bytes=512, registers=False)
 
 #: 64 words a beat, more than the codec takes. With 128 it takes minutes to build.
-WIDE_TO_A_BYTE = dataclasses.replace(WIDE, host_data_bits=512, alignment="word")
+WIDE_TO_A_BYTE = replace(WIDE, host_data_bits=512, alignment="word")
 
 
 #: As many pairs as an engine may have.
@@ -95,7 +98,7 @@ MANY_PAIRS = EngineConfig(
 SHAPES = {
     "wide": (WIDE, "ring_errors soft_resets"),
     "wide-slices": (
-        dataclasses.replace(
+        replace(
             WIDE,
             register_slices="in,out",
             sideband_registers=True,
@@ -108,43 +111,37 @@ SHAPES = {
         "quiescence_of_registers",
     ),
     "to-a-byte": (WIDE_TO_A_BYTE, "capacity corrupt"),
-    "to-a-word": (dataclasses.replace(NARROW, alignment="word", registers=False), "capacity corrupt"),
+    "to-a-word": (replace(NARROW, alignment="word", registers=False), "capacity corrupt"),
     "fields-of-words": (FIELDS_OF_WORDS, "capacity corrupt refusals"),
     "without-table": (WITHOUT_TABLE, "corrupt registers"),
     "padded": (PADDED, "corrupt lossy padding hard_resets"),
-    "half-bytes": (
-        HALF_BYTES,
-        "capacity corrupt crc lossy padding refusals registers pace",
-    ),
+    "half-bytes": (HALF_BYTES, "capacity corrupt crc lossy padding refusals registers pace"),
     "half-bytes-to-a-byte": (
-        dataclasses.replace(HALF_BYTES, alignment="word", registers=False, lossy="fp32", keep_nonzero=True),
+        replace(HALF_BYTES, alignment="word", registers=False, lossy="fp32", keep_nonzero=True),
         "bus_errors capacity corrupt crc lossy",
     ),
     "narrow-three-bits": (CODES_OF_THREE_BITS, "corrupt capacity hard_resets register_bus"),
     "units": (UNITS, "bus_errors uneven silent_unit soft_resets"),
     "units-checked": (
-        dataclasses.replace(TWO_UNITS, memories_protect="secded", stream_id_bits=11),
+        replace(TWO_UNITS, memories_protect="secded", stream_id_bits=11),
         "bus_errors corrupt capacity uneven silent_unit soft_resets owners registers",
     ),
     "units-to-any-byte": (
-        dataclasses.replace(TWO_UNITS, alignment="byte", stripe_bytes=512, pages=True),
+        replace(TWO_UNITS, alignment="byte", stripe_bytes=512, pages=True),
         "bus_errors corrupt capacity uneven refusals soft_resets pages page_errors",
     ),
     "pipelined-units-to-any-byte": (
-        dataclasses.replace(
-            SMALL, units=2, stripe_bytes=256, alignment="byte", pipelined=True, registers=False
-        ),
+        small(units=2, stripe_bytes=256, alignment="byte", pipelined=True, registers=False),
         "bus_errors corrupt capacity uneven refusals",
     ),
     "long-stripes": (LONG_STRIPES, "silent_unit"),
     "units-with-fields": (UNITS_WITH_FIELDS, "corrupt padding uneven"),
     "units-with-fields-to-any-byte": (
-        dataclasses.replace(UNITS_WITH_FIELDS, alignment="byte"),
+        replace(UNITS_WITH_FIELDS, alignment="byte"),
         "corrupt padding uneven capacity",
     ),
     "pairs": (
-        dataclasses.replace(
-            SMALL,
+        small(
             lanes=8,
             host_data_bits=256,
             channels=3,
@@ -161,26 +158,17 @@ SHAPES = {
         "sideband rights messages quiescence quiescence_of_rings quiescence_of_registers",
     ),
     "pairs-with-pages": (
-        dataclasses.replace(
-            SMALL,
-            channels=3,
-            pages=True,
-            msi=True,
-            substream_id_bits=4,
-            sideband=BESIDE,
-            sideband_registers=True,
+        small(
+            channels=3, pages=True, msi=True, substream_id_bits=4, sideband=BESIDE, sideband_registers=True
         ),
         "pairs owners pair_owners pages page_errors page_windows page_stops sideband messages",
     ),
     "pairs-checked": (
-        dataclasses.replace(
-            SMALL, channels=2, pages=True, substream_id_bits=5, memories_protect="secded", group_bursts=1
-        ),
+        small(channels=2, pages=True, substream_id_bits=5, memories_protect="secded", group_bursts=1),
         "pairs owners pair_owners pages page_windows page_stops",
     ),
     "pairs-pipelined": (
-        dataclasses.replace(
-            SMALL,
+        small(
             channels=2,
             pipelined=True,
             register_slices="in,out",
@@ -194,8 +182,7 @@ SHAPES = {
         "quiescence_of_rings quiescence_of_registers",
     ),
     "deltas": (
-        dataclasses.replace(
-            SMALL,
+        small(
             format=Format(16, levels=2),
             delta=True,
             crc=True,
@@ -207,19 +194,13 @@ SHAPES = {
         "deltas wrong_bases base_errors silent_base limits refusals corrupt capacity crc pages owners pace",
     ),
     "deltas-to-any-byte": (
-        dataclasses.replace(
-            SMALL,
-            delta=True,
-            alignment="byte",
-            dimensions=1,
-            pipelined=True,
-            channels=2,
-            memories_protect="secded",
+        small(
+            delta=True, alignment="byte", dimensions=1, pipelined=True, channels=2, memories_protect="secded"
         ),
         "deltas wrong_bases base_errors silent_base refusals pairs soft_resets hard_resets watchdog",
     ),
     "deltas-of-narrow-memory": (
-        dataclasses.replace(
+        replace(
             NARROW,
             dev_data_bits=64,
             host_data_bits=256,
@@ -230,20 +211,19 @@ SHAPES = {
         "deltas wrong_bases base_errors silent_base early_aborts hard_resets",
     ),
     "pipelined": (
-        dataclasses.replace(SMALL, pipelined=True, memories_protect="parity", substream_id_bits=20, msi=True),
+        small(pipelined=True, memories_protect="parity", substream_id_bits=20, msi=True),
         "capacity corrupt hard_resets soft_resets owners registers messages",
     ),
     "pipelined-fields": (
-        dataclasses.replace(FIELDS, pipelined=True, crc=True, lossy="fp32"),
+        replace(FIELDS, pipelined=True, crc=True, lossy="fp32"),
         "capacity corrupt crc lossy padding",
     ),
     "clocks": (
-        dataclasses.replace(SMALL, clocks="device,host,registers", msi=True),
+        small(clocks="device,host,registers", msi=True),
         "bus_errors ring_errors watchdog hard_resets soft_resets lone_resets messages",
     ),
     "clocks-checked": (
-        dataclasses.replace(
-            SMALL,
+        small(
             clocks="device,host,registers",
             memories_protect="parity",
             stream_id_bits=3,
@@ -258,8 +238,7 @@ SHAPES = {
         "quiescence_of_registers quiescence_apart registers register_bus",
     ),
     "clocks-pairs": (
-        dataclasses.replace(
-            SMALL,
+        small(
             clocks="host,registers",
             channels=2,
             msi=True,
@@ -275,19 +254,11 @@ SHAPES = {
         "lone_resets messages quiescence quiescence_of_rings quiescence_of_registers",
     ),
     "host-clock": (
-        dataclasses.replace(
-            SMALL,
-            clocks="host",
-            pipelined=True,
-            registers=False,
-            register_slices="in,out",
-            quiescence=True,
-        ),
+        small(clocks="host", pipelined=True, registers=False, register_slices="in,out", quiescence=True),
         "bus_errors hard_resets quiescence",
     ),
     "slices": (
-        dataclasses.replace(
-            SMALL,
+        small(
             register_slices="in,out",
             sideband=BESIDE,
             sideband_registers=True,
@@ -299,7 +270,7 @@ SHAPES = {
         "watchdog hard_resets soft_resets sideband rights owners register_bus",
     ),
     "slices-of-outputs": (
-        dataclasses.replace(SMALL, register_slices="out", registers=False, crc=True, quiescence=True),
+        small(register_slices="out", registers=False, crc=True, quiescence=True),
         "bus_errors crc hard_resets quiescence",
     ),
 }
@@ -313,85 +284,62 @@ _WITH_SHAPES = [
     *("shape_refusals", "shape_windows", "shape_errors", "shape_aborts", "far_rows"),
 ]
 _OTHERS = [
-    "lengths",
-    "limits",
-    "refusals",
-    "windows",
-    "bus_errors",
-    "corrupt",
-    "capacity",
-    "watchdog",
-    "halting",
-]
+    "lengths", "limits", "refusals", "windows", "bus_errors", "corrupt", "capacity", "watchdog", "halting",
+]  # fmt: skip
 SHAPED = {
     "two units, and pages": (
-        dataclasses.replace(
-            TWO_UNITS,
-            dimensions=3,
-            pages=True,
-            stream_id_bits=11,
-            substream_id_bits=5,
-        ),
+        replace(TWO_UNITS, dimensions=3, pages=True, stream_id_bits=11, substream_id_bits=5),
         [
             *("shape_rings", "uneven", "silent_unit", "soft_resets", "owners", "registers"),
             *("pages", "page_errors", "page_drops", "page_windows", "page_stops"),
             *_OTHERS,
         ],
     ),
-    "three": (dataclasses.replace(SMALL, dimensions=3, crc=True), ["shape_rings", "limits"]),
-    "one": (
-        dataclasses.replace(WIDE, dimensions=1, ring_entries=16),
-        ["shape_rings", *_OTHERS],
-    ),
+    "three": (small(dimensions=3, crc=True), ["shape_rings", "limits"]),
+    "one": (replace(WIDE, dimensions=1, ring_entries=16), ["shape_rings", *_OTHERS]),
     "of-pairs": (
-        dataclasses.replace(SMALL, dimensions=2, channels=2, memories_protect="secded"),
+        small(dimensions=2, channels=2, memories_protect="secded"),
         ["shape_rings", "pairs", "limits"],
     ),
-    "four-of-streams": (
-        dataclasses.replace(SMALL, dimensions=4, registers=False, register_slices="in,out"),
-        _OTHERS,
-    ),
+    "four-of-streams": (small(dimensions=4, registers=False, register_slices="in,out"), _OTHERS),
     "of-numbers": (
-        dataclasses.replace(PADDED, dimensions=2, sideband_registers=True),
+        replace(PADDED, dimensions=2, sideband_registers=True),
         ["shape_rings", "lossy", "soft_resets", "registers", "register_bus", "ring_errors", *_OTHERS],
     ),
-    "of-fields": (dataclasses.replace(FIELDS, dimensions=2), ["shape_rings", "padding", *_OTHERS]),
+    "of-fields": (replace(FIELDS, dimensions=2), ["shape_rings", "padding", *_OTHERS]),
     "of-words": (
-        dataclasses.replace(WIDE_TO_A_BYTE, dimensions=2, pages=True, ring_entries=16),
+        replace(WIDE_TO_A_BYTE, dimensions=2, pages=True, ring_entries=16),
         ["shape_rings", "pages", *_OTHERS],
     ),
     "of-bytes": (
-        dataclasses.replace(TO_A_BYTE, dimensions=3, pages=True),
+        replace(TO_A_BYTE, dimensions=3, pages=True),
         ["shape_rings", "soft_resets", "pages", *_OTHERS],
     ),
     "of-bytes-of-numbers": (
-        dataclasses.replace(FIELDS_TO_A_BYTE, pipelined=False, dimensions=2),
+        replace(FIELDS_TO_A_BYTE, pipelined=False, dimensions=2),
         ["lossy", "padding", *_OTHERS],
     ),
     "of-bytes-in-pipelines": (
-        dataclasses.replace(TO_A_BYTE, dimensions=3, pages=True, pipelined=True, ring_entries=16),
+        replace(TO_A_BYTE, dimensions=3, pages=True, pipelined=True, ring_entries=16),
         ["shape_rings", "soft_resets", "pages", *_OTHERS],
     ),
     "of-fields-in-pipelines": (
-        dataclasses.replace(FIELDS_TO_A_BYTE, dimensions=2),
+        replace(FIELDS_TO_A_BYTE, dimensions=2),
         ["shape_rings", "lossy", "padding", *_OTHERS],
     ),
     "of-units": (
-        dataclasses.replace(TWO_UNITS, dimensions=3, alignment="byte", stripe_bytes=512, pages=True),
+        replace(TWO_UNITS, dimensions=3, alignment="byte", stripe_bytes=512, pages=True),
         ["shape_rings", "uneven", "soft_resets", "pages", *_OTHERS],
     ),
     "of-units-in-pipelines": (
-        dataclasses.replace(SMALL, units=2, stripe_bytes=256, dimensions=2, alignment="word", pipelined=True),
+        small(units=2, stripe_bytes=256, dimensions=2, alignment="word", pipelined=True),
         ["shape_rings", "uneven", *_OTHERS],
     ),
     "of-half-bytes": (
-        dataclasses.replace(HALF_BYTES, alignment="word", dimensions=2),
+        replace(HALF_BYTES, alignment="word", dimensions=2),
         ["shape_rings", "lossy", *_OTHERS],
     ),
-    "narrow": (
-        dataclasses.replace(NARROW, dimensions=2),
-        ["shape_rings", "ring_wrap", "silent_host", *_OTHERS],
-    ),
+    "narrow": (replace(NARROW, dimensions=2), ["shape_rings", "ring_wrap", "silent_host", *_OTHERS]),
 }
 
 
@@ -421,9 +369,9 @@ def test_without_registers() -> None:
 @pytest.mark.thorough
 def test_without_windows_and_times() -> None:
     """Addresses and lengths are still checked, and all ends by itself, in an engine that leaves out what it can."""
-    small = dataclasses.replace(SMALL, registers=False, windows=False, times=False, longest_bytes=1 << 16)
+    bare = small(registers=False, windows=False, times=False, longest_bytes=1 << 16)
     tests = ["soak", "limits", "refusals", "capacity", "aborts", "hard_resets", "halting"]
-    assert not _failures(verify(EngineDesign(small), tests=tests, seed=1, packets=10))
+    assert not _failures(verify(EngineDesign(bare), tests=tests, seed=1, packets=10))
 
 
 @pytest.mark.parametrize(("config", "more"), cases_of(SHAPES, SHAPES.keys() - NOW))
@@ -467,15 +415,15 @@ _OF_PAGES = [
     *_OTHERS,
 ]
 PAGED = {
-    "wide": (dataclasses.replace(WIDE, pages=True, sideband_registers=True), ["soft_resets", "sideband"]),
-    "narrow": (dataclasses.replace(NARROW, pages=True), ["soft_resets", "ring_errors", "early_aborts"]),
-    "of-numbers": (dataclasses.replace(PADDED, pages=True, register_slices="in,out"), ["lossy", "causes"]),
-    "checked": (dataclasses.replace(SMALL, pages=True, memories_protect="secded"), ["soft_resets"]),
-    "to-a-byte": (dataclasses.replace(TO_A_BYTE, pages=True), ["soft_resets", "ring_errors"]),
-    "to-a-word-in-pipelines": (dataclasses.replace(TO_A_WORD, pages=True, pipelined=True), ["soft_resets"]),
-    "units": (dataclasses.replace(LONG_STRIPES, pages=True), ["uneven", "silent_unit"]),
+    "wide": (replace(WIDE, pages=True, sideband_registers=True), ["soft_resets", "sideband"]),
+    "narrow": (replace(NARROW, pages=True), ["soft_resets", "ring_errors", "early_aborts"]),
+    "of-numbers": (replace(PADDED, pages=True, register_slices="in,out"), ["lossy", "causes"]),
+    "checked": (small(pages=True, memories_protect="secded"), ["soft_resets"]),
+    "to-a-byte": (replace(TO_A_BYTE, pages=True), ["soft_resets", "ring_errors"]),
+    "to-a-word-in-pipelines": (replace(TO_A_WORD, pages=True, pipelined=True), ["soft_resets"]),
+    "units": (replace(LONG_STRIPES, pages=True), ["uneven", "silent_unit"]),
     "units-in-pipelines": (
-        dataclasses.replace(TWO_UNITS, pages=True, pipelined=True, memories_protect="parity"),
+        replace(TWO_UNITS, pages=True, pipelined=True, memories_protect="parity"),
         ["uneven", "soft_resets"],
     ),
 }
@@ -506,7 +454,7 @@ def test_regression_with_fields() -> None:
 
 @pytest.mark.thorough
 def test_regression_with_fields_in_no_pipeline() -> None:
-    design = EngineDesign(dataclasses.replace(FIELDS_TO_A_BYTE, alignment="word", pipelined=False))
+    design = EngineDesign(replace(FIELDS_TO_A_BYTE, alignment="word", pipelined=False))
     assert not _failures(verify(design, seed=5, packets=10))
 
 

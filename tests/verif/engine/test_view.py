@@ -21,12 +21,7 @@ pytestmark = pytest.mark.verilator
 
 _CONFIG = EngineConfig()
 _SEVERAL_CLOCKS = EngineConfig(
-    lanes=2,
-    dev_data_bits=64,
-    host_data_bits=64,
-    latency=32,
-    burst_beats=8,
-    clocks="device,host,registers",
+    lanes=2, dev_data_bits=64, host_data_bits=64, latency=32, burst_beats=8, clocks="device,host,registers"
 )
 
 
@@ -63,13 +58,9 @@ def test_a_descriptor_from_the_doorbell_to_the_interrupt(config: EngineConfig, t
     # Each stage once, in the order in which data flow; what is not used is closed.
     titles = [group.title for group in view.groups]
     flow = [
-        "registers",
-        "rings: descriptors",
-        "offload: check",
-        "offload: reader",
-        "device memory: reads",
+        "registers", "rings: descriptors", "offload: check", "offload: reader", "device memory: reads",
         "offload: codec",
-    ]
+    ]  # fmt: skip
     flow += ["offload: writer", "host memory: writes", "offload: completion"]
     assert [titles.index(title) for title in flow] == sorted(titles.index(title) for title in flow)
     assert len(set(titles)) == len(titles)

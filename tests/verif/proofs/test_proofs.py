@@ -107,14 +107,8 @@ _EVERY = {"fifo", "wide_counter", "axi_reader", "axi_writer", "checker_rests", "
 _EVERY |= {"slots", "completer", "channel", "window_store", "packer", "decompressor"}
 #: And in every one with registers and rings.
 _WITH_REGISTERS = {
-    "read_arbiter",
-    "write_arbiter",
-    "rings",
-    "ring_slot",
-    "registers_port",
-    "skid_buffer",
-    "window_lock",
-}
+    "read_arbiter", "write_arbiter", "rings", "ring_slot", "registers_port", "skid_buffer", "window_lock",
+}  # fmt: skip
 
 
 def test_a_codec_is_told_what_is_proven_of_its_blocks_and_no_more() -> None:
@@ -299,10 +293,7 @@ def test_it_is_read(name, sides, tmp_path):
     assert _counted(path, tmp_path, **sides) == (assumes, asserts)
 
 
-FORMATS = [
-    Format(word_bits=2, window=4),
-    Format(word_bits=4, window=4, code_bits=2, values=(0, 5, 9)),
-]
+FORMATS = [Format(word_bits=2, window=4), Format(word_bits=4, window=4, code_bits=2, values=(0, 5, 9))]
 
 
 def decoded(fmt, stream, words, window, place):

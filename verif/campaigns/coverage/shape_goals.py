@@ -318,10 +318,5 @@ def _table_by_density(sample: Sample, design: Design) -> Iterable[str]:
 
 
 CODEC_GOALS = (
-    _codec_shape,
-    _held_density,
-    _held_length,
-    _error_by_held_back,
-    _error_before_by_gap,
-    _table_by_density,
-)
+    _codec_shape, _held_density, _held_length, _error_by_held_back, _error_before_by_gap, _table_by_density,
+)  # fmt: skip

@@ -108,8 +108,7 @@ async def bus_errors(bench: EngineBench, budget: int) -> None:
 
 
 @planned(
-    "streams with flipped bits, cut or prolonged",
-    "the model's error and data, and nothing past the end",
+    "streams with flipped bits, cut or prolonged", "the model's error and data, and nothing past the end"
 )
 @engine_test
 async def corrupt(bench: EngineBench, budget: int) -> None:

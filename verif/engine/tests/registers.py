@@ -279,13 +279,9 @@ async def register_bus(bench: RingBench, budget: int) -> None:
 
 #: What a hostile write asks for: anything that would stop a transfer or let it reach elsewhere.
 _TARGETS = (
-    "engine.command",
-    "offload.control",
-    "prefetch.command",
-    "host_window.limit_low",
-    "push.submit",
+    "engine.command", "offload.control", "prefetch.command", "host_window.limit_low", "push.submit",
     "offload.ring_tail",
-)
+)  # fmt: skip
 
 
 @planned(

@@ -53,9 +53,4 @@ class StageDesign(StreamDesign):
         return []
 
 
-STAGE_PLAN = TestPlan(
-    package="cdma.verif.stream.stage.tests",
-    names=("words",),
-    unit="packets",
-    budget=1000,
-)
+STAGE_PLAN = TestPlan(package="cdma.verif.stream.stage.tests", names=("words",), unit="packets", budget=1000)

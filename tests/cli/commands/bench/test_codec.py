@@ -29,19 +29,9 @@ from cdma.verif.stream.codec.stimulus import run_tensor
 from tests.support.commands import Printed, Shown
 
 KEYS = {
-    "direction",
-    "word_bits",
-    "lanes",
-    "window",
-    "density",
-    "in_beats",
-    "out_beats",
-    "cycles",
-    "bound",
-    "port",
-    "latency",
-    "bytes_per_cycle",
-}
+    "direction", "word_bits", "lanes", "window", "density", "in_beats", "out_beats", "cycles", "bound",
+    "port", "latency", "bytes_per_cycle",
+}  # fmt: skip
 
 
 @pytest.mark.verilator

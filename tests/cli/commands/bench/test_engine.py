@@ -38,16 +38,9 @@ def test_an_engine_for_each_width(
 
     monkeypatch.setattr(measure, "measure_engine", asked)
     cases = [
-        "--bytes",
-        "4096",
-        "--densities",
-        "0.5",
-        "--memory-latencies",
-        "20",
-        "--directions",
-        "offload",
+        "--bytes", "4096", "--densities", "0.5", "--memory-latencies", "20", "--directions", "offload",
         "both",
-    ]
+    ]  # fmt: skip
     assert main(["bench", "engine", *SMALL, "--port-bits", "64", "128", *cases, "--json"]) == 0
     chosen = ("host_data_bits", "lanes", "direction", "mode", "descriptors")
     assert [tuple(row[name] for name in chosen) for row in json.loads(capsys.readouterr().out)] == [

@@ -65,10 +65,7 @@ FURTHER = {
     "sixty-four lanes, window of a beat": (CodecConfig(Format(8, 64, 4, tuple(range(15))), 64), True),
     "sixteen lanes of bf16": (CodecConfig(Format.preset("bf16"), 16), True),
     "sixteen lanes, run-time table": (CodecConfig(Format(16, 64, 4, (0, 1)), 16, True), True),
-    "no queue, padded windows, no initial values": (
-        CodecConfig(Format.preset("aie-ml"), 8, queue=0),
-        False,
-    ),
+    "no queue, padded windows, no initial values": (CodecConfig(Format.preset("aie-ml"), 8, queue=0), False),
     "two lanes, half-word table": (CodecConfig(Format(16, 32, 2, (0, 0x3F80, 7)), 2), True),
     "four lanes, header of two beats": (CodecConfig(Format(8, 64, 1), 4), True),
     "thirty-two lanes of bytes, no initial values": (CodecConfig(Format(8, 32, 1, (0xFF,)), 32), False),

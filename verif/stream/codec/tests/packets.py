@@ -57,10 +57,7 @@ def _lanes(beat: Beat, bits: int) -> bytes:
     return bytes(beat.data >> size * lane & (1 << size) - 1 for lane in range(beat.keep.bit_length()))
 
 
-@planned(
-    "cocotbext-axi's own sources and sinks, with pauses",
-    "every word, keep, last and report",
-)
+@planned("cocotbext-axi's own sources and sinks, with pauses", "every word, keep, last and report")
 @codec_test
 async def interop(context: Context) -> None:
     dut = context.dut

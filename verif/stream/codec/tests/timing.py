@@ -91,10 +91,7 @@ async def back_to_back(context: Context) -> None:
         await run([context.any_packet() for _ in range(30)], f"random packets {index}")
 
 
-@planned(
-    "dense windows",
-    "the first beat comes out within the limits of the contract",
-)
+@planned("dense windows", "the first beat comes out within the limits of the contract")
 @codec_test
 async def latency(context: Context) -> None:
     config, bench = context.config, context.bench
@@ -141,8 +138,6 @@ async def patience(context: Context) -> None:
     bench.input.gate = None
 
 
-reset = planned(
-    "reset in mid-packet at any moment",
-    "the next packet is whole",
-    weight=3,
-)(codec_test(resets, "reset"))
+reset = planned("reset in mid-packet at any moment", "the next packet is whole", weight=3)(
+    codec_test(resets, "reset")
+)

@@ -175,16 +175,13 @@ async def waiting(context: Context) -> None:
     await bench.long_stalls(context)
 
 
-resets = planned(
-    "reset in mid-packet at any moment",
-    "the next packet is whole",
-    weight=2,
-)(stage_test(bench.resets, "resets"))
+resets = planned("reset in mid-packet at any moment", "the next packet is whole", weight=2)(
+    stage_test(bench.resets, "resets")
+)
 
 
 @planned(
-    "beats with a hole, with a part of a word, without a word",
-    "no word is kept; the next packet is unharmed",
+    "beats with a hole, with a part of a word, without a word", "no word is kept; the next packet is unharmed"
 )
 @stage_test
 async def holes(context: Context) -> None:

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from cdma.base.errors import ParameterError
+from cdma.command import Command, flag, option
 from cdma.hdl.spec.format import Format, StreamFormat
 from cdma.options import format_from, format_options, settings_given, word_bits_for
+from cdma.result import Result
 
 if TYPE_CHECKING:
     import numpy as np
-
-from cdma.command import Command, flag, option
-from cdma.result import Result
 
 
 def _run(arguments: argparse.Namespace) -> Result:

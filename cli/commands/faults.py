@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.base.document import Part, Table
 from cdma.base.errors import ParameterError
-from cdma.junit import Case, Suite, junit_file, write_junit
-from cdma.options import ENGINE, check_one_or_more
+from cdma.command import Command, flag, option
+from cdma.junit import JUNIT, Case, Suite, junit_file, write_junit
+from cdma.options import DASK, ENGINE, check_one_or_more, jobs
 from cdma.result import Growing, Result, telling_at_the_end
 
 from .verify import design_from, with_rings
@@ -18,10 +19,6 @@ from .verify import design_from, with_rings
 if TYPE_CHECKING:
     from cdma.verif.campaigns.faults.verdict import Tally
     from cdma.verif.engine.design import EngineDesign
-
-from cdma.command import Command, flag, option
-from cdma.junit import JUNIT
-from cdma.options import DASK, jobs
 
 #: What a row has besides its names.
 _COLUMNS = ("cases", "detected", "harmless", "undetectable", "wrong", "silent", "hung", "outside")

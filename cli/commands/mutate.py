@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.base.document import Part, Table
 from cdma.base.errors import ParameterError
+from cdma.command import Command, flag, option
 from cdma.hdl.spec.codec import BLOCKS
 from cdma.hdl.spec.stage import STAGES
-from cdma.junit import Case, Suite, junit_file, write_junit
-from cdma.options import ENGINE, check_one_or_more
+from cdma.junit import JUNIT, Case, Suite, junit_file, write_junit
+from cdma.options import DASK, ENGINE, check_one_or_more, jobs
 from cdma.result import Result
 
 from .verify import design_from
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from cdma.output import Advance
     from cdma.verif.campaigns.mutation.campaign import Score, Verdict
     from cdma.verif.simulator.simulate import Design
-
-from cdma.command import Command, flag, option
-from cdma.junit import JUNIT
-from cdma.options import DASK, jobs
 
 #: Percent of the mutants that are not equivalent that the regression must find.
 GOAL = 95.0

@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cdma.base.document import Table
-from cdma.junit import Case, Suite, junit_file, write_junit
+from cdma.command import Command, flag, option
+from cdma.junit import JUNIT, Case, Suite, junit_file, write_junit
 from cdma.options import check_one_or_more
 from cdma.result import Growing, Result, telling_at_the_end
 
 if TYPE_CHECKING:
     from cdma.verif.proofs.proof import Claim
     from cdma.verif.proofs.proof import Result as Proven
-
-from cdma.command import Command, flag, option
-from cdma.junit import JUNIT
 
 
 def _run(arguments: argparse.Namespace) -> Result:

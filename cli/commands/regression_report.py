@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from cdma.verif.campaigns.regression import Regression
     from cdma.verif.simulator.simulate import Design, Outcome
 
-_PASSED, _FAILED = "passed", "failed"
-
 
 @dataclass(frozen=True)
 class Failure:
@@ -45,15 +43,9 @@ class RegressionReport:
         """The row of all tests."""
         from cdma.verif.campaigns.regression import COUNTS
 
-        verdict = f"{len(self.failures)} failed" if self.failures else _PASSED
-        totals = (f"{self.result.total(name):,}" for name in COUNTS)
-        return [
-            "all",
-            verdict,
-            *totals,
-            f"{self.seconds:.1f}",
-            _speed(self.result.total("cycles"), self.seconds),
-        ]
+        totals = {name: self.result.total(name) for name in COUNTS}
+        verdict = f"{len(self.failures)} failed" if self.failures else "passed"
+        return _row("all", verdict, totals, self.seconds)
 
     @property
     def seconds(self) -> float:
@@ -201,9 +193,13 @@ def outcome_row(outcome: Outcome) -> list[str]:
     """What became of a test."""
     from cdma.verif.campaigns.regression import COUNTS
 
-    counts = (f"{getattr(outcome, name):,}" for name in COUNTS)
-    verdict = _FAILED if outcome.failure else _PASSED
-    return [outcome.test, verdict, *counts, f"{outcome.seconds:.1f}", _speed(outcome.cycles, outcome.seconds)]
+    counts = {name: getattr(outcome, name) for name in COUNTS}
+    return _row(outcome.test, "failed" if outcome.failure else "passed", counts, outcome.seconds)
+
+
+def _row(test: str, verdict: str, counts: dict[str, int], seconds: float) -> list[str]:
+    texts = (f"{count:,}" for count in counts.values())
+    return [test, verdict, *texts, f"{seconds:.1f}", _speed(counts["cycles"], seconds)]
 
 
 def _rate(cycles: int, seconds: float) -> int | None:

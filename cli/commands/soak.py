@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
-from cdma.junit import Case, Suite, junit_file, write_junit
-from cdma.options import check_one_or_more
+from cdma.command import Command, flag, option
+from cdma.junit import JUNIT, Case, Suite, junit_file, write_junit
+from cdma.options import DASK, check_one_or_more
 from cdma.result import Result
 
 if TYPE_CHECKING:
     from cdma.verif.campaigns.soak.soak import Result as Soaked
-
-from cdma.command import Command, flag, option
-from cdma.junit import JUNIT
-from cdma.options import DASK
 
 
 def _run(arguments: argparse.Namespace) -> Result:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 import cocotb
@@ -244,6 +246,8 @@ class Measurement:
         return {"row": row, "of_memory": round(utilisation / most, 4)}
 
 
+#: Cycles of latency of both memories, out and back.
+_LATENCY = 100
 _paced_test = functools.partial(engine_test, kind=PacedBench)
 
 
@@ -255,46 +259,65 @@ async def measure(bench: PacedBench, budget: int) -> None:
             leave_row(row)
 
 
-@_paced_test
-async def round_trip(bench: PacedBench, budget: int) -> None:
-    """One tensor out and back, each way in one descriptor."""
-    words = np.load(bench_settings()["words"])
-    raw = words_to_bytes(words)
+async def _out_and_back(
+    bench: PacedBench, path: str, meanwhile: Callable[[], AbstractAsyncContextManager[None]]
+) -> tuple[int, list[int]]:
+    """The words of a file out and back, each way in one descriptor, with something on from its submission to its completion:
+    the bytes of the stream, and the cycles of each way."""
     form = bench.rules["offload"].format(Mode.ZVC, ())
-    stream = words_to_bytes(compress_words(words, form))
+    words = np.load(path)
+    raw, stream = to_memory(words, form.word_bits), to_memory(compress_words(words, form), form.stream_bits)
     dev, host = bench.memory["dev"], bench.memory["host"]
-    dev.latency = host.latency = 100
+    dev.latency = host.latency = _LATENCY
     dev.write(SOURCE, raw)
-
-    async def move(channel: str, descriptor: Descriptor) -> dict[str, int]:
-        ring = bench.rings[channel]
-        await ring.enable()
-        await ring.submit([descriptor.pack()])
-        got = unpack(COMPLETION, await ring.next(limit=10000 + 4 * len(raw)))
+    host.write(DESTINATION, bytes(len(stream)))
+    moves = {
+        "offload": Descriptor(SOURCE, DESTINATION, len(raw), form.bound_bytes(len(words))),
+        "prefetch": Descriptor(DESTINATION, DESTINATION, len(raw), len(raw), compressed_length=len(stream)),
+    }
+    cycles = []
+    for channel, descriptor in moves.items():
+        async with meanwhile():
+            await bench.rings[channel].submit([descriptor.pack()])
+            got = unpack(COMPLETION, await bench.rings[channel].next(limit=10000 + 4 * len(raw)))
         assert got["status"] == Status.OK, got
+        cycles.append(got["cycles"])
         bench.transfers += 1
-        return got
-
-    capacity = form.bound_bytes(len(words))
-    out = await move("offload", Descriptor(SOURCE, DESTINATION, len(raw), capacity))
-    assert out["bytes_written"] == len(stream)
-    assert host.read(DESTINATION, len(stream)) == stream, "the stream is not the model's"
-    stored = Descriptor(DESTINATION, DESTINATION, len(raw), len(raw), compressed_length=out["bytes_written"])
-    back = await move("prefetch", stored)
+        if channel == "offload":
+            assert got["bytes_written"] == len(stream)
+            assert host.read(DESTINATION, len(stream)) == stream, "the stream is not the model's"
     assert dev.read(DESTINATION, len(raw)) == raw, "what came back is not the tensor"
     bench.checks += 2
-    bench.notes = {
-        "stream_bytes": len(stream),
-        "offload_cycles": out["cycles"],
-        "prefetch_cycles": back["cycles"],
-    }
+    return len(stream), cycles
+
+
+@_paced_test
+async def round_trip(bench: PacedBench, budget: int) -> None:
+    """One tensor out and back."""
+    for channel in CHANNELS:
+        await bench.rings[channel].enable()
+    stream, (out, back) = await _out_and_back(bench, bench_settings()["words"], nullcontext)
+    bench.notes = {"stream_bytes": stream, "offload_cycles": out, "prefetch_cycles": back}
+
+
+@_paced_test
+async def counted(bench: PacedBench, budget: int) -> None:
+    """The tensors of the settings out and back, while the netlist counts, and a rest."""
+    for channel in CHANNELS:
+        await bench.rings[channel].enable()
+    for path in bench_settings()["words"]:
+        _, cycles = await _out_and_back(bench, path, functools.partial(counting, bench.dut))
+        for each in cycles:
+            leave_row({"cycles": each})
+    async with counting(bench.dut):
+        await ClockCycles(bench.dut.aclk, REST_CYCLES)
 
 
 #: The ID of the rings' transactions at the host port by channel; data has 0.
 _RING_IDS = {"offload": 1, "prefetch": 2}
 
 
-@functools.partial(engine_test, kind=PacedBench)
+@_paced_test
 async def latency(bench: PacedBench, budget: int) -> None:
     """Measures every case of the settings, and leaves each row at once."""
     for case in bench_settings()["cases"]:
@@ -372,43 +395,3 @@ class _Watch:
 
     def _pin(self, name: str) -> int:
         return int(getattr(self._bench.dut, name).value)
-
-
-#: Cycles of latency of both memories.
-_LATENCY = 100
-
-
-@functools.partial(engine_test, kind=PacedBench)
-async def counted(bench: PacedBench, budget: int) -> None:
-    """The words of each file out and back, each way in one descriptor, from its submission to its completion."""
-    dev, host = bench.memory["dev"], bench.memory["host"]
-    dev.latency = host.latency = _LATENCY
-    form = bench.rules["offload"].format(Mode.ZVC, ())
-    for channel in ("offload", "prefetch"):
-        await bench.rings[channel].enable()
-
-    async def move(channel: str, descriptor: Descriptor) -> None:
-        ring = bench.rings[channel]
-        async with counting(bench.dut):
-            await ring.submit([descriptor.pack()])
-            got = unpack(COMPLETION, await ring.next(limit=10000 + 4 * descriptor.length))
-        assert got["status"] == Status.OK, got
-        bench.transfers += 1
-        leave_row({"cycles": got["cycles"]})
-
-    for path in bench_settings()["words"]:
-        words = np.load(path)
-        raw, stream = (
-            to_memory(words, form.word_bits),
-            to_memory(compress_words(words, form), form.stream_bits),
-        )
-        dev.write(SOURCE, raw)
-        host.write(DESTINATION, bytes(len(stream)))
-        await move("offload", Descriptor(SOURCE, DESTINATION, len(raw), form.bound_bytes(len(words))))
-        assert host.read(DESTINATION, len(stream)) == stream, "the stream is not the model's"
-        stored = Descriptor(DESTINATION, DESTINATION, len(raw), len(raw), compressed_length=len(stream))
-        await move("prefetch", stored)
-        assert dev.read(DESTINATION, len(raw)) == raw, "what came back is not the tensor"
-        bench.checks += 2
-    async with counting(bench.dut):
-        await ClockCycles(bench.dut.aclk, REST_CYCLES)

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
+from cdma.command import ROWS, Option, flag, option
 from cdma.commands.verify import design_from, with_rings
+from cdma.files import ready_file
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import MOST_PAGED, PAGE_BYTES
 from cdma.hdl.spec.stage import NUMBERS
-from cdma.options import check_between, check_densities, engine_config_from
+from cdma.options import block_command, check_between, check_densities, engine_config_from
 from cdma.result import Columns, Result, Row, column, rows_result
 
 if TYPE_CHECKING:
     from cdma.verif.engine.design import EngineDesign
-
-
-from collections.abc import Iterable
-from pathlib import Path
-
-from cdma.command import ROWS, Option, flag, option
-from cdma.files import ready_file
-from cdma.options import block_command
 
 
 def case_options(densities: str, directions: Sequence[str]) -> tuple[Option, Option]:
@@ -72,16 +67,15 @@ _COLUMNS: Columns = {
     "bytes/cycle": column("bytes_per_cycle", ".2f"),
     "utilisation": column("utilisation", ".1%"),
 }
-_OF_CLOCKS: Columns = {"host period": column("host_period", "g")}
-_OF_OFFSETS: Columns = {"offset": column("offset")}
-_OF_PAGES: Columns = {"pages": lambda row: "yes" if row["paged"] else "no"}
-_OF_BASES: Columns = {"base": lambda row: "yes" if row["based"] else "no"}
-_OF_ROWS: Columns = {"row": column("row")}
-_OF_MEMORY: Columns = {"of the memory": column("of_memory", ".1%")}
-_OF_LINK: Columns = {"host": column("host"), "tags": column("tags"), "of the link": column("of_link", ".1%")}
-_OF_DRAM: Columns = {
-    "of the DRAM": column("of_dram", ".1%"),
-    "of one run": lambda row: "" if row["of_run"] is None else f"{row['of_run']:.1%}",
+#: Those that an option adds, by its name.
+_MORE: dict[str, Columns] = {
+    "rows": {"row": column("row"), "of the memory": column("of_memory", ".1%")},
+    "memory": {"of the DRAM": column("of_dram", ".1%"), "of one run": column("of_run", ".1%")},
+    "host": {"host": column("host"), "tags": column("tags"), "of the link": column("of_link", ".1%")},
+    "host_periods": {"host period": column("host_period", "g")},
+    "offsets": {"offset": column("offset")},
+    "lists": {"pages": lambda row: "yes" if row["paged"] else "no"},
+    "bases": {"base": lambda row: "yes" if row["based"] else "no"},
 }
 
 
@@ -113,16 +107,9 @@ def _run(arguments: argparse.Namespace) -> Result:
         from .plot import plot_rows, plot_utilisation
 
         (plot_rows if arguments.rows else plot_utilisation)(rows, arguments.plot)
-    more: Columns = {
-        **(_OF_ROWS if arguments.rows else {}),
-        **(_OF_MEMORY if arguments.rows and not dram else {}),
-        **(_OF_DRAM if dram else {}),
-        **(_OF_LINK if arguments.host else {}),
-        **(_OF_CLOCKS if arguments.host_periods else {}),
-        **(_OF_OFFSETS if arguments.offsets else {}),
-        **(_OF_PAGES if arguments.lists else {}),
-        **(_OF_BASES if arguments.bases else {}),
-    }
+    more = {title: cell for name in _MORE if getattr(arguments, name) for title, cell in _MORE[name].items()}
+    if dram:
+        more.pop("of the memory", None)
     return rows_result(rows, {**_COLUMNS, **more}, 3, _group, markdown=None if more else _markdown)
 
 

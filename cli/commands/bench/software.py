@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.base.document import Part, Table
 from cdma.base.errors import ParameterError, install_command
+from cdma.command import Command, flag, option
 from cdma.hdl.spec.format import StreamFormat
 from cdma.options import format_from, format_options, word_bits_for
 from cdma.result import Result
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cdma.sim.codec.software_bench import Row
-
-from cdma.command import Command, flag, option
 
 
 def _run(arguments: argparse.Namespace) -> Result:

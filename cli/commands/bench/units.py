@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.errors import ParameterError
+from cdma.command import ROWS, option
 from cdma.commands.verify import design_from, with_rings
-from cdma.options import check_between, check_densities
+from cdma.options import block_command, check_between, check_densities
 from cdma.result import Columns, Result, Row, column, rows_result
 
 from .engine import case_options, check_latencies, check_plot, plot
 
 if TYPE_CHECKING:
     from cdma.verif.engine.design import EngineDesign
-
-from cdma.command import ROWS, option
-from cdma.options import block_command
 
 _DIRECTIONS = ("offload", "prefetch")
 

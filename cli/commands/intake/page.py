@@ -14,48 +14,28 @@ from string import Template
 
 from cdma.base.document import Bullets, Drawing, Paragraph, Part, html_of
 
-from . import block_lines, cost_lines
-from . import block_lines as limit_lines
-from . import block_lines as transaction_lines
+from . import block_lines as of_block
+from . import cost_lines as of_cost
 from .line import FAILS, NOT_SHOWN, RECORD, SHOWN, STATUSES, Line, Section
-from .parts import certificate_line
+from .parts import PARTS, certificate_line
 from .subject import Subject
 
 #: By title; a line that a block has not is None.
 SECTIONS: Mapping[str, Sequence[Callable[[Subject], Line | None]]] = {
-    "The block": (block_lines.what, block_lines.verilog, block_lines.parameters),
+    "The block": (of_block.what, of_block.verilog, of_block.parameters),
     "Clocks, resets, ports": (
-        block_lines.clocks,
-        block_lines.resets,
-        block_lines.ports,
-        block_lines.interfaces,
-        block_lines.protocol,
+        *(of_block.clocks, of_block.resets, of_block.ports),
+        *(of_block.interfaces, of_block.protocol),
     ),
     "Transactions and errors": (
-        transaction_lines.ordering,
-        transaction_lines.outstanding,
-        transaction_lines.boundaries,
-        transaction_lines.narrow,
-        transaction_lines.errors,
+        *(of_block.ordering, of_block.outstanding, of_block.boundaries),
+        *(of_block.narrow, of_block.errors),
     ),
-    "Speed": (cost_lines.latency, cost_lines.waveform, cost_lines.throughput),
-    "Cost": (cost_lines.area, cost_lines.fpga, cost_lines.memories, cost_lines.power),
-    "Security": (transaction_lines.security,),
-    "Certificate": tuple(
-        partial(certificate_line, name)
-        for name in (
-            "lint",
-            "netlist",
-            "tests",
-            "gates",
-            "four-states",
-            "coverage",
-            "proofs",
-            "mutants",
-            "faults",
-        )
-    ),
-    "Limits": (limit_lines.limits, limit_lines.never_tried),
+    "Speed": (of_cost.latency, of_cost.waveform, of_cost.throughput),
+    "Cost": (of_cost.area, of_cost.fpga, of_cost.memories, of_cost.power),
+    "Security": (of_block.security,),
+    "Certificate": tuple(partial(certificate_line, name) for name, part in PARTS.items() if part.title),
+    "Limits": (of_block.limits, of_block.never_tried),
 }
 #: The section whose verdict an intake begins with.
 VERDICT = "Certificate"
@@ -64,16 +44,13 @@ VERDICT = "Certificate"
 def sections_of(subject: Subject, earlier: Sequence[Line] = ()) -> list[Section]:
     """All lines; what this run does not show is taken from ``earlier`` ones, the last of which counts."""
     kept = {line.key: line for line in earlier if line.status != NOT_SHOWN}
-    found = [
-        Section(title, [_best(line, kept.get(line.key)) for make in makers if (line := make(subject))])
+    found = {
+        title: [_best(line, kept.get(line.key)) for make in makers if (line := make(subject))]
         for title, makers in SECTIONS.items()
-    ]
-    own = next(section for section in found if section.title == VERDICT)
-    others = [line for section in found if section is not own for line in section.lines]
-    verdict = limit_lines.verdict(subject, own.lines, others)
-    return [
-        Section(section.title, [verdict, *section.lines]) if section is own else section for section in found
-    ]
+    }
+    others = [line for title, lines in found.items() if title != VERDICT for line in lines]
+    found[VERDICT].insert(0, of_block.verdict(subject, list(found[VERDICT]), others))
+    return [Section(title, lines) for title, lines in found.items()]
 
 
 def _best(line: Line, kept: Line | None) -> Line:
@@ -85,13 +62,12 @@ def _best(line: Line, kept: Line | None) -> Line:
 
 #: The lines that the page begins with.
 KEYS = ("area", "latency", "throughput", "memories", "power", "tests", "proofs", "never-tried")
-#: How a status looks without its colour, and the name of its style.
-_SIGNS = {SHOWN: ("✓", "shown"), RECORD: ("◷", "record"), NOT_SHOWN: ("○", "open"), FAILS: ("✗", "fails")}
-_MEANING = {
-    SHOWN: "by this run",
-    RECORD: "an earlier run, at the date and the revision that stand there",
-    NOT_SHOWN: "nothing was run that shows it",
-    FAILS: "does not hold",
+#: How a status looks without its colour, the name of its style, and what it means.
+_SIGNS = {
+    SHOWN: ("✓", "shown", "by this run"),
+    RECORD: ("◷", "record", "an earlier run, at the date and the revision that stand there"),
+    NOT_SHOWN: ("○", "open", "nothing was run that shows it"),
+    FAILS: ("✗", "fails", "does not hold"),
 }
 
 
@@ -109,7 +85,7 @@ def _body(title: str, facts: Mapping[str, str], sections: Sequence[Section]) -> 
     yield f"<header><h1>{escape(title)}</h1>"
     yield f'<p class="meta">{" · ".join(told)}</p>'
     yield f'<p class="verdict">{_sign(verdict)} {escape(verdict.answer)}</p>'
-    legend = (f"{counts[status]} {_mark(status)}: {escape(_MEANING[status])}" for status in STATUSES)
+    legend = (f"{counts[status]} {_mark(status)}: {escape(_SIGNS[status][2])}" for status in STATUSES)
     yield f'<p class="meta">Of {len(lines)} lines {"; ".join(legend)}.</p></header>'
     yield f'<ul class="glance">{"".join(_glance(lines[key]) for key in KEYS)}</ul>'
     yield '<nav aria-label="Contents"><h2>Contents</h2><ol>'
@@ -126,12 +102,12 @@ def _body(title: str, facts: Mapping[str, str], sections: Sequence[Section]) -> 
 
 
 def _sign(line: Line) -> str:
-    sign, style = _SIGNS[line.status]
+    sign, style, _ = _SIGNS[line.status]
     return f'<b class="{style}" title="{line.status}">{sign}</b>'
 
 
 def _mark(status: str) -> str:
-    sign, style = _SIGNS[status]
+    sign, style, _ = _SIGNS[status]
     return f'<span class="badge {style}">{sign} {status}</span>'
 
 
@@ -161,8 +137,5 @@ def _part(part: Part) -> str:
         source = b64encode(part.svg.encode()).decode()
         image = f'<img alt="{escape(part.caption)}" src="data:image/svg+xml;base64,{source}">'
         return f"<figure>{image}<figcaption>{escape(part.caption)}</figcaption></figure>"
-    return (
-        f'<div class="wide" tabindex="0">{html_of(part)}</div>'
-        if not isinstance(part, Paragraph)
-        else html_of(part)
-    )
+    text = html_of(part)
+    return text if isinstance(part, Paragraph) else f'<div class="wide" tabindex="0">{text}</div>'

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
@@ -56,3 +60,24 @@ CHECKED_CROSSINGS = EngineConfig(
     register_slices="in,out",
     memories_protect="parity",
 )
+
+
+def engines_of(table: str, bases: Mapping[str, Any]) -> dict[str, tuple[EngineConfig, str]]:
+    """The engines of a table by their names, each with its tests. A row is ``name: BASE option option=value; tests``, where
+    the base is of ``bases`` or of this module, and an option without a value is on; an indented line goes on with the one
+    above it."""
+    found = {}
+    bases = globals() | dict(bases)
+    for row in re.sub(r"\n +", " ", table.strip()).splitlines():
+        name, engine, tests = re.split(": |; ", row)
+        base, *options = engine.split()
+        changes = {
+            each: value if given else "true" for each, given, value in (o.partition("=") for o in options)
+        }
+        settings = {each: _value(text) for each, text in changes.items()}
+        found[name] = EngineConfig.from_settings(bases[base].settings() | settings), tests
+    return found
+
+
+def _value(text: str) -> Any:
+    return json.loads(text) if re.fullmatch(r"\d+|true|false", text) else text

@@ -21,7 +21,7 @@ from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.simulator.simulate import Design
 from cdma.verif.stream.codec.design import CodecDesign
 from cdma.verif.stream.stage.design import StageDesign
-from tests.support.engines import FIELDS_TO_A_BYTE
+from tests.support.engines import engines_of
 from tests.support.simulate import needs_icarus, pessimistic
 from tests.support.thorough import cases_of, one_block_each
 from tests.support.verilog_designs import with_collisions, wrapped
@@ -65,49 +65,29 @@ STREAMS = EngineConfig(
     descriptors=8,
     registers=False,
 )
-ERRORS = "bus_errors corrupt capacity"
-ENGINES: dict[str, tuple[EngineConfig, str]] = {
-    "registers": (SMALL, "soak registers register_bus hard_resets"),
-    "registers, errors and stops": (
-        SMALL,
-        f"windows ring_errors aborts watchdog soft_resets halting {ERRORS}",
-    ),
-    "pipelined, to a word": (
-        small(alignment="word", pipelined=True),
-        "soak lengths register_bus corrupt capacity hard_resets soft_resets",
-    ),
-    "fields and padding, to a byte, with a CRC and an error-bounded stage": (
-        replace(FIELDS_TO_A_BYTE, pipelined=False),
-        "soak lengths crc lossy padding hard_resets",
-    ),
-    "streams": (STREAMS, "soak lengths corrupt aborts hard_resets"),
-    "no queue, registers of the sideband": (
-        small(queue=0, sideband_registers=True),
-        "soak sideband hard_resets",
-    ),
-    "default memories, register slices, ports of 512 bits": (
-        EngineConfig(lanes=16, dev_data_bits=512, host_data_bits=512, register_slices="in,out"),
-        "soak hard_resets",
-    ),
-    "shapes, pages": (
-        small(dimensions=2, pages=True),
-        "soak pages page_errors page_windows shape_refusals shape_errors shape_rings aborts hard_resets",
-    ),
-    "shapes of any byte": (
-        small(dimensions=2, alignment="byte"),
-        "soak shape_refusals shape_errors shape_rings aborts hard_resets",
-    ),
-    "bases, two levels": (
-        small(format=Format(16, levels=2), delta=True, crc=True),
-        "soak deltas wrong_bases base_errors aborts hard_resets",
-    ),
-    "two units": (small(units=2, stripe_bytes=256), "soak uneven hard_resets"),
-    "two units, errors": (small(units=2, stripe_bytes=256), ERRORS),
-    "three clocks, whose resets end at different times": (
-        small(clocks="device,host,registers", quiescence=True, register_slices="in,out", stream_id_bits=3),
-        "soak hard_resets lone_resets registers bus_errors quiescence",
-    ),
-}
+DEFAULT, LEVELS = EngineConfig(), small(format=Format(16, levels=2))
+_ENGINES = """
+registers: SMALL; soak registers register_bus hard_resets
+registers, errors and stops: SMALL; windows ring_errors aborts watchdog soft_resets halting bus_errors corrupt
+    capacity
+pipelined, to a word: SMALL alignment=word pipelined; soak lengths register_bus corrupt capacity hard_resets
+    soft_resets
+fields and padding, to a byte, with a CRC and an error-bounded stage: FIELDS_TO_A_BYTE pipelined=false; soak lengths
+    crc lossy padding hard_resets
+streams: STREAMS; soak lengths corrupt aborts hard_resets
+no queue, registers of the sideband: SMALL queue=0 sideband_registers; soak sideband hard_resets
+default memories, register slices, ports of 512 bits: DEFAULT lanes=16 dev_data_bits=512 host_data_bits=512
+    register_slices=in,out; soak hard_resets
+shapes, pages: SMALL dimensions=2 pages; soak pages page_errors page_windows shape_refusals shape_errors shape_rings
+    aborts hard_resets
+shapes of any byte: SMALL alignment=byte dimensions=2; soak shape_refusals shape_errors shape_rings aborts hard_resets
+bases, two levels: LEVELS crc delta; soak deltas wrong_bases base_errors aborts hard_resets
+two units: SMALL units=2 stripe_bytes=256; soak uneven hard_resets
+two units, errors: SMALL units=2 stripe_bytes=256; bus_errors corrupt capacity
+three clocks, whose resets end at different times: SMALL register_slices=in,out quiescence
+    clocks=device,host,registers stream_id_bits=3; soak hard_resets lone_resets registers bus_errors quiescence
+"""
+ENGINES = engines_of(_ENGINES, globals())
 
 
 def _failures(result: Regression) -> dict[str, str]:
@@ -156,16 +136,14 @@ def test_unknown_conditions_stay_unknown(design: Design, gates: bool, tests: lis
 
 
 #: Engines with block RAM, and their tests.
-COLLISIONS: dict[str, tuple[EngineConfig, str]] = {
-    "registers": (small(pipelined=True), "soak windows soft_resets"),
-    "fields and padding, to a byte, with a CRC and an error-bounded stage": (
-        FIELDS_TO_A_BYTE,
-        "soak lossy soft_resets",
-    ),
-    "registers, errors and stops": (small(pipelined=True), "lengths ring_errors corrupt capacity aborts"),
-    "streams": (replace(STREAMS, pipelined=True), "soak lengths corrupt aborts"),
-    "fields and padding, errors": (FIELDS_TO_A_BYTE, ERRORS),
-}
+_COLLISIONS = """
+registers: SMALL pipelined; soak windows soft_resets
+fields and padding, to a byte, with a CRC and an error-bounded stage: FIELDS_TO_A_BYTE; soak lossy soft_resets
+registers, errors and stops: SMALL pipelined; lengths ring_errors corrupt capacity aborts
+streams: STREAMS pipelined; soak lengths corrupt aborts
+fields and padding, errors: FIELDS_TO_A_BYTE; bus_errors corrupt capacity
+"""
+COLLISIONS = engines_of(_COLLISIONS, globals())
 
 
 @pytest.mark.parametrize(("config", "tests"), cases_of(COLLISIONS, COLLISIONS.keys() - {"registers"}))

@@ -17,7 +17,14 @@ from cdma.study.recorded import recorded_samples
 from cdma.verif.campaigns.regression import Regression, plan_of, verify
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.engine.measure import cases, measure_engine, round_trip
-from tests.support.engines import FIELDS, FIELDS_TO_A_BYTE, HALF_BYTES, STREAMING, TO_A_BYTE, TO_A_WORD
+from tests.support.engines import (
+    FIELDS,
+    FIELDS_TO_A_BYTE,
+    STREAMING,
+    TO_A_BYTE,
+    TO_A_WORD,
+    engines_of,
+)
 from tests.support.thorough import TURNS, cases_of, this_turn, turn_of
 
 pytestmark = [pytest.mark.verilator, pytest.mark.slow]
@@ -94,253 +101,100 @@ MANY_PAIRS = EngineConfig(
     channels=MOST_PAIRS,
 )
 
+#: What the ports say beside addresses, and a format with two levels.
+BESIDES = small(sideband=BESIDE)
+LEVELS = replace(BESIDES, format=Format(16, levels=2))
+
 #: Configurations, and what is run on them beside the tests of every one.
-SHAPES = {
-    "wide": (WIDE, "ring_errors soft_resets"),
-    "wide-slices": (
-        replace(
-            WIDE,
-            register_slices="in,out",
-            sideband_registers=True,
-            register_protection="privileged",
-            smallest_memory=1000,
-            quiescence=True,
-            group_bursts=2,
-        ),
-        "ring_errors watchdog hard_resets soft_resets sideband rights quiescence quiescence_of_rings "
-        "quiescence_of_registers",
-    ),
-    "to-a-byte": (WIDE_TO_A_BYTE, "capacity corrupt"),
-    "to-a-word": (replace(NARROW, alignment="word", registers=False), "capacity corrupt"),
-    "fields-of-words": (FIELDS_OF_WORDS, "capacity corrupt refusals"),
-    "without-table": (WITHOUT_TABLE, "corrupt registers"),
-    "padded": (PADDED, "corrupt lossy padding hard_resets"),
-    "half-bytes": (HALF_BYTES, "capacity corrupt crc lossy padding refusals registers pace"),
-    "half-bytes-to-a-byte": (
-        replace(HALF_BYTES, alignment="word", registers=False, lossy="fp32", keep_nonzero=True),
-        "bus_errors capacity corrupt crc lossy",
-    ),
-    "narrow-three-bits": (CODES_OF_THREE_BITS, "corrupt capacity hard_resets register_bus"),
-    "units": (UNITS, "bus_errors uneven silent_unit soft_resets"),
-    "units-checked": (
-        replace(TWO_UNITS, memories_protect="secded", stream_id_bits=11),
-        "bus_errors corrupt capacity uneven silent_unit soft_resets owners registers",
-    ),
-    "units-to-any-byte": (
-        replace(TWO_UNITS, alignment="byte", stripe_bytes=512, pages=True),
-        "bus_errors corrupt capacity uneven refusals soft_resets pages page_errors",
-    ),
-    "pipelined-units-to-any-byte": (
-        small(units=2, stripe_bytes=256, alignment="byte", pipelined=True, registers=False),
-        "bus_errors corrupt capacity uneven refusals",
-    ),
-    "long-stripes": (LONG_STRIPES, "silent_unit"),
-    "units-with-fields": (UNITS_WITH_FIELDS, "corrupt padding uneven"),
-    "units-with-fields-to-any-byte": (
-        replace(UNITS_WITH_FIELDS, alignment="byte"),
-        "corrupt padding uneven capacity",
-    ),
-    "pairs": (
-        small(
-            lanes=8,
-            host_data_bits=256,
-            channels=3,
-            clocks="host,registers",
-            register_slices="in,out",
-            sideband=BESIDE,
-            sideband_registers=True,
-            register_protection="privileged",
-            smallest_memory=1000,
-            quiescence=True,
-            msi=True,
-        ),
-        "pairs pair_windows ring_errors watchdog hard_resets soft_resets lone_resets register_bus "
-        "sideband rights messages quiescence quiescence_of_rings quiescence_of_registers",
-    ),
-    "pairs-with-pages": (
-        small(
-            channels=3, pages=True, msi=True, substream_id_bits=4, sideband=BESIDE, sideband_registers=True
-        ),
-        "pairs owners pair_owners pages page_errors page_windows page_stops sideband messages",
-    ),
-    "pairs-checked": (
-        small(channels=2, pages=True, substream_id_bits=5, memories_protect="secded", group_bursts=1),
-        "pairs owners pair_owners pages page_windows page_stops",
-    ),
-    "pairs-pipelined": (
-        small(
-            channels=2,
-            pipelined=True,
-            register_slices="in,out",
-            crc=True,
-            msi=True,
-            stream_id_bits=3,
-            substream_id_bits=5,
-            quiescence=True,
-        ),
-        "pairs limits shares aborts soft_resets hard_resets messages owners pair_owners quiescence "
-        "quiescence_of_rings quiescence_of_registers",
-    ),
-    "deltas": (
-        small(
-            format=Format(16, levels=2),
-            delta=True,
-            crc=True,
-            pages=True,
-            stream_id_bits=3,
-            group_bursts=2,
-            sideband=BESIDE,
-        ),
-        "deltas wrong_bases base_errors silent_base limits refusals corrupt capacity crc pages owners pace",
-    ),
-    "deltas-to-any-byte": (
-        small(
-            delta=True, alignment="byte", dimensions=1, pipelined=True, channels=2, memories_protect="secded"
-        ),
-        "deltas wrong_bases base_errors silent_base refusals pairs soft_resets hard_resets watchdog",
-    ),
-    "deltas-of-narrow-memory": (
-        replace(
-            NARROW,
-            dev_data_bits=64,
-            host_data_bits=256,
-            delta=True,
-            registers=False,
-            register_slices="in,out",
-        ),
-        "deltas wrong_bases base_errors silent_base early_aborts hard_resets",
-    ),
-    "pipelined": (
-        small(pipelined=True, memories_protect="parity", substream_id_bits=20, msi=True),
-        "capacity corrupt hard_resets soft_resets owners registers messages",
-    ),
-    "pipelined-fields": (
-        replace(FIELDS, pipelined=True, crc=True, lossy="fp32"),
-        "capacity corrupt crc lossy padding",
-    ),
-    "clocks": (
-        small(clocks="device,host,registers", msi=True),
-        "bus_errors ring_errors watchdog hard_resets soft_resets lone_resets messages",
-    ),
-    "clocks-checked": (
-        small(
-            clocks="device,host,registers",
-            memories_protect="parity",
-            stream_id_bits=3,
-            substream_id_bits=5,
-            sideband=BESIDE,
-            sideband_registers=True,
-            register_slices="in,out",
-            quiescence=True,
-            clock_gates=True,
-        ),
-        "hard_resets soft_resets lone_resets owners sideband quiescence quiescence_of_rings "
-        "quiescence_of_registers quiescence_apart registers register_bus",
-    ),
-    "clocks-pairs": (
-        small(
-            clocks="host,registers",
-            channels=2,
-            msi=True,
-            stream_id_bits=3,
-            pages=True,
-            sideband=BESIDE,
-            sideband_registers=True,
-            register_slices="out",
-            quiescence=True,
-            clock_gates=True,
-        ),
-        "pairs shares pair_windows pair_owners pages page_windows page_stops sideband hard_resets "
-        "lone_resets messages quiescence quiescence_of_rings quiescence_of_registers",
-    ),
-    "host-clock": (
-        small(clocks="host", pipelined=True, registers=False, register_slices="in,out", quiescence=True),
-        "bus_errors hard_resets quiescence",
-    ),
-    "slices": (
-        small(
-            register_slices="in,out",
-            sideband=BESIDE,
-            sideband_registers=True,
-            register_protection="privileged",
-            memories_protect="secded",
-            stream_id_bits=1,
-            substream_id_bits=1,
-        ),
-        "watchdog hard_resets soft_resets sideband rights owners register_bus",
-    ),
-    "slices-of-outputs": (
-        small(register_slices="out", registers=False, crc=True, quiescence=True),
-        "bus_errors crc hard_resets quiescence",
-    ),
-}
+_SHAPES = """
+wide: WIDE; ring_errors soft_resets
+wide-slices: WIDE group_bursts=2 register_slices=in,out sideband_registers register_protection=privileged
+    smallest_memory=1000 quiescence; ring_errors watchdog hard_resets soft_resets sideband rights quiescence
+    quiescence_of_rings quiescence_of_registers
+to-a-byte: WIDE_TO_A_BYTE; capacity corrupt
+to-a-word: NARROW alignment=word registers=false; capacity corrupt
+fields-of-words: FIELDS_OF_WORDS; capacity corrupt refusals
+without-table: WITHOUT_TABLE; corrupt registers
+padded: PADDED; corrupt lossy padding hard_resets
+half-bytes: HALF_BYTES; capacity corrupt crc lossy padding refusals registers pace
+half-bytes-to-a-byte: HALF_BYTES alignment=word registers=false lossy=fp32 keep_nonzero; bus_errors capacity corrupt
+    crc lossy
+narrow-three-bits: CODES_OF_THREE_BITS; corrupt capacity hard_resets register_bus
+units: UNITS; bus_errors uneven silent_unit soft_resets
+units-checked: TWO_UNITS memories_protect=secded stream_id_bits=11; bus_errors corrupt capacity uneven silent_unit
+    soft_resets owners registers
+units-to-any-byte: TWO_UNITS alignment=byte stripe_bytes=512 pages; bus_errors corrupt capacity uneven refusals
+    soft_resets pages page_errors
+pipelined-units-to-any-byte: SMALL alignment=byte registers=false pipelined units=2 stripe_bytes=256; bus_errors
+    corrupt capacity uneven refusals
+long-stripes: SMALL units=2; silent_unit
+units-with-fields: UNITS_WITH_FIELDS; corrupt padding uneven
+units-with-fields-to-any-byte: UNITS_WITH_FIELDS alignment=byte; corrupt padding uneven capacity
+pairs: BESIDES lanes=8 host_data_bits=256 register_slices=in,out sideband_registers register_protection=privileged
+    smallest_memory=1000 quiescence clocks=host,registers channels=3 msi; pairs pair_windows ring_errors watchdog
+    hard_resets soft_resets lone_resets register_bus sideband rights messages quiescence quiescence_of_rings
+    quiescence_of_registers
+pairs-with-pages: BESIDES sideband_registers pages substream_id_bits=4 channels=3 msi; pairs owners pair_owners pages
+    page_errors page_windows page_stops sideband messages
+pairs-checked: SMALL group_bursts=1 memories_protect=secded pages substream_id_bits=5 channels=2; pairs owners
+    pair_owners pages page_windows page_stops
+pairs-pipelined: SMALL pipelined register_slices=in,out crc quiescence stream_id_bits=3 substream_id_bits=5 channels=2
+    msi; pairs limits shares aborts soft_resets hard_resets messages owners pair_owners quiescence quiescence_of_rings
+    quiescence_of_registers
+deltas: LEVELS group_bursts=2 crc pages delta stream_id_bits=3; deltas wrong_bases base_errors silent_base limits
+    refusals corrupt capacity crc pages owners pace
+deltas-to-any-byte: SMALL alignment=byte pipelined memories_protect=secded dimensions=1 delta channels=2; deltas
+    wrong_bases base_errors silent_base refusals pairs soft_resets hard_resets watchdog
+deltas-of-narrow-memory: NARROW dev_data_bits=64 host_data_bits=256 registers=false register_slices=in,out delta;
+    deltas wrong_bases base_errors silent_base early_aborts hard_resets
+pipelined: SMALL pipelined memories_protect=parity substream_id_bits=20 msi; capacity corrupt hard_resets soft_resets
+    owners registers messages
+pipelined-fields: FIELDS_TO_A_BYTE alignment=beat pages=false; capacity corrupt crc lossy padding
+clocks: SMALL clocks=device,host,registers msi; bus_errors ring_errors watchdog hard_resets soft_resets lone_resets
+    messages
+clocks-checked: BESIDES register_slices=in,out sideband_registers quiescence clock_gates clocks=device,host,registers
+    memories_protect=parity stream_id_bits=3 substream_id_bits=5; hard_resets soft_resets lone_resets owners sideband
+    quiescence quiescence_of_rings quiescence_of_registers quiescence_apart registers register_bus
+clocks-pairs: BESIDES register_slices=out sideband_registers quiescence clock_gates clocks=host,registers pages
+    stream_id_bits=3 channels=2 msi; pairs shares pair_windows pair_owners pages page_windows page_stops sideband
+    hard_resets lone_resets messages quiescence quiescence_of_rings quiescence_of_registers
+host-clock: SMALL registers=false pipelined register_slices=in,out quiescence clocks=host; bus_errors hard_resets
+    quiescence
+slices: BESIDES register_slices=in,out sideband_registers register_protection=privileged memories_protect=secded
+    stream_id_bits=1 substream_id_bits=1; watchdog hard_resets soft_resets sideband rights owners register_bus
+slices-of-outputs: SMALL registers=false register_slices=out crc quiescence; bus_errors crc hard_resets quiescence
+"""
+SHAPES = engines_of(_SHAPES, globals())
 #: Those of this run: others with every revision. ``make thorough`` runs all at once.
 NOW = this_turn(list(SHAPES), turn_of())
 
 
 #: Engines that take shapes, and what is run on them: the tests of shapes, and those that have shapes among their transfers.
-_WITH_SHAPES = [
-    *("soak", "aborts", "early_aborts", "hard_resets"),
-    *("shape_refusals", "shape_windows", "shape_errors", "shape_aborts", "far_rows"),
-]
-_OTHERS = [
-    "lengths", "limits", "refusals", "windows", "bus_errors", "corrupt", "capacity", "watchdog", "halting",
-]  # fmt: skip
-SHAPED = {
-    "two units, and pages": (
-        replace(TWO_UNITS, dimensions=3, pages=True, stream_id_bits=11, substream_id_bits=5),
-        [
-            *("shape_rings", "uneven", "silent_unit", "soft_resets", "owners", "registers"),
-            *("pages", "page_errors", "page_drops", "page_windows", "page_stops"),
-            *_OTHERS,
-        ],
-    ),
-    "three": (small(dimensions=3, crc=True), ["shape_rings", "limits"]),
-    "one": (replace(WIDE, dimensions=1, ring_entries=16), ["shape_rings", *_OTHERS]),
-    "of-pairs": (
-        small(dimensions=2, channels=2, memories_protect="secded"),
-        ["shape_rings", "pairs", "limits"],
-    ),
-    "four-of-streams": (small(dimensions=4, registers=False, register_slices="in,out"), _OTHERS),
-    "of-numbers": (
-        replace(PADDED, dimensions=2, sideband_registers=True),
-        ["shape_rings", "lossy", "soft_resets", "registers", "register_bus", "ring_errors", *_OTHERS],
-    ),
-    "of-fields": (replace(FIELDS, dimensions=2), ["shape_rings", "padding", *_OTHERS]),
-    "of-words": (
-        replace(WIDE_TO_A_BYTE, dimensions=2, pages=True, ring_entries=16),
-        ["shape_rings", "pages", *_OTHERS],
-    ),
-    "of-bytes": (
-        replace(TO_A_BYTE, dimensions=3, pages=True),
-        ["shape_rings", "soft_resets", "pages", *_OTHERS],
-    ),
-    "of-bytes-of-numbers": (
-        replace(FIELDS_TO_A_BYTE, pipelined=False, dimensions=2),
-        ["lossy", "padding", *_OTHERS],
-    ),
-    "of-bytes-in-pipelines": (
-        replace(TO_A_BYTE, dimensions=3, pages=True, pipelined=True, ring_entries=16),
-        ["shape_rings", "soft_resets", "pages", *_OTHERS],
-    ),
-    "of-fields-in-pipelines": (
-        replace(FIELDS_TO_A_BYTE, dimensions=2),
-        ["shape_rings", "lossy", "padding", *_OTHERS],
-    ),
-    "of-units": (
-        replace(TWO_UNITS, dimensions=3, alignment="byte", stripe_bytes=512, pages=True),
-        ["shape_rings", "uneven", "soft_resets", "pages", *_OTHERS],
-    ),
-    "of-units-in-pipelines": (
-        small(units=2, stripe_bytes=256, dimensions=2, alignment="word", pipelined=True),
-        ["shape_rings", "uneven", *_OTHERS],
-    ),
-    "of-half-bytes": (
-        replace(HALF_BYTES, alignment="word", dimensions=2),
-        ["shape_rings", "lossy", *_OTHERS],
-    ),
-    "narrow": (replace(NARROW, dimensions=2), ["shape_rings", "ring_wrap", "silent_host", *_OTHERS]),
-}
+_WITH_SHAPES = (
+    "soak aborts early_aborts hard_resets shape_refusals shape_windows shape_errors shape_aborts far_rows"
+)
+_OTHERS = "lengths limits refusals windows bus_errors corrupt capacity watchdog halting"
+_SHAPED = """
+two units, and pages: TWO_UNITS dimensions=3 pages stream_id_bits=11 substream_id_bits=5; shape_rings uneven
+    silent_unit soft_resets owners registers pages page_errors page_drops page_windows page_stops OTHERS
+three: SMALL crc dimensions=3; shape_rings limits
+one: WIDE dimensions=1; shape_rings OTHERS
+of-pairs: SMALL memories_protect=secded dimensions=2 channels=2; shape_rings pairs limits
+four-of-streams: SMALL registers=false register_slices=in,out dimensions=4; OTHERS
+of-numbers: PADDED sideband_registers dimensions=2; shape_rings lossy soft_resets registers register_bus ring_errors
+    OTHERS
+of-fields: FIELDS dimensions=2; shape_rings padding OTHERS
+of-words: WIDE_TO_A_BYTE dimensions=2 pages; shape_rings pages OTHERS
+of-bytes: TO_A_BYTE dimensions=3 pages; shape_rings soft_resets pages OTHERS
+of-bytes-of-numbers: FIELDS_TO_A_BYTE pipelined=false dimensions=2; lossy padding OTHERS
+of-bytes-in-pipelines: TO_A_BYTE ring_entries=16 pipelined dimensions=3 pages; shape_rings soft_resets pages OTHERS
+of-fields-in-pipelines: FIELDS_TO_A_BYTE dimensions=2; shape_rings lossy padding OTHERS
+of-units: TWO_UNITS alignment=byte stripe_bytes=512 dimensions=3 pages; shape_rings uneven soft_resets pages OTHERS
+of-units-in-pipelines: SMALL alignment=word pipelined units=2 stripe_bytes=256 dimensions=2; shape_rings uneven OTHERS
+of-half-bytes: HALF_BYTES alignment=word dimensions=2; shape_rings lossy OTHERS
+narrow: NARROW dimensions=2; shape_rings ring_wrap silent_host OTHERS
+"""
+SHAPED = engines_of(_SHAPED.replace("OTHERS", _OTHERS), globals())
 
 
 def _failures(result: Regression) -> dict[str, str]:
@@ -396,43 +250,34 @@ def test_as_many_revisions_as_turns_take_all_shapes() -> None:
 
 
 @pytest.mark.parametrize(("config", "more"), cases_of(SHAPED, SHAPED.keys() - {"two units, and pages"}))
-def test_shapes_in_device_memory(config: EngineConfig, more: list[str]) -> None:
-    tests = [*_WITH_SHAPES, *more]
+def test_shapes_in_device_memory(config: EngineConfig, more: str) -> None:
+    tests = f"{_WITH_SHAPES} {more}".split()
     assert not _failures(verify(EngineDesign(config), tests=tests, seed=6, packets=15))
 
 
 #: Engines whose host memory may be in pages alone, on ports of other widths, and what is run on them.
-_OF_PAGES = [
-    "soak",
-    "pages",
-    "page_errors",
-    "page_drops",
-    "page_windows",
-    "page_stops",
-    "aborts",
-    "hard_resets",
-    "silent_host",
-    *_OTHERS,
-]
-PAGED = {
-    "wide": (replace(WIDE, pages=True, sideband_registers=True), ["soft_resets", "sideband"]),
-    "narrow": (replace(NARROW, pages=True), ["soft_resets", "ring_errors", "early_aborts"]),
-    "of-numbers": (replace(PADDED, pages=True, register_slices="in,out"), ["lossy", "causes"]),
-    "checked": (small(pages=True, memories_protect="secded"), ["soft_resets"]),
-    "to-a-byte": (replace(TO_A_BYTE, pages=True), ["soft_resets", "ring_errors"]),
-    "to-a-word-in-pipelines": (replace(TO_A_WORD, pages=True, pipelined=True), ["soft_resets"]),
-    "units": (replace(LONG_STRIPES, pages=True), ["uneven", "silent_unit"]),
-    "units-in-pipelines": (
-        replace(TWO_UNITS, pages=True, pipelined=True, memories_protect="parity"),
-        ["uneven", "soft_resets"],
-    ),
-}
+_OF_PAGES = (
+    f"soak pages page_errors page_drops page_windows page_stops aborts hard_resets silent_host {_OTHERS}"
+)
+_PAGED = """
+wide: WIDE sideband_registers pages; soft_resets sideband
+narrow: NARROW pages; soft_resets ring_errors early_aborts
+of-numbers: PADDED register_slices=in,out pages; lossy causes
+checked: SMALL memories_protect=secded pages; soft_resets
+to-a-byte: TO_A_BYTE pages; soft_resets ring_errors
+to-a-word-in-pipelines: TO_A_WORD pipelined pages; soft_resets
+units: SMALL units=2 pages; uneven silent_unit
+units-in-pipelines: TWO_UNITS pipelined memories_protect=parity pages; uneven soft_resets
+"""
+PAGED = engines_of(_PAGED, globals())
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("config", "more"), PAGED.values(), ids=PAGED.keys())
-def test_host_memory_in_pages(config: EngineConfig, more: list[str]) -> None:
-    assert not _failures(verify(EngineDesign(config), tests=[*_OF_PAGES, *more], seed=7, packets=30))
+def test_host_memory_in_pages(config: EngineConfig, more: str) -> None:
+    assert not _failures(
+        verify(EngineDesign(config), tests=f"{_OF_PAGES} {more}".split(), seed=7, packets=30)
+    )
 
 
 @pytest.mark.thorough

@@ -1,4 +1,4 @@
-"""What tests ask of the command line: what it prints, and the sentence with which it refuses."""
+"""What tests ask of the command line: what it prints, the sentence with which it refuses, and the codecs it means."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from cdma.app import main
+from cdma.app import main, parser
+from cdma.hdl.spec.codec import CodecConfig
+from cdma.options import codec_config_from
 
 #: Each takes the words of a command.
 Printed = Callable[..., Any]
@@ -50,3 +52,11 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
         return captured.err
 
     return run
+
+
+def codecs_of(table: str) -> dict[str, tuple[CodecConfig, bool]]:
+    """Codecs by the options of a command that mean them, a line each: each with whether it has initial values."""
+    lines = [line for line in table.strip().splitlines() if not line.startswith("#")]
+    commands = parser()
+    asked = {line: commands.parse_args(["verify", "compressor", *line.split()]) for line in lines}
+    return {line: (codec_config_from(each), each.init) for line, each in asked.items()}

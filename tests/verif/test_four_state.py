@@ -21,6 +21,7 @@ from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.simulator.simulate import Design
 from cdma.verif.stream.codec.design import CodecDesign
 from cdma.verif.stream.stage.design import StageDesign
+from tests.support.commands import codecs_of
 from tests.support.engines import engines_of
 from tests.support.simulate import needs_icarus, pessimistic
 from tests.support.thorough import cases_of, one_block_each
@@ -29,26 +30,22 @@ from tests.support.verilog_designs import with_collisions, wrapped
 pytestmark = [needs_icarus, pytest.mark.slow]
 
 small = partial(replace, SMALL)
-FIELDS = Format(16, 32, 3, (127, 126), field_bits=8, rotate=1, zero=True, align=4)
-CODECS = {
-    "plain": CodecConfig(),
-    "pipelined": CodecConfig(pipelined=True),
-    "bytes, a lane, header of eight beats, run-time table": CodecConfig(Format(8, 32, 2, (0, 1)), 1, True),
-    "pipelined, the same": CodecConfig(Format(8, 32, 2, (0, 1)), 1, True, pipelined=True),
-    "pipelined, fields and padding": CodecConfig(FIELDS, 8, pipelined=True),
-    "sixteen lanes, window of four beats, run-time table": CodecConfig(Format(16, 64, 4, (0, 1)), 16, True),
-    "thirty-two lanes of bytes, window of two padded beats": CodecConfig(Format.preset("aie2p"), 32),
-    "no queue": CodecConfig(Format(16), 4, queue=0),
-    "a queue of one, header of two beats, run-time table": CodecConfig(
-        Format(8, 32, 2, (0, 1)), 4, True, queue=1
-    ),
-    "register slices": CodecConfig(Format(16), 4, register_slices="in,out"),
-}
+CODECS = codecs_of("""
+--lanes 8
+--pipelined
+# A header of eight beats.
+--lanes 1 --runtime-values --word-bits 8 --code-bits 2 --values 0 1
+--pipelined --lanes 1 --runtime-values --word-bits 8 --code-bits 2 --values 0 1
+--pipelined --word-bits 16 --code-bits 3 --values 127 126 --field-bits 8 --rotate 1 --zero --align 4
+# Windows of four beats, and of two that are padded; a header of two beats.
+--lanes 16 --runtime-values --word-bits 16 --window 64 --code-bits 4 --values 0 1
+--lanes 32 --format aie2p
+--lanes 4 --queue 0 --word-bits 16
+--lanes 4 --queue 1 --runtime-values --word-bits 8 --code-bits 2 --values 0 1
+--lanes 4 --register-slices in,out --word-bits 16
+""")
 #: The longest header, fields with padding in a pipeline, a window of several beats, and no queue are for every run.
-ALWAYS = {
-    "bytes, a lane, header of eight beats, run-time table", "pipelined, fields and padding",
-    "sixteen lanes, window of four beats, run-time table", "no queue",
-}  # fmt: skip
+ALWAYS = {list(CODECS)[number] for number in (2, 4, 5, 7)}
 STAGES_OF = {
     "fp32 to bytes": StageConfig(Quantisation(), 4),
     "bf16 to 4 bits, nonzero kept": StageConfig(Quantisation("bf16", 4, True), 2),
@@ -94,8 +91,8 @@ def _failures(result: Regression) -> dict[str, str]:
     return {outcome.test: outcome.failure for outcome in result.outcomes if outcome.failure is not None}
 
 
-@pytest.mark.parametrize(("block", "config"), one_block_each(CODECS, BLOCKS, CODECS.keys() - ALWAYS))
-def test_codecs(block: str, config: CodecConfig) -> None:
+@pytest.mark.parametrize(("block", "config", "init"), one_block_each(CODECS, BLOCKS, CODECS.keys() - ALWAYS))
+def test_codecs(block: str, config: CodecConfig, init: bool) -> None:
     tests = ["lengths", "soak", "interop", "patience", "reset", "malformed"]
     design = CodecDesign(block, config, init=False)
     assert not _failures(verify(design, tests=tests, packets=10, four_state=True))

@@ -5,92 +5,58 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from cdma import CodecConfig, Format
+from cdma import CodecConfig
 from cdma.hdl.spec.codec import BLOCKS
 from cdma.verif.campaigns.regression import plan_of, replay_command, verify
 from cdma.verif.stream.codec.design import CodecDesign
+from tests.support.commands import codecs_of
 from tests.support.stimuli import random_codecs
 from tests.support.thorough import one_block_each, revision
 
 #: A covering array: every value of every parameter, and with initial values or without. ``make thorough`` runs the rest.
-COVERING = {
-    "the standard": (CodecConfig(), True),
-    "one lane of bytes, codes of four bits, a queue of one beat, register slices at the inputs, no initial values": (
-        CodecConfig(Format(8, 32, 4, tuple(range(15))), 1, queue=1, register_slices="in"),
-        False,
-    ),
-    "four lanes, half-word table, register slices, no initial values": (
-        CodecConfig(Format(16, 32, 2, (0, 0x3F80, 7)), 4, register_slices="in,out"),
-        False,
-    ),
-    "sixteen lanes of half bytes, half-byte table": (CodecConfig(Format(4, 32, 2, (0, 9)), 16), False),
-    "thirty-two lanes of bytes, window of two padded beats": (CodecConfig(Format.preset("aie2p"), 32), True),
-    "two lanes of fp32, header of a beat and a half, run-time table, no initial values": (
-        CodecConfig(Format.preset("fp32"), 2, runtime_values=True),
-        False,
-    ),
-    "no queue, codes of three bits, header of a beat and a half": (
-        CodecConfig(Format(32, 32, 3, (0, 1, 2)), 2, queue=0),
-        True,
-    ),
-    "two levels, thirty-two lanes of bytes, clock gates, no initial values": (
-        CodecConfig(Format(8, levels=2), 32, clock_gates=True),
-        False,
-    ),
-    "pipelined, the standard": (CodecConfig(pipelined=True), True),
-    "pipelined, one lane, header of eight beats, run-time table, no initial values": (
-        CodecConfig(Format(8, 32, 2, (0, 1)), 1, runtime_values=True, pipelined=True),
-        False,
-    ),
-    "pipelined, two lanes of bf16, register slices": (
-        CodecConfig(Format.preset("bf16"), 2, pipelined=True, register_slices="in,out"),
-        True,
-    ),
-}
-FURTHER = {
-    "two levels": (CodecConfig(Format(levels=2)), True),
-    "two levels, sixteen lanes": (CodecConfig(Format(16, levels=2), 16), True),
-    "two levels, codes of two bits, run-time table, register slices, no initial values": (
-        CodecConfig(Format(8, 32, 2, (0, 7), levels=2, group=64), 16, True, register_slices="in,out"),
-        False,
-    ),
-    "a queue of one beat, header of a beat, register slices at the inputs": (
-        CodecConfig(Format(8, 32, 2, (0, 1)), 8, queue=1, register_slices="in"),
-        True,
-    ),
-    "sixty-four lanes, window of a beat": (CodecConfig(Format(8, 64, 4, tuple(range(15))), 64), True),
-    "sixteen lanes of bf16": (CodecConfig(Format.preset("bf16"), 16), True),
-    "sixteen lanes, run-time table": (CodecConfig(Format(16, 64, 4, (0, 1)), 16, True), True),
-    "no queue, padded windows, no initial values": (CodecConfig(Format.preset("aie-ml"), 8, queue=0), False),
-    "two lanes, half-word table": (CodecConfig(Format(16, 32, 2, (0, 0x3F80, 7)), 2), True),
-    "four lanes, header of two beats": (CodecConfig(Format(8, 64, 1), 4), True),
-    "thirty-two lanes of bytes, no initial values": (CodecConfig(Format(8, 32, 1, (0xFF,)), 32), False),
-    "sixteen lanes, field without zero, window of four beats, no initial values": (
-        CodecConfig(Format(16, 64, 2, (0x7D, 0), field_bits=8), 16),
-        False,
-    ),
-    "four lanes, field of two bytes without zero, header of two beats, no initial values": (
-        CodecConfig(Format(32, 64, 4, (0, 0x3F80), field_bits=16), 4),
-        False,
-    ),
-    "no queue, header of two beats": (CodecConfig(Format(16, 64, 2, (0, 1)), 4, queue=0), True),
-    "pipelined, with register slices": (
-        CodecConfig(Format(8), 2, pipelined=True, register_slices="in,out"),
-        True,
-    ),
-    "thirty-two lanes of bytes, padded windows": (CodecConfig(Format.preset("aie-ml"), 32), True),
-    "four lanes, field, windows padded to a beat": (
-        CodecConfig(replace(Format.preset("bf16"), align=8), 4, runtime_values=True),
-        False,
-    ),
-    "no queue, bf16": (CodecConfig(Format.preset("bf16"), 4, queue=0), True),
-    "no queue, sixteen lanes of bf16": (CodecConfig(Format.preset("bf16"), 16, queue=0), True),
-    "register slices at the inputs": (CodecConfig(Format(8), 2, register_slices="in"), True),
-}
+COVERING = codecs_of("""
+# The standard.
+--lanes 8
+--lanes 1 --register-slices in --queue 1 --word-bits 8 --code-bits 4 --values 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 --no-init
+--lanes 4 --register-slices in,out --word-bits 16 --code-bits 2 --values 0 0x3f80 7 --no-init
+--lanes 16 --word-bits 4 --code-bits 2 --values 0 9 --no-init
+# A window of two padded beats.
+--lanes 32 --format aie2p
+# A header of a beat and a half.
+--lanes 2 --format fp32 --runtime-values --no-init
+--lanes 2 --queue 0 --code-bits 3 --values 0 1 2
+--lanes 32 --clock-gates --word-bits 8 --levels 2 --no-init
+--pipelined
+# A header of eight beats.
+--pipelined --lanes 1 --runtime-values --word-bits 8 --code-bits 2 --values 0 1 --no-init
+--pipelined --lanes 2 --format bf16 --register-slices in,out
+""")
+FURTHER = codecs_of("""
+--levels 2
+--lanes 16 --word-bits 16 --levels 2
+--lanes 16 --runtime-values --register-slices in,out --word-bits 8 --code-bits 2 --values 0 7 --levels 2 --group 64 --no-init
+# A header of a beat; a window of a beat; padded windows; a header of two beats.
+--register-slices in --queue 1 --word-bits 8 --code-bits 2 --values 0 1
+--lanes 64 --word-bits 8 --window 64 --code-bits 4 --values 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14
+--lanes 16 --format bf16
+--lanes 16 --runtime-values --word-bits 16 --window 64 --code-bits 4 --values 0 1
+--queue 0 --format aie-ml --no-init
+--lanes 2 --word-bits 16 --code-bits 2 --values 0 0x3f80 7
+--lanes 4 --word-bits 8 --window 64
+--lanes 32 --word-bits 8 --values 0xff --no-init
+# Fields without zero: a window of four beats, and a header of two.
+--lanes 16 --word-bits 16 --window 64 --code-bits 2 --values 0x7d 0 --field-bits 8 --no-init
+--lanes 4 --window 64 --code-bits 4 --values 0 0x3f80 --field-bits 16 --no-init
+--lanes 4 --queue 0 --word-bits 16 --window 64 --code-bits 2 --values 0 1
+--lanes 2 --pipelined --register-slices in,out --word-bits 8
+--lanes 32 --format aie-ml
+--lanes 4 --format bf16 --runtime-values --align 8 --no-init
+--lanes 4 --queue 0 --format bf16
+--lanes 16 --queue 0 --format bf16
+--lanes 2 --register-slices in --word-bits 8
+""")
 RANDOM = {f"{design.block} {design.options()}": design for design in random_codecs(revision(), 2)}
 
 

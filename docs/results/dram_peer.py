@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,11 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
-from cdma.base.errors import CdmaError
 from cdma.verif.engine.context import DESTINATION, SOURCE
 from cdma.verif.engine.dram import DRAMS, controller
-from cdma.verif.simulator.build import build
 from cdma.verif.simulator.plan import bench_settings, leave_row, leaving_result
-from cdma.verif.simulator.simulate import simulate
 
-from .peer import BURSTS, Peer, commit
+from .peer import BURSTS, Peer, commit, left_row
 
 _BYTES = 1 << 20
 #: Cycles in which the controller starts, with room.
@@ -68,16 +64,8 @@ class DramPeer(Peer):
 
 def share(peer: DramPeer) -> float:
     """The share of the DRAM's peak rate that a copy has."""
-    top = "peer_on_dram"
-    verilog, ports = peer.verilog(top)
-    executable = build(verilog, top, ports)
-    with tempfile.TemporaryDirectory() as folder:
-        rows = Path(folder) / "rows.jsonl"
-        settings = {"bytes": _BYTES, "beat": DRAMS[peer.memory].port_bits // 8, "rows": str(rows)}
-        (outcome,) = simulate(executable, top, "docs.results.dram_peer", ["measure"], settings)
-        if outcome.failure is not None:
-            raise CdmaError(f"the bench of the peer failed: {outcome.failure}")
-        return float(json.loads(rows.read_text())["share"])
+    beat = DRAMS[peer.memory].port_bits // 8
+    return float(left_row(peer, "peer_on_dram", "dram_peer", bytes=_BYTES, beat=beat)["share"])
 
 
 @cocotb.test()

@@ -107,16 +107,20 @@ class Peer:
 
 def utilisation(peer: Peer) -> float:
     """The share of the cycles in which its port moves data both ways, copying 1 MiB."""
-    top = "peer_loop"
+    return float(left_row(peer, "peer_loop", "peer_bench", bytes=_BYTES)["utilisation"])
+
+
+def left_row(peer: Peer, top: str, bench: str, **settings: object) -> Any:
+    """The row that a bench beside this file leaves of a peer in a loop."""
     verilog, ports = peer.verilog(top, loop=True)
     executable = build(verilog, top, ports)
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "rows.jsonl"
-        settings = {"bytes": _BYTES, "rows": str(rows)}
-        (outcome,) = simulate(executable, top, "docs.results.peer_bench", ["measure"], settings)
+        settings["rows"] = str(rows)
+        (outcome,) = simulate(executable, top, f"docs.results.{bench}", ["measure"], settings)
         if outcome.failure is not None:
             raise CdmaError(f"the bench of the peer failed: {outcome.failure}")
-        return float(json.loads(rows.read_text())["utilisation"])
+        return json.loads(rows.read_text())
 
 
 def commit(checkout: Path) -> str:

@@ -69,7 +69,7 @@ def engines_of(table: str, bases: Mapping[str, Any]) -> dict[str, tuple[EngineCo
     found = {}
     bases = globals() | dict(bases)
     for row in re.sub(r"\n +", " ", table.strip()).splitlines():
-        name, engine, tests = re.split(": |; ", row)
+        name, engine, tests = re.split(": |; ?", row)
         base, *options = engine.split()
         changes = {
             each: value if given else "true" for each, given, value in (o.partition("=") for o in options)

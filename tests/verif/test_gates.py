@@ -5,7 +5,6 @@ gates change no bit and no cycle: each test of the regression on a block with th
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.simulator.simulate import Design
 from cdma.verif.stream.codec.design import CodecDesign
 from tests.support.commands import Refused
+from tests.support.engines import engines_of
 from tests.support.paths import ROOT
 from tests.support.simulate import in_lockstep, needs_icarus
 from tests.support.thorough import cases_of
@@ -101,25 +101,19 @@ def test_refusals(tmp_path: Path, refused: Refused) -> None:
 
 _CODEC = CodecConfig(Format(8), 2, clock_gates=True)
 _TABLE = CodecConfig(Format(16, 32, 2, (0, 1)), 4, runtime_values=True, queue=0, clock_gates=True)
-_ENGINE = replace(SMALL, clock_gates=True)
+_ENGINES = """
+engine: SMALL clock_gates;
+engine without registers: SMALL clock_gates registers=false quiescence register_slices=out;
+engine of units, with checked memories: SMALL clock_gates units=2 stripe_bytes=256 memories_protect=secded;
+engine with queue pairs: SMALL clock_gates channels=3 msi pages quiescence;
+engine with shapes, pages and a stage: SMALL clock_gates dimensions=2 pages lossy=fp32 crc quiescence;
+"""
 DESIGNS: dict[str, Design] = {
     "compressor": CodecDesign("compressor", _CODEC),
     "decompressor": CodecDesign("decompressor", _CODEC),
     "compressor with a table": CodecDesign("compressor", _TABLE),
     "decompressor with a table": CodecDesign("decompressor", _TABLE),
-    "engine": EngineDesign(_ENGINE),
-    "engine without registers": EngineDesign(
-        replace(_ENGINE, registers=False, quiescence=True, register_slices="out")
-    ),
-    "engine of units, with checked memories": EngineDesign(
-        replace(_ENGINE, units=2, stripe_bytes=256, memories_protect="secded")
-    ),
-    "engine with queue pairs": EngineDesign(
-        replace(_ENGINE, channels=3, msi=True, pages=True, quiescence=True)
-    ),
-    "engine with shapes, pages and a stage": EngineDesign(
-        replace(_ENGINE, dimensions=2, pages=True, lossy="fp32", crc=True, quiescence=True)
-    ),
+    **{name: EngineDesign(config) for name, (config, _) in engines_of(_ENGINES, globals()).items()},
 }
 #: All tests are for ``make thorough``; of one codec those in which most stands still are for every run.
 _ALWAYS = {"decompressor"}

@@ -15,6 +15,8 @@ from .bench import CHANNELS, EngineBench
 from .design import EngineDesign
 from .transactions import RegisterBus
 
+#: Reads of a register until it must have the value that is waited for.
+_READS = 2000
 #: Where the rings lie.
 _RINGS = {"offload": 0x1000, "prefetch": 0x6000}
 
@@ -132,11 +134,7 @@ class Ring:
     async def check_error(self, status: Status, address: int, tag: int) -> None:
         """Waits until the error register is valid, compares it, and clears it."""
         bench, name = self.bench, self.name
-        for _ in range(300):
-            if await bench.peek(f"{name}.error", "valid"):
-                break
-        else:
-            raise AssertionError(f"{name}: no error in the error register")
+        await bench.until(f"{name}.error", "valid")
         high = await bench.peek(f"{name}.error_address_high")
         found = (
             await bench.peek(f"{name}.error", "status"),
@@ -217,6 +215,13 @@ class RingBench(EngineBench):
         assert response.resp == 0, f"read of {name} answered {response.resp}"
         value = int.from_bytes(response.data, "little")
         return placed.register.field(field).get(value) if field else value
+
+    async def until(self, name: str, field: str, value: int = 1) -> None:
+        """Reads a field of a register until it has a value, which is soon."""
+        for _ in range(_READS):
+            if await self.peek(name, field) == value:
+                return
+        raise AssertionError(f"{name}: {field} does not become {value}")
 
     async def set_watchdog(self, cycles: int) -> None:
         await self.poke("engine.watchdog", value=cycles)

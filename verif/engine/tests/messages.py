@@ -192,8 +192,7 @@ class _Line:
                     "a reset left a message without an answer"
                 )
                 self.host.frozen = False
-            while await self.pair.peek("engine.status", "resetting"):
-                pass
+            await self.pair.until("engine.status", "resetting", 0)
             assert not await self.peek("status", "pending"), "a message outlived a reset"
             for each in made:
                 self.pair.check_memory(self.channel, each, exact=False)

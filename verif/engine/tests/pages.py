@@ -349,8 +349,7 @@ async def page_stops(bench: RingBench, budget: int) -> None:
         waiting = await bench.peek(f"{channel}.status", "completion_waiting")
         assert not waiting, f"{channel}: an abort ends before the read of its list"
         host.frozen = False
-        while not await bench.peek(f"{channel}.status", "completion_waiting"):
-            pass
+        await bench.until(f"{channel}.status", "completion_waiting")
         await bench.poke(f"{channel}.command", pop_completion=1)
         await bench.settle(channel)
         await bench.rings[channel].resume()

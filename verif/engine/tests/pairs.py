@@ -122,8 +122,7 @@ async def pairs(bench: RingBench, budget: int) -> None:
                 await hostile.rings[channel].submit([each.record() for each in made])
             await bench.after(bench.rng.randint(1, 300))
             await hostile.poke("engine.command", soft_reset=1)
-            while await hostile.peek("engine.status", "resetting"):
-                pass
+            await hostile.until("engine.status", "resetting", 0)
             attacked[0] = True
 
         def goes_on(attacked: list[bool] = attacked) -> bool:

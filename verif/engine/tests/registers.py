@@ -60,11 +60,7 @@ async def soft_resets(bench: RingBench, budget: int) -> None:
 
 async def _reset_done(bench: RingBench) -> None:
     """Waits until a soft reset is over; nothing may be open then."""
-    for _ in range(2000):
-        if not await bench.peek("engine.status", "resetting"):
-            break
-    else:
-        raise AssertionError("the soft reset did not end")
+    await bench.until("engine.status", "resetting", 0)
     bench.rules_of_axi.finish(but=REGISTERS)
 
 
@@ -125,11 +121,7 @@ async def registers(bench: RingBench, budget: int) -> None:
         for number in range(4):
             made = bench.transfer(channel, 100 + number, mode=Mode.ZVC, interrupt=1)
             await bench.push(channel, made.record())
-            for _ in range(500):
-                if await bench.peek(f"{channel}.status", "completion_waiting"):
-                    break
-            else:
-                raise AssertionError("no completion waits in the registers")
+            await bench.until(f"{channel}.status", "completion_waiting")
             assert await bench.peek(f"{channel}.completion_tag") == made.descriptor["tag"]
             assert await bench.peek(f"{channel}.completion_result", "status") == Status.OK
             assert await bench.peek(f"{channel}.completion_literals") == made.expected.literals
@@ -184,8 +176,7 @@ async def registers(bench: RingBench, budget: int) -> None:
         bench.checks += 4
         # Held, they stand still while the next descriptor is counted.
         await bench.poke(f"{channel}.counter_hold", hold=1)
-        while not await bench.peek(f"{channel}.counter_hold", "held"):
-            pass
+        await bench.until(f"{channel}.counter_hold", "held")
         assert await bench.peek(f"{channel}_counters.descriptors_low") == 4
         # One completion that nobody follows: the time brings the interrupt.
         await bench.poke(f"{channel}.coalesce_cycles", value=300)
@@ -193,8 +184,7 @@ async def registers(bench: RingBench, budget: int) -> None:
         await bench.run(channel, [bench.transfer(channel, 20, interrupt=1)])
         assert await bench.peek(f"{channel}_counters.descriptors_low") == 4, "the counters are held"
         await bench.poke(f"{channel}.counter_hold", hold=0)
-        while await bench.peek(f"{channel}.counter_hold", "held"):
-            pass
+        await bench.until(f"{channel}.counter_hold", "held", 0)
         await bench.after(32)
         assert await bench.peek(f"{channel}_counters.descriptors_low") == 5
         bench.checks += 3

@@ -76,8 +76,7 @@ async def closed_windows(bench: RingBench, budget: int) -> None:
             made.descriptor["destination" if bench.rules[channel].source == opened else "source"],
             made.descriptor["tag"],
         )
-        while not await bench.peek(f"{channel}.status", "completion_waiting"):
-            pass
+        await bench.until(f"{channel}.status", "completion_waiting")
         await bench.poke(f"{channel}.command", pop_completion=1)
         if opened != "host":
             await bench.rings[channel].enable()

@@ -37,8 +37,7 @@ async def _of_pair(bench: RingBench, budget: int) -> int:
         return made
 
     async def idle(channel: str) -> None:
-        while await bench.peek(f"{channel}.status", "busy"):
-            pass
+        await bench.until(f"{channel}.status", "busy", 0)
 
     async def job(channel: str) -> None:
         nonlocal during

@@ -311,11 +311,7 @@ async def lone_resets(bench: RingBench, budget: int) -> None:
             await bench.set_owners()
         else:
             await bench.poke("engine.command", soft_reset=1)
-            for _ in range(2000):
-                if not await bench.peek("engine.status", "resetting"):
-                    break
-            else:
-                raise AssertionError("the soft reset did not end")
+            await bench.until("engine.status", "resetting", 0)
         await bench.after(_LEFT * bench.pace)
         bench.rules_of_axi.finish(but=REGISTERS)
         for channel in CHANNELS:

@@ -1,4 +1,4 @@
-"""The modules in ``docs/verilog.md``, as ``cdma generate engine`` prints them.
+"""The module in ``docs/verilog.md``, as ``cdma generate engine`` prints it.
 
 python -m docs.verilog_excerpts
 """
@@ -18,7 +18,7 @@ _MODULE = re.compile(r"(?:^//[^\n]*\n)*^module (\w+) \(\n.*?^endmodule\n", re.MU
 
 
 def page() -> str:
-    """The page as it is to be: each of its modules as it is printed now."""
+    """The page as it is to be: its module as it is printed now."""
     modules = {found[1]: found[0] for found in _MODULE.finditer(EngineDesign(EngineConfig()).verilog())}
     text = PAGE.read_text(encoding="utf-8")
     return re.sub(

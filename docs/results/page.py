@@ -31,23 +31,16 @@ PARTS = {
     "time and watchdogs": r"timebase|watchdog",
     "the rest": r"",
 }
-#: The same of what is between several clocks; what is of no crossing fits none of these.
-CROSSINGS = {
-    "FIFO of W": r"host_crossing\.w\b",
-    "FIFO of R": r"host_crossing\.r\b",
-    "FIFOs of AW, AR and B": r"host_crossing\.(aw|ar|b)\b",
-    "what is answered or finished after a reset of the other side": r"host_crossing\.(answering|finishing)",
-    "the handshake of resets": r"host_crossing",
-    "accesses to registers, and the interrupt": r"register_crossing|irq_synchroniser",
-}
+#: The blocks between several clocks.
+_CROSSINGS = r"host_crossing|register_crossing|irq_synchroniser"
 
 
-def parts_of(breakdown: Sequence[Mapping[str, Any]], parts: Mapping[str, str] = PARTS) -> dict[str, float]:
+def parts_of(breakdown: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """kGE of each part."""
-    found = dict.fromkeys(parts, 0.0)
+    found = dict.fromkeys(PARTS, 0.0)
     for row in breakdown:
-        for part in [part for part, pattern in parts.items() if re.search(pattern, row["block"])][:1]:
-            found[part] += row["kge"]
+        part = next(part for part, pattern in PARTS.items() if re.search(pattern, row["block"]))
+        found[part] += row["kge"]
     return found
 
 
@@ -76,8 +69,9 @@ def pages(records: Mapping[str, Record]) -> dict[str, str]:
         "kges": lambda units: figures["engine-0.9" if units == 1 else f"engine-units-{units}"]["kge"],
         "parts": {name: parts_of(figures[f"profile-{name}"]["breakdown"]) for name in ("minimal", "default")},
         "codecs_part": CODECS,
-        "crossings": parts_of(figures["engine-clocks"]["breakdown"], CROSSINGS),
-        "trained": {(row["network"], row["policy"]): row for row in figures["lossy-trainings"]},
+        "crossings": sum(
+            row["kge"] for row in figures["engine-clocks"]["breakdown"] if re.search(_CROSSINGS, row["block"])
+        ),
         "slack": lambda rows: min(row["bound"] - row["cycles"] for row in rows),
         "revision": {name: record.revision + _STALE * record.stale for name, record in records.items()},
         "command": {name: record.command for name, record in records.items()},

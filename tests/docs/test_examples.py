@@ -1,12 +1,10 @@
 """The Python of the documents runs as it stands there, all blocks of a document one after the other. The examples of
 docs/format.md are true: every one is read out of the document and checked. The tutorial's tensor, what it prints of
-it, and its waveform. The bring-up of docs/engine.md moves a tensor: its Verilog in the delivered bench, its C on the
-model.
+it, and its waveform. The bring-up of docs/engine.md moves a tensor in the delivered bench.
 """
 
 from __future__ import annotations
 
-import ctypes as ct
 import io
 import json
 import re
@@ -21,15 +19,11 @@ from amaranth.hdl import Elaboratable, Fragment
 import cdma
 from cdma import app
 from cdma.app import main
-from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import PRESETS
 from cdma.sim.codec.container import pack_file, read_header, unpack_file
 from cdma.sim.codec.files import Tensor
 from cdma.sim.codec.model import compress
-from cdma.sim.engine.memory import Memory
-from cdma.sim.engine.model import EngineModel
 from tests.outside.codec import Form
-from tests.support.c_driver_library import CALL, READ, SIM, WARNINGS, WRITE, Io
 from tests.support.commands import Refused
 from tests.support.documents import blocks, browser, shown
 from tests.support.paths import DOCS, ROOT
@@ -217,9 +211,6 @@ def test_a_file_that_is_no_tensor_is_refused(
     assert refused("wave", "compressor", *words).startswith(f"cdma: {said}")
 
 
-_WORDS = np.arange(1024, dtype="u4") * (np.arange(1024) % 3 == 0)
-
-
 @pytest.mark.slow
 @needs_icarus
 def test_the_verilog_moves_a_tensor(tmp_path: Path) -> None:
@@ -242,23 +233,3 @@ def test_the_verilog_moves_a_tensor(tmp_path: Path) -> None:
     raw = np.zeros(4096, "u1")
     raw[1::12] = np.arange(len(raw[1::12])) % 256
     assert f"{len(compress(raw.view('u4')))} bytes" in done.stdout.splitlines()
-
-
-def test_the_c_moves_a_tensor(tmp_path: Path) -> None:
-    (code,) = blocks(DOCS / "engine.md", "c")
-    source, library = tmp_path / "first.c", tmp_path / "first.so"
-    run = "uint32_t run(const struct cdma_io *io)"
-    source.write_text(f"{code}\n{run};\n{run} {{ return first_tensor(io); }}\n")
-    command = ["cc", "-std=c99", *WARNINGS, "-shared", "-fPIC", f"-I{SIM}", str(source), "-o", str(library)]
-    subprocess.run(command, check=True)
-    device, host = bytearray(_WORDS.tobytes()), bytearray(1 << 13)
-    engine = EngineModel(EngineConfig(), Memory(device, 0x1000_0000), Memory(host, 0x8000_0000))
-
-    def read(_: object, offset: int) -> int:
-        engine.step()
-        return engine.read32(offset)
-
-    io = Io(None, READ(read), WRITE(lambda _, offset, value: engine.write32(offset, value)), CALL(), CALL())
-    stream = compress(_WORDS)
-    assert ct.CDLL(str(library)).run(ct.byref(io)) == len(stream)
-    assert host.startswith(stream)

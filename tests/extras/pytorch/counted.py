@@ -1,7 +1,7 @@
 """Counts the instructions of the kernels that pack and unpack, compiled for an H100, which takes no GPU.
 
 A count is of what a thread executes for each word of a block that is whole: loops by their trips, waiting for other blocks
-once. Prints the rows of the table in ``docs/gpu.md``. Triton brings the compiler and the disassembler.
+once. Prints the rows of a table. Triton brings the compiler and the disassembler.
 """
 
 from __future__ import annotations

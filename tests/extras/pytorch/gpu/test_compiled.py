@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.metadata import version
 
 import pytest
 
@@ -55,6 +54,3 @@ def test_kernels_have_few_instructions_a_word_and_no_spills(tmp_path):
         assert counts[1] <= back, line
         assert min(counts[2:4]) >= 24, line
         assert counts[4] == 0, line
-    page = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8")
-    if f"Triton {version('triton')}" in page:
-        assert "\n".join(lines) in page

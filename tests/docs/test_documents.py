@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,34 +84,40 @@ def test_the_folder_has_the_files_that_the_page_lists(tmp_path: Path, shown: Sho
     assert {name for name in written if not name.endswith(".svg")} == listed
 
 
-def test_the_c_examples_compile_and_run(tmp_path):
-    source = tmp_path / "example.c"
-    body = "\n".join(blocks(DOCS / "driver.md", "c"))
-    source.write_text(
-        body
-        + "\nint64_t run(const struct cdma_io *, void *, uint64_t, uint64_t, uint64_t, uint32_t);\n"
-        + "int64_t run(const struct cdma_io *io, void *r, uint64_t a, uint64_t f, uint64_t t, uint32_t n) {\n"
-        + "    (void)mapped_read;\n    (void)mapped_write;\n    return offload_all(io, r, a, f, t, n);\n}\n"
-    )
-    library = tmp_path / "example.so"
-    command = ["cc", "-std=c99", *WARNINGS, "-shared", "-fPIC", f"-I{SIM}", str(source), "-o", str(library)]
-    subprocess.run(command, check=True)
-    count = 40
-    device = bytearray(np.random.default_rng(2).integers(0, 2, count * 1024, "u4").tobytes())
-    host = bytearray(1 << 20)
-    engine = EngineModel(EngineConfig(), Memory(device, 0x4000_0000), Memory(host, 0x8000_0000))
-    io = Io(
+def _compiled(folder: Path, document: str, run: str) -> Any:
+    """The function ``run`` beside the C of a document."""
+    (folder / "run.c").write_text("\n".join([*blocks(DOCS / document, "c"), run]))
+    command = ["cc", "-std=c99", *WARNINGS, "-shared", "-fPIC", f"-I{SIM}", "run.c", "-o", "run.so"]
+    subprocess.run(command, check=True, cwd=folder)
+    return ct.CDLL(str(folder / "run.so")).run
+
+
+def _io(engine: EngineModel) -> Io:
+    return Io(
         None,
         READ(lambda _, offset: engine.read32(offset)),
         WRITE(lambda _, offset, value: engine.write32(offset, value)),
         CALL(lambda _: engine.step() and None),
         CALL(),
     )
-    run = ct.CDLL(str(library)).run
+
+
+def test_the_c_examples_compile_and_run(tmp_path):
+    run = _compiled(
+        tmp_path,
+        "driver.md",
+        "int64_t run(const struct cdma_io *, void *, uint64_t, uint64_t, uint64_t, uint32_t);\n"
+        + "int64_t run(const struct cdma_io *io, void *r, uint64_t a, uint64_t f, uint64_t t, uint32_t n) {\n"
+        + "    (void)mapped_read;\n    (void)mapped_write;\n    return offload_all(io, r, a, f, t, n);\n}\n",
+    )
+    count = 40
+    device = bytearray(np.random.default_rng(2).integers(0, 2, count * 1024, "u4").tobytes())
+    host = bytearray(1 << 20)
+    engine = EngineModel(EngineConfig(), Memory(device, 0x4000_0000), Memory(host, 0x8000_0000))
     run.restype = ct.c_int64
     rings = (ct.c_ubyte * len(host)).from_buffer(host)
     addresses = map(ct.c_uint64, (0x8000_0000, 0x4000_0000, 0x8000_1000))
-    total = run(ct.byref(io), rings, *addresses, count)
+    total = run(ct.byref(_io(engine)), rings, *addresses, count)
     packed = [compress(np.frombuffer(device[4096 * k : 4096 * (k + 1)], "u4")) for k in range(count)]
     assert total == sum(map(len, packed))
     for k, stream in enumerate(packed):
@@ -118,12 +125,11 @@ def test_the_c_examples_compile_and_run(tmp_path):
 
 
 def test_the_c_of_the_tiles_hands_over_the_shape_that_it_says(tmp_path):
-    source = tmp_path / "tiles.c"
-    body = "\n".join(blocks(DOCS / "tiles.md", "c"))
     call = "offload_head(&engine.offload, from, to)"
-    source.write_text(
-        body
-        + "\nint run(const struct cdma_io *, void *, uint64_t, uint64_t, uint64_t);\n"
+    run = _compiled(
+        tmp_path,
+        "tiles.md",
+        "int run(const struct cdma_io *, void *, uint64_t, uint64_t, uint64_t);\n"
         + "int run(const struct cdma_io *io, void *rings, uint64_t at, uint64_t from, uint64_t to) {\n"
         + "    struct cdma engine;\n    struct cdma_result done;\n    int status = cdma_open(&engine, io);\n"
         + "    status = status != CDMA_OK ? status : cdma_set_window(&engine, CDMA_DEV_WINDOW_BASE, 0, ~0ull, 0);\n"
@@ -131,26 +137,16 @@ def test_the_c_of_the_tiles_hands_over_the_shape_that_it_says(tmp_path):
         + "    status = status != CDMA_OK ? status : cdma_start(&engine.offload, rings, at, 16, 0);\n"
         + f"    status = status != CDMA_OK ? status : {call};\n"
         + "    status = status != CDMA_OK ? status : cdma_wait(&engine.offload, CDMA_BY_MEMORY, &done, 1, 1000);\n"
-        + "    return status != CDMA_OK ? status : (int)done.bytes_written;\n}\n"
+        + "    return status != CDMA_OK ? status : (int)done.bytes_written;\n}\n",
     )
-    library = tmp_path / "tiles.so"
-    command = ["cc", "-std=c99", *WARNINGS, "-shared", "-fPIC", f"-I{SIM}", str(source), "-o", str(library)]
-    subprocess.run(command, check=True)
     keys = np.random.default_rng(2).integers(0, 2, (64, 8, 32), "u4")
     host = bytearray(1 << 16)
     engine = EngineModel(
         EngineConfig(dimensions=1), Memory(bytearray(keys.tobytes()), 0x4000_0000), Memory(host, 0x8000_0000)
     )
-    io = Io(
-        None,
-        READ(lambda _, offset: engine.read32(offset)),
-        WRITE(lambda _, offset, value: engine.write32(offset, value)),
-        CALL(lambda _: engine.step() and None),
-        CALL(),
-    )
     rings = (ct.c_ubyte * len(host)).from_buffer(host)
     addresses = map(ct.c_uint64, (0x8000_0000, 0x4000_0000 + 3 * 128, 0x8000_4000))
-    written = ct.CDLL(str(library)).run(ct.byref(io), rings, *addresses)
+    written = run(ct.byref(_io(engine)), rings, *addresses)
     stream = compress(np.ascontiguousarray(keys[:, 3]))
     assert written == len(stream)
     assert host[0x4000:][:written] == stream

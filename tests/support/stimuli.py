@@ -80,31 +80,6 @@ def by_phases(seed: object) -> Pause:
     return lambda: source.random() < next(shares)
 
 
-#: How willing a side is to send or to receive, by a source of chance and the cycle: at random, or in phases that are
-#: longer than a queue.
-WILLING: dict[str, Callable[[random.Random, int], bool]] = {
-    "always": lambda source, cycle: True,
-    "half": lambda source, cycle: source.random() < 0.5,
-    "seldom": lambda source, cycle: source.random() < 0.1,
-    "mostly": lambda source, cycle: source.random() < 0.9,
-    "by turns": lambda source, cycle: cycle // 50 % 2 == 0,
-    "by other turns": lambda source, cycle: cycle // 70 % 2 == 1,
-}
-
-#: How willing the writer is, and how willing the reader.
-PAIRS = [
-    ("always", "always"),
-    ("always", "half"),
-    ("half", "always"),
-    ("half", "half"),
-    ("mostly", "mostly"),
-    ("seldom", "mostly"),
-    ("mostly", "seldom"),
-    ("always", "by turns"),
-    ("by turns", "by other turns"),
-]
-
-
 def tensor(density=0.25, size=4096, seed=1, dtype=np.float32):
     """Numbers of which exactly that part is not zero."""
     random = np.random.default_rng(seed)

@@ -18,10 +18,21 @@ torch = pytest.importorskip("torch", reason=WHY)
 pytest.importorskip("triton", reason=WHY)
 
 import numpy as np  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from triton.runtime import interpreter  # noqa: E402
 
 from cdma.gpu.layout import INDEX_COLUMNS  # noqa: E402
 from cdma.gpu.rows import Row  # noqa: E402
+
+
+class Waits(TorchDispatchMode):
+    """Counts the numbers that come to the host, for each of which it waits for the GPU."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.count += function is torch.ops.aten._local_scalar_dense.default
+        return function(*args, **(kwargs or {}))
 
 
 class Stray(AssertionError):

@@ -209,20 +209,6 @@ def test_corrupt_streams_are_named_as_by_the_golden_model():
 NEW = 34_000_000
 
 
-@pytest.fixture(params=["numpy", "C"])
-def out_either(request, monkeypatch):
-    """The golden model, and the fastest kernels."""
-    monkeypatch.delenv(software.VARIABLE, raising=False)
-    kernels = {}
-    if request.param == "C":
-        if compiler() is None:
-            pytest.skip("there is no C compiler")
-        module = load(build())
-        kernels = {level: Kernels(module, level) for level in module.levels()}
-    monkeypatch.setattr(software, "installed", lambda: kernels)
-    return request.param
-
-
 def _verdict(call):
     """Words, or what an error says."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.extras.pytorch.interpreted import torch
+from tests.extras.pytorch.interpreted import Waits, torch
 
 # isort: split
 import cdma
@@ -16,7 +16,6 @@ from cdma.sim.codec import model, software
 from cdma.sim.codec.fit import fit as fit_on_host
 from cdma.sim.codec.stimuli import damaged, draw
 from cdma.sim.codec.words import word_dtype
-from tests.extras.pytorch.waits import Waits
 
 TWO = cdma.Format(16, levels=2)
 _FIELD = {"code_bits": 3, "field_bits": 8, "rotate": 1, "zero": True, "values": (127, 126)}

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.extras.pytorch.interpreted import torch
+from tests.extras.pytorch.interpreted import Waits, torch
 
 # isort: split
 import cdma
@@ -22,7 +22,6 @@ from cdma.gpu.encoder import compress
 from cdma.gpu.many import compress_many, decompress_many
 from cdma.sim.codec import model
 from cdma.sim.codec.words import word_dtype
-from tests.extras.pytorch.waits import Waits
 
 _ZVC = cdma.Format()
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.extras.pytorch.interpreted import torch
-from tests.extras.pytorch.waits import Waits
+from tests.extras.pytorch.interpreted import Waits, torch
 
 # isort: split
 import cdma

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.extras.pytorch.interpreted import Stray, interpreter, torch
+from tests.extras.pytorch.interpreted import Stray, Waits, interpreter, torch
 
 # isort: split
 import cdma
@@ -26,7 +26,6 @@ from cdma.sim.codec.container import crc32c
 from cdma.sim.codec.stimuli import SHAPES as ALL_SHAPES
 from cdma.sim.codec.stimuli import draw, draw_words
 from cdma.sim.codec.words import word_dtype
-from tests.extras.pytorch.waits import Waits
 
 
 def covering(shapes):

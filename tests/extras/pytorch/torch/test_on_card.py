@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.extras.pytorch.interpreted import torch
+from tests.extras.pytorch.interpreted import Waits, torch
 
 from torch import nn  # isort: skip
+from cdma.hdl.spec.format import Format
 from cdma.torch import context, on_card, prediction
 from cdma.torch import ledger as mail
+from cdma.torch.codec import Codec
 from cdma.torch.context import Saved
 from cdma.torch.ledger import Ledger, Mail
 from cdma.torch.on_card import Card, WrongStream, held_by
 from cdma.torch.policies import Bound, Lossless
+from cdma.torch.streaming.units import bundled, fitted
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -422,3 +425,20 @@ def test_a_policy_with_an_error_makes_the_gradients_of_the_host(monkeypatch):
     assert card.error == host.error > 0
     assert card.relative_error == pytest.approx(host.relative_error)
     assert card.ratio > 2
+
+
+def test_a_stream_of_states_whose_length_is_known_waits_for_nothing():
+    codec, flat = Codec(torch.device("cpu"), kernels=True), torch.randn(9000)
+    flat[::3] = 0
+    found = fitted(codec, flat, Format())
+    assert found.format == Format()
+    bundle = bundled([flat], [found], codec, exact=True)
+    block, back = torch.zeros(bundle.held, dtype=torch.uint8), torch.empty(36000, dtype=torch.uint8)
+    with Waits() as waits:
+        (length,) = bundle.pack([flat], codec, block)
+        bundle.expand(codec, block, back)
+    assert waits.count == 0
+    assert int(length) == found.length
+    assert torch.equal(back.view(torch.float32), flat)
+    bundle.check(codec, block)
+    assert codec.verdict().tolist() == [0]

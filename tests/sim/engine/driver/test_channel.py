@@ -287,20 +287,6 @@ def test_an_engine_without_refuses(start: Start, fields: dict[str, int]) -> None
 
 
 @pytest.mark.parametrize("mode", [Mode.RAW, Mode.ZVC])
-def test_an_odd_number_of_integers_of_half_a_byte(start: Start, mode: Mode) -> None:
-    config = replace(LOSSY, format=Format(4, align=4))
-    bench = start(config)
-    numbers = np.arange(-7, 8, dtype=np.float32)
-    bench.dev.write(DEV, numbers.tobytes())
-    job = Descriptor(DEV, OUT, numbers.nbytes, 4096, mode, step=config.quantisation.step(0))
-    out = bench.driver.offload.transfer(job)
-    assert (out.status, out.bytes_written) == (Status.OK, 8 if mode is Mode.RAW else 12)
-    back = back_of(job, out.bytes_written, numbers.nbytes)
-    assert bench.driver.prefetch.transfer(back).status is Status.OK
-    assert bench.dev.read(BACK, numbers.nbytes) == numbers.tobytes()
-
-
-@pytest.mark.parametrize("mode", [Mode.RAW, Mode.ZVC])
 def test_numbers_come_back_within_the_bound_and_as_integers_for_any_type(start: Start, mode: Mode) -> None:
     """docs/lossy.md: without a step a prefetch gives the integers, for numbers of another type than the engine's."""
     bench = start(LOSSY)

@@ -1,12 +1,16 @@
-"""Every command in an installation without extras does its work, or names the extra that it lacks."""
+"""The wheel alone gives a working ``cdma``, away from the checkout: every command without extras does its work, or names the
+extra that it lacks.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import site
 import subprocess
 import sys
 import venv
+import zipfile
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
@@ -17,7 +21,9 @@ from packaging.requirements import Requirement
 from cdma.app import parser
 from cdma.base.errors import DISTRIBUTION, extra_of
 from cdma.streams import commands_of
-from tests.support.paths import ROOT
+from tests.support.native import compiler
+from tests.support.paths import PACKAGES, ROOT
+from tests.support.wheel import SOURCES
 
 COMMANDS = [command.prog.removeprefix("cdma ") for command in commands_of(parser())]
 _ENGINE = "--lanes 4 --word-bits 8 --dev-data-bits 64 --host-data-bits 64"
@@ -93,10 +99,13 @@ def _needed() -> dict[str, Distribution]:
     return found
 
 
-@pytest.fixture(scope="module")
-def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the wheel, and links to what it needs."""
-    folder = tmp_path_factory.mktemp("bare")
+def _clean() -> dict[str, str]:
+    """The environment variables, without those that lead to this checkout."""
+    return {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV"))}
+
+
+def _installed(wheel: Path, folder: Path) -> tuple[Path, Path]:
+    """The Python of a new environment with the wheel alone, and the folder of its packages."""
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"
     code = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
@@ -106,6 +115,13 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
         capture_output=True,
     )
+    return python, packages
+
+
+@pytest.fixture(scope="module")
+def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment with the wheel, and links to what it needs."""
+    python, packages = _installed(wheel, tmp_path_factory.mktemp("bare"))
     for each in _needed().values():
         for top in {file.parts[0] for file in each.files or ()} - {"..", "__pycache__"}:
             link = packages / top
@@ -119,13 +135,12 @@ def test_every_command_works_or_names_its_extra(bare: Path, tmp_path: Path) -> N
     np.save(tmp_path / "x.npy", np.zeros((4, 64), np.float32))
     (tmp_path / "tiny.lib").symlink_to(ROOT / "tests/support/tiny.lib")
     (tmp_path / "rows.json").write_text("[]")
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV"))}
     lines = [f"{command} {ARGUMENTS.get(command, '')}".strip() for command in COMMANDS]
     done = subprocess.run(
         [bare, "-c", _SCRIPT],
         input=json.dumps(lines),
         cwd=tmp_path,
-        env=clean,
+        env=_clean(),
         capture_output=True,
         text=True,
     )
@@ -172,3 +187,66 @@ def test_extras_bring_what_is_imported_of_them() -> None:
             for each in required
         ), (module, extra)
     assert extra_of("cdma.nowhere") is None
+
+
+#: What ``cdma intake`` quotes.
+_DOCUMENTS = (
+    "README.md",
+    "SECURITY.md",
+    *("docs/engine.md", "docs/integration.md", "docs/verification.md", "docs/results/records.json"),
+)
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
+    expected = {
+        f"{package.replace('.', '/')}/{path.relative_to(ROOT / folder).as_posix()}"
+        for folder, package in PACKAGES.items()
+        if package != "cdma_linux"
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
+    }
+    expected -= {"cdma/study/README.md"}
+    expected |= {f"cdma/documents/{name}" for name in _DOCUMENTS}
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+    kernels = {name for name in held if name.endswith(".so")}
+    assert held - kernels == expected
+    # One file for every version of Python, where there is a compiler.
+    assert kernels == ({"cdma/sim/codec/_native.abi3.so"} if compiler() else set())
+    assert "cdma/hdl/deliver/waivers.vlt" in held
+
+
+@pytest.mark.slow
+def test_a_build_leaves_the_checkout_as_it_was(wheel: Path) -> None:
+    """No ``build/`` but the one from before, and no ``*.egg-info``."""
+    source = wheel.parent / "source"
+    assert {path.name for path in source.iterdir()} == {*SOURCES, "build"}
+    left = [path.name for path in source.rglob("*") if path.is_file() and "build" in path.parts]
+    assert set(left) == {"stale.py"}
+
+
+@pytest.mark.slow
+def test_the_installed_wheel_generates_verilog(wheel: Path, tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    python, packages = _installed(wheel, environment)
+    # The dependencies are those of this environment; cdma itself is only what the wheel brings. The path file
+    # of an editable install is not followed, because only directories given to site are searched for those.
+    (packages / "dependencies.pth").write_text("".join(f"{path}\n" for path in site.getsitepackages()))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    def run(*command: str | Path) -> str:
+        done = subprocess.run(command, cwd=elsewhere, env=_clean(), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    where = run(python, "-c", "import cdma; print(cdma.__file__)").strip()
+    assert Path(where).is_relative_to(packages)
+    small = ("--word-bits", "8", "--window", "8", "--lanes", "2")
+    said = run(environment / "bin" / "cdma", "generate", "compressor", *small, "-o", "rtl")
+    assert said.startswith("rtl/cdma_compressor.v: module cdma_compressor, ")
+    assert (elsewhere / "rtl" / "cdma_compressor.v").read_text().count("endmodule") > 1
+    backend = run(python, "-c", "import cdma; print(cdma.backend())").strip()
+    assert (backend == "numpy") == (compiler() is None)
+    assert "usage: cdma" in run(environment / "bin" / "cdma", "--help")

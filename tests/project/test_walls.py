@@ -174,10 +174,7 @@ def test_tests_share_only_what_lies_in_support() -> None:
     """No test imports from another one, but from commands that have tests, and the codec and rules of the outsider."""
     shared = (
         "tests/support/",
-        *(
-            f"tests/extras/pytorch/{name}.py"
-            for name in ("clockwork_link", "compiled", "interpreted", "waits")
-        ),
+        *(f"tests/extras/pytorch/{name}.py" for name in ("clockwork_link", "compiled", "interpreted")),
         "tests/extras/study/small_networks.py",
         "tests/extras/linux/linux_file.py",
         "tests/outside/axi_rules.py",

@@ -17,6 +17,7 @@ from cdma.base.errors import ParameterError  # noqa: E402
 from cdma.torch import AcGc, Bound, Comet, Lossless, saved  # noqa: E402
 from cdma.torch.context import Saved  # noqa: E402
 from cdma.torch.ledger import Ledger  # noqa: E402
+from tests.support.training import gradients, images, same  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -33,30 +34,6 @@ def network() -> nn.Module:
         nn.Flatten(),
         nn.Linear(8 * 8 * 8, 10),
     )
-
-
-def images() -> torch.Tensor:
-    return torch.randn(8, 1, 16, 16)
-
-
-def gradients(model, inputs, context=None, inside=False):
-    """Gradients of one step, by parameter."""
-    model.zero_grad()
-    torch.manual_seed(3)
-    if context is None:
-        model(inputs).square().mean().backward()
-    else:
-        with context:
-            loss = model(inputs).square().mean()
-            if inside:
-                loss.backward()
-        if not inside:
-            loss.backward()
-    return {name: weight.grad.clone() for name, weight in model.named_parameters()}
-
-
-def same(first, second) -> bool:
-    return all(torch.equal(first[name], second[name]) for name in first)
 
 
 @pytest.mark.parametrize("inside", [False, True])
@@ -326,11 +303,13 @@ def test_rules_learn_from_the_first_pass_and_keep_what_they_allow(policy, square
     """COMET's is the square of the errors' deviation, to that of the gradient's mean; AC-GC's, that of sums of squares."""
     model, inputs = network(), images()
     context = saved(model, policy)
-    exact = gradients(model, inputs)
-    assert same(exact, gradients(model, inputs, context))
+    plain = gradients(model, inputs)
+    assert same(plain, gradients(model, inputs, context))
     assert context.report.bits == 0
     first = context.report.held
-    found = gradients(model, inputs, context)
+    names = [name for name, _ in model.named_parameters()]
+    exact = dict(zip(names, plain, strict=True))
+    found = dict(zip(names, gradients(model, inputs, context), strict=True))
     assert context.report.held - first < 0.3 * first
     for layer in layers:
         gradient, other = exact[f"{layer}.weight"], found[f"{layer}.weight"]

@@ -23,6 +23,7 @@ from torch.utils.checkpoint import CheckpointError, checkpoint  # noqa: E402
 from cdma.torch import Cdma, Recompute, Vdnn, VdnnPlusPlus, offload, saved  # noqa: E402
 from cdma.torch.keeping import Keeping  # noqa: E402
 from cdma.torch.memory import layout_of  # noqa: E402
+from tests.support.training import same  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -51,10 +52,6 @@ def gradients(
             for _ in range(2):
                 loss().backward()
     return [weight.grad.clone() for weight in model.parameters() if weight.grad is not None]
-
-
-def same(first: list[Tensor], second: list[Tensor]) -> bool:
-    return len(first) == len(second) and all(map(torch.equal, first, second))
 
 
 GAPS = {

@@ -12,7 +12,7 @@ from torch import nn  # noqa: E402
 
 from cdma.base.errors import ParameterError  # noqa: E402
 from cdma.torch import stream  # noqa: E402
-from tests.support.streamed_models import Blocks, total  # noqa: E402
+from tests.support.training import Blocks, total  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -14,7 +14,7 @@ from cdma.torch.streaming.context import Stream  # noqa: E402
 from cdma.torch.streaming.depot import Depot  # noqa: E402
 from cdma.torch.transport import BACK  # noqa: E402
 from tests.extras.pytorch.clockwork_link import CPU, Delayed  # noqa: E402
-from tests.support.streamed_models import Blocks, total  # noqa: E402
+from tests.support.training import Blocks, total  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -27,6 +27,7 @@ from cdma.torch.codec import Codec  # noqa: E402
 from cdma.torch.swapping.context import Offload, Settings  # noqa: E402
 from cdma.torch.transport import WrongReturn  # noqa: E402
 from tests.extras.pytorch.clockwork_link import ClockworkLink, HeldLink  # noqa: E402
+from tests.support.training import gradients, images, same  # noqa: E402
 
 POLICIES = [
     Cdma(),
@@ -58,23 +59,6 @@ def network() -> nn.Module:
     )
 
 
-def images() -> torch.Tensor:
-    return torch.randn(8, 1, 16, 16)
-
-
-def gradients(model, inputs, context=None):
-    """Gradients of one step."""
-    model.zero_grad()
-    torch.manual_seed(3)
-    if context is None:
-        model(inputs).square().mean().backward()
-    else:
-        with context:
-            loss = model(inputs).square().mean()
-        loss.backward()
-    return [weight.grad.clone() for weight in model.parameters()]
-
-
 def over(link, model, policy, *, device_bytes=None, ahead=64 << 20, debug=False, trace=False) -> Offload:
     """An offload over a link whose copies end when the test has them end."""
     return Offload(model, policy, link(1e9, 1e9), Settings(None, device_bytes, ahead, debug, trace))
@@ -86,10 +70,6 @@ def settle(context) -> None:
         for leaving in list(context._device.leaving):
             leaving.event.synchronize()
         context.report  # noqa: B018
-
-
-def same(first, second) -> bool:
-    return all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
 
 
 class Fading(nn.Module):

@@ -15,6 +15,7 @@ from cdma.torch.swapping.context import Offload, Settings  # noqa: E402
 from cdma.torch.swapping.pool import HostPool  # noqa: E402
 from cdma.torch.transport import OUT, Transport, WrongReturn  # noqa: E402
 from tests.extras.pytorch.clockwork_link import Awaited, Delayed, Hasty, HeldLink  # noqa: E402
+from tests.support.training import same  # noqa: E402
 
 
 def network() -> nn.Module:
@@ -35,10 +36,6 @@ def gradients(model, context=None, passes=3):
                 loss = model(INPUTS).square().mean()
         loss.backward()
     return [weight.grad.clone() for weight in model.parameters()]
-
-
-def same(first, second) -> bool:
-    return all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
 
 
 def make(

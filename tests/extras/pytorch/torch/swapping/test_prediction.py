@@ -16,6 +16,7 @@ from cdma.torch import (  # noqa: E402
 from cdma.torch.codec import Codec  # noqa: E402
 from cdma.torch.swapping.context import Offload, Settings  # noqa: E402
 from tests.extras.pytorch.clockwork_link import ClockworkLink, HeldLink  # noqa: E402
+from tests.support.training import same  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -61,10 +62,6 @@ def gradients(model: Dial, context: Offload | None = None, images: int = 256):
     loss.backward()
     # What a ReLU lets pass has its gradient, and what it holds is in that of the layer behind it.
     return [weight.grad.clone() for weight in model.parameters()]
-
-
-def same(first, second) -> bool:
-    return all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
 
 
 def step(model: Dial, context: Offload, density: float, **how) -> bool:

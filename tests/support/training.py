@@ -1,6 +1,9 @@
-"""Small models whose weights come and go in the tests."""
+"""Small models that tests train or stream, a step of training within a context, and whether two have the same gradients."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -47,3 +50,29 @@ class Blocks(nn.Module):
 def total(model: nn.Module) -> int:
     """Bytes of all weights."""
     return sum(weight.numel() * weight.element_size() for weight in model.parameters())
+
+
+def images() -> Tensor:
+    return torch.randn(8, 1, 16, 16)
+
+
+def gradients(
+    model: nn.Module,
+    inputs: Tensor,
+    context: AbstractContextManager[object] | None = None,
+    inside: bool = False,
+) -> list[Tensor]:
+    """Gradients of one step, whose backward pass is within the context or after it."""
+    model.zero_grad()
+    torch.manual_seed(3)
+    with context or nullcontext():
+        loss = model(inputs).square().mean()
+        if inside:
+            loss.backward()
+    if not inside:
+        loss.backward()
+    return [weight.grad.clone() for weight in model.parameters() if weight.grad is not None]
+
+
+def same(first: Sequence[Tensor], second: Sequence[Tensor]) -> bool:
+    return len(first) == len(second) and all(map(torch.equal, first, second))

@@ -15,9 +15,7 @@ from cdma.verif.engine.context import engine_test
 from cdma.verif.engine.ring import RingBench
 
 from .c_driver_library import CDriver, load
-from .driver_exercise import exercise
-from .driver_faults import exercise_faults
-from .driver_machine import BACK, PACKED, WINDOWS, Machine
+from .driver_exercise import BACK, PACKED, WINDOWS, Machine, exercise, exercise_faults
 from .reference import compare
 
 

@@ -15,7 +15,7 @@ from cdma.sim.engine.transfer import words_in
 from cdma.verif.engine.ring import RingBench
 from cdma.verif.engine.transfer import random_numbers, random_step
 
-from .driver_machine import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, SIZE, WINDOWS, Machine
+from .driver_exercise import BACK, CAPACITY, ENTRIES, PACKED, RAW, RINGS, SIZE, WINDOWS, Machine
 
 
 def _any_descriptor(bench: RingBench, name: str, tag: int) -> tuple[Descriptor, bytes]:

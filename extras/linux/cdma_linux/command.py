@@ -22,14 +22,8 @@ def _run(arguments: argparse.Namespace) -> Result:
     check_one_or_more(arguments, "first")
     if arguments.measure < 0:
         raise ParameterError(f"--measure is {arguments.measure}; it must be a number of transfers, 0 or more")
-    if not 0 <= arguments.feed < 1 << 31:
-        raise ParameterError(
-            f"--feed is {arguments.feed}; it must be a number of descriptors, 0 to {(1 << 31) - 1}"
-        )
-    if arguments.measure and arguments.feed:
-        raise ParameterError("--measure and --feed are measured one at a time, on kernels of their own")
-    if arguments.json and not (arguments.measure or arguments.feed):
-        raise ParameterError("--json is for what --measure or --feed has found")
+    if arguments.json and not arguments.measure:
+        raise ParameterError("--json is for what --measure has found")
     if arguments.program == []:
         raise ParameterError(
             "--run is given without a program; the rest of the line is the program and its arguments"
@@ -56,7 +50,6 @@ def _run(arguments: argparse.Namespace) -> Result:
     trial = Trial(
         program=program,
         measure=arguments.measure,
-        feed=arguments.feed,
         seed=arguments.seed,
         script=script,
         control=arguments.control,
@@ -87,8 +80,6 @@ COMMAND = block_command(
                 "gradients"),
             option("--measure N", "measure in place of the tests, N transfers of four processes too, one in twenty of them "
                 "wrong", int, default=0),
-            option("--feed N", "measure in place of the tests how fast the driver feeds N descriptors to an engine that "
-                "answers at once; its kernel, without checks, is built the first time", int, default=0),
             flag("--json", "print what was measured as JSON"),
         ),
         "device": (
@@ -100,6 +91,6 @@ COMMAND = block_command(
             option("--control PIPE", "make this named pipe, which takes commands while the guest runs", Path),
         ),
     },
-    ["", "--waves linux.vcd --first 9", "--torch", "--measure 10000 --json", "--feed 99999", "--run python3 my.py"],
+    ["", "--waves linux.vcd --first 9", "--torch", "--measure 10000 --json", "--run python3 my.py"],
     name="linux",
 )  # fmt: skip

@@ -51,9 +51,7 @@ def test_the_wheel_holds_every_file(tmp_path: Path) -> None:
         (["--waves", "waves.png"], "has no ending .vcd"),
         (["--first", "0"], "first is 0; it must be 1 or more"),
         (["--measure", "-5"], "--measure is -5; it must be a number of transfers"),
-        (["--feed", "-5"], "--feed is -5; it must be a number of descriptors"),
-        (["--feed", "5", "--measure", "5"], "--measure and --feed are measured one at a time"),
-        (["--json"], "--json is for what --measure or --feed has found"),
+        (["--json"], "--json is for what --measure has found"),
         (["--no-registers"], "no registers"),
     ],
 )

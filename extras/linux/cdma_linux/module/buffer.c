@@ -107,6 +107,15 @@ static const struct dma_buf_ops export_operations = {
 	.release = release_export,
 };
 
+/* From now on jobs have fences, and those that have none have ended. */
+static int begin_fences(struct cdma_file *file, struct cdma_piece *piece)
+{
+	mutex_lock(&file->mutex);
+	piece->exported = true;
+	mutex_unlock(&file->mutex);
+	return wait_event_interruptible(file->cd->room, !atomic_read(&piece->unfenced));
+}
+
 /* The piece stays until nobody has the buffer any more, which may be written if @flags say so. */
 int cdma_export(struct cdma_file *file, struct cdma_export *piece, int flags, struct dma_buf **made)
 {
@@ -129,6 +138,10 @@ int cdma_export(struct cdma_file *file, struct cdma_export *piece, int flags, st
 	export->piece = cdma_find_piece(file, piece->address, info.size);
 	if (!export->piece || !PAGE_ALIGNED(piece->address))
 		goto free;
+	err = begin_fences(file, export->piece);
+	if (err)
+		goto free;
+	info.resv = &export->piece->resv;
 	*made = dma_buf_export(&info);
 	if (IS_ERR(*made)) {
 		err = PTR_ERR(*made);
@@ -159,8 +172,8 @@ void cdma_unmap_exports(struct cdma_device *cd)
 
 /* ---- buffers of others ---- */
 
-/* Waits for those that still write it. */
-int cdma_import(struct cdma_import *import, const struct cdma_request *request)
+/* Waits for those that still write it, or read what is to be written, or says that it would. */
+int cdma_import(struct cdma_import *import, const struct cdma_request *request, bool wait)
 {
 	const bool offload = request->direction == CDMA_OFFLOAD;
 	struct dma_buf *buffer = dma_buf_get(request->dmabuf);
@@ -177,6 +190,9 @@ int cdma_import(struct cdma_import *import, const struct cdma_request *request)
 		goto put;
 	err = -EACCES;
 	if (!(buffer->file->f_mode & (offload ? FMODE_WRITE : FMODE_READ)))
+		goto put;
+	err = -EAGAIN;
+	if (!wait && !dma_resv_test_signaled(buffer->resv, dma_resv_usage_rw(offload)))
 		goto put;
 	err = dma_buf_begin_cpu_access(buffer, offload ? DMA_TO_DEVICE : DMA_FROM_DEVICE);
 	if (err)

@@ -131,7 +131,17 @@ static bool is_listable(struct sg_table *table)
 	return true;
 }
 
-/* Maps a buffer for the device, which is there; fails where it is to be copied. */
+static void unmap(struct cdma_hold *hold)
+{
+	dma_unmap_sgtable(hold->cd->dev, &hold->table, hold->way, DMA_ATTR_SKIP_CPU_SYNC);
+	sg_free_table(&hold->table);
+}
+
+/*
+ * Maps a buffer for the device, which is there; fails where it is to be copied. A
+ * process may have several transfers of one buffer: so caches are looked after
+ * apart from its mapping.
+ */
 int cdma_map(struct cdma_hold *hold, const struct cdma_request *request)
 {
 	int err = sg_alloc_table_from_pages(&hold->table, hold->pins.pages, hold->pins.count,
@@ -139,19 +149,17 @@ int cdma_map(struct cdma_hold *hold, const struct cdma_request *request)
 
 	if (err)
 		return err;
-	err = dma_map_sgtable(hold->cd->dev, &hold->table, hold->way, 0);
-	if (!err && is_listable(&hold->table))
-		return 0;
-	if (!err)
-		dma_unmap_sgtable(hold->cd->dev, &hold->table, hold->way, 0);
-	sg_free_table(&hold->table);
-	return err ? err : -EINVAL;
-}
-
-static void unmap(struct cdma_hold *hold)
-{
-	dma_unmap_sgtable(hold->cd->dev, &hold->table, hold->way, 0);
-	sg_free_table(&hold->table);
+	err = dma_map_sgtable(hold->cd->dev, &hold->table, hold->way, DMA_ATTR_SKIP_CPU_SYNC);
+	if (err) {
+		sg_free_table(&hold->table);
+		return err;
+	}
+	if (!is_listable(&hold->table)) {
+		unmap(hold);
+		return -EINVAL;
+	}
+	dma_sync_sgtable_for_device(hold->cd->dev, &hold->table, hold->way);
+	return 0;
 }
 
 /* Writes the list of all pages but the first; gives where the buffer begins. */
@@ -197,12 +205,16 @@ u64 cdma_place_in(const struct cdma_hold *hold, u64 address)
 void cdma_let_go(struct cdma_hold *hold)
 {
 	lockdep_assert_not_held(&hold->cd->lock);
-	if (hold->table.sgl)
+	if (hold->table.sgl) {
+		dma_sync_sgtable_for_cpu(hold->cd->dev, &hold->table, hold->way);
 		unmap(hold);
+	}
 	cdma_give_host(hold);
 	if (hold->busy && atomic_dec_and_test(&hold->cd->busy))
 		wake_up_all(&hold->cd->room);
 	cdma_unpin(&hold->pins);
+	if (hold->unfenced && atomic_dec_and_test(&hold->piece->unfenced))
+		wake_up_all(&hold->cd->room);
 	cdma_put_piece(hold->piece);
 	kfree(hold);
 }

@@ -4,6 +4,7 @@
 #define CDMA_DRIVER_H
 
 #include <linux/dma-direction.h>
+#include <linux/dma-resv.h>
 #include <linux/iosys-map.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -92,6 +93,7 @@ struct cdma_device {
 	struct list_head accounts;
 	struct list_head exports;
 	struct dentry *folder;		/* In debugfs. */
+	struct cdma_dma *dma;		/* What the kernel has of it, or NULL. */
 };
 
 /* What a user has of the host memory. */
@@ -110,22 +112,27 @@ struct cdma_piece {
 	struct cdma_device *cd;
 	u64 address;
 	u64 bytes;			/* Whole pages. */
+	struct dma_resv resv;		/* Of all its exports. */
+	bool exported;			/* Ever; changes with the mutex of the file held. */
+	atomic_t unfenced;		/* Jobs from before. */
 };
 
 /* An open file; it stays until its jobs have ended. */
 struct cdma_file {
 	struct cdma_device *cd;
 	struct list_head link;
-	struct inode *inode;		/* What is mapped of the memory is mapped of it. */
+	struct inode *inode;		/* What is mapped of the memory is mapped of it; or NULL. */
 	struct cdma_account *account;
 	struct mutex mutex;		/* Held for its pieces. */
 	struct list_head pieces;
 	spinlock_t lock;		/* Held for all below. */
 	struct list_head ended;		/* Jobs whose data are to be copied, */
+	struct list_head spent;		/* those that have not let all go, */
 	struct list_head done;		/* and those whose reply nobody has taken. */
 	unsigned int jobs;		/* That are not done, */
 	unsigned int replies;		/* and that are. */
-	struct work_struct work;	/* Has those done that have ended. */
+	struct work_struct copies;	/* Has those spent that have ended, */
+	struct work_struct frees;	/* and those done that are spent. */
 	wait_queue_head_t wait;		/* For replies, and for no job to be left. */
 };
 
@@ -145,6 +152,7 @@ struct cdma_hold {
 	struct cdma_device *cd;
 	struct cdma_account *account;	/* Whose its pages are. */
 	struct cdma_piece *piece;
+	bool unfenced;			/* The piece was not exported. */
 	struct cdma_pins pins;
 	bool direct;			/* The engine reaches the process's pages itself. */
 	struct sg_table table;		/* Then, while they are mapped for it. */
@@ -160,6 +168,13 @@ struct cdma_import {
 	struct iosys_map map;
 };
 
+/* What a transfer does to a buffer that others have. */
+struct cdma_use {
+	struct dma_resv *resv;
+	bool write;
+};
+
+struct dma_fence;
 struct io_uring_cmd;
 struct seq_file;
 
@@ -219,15 +234,35 @@ int cdma_mmap_buffer(struct cdma_device *cd, struct vm_area_struct *vma, u64 add
 /* Buffers of others, and for them; the lock is held for the last. */
 int cdma_export(struct cdma_file *file, struct cdma_export *piece, int flags,
 		struct dma_buf **made);
-int cdma_import(struct cdma_import *import, const struct cdma_request *request);
+int cdma_import(struct cdma_import *import, const struct cdma_request *request, bool wait);
 void cdma_drop_import(struct cdma_import *import, const struct cdma_request *request);
 void cdma_unmap_exports(struct cdma_device *cd);
+
+/* Fences; no lock is held. */
+struct dma_fence *cdma_new_fence(const struct cdma_device *cd);
+int cdma_publish(const struct cdma_device *cd, struct dma_fence *fence,
+		 const struct cdma_use *uses, unsigned int count, bool wait);
+void cdma_signal(struct dma_fence *fence, int error);
 
 /* What there is to see; without the lock. */
 void cdma_name_values(void);
 void cdma_describe(struct miscdevice *misc);
 void cdma_show(struct cdma_device *cd);
 void cdma_hide(struct cdma_device *cd);
+
+/* Files; the last is of the kernel, which has memory mapped, and waits. */
+struct cdma_file *cdma_new_file(struct cdma_device *cd, kuid_t uid);
+void cdma_close_file(struct cdma_file *file);
+int cdma_move(struct cdma_file *file, const struct cdma_request *request, dma_addr_t host);
+
+/* The engine for the rest of the kernel. */
+#ifdef CONFIG_DMA_ENGINE
+void cdma_offer(struct cdma_device *cd);
+void cdma_withdraw(struct cdma_device *cd);
+#else
+static inline void cdma_offer(struct cdma_device *cd) { }
+static inline void cdma_withdraw(struct cdma_device *cd) { }
+#endif
 
 int cdma_uring_command(struct io_uring_cmd *command, unsigned int flags);
 

@@ -9,6 +9,7 @@
  * may still write belongs to nobody. It is tried again until it is well.
  */
 #include <linux/delay.h>
+#include <linux/dma-fence.h>
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
 #include <linux/interrupt.h>
@@ -254,11 +255,13 @@ void cdma_keep_watch(struct cdma_device *cd)
 
 static irqreturn_t cdma_interrupt(int irq, void *context)
 {
+	const bool signals = dma_fence_begin_signalling();
 	struct cdma_device *cd = context;
 
 	mutex_lock(&cd->lock);
 	look_after(cd);
 	mutex_unlock(&cd->lock);
+	dma_fence_end_signalling(signals);
 	return IRQ_HANDLED;
 }
 
@@ -400,7 +403,8 @@ static void unmap_all(struct cdma_device *cd)
 	struct cdma_file *file;
 
 	list_for_each_entry(file, &cd->files, link) {
-		unmap_mapping_range(file->inode->i_mapping, 0, 0, 1);
+		if (file->inode)
+			unmap_mapping_range(file->inode->i_mapping, 0, 0, 1);
 		wake_up_all(&file->wait);
 	}
 	cdma_unmap_exports(cd);
@@ -470,6 +474,7 @@ static void drop(void *context)
 {
 	struct cdma_device *cd = context;
 
+	cdma_withdraw(cd);
 	cdma_hide(cd);
 	misc_deregister(&cd->misc);
 	ida_free(&cdma_numbers, cd->number);
@@ -500,6 +505,7 @@ int cdma_add(struct device *dev, const struct cdma_place *place)
 	if (err)
 		goto irq;
 	cdma_show(cd);
+	cdma_offer(cd);
 	dev_info(dev, "%s: words of %u bits, windows of %u, %u units\n", cd->misc.name,
 		 cd->engine.geometry.word_bits, cd->engine.geometry.window,
 		 cd->engine.geometry.units);
@@ -525,7 +531,7 @@ static int __init cdma_begin(void)
 	int err;
 
 	cdma_name_values();
-	cdma_works = alloc_workqueue("cdma", WQ_UNBOUND, 0);
+	cdma_works = alloc_workqueue("cdma", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!cdma_works)
 		return -ENOMEM;
 	err = cdma_begin_pci();

@@ -12,55 +12,49 @@
 #include "driver.h"
 #include "kernels.h"
 
-/* The account of a user, which is made for the first file; the lock is held. */
-static struct cdma_account *account_of(struct cdma_device *cd, kuid_t uid)
+/* The account of a user, which is a new one for the first file; the lock is held. */
+static struct cdma_account *account_of(struct cdma_device *cd, struct cdma_account *new)
 {
 	struct cdma_account *account;
 
 	list_for_each_entry(account, &cd->accounts, link)
-		if (uid_eq(account->uid, uid))
+		if (uid_eq(account->uid, new->uid)) {
+			kfree(new);
 			return account;
-	account = kzalloc(sizeof(*account), GFP_KERNEL_ACCOUNT);
-	if (account) {
-		account->uid = uid;
-		mutex_init(&account->turn);
-		list_add(&account->link, &cd->accounts);
-	}
-	return account;
+		}
+	mutex_init(&new->turn);
+	list_add(&new->link, &cd->accounts);
+	return new;
 }
 
-static int cdma_open_file(struct inode *inode, struct file *filp)
+/* An open file of a user, or NULL if there is no memory. */
+struct cdma_file *cdma_new_file(struct cdma_device *cd, kuid_t uid)
 {
-	struct cdma_device *cd = container_of(filp->private_data, struct cdma_device, misc);
 	struct cdma_file *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	struct cdma_account *account = kzalloc(sizeof(*account), GFP_KERNEL_ACCOUNT);
 
-	if (!file)
-		return -ENOMEM;
+	if (!file || !account) {
+		kfree(file);
+		kfree(account);
+		return NULL;
+	}
+	account->uid = uid;
 	file->cd = cd;
-	file->inode = inode;
 	mutex_init(&file->mutex);
 	INIT_LIST_HEAD(&file->pieces);
 	cdma_begin_jobs(file);
 	mutex_lock(&cd->lock);
-	file->account = account_of(cd, filp->f_cred->uid);
-	if (file->account) {
-		++file->account->files;
-		list_add(&file->link, &cd->files);
-	}
+	file->account = account_of(cd, account);
+	++file->account->files;
+	list_add(&file->link, &cd->files);
 	mutex_unlock(&cd->lock);
-	if (!file->account) {
-		kfree(file);
-		return -ENOMEM;
-	}
 	kref_get(&cd->ref);
-	filp->private_data = file;
-	return 0;
+	return file;
 }
 
 /* Nothing of its process is written afterwards. What others have of its memory they keep. */
-static int cdma_release_file(struct inode *inode, struct file *filp)
+void cdma_close_file(struct cdma_file *file)
 {
-	struct cdma_file *file = filp->private_data;
 	struct cdma_account *account = file->account;
 	struct cdma_device *cd = file->cd;
 
@@ -75,6 +69,23 @@ static int cdma_release_file(struct inode *inode, struct file *filp)
 	cdma_free_all(file);
 	kfree(file);
 	cdma_put_device(cd);
+}
+
+static int cdma_open_file(struct inode *inode, struct file *filp)
+{
+	struct cdma_device *cd = container_of(filp->private_data, struct cdma_device, misc);
+	struct cdma_file *file = cdma_new_file(cd, filp->f_cred->uid);
+
+	if (!file)
+		return -ENOMEM;
+	file->inode = inode;
+	filp->private_data = file;
+	return 0;
+}
+
+static int cdma_release_file(struct inode *inode, struct file *filp)
+{
+	cdma_close_file(filp->private_data);
 	return 0;
 }
 

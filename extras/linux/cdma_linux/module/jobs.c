@@ -10,6 +10,7 @@
  * and its reply is left for its file, or its command completes. That is done by
  * the work of its file, in order: so nobody waits for the buffer of another one.
  */
+#include <linux/dma-fence.h>
 #include <linux/mm.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -37,6 +38,7 @@ struct cdma_job {
 	u64 data;	/* Where they are in host memory, as the engine sees it; */
 	u64 pages;	/* and the list of the pages that they are in, or 0. */
 	struct cdma_import import;
+	struct dma_fence *fence;	/* Others may wait for it; or NULL. */
 	struct io_uring_cmd *command;	/* Gets the reply; otherwise the file does. */
 	struct cdma_pins answer;	/* Where a command has it. */
 	unsigned int resets;	/* There were so many when it ended. */
@@ -109,7 +111,7 @@ static void end_job(struct cdma_device *cd, struct cdma_job *job, const struct c
 	spin_lock(&file->lock);
 	list_move_tail(&job->link, &file->ended);
 	spin_unlock(&file->lock);
-	queue_work(cdma_works, &file->work);
+	queue_work(cdma_works, &file->copies);
 }
 
 /* Ends the oldest job of a direction. */
@@ -213,30 +215,39 @@ static void let_go(struct cdma_job *job)
 	cdma_drop_import(&job->import, &job->request);
 }
 
-/* Copies what an offload has written, lets all go, and tells of the end. */
-static void retire(struct cdma_job *job)
+/* Copies what an offload has written. */
+static void copy_data(struct cdma_job *job)
 {
 	const struct cdma_request *request = &job->request;
-	struct cdma_file *file = job->file;
 
 	if (request->direction == CDMA_OFFLOAD && job->import.buffer)
 		iosys_map_memcpy_to(&job->import.map, request->host, memory_of(job),
 				    job->reply.bytes_written);
 	else if (request->direction == CDMA_OFFLOAD && !job->hold->direct)
 		cdma_copy(&job->hold->pins, memory_of(job), job->reply.bytes_written, true);
+}
+
+/* Lets all go, and tells of the end. */
+static void retire(struct cdma_job *job)
+{
+	struct io_uring_cmd *command = job->command;
+	struct cdma_file *file = job->file;
+
 	let_go(job);
+	if (command)
+		cdma_copy(&job->answer, &job->reply, sizeof(job->reply), true);
 	spin_lock(&file->lock);
 	--file->jobs;
-	if (!job->command) {
+	if (!command) {
+		/* From here on it is whose who takes the reply. */
 		++file->replies;
 		list_add_tail(&job->link, &file->done);
 	}
 	spin_unlock(&file->lock);
 	wake_up_all(&file->wait);
-	if (job->command) {
-		cdma_copy(&job->answer, &job->reply, sizeof(job->reply), true);
+	if (command) {
 		cdma_unpin(&job->answer);
-		io_uring_cmd_done(job->command, 0, 0, IO_URING_F_UNLOCKED);
+		io_uring_cmd_done(command, 0, 0, IO_URING_F_UNLOCKED);
 		kfree(job);
 	}
 }
@@ -253,20 +264,40 @@ static struct cdma_job *take_first(struct cdma_file *file, struct list_head *job
 	return job;
 }
 
-static void retire_all(struct work_struct *work)
+/* Nothing that others do while they wait for a fence is waited for. */
+static void copy_all(struct work_struct *work)
 {
-	struct cdma_file *file = container_of(work, struct cdma_file, work);
+	struct cdma_file *file = container_of(work, struct cdma_file, copies);
+	const bool signals = dma_fence_begin_signalling();
 	struct cdma_job *job;
 
-	while ((job = take_first(file, &file->ended)))
+	while ((job = take_first(file, &file->ended))) {
+		copy_data(job);
+		cdma_signal(job->fence, job->reply.status ? -EIO : 0);
+		spin_lock(&file->lock);
+		list_add_tail(&job->link, &file->spent);
+		spin_unlock(&file->lock);
+	}
+	queue_work(cdma_works, &file->frees);
+	dma_fence_end_signalling(signals);
+}
+
+static void retire_all(struct work_struct *work)
+{
+	struct cdma_file *file = container_of(work, struct cdma_file, frees);
+	struct cdma_job *job;
+
+	while ((job = take_first(file, &file->spent)))
 		retire(job);
 }
 
 void cdma_begin_jobs(struct cdma_file *file)
 {
 	INIT_LIST_HEAD(&file->ended);
+	INIT_LIST_HEAD(&file->spent);
 	INIT_LIST_HEAD(&file->done);
-	INIT_WORK(&file->work, retire_all);
+	INIT_WORK(&file->copies, copy_all);
+	INIT_WORK(&file->frees, retire_all);
 	spin_lock_init(&file->lock);
 	init_waitqueue_head(&file->wait);
 }
@@ -283,7 +314,8 @@ void cdma_end_jobs(struct cdma_file *file)
 		abort_list(cd, &cd->queued[direction], file, false);
 	mutex_unlock(&cd->lock);
 	wait_event(file->wait, !READ_ONCE(file->jobs));
-	flush_work(&file->work);
+	flush_work(&file->copies);
+	flush_work(&file->frees);
 	while ((job = take_first(file, &file->done)))
 		kfree(job);
 }
@@ -430,6 +462,22 @@ static int copy_table(struct cdma_device *cd, struct cdma_job *job)
 	return 0;
 }
 
+/* A job of a piece that others may have has a fence, and one that writes a buffer of theirs. */
+static int make_fence(struct cdma_job *job)
+{
+	struct cdma_hold *hold = job->hold;
+
+	mutex_lock(&job->file->mutex);
+	hold->unfenced = !hold->piece->exported;
+	if (hold->unfenced)
+		atomic_inc(&hold->piece->unfenced);
+	mutex_unlock(&job->file->mutex);
+	if (hold->unfenced && (!job->import.buffer || hold->way == DMA_TO_DEVICE))
+		return 0;
+	job->fence = cdma_new_fence(hold->cd);
+	return job->fence ? 0 : -ENOMEM;
+}
+
 /* Gets a job what it needs of its process and of other drivers, and host memory. */
 static int equip(struct cdma_job *job, bool wait)
 {
@@ -449,11 +497,13 @@ static int equip(struct cdma_job *job, bool wait)
 	if (err)
 		return err;
 	if (request->flags & CDMA_DMABUF) {
-		err = cdma_import(&job->import, request);
+		err = cdma_import(&job->import, request, wait);
 	} else {
 		err = cdma_pin(&hold->pins, request->host, request->host_bytes, offload);
 		hold->direct = cdma_is_direct(file->cd, request);
 	}
+	if (!err)
+		err = make_fence(job);
 	if (err)
 		return err;
 	return cdma_take_host(hold, hold->direct ? CDMA_PAGE_BYTES : request->host_bytes, wait);
@@ -461,6 +511,7 @@ static int equip(struct cdma_job *job, bool wait)
 
 static void drop_job(struct cdma_job *job)
 {
+	cdma_signal(job->fence, -ECANCELED);
 	if (job->hold)
 		cdma_let_go(job->hold);
 	cdma_drop_import(&job->import, &job->request);
@@ -535,34 +586,53 @@ static int fill(struct cdma_job *job)
 	return 0;
 }
 
-/* Queues jobs that are filled, unless the engine takes none. */
-static int queue(struct cdma_file *file, struct list_head *jobs)
+/* Has others see the fence of a job, if it has one. */
+static int publish(const struct cdma_job *job, bool wait)
 {
+	const struct cdma_hold *hold = job->hold;
+	const bool offload = job->request.direction == CDMA_OFFLOAD;
+	struct cdma_use uses[2];
+	unsigned int count = 0;
+
+	if (!job->fence)
+		return 0;
+	if (job->import.buffer && offload)
+		uses[count++] = (struct cdma_use){ job->import.buffer->resv, true };
+	/* A piece may be moved into itself. */
+	if (!hold->unfenced && (!count || uses[0].resv != &hold->piece->resv))
+		uses[count++] = (struct cdma_use){ &hold->piece->resv, !offload };
+	return cdma_publish(hold->cd, job->fence, uses, count, wait);
+}
+
+/* Queues a job that is filled, unless the engine takes none, which is told of all at the last. */
+static int queue(struct cdma_job *job, bool wait, bool last)
+{
+	struct cdma_file *file = job->file;
 	struct cdma_device *cd = file->cd;
-	struct cdma_job *job, *next;
-	int err = 0;
+	int err = publish(job, wait);
 
 	mutex_lock(&cd->lock);
-	if (cd->state != CDMA_WELL)
+	if (!err && cd->state != CDMA_WELL)
 		err = -EIO;
-	else
-		list_for_each_entry_safe(job, next, jobs, link) {
-			spin_lock(&file->lock);
-			++file->jobs;
-			spin_unlock(&file->lock);
-			list_move_tail(&job->link, &cd->queued[job->request.direction]);
-		}
-	cdma_dispatch(cd);
+	if (!err) {
+		spin_lock(&file->lock);
+		++file->jobs;
+		spin_unlock(&file->lock);
+		list_move_tail(&job->link, &cd->queued[job->request.direction]);
+	}
+	if (err || last)
+		cdma_dispatch(cd);
 	mutex_unlock(&cd->lock);
 	return err;
 }
 
 /* Queues jobs until one fails, and drops the others; takes those from their number. */
-static int submit(struct cdma_file *file, struct list_head *jobs, unsigned int *number)
+static int submit(struct cdma_file *file, struct list_head *jobs, unsigned int *number, bool wait)
 {
 	struct cdma_job *job, *next;
+	bool fenced = false;
 	LIST_HEAD(filled);
-	int err = -ENODEV, failed;
+	int err = -ENODEV, failed = 0;
 
 	if (cdma_get_presence(file->cd)) {
 		err = 0;
@@ -570,9 +640,15 @@ static int submit(struct cdma_file *file, struct list_head *jobs, unsigned int *
 			err = fill(job);
 			if (err)
 				break;
+			fenced |= !!job->fence;
 			list_move_tail(&job->link, &filled);
 		}
-		failed = queue(file, &filled);
+		/* What others wait for does not wait for the others of a row. */
+		list_for_each_entry_safe(job, next, &filled, link) {
+			failed = queue(job, wait, fenced || list_is_singular(&filled));
+			if (failed)
+				break;
+		}
 		err = failed ? failed : err;
 		cdma_put_presence(file->cd);
 	}
@@ -598,8 +674,48 @@ int cdma_submit_command(struct cdma_file *file, fmode_t mode, const struct cdma_
 	job->command = command;
 	err = cdma_pin(&job->answer, reply, sizeof(job->reply), true);
 	if (!err)
-		return submit(file, &jobs, &number);
+		return submit(file, &jobs, &number, wait);
 	drop_job(job);
+	return err;
+}
+
+/* A transfer between a piece and memory that is mapped for the engine in one run. */
+int cdma_move(struct cdma_file *file, const struct cdma_request *request, dma_addr_t host)
+{
+	struct cdma_job *job = kzalloc(sizeof(*job), GFP_KERNEL);
+	struct cdma_hold *hold = kzalloc(sizeof(*hold), GFP_KERNEL);
+	struct cdma_device *cd = file->cd;
+	int err = -ENOMEM;
+
+	if (!job || !hold)
+		goto free;
+	cdma_init_hold(hold, cd);
+	hold->direct = true;
+	hold->piece = cdma_find_piece(file, request->device, request->bytes);
+	INIT_LIST_HEAD(&job->link);
+	job->hold = hold;
+	job->file = file;
+	job->request = *request;
+	job->data = host;
+	err = -ENODEV;
+	if (cdma_get_presence(cd)) {
+		hold->busy = true;
+		atomic_inc(&cd->busy);
+		err = queue(job, true, true);
+		cdma_put_presence(cd);
+	}
+	if (err) {
+		drop_job(job);
+		return err;
+	}
+	wait_event(file->wait, !list_empty_careful(&file->done));
+	job = take_first(file, &file->done);
+	--file->replies;
+	err = job->reply.status ? -EIO : 0;
+	hold = NULL;
+free:
+	kfree(hold);
+	kfree(job);
 	return err;
 }
 
@@ -627,7 +743,7 @@ int cdma_submit_batch(struct cdma_file *file, fmode_t mode, const struct cdma_ba
 		++number;
 	}
 	if (number)
-		failed = submit(file, &jobs, &number);
+		failed = submit(file, &jobs, &number, wait);
 	return number ? number : failed ? failed : err;
 }
 

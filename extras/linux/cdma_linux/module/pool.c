@@ -174,6 +174,7 @@ static void free_piece(struct kref *ref)
 	struct cdma_piece *piece = container_of(ref, struct cdma_piece, ref);
 
 	give(&piece->cd->device, piece->address, piece->bytes >> PAGE_SHIFT);
+	dma_resv_fini(&piece->resv);
 	cdma_put_device(piece->cd);
 	kfree(piece);
 }
@@ -201,6 +202,7 @@ int cdma_allocate(struct cdma_file *file, struct cdma_range *range)
 		return -ENOSPC;
 	}
 	kref_init(&piece->ref);
+	dma_resv_init(&piece->resv);
 	kref_get(&cd->ref);
 	piece->cd = cd;
 	piece->bytes = pages << PAGE_SHIFT;

@@ -1,7 +1,6 @@
 /* Calls that nobody would make, at random: what is right with one thing wrong, and what is wrong with everything. */
 #include "trial.h"
 
-#define CALLS 20000u
 /* Of a piece; transfers may have a buffer twice as long, for any stream, and around it is what they must not touch. */
 #define ROOM 8192u
 #define GUARD 0xa5
@@ -127,7 +126,7 @@ static void asks(struct caller *caller) {
     count(some(2) ? poll(&look, 1, 0) : ioctl(caller->cdma.file, CDMA_IOC_INFO, &info));
 }
 
-static void storms(void) {
+static void storms(unsigned int most) {
     static void (*const jobs[])(struct caller *) = {submits, submits, takes, takes, allocates, exports, reaches, calls, asks};
     static const int modes[] = {O_RDWR | O_NONBLOCK, O_RDWR | O_NONBLOCK, O_RDONLY | O_NONBLOCK, O_RDWR | O_NONBLOCK};
     struct caller callers[4];
@@ -140,16 +139,16 @@ static void storms(void) {
         callers[k].cdma = (struct cdma_user){.file = open(DEVICE, modes[k])};
         need(callers[k].cdma.file >= 0 && cdma_allocate(&callers[k].cdma, ROOM, &callers[k].piece) == 0, "a file");
     }
-    for (k = 0; k < CALLS; ++k) jobs[some(sizeof jobs / sizeof *jobs)](&callers[some(4)]);
+    for (k = 0; k < most; ++k) jobs[some(sizeof jobs / sizeof *jobs)](&callers[some(4)]);
     for (k = 0; k < 4; ++k) close(callers[k].cdma.file);
     for (k = 0; k < ROOM; ++k) {
         if (memory[k] != GUARD || memory[3 * ROOM + k] != GUARD) _exit(1);
     }
     /* Some calls of each kind were right, and most were not. */
-    _exit(taken < CALLS / 20 || refusals < CALLS / 4);
+    _exit(taken < most / 20 || refusals < most / 4);
 }
 
-void fuzz(void) {
+void fuzz(unsigned int calls) {
     struct cdma_user cdma = attach();
     const uint64_t mine = place(&cdma);
     unsigned char *host = cleared(stream.size);
@@ -158,7 +157,7 @@ void fuzz(void) {
     pid_t child;
     state = 1;
     child = fork();
-    if (child == 0) storms();
+    if (child == 0) storms(calls);
     do {
         memset(host, 0, stream.size);
         well &= cdma_offload(&cdma, mine, tensor.size, host, stream.size, &reply) == 0 && reply.status == 0 &&

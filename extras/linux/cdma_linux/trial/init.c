@@ -3,9 +3,10 @@
 
 /* What is run in place of the tests, where there is such a file; it ends with a zero. */
 #define COMMAND "/command"
-/* Or how many transfers are measured, or descriptors fed to an engine that answers at once. */
+/* Or how many transfers are measured. */
 #define MEASURE "/measure"
-#define FEED "/feed"
+/* How many calls at random the tests have. */
+#define CALLS "/calls"
 
 static int tests;
 
@@ -42,6 +43,9 @@ static struct blob read_file(const char *path) {
     close(file);
     return blob;
 }
+
+/* The number in a file. */
+static unsigned int number_in(const char *path) { return (unsigned int)atoi((const char *)read_file(path).bytes); }
 
 int write_text(const char *path, const char *text) {
     const int file = open(path, O_WRONLY);
@@ -171,7 +175,7 @@ static void many_in_flight(struct cdma_user *cdma) {
     for (k = 0; k < MANY; ++k) {
         struct pollfd file = {cdma->file, POLLIN, 0};
         struct cdma_reply reply;
-        well &= poll(&file, 1, 10000) == 1 && (file.revents & POLLIN) != 0;
+        well &= poll(&file, 1, 60000) == 1 && (file.revents & POLLIN) != 0;
         well &= cdma_take_reply(cdma, &reply) == 0 && reply.status == CDMA_STATUS_OK && reply.cookie < MANY;
         seen |= 1u << reply.cookie;
     }
@@ -392,6 +396,9 @@ static void try_driver(void) {
     direct();
     all_is_free();
     sharing();
+    fences();
+    dmatest();
+    all_is_free();
     completions();
     all_is_free();
     watch();
@@ -401,7 +408,7 @@ static void try_driver(void) {
     all_is_free();
     attacks();
     all_is_free();
-    fuzz();
+    fuzz(number_in(CALLS));
     all_is_free();
     health();
     removal();
@@ -418,9 +425,6 @@ static void try_driver(void) {
     leave_in_flight();
 }
 
-/* The number in a file. */
-static unsigned int number_in(const char *path) { return (unsigned int)atoi((const char *)read_file(path).bytes); }
-
 int main(void) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     mount("none", "/dev", "devtmpfs", 0, "");
@@ -435,8 +439,6 @@ int main(void) {
     stream = read_file("/vectors/stream");
     if (access(MEASURE, R_OK) == 0) {
         measure(number_in(MEASURE));
-    } else if (access(FEED, R_OK) == 0) {
-        feed(number_in(FEED));
     } else if (access(COMMAND, R_OK) == 0) {
         say(run_on_host((const char *)read_file(COMMAND).bytes) == 0, "the program ends well");
     } else {

@@ -5,10 +5,10 @@ of Debian's sources as a program of user mode, and kept with what modules are bu
 from __future__ import annotations
 
 import contextlib
-import enum
 import fcntl
 import os
 import platform
+import re
 import shutil
 import stat
 import subprocess
@@ -52,49 +52,33 @@ def _entry(number: int, name: str, mode: int, device: int, content: bytes) -> It
 #: The number of the virtio device that the kernel takes for a PCI function; none is assigned.
 DEVICE_ID = 1234
 
-#: What the kernel has beside what it cannot do without: PCI in user mode, modules, a first file system in memory; what the
-#: driver has to do with: buffers of other drivers, rings of system calls, sleep, device trees; and what looks for faults of
-#: a driver: proofs of locking, lists, leaks, allocations that fail.
+#: What the kernel has beside what it cannot do without: PCI in user mode, modules, a first file system in memory; and what
+#: the driver has to do with: buffers of other drivers, rings of system calls, DMA for the rest of the kernel, sleep, device
+#: trees.
 _OPTIONS = (
     *("64BIT", "MODULES", "MODULE_UNLOAD", "BLK_DEV_INITRD", "BINFMT_ELF", "DEVTMPFS", "PROC_FS", "SYSFS"),
     *("STDERR_CONSOLE", "NULL_CHAN", "VIRTIO_UML", "UML_PCI_OVER_VIRTIO", "PCI", "PCI_MSI"),
-    *(
-        "SHMEM",
-        "TMPFS",
-        "MEMFD_CREATE",
-        "UDMABUF",
-        "DMABUF_HEAPS",
-        "DMABUF_HEAPS_SYSTEM",
-        "IO_URING",
-        "EVENTFD",
-        "HOSTFS",
-    ),
+    *("SHMEM", "TMPFS", "MEMFD_CREATE", "UDMABUF", "DMABUF_HEAPS", "DMABUF_HEAPS_SYSTEM"),
+    *("IO_URING", "EVENTFD", "HOSTFS", "SYNC_FILE", "SW_SYNC", "DMADEVICES", "ALTERA_MSGDMA", "DMATEST"),
     *("SUSPEND", "PM", "PM_SLEEP", "PM_DEBUG", "PM_SLEEP_DEBUG", "OF"),
-    *("DEBUG_KERNEL", "DEBUG_FS", "PROVE_LOCKING", "DEBUG_LIST", "DEBUG_KMEMLEAK"),
+)
+#: What looks for faults of a driver: accesses to memory that is nobody's; what C leaves undefined (in modules: the rest of
+#: a kernel in user mode is not compiled for it); mappings for devices that are wrong or lost; objects that are used before
+#: or after their time; tasks that hang; order of locks; lists; leaks; allocations that fail.
+_CHECKS = (
+    *("DEBUG_KERNEL", "DEBUG_FS", "KASAN", "KASAN_INLINE", "KASAN_VMALLOC"),
+    *("UBSAN", "UBSAN_BOUNDS", "UBSAN_SHIFT", "UBSAN_DIV_ZERO", "UBSAN_BOOL", "UBSAN_ENUM"),
+    *("DMA_API_DEBUG", "DMA_API_DEBUG_SG", "DMABUF_DEBUG", "DEBUG_SG"),
+    *("DEBUG_OBJECTS", "DEBUG_OBJECTS_FREE", "DEBUG_OBJECTS_TIMERS", "DEBUG_OBJECTS_WORK"),
+    *("DETECT_HUNG_TASK", "PROVE_LOCKING", "DEBUG_LIST", "DEBUG_KMEMLEAK"),
     *("FAULT_INJECTION", "FAILSLAB", "FAULT_INJECTION_DEBUG_FS", "FTRACE", "ENABLE_DEFAULT_TRACERS"),
 )
-#: Those of them that take time where nothing is wrong.
-_CHECKS = (
-    *("DEBUG_KERNEL", "PROVE_LOCKING", "DEBUG_LIST", "DEBUG_KMEMLEAK"),
-    *("FAULT_INJECTION", "FAILSLAB", "FAULT_INJECTION_DEBUG_FS"),
-)
-#: What finds each access to memory that is not the driver's, in a kernel of its own.
-_SANITIZER = ("KASAN", "KASAN_VMALLOC")
-
-
-class Kernel(enum.Enum):
-    """What a kernel looks for: faults of locking, lists and leaks; accesses to memory that is nobody's, too, which takes as
-    long again to build; nothing, as where time is measured."""
-
-    CHECKED = _OPTIONS
-    SANITIZED = _OPTIONS + _SANITIZER
-    BARE = tuple(name for name in _OPTIONS if name not in _CHECKS)
-
-
-def _configuration(kind: Kernel) -> str:
-    lines = [f"CONFIG_{name}=y" for name in kind.value]
-    return "\n".join([*lines, f"CONFIG_UML_PCI_OVER_VIRTIO_DEVICE_ID={DEVICE_ID}", ""])
-
+#: What kernels in user mode have from 6.12 on, and is left out before.
+_PREEMPTION = ("PREEMPT", "DEBUG_PREEMPT", "DEBUG_ATOMIC_SLEEP")
+#: Seconds that a task may hang: more than the driver waits for an engine.
+_NUMBERS = {"UML_PCI_OVER_VIRTIO_DEVICE_ID": DEVICE_ID, "DEFAULT_HUNG_TASK_TIMEOUT": 60}
+_SETTINGS = {**dict.fromkeys(_OPTIONS + _CHECKS + _PREEMPTION, "y"), **_NUMBERS}
+_CONFIGURATION = "".join(f"CONFIG_{name}={value}\n" for name, value in _SETTINGS.items())
 
 #: What modules are built with, and the kernel itself.
 _KEPT = ("Makefile", "scripts", "include", "arch/um", "arch/x86", "Module.symvers", ".config", "linux")
@@ -110,61 +94,62 @@ class KernelError(ToolError):
     """The kernel or its module could not be built."""
 
 
-def missing() -> list[str]:
+def missing(version: str = "") -> list[str]:
     """The packages of Debian that this machine lacks; empty if the kernel can be built."""
     found = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
-    return found if _sources() else [*found, "linux-source"]
+    return found if _sources(version) else [*found, f"linux-source-{version}".rstrip("-")]
 
 
-def _sources() -> Path | None:
-    """The newest sources that Debian has installed here."""
-    return max(_SOURCES.glob("linux-source-*.tar.xz"), default=None)
+def _sources(version: str) -> Path | None:
+    """The sources of a version that Debian has installed here, or the newest."""
+    found = _SOURCES.glob(f"linux-source-{version or '*'}.tar.xz")
+    return max(found, key=lambda path: [int(part) for part in re.findall(r"\d+", path.name)], default=None)
 
 
-def _key(sources: Path, configuration: str) -> str:
+def _key(sources: Path) -> str:
     compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True).stdout
     # Debian's revision and the time of it are in the size and the time of the archive, which is large.
     status = sources.stat()
-    return content_key(sources.name, f"{status.st_size} {status.st_mtime_ns}", compiler, configuration)
+    return content_key(sources.name, f"{status.st_size} {status.st_mtime_ns}", compiler, _CONFIGURATION)
 
 
-def is_kept(kind: Kernel = Kernel.CHECKED) -> bool:
-    """Whether a kernel has been built here before, so that it is there at once."""
-    sources = _sources()
-    if missing() or sources is None:
+def is_kept(version: str = "") -> bool:
+    """Whether the kernel has been built here before, so that it is there at once."""
+    sources = _sources(version)
+    if missing(version) or sources is None:
         return False
-    return (cache_folder() / "linux" / _key(sources, _configuration(kind))[:32]).is_dir()
+    return (cache_folder() / "linux" / _key(sources)[:32]).is_dir()
 
 
-def kernel(jobs: int = 1, kind: Kernel = Kernel.CHECKED, say: Callable[[str], None] = print) -> Path:
-    """The folder with a kernel, the program ``linux``, and with what modules are built with.
+def kernel(jobs: int = 1, version: str = "", say: Callable[[str], None] = print) -> Path:
+    """The folder with a kernel, the program ``linux``, and with what modules are built with: of a version, as 6.1, or the
+    newest.
 
     A kernel is built by one process at a time; what takes long is said.
     """
-    if lacking := missing():
+    if lacking := missing(version):
         raise KernelError(
             f"the kernel is built with what this machine lacks: on Debian apt install {' '.join(lacking)}"
         )
     if platform.machine() != "x86_64":
         raise KernelError(f"Linux in user mode is for x86_64, and this machine is {platform.machine()}")
-    sources = _sources()
+    sources = _sources(version)
     assert sources is not None
-    configuration = _configuration(kind)
 
     def make(folder: Path) -> None:
         _call(["tar", "xf", sources, "--strip-components=1"], folder, "unpacking the kernel")
-        (folder / "options").write_text(configuration)
+        (folder / "options").write_text(_CONFIGURATION)
         build = ["make", "ARCH=um", f"-j{jobs}"]
         _call([*build, "KCONFIG_ALLCONFIG=options", "allnoconfig"], folder, "configuring the kernel")
-        _check_options(folder / ".config", configuration)
+        _check_options(folder / ".config")
         _call([*build, "linux", "modules_prepare"], folder, "building the kernel", say)
         shutil.copy(folder / "vmlinux.symvers", folder / "Module.symvers")
         _prune(folder)
 
-    if is_kept(kind):
-        return kept_folder("linux", _key(sources, configuration), make)
+    if is_kept(version):
+        return kept_folder("linux", _key(sources), make)
     with _locked(say):
-        return kept_folder("linux", _key(sources, configuration), make)
+        return kept_folder("linux", _key(sources), make)
 
 
 @contextlib.contextmanager
@@ -181,10 +166,11 @@ def _locked(say: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
-def _check_options(config: Path, configuration: str) -> None:
+def _check_options(config: Path) -> None:
     """Objects to what the kernel did not take: then its sources ask for something more."""
     got = set(config.read_text().splitlines())
-    if lost := [line for line in configuration.splitlines() if line not in got]:
+    left = {f"CONFIG_{name}=y" for name in _PREEMPTION}
+    if lost := [line for line in _CONFIGURATION.splitlines() if line not in got | left]:
         raise KernelError(f"these sources of the kernel do not take {', '.join(lost)}")
 
 
@@ -192,7 +178,7 @@ def _prune(folder: Path) -> None:
     """Leaves what is kept, a tenth of what was built."""
     kept = {folder / name for name in _KEPT}
     above = {parent for path in kept for parent in path.parents}
-    for directory in sorted(above & {folder, *folder.rglob("*")}):
+    for directory in sorted(path for path in above if path.is_relative_to(folder)):
         for path in directory.iterdir():
             if path not in kept and path not in above:
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
@@ -209,7 +195,8 @@ def build_module(built: Path, sources: Mapping[str, Path]) -> Path:
     def make(folder: Path) -> None:
         for each, source in sources.items():
             shutil.copytree(source, folder / each, ignore=shutil.ignore_patterns("__pycache__"))
-        command: list[str | Path] = ["make", "-C", built, "ARCH=um", f"M={folder / name}", "W=1", "modules"]
+        options = ["ARCH=um", f"M={folder / name}", "W=1", "UBSAN_SANITIZE=y"]
+        command: list[str | Path] = ["make", "-C", built, *options, "modules"]
         said = _call(command, folder, "building the module")
         if "warning:" in said:
             raise KernelError(f"the module has warnings:\n{said}")

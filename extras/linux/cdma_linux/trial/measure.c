@@ -6,8 +6,6 @@
 #define PART 1024u
 #define BATCHES 40u
 #define BATCH 25u
-/* Bytes of what is fed, so few that the time is not theirs. */
-#define LITTLE 64u
 /* Bytes of a transfer where the processor's time is that of the data. */
 #define MUCH (128u << 10)
 
@@ -132,97 +130,5 @@ void measure(unsigned int transfers) {
     need(unload_module() == 0 && load("/carrier.ko", "answers=1") == 0 && load_module("") == 0, "the engine that answers");
     processor("direct=0", "copied");
     if (cdma.info.direct != 0) processor("", "in its pages");
-    need(unload_module() == 0, "unloading the driver");
-}
-
-/* What the engine that answers at once has taken itself. */
-static unsigned long of_the_engine(void) {
-    FILE *file = fopen("/sys/module/carrier/parameters/nanoseconds", "r");
-    unsigned long taken = 0;
-    need(file != NULL && fscanf(file, "%lu", &taken) == 1, "the engine's time");
-    fclose(file);
-    return taken;
-}
-
-/* A call of the driver that does nothing. */
-static unsigned long of_a_call(struct cdma_user *cdma) {
-    const unsigned long begin = nanoseconds();
-    unsigned int k;
-    for (k = 0; k < 1000; ++k) need(cdma_submit_transfers(cdma, NULL, 0) == 0, "a call");
-    return (nanoseconds() - begin) / 1000;
-}
-
-/* Feeds a row again and again; returns whether each of its requests ends once, in its order, and well. */
-static int feed_rows(struct cdma_user *cdma, struct cdma_request *row, unsigned int descriptors) {
-    struct cdma_reply replies[CDMA_MOST];
-    unsigned int begun = 0, ended = 0, k;
-    int well = 1;
-    while (well && ended < descriptors) {
-        const unsigned int left = descriptors - begun, most = left < CDMA_MOST ? left : CDMA_MOST;
-        int number;
-        for (k = 0; k < most; ++k) row[k].cookie = begun + k;
-        number = cdma_submit_transfers(cdma, row, most);
-        if (number > 0) begun += (unsigned int)number;
-        number = cdma_take_replies(cdma, replies, CDMA_MOST);
-        well = number > 0;
-        for (k = 0; well && k < (unsigned int)number; ++k) {
-            well &= replies[k].cookie == ended++ && replies[k].status == CDMA_STATUS_OK;
-        }
-    }
-    return well && begun == descriptors;
-}
-
-/* The engine whose registers say what the one that answers at once is. */
-static void one_offload(void) {
-    struct cdma_user cdma = attach();
-    unsigned char *host = cleared(stream.size);
-    struct cdma_reply reply;
-    say(cdma_offload(&cdma, place(&cdma), tensor.size, host, stream.size, &reply) == 0 && reply.status == CDMA_STATUS_OK &&
-            equal(host, stream.bytes, stream.size),
-        "the engine itself offloads");
-    cdma_detach(&cdma);
-    free(host);
-}
-
-/* As many in flight as the ring takes, of a few bytes each, from the call of a process to the reply that it has. */
-static void feed_buffers(const char *parameters, const char *how, unsigned int descriptors) {
-    struct cdma_request row[CDMA_MOST];
-    static unsigned char hosts[CDMA_MOST][LITTLE] __attribute__((aligned(LITTLE)));
-    struct cdma_user cdma;
-    unsigned long begin, taken, engine;
-    char what[96];
-    uint64_t from;
-    unsigned int k;
-    reload(parameters);
-    cdma = attach();
-    from = place(&cdma);
-    for (k = 0; k < CDMA_MOST; ++k) {
-        row[k] = request_of(CDMA_OFFLOAD, from, hosts[k], LITTLE);
-        row[k].bytes = LITTLE;
-    }
-    engine = of_the_engine();
-    begin = nanoseconds();
-    say(feed_rows(&cdma, row, descriptors), "descriptors that are fed end once each, in their order");
-    taken = nanoseconds() - begin;
-    engine = of_the_engine() - engine;
-    snprintf(what, sizeof what, "descriptors in a second, %s", how);
-    measured(what, (unsigned long)(1e9 * descriptors / (double)(taken - engine)));
-    snprintf(what, sizeof what, "nanoseconds of a descriptor, %s", how);
-    measured(what, (taken - engine) / descriptors);
-    measured("nanoseconds of a descriptor in the engine that answers at once", engine / descriptors);
-    cdma_detach(&cdma);
-}
-
-void feed(unsigned int descriptors) {
-    struct cdma_user cdma;
-    int lists;
-    one_offload();
-    need(unload_module() == 0 && load("/carrier.ko", "answers=1") == 0 && load_module("") == 0, "the engine that answers");
-    cdma = attach();
-    lists = cdma.info.direct != 0;
-    measured("nanoseconds of a call that does nothing", of_a_call(&cdma));
-    cdma_detach(&cdma);
-    feed_buffers("direct=0", "copied", descriptors);
-    if (lists) feed_buffers("direct=1", "in pages", descriptors);
     need(unload_module() == 0, "unloading the driver");
 }

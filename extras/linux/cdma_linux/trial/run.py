@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -25,7 +26,7 @@ from cdma.verif.engine.measure import sparse_tensor
 from cdma.verif.engine.memory import SIZE
 from cdma.verif.simulator.simulate import Outcome, SimulationError, run_test
 
-from .kernel import DEVICE_ID, Kernel, KernelError, archive, build_module, device_tree, kernel
+from .kernel import DEVICE_ID, KernelError, archive, build_module, device_tree, kernel
 from .mishaps import commands_in
 
 #: An address of the accelerator's memory that is answered with an error, where the tests run.
@@ -35,6 +36,8 @@ _BAD_BYTE = SIZE - 256
 _PROGRAM = (
     "init.c",
     "attacks.c",
+    "dmatest.c",
+    "fences.c",
     "fuzz.c",
     "batches.c",
     "tables.c",
@@ -52,12 +55,12 @@ _PROGRAM = (
 #: What the kernel's log has where the driver is loaded first: what comes before is the kernel's own.
 _BEGIN = "the driver comes now"
 #: The guest's memory with the tests, and with a program of the host.
-_MEMORY, _MEMORY_FOR_PROGRAMS = "64M", "768M"
+_MEMORY, _MEMORY_FOR_PROGRAMS = "192M", "1024M"
 #: By which the kernel counts its microseconds while it waits for a register, 40,000 of them; it calculates with 32 bits.
 #: Some six times what a processor does: then a device that others keep from running has a quarter of a second.
 _LOOPS = 160_000_000
 #: Seconds within which the guest must halt, and the device listen: with the tests, and with a program of the host.
-_PATIENCE, _PATIENCE_FOR_PROGRAMS = 300, 3600
+_PATIENCE, _PATIENCE_FOR_PROGRAMS = 1200, 3600
 #: What a program of the host finds in its environment: what is the same there, and what is the guest's. Threads would share
 #: a processor.
 _ENVIRONMENT = ("PATH", "HOME", "PYTHONPATH", "LANG")
@@ -75,9 +78,18 @@ _COMPLAINTS = (
     "BUG:",
     "Oops",
     "INFO: possible",
+    "INFO: task",
+    "UBSAN:",
+    "DMA-API:",
+    "ODEBUG:",
     "Call Trace",
     "unreferenced object",
     "Kernel panic",
+)
+#: What it says once of a process with many transfers into one buffer at a time, which is the process's own affair.
+_OVERLAPS = re.compile(
+    r"^[^\n]*cut here[^\n]*\n[^\n]*\n[^\n]*DMA-API: exceeded \d+ overlapping mappings.*?end trace",
+    re.DOTALL | re.MULTILINE,
 )
 
 
@@ -87,25 +99,23 @@ class Trial:
 
     ``program``: A command of the host, which the guest runs in place of the tests; all that it says is said.
     ``measure``: How many transfers are measured in place of the tests; 0 for none.
-    ``feed``: How many descriptors the driver feeds in place of the tests, to an engine that answers at once; 0 for
-        none.
     ``seed``: What the device draws follows from it.
     ``script``, ``control``: Commands for the device, and a named pipe that is made for others; :mod:`.mishaps` has
         them.
     ``waves``, ``first``: A waveform (VCD), and the descriptor with which it begins, from 1.
-    ``sanitized``: The guest's kernel finds each access of the driver's to memory that is not its own, and takes its
-        time.
+    ``version``: Of the guest's kernel, as 6.1; the newest whose sources this machine has.
+    ``calls``: How many calls at random the tests have, beside a process that moves tensors.
     """
 
     program: Sequence[str] = ()
     measure: int = 0
-    feed: int = 0
     seed: int = 1
     script: Sequence[str] = ()
     control: Path | None = None
     waves: Path | None = None
     first: int = 1
-    sanitized: bool = False
+    version: str = ""
+    calls: int = 20_000
 
     @property
     def patience(self) -> int:
@@ -115,14 +125,7 @@ class Trial:
     @property
     def tests(self) -> bool:
         """Whether the guest runs the tests, and nothing in their place."""
-        return not (self.program or self.measure or self.feed)
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel that it is tried on."""
-        if self.feed:
-            return Kernel.BARE
-        return Kernel.SANITIZED if self.sanitized else Kernel.CHECKED
+        return not (self.program or self.measure)
 
     def settings(self) -> dict[str, Any]:
         """What the simulation is given."""
@@ -143,7 +146,7 @@ def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], No
     commands_in(trial.script)
     if trial.program and not shutil.which(trial.program[0]):
         raise ParameterError(f"the program is {trial.program[0]}, which is not there")
-    built = kernel(os.cpu_count() or 1, trial.kernel, say)
+    built = kernel(os.cpu_count() or 1, trial.version, say)
     with (
         tempfile.TemporaryDirectory(prefix="cdma-linux-") as name,
         _accelerator() as memory,
@@ -174,7 +177,7 @@ def run(design: EngineDesign, trial: Trial = Trial(), *, say: Callable[[str], No
         if trial.control is not None:
             trial.control.unlink()
     results = [line for line in said.splitlines() if line.startswith(("ok ", "not ok "))]
-    _, _, own = (said + log).partition(_BEGIN)
+    _, _, own = _OVERLAPS.sub("", said + log).partition(_BEGIN)
     complaints = [line for line in own.splitlines() if any(word in line for word in _COMPLAINTS)]
     for holds, what in (
         (halts, "the guest halts" + " with transfers in flight" * trial.tests),
@@ -236,9 +239,9 @@ def _initrd(design: EngineDesign, built: Path, folder: Path, trial: Trial) -> Pa
     contents = {"init": init.read_bytes(), **modules, "vectors/tensor": tensor, "vectors/stream": stream}
     if trial.program:
         contents["command"] = f"{_command_of(trial.program)}\0".encode()
-    for name, number in (("measure", trial.measure), ("feed", trial.feed)):
-        if number:
-            contents[name] = f"{number}\0".encode()
+    if trial.measure:
+        contents["measure"] = f"{trial.measure}\0".encode()
+    contents["calls"] = f"{trial.calls}\0".encode()
     path = folder / "initrd"
     path.write_bytes(archive(contents))
     return path

@@ -23,7 +23,7 @@ static void maps(struct cdma_user *cdma) {
     cdma_detach(&other);
 }
 
-static int heap_buffer(size_t size, int flags) {
+int heap_buffer(size_t size, int flags) {
     struct dma_heap_allocation_data data = {.len = size, .fd_flags = (unsigned int)flags};
     const int heap = open("/dev/dma_heap/system", O_RDWR);
     need(heap >= 0 && ioctl(heap, DMA_HEAP_IOCTL_ALLOC, &data) == 0, "a buffer of another driver");

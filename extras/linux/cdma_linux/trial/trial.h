@@ -66,8 +66,14 @@ int commands_end(struct cdma_user *cdma, void (*take_away)(void));
 void direct(void);
 void pins(void);
 
-/* fuzz.c */
-void fuzz(void);
+/* dmatest.c */
+void dmatest(void);
+
+/* fences.c */
+void fences(void);
+
+/* fuzz.c: so many calls at random, beside a process that moves tensors. */
+void fuzz(unsigned int calls);
 
 /* health.c: an engine that is not well; which memories are silent, a bit for each: the accelerator's, the host's. */
 void health(void);
@@ -83,12 +89,12 @@ void platform(void);
 /* removal.c */
 void removal(void);
 
-/* sharing.c */
+/* sharing.c: a buffer of another driver. */
 void sharing(void);
+int heap_buffer(size_t size, int flags);
 
-/* measure.c: with so many transfers of several processes; and so many descriptors that an engine answers at once. */
+/* measure.c: with so many transfers of several processes. */
 void measure(unsigned int transfers);
-void feed(unsigned int descriptors);
 
 /* stress.c */
 void stress(void);

@@ -7,16 +7,10 @@
 #include <linux/interrupt.h>
 #include <linux/io.h>
 #include <linux/irq.h>
-#include <linux/ktime.h>
 #include <linux/logic_iomem.h>
-#include <linux/moduleparam.h>
 
 #include "cdma_regs.h"
 #include "carrier.h"
-
-static ulong nanoseconds;
-module_param(nanoseconds, ulong, 0444);
-MODULE_PARM_DESC(nanoseconds, "that the engine has taken for its completions");
 
 static u32 registers[SZ_4K / sizeof(u32)];
 static unsigned int interrupt;
@@ -69,11 +63,9 @@ static void complete_ring(u32 channel, u32 tail)
 
 static void ring_doorbell(u32 channel, u32 tail)
 {
-	const u64 begin = ktime_get_ns();
 	unsigned long flags;
 
 	complete_ring(channel, tail);
-	nanoseconds += ktime_get_ns() - begin;
 	*channel_register(channel, CDMA_CHANNEL_IRQ_STATUS) =
 		CDMA_CHANNEL_IRQ_STATUS_COMPLETION_MASK;
 	local_irq_save(flags);

@@ -226,6 +226,8 @@ class Dispatch(wiring.Component):
         write, read = tables.write_port(granularity=min(8, bits)), tables.read_port(domain="sync")
         owner = Signal.like(self.number)
         known, reads, comes, broken = (Signal(name=name) for name in ("known", "reads", "comes", "broken"))
+        #: An entry of the table that is kept was written in the cycle before: that comes late.
+        changed = Signal(name="table_changed")
         #: The entry that is read, and the one that was read in the cycle before.
         place, before = (Signal.like(entry.place, name=name) for name in ("place", "place_before"))
         entries = Signal.like(self.values, name="entries", reset_less=True)
@@ -239,7 +241,11 @@ class Dispatch(wiring.Component):
             read.addr.eq(Cat(place, owner)),
             read.en.eq(reads),
         ]
-        m.d.sync += [comes.eq(reads), before.eq(place)]
+        m.d.sync += [
+            comes.eq(reads),
+            before.eq(place),
+            changed.eq(entry.enable.any() & (entry.pair == owner)),
+        ]
         with m.If(~fits & idle & ~self.checking & ~reads & ~comes):
             m.d.sync += [owner.eq(self.number), known.eq(0), broken.eq(0), place.eq(0), reads.eq(1)]
         with m.If(reads):
@@ -250,7 +256,7 @@ class Dispatch(wiring.Component):
                 broken.eq(broken | coding.watch(tables)),
                 known.eq(before == last),
             ]
-        with m.If(entry.enable.any() & (entry.pair == owner)):
+        with m.If(changed):
             m.d.sync += [known.eq(0), reads.eq(0), comes.eq(0)]
         return broken & known & needed if coding.coded else C(0)
 

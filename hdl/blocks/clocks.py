@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from amaranth.hdl import (
@@ -52,65 +53,107 @@ class Synchroniser(wiring.Component):
 _Component = TypeVar("_Component", bound=Elaboratable)
 
 
-def reset_with(
-    m: Module, name: str, component: _Component, clear: Value, clock: Signal | None = None
-) -> _Component:
-    """The ``component`` as a submodule that is reset by ``clear`` too.
+class Clocking:
+    """The clock and the resets of the parts of a design. Here all have the clock of the design, and a clear of parts is a
+    gate of two resets, whose output reaches all flip-flops of a part in the same cycle: on an FPGA the longest net."""
 
-    ``clock``: The clock of a design in which the component has a clock domain of this ``name``, whose reset is a
-        flip-flop: it begins a cycle later than ``clear`` and than the reset of ``m``, and ends two cycles later. None
-        for a gate of two resets, whose output reaches all flip-flops of the component in the same cycle: on an FPGA the
-        longest net.
-    """
-    if clock is None:
+    #: A clear of parts begins a cycle later and ends two cycles later.
+    staged = False
+
+    def cleared(
+        self, m: Module, name: str, component: _Component, clear: Value, *, whole: bool = False
+    ) -> _Component:
+        """The ``component`` as a submodule that is reset by ``clear`` too; ``whole`` with parts whose clock is gated."""
         return ResetInserter(clear)(component)
-    domain = ClockDomain(name, local=True)
-    domain.clk = clock
-    cleared = Signal(name=f"{name}_cleared", init=1)
-    before = Signal(name=f"{name}_clear_before", init=1)
-    # It depends on itself, because synthesis merges equal flip-flops.
-    m.d.sync += [before.eq(clear), cleared.eq(clear | (before & cleared))]
-    m.d.comb += domain.rst.eq(cleared)
-    m.domains += domain
-    return DomainRenamer(name)(component)
-
-
-def reset_around(m: Module, name: str, component: _Component, clear: Value) -> _Component:
-    """The ``component`` as a submodule that is reset by ``clear`` too, including its parts with a gated clock."""
-    domain = ClockDomain(name, local=True)
-    domain.clk, domain.rst = Signal(name="aclk"), Signal(name="rst")
-    m.d.comb += [domain.clk.eq(ClockSignal()), domain.rst.eq(ResetSignal() | clear)]
-    m.domains += domain
-    return DomainRenamer(name)(component)
-
-
-class ClockGates:
-    """Gated clocks, each by an instance of the cell ``kind``; all run while ``scan_enable`` is high."""
-
-    def __init__(self, kind: str, scan_enable: Value) -> None:
-        self.kind = kind
-        self.scan_enable = scan_enable
 
     def gated(
         self,
         m: Module,
         name: str,
         component: _Component,
-        active: Value,
+        active: Callable[[], Value],
         settling: int,
         *,
         clear: Value | None = None,
         local: bool = True,
     ) -> _Component:
-        """The ``component`` as a submodule whose clock runs while it is ``active``, for ``settling`` cycles after that, and
-        in reset. In other cycles its state must not change. It is reset by ``clear`` too. Other components may be in the
-        domain of that ``name``, unless it is ``local``."""
+        """The ``component`` as a submodule whose clock may stop unless it is ``active``, for ``settling`` cycles after that,
+        and in reset. In other cycles its state must not change. It is reset by ``clear`` too. Other components may be in
+        the domain of that ``name``, unless it is ``local``."""
+        return component if clear is None else self.cleared(m, name, component, clear)
+
+    def beside(self, name: str, component: _Component) -> _Component:
+        """A ``component`` in the domain of that ``name``, which is one of :meth:`gated`."""
+        return component
+
+
+PLAIN_CLOCK = Clocking()
+
+
+class StagedResets(Clocking):
+    """Each part is reset by a flip-flop of its own, for an FPGA, in a clock domain with the part's name.
+
+    ``clock``: The clock of the design.
+    """
+
+    staged = True
+
+    def __init__(self, clock: Signal) -> None:
+        self.clock = clock
+
+    def cleared(
+        self, m: Module, name: str, component: _Component, clear: Value, *, whole: bool = False
+    ) -> _Component:
+        domain = ClockDomain(name, local=True)
+        domain.clk = self.clock
+        cleared = Signal(name=f"{name}_cleared", init=1)
+        before = Signal(name=f"{name}_clear_before", init=1)
+        # It depends on itself, because synthesis merges equal flip-flops.
+        m.d.sync += [before.eq(clear), cleared.eq(clear | (before & cleared))]
+        m.d.comb += domain.rst.eq(cleared)
+        m.domains += domain
+        return DomainRenamer(name)(component)
+
+
+class ClockGates(Clocking):
+    """Gated clocks, each by an instance of the cell ``kind``; all run while ``scan_enable`` is high."""
+
+    def __init__(self, kind: str, scan_enable: Value) -> None:
+        self.kind = kind
+        self.scan_enable = scan_enable
+
+    def cleared(
+        self, m: Module, name: str, component: _Component, clear: Value, *, whole: bool = False
+    ) -> _Component:
+        if not whole:
+            return super().cleared(m, name, component, clear)
+        domain = ClockDomain(name, local=True)
+        domain.clk, domain.rst = Signal(name="aclk"), Signal(name="rst")
+        m.d.comb += [domain.clk.eq(ClockSignal()), domain.rst.eq(ResetSignal() | clear)]
+        m.domains += domain
+        return DomainRenamer(name)(component)
+
+    def gated(
+        self,
+        m: Module,
+        name: str,
+        component: _Component,
+        active: Callable[[], Value],
+        settling: int,
+        *,
+        clear: Value | None = None,
+        local: bool = True,
+    ) -> _Component:
+        works = active()
         reset = ResetSignal() if clear is None else ResetSignal() | clear
         runs = Signal(name=f"{name}_runs")
         left = Signal(range(settling + 1), name=f"{name}_settles", init=settling)
-        m.d.sync += left.eq(Mux(active, settling, left - left.any()))
-        m.d.comb += runs.eq(active | left.any() | reset)
+        m.d.sync += left.eq(Mux(works, settling, left - left.any()))
+        m.d.comb += runs.eq(works | left.any() | reset)
         return self.stopping(m, name, component, runs, reset, local=local)
+
+    def beside(self, name: str, component: _Component) -> _Component:
+        return DomainRenamer(name)(component)
 
     def stopping(
         self, m: Module, name: str, component: _Component, runs: Value, reset: Value, *, local: bool

@@ -12,10 +12,10 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.axi.answers import Timebase
 from cdma.hdl.axi.arbiter import ReadArbiter
 from cdma.hdl.axi.ports import ReadPort, WritePort, port_members
-from cdma.hdl.blocks.clocks import ClockGates
+from cdma.hdl.blocks.clocks import PLAIN_CLOCK, Clocking
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.codec.parts.interface import PURPOSES as CODEC_PURPOSES
-from cdma.hdl.engine.channel.channel import Channel, gated_channel
+from cdma.hdl.engine.channel.channel import Channel, clocked_channel
 from cdma.hdl.engine.channel.interfaces import (
     ChannelControl,
     ChannelStatus,
@@ -27,7 +27,7 @@ from cdma.hdl.engine.control.interfaces import Window
 from cdma.hdl.engine.control.windows import DrivenWindows
 from cdma.hdl.spec.engine import EngineConfig
 
-from .user import ChannelUsers, UserLayout, connect_with_user, data_user
+from .user import ChannelUsers, UserLayout, connect_with_user, data_user, host_ports
 
 #: By the end of the path of the instance, as a regular expression.
 PURPOSES = {
@@ -150,17 +150,10 @@ def memory_members(config: EngineConfig, host_id_bits: int = 0) -> dict[str, wir
     }
 
 
-def host_ports(config: EngineConfig, id_bits: int) -> tuple[ReadPort, WritePort]:
-    """Both halves of the host port."""
-    host = (config.host_data_bits, config.host_address_bits)
-    user_bits = UserLayout(config, "host").size
-    return ReadPort(*host, id_bits, user_bits), WritePort(*host, config.moved_bits, id_bits, user_bits)
-
-
 class EngineCore(wiring.Component):
     """An offload and a prefetch channel. Of each port, one channel reads and the other one writes.
 
-    ``gates``: Where they are given, those of the channels stop their clocks.
+    ``clocking``: Of the channels.
     ``offload``, ``prefetch``: The logic that drives each channel.
     ``dev_window``, ``host_window``: The addresses of each port that the channels may touch.
     ``watchdog_cycles``: The time after which a port counts as silent; 0 turns the watchdogs off.
@@ -168,9 +161,9 @@ class EngineCore(wiring.Component):
         there are several.
     """
 
-    def __init__(self, config: EngineConfig, gates: ClockGates | None = None) -> None:
+    def __init__(self, config: EngineConfig, clocking: Clocking = PLAIN_CLOCK) -> None:
         self.config = config
-        self.gates = gates
+        self.clocking = clocking
         super().__init__(
             {
                 "offload": In(ChannelPorts(config)),
@@ -186,13 +179,9 @@ class EngineCore(wiring.Component):
         if self.config.times:
             m.submodules.timebase = timebase = Timebase()
             m.d.comb += timebase.watchdog_cycles.eq(self.watchdog_cycles)
-        offload, prefetch = (
-            Channel(self.config, compressing, gates=self.gates) for compressing in (True, False)
-        )
+        offload, prefetch = (Channel(self.config, each, self.clocking) for each in (True, False))
         for name, channel in (("offload", offload), ("prefetch", prefetch)):
-            m.submodules[name] = (
-                channel if self.gates is None else gated_channel(m, name, channel, channel, self.gates)
-            )
+            m.submodules[name] = clocked_channel(m, name, channel, channel, self.clocking)
         # Without registers all sideband signals are constants.
         none = [Signal(ChannelUsers(self.config), name="no_users")]
         of_host = data_user(self.config, "host", none)

@@ -42,7 +42,7 @@ class Engine(AxiShell):
         m = Module()
         coding = self._coding()
         self._reset(m, coding)
-        engine = ManagedEngine(self.config, self._clock(), self._gates())
+        engine = ManagedEngine(self.config, self._clocking())
         m.submodules.engine = engine if coding is None else elaborated(engine, coding)
         if self.config.group_bursts:
             self.group_bursts = engine.group_bursts
@@ -153,7 +153,7 @@ class BareEngine(AxiShell):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self._reset(m)
-        m.submodules.core = core = EngineCore(self.config, self._gates())
+        m.submodules.core = core = EngineCore(self.config, self._clocking())
         self._connect_memories(m, core)
         if self.config.times:
             m.d.comb += core.watchdog_cycles.eq(self.port("watchdog_cycles"))

@@ -11,13 +11,13 @@ from amaranth.lib.wiring import In, Out
 from cdma.hdl.axi.answers import Timebase
 from cdma.hdl.axi.arbiter import ReadArbiter, WriteArbiter
 from cdma.hdl.axi.ports import AxiLiteSignature, each_port
-from cdma.hdl.blocks.clocks import ClockGates, reset_with
+from cdma.hdl.blocks.clocks import PLAIN_CLOCK, Clocking
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import CodedParts, PlainMemories, coding_of
-from cdma.hdl.engine.channel.channel import Channel, gated_channel
+from cdma.hdl.engine.channel.channel import Channel, clocked_channel
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelDriver, connect_members
 from cdma.hdl.engine.pairs.front import Pairs
-from cdma.hdl.engine.pairs.pair import Pair
+from cdma.hdl.engine.pairs.lone import LonePair
 from cdma.hdl.engine.pairs.sharing import list_ids, message_ids, ring_ids
 from cdma.hdl.spec.engine import EngineConfig
 
@@ -61,8 +61,7 @@ class ManagedEngine(wiring.Component):
 
     A soft reset of a pair that is alone lets every open transaction finish and then resets everything except the windows.
 
-    ``clock``: Where it is given, parts of the engine have resets of their own: see :func:`.reset_with`.
-    ``gates``: Where they are given, the clocks of the channels, of the rings and of each pair's registers stop.
+    ``clocking``: Of the channels, of the rings and of each pair's registers.
 
     ``bus``, ``irq``, ``alert``: The registers, and of each pair the interrupt and, in an engine with coded memories,
         the alert.
@@ -72,12 +71,9 @@ class ManagedEngine(wiring.Component):
     ``host_read``, ``host_write``: The host port, with the IDs of :class:`HostIds`.
     """
 
-    def __init__(
-        self, config: EngineConfig, clock: Signal | None = None, gates: ClockGates | None = None
-    ) -> None:
+    def __init__(self, config: EngineConfig, clocking: Clocking = PLAIN_CLOCK) -> None:
         self.config = config
-        self.clock = clock
-        self.gates = gates
+        self.clocking = clocking
         super().__init__(
             {
                 "bus": In(AxiLiteSignature(config.register_address_bits)),
@@ -93,7 +89,7 @@ class ManagedEngine(wiring.Component):
         m = Module()
         config, memories = self.config, CodedParts(coding_of(platform))
         m.submodules.timebase = timebase = Timebase()
-        front = (Pairs if config.channels > 1 else Pair)(config, self.clock, self.gates)
+        front = (Pairs if config.channels > 1 else LonePair)(config, self.clocking)
         m.submodules.front = front
         wiring.connect(m, wiring.flipped(self.bus), front.bus)
         m.d.comb += [
@@ -103,14 +99,10 @@ class ManagedEngine(wiring.Component):
         ]
         channels = []
         for name in CHANNELS:
-            channel = Channel(config, name == CHANNELS[0], self.clock, self.gates)
+            channel = Channel(config, name == CHANNELS[0], self.clocking)
             channels.append(channel)
             built = memories.built(name, channel)
-            m.submodules[name] = (
-                reset_with(m, name, built, front.engine_clear, self.clock)
-                if self.gates is None
-                else gated_channel(m, name, channel, built, self.gates, front.engine_clear)
-            )
+            m.submodules[name] = clocked_channel(m, name, channel, built, self.clocking, front.engine_clear)
             connect_members(m, ChannelDriver(config).members, getattr(front, name), channel)
             m.d.comb += [channel.now.eq(timebase.now), channel.watchdog_tick.eq(timebase.tick)]
         self._connect_ports(m, front, memories.coding, *channels)
@@ -127,7 +119,7 @@ class ManagedEngine(wiring.Component):
         return m
 
     def _tell_losses(
-        self, m: Module, front: Pair | Pairs, channels: list[Channel], memories: CodedParts
+        self, m: Module, front: LonePair | Pairs, channels: list[Channel], memories: CodedParts
     ) -> None:
         """A lost word concerns its channel, while that has a descriptor; both, if it is in what they share."""
         for name, channel in zip(CHANNELS, channels, strict=True):
@@ -142,7 +134,7 @@ class ManagedEngine(wiring.Component):
         ]
 
     def _connect_ports(
-        self, m: Module, front: Pair | Pairs, coding: PlainMemories, offload: Channel, prefetch: Channel
+        self, m: Module, front: LonePair | Pairs, coding: PlainMemories, offload: Channel, prefetch: Channel
     ) -> None:
         """Gives the device port to the channels, and the host port to the channels and the rings."""
         config, ids = self.config, HostIds.of(self.config)

@@ -20,7 +20,7 @@ from cdma.hdl.axi.bursts import AddressFirst
 from cdma.hdl.axi.crossings import PortCrossing
 from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
 from cdma.hdl.axi.turns import BurstTurns
-from cdma.hdl.blocks.clocks import ClockGates
+from cdma.hdl.blocks.clocks import ClockGates, Clocking, StagedResets
 from cdma.hdl.blocks.memories import FlipFlops, MemoryCoding, elaborated
 from cdma.hdl.blocks.registers import slice_after, slice_before
 from cdma.hdl.engine.control.quiescence import Closing, Quiescence
@@ -28,10 +28,10 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import has_slices, reset_of
 from cdma.hdl.verilog.shell import CLOCK_GATE, SCAN_ENABLE, Shell
 
-from .core import EngineCore, host_ports
+from .core import EngineCore
 from .managed import ManagedEngine
 from .pins import CONSTANTS, engine_ports
-from .user import UserLayout
+from .user import UserLayout, host_ports
 
 
 class Domain(NamedTuple):
@@ -65,9 +65,7 @@ class AxiShell(Shell):
     def _reset(self, m: Module, coding: MemoryCoding | None = None) -> None:
         """Declares the domain of the engine; coded memories are filled before it leaves reset."""
         filling = None if coding is None else coding.filling
-        self.add_domain(
-            m, registered=self._resets_inside(), longer=self._clock() is not None, holding=filling
-        )
+        self.add_domain(m, registered=self._resets_inside(), longer=self._clocking().staged, holding=filling)
         if coding is not None:
             place = Signal.like(coding.place, name="place_to_fill", reset_less=True)
             fills = Signal(name="fills_memories", init=1, reset_less=True)
@@ -80,9 +78,11 @@ class AxiShell(Shell):
     def _resets_inside(self) -> bool:
         return self.config.registers and not (self.slices_in or self.slices_out)
 
-    def _clock(self) -> Signal | None:
-        """The clock, for an engine whose parts have resets of their own."""
-        return self.clock if self.config.pipelined and self._resets_inside() else None
+    def _clocking(self) -> Clocking:
+        """The clock and the resets of its parts."""
+        if self.config.clock_gates:
+            return ClockGates(CLOCK_GATE, self.port(SCAN_ENABLE.name))
+        return StagedResets(self.clock) if self.config.pipelined and self._resets_inside() else Clocking()
 
     def _foreign(self, m: Module, name: str, clock: str) -> Domain:
         """Declares the domain of another clock, whose reset port gates the handshakes of its ports."""
@@ -92,10 +92,6 @@ class AxiShell(Shell):
         resetn = self.port(reset_of(clock))
         m.d.comb += domain.rst.eq(~resetn)
         return Domain(name, resetn)
-
-    def _gates(self) -> ClockGates | None:
-        """The gates of its clocks, if there are any."""
-        return ClockGates(CLOCK_GATE, self.port(SCAN_ENABLE.name)) if self.config.clock_gates else None
 
     def _before(
         self, m: Module, name: str, sink: stream.Interface, domain: Domain | None = None

@@ -8,7 +8,7 @@ from typing import Any
 from amaranth.hdl import C, Cat, Module, Value
 from amaranth.lib import data, stream, wiring
 
-from cdma.hdl.axi.ports import each_port
+from cdma.hdl.axi.ports import ReadPort, WritePort, each_port
 from cdma.hdl.blocks.arithmetic import one_of
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import OWNER_PORTS
@@ -112,3 +112,10 @@ def _pass_address(m: Module, near: stream.Interface, far: stream.Interface, user
         far.valid.eq(near.valid),
         near.ready.eq(far.ready),
     ]
+
+
+def host_ports(config: EngineConfig, id_bits: int) -> tuple[ReadPort, WritePort]:
+    """Both halves of the host port."""
+    host = (config.host_data_bits, config.host_address_bits)
+    user_bits = UserLayout(config, "host").size
+    return ReadPort(*host, id_bits, user_bits), WritePort(*host, config.moved_bits, id_bits, user_bits)

@@ -8,7 +8,7 @@ which these are found in the netlist. Each becomes a register of the solver's, w
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import TypeVar
 
 from amaranth.hdl import (
@@ -37,7 +37,7 @@ from cdma.hdl.codec.generate import Compressor, Decompressor
 from cdma.hdl.codec.parts.interface import GatedCodec
 from cdma.hdl.codec.plain.compressor import PlainCompressor
 from cdma.hdl.codec.plain.decompressor import PlainDecompressor
-from cdma.hdl.engine.channel.channel import Channel, gated_channel
+from cdma.hdl.engine.channel.channel import Channel, clocked_channel
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.verilog.shell import CLOCK_GATE
@@ -97,7 +97,7 @@ class _Sooner(ClockGates):
         m: Module,
         name: str,
         component: _Component,
-        active: Value,
+        active: Callable[[], Value],
         settling: int,
         *,
         clear: Value | None = None,
@@ -181,11 +181,11 @@ class RestingChannel(_Gated):
     def __init__(self, settling: int, *, compressing: bool) -> None:
         super().__init__(settling)
         #: The gates of its codec are behind its own, and show nothing here.
-        self.channel = Channel(TINY, compressing, gates=_Open(CLOCK_GATE, C(0)))
+        self.channel = Channel(TINY, compressing, _Open(CLOCK_GATE, C(0)))
 
     def describe(self, m: Module) -> None:
         channel, clear = self.channel, Signal()
-        m.submodules.dut = gated_channel(m, "dut", channel, channel, self.gates, clear)
+        m.submodules.dut = clocked_channel(m, "dut", channel, channel, self.gates, clear)
         self.drive(m, channel, {"values", "now", "windows__base", "windows__limit"})
         free(m, "clear", clear)
         # A soft reset stops the channel, and clears it at last.

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Value
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.clocks import ClockGates
+from cdma.hdl.blocks.clocks import Clocking
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.spec.codec import CodecConfig
@@ -155,10 +155,10 @@ class GatedCodec(wiring.Component):
     A valid beat opens the gate in the same cycle, so none is later than without a gate.
     """
 
-    def __init__(self, codec: wiring.Component, config: CodecConfig, gates: ClockGates) -> None:
+    def __init__(self, codec: wiring.Component, config: CodecConfig, clocking: Clocking) -> None:
         self.codec = codec
         self.config = config
-        self.gates = gates
+        self.clocking = clocking
         super().__init__(dict(codec.signature.members.items()))
 
     def elaborate(self, platform: object) -> Module:
@@ -170,6 +170,6 @@ class GatedCodec(wiring.Component):
         form = self.config.format
         windows = form.group if form.mask_words else 1
         settling = windows * self.config.beats + _PIPELINE_CYCLES
-        m.submodules.codec = self.gates.gated(m, "codec", self.codec, active, settling)
+        m.submodules.codec = self.clocking.gated(m, "codec", self.codec, lambda: active, settling)
         wiring.connect(m, wiring.flipped(self), self.codec)
         return m

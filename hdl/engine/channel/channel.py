@@ -3,6 +3,7 @@ stops while it has nothing to do.
 """
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from amaranth.hdl import C, Cat, Elaboratable, Module, Signal, Value
@@ -11,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.answers import Watchdog
 from cdma.hdl.axi.ports import PortShape, connect_ports, each_port, port_members
-from cdma.hdl.blocks.clocks import ClockGates, reset_around, reset_with
+from cdma.hdl.blocks.clocks import PLAIN_CLOCK, Clocking
 from cdma.hdl.blocks.elaboration import Pace, copies, optional
 from cdma.hdl.codec.parts.interface import GatedCodec
 from cdma.hdl.engine.path.data_path import DataPath
@@ -103,8 +104,7 @@ class Channel(wiring.Component):
     completes the oldest descriptor as ``WATCHDOG`` at once and then does the same as an abort; ``status.stuck`` is high
     for as long as the port does not answer.
 
-    ``clock``: Where it is given, parts of the channel have resets of their own: see :func:`.reset_with`.
-    ``gates``: Where they are given, those of the codecs stop their clocks.
+    ``clocking``: Of its parts, and of the codecs.
     ``compressing``: Makes an offload channel: from the device port to the host port, through a compressor. A prefetch
         channel goes the other way, through a decompressor.
     ``source``, ``sink``: The AXI4 ports that are read and written: one of them is an array with several units.
@@ -115,16 +115,9 @@ class Channel(wiring.Component):
         completes as ``MEMORY`` at once, as do those whose completion is being made, and then it is as after an abort.
     """
 
-    def __init__(
-        self,
-        config: EngineConfig,
-        compressing: bool,
-        clock: Signal | None = None,
-        gates: ClockGates | None = None,
-    ) -> None:
+    def __init__(self, config: EngineConfig, compressing: bool, clocking: Clocking = PLAIN_CLOCK) -> None:
         self.config = config
-        self.clock = clock
-        self.gates = gates
+        self.clocking = clocking
         self.compressing = compressing
         self.read, self.write, self.base = _port_shapes(config, compressing)
         ports = {"dev": config.units, "host": 1}
@@ -184,13 +177,9 @@ class Channel(wiring.Component):
                 coded_memories=config.coded_memories,
             ),
         )
-        m.submodules.path = (
-            reset_with(m, "path", parts.path, clear, self.clock)
-            if self.gates is None
-            else reset_around(m, "path", parts.path, clear)
-        )
+        m.submodules.path = self.clocking.cleared(m, "path", parts.path, clear, whole=True)
         m.submodules.checker = parts.checker
-        m.submodules.slots = reset_with(m, "slots", parts.slots, clear, self.clock)
+        m.submodules.slots = self.clocking.cleared(m, "slots", parts.slots, clear)
         m.submodules.completer = parts.completer
         self._connect_streams(m, parts)
 
@@ -221,7 +210,7 @@ class Channel(wiring.Component):
 
         def codec() -> wiring.Component:
             made: wiring.Component = kind(config.codec)
-            return made if self.gates is None else GatedCodec(made, config.codec, self.gates)
+            return GatedCodec(made, config.codec, self.clocking) if config.clock_gates else made
 
         if config.units == 1:
             ports = (self.read, self.write)
@@ -365,6 +354,7 @@ class Channel(wiring.Component):
         with m.Elif(self.resume):
             m.d.sync += state.halted.eq(0)
 
+        later = ["clearing", "cleared"] * self.clocking.staged + ["run"]
         ends = self.stop | self.abort | state.fired
         enable = Signal(name="enabled")
         m.d.sync += enable.eq(self.enable)
@@ -394,18 +384,16 @@ class Channel(wiring.Component):
             with m.State("clear"):
                 m.d.comb += clear.eq(1)
                 m.d.sync += [state.timeout.eq(0), state.reported.eq(0), state.halted.eq(1)]
-                m.next = "run" if self.clock is None else "clearing"
-            if self.clock is not None:
-                # The parts are reset a cycle later, and for two cycles.
-                with m.State("clearing"):
-                    m.next = "cleared"
-                with m.State("cleared"):
-                    m.next = "run"
+                m.next = later[0]
+            # The parts are reset a cycle later, and for two cycles.
+            for name, following in pairwise(later):
+                with m.State(name):
+                    m.next = following
         # The state itself, from a flip-flop: it goes far.
         flush = Signal(name="flush")
         with m.If(fsm.ongoing("run") & ends):
             m.d.sync += flush.eq(1)
-        with m.Elif(fsm.ongoing("clear" if self.clock is None else "cleared")):
+        with m.Elif(fsm.ongoing(["clear", *later][-2])):
             m.d.sync += flush.eq(0)
 
         m.d.comb += [
@@ -431,19 +419,23 @@ class Channel(wiring.Component):
 _SETTLING_CYCLES = 32
 
 
-def gated_channel(
+def clocked_channel(
     m: Module,
     name: str,
     channel: Channel,
     component: Elaboratable,
-    gates: ClockGates,
+    clocking: Clocking,
     clear: Value | None = None,
 ) -> Elaboratable:
-    """Gives ``component``, which is the ``channel`` or stands for it, as a submodule whose clock stops, and that is reset by
-    ``clear`` too.
+    """The ``component``, which is the ``channel`` or stands for it, as a submodule that is reset by ``clear`` too, and whose
+    clock stops if it is gated."""
+    settling = channel.config.codec.beats + _SETTLING_CYCLES
+    return clocking.gated(m, name, component, lambda: _active(m, name, channel), settling, clear=clear)
 
-    A descriptor that is offered opens the gate in the same cycle, and so does a command.
-    """
+
+def _active(m: Module, name: str, channel: Channel) -> Value:
+    """Whether the clock of a channel is to run. A descriptor that is offered opens the gate in the same cycle, and so does a
+    command."""
     enabled = Signal(name=f"{name}_was_enabled")
     m.d.sync += enabled.eq(channel.enable)
     answers = [port.r.valid for port in each_port(channel.source)]
@@ -469,5 +461,4 @@ def gated_channel(
             *answers,
         ).any()
     )
-    settling = channel.config.codec.beats + _SETTLING_CYCLES
-    return gates.gated(m, name, component, active, settling, clear=clear)
+    return active

@@ -34,16 +34,16 @@ _RESET_CYCLES = 3
 
 
 def soft_reset(
-    m: Module, control: wiring.PureInterface, stopped: Value, clear: Signal, clock: Signal | None
+    m: Module, control: wiring.PureInterface, stopped: Value, clear: Signal, *, staged: bool
 ) -> None:
     """Drives ``clear`` for a ``control.soft_reset`` once all has ``stopped``, and ``control.resetting`` until then. Nothing
-    may begin meanwhile, so that what has stopped stays so. ``clock`` is that of :func:`.reset_with`."""
+    may begin meanwhile, so that what has stopped stays so. ``staged`` is that of :class:`.Clocking`."""
     cleared = Signal()
     with m.If(control.soft_reset):
         m.d.sync += control.resetting.eq(1)
     with m.Elif(cleared):
         m.d.sync += control.resetting.eq(0)
-    if clock is None:
+    if not staged:
         m.d.comb += cleared.eq(clear)
         m.d.sync += clear.eq(control.resetting & ~clear & stopped)
     else:

@@ -2,28 +2,127 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, DomainRenamer, Elaboratable, Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.clocks import ClockGates
+from cdma.hdl.blocks.clocks import PLAIN_CLOCK, Clocking
+from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.blocks.memories import CodedParts, coding_of
 from cdma.hdl.engine.channel.interfaces import CHANNELS, ChannelDriver, connect_members
-from cdma.hdl.engine.control.counters import Counters, connect_pairs, count_channel
+from cdma.hdl.engine.control.counters import Counters, PairCounting, connect_pairs, count_channel
+from cdma.hdl.engine.control.interfaces import ChangeLayout, ControlSignature
 from cdma.hdl.engine.control.quiescence import CONTROL, accessed, settling_cycles
 from cdma.hdl.engine.control.registers import RegisterBlock
 from cdma.hdl.engine.control.windows import StoredWindows
 from cdma.hdl.engine.rings.coalescer import Coalescer
+from cdma.hdl.engine.rings.messages import RingLink
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
+from cdma.hdl.spec.records import Status
 
-from .delivered import DeliveredStore
+from .delivered import DeliveredStore, KeptSignature
 from .dispatch import Dispatch
-from .pair import Pair, connect_shared, connect_windows, pair_members, shared_members
+from .pair import Pair, Parts, Way, pair_members
+from .shared import connect_shared, connect_windows, shared_members
+from .sharing import PairClient
+
+
+class OneOfSeveral(Pair):
+    """One of several pairs. A descriptor starts only if there is room for its completion, so that no pair waits for the
+    software of another one. A soft reset ends what has started as an abort does, and forgets the completions.
+
+    ``offload``, ``prefetch``: The pair's share of the channels.
+    ``control``, ``link``, ``changes``: The registers, the rings, and what is written into the memory of its registers.
+    ``interrupts``: Pulses for both channels: enough completions, or one long enough ago.
+    ``window_lost``: In an engine with coded memories: a word of its windows is lost.
+    ``stuck``: The watchdog of a channel has fired, and a port has not answered since.
+    ``offload_counting``, ``prefetch_counting``, ``clear_counters``: Its counters.
+    ``offload_kept``, ``prefetch_kept``: Its completions that the rings have not taken.
+    """
+
+    def __init__(self, config: EngineConfig, clocking: Clocking) -> None:
+        members = {
+            "control": In(ControlSignature(config)),
+            "link": In(RingLink(config)),
+            "changes": In(ChangeLayout()),
+            **optional(config.coded_memories, window_lost=In(1)),
+            **optional(config.clock_gates, active=Out(1)),
+            **{name: Out(PairClient(config)) for name in CHANNELS},
+            **{f"{name}_counting": Out(PairCounting()) for name in CHANNELS},
+            **{f"{name}_kept": In(KeptSignature()) for name in CHANNELS},
+            "clear_counters": Out(1),
+            "interrupts": In(2),
+            "stuck": In(2),
+        }
+        super().__init__(config, clocking, members)
+
+    def _shared(
+        self, m: Module, clear: Signal
+    ) -> tuple[wiring.PureInterface, wiring.PureInterface, data.View]:
+        return wiring.flipped(self.control), wiring.flipped(self.link), self.changes
+
+    def _coalesced(self, m: Module, parts: Parts, clear: Signal) -> tuple[Value, Value]:
+        return self.interrupts, C(0)
+
+    def _counting(self, m: Module, parts: Parts, clear: Signal) -> list[wiring.PureInterface]:
+        m.d.comb += self.clear_counters.eq(parts.control.clear_counters | clear)
+        return [wiring.flipped(getattr(self, f"{name}_counting")) for name in CHANNELS]
+
+    def _loses(self, parts: Parts) -> Value:
+        return super()._loses(parts) | self.window_lost
+
+    def _way(self, m: Module, index: int, parts: Parts, counting: wiring.PureInterface, clear: Signal) -> Way:
+        name, control = CHANNELS[index], parts.control
+        half, client, port = (getattr(each, name) for each in (control, parts.link, self))
+        kept = getattr(self, f"{name}_kept")
+        halted, drops = (Signal(name=f"{name}_{what}") for what in ("halted", "drops"))
+        status = port.done.payload.completion.status
+        failed = port.done.valid & (status != Status.OK)
+        extra_error: Value = C(0)
+        # A watchdog ends all that the pair has in flight, as an abort does.
+        ends = half.abort | control.soft_reset | (port.done.valid & (status == Status.WATCHDOG))
+        if parts.memories.coding.coded:
+            # What may depend on a lost word of the pair ends as an abort's does, with another status.
+            lost, loses = (Signal(name=f"{name}_{what}") for what in ("lost", "loses"))
+            m.d.sync += [loses.eq(self._loses(parts)), lost.eq(loses | (lost & drops))]
+            extra_error = port.done.valid & lost & (status == Status.OK)
+            ends |= loses | (port.done.valid & (status == Status.MEMORY))
+            m.d.comb += kept.lost.eq(lost)
+        with m.If(ends):
+            m.d.sync += drops.eq(1)
+        # The buffers of a descriptor whose watchdog has fired may be written until the port answers.
+        with m.Elif(~kept.owed & kept.settled & ~port.checking & ~self.stuck[index]):
+            m.d.sync += drops.eq(0)
+        with m.If(client.halt | ends | drops | (failed & half.halt_on_error)):
+            m.d.sync += halted.eq(1)
+        with m.Elif(half.resume):
+            m.d.sync += halted.eq(0)
+        with m.If(clear):
+            m.d.sync += [drops.eq(0), halted.eq(0)]
+        m.d.comb += [
+            client.waiting.eq(kept.waiting),
+            kept.taken.eq(client.taken),
+            kept.clear.eq(clear),
+            port.offers.eq(client.offers & half.enable & ~halted & ~drops & ~control.resetting & ~kept.full),
+            port.drops.eq(drops),
+            counting.in_flight.eq(kept.inside),
+        ]
+        if self.config.records.owner_bits:
+            m.d.comb += [port.owner_value.eq(half.owner_value), port.owner_mask.eq(half.owner_mask)]
+        return Way(
+            extra_error=extra_error,
+            busy=kept.owed | port.checking,
+            halted=halted,
+            aborting=drops,
+            stuck=self.stuck[index],
+            rests=~kept.inside & kept.settled & ~port.checking & ~counting.adding,
+        )
 
 
 class Pairs(wiring.Component):
     """Registers of several pairs, their rings, and whose descriptor each channel takes next: in the place of a
-    :class:`.Pair` that is alone. Nothing that one pair does ends another one's descriptors: what an abort or a watchdog
+    :class:`.LonePair`. Nothing that one pair does ends another one's descriptors: what an abort or a watchdog
     takes with it starts again.
 
     ``bus``: The registers: a page for each pair.
@@ -31,32 +130,24 @@ class Pairs(wiring.Component):
     ``engine_clear``, ``loses``: Always low: no pair resets the channels.
     """
 
-    def __init__(
-        self, config: EngineConfig, clock: Signal | None = None, gates: ClockGates | None = None
-    ) -> None:
+    def __init__(self, config: EngineConfig, clocking: Clocking = PLAIN_CLOCK) -> None:
         self.config = config
-        self.clock = clock
-        self.gates = gates
-        super().__init__(
-            {
-                **pair_members(config, config.channels),
-                **shared_members(config),
-            }
-        )
+        self.clocking = clocking
+        super().__init__(pair_members(config, config.channels) | shared_members(config))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config, memories = self.config, CodedParts(coding_of(platform))
-        pairs = [
-            Pair(config.of_pair(number), self.clock, self.gates, alone=False)
-            for number in range(config.channels)
-        ]
-        registers, rings = RegisterBlock(config), Rings(config, self.clock if self.gates is None else None)
+        config, clocking, memories = self.config, self.clocking, CodedParts(coding_of(platform))
+        pairs = [OneOfSeveral(config.of_pair(number), clocking) for number in range(config.channels)]
+        registers, rings = RegisterBlock(config), Rings(config, clocking)
         changes = connect_shared(m, registers, rings, self)
         windows = StoredWindows(config)
-        m.submodules.registers = self._gated(m, registers, pairs)
+        # Their clock is that of windows and of rings, too.
+        m.submodules.registers = clocking.gated(
+            m, CONTROL, registers, lambda: self._active(m, pairs), settling_cycles(config)
+        )
         for name, built in (("rings", rings), ("windows", memories.built("windows", windows))):
-            m.submodules[name] = built if self.gates is None else DomainRenamer(CONTROL)(built)
+            m.submodules[name] = clocking.beside(CONTROL, built)
         counters = Counters(config.units, config.channels, pipelined=config.pipelined, options=config.records)
         m.submodules.counters = memories.built("counters", counters)
         coalescer = Coalescer(config)
@@ -109,20 +200,18 @@ class Pairs(wiring.Component):
             ]
         return m
 
-    def _gated(self, m: Module, registers: RegisterBlock, pairs: list[Pair]) -> Elaboratable:
-        """The registers. Their clock, which is that of windows and rings, runs while anything of a pair does."""
-        if self.gates is None:
-            return registers
+    def _active(self, m: Module, pairs: list[OneOfSeveral]) -> Signal:
+        """Whether the clock of the registers is to run: while anything of a pair does."""
         active = Signal(name="pairs_active")
         answers = (self.fetch.r.valid, self.complete.b.valid)
         m.d.comb += active.eq(Cat(*(pair.active for pair in pairs), *accessed(self.bus), *answers).any())
-        return self.gates.gated(m, CONTROL, registers, active, settling_cycles(self.config))
+        return active
 
     def _connect_channel(
         self,
         m: Module,
         name: str,
-        pairs: list[Pair],
+        pairs: list[OneOfSeveral],
         counting: wiring.PureInterface,
         registers: RegisterBlock,
         rings: Rings,

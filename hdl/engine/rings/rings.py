@@ -8,14 +8,14 @@ descriptor, and none waits for a bus, so no queue waits long for others.
 
 from typing import NamedTuple
 
-from amaranth.hdl import C, Cat, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import ReadPort, WritePort
-from cdma.hdl.blocks.clocks import reset_with
+from cdma.hdl.blocks.clocks import PLAIN_CLOCK, Clocking
 from cdma.hdl.blocks.elaboration import Pace, optional, without_reset
 from cdma.hdl.blocks.memories import CodedParts, coding_of
 from cdma.hdl.blocks.queues import Fifo
@@ -67,9 +67,9 @@ class Rings(wiring.Component):
     ``word_corrected``, ``word_lost``: With coded memories: pulses for wrong words.
     """
 
-    def __init__(self, config: EngineConfig, clock: Signal | None = None) -> None:
+    def __init__(self, config: EngineConfig, clocking: Clocking = PLAIN_CLOCK) -> None:
         self.config = config
-        self.clock = clock
+        self.clocking = clocking
         #: All pairs have the registers of one that is not the first.
         self.registers = register_map(config.of_pair(1))
         host, bits = (config.host_data_bits, config.host_address_bits), queue_bits(config)
@@ -169,11 +169,7 @@ class Rings(wiring.Component):
                 ports.append(port)
                 built = parts.built(f"pair_{pair}", port)
                 path = name if self.config.channels == 1 else f"pair_{pair}_{name}"
-                m.submodules[path] = (
-                    ResetInserter(link.clear)(built)
-                    if self.clock is None
-                    else reset_with(m, f"{path}_ring", built, link.clear, self.clock)
-                )
+                m.submodules[path] = self.clocking.cleared(m, f"{path}_ring", built, link.clear)
         return ports
 
     def _add_stores(

@@ -17,7 +17,7 @@ from amaranth.hdl import ClockDomain, ClockSignal, Elaboratable, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.clocks import AsyncFifo, reset_with
+from cdma.hdl.blocks.clocks import PLAIN_CLOCK, AsyncFifo, StagedResets
 from cdma.verif.proofs.bench import FreeClocks
 from tests.support.simulate import cells_of, simulate
 
@@ -119,8 +119,8 @@ class _Around(Elaboratable):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.domains.sync = self.domain
-        clock = self.domain.clk if self.own else None
-        m.submodules.part = reset_with(m, "own", self.part, self.clear, clock)
+        clocking = StagedResets(self.domain.clk) if self.own else PLAIN_CLOCK
+        m.submodules.part = clocking.cleared(m, "own", self.part, self.clear)
         m.submodules.beside = self.beside
         return m
 
@@ -162,7 +162,7 @@ class _Two(wiring.Component):
             part = _Count()
             clock = Signal()
             m.d.comb += [clock.eq(ClockSignal()), self.counts[index].eq(part.count)]
-            m.submodules[name] = reset_with(m, name, part, self.clear, clock)
+            m.submodules[name] = StagedResets(clock).cleared(m, name, part, self.clear)
         return m
 
 

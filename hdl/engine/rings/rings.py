@@ -53,7 +53,7 @@ class Rings(wiring.Component):
     """Gives the channels of each pair the descriptors of their rings and those that are pushed, which go first, and writes
     their completions into the rings or, while these are not enabled, into the registers.
 
-    ``clock``: Where it is given, what is kept of a queue has a reset of its own: see :func:`.reset_with`.
+    ``clocking``: Of what is kept of a queue, which is reset with its pair.
 
     ``pair_0``, …: The pairs.
     ``offload_completion``, ``prefetch_completion``: The completion of the ``pair`` that waits longest, two cycles after

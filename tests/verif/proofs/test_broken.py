@@ -235,15 +235,15 @@ def test_a_gate_that_closes_a_cycle_early(tmp_path):
     changes(lambda: Resting(Decompressor(SMALL), 2, any_state=False), tmp_path, "planner.py")
 
 
-def without_commands(m, name, channel, component, gates, clear):
+def without_commands(m, name, channel, component, clocking, clear):
     """A gate that forgets what software commands."""
     active = channel.requests.valid | channel.done.valid | channel.status.busy
-    return gates.gated(m, name, component, active, 4, clear=clear)
+    return clocking.gated(m, name, component, lambda: active, 4, clear=clear)
 
 
 @pytest.mark.thorough
 def test_a_gate_of_a_channel_that_forgets_commands(tmp_path, monkeypatch):
-    monkeypatch.setattr("cdma.verif.proofs.clocks.gated_channel", without_commands)
+    monkeypatch.setattr("cdma.verif.proofs.clocks.clocked_channel", without_commands)
     changes(lambda: RestingChannel(4, compressing=True), tmp_path, "channel.py", method="bmc", depth=9)
 
 

@@ -10,7 +10,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.arithmetic import popcount, thermometer
+from cdma.hdl.blocks.arithmetic import count_ones, popcount, thermometer
 from cdma.hdl.blocks.elaboration import copies, optional, sized
 from cdma.hdl.blocks.registers import malformed
 from cdma.hdl.codec.parts.codes import Classifier, count_literals, rotated, sent_of
@@ -231,6 +231,9 @@ class WindowStore(wiring.Component):
             routes.offset.eq(after_header),
         ]
         end = after_header + ranking.ranks.count
+        if fmt.parts > 1:
+            # So many parts are counted sooner with carries apart.
+            end = count_ones(m, ranking.literal, "end", after_header)
         padding = padding_after(m, self.config, end, stage.end)
         m.d.comb += total_0.eq(with_padding(end, padding))
         with m.If(moves):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container
+from dataclasses import replace
 from typing import TypeVar
 
 from amaranth.hdl import (
@@ -181,7 +182,7 @@ class RestingChannel(_Gated):
     def __init__(self, settling: int, *, compressing: bool) -> None:
         super().__init__(settling)
         #: The gates of its codec are behind its own, and show nothing here.
-        self.channel = Channel(TINY, compressing, _Open(CLOCK_GATE, C(0)))
+        self.channel = Channel(replace(TINY, clock_gates=True), compressing, _Open(CLOCK_GATE, C(0)))
 
     def describe(self, m: Module) -> None:
         channel, clear = self.channel, Signal()

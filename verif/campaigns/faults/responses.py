@@ -82,7 +82,7 @@ def _run(scene: Scene, place: tuple[int, Channel, int, int], fault: _Fault, halt
 def _fault(scene: Scene, event: Event, response: int) -> _Fault:
     """What a response belongs to, from its address."""
     software = scene.software
-    if event.port == len(scene.machine.ports) - 1 and event.id:
+    if scene.of_record(event):
         what = "fetch" if event.channel == Channel.R else "completion"
         find = software.slot if what == "fetch" else software.completion_slot
         slots = {find(index): index for index in range(len(scene.transfers))}
@@ -92,7 +92,8 @@ def _fault(scene: Scene, event: Event, response: int) -> _Fault:
     else:
         what = "read" if event.channel == Channel.R else "write"
         field = "source" if what == "read" else "destination"
-        starts = [made.descriptor[field] for made in scene.transfers]
+        # At a device port a read with an ID is one of a base.
+        starts = [made.descriptor[made.base_field if event.id else field] for made in scene.transfers]
         victim = max(index for index, start in enumerate(starts) if event.address >= start or not index)
         at = event.address if what == "read" else max(event.address, starts[victim])
         tag = scene.transfers[victim].descriptor["tag"]
@@ -155,7 +156,7 @@ def _look_at_completion(scene: Scene, fault: _Fault, made: Transfer, completion:
 
 
 def _untouched(scene: Scene, made: Transfer) -> None:
-    capacity = made.descriptor["capacity"]
+    capacity = made.capacity
     got = scene.machine.read(scene.sides.write, made.descriptor["destination"], capacity)
     if got != bytes([GUARD]) * capacity:
         raise Wrong("data were written for a descriptor that could not be fetched")

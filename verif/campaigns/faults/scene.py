@@ -95,6 +95,7 @@ class Scene:
         for side in ("dev", "host"):
             beat = max(config.data_bits(side) // 8, config.align(side))
             places[side] = self._at + _DATA + index * _STEP - 2 * beat
+        base = self._like(rng, raw) if config.delta else b""
         made = transfer(
             config,
             self.channel,
@@ -104,13 +105,22 @@ class Scene:
             source=places[self.sides.read],
             destination=places[self.sides.write],
             tag=0x1000 + index,
+            base=base,
         )
+        if base:
+            made.descriptor[made.base_field] = places["dev"] + _STEP // 2
         assert len(raw) + AROUND < _STEP // 2
         if config.pages:
             field = "destination" if self.channel == "offload" else "source"
             made.descriptor[field] ^= _SWAP
             made.descriptor["pages_low"] = self._at + _LISTS + index * PAGE_BYTES
         return made
+
+    def _like(self, rng: np.random.Generator, raw: bytes) -> bytes:
+        """A base that most of the data are like."""
+        data = np.frombuffer(raw, np.uint8)
+        changes = rng.integers(0, 256, len(raw)) * (rng.random(len(raw)) < 0.1)
+        return (data ^ changes.astype(np.uint8)).tobytes()
 
     # -- Running.
 
@@ -137,7 +147,9 @@ class Scene:
     def lay(self, made: Transfer) -> None:
         """Writes a source, and clears its destination."""
         machine, write = self.machine, self.sides.write
-        capacity = made.descriptor["capacity"]
+        capacity = made.capacity
+        if made.base:
+            machine.write("dev", made.descriptor[made.base_field], made.base)
         for start, place, count in self._runs(made, self.sides.read, 0, len(made.source)):
             machine.write(self.sides.read, place, made.source[start : start + count])
         for _, place, count in self._runs(made, write, -AROUND, capacity + 2 * AROUND):
@@ -161,7 +173,7 @@ class Scene:
             at += some
 
     def allow(self, made: Transfer, allowed: bool = True) -> None:
-        for _, place, count in self._runs(made, self.sides.write, 0, made.descriptor["capacity"]):
+        for _, place, count in self._runs(made, self.sides.write, 0, made.capacity):
             self.machine.allow(self.sides.write, place, count, allowed)
 
     def forbid(self) -> None:
@@ -195,6 +207,10 @@ class Scene:
         self.follow()
         self.quiet()
         return cycles, events
+
+    def of_record(self, event: Event) -> bool:
+        """Whether it is of a descriptor or a completion in host memory, and not of data."""
+        return event.id > 0 and event.port == len(self.machine.ports) - 1
 
     def takes(self, number: int, every: int) -> bool:
         """Whether a place gets a fault where one of ``every`` does."""
@@ -243,7 +259,7 @@ class Scene:
 
     def holds(self, made: Transfer) -> None:
         """Compares every byte of a destination, and those around it."""
-        side, capacity = self.sides.write, made.descriptor["capacity"]
+        side, capacity = self.sides.write, made.capacity
         runs = self._runs(made, side, -AROUND, capacity + 2 * AROUND)
         got = b"".join(self.machine.read(side, place, count) for _, place, count in runs)
         if found := difference(got, made.image()):

@@ -44,7 +44,7 @@ def stall_cases(scene: Scene, every: int, only: str | None) -> Iterator[Verdict]
     """The verdict on each place and each end of a stall: on one of ``every``, or on the case ``only``."""
     cycles, events = scene.measure(watchdog=_WATCHDOG)
     number = 0
-    for place in _places(events):
+    for place in _places(scene, events):
         kind = place.channel.name
         for end in _END:
             number += 1
@@ -64,7 +64,7 @@ def stall_cases(scene: Scene, every: int, only: str | None) -> Iterator[Verdict]
             yield scene.verdict(kind, case, partial(run, place, end))
 
 
-def _places(events: Sequence[Event]) -> Iterator[_Place]:
+def _places(scene: Scene, events: Sequence[Event]) -> Iterator[_Place]:
     counts: Counter[tuple[int, Channel]] = Counter()
     bursts: dict[int, list[Event]] = {}
     for event in events:
@@ -79,9 +79,9 @@ def _places(events: Sequence[Event]) -> Iterator[_Place]:
                 for each in reversed(bursts[event.port])
                 if each.id == event.id and each.address <= event.address
             )
-        if event.id:
+        if of_record := scene.of_record(event):
             oldest -= oldest % RECORD_BYTES
-        yield _Place(*at, counts[at], oldest, not event.id)
+        yield _Place(*at, counts[at], oldest, not of_record)
         counts[at] += 1
 
 
@@ -106,12 +106,21 @@ def _was_open(scene: Scene, place: _Place, address: int) -> bool:
     config, software = scene.config, scene.software
     side = _side(scene, place)
     beat = config.data_bits(side) // 8
-    if place.data and config.striped(side):
-        # The unit in turn may wait for another port than the one that has stopped first.
-        made = scene.transfers
-        starts = [each.descriptor["source" if side == scene.sides.read else "destination"] for each in made]
-        sizes = [max(len(each.source), each.descriptor["capacity"]) for each in made]
-        return any(start <= address < start + size for start, size in zip(starts, sizes, strict=True))
+    several = config.striped(side) or (
+        config.delta and side == "dev" and place.channel in (Channel.AR, Channel.R)
+    )
+    if place.data and several:
+        # The unit in turn may wait for another port than the one that has stopped first, and the source for another read
+        # than the base.
+        field = "source" if side == scene.sides.read else "destination"
+        starts = [
+            (each.descriptor[name], each)
+            for each in scene.transfers
+            for name in (field, each.base_field)
+            if name
+        ]
+        sizes = (max(len(each.source), each.capacity) for _, each in starts)
+        return any(start <= address < start + size for (start, _), size in zip(starts, sizes, strict=True))
     if address - address % beat == place.oldest - place.oldest % beat:
         return True
     # Completions share the port with data, and one may be open, too.

@@ -132,6 +132,20 @@ def test_hostile_software_keeps_to_its_owner(fault: int, wrong: bool) -> None:
     assert tally.failed == wrong
 
 
+@pytest.mark.parametrize("broken", [False, True])
+def test_every_transfer_has_a_base(broken: bool) -> None:
+    """The engine; one that does not see the errors of bases."""
+    design = EngineDesign(replace(SMALL, delta=True))
+    changes = {"base": {"m_axi_dev_rresp": "m_axi_dev_rid == 0 ? m_axi_dev_rresp : 0"}}
+    verilog = faulty(design.verilog(), design.top, engine_ports(design.config), changes, _STATE)
+    tally = Tally()
+    for campaign in ("responses", "stalls", "aborts")[: 1 if broken else 3]:
+        for part in parts_of(campaign, design, seed=3, every=61):
+            tally.merge(run_part(part, verilog, (f"+fault={int(broken)}",)))
+    assert tally.failed == broken, tally.failures
+    assert sum(row["silent"] for row in tally.counts.values()) > 5 or not broken
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("campaign", [name for name in CAMPAIGNS if name != "memories"])
 def test_an_engine_with_several_clocks_passes(campaign: str) -> None:

@@ -21,10 +21,10 @@ from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Status
 
+from .connections import connect_shared, connect_windows, shared_members
 from .delivered import DeliveredStore, KeptSignature
 from .dispatch import Dispatch
 from .pair import Pair, Parts, Way, pair_members
-from .shared import connect_shared, connect_windows, shared_members
 from .sharing import PairClient
 
 

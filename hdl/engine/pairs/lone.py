@@ -15,8 +15,8 @@ from cdma.hdl.engine.rings.coalescer import Coalescer
 from cdma.hdl.engine.rings.rings import Rings
 from cdma.hdl.spec.engine import EngineConfig
 
+from .connections import connect_shared, connect_windows, shared_members
 from .pair import OWN, Pair, Parts, Way
-from .shared import connect_shared, connect_windows, shared_members
 
 
 class LonePair(Pair):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from amaranth.hdl import (
     Assert,
@@ -100,12 +100,9 @@ class _Sooner(ClockGates):
         component: _Component,
         active: Callable[[], Value],
         settling: int,
-        *,
-        clear: Value | None = None,
-        local: bool = True,
+        **named: Any,
     ) -> _Component:
-        sooner = min(settling, self.settling)
-        return super().gated(m, name, component, active, sooner, clear=clear, local=local)
+        return super().gated(m, name, component, active, min(settling, self.settling), **named)
 
 
 class _Open(ClockGates):

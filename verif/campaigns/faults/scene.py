@@ -14,7 +14,7 @@ from cdma.hdl.spec.records import Mode, Status
 from cdma.sim.engine.transfer import TransferRules
 from cdma.verif.engine.memory import AROUND, GUARD
 from cdma.verif.engine.owners import check_promises
-from cdma.verif.engine.transfer import Transfer, difference, random_words, transfer
+from cdma.verif.engine.transfer import Transfer, base_like, difference, random_words, transfer
 
 from .machine import Event, Machine, Pace, Side, State
 from .software import WAYS, Software
@@ -95,7 +95,7 @@ class Scene:
         for side in ("dev", "host"):
             beat = max(config.data_bits(side) // 8, config.align(side))
             places[side] = self._at + _DATA + index * _STEP - 2 * beat
-        base = self._like(rng, raw) if config.delta else b""
+        base = base_like(rng, raw) if config.delta else b""
         made = transfer(
             config,
             self.channel,
@@ -115,12 +115,6 @@ class Scene:
             made.descriptor[field] ^= _SWAP
             made.descriptor["pages_low"] = self._at + _LISTS + index * PAGE_BYTES
         return made
-
-    def _like(self, rng: np.random.Generator, raw: bytes) -> bytes:
-        """A base that most of the data are like."""
-        data = np.frombuffer(raw, np.uint8)
-        changes = rng.integers(0, 256, len(raw)) * (rng.random(len(raw)) < 0.1)
-        return (data ^ changes.astype(np.uint8)).tobytes()
 
     # -- Running.
 

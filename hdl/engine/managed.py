@@ -66,7 +66,7 @@ class ManagedEngine(wiring.Component):
     ``bus``, ``irq``, ``alert``: The registers, and of each pair the interrupt and, in an engine with coded memories,
         the alert.
     ``working``, ``pending``: In an engine with a Q-channel: something is in flight, and a descriptor waits in a ring.
-    ``group_bursts``: In an engine with groups: bursts of one at a device port, as registers have it.
+    ``group_bursts``: In an engine with groups: bursts of one, as registers have it.
     ``dev_read``, ``dev_write``: The device port, or an array of them.
     ``host_read``, ``host_write``: The host port, with the IDs of :class:`HostIds`.
     """

@@ -59,7 +59,7 @@ class AxiShell(Shell):
         )
         super().__init__(engine_ports(config))
         self._core = Domain("sync", self.open)
-        #: Bursts of a group at a device port, where they have groups.
+        #: Bursts of a group, where ports have groups.
         self.group_bursts: Value = Const(config.group_bursts, 9)
 
     def _reset(self, m: Module, coding: MemoryCoding | None = None) -> None:
@@ -118,14 +118,18 @@ class AxiShell(Shell):
             self._connect_axi(m, "host", engine.host_read, engine.host_write, self._core)
 
     def _cross_host(self, m: Module, read: ReadPort, write: WritePort) -> None:
-        """Connects the host port, which has another clock."""
+        """Connects the host port, which has another clock; groups are made on the engine's side."""
         domain = self._foreign(m, "host", self.config.domains.host)
         ports = host_ports(self.config, len(read.ar.payload.id))
         crossing = PortCrossing(*ports, self._host_ids(), self._most(), bus=domain.name)
         m.submodules.host_crossing = self._of_few_words(crossing)
         self._links.append(crossing.linked)
-        wiring.connect(m, read, crossing.read)
-        wiring.connect(m, write, crossing.write)
+        ar, aw = self._in_turns(m, "host", read, write)
+        wiring.connect(m, ar, crossing.read.ar)
+        wiring.connect(m, read.r, crossing.read.r)
+        wiring.connect(m, aw, crossing.write.aw)
+        wiring.connect(m, write.b, crossing.write.b)
+        wiring.connect(m, write.w, crossing.write.w)
         self._connect_axi(m, "host", crossing.bus_read, crossing.bus_write, domain)
 
     def _working(self, busy: Value) -> Value:
@@ -209,7 +213,8 @@ class AxiShell(Shell):
         """Connects an AXI4 port, ``m_axi_`` and ``name``."""
         bus = f"m_axi_{name}"
         gate = Const(1) if self.slices_out else domain.runs
-        ar, aw = (read.ar, write.aw) if name == "host" else self._in_turns(m, name, read, write)
+        inside = domain is self._core
+        ar, aw = self._in_turns(m, name, read, write) if inside else (read.ar, write.aw)
         aw = self._after(m, f"{name}_aw", aw, domain)
         ar = self._after(m, f"{name}_ar", ar, domain)
         w = self._after(m, f"{name}_w", self._behind_addresses(m, name, aw, write.w, domain), domain)
@@ -244,10 +249,11 @@ class AxiShell(Shell):
     def _in_turns(
         self, m: Module, name: str, read: ReadPort, write: WritePort
     ) -> tuple[stream.Interface, stream.Interface]:
-        """The addresses of a device port: as they come, or in groups of reads and of writes."""
-        if not self.config.group_bursts:
+        """The addresses of a port: as they come, or in groups of reads and of writes."""
+        port, without = ("host", "device") if name == "host" else ("dev", "host")
+        if not self.config.group_bursts or self.config.group_ports == without:
             return read.ar, write.aw
-        m.submodules[f"{name}_turns"] = turns = BurstTurns(self.config.dev_reads * self.config.outstanding)
+        m.submodules[f"{name}_turns"] = turns = BurstTurns(self.config.most_open(port))
         m.d.comb += [
             turns.group.eq(self.group_bursts),
             turns.read_ended.eq(read.r.valid & read.r.ready & read.r.payload.last),

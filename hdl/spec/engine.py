@@ -40,6 +40,8 @@ from .settings import check_choice, check_settings, own_settings, setting, split
 from .shape import MAX_DIMENSIONS, queued_rows
 from .stage import NUMBERS, Quantisation
 
+#: What ``group_ports`` may be, in words.
+GROUP_PORTS = {"device": "a device port", "host": "the host port", "all": "every port"}
 #: What ``lossy`` may be, in the order of the numbers by which the capability register says it.
 LOSSY = ("none", *NUMBERS)
 
@@ -72,8 +74,8 @@ class EngineConfig:
         the stream (a byte in a format with a field or words of 4 bits), or any ``"byte"``, as lengths of raw data are
         then. ``"word"`` and ``"byte"`` cost a shifter at each end of a channel. With several units, of host memory.
     ``burst_beats``: The longest burst. A burst never crosses a multiple of its own longest length, nor 4 KiB.
-    ``group_bursts``: Where both channels are at work, reads and writes of a device port come in groups of so many bursts,
-        as a DRAM likes it; 0: as they are. See docs/options/dram.md.
+    ``group_bursts``, ``group_ports``: Where both channels are at work, reads and writes of these ports come in groups of so
+        many bursts, as a DRAM likes it; 0: as they are. See docs/options/dram.md.
     ``outstanding``: The most bursts of data in flight at once, per port and direction. The rings have ``ring_reads``
         and ``ring_writes`` in flight on the host port besides.
     ``latency``: Cycles of memory latency that a reader hides: a beat of buffer for each, rounded up to a power of two.
@@ -137,9 +139,15 @@ class EngineConfig:
     )
     group_bursts: int = setting(
         0,
-        "bursts that a device port reads before it writes, and the other way, while both wait; 0: no groups",
+        "bursts that a port reads before it writes, and the other way, while both wait; 0: no groups",
         allowed=range(257),
         why="at most as many as are in flight",
+    )
+    group_ports: str = setting(
+        "device",
+        f"with --group-bursts: the ports that have groups: {', '.join(GROUP_PORTS)}",
+        allowed=tuple(GROUP_PORTS),
+        metavar="PORTS",
     )
     latency: int = setting(
         350,
@@ -359,7 +367,8 @@ class EngineConfig:
             "host port": f"{self.host_data_bits} bits of data, {self.host_address_bits} of address",
             "alignment": f"to a {self.alignment}",
             "bursts": f"up to {self.burst_beats} beats, {self.outstanding} in flight",
-            "groups": self.group_bursts > 0 and f"of {self.group_bursts} bursts at a device port",
+            "groups": self.group_bursts > 0
+            and f"of {self.group_bursts} bursts at {GROUP_PORTS[self.group_ports]}",
             "rings": self.registers
             and f"{self.ring_reads} reads and {self.ring_writes} writes in flight on the host port",
             "read buffer": f"{self.read_buffer} beats",
@@ -508,6 +517,13 @@ class EngineConfig:
     def striped(self, port: str) -> bool:
         """Whether a port is one of several that have a memory between them."""
         return port == "dev" and self.units > 1
+
+    def most_open(self, port: str) -> int:
+        """The most reads, and writes, in flight at once at a port, "dev" or "host"."""
+        if port == "dev":
+            return self.dev_reads * self.outstanding
+        of_pair = max(self.ring_reads, self.ring_writes + self.msi)
+        return self.outstanding + self.list_reads + self.channels * of_pair
 
     @property
     def dev_ports(self) -> tuple[str, ...]:

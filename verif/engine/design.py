@@ -93,16 +93,12 @@ def with_rules(verilog: str, design: Design) -> str:
 def _of_memory(port: str, config: EngineConfig) -> dict[str, int]:
     kind = "host" if port == "host" else "dev"
     bits = config.data_bits(kind)
-    of_reads, of_writes = (
-        config.channels * each for each in (config.ring_reads, config.ring_writes + config.msi)
-    )
     others = max(config.ring_reads, config.list_reads) // 2
     # Other IDs of a device port are bases.
-    further = (config.dev_reads - 1) * config.outstanding
-    if port != "host" and further:
+    if port != "host" and config.delta:
         others = config.outstanding
     return {
-        "OUTSTANDING": config.outstanding + max(of_reads + config.list_reads, of_writes, further),
+        "OUTSTANDING": config.most_open(kind),
         "LONGEST": max(config.burst(kind), RECORD_BYTES * 8 // bits),
         "ALIGNED": 1,
         # A crossing finishes without strobes what a reset of the core has left.

@@ -1,4 +1,5 @@
-"""An engine whose device ports are those of a DRAM controller: LiteDRAM's, with its model of a PHY and of a DRAM.
+"""An engine whose device ports are those of a DRAM controller: LiteDRAM's, with its model of a PHY and of a DRAM. Or whose
+host port is as fast as one: the bench's memory has the data, and each handshake waits for the controller's, too.
 
 The controller refreshes, opens rows and turns between reads and writes as the data sheet of the part asks. Its port takes
 at most a beat per cycle, so that a full port has the peak rate of the DRAM.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -44,18 +45,21 @@ class Dram:
 DRAMS = {"ddr3": Dram("MT41K256M16", 100), "ddr4": Dram("MT40A1G8", 200)}
 
 
-def check_dram(name: str, design: EngineDesign) -> None:
+def check_dram(name: str, design: EngineDesign, port: str = "dev") -> None:
     """Refuses an engine that has no place on the controller, and a machine without LiteDRAM."""
     config, bits = design.config, DRAMS[name].port_bits
-    if config.dev_data_bits != bits:
+    if config.data_bits(port) != bits:
         raise ParameterError(
-            f"dev-data-bits is {config.dev_data_bits}; the port of {name} has {bits} (--memory)"
+            f"{port}-data-bits is {config.data_bits(port)}; the port of {name} has {bits} ({_OPTIONS[port]})"
         )
     if config.clocks != NO_CLOCKS:
-        raise ParameterError("clocks are given; with --memory everything has the controller's clock")
+        raise ParameterError(
+            f"clocks are given; with {_OPTIONS[port]} {name} everything has the controller's clock"
+        )
     if missing := [package for package in _PACKAGES if find_spec(package) is None]:
+        packages = ", ".join(missing)
         raise CdmaError(
-            f"--memory {name} needs the Python packages {', '.join(missing)}: {install_command('dram')}"
+            f"{_OPTIONS[port]} {name} needs the Python packages {packages}: {install_command('dram')}"
         )
 
 
@@ -64,23 +68,26 @@ def measure_on_dram(
     design: EngineDesign,
     wanted: Sequence[dict[str, Any]],
     report: Callable[[int], None] | None = None,
+    port: str = "dev",
 ) -> list[dict[str, Any]]:
-    """Rows as of :func:`.measure_engine`; cycles are those from the doorbells to the last completion.
+    """Rows as of :func:`.measure_engine` of an engine with the DRAM at a ``port``, "dev" or "host". Cycles are those from
+    the doorbells to the last completion.
 
     ``of_dram``: What all directions of the case move, of the peak rate of the DRAM.
     ``of_run``: Of a direction by itself: its rate, of that which the controller gives to one run of bursts as long as the
         engine's.
     """
-    alone = share_alone(name, design.config.burst("dev"))
+    alone = share_alone(name, design.config.burst(port))
     rows = measure(
-        DramDesign(design.config, design.init, memory=name),
+        DramDesign(design.config, design.init, memory=name, port=port),
         "cdma.verif.engine.dram_bench",
+        f"measure_{port}",
         report=report,
         cases=list(wanted),
     )
     for row in rows:
-        moves = "read" if row["direction"] == "offload" else "write"
-        row["memory"] = name
+        moves = "read" if (row["direction"] == "offload") == (port == "dev") else "write"
+        row["memory" if port == "dev" else "host"] = name
         row["of_run"] = None if row["concurrent"] else round(row["of_dram"] / alone[moves], 4)
     return rows
 
@@ -103,9 +110,11 @@ def share_alone(name: str, beats: int) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class DramDesign(EngineDesign):
-    """An engine with a controller at each device port; its other ports are those of the top module."""
+    """An engine with a controller at each device port, whose other ports are those of the top module; or with one that
+    paces the host port of the top module."""
 
     memory: str = "ddr3"
+    port: str = "dev"
 
     @property
     def top(self) -> str:
@@ -116,12 +125,14 @@ class DramDesign(EngineDesign):
         return EngineDesign(self.config, self.init)
 
     @property
-    def _dev_prefixes(self) -> tuple[str, ...]:
-        return tuple(f"m_axi_{port}_" for port in self.config.dev_ports)
+    def _prefixes(self) -> tuple[str, ...]:
+        """How the names of a controller's own ports begin."""
+        ports = self.config.dev_ports if self.port == "dev" else ()
+        return tuple(f"m_axi_{port}_" for port in ports)
 
     @property
     def port_names(self) -> tuple[str, ...]:
-        return tuple(name for name in super().port_names if not name.startswith(self._dev_prefixes))
+        return tuple(name for name in super().port_names if not name.startswith(self._prefixes))
 
     def verilog(self) -> str:
         return self._engine.verilog()
@@ -136,17 +147,45 @@ class DramDesign(EngineDesign):
         yield ",\n".join(f"  {port.direction} wire {port.range}{port.name}" for port in outer)
         yield ");"
         yield from (f"  wire {port.range}{port.name};" for port in inner)
-        yield (
-            f"  {self._engine.top} dut ("
-            + ", ".join(f".{port.name}({port.name})" for port in self.ports)
-            + ");"
-        )
-        names = {port.name for port in inner}
-        for prefix in self._dev_prefixes:
-            pins = [(pin, f"{prefix}{way}{name}") for pin, way, name in _PINS]
-            joined = ", ".join(f".{pin}({net})" for pin, net in pins if net in names)
+        nets = {port.name: port.name for port in self.ports}
+        if self.port == "host":
+            yield from map(_paced, _WAYS)
+            nets |= {f"{_HOST}{way}{pin}": f"dut_{way}{pin}" for way in _WAYS for pin in _HANDSHAKE}
+        joined = ", ".join(f".{name}({net})" for name, net in nets.items())
+        yield f"  {self._engine.top} dut ({joined});"
+        for prefix in self._prefixes or (_HOST,):
+            joined = ", ".join(f".{pin}({net})" for pin, net in self._pins(prefix, nets))
             yield f"  {_module(self.memory)} {prefix}dram (.sys_clk(aclk), .sys_rst(!aresetn), {joined});"
         yield "endmodule\n"
+
+    def _pins(self, prefix: str, names: Container[str]) -> Iterator[tuple[str, str]]:
+        """The pins of a controller that are connected, and to what; one that paces a port gives only the handshakes."""
+        paces = self.port == "host"
+        for pin, way, name in _PINS:
+            net = f"{prefix}{way}{name}"
+            if paces and name in _HANDSHAKE:
+                yield pin, f"dram_{way}{name}"
+            elif net in names and not (paces and (way in _ANSWERS or name == "id")):
+                yield pin, net
+
+
+#: The channels of AXI, and those that come to the engine.
+_WAYS, _ANSWERS = ("aw", "w", "b", "ar", "r"), ("b", "r")
+_HANDSHAKE = ("valid", "ready")
+#: How the names of the host port begin, and the option that puts a DRAM at a port.
+_HOST = "m_axi_host_"
+_OPTIONS = {"dev": "--memory", "host": "--host"}
+
+
+def _paced(way: str) -> str:
+    """The wires of a channel of the host port, where a transfer passes at engine, memory and controller at once."""
+    comes, takes = _HANDSHAKE if way in _ANSWERS else _HANDSHAKE[::-1]
+    dut, memory, dram = (f"{prefix}{way}" for prefix in ("dut_", _HOST, "dram_"))
+    return (
+        f"  wire {dut}valid, {dut}ready, {dram}valid, {dram}ready;"
+        f" assign {dut}{comes} = {memory}{comes} & {dram}{comes},"
+        f" {memory}{takes} = {dut}{takes} & {dram}{comes}, {dram}{takes} = {dut}{takes} & {memory}{comes};"
+    )
 
 
 #: The pins of LiteDRAM's port, and the channels and signals of AXI.
@@ -164,7 +203,7 @@ _PINS = [
         ("r_payload_resp", "r", "resp"),
         ("r_last", "r", "last"),
     ),
-    *((f"{way}_{name}", way, name) for way in ("aw", "w", "b", "ar", "r") for name in ("valid", "ready")),
+    *((f"{way}_{name}", way, name) for way in _WAYS for name in _HANDSHAKE),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The cocotb side of measurements on a DRAM: its contents come and go through the engine itself."""
+"""The cocotb side of measurements on a DRAM. Contents of device memory come and go through the engine itself."""
 
 from __future__ import annotations
 
@@ -38,23 +38,39 @@ class DramBench(PacedBench):
                 dev.write(start, host.read(SOURCE, size))
 
 
-class DramMeasurement(Measurement):
-    """One case on a DRAM, whose ``groups`` are those of the register where the case has them."""
-
-    bench: DramBench
+class OnDram(Measurement):
+    """One case with DRAMs at a port, whose ``groups`` are those of the register where the case has them."""
 
     async def run(self) -> list[dict[str, Any]]:
-        rows = await super().run()
-        config = self.bench.config
-        bits = config.units * config.dev_data_bits
-        beats = sum(row["descriptors"] * row["bytes"] for row in rows) * 8 / bits
+        rows, config = await super().run(), self.bench.config
+        moved, bits = "compressed_bytes", config.host_data_bits
+        if isinstance(self, OnDevice):
+            moved, bits = "bytes", config.units * config.dev_data_bits
+        beats = sum(row["descriptors"] * row[moved] for row in rows) * 8 / bits
         of_dram = round(beats / max(row["cycles"] for row in rows), 4)
         return [row | {"of_dram": of_dram} for row in rows]
 
     async def _move(self) -> None:
-        dev, host = self.bench.memory["dev"], self.bench.memory["host"]
         if "groups" in self.case:
             await self.bench.poke("engine.groups", value=self.case["groups"])
+        await super()._move()
+
+
+class OnHost(OnDram):
+    """One case with a DRAM at the host port, where its controller alone takes time."""
+
+    async def _prepare(self, direction: str) -> bytes:
+        self.bench.memory["host"].latency = 0
+        return await super()._prepare(direction)
+
+
+class OnDevice(OnDram):
+    """One case with a DRAM at each device port."""
+
+    bench: DramBench
+
+    async def _move(self) -> None:
+        dev, host = self.bench.memory["dev"], self.bench.memory["host"]
         places = {direction: self._place(direction) for direction in self.directions}
         for direction, (at, count) in places.items():
             dev.write(at, self._laid if direction == "offload" else bytes(count))
@@ -78,9 +94,20 @@ class DramMeasurement(Measurement):
             self.bench.memory["dev"].last_answer = self.bench.cycles
 
 
-@functools.partial(engine_test, kind=DramBench)
-async def measure(bench: DramBench, budget: int) -> None:
+async def _measure(kind: type[OnDram], bench: Any) -> None:
     """Measures every case of the settings, and leaves each row at once."""
     for case in bench_settings()["cases"]:
-        for row in await DramMeasurement(bench, case).run():
+        for row in await kind(bench, case).run():
             leave_row(row)
+
+
+@functools.partial(engine_test, kind=DramBench)
+async def measure_dev(bench: DramBench, budget: int) -> None:
+    """Measures cases with DRAMs at the device ports."""
+    await _measure(OnDevice, bench)
+
+
+@functools.partial(engine_test, kind=PacedBench)
+async def measure_host(bench: PacedBench, budget: int) -> None:
+    """Measures cases with a DRAM at the host port."""
+    await _measure(OnHost, bench)

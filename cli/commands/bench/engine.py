@@ -83,12 +83,13 @@ def _run(arguments: argparse.Namespace) -> Result:
     designs = list(_designs(arguments))
 
     from cdma.output import step_progress
-    from cdma.verif.engine.dram import check_dram, measure_on_dram
+    from cdma.verif.engine.dram import DRAMS, check_dram, measure_on_dram
     from cdma.verif.engine.measure import measure_engine, rows_of
 
-    dram = arguments.memory
+    (of_host,) = [each for each in arguments.host or () if each in DRAMS] or [None]
+    dram, port = arguments.memory or of_host, "host" if of_host else "dev"
     for design in designs if dram else ():
-        check_dram(dram, design)
+        check_dram(dram, design, port)
 
     wanted = [_cases(arguments, design.config) for design in designs]
     check_plot(arguments.plot)
@@ -99,7 +100,7 @@ def _run(arguments: argparse.Namespace) -> Result:
             names = ("dev_data_bits", "host_data_bits", "lanes")
             shape = {name: getattr(design.config, name) for name in names}
             if dram:
-                measured = measure_on_dram(dram, design, cases, advance)
+                measured = measure_on_dram(dram, design, cases, advance, port)
             else:
                 measured = measure_engine(design, cases, advance, host_period=period)
             rows += [shape | row for row in measured]
@@ -107,7 +108,10 @@ def _run(arguments: argparse.Namespace) -> Result:
         from .plot import plot_rows, plot_utilisation
 
         (plot_rows if arguments.rows else plot_utilisation)(rows, arguments.plot)
-    more = {title: cell for name in _MORE if getattr(arguments, name) for title, cell in _MORE[name].items()}
+    shown = [name for name in _MORE if getattr(arguments, name)]
+    if of_host:
+        shown[shown.index("host")] = "memory"
+    more = {title: cell for name in shown for title, cell in _MORE[name].items()}
     if dram:
         more.pop("of the memory", None)
     return rows_result(rows, {**_COLUMNS, **more}, 3, _group, markdown=None if more else _markdown)
@@ -185,6 +189,7 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
 
 def _hosts(arguments: argparse.Namespace) -> Sequence[dict[str, Any]]:
     """What cases have besides: each host with each number of tags, or nothing."""
+    from cdma.verif.engine.dram import DRAMS
     from cdma.verif.engine.hosts import MOST_TAGS, TAGS
 
     if not arguments.host:
@@ -193,9 +198,11 @@ def _hosts(arguments: argparse.Namespace) -> Sequence[dict[str, Any]]:
         return [{}]
     for name, other in (("memory", arguments.memory), ("host-periods", arguments.host_periods)):
         if other:
-            raise ParameterError(
-                f"host is given with --{name}; its link has the clock of everything, 250 MHz"
-            )
+            raise ParameterError(f"host is given with --{name}; it is measured by itself, with one clock")
+    if any(host in DRAMS for host in arguments.host):
+        if len(arguments.host) > 1 or arguments.tags:
+            raise ParameterError("host has a DRAM and something else; a DRAM is alone, and has no tags")
+        return [{}]
     for tags in arguments.tags or ():
         check_between("tags", tags, 1, MOST_TAGS)
     return [{"host": host, "tags": tags} for host, tags in product(arguments.host, arguments.tags or TAGS)]
@@ -290,7 +297,7 @@ COMMAND = block_command(
                 choices=("ddr3", "ddr4")),
             option("--host NAME+", "host memory is that of these machines behind a PCI Express link of 250 MHz: pcie, "
                 "pcie-iommu, pcie-slow (default: one with --memory-latencies); shown is also the share of what the link "
-                "carries", choices=("pcie", "pcie-iommu", "pcie-slow")),
+                "carries; or as fast as a DRAM of --memory", choices=("pcie", "pcie-iommu", "pcie-slow", "ddr3", "ddr4")),
             option("--tags N+", "with --host: reads of 512 bytes in flight on the link (default 4 8 16 32 64)", int),
             option("--memory-latencies N+", "cycles (default 10 100 300); with --memory of the host's alone, with --host of "
                 "the device's", int),

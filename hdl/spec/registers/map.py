@@ -142,8 +142,8 @@ watchdog 0x28 rw 32 | Clock cycles that a port may leave an open transaction wit
 
 #: There where `stream_fields.grouped` is 1.
 _GROUPS = """
-groups 0x38 rw 9 reset={bursts} | Bursts that a device port reads before it writes, and the other way, while both wait; 0: as
-      they come. In several queue pairs, that of the first. See docs/options/dram.md.
+groups 0x38 rw 9 reset={bursts} | Bursts that a port with groups reads before it writes, and the other way, while both wait;
+      0: as they come. In several queue pairs, that of the first. See docs/options/dram.md.
 """
 
 _DOC = (

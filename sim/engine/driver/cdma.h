@@ -589,7 +589,7 @@ static inline void cdma_set_watchdog(const struct cdma *engine, uint32_t cycles)
     cdma_write(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_WATCHDOG, cycles);
 }
 
-/* Bursts that a device port reads before it writes, and the other way, while both wait; 0: as they come. */
+/* Bursts that a port with groups reads before it writes, and the other way, while both wait; 0: as they come. */
 static inline void cdma_set_groups(const struct cdma *engine, uint32_t bursts) {
     cdma_write(engine, CDMA_ENGINE_BASE + CDMA_ENGINE_GROUPS, bursts);
 }

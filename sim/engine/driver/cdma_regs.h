@@ -312,7 +312,7 @@ typedef char cdma_completion_result_assert[(offsetof(struct cdma_completion, res
 #define CDMA_ENGINE_FLIPS_LOST_MASK 0xffff0000u
 #define CDMA_ENGINE_FLIPS_LOST_SHIFT 16u
 
-/* engine.groups: Bursts that a device port reads before it writes, and the other way, while both wait; 0: as they come. In several queue pairs, that of the first. See docs/options/dram.md. */
+/* engine.groups: Bursts that a port with groups reads before it writes, and the other way, while both wait; 0: as they come. In several queue pairs, that of the first. See docs/options/dram.md. */
 #define CDMA_ENGINE_GROUPS 0x038u
 #define CDMA_ENGINE_GROUPS_RESET 0x00000000u
 #define CDMA_ENGINE_GROUPS_VALUE_MASK 0x000001ffu

@@ -74,7 +74,7 @@ class Driver:
         self.registers.write("engine.watchdog", cycles)
 
     def set_groups(self, bursts: int) -> None:
-        """Sets how many bursts a device port reads before it writes, and the other way, while both wait; 0: as they come."""
+        """Sets how many bursts a port with groups reads before it writes, and the other way; 0: as they come."""
         if not 0 <= bursts < 1 << 9:
             raise DriverError(f"a group is {bursts!r} bursts; it must be 0 to {2**9 - 1}")
         if not self.registers.fields("engine.stream_fields").get("grouped"):

@@ -147,17 +147,18 @@ def test_two_units_fill_the_link(config: EngineConfig) -> None:
         assert row["share"] >= LEAST_SHARE, row
 
 
-_CONFIG = EngineConfig(lanes=4, dev_data_bits=128, host_data_bits=128, group_bursts=8)
-_CASE = {"mode": "zvc", "density": 0.5, "bytes": 1 << 16, "descriptors": 1, "memory_latency": 30}
+_CONFIG = EngineConfig(lanes=4, dev_data_bits=128, host_data_bits=128, group_bursts=8, group_ports="all")
+_CASE = {"mode": "zvc", "density": 1.0, "bytes": 1 << 16, "descriptors": 1, "memory_latency": 30}
 
 
 @pytest.mark.verilator
 @pytest.mark.slow
-def test_groups_make_up_for_what_a_dram_loses_in_turns() -> None:
+@pytest.mark.parametrize("port", ["dev", "host"])
+def test_groups_make_up_for_what_a_dram_loses_in_turns(port: str) -> None:
     pytest.importorskip("litedram")
     asked = [{"direction": way} | _CASE for way in ("offload", "prefetch", "both")]
     cases = [*asked, asked[2] | {"groups": 0}]
-    offload, prefetch, *rows = measure_on_dram("ddr3", EngineDesign(_CONFIG), cases)
+    offload, prefetch, *rows = measure_on_dram("ddr3", EngineDesign(_CONFIG), cases, port=port)
     # The latency of the first and the last byte of 64 KiB is some per cent of its time.
     assert offload["of_run"] > 0.94
     assert prefetch["of_run"] > 0.94

@@ -108,7 +108,7 @@ LEVELS = replace(BESIDES, format=Format(16, levels=2))
 #: Configurations, and what is run on them beside the tests of every one.
 _SHAPES = """
 wide: WIDE; ring_errors soft_resets
-wide-slices: WIDE group_bursts=2 register_slices=in,out sideband_registers register_protection=privileged
+wide-slices: WIDE group_bursts=2 group_ports=all register_slices=in,out sideband_registers register_protection=privileged
     smallest_memory=1000 quiescence; ring_errors watchdog hard_resets soft_resets sideband rights quiescence
     quiescence_of_rings quiescence_of_registers
 to-a-byte: WIDE_TO_A_BYTE; capacity corrupt
@@ -136,8 +136,8 @@ pairs: BESIDES lanes=8 host_data_bits=256 register_slices=in,out sideband_regist
     quiescence_of_registers
 pairs-with-pages: BESIDES sideband_registers pages substream_id_bits=4 channels=3 msi; pairs owners pair_owners pages
     page_errors page_windows page_stops sideband messages
-pairs-checked: SMALL group_bursts=1 memories_protect=secded pages substream_id_bits=5 channels=2; pairs owners
-    pair_owners pages page_windows page_stops
+pairs-checked: SMALL group_bursts=1 group_ports=all memories_protect=secded pages substream_id_bits=5 channels=2; pairs
+    owners pair_owners pages page_windows page_stops
 pairs-pipelined: SMALL pipelined register_slices=in,out crc quiescence stream_id_bits=3 substream_id_bits=5 channels=2
     msi; pairs limits shares aborts soft_resets hard_resets messages owners pair_owners quiescence quiescence_of_rings
     quiescence_of_registers
@@ -150,8 +150,8 @@ deltas-of-narrow-memory: NARROW dev_data_bits=64 host_data_bits=256 registers=fa
 pipelined: SMALL pipelined memories_protect=parity substream_id_bits=20 msi; capacity corrupt hard_resets soft_resets
     owners registers messages
 pipelined-fields: FIELDS_TO_A_BYTE alignment=beat pages=false; capacity corrupt crc lossy padding
-clocks: SMALL clocks=device,host,registers msi; bus_errors ring_errors watchdog hard_resets soft_resets lone_resets
-    messages
+clocks: SMALL group_bursts=2 group_ports=host clocks=device,host,registers msi; bus_errors ring_errors watchdog
+    hard_resets soft_resets lone_resets messages
 clocks-checked: BESIDES register_slices=in,out sideband_registers quiescence clock_gates clocks=device,host,registers
     memories_protect=parity stream_id_bits=3 substream_id_bits=5; hard_resets soft_resets lone_resets owners sideband
     quiescence quiescence_of_rings quiescence_of_registers quiescence_apart registers register_bus

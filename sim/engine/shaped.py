@@ -44,9 +44,19 @@ def _layout(array: Any) -> _Layout:
     return _Layout(array.__array_interface__["data"][0], array.shape, array.strides, array.itemsize)
 
 
-def tile_of(view: Any, tensor: Any, address: int, padding: Sequence[tuple[int, int]] | None = None) -> Tile:
+def tile_of(
+    view: Any,
+    tensor: Any,
+    address: int,
+    padding: Sequence[tuple[int, int]] | None = None,
+    *,
+    any_order: bool = False,
+) -> Tile:
     """The tile of a numpy or torch ``view`` of a ``tensor`` whose first element is at ``address`` in device memory, with
-    ``padding`` of each axis as for ``numpy.pad``; raises :class:`ParameterError` if no descriptor can have it."""
+    ``padding`` of each axis as for ``numpy.pad``; raises :class:`ParameterError` if no descriptor can have it.
+
+    ``any_order``: The stream has the elements in the order of their addresses, which a DRAM likes, and not in the view's.
+    """
     layout, owner = _layout(view), _layout(tensor)
     if 0 in layout.counts:
         raise ParameterError(f"the view has no elements: its shape is {layout.counts}")
@@ -55,6 +65,8 @@ def tile_of(view: Any, tensor: Any, address: int, padding: Sequence[tuple[int, i
         raise ParameterError(f"padding is given for {len(margins)} axes; the view has {len(layout.counts)}")
     offset = layout.pointer - owner.pointer
     axes = list(zip(layout.counts, layout.strides, margins, strict=True))[::-1]
+    if any_order:
+        axes.sort(key=lambda axis: abs(axis[1]))
     row = layout.item
     before = after = 0
     # The last axis is the row where its elements touch. Axes of one element have a stride that says nothing.

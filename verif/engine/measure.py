@@ -124,6 +124,8 @@ _BEATS_OF_A_ROW = 4096
 MOST_DESCRIPTORS = 64
 #: The most bytes of a tensor, or of its stream, that the bench has memory for.
 MOST_BYTES = 7 << 20
+#: Bytes from one row to the next of the stream, where these jump: all banks of a DRAM have one row each in them.
+JUMP = 1 << 14
 
 
 def cases(
@@ -138,11 +140,13 @@ def cases(
     offsets: Sequence[int] = (0,),
     paged: Sequence[bool] = (False,),
     based: Sequence[bool] = (False,),
+    jumps: bool = False,
 ) -> list[dict[str, Any]]:
     """Both directions apart and together, in mode zvc at every density, and raw copies; with ``lossy`` also integers of an
     error-bounded stage in mode zvc, where ``bytes`` are of the numbers.
 
-    ``rows`` is the bytes of rows in device memory, with gaps between them; 0 for one run. Data begin ``offsets`` bytes
+    ``rows`` is the bytes of rows in device memory, with gaps between them, and in the order of addresses unless the stream
+    ``jumps`` from row to row; 0 for one run. Data begin ``offsets`` bytes
     after the start of a page. ``paged`` host memory is a list of pages, none next to the one before. ``based`` tensors have
     a base in device memory.
 
@@ -164,6 +168,7 @@ def cases(
                         "descriptors": descriptors or _back_to_back(size, port_bytes, row),
                         "memory_latency": latency,
                         **({"row": row} if row else {}),
+                        **({"jumps": True} if jumps else {}),
                         **({"offset": offset} if len(offsets) > 1 or offset else {}),
                         **({"paged": pages} if len(paged) > 1 or pages else {}),
                         **({"based": base} if len(based) > 1 or base else {}),

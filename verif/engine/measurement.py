@@ -27,7 +27,7 @@ from cdma.verif.simulator.plan import REST_CYCLES, bench_settings, counting, lea
 from .bench import CHANNELS
 from .context import BASE, DESTINATION, SOURCE, PacedBench, engine_test
 from .hosts import data_rate, link_of
-from .measure import BACK_TO_BACK, MOST_DESCRIPTORS, STEPS, literal_words
+from .measure import BACK_TO_BACK, JUMP, MOST_DESCRIPTORS, STEPS, literal_words
 from .memory import NEVER, Memory
 
 #: Where the lists of pages of each channel lie.
@@ -58,15 +58,21 @@ class Measurement:
             self.raw = changed(self.raw, self.base)
         self.capacity = self._format.bound_bytes(len(self.raw) * 8 // self._format.word_bits)
         row = case.get("row", 0)
-        self.shape = Shape(row, (Dimension(len(self.raw) // row, 2 * row),)) if row else None
+        rows = [Dimension(len(self.raw) // row, 2 * row)] if row else []
+        if case.get("jumps"):
+            each = JUMP // (2 * row)
+            rows = [Dimension(rows[0].count // each, JUMP), Dimension(each, 2 * row)]
+        self.shape = Shape(row, tuple(rows)) if row else None
 
     @property
     def _laid(self) -> bytes:
         """The tensor as it lies in device memory."""
         if self.shape is None:
             return self.raw
-        row = self.shape.run
-        return b"".join(self.raw[at : at + row] + bytes(row) for at in range(0, len(self.raw), row))
+        row, laid = self.shape.run, bytearray(2 * len(self.raw))
+        for number, at in enumerate(at for at in self.shape.rows() if at is not None):
+            laid[at : at + row] = self.raw[number * row : (number + 1) * row]
+        return bytes(laid)
 
     @property
     def _format(self) -> StreamFormat:
@@ -181,7 +187,7 @@ class Measurement:
         # Twice what the codec takes where it is narrow.
         size = count * self.case["bytes"]
         limit = bench.cycles + 20000 + max(size // 4, size * 16 // bench.config.codec.data_bits)
-        if "host" in self.case:
+        if "host" in self.case or self.shape:
             limit += 4 * size
         while not host.bytes[last + RECORD_BYTES - 1] >> 7:
             await bench.after(16)

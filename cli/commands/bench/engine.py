@@ -139,7 +139,7 @@ def _designs(arguments: argparse.Namespace) -> Iterator[EngineDesign]:
 
 def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str, Any]]:
     """The cases that are asked for."""
-    from cdma.verif.engine.measure import DENSITIES, LATENCIES, MOST_DESCRIPTORS, SIZES, cases
+    from cdma.verif.engine.measure import DENSITIES, JUMP, LATENCIES, MOST_DESCRIPTORS, SIZES, cases
 
     word = NUMBERS[config.lossy].bits // 8 if config.quantisation else config.format.raw_bytes
     densities = arguments.densities or DENSITIES
@@ -156,6 +156,12 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
             )
     check_latencies("memory-latencies has", latencies)
     _check_rows(arguments.rows, sizes, config)
+    if arguments.jumps and (
+        not arguments.rows or config.dimensions < 2 or any(size % JUMP for size in sizes)
+    ):
+        raise ParameterError(
+            f"jumps is given; it needs rows, --dimensions 2, and bytes in multiples of {JUMP}"
+        )
     _check_offsets(arguments.offsets or (), config)
     if arguments.lists:
         _check_lists(sizes, config)
@@ -177,6 +183,7 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
         descriptors=count,
         lossy=lossy,
         rows=arguments.rows or (0,),
+        jumps=arguments.jumps,
         offsets=arguments.offsets or (0,),
         paged=(False, True) if arguments.lists else (False,),
         based=(False, True) if arguments.bases else (False,),
@@ -310,6 +317,7 @@ COMMAND = block_command(
             option("--rows N+", "with --dimensions: tensors lie in device memory in rows of so many bytes, with gaps "
                 "between them; shown is also the share of what the memory can give to so many bursts in flight (default: in "
                 "one run of bytes)", int),
+            flag("--jumps", "with --rows: rows that follow each other in the stream lie 16 KiB apart"),
             option("--host-periods P+", "with --clocks: periods of the host's clock, in those of the device's, of which the "
                 "cycles are (default 1)", float),
             option("--offsets N+", "bytes of a page before the first one of a tensor and of its stream, which the engine's "

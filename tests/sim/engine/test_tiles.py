@@ -62,6 +62,7 @@ def test_a_torch_view_is_the_tile_of_the_numpy_view() -> None:
 
 def test_rows_without_a_gap_are_one_row() -> None:
     assert tile_of(X, X, DEV) == Tile(DEV, Shape(X.nbytes))
+    assert tile_of(X.transpose(), X, DEV, any_order=True) == tile_of(X, X, DEV)
     assert tile_of(X[1:3, :, 2:], X, DEV) == Tile(DEV + X.strides[0] + 16, Shape(48, (Dimension(12, 64),)))
 
 

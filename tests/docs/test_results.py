@@ -146,8 +146,12 @@ def test_the_share_of_dram_that_a_copy_has_is_that_of_records() -> None:
     found = [
         round(min(one / read for one, read in zip(both, reads, strict=True)), 2) for both in (grouped, apart)
     ]
-    (span,) = [one for one in load_ranges() if one.key == "dram_share"]
+    span, arrives = (
+        {one.key: one for one in load_ranges()}[key] for key in ("dram_share", "dram_efficiency")
+    )
     assert [load_assumptions().kernels.dram_share, span.least] == found
+    assert arrives.least <= min(grouped)
+    assert max(reads) <= arrives.most
     page = (DOCS / "figures/paper_cdma.md").read_text(encoding="utf-8")
     alone, mixed, together = (
         f"{100 * min(each):.0f} to {100 * max(each):.0f} %" for each in (reads, apart, grouped)

@@ -49,18 +49,11 @@ def check_dram(name: str, design: EngineDesign, port: str = "dev") -> None:
     """Refuses an engine that has no place on the controller, and a machine without LiteDRAM."""
     config, bits = design.config, DRAMS[name].port_bits
     if config.data_bits(port) != bits:
-        raise ParameterError(
-            f"{port}-data-bits is {config.data_bits(port)}; the port of {name} has {bits} ({_OPTIONS[port]})"
-        )
+        raise ParameterError(f"{port}-data-bits is {config.data_bits(port)}; the port of {name} has {bits}")
     if config.clocks != NO_CLOCKS:
-        raise ParameterError(
-            f"clocks are given; with {_OPTIONS[port]} {name} everything has the controller's clock"
-        )
+        raise ParameterError(f"clocks are given; with {name} everything has the controller's clock")
     if missing := [package for package in _PACKAGES if find_spec(package) is None]:
-        packages = ", ".join(missing)
-        raise CdmaError(
-            f"{_OPTIONS[port]} {name} needs the Python packages {packages}: {install_command('dram')}"
-        )
+        raise CdmaError(f"{name} needs the Python packages {', '.join(missing)}: {install_command('dram')}")
 
 
 def measure_on_dram(
@@ -172,9 +165,8 @@ class DramDesign(EngineDesign):
 #: The channels of AXI, and those that come to the engine.
 _WAYS, _ANSWERS = ("aw", "w", "b", "ar", "r"), ("b", "r")
 _HANDSHAKE = ("valid", "ready")
-#: How the names of the host port begin, and the option that puts a DRAM at a port.
+#: How the names of the host port begin.
 _HOST = "m_axi_host_"
-_OPTIONS = {"dev": "--memory", "host": "--host"}
 
 
 def _paced(way: str) -> str:

@@ -187,10 +187,6 @@ _FILES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     r"cdma faults": (("verif/campaigns/faults/*.py", "verif/campaigns/faults/*.cpp"), ()),
     r"cdma mutate": (("verif/campaigns/mutation/*.py", *_ENGINE, "verif/engine/tests/**/*.py"), ()),
     r"cdma bench software": (("sim/codec/software_bench.py",), _SOFTWARE),
-    r"cdma study bench bounded": (
-        ("extras/study/compare/bounded_bench.py", "extras/study/compare/entropy.py"),
-        _SOFTWARE,
-    ),
     r"cdma study bench lossy": (("extras/study/training/lossy.py", "extras/study/training/train.py"), _TORCH),
     r"cdma bench saved": (
         ("extras/pytorch/torch/bench/saved_bench.py",),

@@ -362,7 +362,6 @@ def test_a_command_has_a_recipe_and_what_it_measures() -> None:
         "cdma bench software",
         "cdma bench saved",
         "cdma study bench lossy",
-        "cdma study bench bounded",
         "python -m docs.results.files",
         "python -m docs.results.peer",
         "python -m tests",

@@ -20,7 +20,7 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.fit import Fit, TensorProfile, field_variants, fit, profile
 from cdma.sim.codec.model import analyse
 from cdma.sim.codec.number_types import bfloat16_bits
-from cdma.study.compare.bounded_bench import bounded
+from cdma.study.compare.bounded import bounded
 from cdma.study.compare.comparison import compare
 from cdma.study.recorded import DATA
 
@@ -292,7 +292,7 @@ def _layouts(planes: NDArray[np.float32]) -> dict[str, list[float]]:
 
 
 def _bounded(planes: NDArray[np.float32]) -> list[float]:
-    found = bounded("", planes, BOUND)
+    found = bounded(planes, BOUND)
     return [_short(found.cdma), _short(found.sz), _short(found.jpeg)]
 
 

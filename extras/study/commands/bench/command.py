@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from cdma.command import Command
 
-from . import bounded, formats, lossy, queue, words
+from . import formats, lossy, queue, words
 
 COMMAND = Command(
     "bench",
-    "compare formats, words, bounds and queues on recorded activations",
+    "compare formats, words and queues on recorded activations",
     "Measure. Each bench explains itself: cdma study bench BENCH --help.",
-    commands=[module.COMMAND for module in (queue, formats, words, bounded, lossy)],
+    commands=[module.COMMAND for module in (queue, formats, words, lossy)],
     title="benches",
 )

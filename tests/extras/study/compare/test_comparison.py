@@ -26,7 +26,7 @@ from cdma.sim.codec.model import analyse, compress
 from cdma.sim.codec.number_types import quantise
 from cdma.sim.codec.software_bench import Codec, measure
 from cdma.study.compare import comparison, entropy, launches
-from cdma.study.compare.bounded_bench import bounded_rows
+from cdma.study.compare.bounded import bounded
 from cdma.study.compare.entropy import (
     byte_bound,
     entropy_bits,
@@ -152,15 +152,13 @@ def test_finer_steps_take_more_and_err_less() -> None:
     assert coarse.error > 3 * fine.error
 
 
-def test_rows_are_those_of_all_bounds() -> None:
-    rows = list(bounded_rows((-3, -7)))
-    assert [row.tensor for row in rows if row.tensor == "all"] == ["all", "all"]
-    coarse, fine = (row for row in rows if row.tensor == "all")
+def test_a_wider_bound_takes_less_and_errs_more() -> None:
+    tensor = np.maximum(_tensor((2, 3, 16, 16), 1), 0)
+    coarse, fine = bounded(tensor, -3), bounded(tensor, -7)
     for codec in ("cdma", "sz", "jpeg"):
-        assert getattr(coarse, codec) > getattr(fine, codec) > 4
+        assert getattr(coarse, codec) > getattr(fine, codec) > 1
     # A uniform error of at most 2**-7 of a peak.
     assert 0 < fine.error < coarse.error / 4 < 0.25
-    assert fine.density == pytest.approx(coarse.density)
 
 
 class TestBounds:

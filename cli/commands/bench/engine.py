@@ -86,12 +86,12 @@ def _run(arguments: argparse.Namespace) -> Result:
     from cdma.verif.engine.dram import DRAMS, check_dram, measure_on_dram
     from cdma.verif.engine.measure import measure_engine, rows_of
 
-    (of_host,) = [each for each in arguments.host or () if each in DRAMS] or [None]
+    of_host = next((each for each in arguments.host or () if each in DRAMS), None)
     dram, port = arguments.memory or of_host, "host" if of_host else "dev"
-    for design in designs if dram else ():
-        check_dram(dram, design, port)
-
     wanted = [_cases(arguments, design.config) for design in designs]
+    if dram:
+        for design in designs:
+            check_dram(dram, design, port)
     check_plot(arguments.plot)
     rows: list[Row] = []
     periods = _host_periods(arguments.host_periods, designs)
@@ -139,7 +139,7 @@ def _designs(arguments: argparse.Namespace) -> Iterator[EngineDesign]:
 
 def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str, Any]]:
     """The cases that are asked for."""
-    from cdma.verif.engine.measure import DENSITIES, JUMP, LATENCIES, MOST_DESCRIPTORS, SIZES, cases
+    from cdma.verif.engine.measure import DENSITIES, LATENCIES, MOST_DESCRIPTORS, SIZES, cases
 
     word = NUMBERS[config.lossy].bits // 8 if config.quantisation else config.format.raw_bytes
     densities = arguments.densities or DENSITIES
@@ -155,13 +155,7 @@ def _cases(arguments: argparse.Namespace, config: EngineConfig) -> list[dict[str
                 f"bytes has {size}; a tensor has whole words or numbers of {word} bytes, at most 2 MiB here"
             )
     check_latencies("memory-latencies has", latencies)
-    _check_rows(arguments.rows, sizes, config)
-    if arguments.jumps and (
-        not arguments.rows or config.dimensions < 2 or any(size % JUMP for size in sizes)
-    ):
-        raise ParameterError(
-            f"jumps is given; it needs rows, --dimensions 2, and bytes in multiples of {JUMP}"
-        )
+    _check_rows(arguments.rows, sizes, config, jumps=arguments.jumps)
     _check_offsets(arguments.offsets or (), config)
     if arguments.lists:
         _check_lists(sizes, config)
@@ -215,8 +209,17 @@ def _hosts(arguments: argparse.Namespace) -> Sequence[dict[str, Any]]:
     return [{"host": host, "tags": tags} for host, tags in product(arguments.host, arguments.tags or TAGS)]
 
 
-def _check_rows(rows: Sequence[int] | None, sizes: Sequence[int], config: EngineConfig) -> None:
+def _check_rows(
+    rows: Sequence[int] | None, sizes: Sequence[int], config: EngineConfig, *, jumps: bool
+) -> None:
     """Refuses rows that are no shape of the engine, or none of a tensor."""
+    from cdma.verif.engine.measure import JUMP
+
+    fit = rows and not any(JUMP % (2 * row) for row in rows) and not any(size % JUMP for size in sizes)
+    if jumps and (config.dimensions < 2 or not fit):
+        raise ParameterError(
+            f"jumps is given; it needs --dimensions 2, rows that divide {JUMP // 2}, and bytes in multiples of {JUMP}"
+        )
     if rows and not config.dimensions:
         raise ParameterError("rows are given; the engine takes no shapes (--dimensions)")
     for row in rows or ():

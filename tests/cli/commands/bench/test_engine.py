@@ -108,6 +108,10 @@ def test_periods_of_no_clock_are_refused(options: list[str], says: str, refused:
         (["--pages", "--lists", "--bytes", "2097152"], "must be 1048576 at most"),
         (["--offsets", "4"], "must be a multiple of 32"),
         (["--alignment", "byte", "--offsets", "4096"], "must be a multiple of 1 below 4096"),
+        (["--dimensions", "1", "--rows", "64", "--jumps"], "needs --dimensions 2, rows that divide 8192"),
+        (["--host", "ddr3"], "host-data-bits is 256; the port of ddr3 has 128"),
+        (["--host", "ddr3", "pcie", "--host-data-bits", "128"], "a DRAM is alone"),
+        (["--host", "pcie", "--memory", "ddr3", "--dev-data-bits", "128"], "is measured by itself"),
     ],
 )
 def test_cases_that_cannot_be(options: list[str], objection: str, refused: Refused) -> None:

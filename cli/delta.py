@@ -35,7 +35,8 @@ def make(
 ) -> dict[str, Any]:
     """Writes the patch that makes ``new`` of ``old``, two files or two folders; returns what is in it.
 
-    ``plain``: Streams are as the codec makes them. Else zlib compresses them where it saves an eighth.
+    ``plain``: Streams are of whole words, as an engine reads them. Else those of fields are shorter where much has changed,
+        and zlib compresses what it makes an eighth smaller.
     ``progress``: Is called with the bytes to read of ``new``, and what it returns with those that have been read.
     """
     for path in (old, new):

@@ -75,7 +75,7 @@ COMMAND = Command(
             option("old", "the base: a file, or a folder with all that is in it", Path),
             option("new", "the file or folder that the patch makes of it", Path),
             option("-o --output FILE", "the patch", Path, required=True),
-            flag("--plain", "streams as the codec makes them, without zlib"),
+            flag("--plain", "streams that engines read: of whole words, without zlib"),
             flag("--json", "print what was done as JSON"),
         ),
     },

@@ -151,7 +151,7 @@ def _write_tensor(
             other = base.read(at, size)
             base_crc = crc32c(other, base_crc)
         if other is None or not np.array_equal(raw, other):
-            format = format or _best(raw, other, new)
+            format = format or _best(raw, other, new, plain)
             record = _record(_compress(raw, format, other), plain)
         patch_crc = crc32c(record, patch_crc)
         target.write(record)
@@ -172,12 +172,14 @@ def _record(stream: bytes, plain: bool) -> bytes:
     return _CHUNK.pack(len(stream)) + stream
 
 
-def _best(raw: Octets, base: Octets | None, piece: Piece) -> Format:
-    """The format that makes a stream of the first words shortest."""
+def _best(raw: Octets, base: Octets | None, piece: Piece, plain: bool) -> Format:
+    """The format that makes a stream of the first words shortest; a ``plain`` one is of whole words, as engines read it."""
     bits = next(bits for bits in (32, 16, 8) if piece.dtype.itemsize * 8 % bits == 0)
     size = min(len(raw), _TRIED * bits // 8)
     raw, base = raw[:size], None if base is None else base[:size]
     formats = [Format(bits, levels=2)]
+    if plain:
+        return formats[0]
     if base is not None:
         # Where most words changed, their upper bits often have not: the exponent, or as much of the mantissa too.
         fields = {32: (8, 16), 16: (8,), 8: ()}[bits]

@@ -84,7 +84,7 @@ def test_the_engine_applies_a_patch_as_the_software_does(tmp_path) -> None:
     rng = np.random.default_rng(2)
     base = {name: rng.integers(0, 1 << 16, count, np.uint16) for name, count in (("q", 4000), ("k", 1500))}
     new = {name: tensor.copy() for name, tensor in base.items()}
-    for name, changes in (("q", 30), ("k", 9)):
+    for name, changes in (("q", 30), ("k", 900)):
         new[name][rng.choice(len(new[name]), changes, replace=False)] ^= 1
     path = tmp_path / "step.patch"
     delta.save(path, new, base, plain=True)

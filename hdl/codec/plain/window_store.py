@@ -261,6 +261,10 @@ class WindowStore(wiring.Component):
     def _remaining(self, total: Value) -> Value:
         """The number of words in the last output beat that a step with this ``total`` touches."""
         units = self.config.units
+        if self.grouped:
+            # Without the comparisons, for which a sum with a mask comes too late.
+            rest = total[: exact_log2(units)]
+            return Cat(rest, total.any() & ~rest.any())
         return words_of_last_beat(total, units, total > units, total > 2 * units)[: units.bit_length()]
 
     def _climb(

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.axi.answers import Timebase
 from cdma.hdl.axi.arbiter import ReadArbiter
-from cdma.hdl.axi.ports import ReadPort, WritePort, port_members
+from cdma.hdl.axi.ports import ReadPort, WritePort, each_port, port_members
 from cdma.hdl.blocks.clocks import PLAIN_CLOCK, Clocking
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.codec.parts.interface import PURPOSES as CODEC_PURPOSES
@@ -61,8 +61,9 @@ PURPOSES = {
     r"slots\.(read|write)_(addresses|resps)": "descriptors in flight: the bus error of each",
     r"slots\.tickets(\.(words|coded))?": "descriptors in flight: tag, numbers and status of each, or its wrong address",
     r"slots\.base_(commands(\.(words|coded))?|addresses|resps)": "descriptors in flight: bases, and their bus errors",
-    r"path\.base\.reader\.store(\.beats)?(\.memory(_[01])?)?": "read buffer of bases",
-    r"path\.base\.(reader\.(opened|turns)|deltas)\.memory": "bases in flight",
+    r"path\.(unit_\d+\.)?base\.reader\.store(\.beats)?(\.memory(_[01])?)?": "read buffer of bases",
+    r"path\.(unit_\d+\.)?base\.(reader\.(opened|turns)|deltas)\.memory": "bases in flight",
+    r"path\.unit_\d+\.(bases|base_outcomes)\.memory": "bases of a unit's stripes, and how their reads ended",
     r"slots\.ends": "descriptors in flight: where the writes of each end",
     r"slots\.results": "descriptors in flight: when each ended, and how much it wrote",
     r"slots\.(routes|steps|early)": "descriptors in flight: the way of each through the codec",
@@ -124,17 +125,20 @@ def connect_device(
     if not config.delta:
         connect_with_user(m, offload.source, engine.dev_read, of_offload)
         return
-    m.submodules.dev_reads = reads = ReadArbiter(
-        [(client,) for client in range(config.dev_reads)],
-        config.dev_data_bits,
-        config.dev_address_bits,
-        dev_id_bits(config),
-        UserLayout(config, "dev").size,
-    )
-    connect_with_user(m, offload.source, wiring.flipped(reads.client_0), of_offload)
-    connect_with_user(m, offload.bases, wiring.flipped(reads.client_1), of_offload)
-    connect_with_user(m, prefetch.bases, wiring.flipped(reads.client_2), of_prefetch)
-    wiring.connect(m, reads.port, wiring.flipped(engine.dev_read))
+    ports = map(each_port, (engine.dev_read, offload.source, offload.bases, prefetch.bases))
+    for unit, (port, source, *bases) in enumerate(zip(*ports, strict=True)):
+        reads = ReadArbiter(
+            [(client,) for client in range(config.dev_reads)],
+            config.dev_data_bits,
+            config.dev_address_bits,
+            dev_id_bits(config),
+            UserLayout(config, "dev").size,
+        )
+        m.submodules[f"dev_reads_{unit}" if config.units > 1 else "dev_reads"] = reads
+        connect_with_user(m, source, wiring.flipped(reads.client_0), of_offload)
+        connect_with_user(m, bases[0], wiring.flipped(reads.client_1), of_offload)
+        connect_with_user(m, bases[1], wiring.flipped(reads.client_2), of_prefetch)
+        wiring.connect(m, reads.port, wiring.flipped(port))
 
 
 def memory_members(config: EngineConfig, host_id_bits: int = 0) -> dict[str, wiring.Member]:

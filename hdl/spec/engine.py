@@ -509,6 +509,11 @@ class EngineConfig:
             return max(beat, self.window_bytes)
         return self.moved_bits // 8 if self.realign else beat
 
+    @property
+    def base_align(self) -> int:
+        """Bytes of which the distance between a base and the tensor is a multiple: in several units both lie alike."""
+        return self.units * self.stripe_bytes if self.units > 1 else self.align("dev")
+
     def burst(self, port: str) -> int:
         """Beats of the longest burst on a port: 4 KiB is the most that AXI4 allows, and a stripe the most of one port."""
         most = self.stripe_bytes if self.striped(port) else 4096

@@ -138,12 +138,8 @@ def _objections_to_units(config: Any) -> Iterator[str]:
             f"lossy is {config.lossy} with {config.units} units; it must be none, because no place sees all numbers of a "
             "tensor"
         )
-    if config.delta and (several or lossy):
-        name = "units" if several else "lossy"
-        yield (
-            f"delta is on, and {name} is {getattr(config, name)}; delta must be off, because one reader "
-            "reads a base, and its bits change those of the data"
-        )
+    if config.delta and lossy:
+        yield f"delta is on, and lossy is {config.lossy}; delta must be off, because a base changes bits, not numbers"
     if several and (reason := splittable(config.format)):
         yield f"units is {config.units}; it must be 1, because {reason}"
 

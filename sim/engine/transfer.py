@@ -176,7 +176,10 @@ class TransferRules:
             start["base"], size["base"] = base, length
             ports["base"], spaces["base"] = ports[of_device], spaces[of_device]
         for name, port in ports.items():
-            if start[name] % self.config.align(port):
+            distance, align = start[name], self.config.align(port)
+            if base is not None and name == "base":
+                distance, align = base - start[of_device], self.config.base_align
+            if distance % align:
                 return Outcome(Status.ALIGNMENT, address=start[name] % 2**64)
         if paged:
             # Its first page: what follows is looked at when its turn comes.

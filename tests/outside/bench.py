@@ -331,7 +331,11 @@ class Bench:
             around, kept = (data, data) if channel == "offload" else (around, mixed(kept, old))
             source, written = (data, written) if channel == "offload" else (source, data)
             raw = data
-            at = self.place("dev", length)
+            # Ports that share memory share both in the same way.
+            ports = len(self.names["dev"])
+            apart = ports * self.memory["dev"].stripe if ports > 1 else 1
+            at = self.place("dev", length + apart)
+            at += (descriptor["source" if channel == "offload" else "destination"] - at) % apart
             self.memory["dev"].store(at, old)
             base = {"delta": 1, "compressed_length" if channel == "offload" else "capacity": at}
         crc = crc32c(raw) if self.with_crc else 0

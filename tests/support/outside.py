@@ -31,7 +31,7 @@ _FIELDS = dataclasses.replace(
 #: Small queues and codes of two bits; bytes with codes of four bits at any address; fields, zero words, padding and a CRC;
 #: any byte, in lengths too; several units, and with shapes and any byte; shapes of fields, of owners, and of any byte;
 #: owners; pairs; bases with two levels; pipelined, with a wide host. Pages are with six, several clocks with fields,
-#: pipelines and owners, messages with shapes and pairs.
+#: pipelines and owners, messages with shapes and pairs, bases with units.
 CONFIGS = {
     "small": _SMALL,
     "bytes": dataclasses.replace(
@@ -44,7 +44,7 @@ CONFIGS = {
     ),
     "fields": dataclasses.replace(_FIELDS, alignment="word"),
     "any-byte": dataclasses.replace(_SMALL, format=Format(), alignment="byte", crc=True, pages=True),
-    "units": dataclasses.replace(_SMALL, units=2, stripe_bytes=256, pages=True),
+    "units": dataclasses.replace(_SMALL, units=2, stripe_bytes=256, pages=True, delta=True),
     "units-to-any-byte": dataclasses.replace(
         _SMALL, units=2, stripe_bytes=256, alignment="byte", pages=True, dimensions=2, ring_entries=8
     ),

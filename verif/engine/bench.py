@@ -239,13 +239,16 @@ class EngineBench(PortsBench):
         return made
 
     def _place_base(self, made: Transfer) -> None:
-        """Writes the base of a transfer somewhere in device memory."""
+        """Writes the base of a transfer somewhere in device memory, in several units as the tensor lies in them."""
         config, dev = self.config, self.memory["dev"]
-        offset = self.rng.randrange(0, config.dev_data_bits // 8, config.align("dev"))
-        place = dev.place(offset + len(made.base), config.dev_data_bits // 8)
+        beat, span = config.dev_data_bits // 8, config.base_align
+        offset = self.rng.randrange(0, max(beat, span), config.align("dev"))
+        place = dev.place(offset + span + len(made.base), beat)
+        first = place.first + offset
+        first += (made.descriptor[made.device_field] - first) % span
         made.places.append(place)
-        made.descriptor[made.base_field] = place.first + offset
-        dev.write(place.first + offset, made.base)
+        made.descriptor[made.base_field] = first
+        dev.write(first, made.base)
 
     def put_in_pages(self, channel: str, made: Transfer) -> None:
         """Moves the host memory of a transfer into pages, anywhere in memory."""

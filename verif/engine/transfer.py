@@ -82,6 +82,11 @@ class Transfer:
         return {"source": 0, "destination": 0}
 
     @property
+    def device_field(self) -> str:
+        """The field with the address in device memory, of a transfer with a base."""
+        return "destination" if self.base_field == "capacity" else "source"
+
+    @property
     def capacity(self) -> int:
         """Bytes that may be written."""
         return self.descriptor["length" if self.base_field == "capacity" else "capacity"]
@@ -100,9 +105,11 @@ class Transfer:
         return pack(DESCRIPTOR, self.descriptor)
 
     def move(self, source: int, destination: int) -> None:
-        """Moves source and destination by whole beats."""
+        """Moves source and destination by whole beats, and the base as what lies beside it in device memory."""
         self.descriptor["source"] += source
         self.descriptor["destination"] += destination
+        if self.base:
+            self.descriptor[self.base_field] += source if self.device_field == "source" else destination
         if self.pages is not None:
             self.pages.move(source if self.pages.field == "source" else destination)
         if self.expected.status == Status.CAPACITY:

@@ -190,7 +190,7 @@ class _Memory:
         base = _BASES[port]
         self.base = base if base < 1 << bits else 0
         self.most = (1 << bits) - self.base
-        self.align = config.align(port)
+        self.align = config.base_align if config.delta and port == "dev" else config.align(port)
         self.end = 0
 
     def place(self, size: int) -> int:

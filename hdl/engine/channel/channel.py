@@ -108,7 +108,7 @@ class Channel(wiring.Component):
     ``compressing``: Makes an offload channel: from the device port to the host port, through a compressor. A prefetch
         channel goes the other way, through a decompressor.
     ``source``, ``sink``: The AXI4 ports that are read and written: one of them is an array with several units.
-    ``bases``: With ``config.delta``: an AXI4 port for bases in device memory.
+    ``bases``: With ``config.delta``: the AXI4 port for bases in device memory, or an array as of the others.
     ``lists``: With ``config.pages``: an AXI4 port for lists of pages in host memory.
     ``now``, ``watchdog_tick``: The time, from the :class:`~cdma.hdl.axi.answers.Timebase`.
     ``lost``: In an engine with coded memories: a word that this channel may depend on is lost. The oldest descriptor
@@ -127,7 +127,7 @@ class Channel(wiring.Component):
                 **ChannelDriver(config).flip().members,
                 "source": port_members(self.read.read_port, ports[source]),
                 "sink": port_members(self.write.write_port, ports[sink]),
-                **({} if self.base is None else {"bases": Out(self.base.read_port)}),
+                **({} if self.base is None else {"bases": port_members(self.base.read_port, config.units)}),
                 **optional(config.pages, lists=Out(list_port(config))),
                 **optional(config.times, now=In(32), watchdog_tick=In(1)),
                 **optional(config.coded_memories, lost=In(1)),
@@ -154,6 +154,8 @@ class Channel(wiring.Component):
                 windowed=config.windows,
                 stream_bytes=config.format.moved_bits // 8,
                 tail_bits=config.tail_bits,
+                units=config.units,
+                stripe_bytes=config.stripe_bytes,
             ),
             slots=Slots(
                 *addresses,
@@ -216,8 +218,8 @@ class Channel(wiring.Component):
             ports = (self.read, self.write)
             return DataPath(config, codec(), *ports, compressing=self.compressing, base=self.base)
         if self.compressing:
-            return OffloadPath(UnitPlan(config, dev=self.read, host=self.write), codec)
-        return PrefetchPath(UnitPlan(config, dev=self.write, host=self.read), codec)
+            return OffloadPath(UnitPlan(config, dev=self.read, host=self.write, base=self.base), codec)
+        return PrefetchPath(UnitPlan(config, dev=self.write, host=self.read, base=self.base), codec)
 
     def _connect_streams(self, m: Module, parts: _Parts) -> None:
         checker, slots, path, completer = parts
@@ -242,7 +244,7 @@ class Channel(wiring.Component):
             wiring.connect(m, slots.step, path.step)
         if self.base is not None:
             wiring.connect(m, slots.base, path.base)
-            wiring.connect(m, path.bases, wiring.flipped(self.bases))
+            connect_ports(m, path.bases, self.bases)
             m.d.comb += slots.base_waits.eq(path.base_waits)
         connect_ports(m, path.source, self.source)
         connect_ports(m, path.sink, self.sink)
@@ -441,7 +443,7 @@ def _active(m: Module, name: str, channel: Channel) -> Value:
     answers = [port.r.valid for port in each_port(channel.source)]
     answers += [port.b.valid for port in each_port(channel.sink)]
     if channel.config.delta:
-        answers.append(channel.bases.r.valid)
+        answers += [port.r.valid for port in each_port(channel.bases)]
     if channel.config.pages:
         answers.append(channel.lists.r.valid)
     if channel.config.coded_memories:

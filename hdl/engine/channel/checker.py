@@ -88,6 +88,7 @@ class Checker(wiring.Component):
     ``pipelined``: The steps and what is selected go through registers, for an FPGA. A check takes as long without them.
     ``options``: What descriptors may have: a CRC that is to be checked, a step; and the bits of a length.
     ``quantisation``: What is done to numbers where there is a step.
+    ``units``, ``stripe_bytes``: The layout of device memory.
     ``windowed``: Addresses are checked against windows. Without, those alone are outside that the port does not have.
     ``run``: Lets a request begin. One that has begun is finished even if it falls.
     ``flush``: Forgets, while high, a request that has begun; it stays at the input.
@@ -112,6 +113,8 @@ class Checker(wiring.Component):
         windowed: bool = True,
         stream_bytes: int | None = None,
         tail_bits: int = 0,
+        units: int = 1,
+        stripe_bytes: int = 0,
     ) -> None:
         self.pipelined = pipelined
         self.windowed = windowed
@@ -125,6 +128,8 @@ class Checker(wiring.Component):
             compressing=compressing,
             options=options,
             quantisation=quantisation,
+            units=units,
+            stripe_bytes=stripe_bytes,
         )
         super().__init__(
             {

@@ -11,6 +11,7 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.blocks.elaboration import Pace, sized
+from cdma.hdl.engine.units.stripes import unit_of
 from cdma.hdl.spec.options import MOST_PAGED, PAGE_LOG2
 from cdma.hdl.spec.records import Mode, RecordOptions, descriptor_fields, most_bytes
 from cdma.hdl.spec.stage import Quantisation
@@ -32,6 +33,8 @@ class Rules:
     compressing: bool
     options: RecordOptions
     quantisation: Quantisation | None
+    units: int
+    stripe_bytes: int
 
     @property
     def word_log2(self) -> int:
@@ -165,9 +168,21 @@ class Reading:
                 facts.capacity.eq(self.capacity() == 0),
                 facts.source.eq(self.address("source")[: rules.read.align_log2].any()),
                 facts.destination.eq(self.address("destination")[: rules.write.align_log2].any()),
-                *sized(facts.base.eq(self.base[: rules.of_device(rules.read, rules.write).align_log2].any())),
+                *sized(facts.base.eq(self._misplaced(m))),
             ]
         return facts
+
+    def _misplaced(self, m: Module) -> Value:
+        """Whether the base is not aligned; with several units, whether it lies in them in another way than the tensor."""
+        rules, base = self.rules, self.base
+        if rules.units == 1:
+            return base[: rules.of_device(rules.read, rules.write).align_log2].any()
+        tensor, place = (
+            self.descriptor[rules.of_device("source", "destination")],
+            exact_log2(rules.stripe_bytes),
+        )
+        units = [unit_of(m, each[place:], rules.units) for each in (base, tensor)]
+        return (base[:place] != tensor[:place]) | (units[0] != units[1])
 
     def _wrong_lengths(self) -> tuple[Value, Value]:
         """Whether the length is wrong, and the compressed one where it is needed."""

@@ -62,7 +62,7 @@ class DataPath(Path):
         if config.dimensions:
             end = end._replace(command=self._feed(m, end.command, device.shape))
         base = None if self.base_shape is None else self._base(m, self.base_shape)
-        self._connect_ends(m, end, host, switch.report, base)
+        self._connect_ends(m, end, host, switch.report, None if base is None else End.of(base))
         wiring.connect(m, wiring.flipped(self.route), switch.routes)
 
         # Each stage has streams of beats called ``input`` and ``output``. Where their lanes differ, an adapter of that name
@@ -197,12 +197,8 @@ class DataPath(Path):
         m.submodules.base = base = BaseReader(
             shape, bits, lanes, config.descriptors, pipelined=config.pipelined
         )
-        wiring.connect(m, wiring.flipped(self.base), base.command)
-        wiring.connect(m, base.outcome, wiring.flipped(self.base_outcome))
         wiring.connect(m, base.port, wiring.flipped(self.bases))
         m.d.comb += [base.flush.eq(self.flush), base.mark.eq(self.mark)]
-        with m.If(self.mark):
-            m.d.sync += self.base_waits.eq(self.reader.idle & ~base.idle)
         return base
 
     def _sum(self, m: Module, raw: stream.Interface) -> None:

@@ -53,13 +53,13 @@ def list_port(config: EngineConfig) -> ReadPort:
     )
 
 
-def _base_members(shape: PortShape) -> dict[str, wiring.Member]:
+def _base_members(shape: PortShape, units: int) -> dict[str, wiring.Member]:
     """The members of a path whose descriptors may have a base."""
     return {
         "base": In(stream.Signature(base_command(shape.address_bits, shape.user_bits))),
         "base_outcome": Out(shape.outcome),
         "base_waits": Out(1),
-        "bases": Out(shape.read_port),
+        "bases": port_members(shape.read_port, units),
     }
 
 
@@ -73,7 +73,7 @@ class End(NamedTuple):
     progress: Value
 
     @classmethod
-    def of(cls, stage: AxiReader | AxiWriter) -> End:
+    def of(cls, stage: AxiReader | AxiWriter | BaseReader) -> End:
         """That of a reader or a writer."""
         return cls(stage.command, stage.outcome, stage.idle, stage.progress)
 
@@ -86,8 +86,8 @@ class Path(wiring.Component):
         each for every descriptor. At most ``config.descriptors`` descriptors may be in flight.
     ``shapes``: With ``config.dimensions``: the shapes of the commands of device memory that have one.
     ``base``, ``base_outcome``, ``base_waits``, ``bases``: With ``config.delta``: a command for each descriptor, one outcome
-        of each with a base, whether the source's reader has nothing in flight when the base's has, and the AXI4 port for
-        bases.
+        of each with a base, whether nothing of the source is in flight when something of the base is, and the AXI4 port
+        for bases, as many as of device memory.
     ``read_outcome``, ``write_outcome``: One outcome per descriptor, from each port.
     ``report``: One verdict per descriptor that does not pass around the codec.
     ``crc``: One CRC of the raw bytes per descriptor, if ``config.crc``.
@@ -149,7 +149,7 @@ class Path(wiring.Component):
                 "blocked": Out(1),
                 "source": port_members(read.read_port, ports[0]),
                 "sink": port_members(write.write_port, ports[1]),
-                **({} if base is None else _base_members(base)),
+                **({} if base is None else _base_members(base, config.units)),
                 **further,
             }
         )
@@ -167,10 +167,10 @@ class Path(wiring.Component):
         device: End,
         host: AxiReader | AxiWriter,
         report: stream.Interface,
-        base: BaseReader | None = None,
+        base: End | None = None,
     ) -> None:
-        """Connects both ends, of device memory and of the ``host`` port, and the codec's reports. A reader of bases works
-        beside the one of sources."""
+        """Connects both ends, of device memory and of the ``host`` port, and the codec's reports. What reads bases works
+        beside what reads sources."""
         config = self.config
         end = End.of(host)
         if config.pages:
@@ -187,6 +187,10 @@ class Path(wiring.Component):
         ]
         reads, writes = (device, end) if self.compressing else (end, device)
         if base is not None:
+            wiring.connect(m, wiring.flipped(self.base), base.command)
+            wiring.connect(m, base.outcome, wiring.flipped(self.base_outcome))
+            with m.If(self.mark):
+                m.d.sync += self.base_waits.eq(reads.idle & ~base.idle)
             reads = reads._replace(idle=reads.idle & base.idle, progress=reads.progress | base.progress)
         for name, each in (("read", reads), ("write", writes)):
             wiring.connect(m, wiring.flipped(getattr(self, name)), each.command)

@@ -12,9 +12,10 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import Command
 from cdma.hdl.blocks.arithmetic import rotate_up, thermometer
-from cdma.hdl.blocks.elaboration import optional
+from cdma.hdl.blocks.elaboration import copies, optional
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat, count_kept, slice_before
+from cdma.hdl.engine.path.base import base_command
 from cdma.hdl.engine.path.switches import Route
 from cdma.hdl.engine.shapes.segments import WalkPort
 from cdma.hdl.spec.codec import CodecConfig
@@ -32,6 +33,7 @@ class Orders(wiring.Component):
     Throughput: a stripe per cycle, and two cycles more for each descriptor.
 
     ``command``, ``route``: Those of the :class:`.StripeWalk`.
+    ``base``: With bases: that of the :class:`.StripeWalk`.
     ``shapes``: With ``plan.shaped``: those of the :class:`.Extents`, and so are the command and the route then.
     ``stripes``: The stripes of each unit.
     ``pieces``: Their order, for whom joins or distributes their pieces.
@@ -45,12 +47,14 @@ class Orders(wiring.Component):
         self.shape = plan.stripe
         flags = ("shaped",) if plan.shaped else ()
         command = Command(plan.dev.address_bits, *flags, user=plan.dev.user_bits)
-        order = ReportOrder(plan.dev.address_bits, plan.units, plan.place_bits, shaped=plan.shaped)
+        based, bits = plan.config.delta, plan.dev.address_bits
+        order = ReportOrder(bits, plan.units, plan.place_bits, shaped=plan.shaped, based=based)
         super().__init__(
             {
                 "command": In(stream.Signature(command)),
                 "route": In(stream.Signature(Route(plan.config.tail_bits))),
                 **optional(plan.shaped, shapes=In(WalkPort(plan.config.dimensions))),
+                **optional(based, base=In(stream.Signature(base_command(bits, plan.dev.user_bits)))),
                 "stripes": Out(stream.Signature(self.shape, always_ready=True)).array(plan.units),
                 "pieces": Out(stream.Signature(order)),
                 "reports": Out(stream.Signature(order)),
@@ -71,6 +75,7 @@ class Orders(wiring.Component):
             plan.dev.user_bits,
             config.tail_bits,
             shaped=plan.shaped,
+            based=config.delta,
         )
         m.submodules.pieces = pieces = Fifo(self.pieces.payload.shape(), depth, reserved=True)
         m.submodules.reports = reports = Fifo(self.reports.payload.shape(), depth, reserved=True)
@@ -83,6 +88,8 @@ class Orders(wiring.Component):
             command, route = extents.input, extents.whole_route
         wiring.connect(m, wiring.flipped(self.command), command)
         wiring.connect(m, wiring.flipped(self.route), route)
+        if config.delta:
+            wiring.connect(m, wiring.flipped(self.base), walk.base)
         wiring.connect(m, pieces.output, wiring.flipped(self.pieces))
         wiring.connect(m, reports.output, wiring.flipped(self.reports))
 
@@ -105,6 +112,8 @@ class Orders(wiring.Component):
                 pieces.input.payload.padding.eq(stripe.padding),
                 pieces.input.payload.place.eq(stripe.first[: plan.place_bits]),
             ]
+        if config.delta:
+            m.d.comb += copies(pieces.input.payload, stripe, "delta", "base")
         collected = Signal()
         m.d.comb += collected.eq(self.reports.valid & self.reports.ready)
         for unit, port in enumerate(self.stripes):

@@ -29,16 +29,20 @@ class StripeVerdict(data.StructLayout):
 class ReportOrder(data.StructLayout):
     """Whose report comes next: the ``unit`` of a stripe, the number of that in memory, whether its data pass around
     the codec, and whether it is the descriptor's last. If ``shaped``, whether it is padding, and the place in the stripe
-    where it begins."""
+    where it begins. If ``based``, whether it has a base, and the number of that one's stripe."""
 
-    def __init__(self, address_bits: int, units: int, place_bits: int, *, shaped: bool = False) -> None:
+    def __init__(
+        self, address_bits: int, units: int, place_bits: int, *, shaped: bool = False, based: bool = False
+    ) -> None:
+        number_bits = address_bits - place_bits
         super().__init__(
             {
                 "unit": range(units),
-                "number": address_bits - place_bits,
+                "number": number_bits,
                 "raw": 1,
                 "final": 1,
                 **optional(shaped, padding=1, place=place_bits),
+                **optional(based, delta=1, base=number_bits),
             }
         )
 
@@ -64,15 +68,19 @@ class Outcomes(wiring.Signature):
         stripe.
     ``codec``: The codec's verdict, unless the data passed around it.
     ``next_place``: For a watchdog: the place in its stripe of what the port waits for.
+    ``base``, ``next_base``: If ``based``: those of the reader of bases, of each stripe with one.
     """
 
-    def __init__(self, place_bits: int, stripe_words: int, *, writes: bool) -> None:
+    def __init__(self, place_bits: int, stripe_words: int, *, writes: bool, based: bool = False) -> None:
         super().__init__(
             {
                 "port": Out(stream.Signature(StripeOutcome(place_bits))),
                 **optional(writes, end=Out(stream.Signature(place_bits + 1))),
                 "codec": Out(stream.Signature(StripeVerdict(stripe_words))),
                 "next_place": Out(place_bits),
+                **optional(
+                    based, base=Out(stream.Signature(StripeOutcome(place_bits))), next_base=Out(place_bits)
+                ),
             }
         )
 
@@ -87,9 +95,11 @@ class Collector(wiring.Component):
     ``writes``: The ports are written.
     ``shaped``: Descriptors may have shapes: padding that is made has no report of a port, and ``end`` says the bytes
         that were written.
+    ``based``: Descriptors may have bases.
     ``order``: One entry for each stripe.
     ``units``: The reports of each unit.
     ``outcome``, ``verdict``, ``end``: Of the descriptor; ``end`` is valid with ``outcome.done``.
+    ``base_outcome``: Of its base, if it has one; it is done with ``outcome``.
     ``mark``, ``waiting``: For a watchdog: notes what the unit of the stripe ``waiting`` waits for.
     """
 
@@ -102,17 +112,21 @@ class Collector(wiring.Component):
         *,
         writes: bool,
         shaped: bool = False,
+        based: bool = False,
     ) -> None:
         place_bits = exact_log2(stripe_bytes)
-        order = ReportOrder(address_bits, units, place_bits, shaped=shaped)
+        order = ReportOrder(address_bits, units, place_bits, shaped=shaped, based=based)
+        reports = Outcomes(place_bits, stripe_words, writes=writes, based=based)
         self.writes = writes
         self.shaped = shaped
+        self.based = based
         self.place_bits = place_bits
         super().__init__(
             {
                 "order": In(stream.Signature(order)),
-                "units": In(Outcomes(place_bits, stripe_words, writes=writes)).array(units),
+                "units": In(reports).array(units),
                 "outcome": Out(Outcome(address_bits)),
+                **optional(based, base_outcome=Out(Outcome(address_bits))),
                 "verdict": Out(stream.Signature(Verdict, always_ready=True)),
                 "end": Out(SPAN_BITS),
                 "mark": In(1),
@@ -125,7 +139,7 @@ class Collector(wiring.Component):
         order, units = self.order, self.units
         turn = order.payload.unit
         due = Signal()
-        streams = ["port", "codec", *(["end"] if self.writes else [])]
+        streams = ["port", "codec", *["end"] * self.writes, *["base"] * self.based]
         valid = {name: Array(getattr(unit, name).valid for unit in units)[turn] for name in streams}
         #: Those that a stripe has no report of.
         without = {"codec": order.payload.raw}
@@ -137,6 +151,9 @@ class Collector(wiring.Component):
         there = port & (order.payload.raw | valid["codec"])
         if self.writes:
             there &= valid["end"]
+        if self.based:
+            without["base"] = ~order.payload.delta
+            there &= without["base"] | valid["base"]
         m.d.comb += [due.eq(order.valid & there), order.ready.eq(due)]
         for index, unit in enumerate(units):
             for name in streams:
@@ -145,15 +162,16 @@ class Collector(wiring.Component):
                     wanted & ~without[name] if name in without else wanted
                 )
 
-        port = Signal(units[0].port.payload.shape())
         verdict = Signal(units[0].codec.payload.shape())
-        place = Signal.like(port.place)
-        m.d.comb += [
-            port.eq(Array(unit.port.payload for unit in units)[turn]),
-            verdict.eq(Array(unit.codec.payload for unit in units)[turn]),
-            place.eq(Array(unit.next_place for unit in units)[self.waiting.unit]),
-        ]
-        self._judge_port(m, due, port, place)
+        m.d.comb += verdict.eq(Array(unit.codec.payload for unit in units)[turn])
+        padding = self.shaped and not self.writes
+        reported = due & ~order.payload.padding if padding else due
+        self._judge_port(m, due, reported, self.outcome, "port", "next_place", "number")
+        m.d.comb += self.outcome.done.eq(due & order.payload.final)
+        if self.based:
+            has_base = due & order.payload.delta
+            self._judge_port(m, due, has_base, self.base_outcome, "base", "next_base", "base")
+            m.d.comb += self.base_outcome.done.eq(has_base & order.payload.final)
         wrong = self._judge_codec(m, due, verdict)
         if self.writes and self.shaped:
             self._count(m, due, wrong)
@@ -161,21 +179,32 @@ class Collector(wiring.Component):
             self._find_end(m, wrong)
         return m
 
-    def _judge_port(self, m: Module, due: Signal, port: data.View, place: Signal) -> None:
-        """The first response that was not OKAY, and its address."""
-        outcome, order = self.outcome, self.order.payload
-        fault = Signal(Response)
-        first = Signal()
-        failing = Signal.like(fault)
-        reported = due & ~order.padding if self.shaped and not self.writes else due
+    def _judge_port(
+        self,
+        m: Module,
+        due: Signal,
+        reported: Value,
+        outcome: wiring.PureInterface,
+        name: str,
+        waits: str,
+        number: str,
+    ) -> None:
+        """The first response that was not OKAY of those ``reported`` as ``name``, and its address in the stripe that
+        the field ``number`` says; or that of what a unit ``waits`` for."""
+        order, units = self.order.payload, self.units
+        port = Signal(units[0].port.payload.shape(), name=name)
+        place = Signal(self.place_bits, name=waits)
+        fault, failing = (Signal(Response, name=f"{name}_{each}") for each in ("fault", "failing"))
+        first = Signal(name=f"{name}_first")
         m.d.comb += [
+            port.eq(Array(getattr(unit, name).payload for unit in units)[order.unit]),
+            place.eq(Array(getattr(unit, waits) for unit in units)[self.waiting.unit]),
             first.eq(reported & (fault == Response.OKAY) & (port.resp != Response.OKAY)),
             failing.eq(Mux(first, port.resp, fault)),
             outcome.note.eq(first | self.mark),
             outcome.address.eq(
-                Mux(self.mark, Cat(place, self.waiting.number), Cat(port.place, order.number))
+                Mux(self.mark, Cat(place, self.waiting[number]), Cat(port.place, order[number]))
             ),
-            outcome.done.eq(due & order.final),
             outcome.resp.eq(failing),
         ]
         with m.If(due):

@@ -29,11 +29,13 @@ class UnitPlan:
 
     ``config``: The engine.
     ``dev``, ``host``: The ports, as this channel uses them.
+    ``base``: The device port as it reads bases, if it does.
     """
 
     config: EngineConfig
     dev: PortShape
     host: PortShape
+    base: PortShape | None = None
 
     @property
     def units(self) -> int:
@@ -50,6 +52,7 @@ class UnitPlan:
             self.dev.user_bits,
             self.config.tail_bits,
             shaped=self.shaped,
+            base_bits=self.number_bits * self.config.delta,
         )
 
     @property
@@ -73,14 +76,18 @@ class UnitPlan:
         return exact_log2(self.config.stripe_bytes)
 
     @property
-    def unit_port(self) -> PortShape:
-        """The device port as a unit uses it: no command leaves its stripe.
+    def number_bits(self) -> int:
+        """Bits of the number of a stripe."""
+        return self.dev.address_bits - self.place_bits
+
+    def unit_port(self, port: PortShape) -> PortShape:
+        """A device port as a unit uses it: no command leaves its stripe.
 
         A bit above the stripe and above the longest burst is counted too, so that the end of a stripe is not taken for its
         beginning, and there is more than one block.
         """
-        block_bits = exact_log2(self.dev.burst * self.dev.data_bits // 8)
-        return replace(self.dev, span_bits=max(self.place_bits, block_bits) + 1, contained=True, rows=False)
+        block_bits = exact_log2(port.burst * port.data_bits // 8)
+        return replace(port, span_bits=max(self.place_bits, block_bits) + 1, contained=True, rows=False)
 
     @property
     def in_flight(self) -> int:

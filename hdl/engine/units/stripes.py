@@ -7,6 +7,7 @@ from amaranth.utils import exact_log2
 
 from cdma.hdl.axi.ports import Blocks, Command
 from cdma.hdl.blocks.elaboration import optional
+from cdma.hdl.engine.path.base import base_command
 from cdma.hdl.engine.path.switches import Route
 
 
@@ -21,6 +22,7 @@ class Stripe(data.StructLayout):
     ``tail``: The bytes that are meant of its last word, 0 for all.
     ``user``: Of the descriptor's command.
     ``padding``: It lies in no memory.
+    ``delta``, ``base``: It has a base, at the same place of the stripe with this number: the upper bits of an address.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class Stripe(data.StructLayout):
         tail_bits: int = 0,
         *,
         shaped: bool = False,
+        base_bits: int = 0,
     ) -> None:
         super().__init__(
             {
@@ -45,6 +48,7 @@ class Stripe(data.StructLayout):
                 **optional(tail_bits, tail=tail_bits),
                 "user": user_bits,
                 **optional(shaped, padding=1),
+                **optional(base_bits, delta=1, base=base_bits),
             }
         )
 
@@ -68,7 +72,7 @@ def _remainder_of_three(m: Module, value: Value) -> Value:
     return level[0]
 
 
-def _unit_of(m: Module, number: Value, units: int) -> Value:
+def unit_of(m: Module, number: Value, units: int) -> Value:
     """The unit of the stripe with this number: the number modulo ``units``, which is a power of two or three times one."""
     low = (units & -units).bit_length() - 1
     if units == 1 << low:
@@ -87,6 +91,7 @@ class StripeWalk(wiring.Component):
         and with ``padding`` where it lies in no memory. Padding goes to the unit after the one before.
     ``command``: Where the descriptor's raw data begin in device memory. Its last address may be beyond their end.
     ``route``: How many words they are, and their way.
+    ``base``: If ``based``: the descriptor's base, which lies in stripes as the data do.
     ``stripes``: The stripes. All but ``words`` come from registers and from ``command`` and ``route`` with few gates.
     """
 
@@ -100,19 +105,23 @@ class StripeWalk(wiring.Component):
         tail_bits: int = 0,
         *,
         shaped: bool = False,
+        based: bool = False,
     ) -> None:
         self.units = units
         self.shaped = shaped
+        self.based = based
         self.tail_bits = tail_bits
         self.word_log2 = exact_log2(word_bits // 8)
         self.blocks = Blocks(address_bits, stripe_bytes, 1)
         flags = ("more", "padding") if shaped else ()
         words = stripe_bytes * 8 // word_bits
-        stripe = Stripe(address_bits, units, words, user_bits, tail_bits, shaped=shaped)
+        base_bits = (address_bits - exact_log2(stripe_bytes)) * based
+        stripe = Stripe(address_bits, units, words, user_bits, tail_bits, shaped=shaped, base_bits=base_bits)
         super().__init__(
             {
                 "command": In(stream.Signature(Command(address_bits, *flags, user=user_bits))),
                 "route": In(stream.Signature(Route(tail_bits))),
+                **optional(based, base=In(stream.Signature(base_command(address_bits, user_bits)))),
                 "stripes": Out(stream.Signature(stripe)),
             }
         )
@@ -149,7 +158,9 @@ class StripeWalk(wiring.Component):
         ]
         with m.If(~busy):
             begins = self.command.valid & self.route.valid
-            at_first = _unit_of(m, command.first[blocks.beat_log2 :], self.units)
+            if self.based:
+                begins = begins & self.base.valid
+            at_first = unit_of(m, command.first[blocks.beat_log2 :], self.units)
             m.d.sync += [
                 busy.eq(begins),
                 fresh.eq(1),
@@ -191,4 +202,21 @@ class StripeWalk(wiring.Component):
                 m.d.comb += stripe.last[: self.word_log2].eq(stripe.tail - 1)
         if self.shaped:
             m.d.comb += stripe.padding.eq(command.padding)
+        if self.based:
+            self._walk_base(m, busy, step)
         return m
+
+    def _walk_base(self, m: Module, busy: Signal, step: Signal) -> None:
+        """Counts the stripes of the base with those of the data."""
+        blocks, base, stripe = self.blocks, self.base.payload, self.stripes.payload
+        #: The upper bit says that the others have passed zero.
+        block = Signal(blocks.block_bits + 1, name="base_block")
+        with m.If(~busy):
+            m.d.sync += block.eq(blocks.block(base.first))
+        with m.Elif(step):
+            m.d.sync += block.eq(block + 1)
+        m.d.comb += [
+            self.base.ready.eq(step & stripe.final),
+            stripe.delta.eq(base.delta),
+            stripe.base.eq(blocks.beat(base.first, base.last, block[-1], block[:-1], C(0, 0))),
+        ]

@@ -10,13 +10,15 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.axi.ports import Command
+from cdma.hdl.axi.ports import Command, PortShape
 from cdma.hdl.axi.reader import AxiReader
 from cdma.hdl.axi.writer import AxiWriter
+from cdma.hdl.blocks.elaboration import optional, sized
 from cdma.hdl.blocks.queues import Fifo
 from cdma.hdl.blocks.registers import Beat
 from cdma.hdl.blocks.width import connect_width
 from cdma.hdl.codec.parts.interface import Error
+from cdma.hdl.engine.path.base import BaseReader
 from cdma.hdl.engine.path.switches import CodecSwitch, Route, counted_in
 from cdma.hdl.engine.path.tails import TailCut
 from cdma.hdl.engine.shapes.padding import Filler, frequent_fill
@@ -33,6 +35,8 @@ class Unit(wiring.Component):
     ``piece``: Packets of the stream, one for each stripe.
     ``stripe``: Stripes. No more than ``plan.in_flight`` may have come and not been reported.
     ``report``: The reports.
+    ``bases``, ``base_idle``, ``base_progress``: With ``config.delta``: the AXI4 port and the states of the
+        :class:`.BaseReader`.
     ``values``: The table of the codec.
     ``refused``: The codec's input waits for the codec.
     ``flush``, ``idle``, ``progress``: Those of the :class:`.AxiReader` or :class:`.AxiWriter`.
@@ -44,11 +48,15 @@ class Unit(wiring.Component):
         self.plan = plan
         self.codec = codec
         config = plan.config
+        based = {} if plan.base is None else {"bases": Out(plan.base.read_port)}
+        report = Outcomes(plan.place_bits, plan.stripe_words, writes=writes, based=config.delta)
         super().__init__(
             {
                 "stripe": In(stream.Signature(plan.stripe, always_ready=True)),
                 **members,
-                "report": Out(Outcomes(plan.place_bits, plan.stripe_words, writes=writes)),
+                **based,
+                **optional(config.delta, base_idle=Out(1), base_progress=Out(1)),
+                "report": Out(report),
                 "values": In(data.ArrayLayout(config.format.entry_bits, config.codec.table_size)),
                 "refused": Out(1),
                 "flush": In(1),
@@ -64,6 +72,37 @@ class Unit(wiring.Component):
     def _stages(self, m: Module, switch: CodecSwitch, pieces: PieceBuffer) -> AxiReader | AxiWriter:
         """Adds the stages of the data to the module, and connects them; gives the one at the AXI4 port."""
         raise NotImplementedError
+
+    def _base(self, m: Module, shape: PortShape, raw: Beat) -> BaseReader:
+        """What changes the raw data of stripes by their bases."""
+        plan, stripe = self.plan, self.stripe.payload
+        m.submodules.base = base = BaseReader(
+            plan.unit_port(shape),
+            raw.word_bits,
+            raw.lanes,
+            plan.in_flight,
+            pipelined=plan.config.pipelined,
+        )
+        m.submodules.bases = commands = self._queue(base.command.payload.shape())
+        m.submodules.base_outcomes = outcomes = self._queue(StripeOutcome(plan.place_bits))
+        m.d.comb += [
+            commands.input.valid.eq(self.stripe.valid),
+            commands.input.payload.delta.eq(stripe.delta),
+            *(
+                commands.input.payload[end].eq(Cat(stripe[end][: plan.place_bits], stripe.base))
+                for end in ("first", "last")
+            ),
+            *sized(commands.input.payload.user.eq(stripe.user)),
+            base.flush.eq(self.flush),
+            self.base_idle.eq(base.idle),
+            self.base_progress.eq(base.progress),
+            self.report.next_base.eq(base.outcome.address[: plan.place_bits]),
+        ]
+        wiring.connect(m, commands.output, base.command)
+        note_outcome(m, "base_outcome", base.outcome, outcomes.input)
+        wiring.connect(m, outcomes.output, wiring.flipped(self.report.base))
+        wiring.connect(m, base.port, wiring.flipped(self.bases))
+        return base
 
     def _asks(self) -> Value:
         """Whether a stripe comes that is a command of the port."""
@@ -134,14 +173,18 @@ class OffloadUnit(Unit):
         super().__init__(plan, codec, members, writes=False)
 
     def _stages(self, m: Module, switch: CodecSwitch, pieces: PieceBuffer) -> AxiReader:
-        m.submodules.reader = reader = AxiReader(self.plan.unit_port)
+        m.submodules.reader = reader = AxiReader(self.plan.unit_port(self.plan.dev))
         m.submodules.switch = switch
         m.submodules.pieces = pieces
         wiring.connect(m, reader.port, wiring.flipped(self.source))
         word_bits = self.plan.config.format.stream_bits
         source = self._filled(m, reader.output) if self.plan.shaped else reader.output
-        words = counted_in(m, "read_words", source, word_bits)
-        connect_width(m, "read_width", word_bits, words, switch.input)
+        words, raw = counted_in(m, "read_words", source, word_bits), switch.input
+        if self.plan.base is not None:
+            base = self._base(m, self.plan.base, raw.payload.shape())
+            wiring.connect(m, base.output, raw)
+            raw = base.input
+        connect_width(m, "read_width", word_bits, words, raw)
         wiring.connect(m, switch.output, pieces.input)
         wiring.connect(m, pieces.output, wiring.flipped(self.piece))
         return reader
@@ -196,12 +239,16 @@ class PrefetchUnit(Unit):
     def _stages(self, m: Module, switch: CodecSwitch, pieces: PieceBuffer) -> AxiWriter:
         m.submodules.pieces = pieces
         m.submodules.switch = switch
-        m.submodules.writer = writer = AxiWriter(self.plan.unit_port)
+        m.submodules.writer = writer = AxiWriter(self.plan.unit_port(self.plan.dev))
         m.submodules.ends = ends = self._queue(self.report.end.payload.shape())
         wiring.connect(m, wiring.flipped(self.piece), pieces.input)
         wiring.connect(m, pieces.output, switch.input)
         config, stripe = self.plan.config, self.stripe
         expanded = switch.output
+        if self.plan.base is not None:
+            base = self._base(m, self.plan.base, expanded.payload.shape())
+            wiring.connect(m, expanded, base.input)
+            expanded = base.output
         if config.tail_bits:
             beat = expanded.payload.shape()
             m.submodules.cut = cut = TailCut(beat, config.tail_bits, self.plan.in_flight)

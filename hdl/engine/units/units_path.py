@@ -46,9 +46,10 @@ class UnitsPath(Path):
             plan.stripe_words,
             writes=writes,
             shaped=plan.shaped,
+            based=plan.config.delta,
         )
         ports = (plan.host, plan.dev) if writes else (plan.dev, plan.host)
-        super().__init__(plan.config, *ports, {}, compressing=not writes)
+        super().__init__(plan.config, *ports, {}, compressing=not writes, base=plan.base)
 
     def _connect_units(self, m: Module, host: AxiReader | AxiWriter) -> None:
         """Adds the units with their orders and reports, and connects them, and commands and states of the ``host`` port,
@@ -69,7 +70,13 @@ class UnitsPath(Path):
             m.d.comb += [Value.cast(unit.values).eq(table), unit.flush.eq(self.flush)]
         idle, progress = Cat(unit.idle for unit in units), Cat(unit.progress for unit in units)
         device = End(orders.command, collector.outcome, idle.all(), progress.any())
-        self._connect_ends(m, device, host, collector.verdict)
+        base = None
+        if plan.base is not None:
+            idle, progress = Cat(unit.base_idle for unit in units), Cat(unit.base_progress for unit in units)
+            base = End(orders.base, collector.base_outcome, idle.all(), progress.any())
+            for unit, port in zip(units, self.bases, strict=True):
+                wiring.connect(m, unit.bases, wiring.flipped(port))
+        self._connect_ends(m, device, host, collector.verdict, base)
         wiring.connect(m, wiring.flipped(self.route), orders.route)
         if plan.shaped:
             wiring.connect(m, wiring.flipped(self.shapes), orders.shapes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,16 @@ def test_the_engine_applies_a_patch_as_the_software_does(tmp_path) -> None:
         back = Descriptor(HOST + 0x4000, OLD, size, 0, Mode.ZVC, len(stream), check_crc=True, crc=entry.crc)
         assert bench.driver.prefetch.transfer(back.with_base(OLD, offload=False)).status == Status.OK
         assert bench.peek(bench.dev, OLD, size) == made[entry.name].tobytes() == new[entry.name].tobytes()
+
+
+@pytest.mark.parametrize(("channel", "apart"), [("offload", 0), ("prefetch", 3 * 1536), ("offload", -1536)])
+def test_a_base_lies_in_several_units_as_the_tensor_does(channel: str, apart: int) -> None:
+    config = replace(CONFIG, format=Format(16), units=6, stripe_bytes=256, crc=False)
+    bench = ModelBench(config, "python")
+    bench.start()
+    source, destination = (NEW, HOST) if channel == "offload" else (HOST, NEW)
+    whole = Descriptor(source, destination + 0x4000 * (channel == "offload"), 64, 64, Mode.RAW)
+    end = getattr(bench.driver, channel)
+    for step, status in ((0, Status.OK), (64, Status.ALIGNMENT), (256, Status.ALIGNMENT)):
+        done = end.transfer(whole.with_base(NEW + apart + step, offload=channel == "offload"))
+        assert (done.status, done.address) == (status, NEW + apart + step if step else 0)

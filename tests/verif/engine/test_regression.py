@@ -147,6 +147,9 @@ deltas-to-any-byte: SMALL alignment=byte pipelined memories_protect=secded dimen
     wrong_bases base_errors silent_base refusals pairs soft_resets hard_resets watchdog
 deltas-of-narrow-memory: NARROW dev_data_bits=64 host_data_bits=256 registers=false register_slices=in,out delta;
     deltas wrong_bases base_errors silent_base early_aborts hard_resets
+deltas-in-units: UNITS delta pages; deltas wrong_bases base_errors silent_base uneven bus_errors soft_resets silent_unit
+deltas-in-units-to-any-byte: SMALL alignment=byte pipelined units=2 stripe_bytes=512 dimensions=1 delta
+    memories_protect=parity stream_id_bits=3; deltas wrong_bases base_errors silent_base refusals capacity corrupt owners
 pipelined: SMALL pipelined memories_protect=parity substream_id_bits=20 msi; capacity corrupt hard_resets soft_resets
     owners registers messages
 pipelined-fields: FIELDS_TO_A_BYTE alignment=beat pages=false; capacity corrupt crc lossy padding

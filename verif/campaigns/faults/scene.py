@@ -107,9 +107,10 @@ class Scene:
             tag=0x1000 + index,
             base=base,
         )
+        half = -(-_STEP // 2 // config.base_align) * config.base_align
         if base:
-            made.descriptor[made.base_field] = places["dev"] + _STEP // 2
-        assert len(raw) + AROUND < _STEP // 2
+            made.descriptor[made.base_field] = places["dev"] + half
+        assert half + len(raw) + AROUND < _STEP
         if config.pages:
             field = "destination" if self.channel == "offload" else "source"
             made.descriptor[field] ^= _SWAP

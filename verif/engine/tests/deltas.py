@@ -73,18 +73,22 @@ async def deltas(bench: EngineBench, budget: int) -> None:
 def _wrong_bases(bench: EngineBench, made: Transfer) -> Iterator[tuple[Status, int]]:
     """Addresses of a base that must be refused."""
     config, length = bench.config, made.descriptor["length"]
-    align = config.align("dev")
+    align, span = config.align("dev"), config.base_align
     base = made.descriptor[made.base_field]
-    for step in {1, align // 2} - {0, align}:
+    others = (
+        {align} | {config.stripe_bytes * unit for unit in range(1, config.units)}
+        if config.units > 1
+        else set()
+    )
+    for step in {1, align // 2, *others} - {0, span}:
         yield Status.ALIGNMENT, base + step
-    for bit in range(config.dev_address_bits, 64):
-        yield Status.WINDOW, 1 << bit
-    space = bench.spaces["dev"]
+    space, addresses = bench.spaces["dev"], [1 << bit for bit in range(config.dev_address_bits, 64)]
     if space.base:
-        yield Status.WINDOW, space.base - align
+        addresses.append(space.base - span)
     if space.limit < 1 << config.dev_address_bits:
-        yield Status.WINDOW, space.limit + 1
-        yield Status.WINDOW, (space.limit + 1 - length) // align * align + align
+        addresses += [space.limit + 1, (space.limit + 1 - length) // align * align + align]
+    for address in addresses:
+        yield Status.WINDOW, address + (base - address) % span
 
 
 @planned(

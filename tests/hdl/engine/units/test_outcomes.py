@@ -29,6 +29,7 @@ class Stripe:
     raw: bool = False
     first: int = 0
     padding: bool = False
+    base: tuple[Response, int, int] | None = None
 
     @property
     def unit(self) -> int:
@@ -52,6 +53,12 @@ def expected(stripes: list[Stripe], shaped: bool, writes: bool) -> dict[str, int
     if failed is not None:
         result["resp"] = failed.resp.value
         result["address"] = failed.number * _STRIPE_BYTES + failed.place
+    if stripes[0].base is not None:
+        fails = (one.base for one in stripes if one.base and one.base[0] is not Response.OKAY)
+        resp, place, number = next(fails, (Response.OKAY, 0, 0))
+        result["base"] = resp.value
+        if resp is not Response.OKAY:
+            result["base address"] = number * _STRIPE_BYTES + place
     return result
 
 
@@ -65,7 +72,7 @@ def collect(
 ) -> list[dict[str, int]]:
     """Has the units report at random times, each in the order of its stripes; gives what is collected."""
     source = random.Random(seed)
-    dut = Collector(32, _UNITS, _STRIPE_BYTES, _WORDS, writes=writes, shaped=shaped)
+    dut = Collector(32, _UNITS, _STRIPE_BYTES, _WORDS, writes=writes, shaped=shaped, based=True)
     stripes = [one for stripes in descriptors for one in stripes]
     finals = [at == len(stripes) - 1 for stripes in descriptors for at in range(len(stripes))]
     reports = {
@@ -75,14 +82,15 @@ def collect(
             if one.unit == unit
             and not (name == "codec" and one.raw)
             and not (name == "port" and _silent(one, writes))
+            and not (name == "base" and one.base is None)
         ]
         for unit in range(_UNITS)
-        for name in ("port", *(["end"] if writes else []), "codec")
+        for name in ("port", *(["end"] if writes else []), "codec", "base")
     }
     result: list[dict[str, int]] = []
 
     async def bench(ctx: Any) -> None:
-        at, address = 0, None
+        at, address, of_base = 0, None, None
         offered: set[tuple[int, str]] = set()
         for _ in range(100 * len(stripes)):
             if at == len(stripes) and not ctx.get(dut.verdict.valid):
@@ -93,6 +101,8 @@ def collect(
             ctx.set(dut.order.payload.number, here.number)
             ctx.set(dut.order.payload.raw, here.raw)
             ctx.set(dut.order.payload.final, finals[min(at, len(stripes) - 1)])
+            ctx.set(dut.order.payload.delta, here.base is not None)
+            ctx.set(dut.order.payload.base, 0 if here.base is None else here.base[2])
             if shaped:
                 ctx.set(dut.order.payload.padding, here.padding)
                 ctx.set(dut.order.payload.place, here.first)
@@ -106,6 +116,10 @@ def collect(
                 if name == "end":
                     ctx.set(port.payload, queue[0].end)
                     continue
+                if name == "base":
+                    ctx.set(port.payload.resp, queue[0].base[0])
+                    ctx.set(port.payload.place, queue[0].base[1])
+                    continue
                 fields = ("resp", "place") if name == "port" else ("literals", "error")
                 for field in fields:
                     ctx.set(port.payload[field], getattr(queue[0], field))
@@ -115,13 +129,19 @@ def collect(
                 result[-1]["error"] = ctx.get(dut.verdict.payload.error).value
             if ctx.get(dut.outcome.note):
                 address = ctx.get(dut.outcome.address)
+            if ctx.get(dut.base_outcome.note):
+                of_base = ctx.get(dut.base_outcome.address)
             if ctx.get(dut.outcome.done):
                 found = {"resp": ctx.get(dut.outcome.resp).value}
                 found |= {"end": ctx.get(dut.end)} if writes else {}
                 if address is not None:
                     found["address"] = address
+                if ctx.get(dut.base_outcome.done):
+                    found["base"] = ctx.get(dut.base_outcome.resp).value
+                if of_base is not None:
+                    found["base address"] = of_base
                 result.append(found)
-                address = None
+                address = of_base = None
             taken = [key for key in offered if ctx.get(getattr(dut.units[key[0]], key[1]).ready)]
             at += ctx.get(dut.order.ready)
             await ctx.tick()
@@ -144,11 +164,11 @@ def collect(
 )
 def test_the_first_wrong_stripe_is_the_descriptors(seed: int, shaped: bool, writes: bool) -> None:
     """Neither error, literals nor end of a later stripe count, and the next descriptor begins anew. With shapes, the end is
-    the bytes that are written, and padding that is made has nothing of a port."""
+    the bytes that are written, and padding that is made has nothing of a port. A base has an outcome of its own."""
     source = random.Random(seed)
     descriptors, number = [], 0
     for _ in range(60):
-        raw = source.random() < 0.3
+        raw, based = source.random() < 0.3, source.random() < 0.5
         stripes = []
         for _ in range(source.randint(1, 9)):
             bad = source.random() < 0.15
@@ -170,6 +190,13 @@ def test_the_first_wrong_stripe_is_the_descriptors(seed: int, shaped: bool, writ
                     raw,
                     end if padding and end < _STRIPE_BYTES else first,
                     padding,
+                    (
+                        source.choice((Response.OKAY, Response.OKAY, Response.SLVERR, Response.DECERR)),
+                        source.randrange(_STRIPE_BYTES),
+                        source.getrandbits(24),
+                    )
+                    if based and not shaped
+                    else None,
                 )
             )
             number += 1

@@ -100,8 +100,19 @@ def test_stripes_cover_the_data_in_order(units: int, stripe: int, word: int, tai
         words = source.choice((1, stripe // word, source.randint(1, 9 * stripe // word)))
         jobs.append((first, words * word - (source.randrange(word) if tails else 0)))
     want = [_expected(first, size, units, stripe, word) for first, size in jobs]
-    dut = StripeWalk(_ADDRESS_BITS, units, stripe, 8 * word, tail_bits=tails)
+    # Other stripes of the same units, some beyond a multiple of what is counted.
+    apart = [
+        units * stripe * source.choice((0, 1, source.randrange((1 << 33) // units // stripe))) for _ in jobs
+    ]
+    dut = StripeWalk(_ADDRESS_BITS, units, stripe, 8 * word, tail_bits=tails, based=True)
     bench = StreamBench(dut)
+    bench.source(
+        "base",
+        [
+            {"first": first + step, "last": first + step + size - 1, "delta": number % 3 > 0}
+            for number, ((first, size), step) in enumerate(zip(jobs, apart, strict=True))
+        ],
+    )
     # The last address that a command may reach is beyond what its words need.
     bench.source("command", [{"first": first, "last": first + size + stripe} for first, size in jobs])
     bench.source(
@@ -124,6 +135,8 @@ def test_stripes_cover_the_data_in_order(units: int, stripe: int, word: int, tai
             assert not tails or stripe_.tail == tail
             assert (stripe_.raw, stripe_.zeros) == (number % 2, number // 2 % 2)
             assert stripe_.final == (at == len(found) - 1)
+            assert stripe_.delta == (number % 3 > 0)
+            assert stripe_.base == (stripe_.first + apart[number]) // stripe
 
 
 @pytest.mark.parametrize("units", [2, 6])

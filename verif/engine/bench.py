@@ -242,7 +242,7 @@ class EngineBench(PortsBench):
         """Writes the base of a transfer somewhere in device memory, in several units as the tensor lies in them."""
         config, dev = self.config, self.memory["dev"]
         beat, span = config.dev_data_bits // 8, config.base_align
-        offset = self.rng.randrange(0, max(beat, span), config.align("dev"))
+        offset = self.rng.randrange(0, beat, config.align("dev"))
         place = dev.place(offset + span + len(made.base), beat)
         first = place.first + offset
         first += (made.descriptor[made.device_field] - first) % span

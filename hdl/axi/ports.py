@@ -13,7 +13,6 @@ from cdma.hdl.blocks.memories import checks_of, columns
 
 #: An address has the check bits of one with so many bits.
 _CHECKED_BITS = 64
-ADDRESS_CHECKS = len(columns(_CHECKED_BITS, "secded")) - _CHECKED_BITS
 
 
 def whole_address(address: Value) -> Value:
@@ -21,9 +20,14 @@ def whole_address(address: Value) -> Value:
     return Cat(address, C(0, _CHECKED_BITS - len(address)))
 
 
-def address_checks(address: Value) -> Value:
+def address_checks(address: Value, code: str) -> Value:
     """The check bits of an address. Those of the sum of two without a bit in common are the sum of theirs."""
-    return checks_of(whole_address(address), "secded")
+    return checks_of(whole_address(address), code)
+
+
+def address_check_bits(code: str) -> int:
+    """How many an address has with a code; without one none."""
+    return len(columns(_CHECKED_BITS, code)) - _CHECKED_BITS if code else 0
 
 
 class Command(data.StructLayout):
@@ -45,17 +49,17 @@ class Outcome(wiring.Signature):
     """The outcomes of commands, in their order, as pulses that nothing delays.
 
     ``note``, ``address``: The address is to be kept for the command in hand. Of several, the last one counts.
-    ``checks``: Its check bits, if it is ``checked``: as it comes from a memory, and not corrected.
+    ``checks``: Its check bits of the code ``checked``, if there is one: as it comes from a memory, and not corrected.
     ``done``, ``resp``: The command is done, and this was the first response that was not OKAY, if there was one. The
         address of that was noted in this cycle or before.
     """
 
-    def __init__(self, address_bits: int, *, checked: bool = False) -> None:
+    def __init__(self, address_bits: int, *, checked: str = "") -> None:
         super().__init__(
             {
                 "note": Out(1),
                 "address": Out(address_bits),
-                "checks": Out(ADDRESS_CHECKS * checked),
+                "checks": Out(address_check_bits(checked)),
                 "done": Out(1),
                 "resp": Out(Response),
             }
@@ -178,7 +182,8 @@ class PortShape:
     ``span_bits``: A command spans at most half of ``2**span_bits`` bytes, or, if it is ``contained``, all of them.
     ``contained``: A command does not go across a multiple of ``2**span_bits`` bytes.
     ``user_bits``: User bits of a command, which travel with each of its addresses.
-    ``checked``: Addresses of bursts have check bits in the memories of reader and writer, and with an outcome.
+    ``checked``: The code of which addresses of bursts have check bits in the memories of reader and writer, and with an
+        outcome; none if empty.
     """
 
     word_bits: int
@@ -198,7 +203,7 @@ class PortShape:
     span_bits: int = SPAN_BITS
     contained: bool = False
     user_bits: int = 0
-    checked: bool = False
+    checked: str = ""
 
     @property
     def lanes(self) -> int:
@@ -238,11 +243,11 @@ class PortShape:
     @property
     def address_checks(self) -> int:
         """Check bits of an address in memory."""
-        return ADDRESS_CHECKS * self.checked
+        return address_check_bits(self.checked)
 
     def checked_bits(self, address_bits: int) -> tuple[int, int]:
         """The bits of an address in memory, of which so many are kept, with its checks, and those."""
-        return (address_bits + ADDRESS_CHECKS, ADDRESS_CHECKS) if self.checked else (0, 0)
+        return (address_bits + self.address_checks, self.address_checks) if self.checked else (0, 0)
 
     @property
     def read_port(self) -> "ReadPort":

@@ -157,7 +157,7 @@ class AxiReader(wiring.Component):
         ]
         if self.shape.checked:
             upper = blocks.address(Cat(C(0, blocks.place_bits), burst.upper))
-            m.d.comb += burst.checks.eq(address_checks(upper))
+            m.d.comb += burst.checks.eq(address_checks(upper, self.shape.checked))
         asks = {
             "address": blocks.address(Cat(burst.place, burst.upper)),
             "user": self.command.payload.user,
@@ -260,7 +260,7 @@ class AxiReader(wiring.Component):
             outcome.resp.eq(Mux(first_fault, r.payload.resp, fault)),
         ]
         if shape.checked:
-            m.d.comb += outcome.checks.eq(front.checks ^ address_checks(blocks.address(at)))
+            m.d.comb += outcome.checks.eq(front.checks ^ address_checks(blocks.address(at), shape.checked))
         # On an FPGA a beat goes through a register on its way to block RAM.
         pace = Pace(m, shape)
         stored = pace.early(store.input.payload, "stored")

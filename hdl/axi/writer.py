@@ -156,7 +156,7 @@ class AxiWriter(wiring.Component):
         m.d.comb += copies(bursts.payload, gather.bursts.payload, *Burst(self.shape).members)
         if self.shape.checked:
             address = self.shape.blocks.address(bursts.payload.beat)
-            m.d.comb += bursts.payload.checks.eq(address_checks(address))
+            m.d.comb += bursts.payload.checks.eq(address_checks(address, self.shape.checked))
         # Of what goes in, the levels do not count the last two beats, nor the two bursts that may follow from the last one.
         admit = (
             ~queues.store.level[2:-1].all() & ~queues.store.level[-1] & (queues.bursts.level < _BURSTS // 2)
@@ -246,7 +246,7 @@ class AxiWriter(wiring.Component):
         if not self.shape.checked:
             return burst.beat, 1
         address = whole_address(blocks.address(burst.beat))
-        m.submodules.address_check = check = WordCheck(len(address), "secded")
+        m.submodules.address_check = check = WordCheck(len(address), self.shape.checked)
         corrected, lost, was_lost = (
             Signal(name=f"address_{name}") for name in ("corrected", "lost", "was_lost")
         )
@@ -368,7 +368,7 @@ class AxiWriter(wiring.Component):
             self.overflow.eq(oldest.overflow),
         ]
         if self.shape.checked:
-            m.d.comb += outcome.checks.eq(oldest.checks ^ address_checks(lane))
+            m.d.comb += outcome.checks.eq(oldest.checks ^ address_checks(lane, self.shape.checked))
         with m.If(outcome.done):
             m.d.sync += fault.eq(Response.OKAY)
         with m.Elif(failed):

@@ -79,13 +79,17 @@ class CodedParts:
         self.coding = coding
         self.groups: dict[str, PlainMemories] = {}
 
+    def group(self, name: str) -> PlainMemories:
+        """The coding of that group."""
+        return self.groups.setdefault(name, self.coding.part())
+
     def built(self, group: str, component: wiring.Component) -> Elaboratable:
         """A part of that group."""
-        return self.groups.setdefault(group, self.coding.part()).built(component)
+        return self.group(group).built(component)
 
-    def found(self) -> ErrorLines:
-        """Pulses: a wrong word is read from a memory of the parts."""
-        found = [coding.found() for coding in self.groups.values()]
+    def found(self, but: str = "") -> ErrorLines:
+        """Pulses: a wrong word is read from a memory of the parts, of all groups ``but`` one."""
+        found = [coding.found() for name, coding in self.groups.items() if name != but]
         return ErrorLines(
             Cat(pulse.corrected for pulse in found).any(), Cat(pulse.lost for pulse in found).any()
         )
@@ -93,10 +97,6 @@ class CodedParts:
 
 #: Memories of fewer bits are flip-flops: with check bits they are hardly smaller.
 _FEW = 32
-
-
-class DataMemory(Memory):
-    """A memory of data: no address, length or order depends on its words."""
 
 
 class ErrorLines(NamedTuple):
@@ -133,6 +133,10 @@ class PlainMemories:
         """A component whose words must not be lost: it has flip-flops where memories have a code."""
         return component
 
+    def corrected(self, component: wiring.Component) -> Elaboratable:
+        """A component whose words go to a bus at once: where memories have a code, it has one that corrects."""
+        return component
+
     def guarded(self, memory: Memory, word: Value, lost: Value | int = 0) -> Value:
         """A ``word`` that a port of ``memory`` reads, or ``lost`` in place of a lost word."""
         return word
@@ -165,8 +169,7 @@ def coding_of(platform: object) -> PlainMemories:
 class MemoryCoding(PlainMemories):
     """Memories whose words have a code. As Amaranth's platform, it builds every memory of a design.
 
-    ``code``: ``"parity"`` or ``"secded"``. Parity is for words of data; all others are corrected in any case, because a
-        wrong address or length does harm before it can be stopped.
+    ``code``: ``"parity"`` or ``"secded"``.
     ``deepest``: The most words of a memory.
     ``smallest``: Bits of the smallest memory; smaller ones are flip-flops without check bits.
     ``filling``, ``place``: While ``filling`` is high, zeros are written to the word at ``place`` of every memory but a
@@ -196,6 +199,11 @@ class MemoryCoding(PlainMemories):
     def in_flip_flops(self, component: wiring.Component) -> Elaboratable:
         return elaborated(component, FlipFlops())
 
+    def corrected(self, component: wiring.Component) -> Elaboratable:
+        coding = MemoryCoding.__new__(MemoryCoding)
+        vars(coding).update(vars(self), code="secded")
+        return coding.built(component)
+
     def guarded(self, memory: Memory, word: Value, lost: Value | int = 0) -> Value:
         return Mux(self.line(memory), lost, Value.cast(word))
 
@@ -224,8 +232,7 @@ class MemoryCoding(PlainMemories):
         width = Shape.cast(memory.shape).width
         if not self.checks(width * memory.depth):
             return FlipFlops().get_memory(memory)
-        code = self.code if isinstance(memory, DataMemory) else "secded"
-        coded = CodedMemory(memory, code, self, self._queues.get(id(memory)))
+        coded = CodedMemory(memory, self.code, self, self._queues.get(id(memory)))
         self._found.append(_Found(memory, coded.line, coded.corrected, coded.lost))
         return coded
 
@@ -365,9 +372,11 @@ def checks_of(word: Value, code: str) -> Value:
     return Cat(found)
 
 
-def wrong_bits(syndrome: Value, bits: int) -> tuple[Value, Value]:
-    """Which bit of a word of ``bits`` is wrong, and whether one bit of it or of its checks is: of ``"secded"``."""
-    every = columns(bits, "secded")
+def wrong_bits(syndrome: Value, bits: int, code: str) -> tuple[Value, Value]:
+    """Which bit of a word of ``bits`` is wrong, and whether one bit of it or of its checks is; with parity none is known."""
+    every = columns(bits, code)
+    if code == "parity":
+        return C(0, bits), C(0)
     halves = _halves(len(syndrome))
     pairs = [tuple(_half(column, half) for half in halves) for column in every]
     hits = [
@@ -399,7 +408,7 @@ class WordCheck(Component):
         m = Module()
         word, checks = self.coded[: self.bits], self.coded[self.bits :]
         syndrome = Signal(len(checks))
-        wrong, one = (C(0), C(0)) if self.code == "parity" else wrong_bits(syndrome, self.bits)
+        wrong, one = wrong_bits(syndrome, self.bits, self.code)
         m.d.comb += [
             syndrome.eq(checks_of(word, self.code) ^ checks),
             self.word.eq(word ^ wrong),

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from .arithmetic import WideCounter
 from .clocks import Synchroniser
-from .memories import BLOCK_RAM, DataMemory, PlainMemories, coding_of
+from .memories import BLOCK_RAM, PlainMemories, coding_of
 
 
 class Credit(wiring.Component):
@@ -51,8 +51,8 @@ class RingMemory:
     ``depth``: Number of entries, a power of two.
     ``banks``: With 2, entries alternate between two memories of half the depth, each with an output of its own.
     ``block_ram``: The memory is an FPGA's block RAM.
-    ``of_data``: The memory is a :class:`.DataMemory`, of a structure that begins with ``data``. If ``coding`` has a code,
-        what follows the data of a lost entry is read as zeros, so that none of its words is written.
+    ``of_data``: No address, length or order depends on the words, of a structure that begins with ``data``. If ``coding``
+        has a code, what follows the data of a lost entry is read as zeros, so that none of its words is written.
     ``checked``: So many bits of an entry, its first ones, have so many check bits among them already.
     ``written``: Pulse: an entry is written.
     ``reads``: Pulse, one bit for each bank: reads an entry; the queue advances to the next one.
@@ -74,9 +74,7 @@ class RingMemory:
     ) -> None:
         assert depth.bit_count() == 1, depth
         self._memories = [
-            (DataMemory if of_data else Memory)(
-                shape=shape, depth=depth // banks, init=[], attrs=BLOCK_RAM if block_ram else {}
-            )
+            Memory(shape=shape, depth=depth // banks, init=[], attrs=BLOCK_RAM if block_ram else {})
             for _ in range(banks)
         ]
         for bank, memory in enumerate(self._memories):

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Fragment, Module, Mux, Signal
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
 
+from .arithmetic import one_of
 from .memories import Elaborated, MemoryCoding, checks_of, coding_of, columns, wrong_bits
 
 #: A word is corrected so often. A bit that is wrong again after that is broken.
@@ -64,14 +65,15 @@ class SerialMemory(Component):
 
     def _build_coded(self, m: Module, coding: MemoryCoding) -> None:
         bits, parts = self.part_bits, self.parts
-        step = len(columns(bits, "secded"))
+        step = len(columns(bits, coding.code))
         memory = Memory(
             shape=step * parts, depth=self.depth, init=[], attrs={"checks": parts * (step - bits)}
         )
         write, read = memory.write_port(granularity=step), memory.read_port()
         m.submodules.coded = Elaborated(Fragment.get(memory, None))
-        #: The part that is looked at; its syndrome is judged in the next cycle, while the following one is looked at.
-        place = Signal(range(parts + 1))
+        #: The part that is looked at, a bit for each, and one more once all are; its syndrome is judged in the next cycle,
+        #: while the following one is looked at.
+        place = Signal(parts + 1, init=1)
         part = Signal(step)
         looks = Signal()
         judges = Signal()
@@ -87,21 +89,24 @@ class SerialMemory(Component):
         #: Pulses, for those who count: a part is written back, and the first part of a word was lost.
         was_corrected = Signal()
         was_lost = Signal()
-        flips, corrects = wrong_bits(syndrome, bits)
+        flips, corrects = wrong_bits(syndrome, bits, coding.code)
+        # What is corrected is zero after a reset, and with parity for ever.
+        mended, mends_or_fills = Cat(right, checks_of(right, coding.code)), was_corrected | coding.filling
         for each in range(parts):
-            # What is corrected is zero after a reset.
-            word = Mux(was_corrected | coding.filling, right, self.data.word_select(each, bits))
+            # Parts of the same data share their checks.
+            word = self.data.word_select(each, bits)
+            coded = Cat(word, checks_of(word, coding.code))
             m.d.comb += [
-                write.data.word_select(each, step).eq(Cat(word, checks_of(word, "secded"))),
-                write.en[each].eq(self.enable[each] | coding.filling | (was_corrected & (place == each))),
+                write.data.word_select(each, step).eq(Mux(mends_or_fills, mended, coded)),
+                write.en[each].eq(self.enable[each] | coding.filling | (was_corrected & place[each])),
                 self.word.word_select(each, bits).eq(read.data.word_select(each, step)),
             ]
         m.d.comb += [
             write.addr.eq(Mux(coding.filling, coding.place, Mux(was_corrected, self.of, self.at))),
             read.addr.eq(self.of),
             read.en.eq(~self.stays | again),
-            part.eq(read.data.word_select(place, step)),
-            looks.eq(~(wrong | mends | writes_back | again | (place == parts))),
+            part.eq(one_of(*((place[each], read.data.word_select(each, step)) for each in range(parts)))),
+            looks.eq(~(wrong | mends | writes_back | again | place[-1])),
             wrong.eq(judges & syndrome.any()),
             loses.eq(mends & (~corrects | (tries == _TRIES))),
             was_corrected.eq(writes_back & ~(self.enable.any() | coding.filling)),
@@ -109,19 +114,19 @@ class SerialMemory(Component):
         coding.add(self, was_corrected, was_lost)
         m.d.sync += [judges.eq(self.stays & looks), again.eq(was_corrected), was_lost.eq(loses & ~self.lost)]
         with m.If(looks):
-            m.d.sync += syndrome.eq(checks_of(part[:bits], "secded") ^ part[bits:])
+            m.d.sync += syndrome.eq(checks_of(part[:bits], coding.code) ^ part[bits:])
         with m.If(~self.stays):
-            waiting = (place, self.checked, self.lost, mends, writes_back, tries)
-            m.d.sync += [each.eq(0) for each in waiting]
+            waiting = (self.checked, self.lost, mends, writes_back, tries)
+            m.d.sync += [place.eq(1), *(each.eq(0) for each in waiting)]
         with m.Elif(wrong):
-            m.d.sync += [mends.eq(1), place.eq(place - 1)]
+            m.d.sync += [mends.eq(1), place.eq(place >> 1)]
         with m.Elif(mends):
-            m.d.sync += [mends.eq(0), right.eq(part[:bits] ^ flips)]
+            m.d.sync += mends.eq(0)
             with m.If(loses):
-                m.d.sync += [self.lost.eq(1), place.eq(place + 1)]
+                m.d.sync += [self.lost.eq(1), place.eq(place << 1)]
             with m.Else():
-                m.d.sync += [writes_back.eq(1), tries.eq(tries + 1)]
+                m.d.sync += [right.eq(part[:bits] ^ flips), writes_back.eq(1), tries.eq(tries + 1)]
         with m.Elif(was_corrected):
-            m.d.sync += [writes_back.eq(0), place.eq(0)]
+            m.d.sync += [writes_back.eq(0), place.eq(1)]
         with m.Else():
-            m.d.sync += [place.eq(place + looks), self.checked.eq(place == parts)]
+            m.d.sync += [place.eq(Mux(looks, place << 1, place)), self.checked.eq(place[-1])]

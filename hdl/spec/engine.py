@@ -96,8 +96,8 @@ class EngineConfig:
         their own, which ``scan_enable`` opens. See docs/options/power.md.
     ``clocks``: Which of ``"device"`` (device ports and data path), ``"host"`` and ``"registers"`` have a clock and a
         reset of their own; the others have ``aclk``. See docs/options/clocks.md.
-    ``memories_protect``: ``"secded"`` corrects one wrong bit of a memory's word and detects two; ``"parity"`` does so
-        for all memories but the data buffers, where it detects one. Or ``"none"``. See docs/security.md.
+    ``memories_protect``: ``"secded"`` corrects one wrong bit of a memory's word and detects two; ``"parity"`` detects
+        one. Or ``"none"``. See docs/security.md.
     ``lossy``: The number type of the error-bounded stage, which descriptors with a step use: ``"fp32"``, ``"bf16"`` or
         ``"fp16"``; its integers are as wide as words. ``"none"`` for no stage. See docs/lossy.md.
     ``dimensions``: The most dimensions of a tile in device memory, above its contiguous rows. See docs/tiles.md.
@@ -422,6 +422,11 @@ class EngineConfig:
     def coded_memories(self) -> bool:
         """Whether words in memories have checks."""
         return self.memories_protect != MEMORY_CODES[0]
+
+    @property
+    def memory_code(self) -> str:
+        """The code of words in memories; empty without one."""
+        return self.memories_protect if self.coded_memories else ""
 
     @property
     def ring_completions(self) -> int:

@@ -56,7 +56,7 @@ def _port_shapes(config: EngineConfig, compressing: bool) -> tuple[PortShape, Po
             span_bits=config.records.length_bits + 1,
             user_bits=config.records.tag_bits,
             # Outcomes of several units, and those of pages, are made into others.
-            checked=config.coded_memories and config.units == 1 and not (config.pages and port == "host"),
+            checked=config.memory_code if config.units == 1 and not (config.pages and port == "host") else "",
         )
 
     read, write, _ = _ENDS[compressing]
@@ -166,7 +166,7 @@ class Channel(wiring.Component):
                 compressing=self.compressing,
                 options=config.records,
                 tail_bits=config.tail_bits,
-                coded_memories=config.coded_memories,
+                code=config.memory_code,
                 checked=(self.read.checked, self.write.checked),
             ),
             completer=Completer(
@@ -176,7 +176,7 @@ class Channel(wiring.Component):
                 pipelined=config.pipelined,
                 options=config.records,
                 ranged=config.records.lossy and self.compressing,
-                coded_memories=config.coded_memories,
+                code=config.memory_code,
             ),
         )
         m.submodules.path = self.clocking.cleared(m, "path", parts.path, clear, whole=True)

@@ -57,8 +57,7 @@ class Completer(wiring.Component):
     ``options``: What completions have: there is a CRC of the data of each descriptor that was started. Unless they are
         ``timed``, their cycles are 0, and a completion is shown four cycles earlier.
     ``ranged``: There is a report of the numbers of each descriptor that was started and has a step.
-    ``coded_memories``: Memories are coded; a completion takes two cycles more, so that a lost word of its ticket is
-        known.
+    ``code``: Of the memories. With one, a completion takes two cycles more, so that a lost word of its ticket is known.
 
     ``reported``: High while reader and writer are done with the ticket.
     ``report``: The codec's verdicts.
@@ -68,7 +67,7 @@ class Completer(wiring.Component):
         with. Any other is completed as ``ABORTED`` or, if ``watchdog`` is high, as ``WATCHDOG``: with its
         ``write_address`` if ``at_write`` is high, with its ``read_address`` otherwise.
     ``hold``: Lets no completion begin while it is high and ``drop`` is low.
-    ``lost``: If ``coded_memories``: a word is lost. Every completion has the status ``MEMORY`` and no address, but for
+    ``lost``: With a ``code``: a word is lost. Every completion has the status ``MEMORY`` and no address, but for
         those that are ``ABORTED``; also while it is shown.
     ``stamp``, ``result``, ``result_place``: Write into the ticket: see :class:`~cdma.hdl.engine.channel.slots.Slots`.
     ``taken``: Pulse: a completion is shown from the next cycle on.
@@ -87,20 +86,18 @@ class Completer(wiring.Component):
         pipelined: bool = False,
         options: RecordOptions = NO_OPTIONS,
         ranged: bool = False,
-        coded_memories: bool = False,
+        code: str = "",
     ) -> None:
         self.padded = padded
         self.options = options
-        self.coded_memories = coded_memories
+        self.code = code
         self.pipelined = pipelined
         #: The fields of a completion that it need not have.
         self._further = Completion(options).members
         super().__init__(
             {
                 "tickets": In(
-                    stream.Signature(
-                        Ticket(read_address_bits, write_address_bits, options, coded=coded_memories)
-                    )
+                    stream.Signature(Ticket(read_address_bits, write_address_bits, options, code=code))
                 ),
                 "reported": In(1),
                 "report": In(stream.Signature(Verdict)),
@@ -115,7 +112,7 @@ class Completer(wiring.Component):
                 "result_place": Out(result_bytes(options)),
                 "drop": In(1),
                 "hold": In(1),
-                **optional(coded_memories, lost=In(1)),
+                **optional(code, lost=In(1)),
                 "watchdog": In(1),
                 "at_write": In(1),
                 "taken": Out(1),
@@ -163,7 +160,7 @@ class Completer(wiring.Component):
             ]
         with m.Else():
             self._judge(m, status, from_read, from_write, crc, ranged)
-        if self.coded_memories:
+        if self.code:
             # Also while it is shown: its numbers come from memories then, and its status is what is looked at last.
             with m.If(self.lost & (kind.late | ~kind.dropped)):
                 m.d.sync += [
@@ -173,7 +170,7 @@ class Completer(wiring.Component):
                     from_write.eq(0),
                 ]
         noted = [(from_read, ticket.read_address), (from_write, ticket.write_address)]
-        if self.coded_memories:
+        if self.code:
             checks = one_of((from_read, ticket.read_checks), (from_write, ticket.write_checks))
             sound, address = self._check(m, coding_of(platform), one_of(*noted), checks)
             noted = [((from_read | from_write) & sound, address)]
@@ -209,8 +206,8 @@ class Completer(wiring.Component):
         """Whether an address that is reported is not lost, and the address, corrected. It is in the ticket long before it is
         shown. What is wrong is counted with its completion."""
         syndrome = Signal(len(checks), name="address_syndrome")
-        m.d.sync += syndrome.eq(address_checks(address) ^ checks)
-        wrong, one = wrong_bits(syndrome, len(whole_address(address)))
+        m.d.sync += syndrome.eq(address_checks(address, self.code) ^ checks)
+        wrong, one = wrong_bits(syndrome, len(whole_address(address)), self.code)
         corrected, lost = Signal(name="address_corrected"), Signal(name="address_lost")
         m.d.comb += [
             corrected.eq(one & self.tickets.ready),
@@ -233,7 +230,7 @@ class Completer(wiring.Component):
         is the second; the last byte is read back; the completion is shown. Gives the byte, one bit each."""
         places = Signal(result_bytes(self.options))
         # The last byte is subtracted, and the ticket has it three cycles after it is written at the latest.
-        passing = Signal(2 + 2 * self.coded_memories)
+        passing = Signal(2 + 2 * bool(self.code))
         written = Signal()
         begin = Signal()
         # The ticket goes a cycle after its completion.

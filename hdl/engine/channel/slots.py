@@ -8,7 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.axi.ports import ADDRESS_CHECKS, SPAN_BITS, Command, Outcome, Response, address_checks
+from cdma.hdl.axi.ports import SPAN_BITS, Command, Outcome, Response, address_check_bits, address_checks
 from cdma.hdl.blocks.arithmetic import CRC_BITS
 from cdma.hdl.blocks.elaboration import Pace, optional
 from cdma.hdl.blocks.memories import CheckedOutside, coding_of
@@ -70,13 +70,13 @@ class Ticket(data.StructLayout):
         their status is OK; the time at which it began; the address that belongs to ``fields.status``; the bytes to
         read; where they go, of which the lower bits matter.
     ``read_resp``, ``read_address``, ``write_resp``, ``write_address``, ``overflow``, ``write_end``: From the stages:
-        see :class:`.Outcome` and :class:`.AxiWriter`. Where memories are ``coded``, addresses have check bits. What is
+        see :class:`.Outcome` and :class:`.AxiWriter`. Where memories have a ``code``, addresses have its check bits. What is
         read are the source and, where that has no error, the base.
     ``finish``, ``written``, ``cycles``: From the completer itself.
     """
 
     def __init__(
-        self, read_address_bits: int, write_address_bits: int, options: RecordOptions, *, coded: bool = False
+        self, read_address_bits: int, write_address_bits: int, options: RecordOptions, *, code: str = ""
     ) -> None:
         super().__init__(
             {
@@ -88,10 +88,10 @@ class Ticket(data.StructLayout):
                 "destination": options.length_bits + 1,
                 "read_resp": Response,
                 "read_address": read_address_bits,
-                "read_checks": ADDRESS_CHECKS * coded,
+                "read_checks": address_check_bits(code),
                 "write_resp": Response,
                 "write_address": write_address_bits,
-                "write_checks": ADDRESS_CHECKS * coded,
+                "write_checks": address_check_bits(code),
                 "overflow": 1,
                 "write_end": options.length_bits + 1,
                 "finish": 8 * CYCLES_BYTES,
@@ -226,7 +226,8 @@ class Slots(wiring.Component):
     ``options``: Tickets have what these need, and with a lossy stage there is its command, ``step``. Unless they are
         ``timed``, there are no ``now`` and ``stamp``, and ``start``, ``finish`` and ``cycles`` of tickets are 0.
     ``tail_bits``: Those of the tail of a route: see :class:`.Route`.
-    ``checked``: Addresses of the outcomes that are read, and of those that are written, have check bits.
+    ``code``: Of the memories; none if empty.
+    ``checked``: That of the addresses of the outcomes that are read, and of those that are written.
 
     ``read``, ``step``, ``route``, ``write``: The commands of the stages.
     ``base``, ``base_outcome``, ``base_waits``: With ``options.delta``: the commands of the reader of bases, its outcomes,
@@ -245,7 +246,7 @@ class Slots(wiring.Component):
     ``at_stages``: While high, the addresses in the ticket are those that the stages noted for their oldest command,
         which may not be the ticket's.
     ``empty``: High while no slot is in use, and low from the push on.
-    ``lost``: With ``coded_memories``: a word of a command is lost, which is given to no stage, or one of the oldest
+    ``lost``: With a ``code``: a word of a command is lost, which is given to no stage, or one of the oldest
         ticket. Words of slots that are not in use do not matter: they are written before they are.
     """
 
@@ -261,8 +262,8 @@ class Slots(wiring.Component):
         compressing: bool = True,
         options: RecordOptions = NO_OPTIONS,
         tail_bits: int = 0,
-        coded_memories: bool = False,
-        checked: tuple[bool, bool] = (False, False),
+        code: str = "",
+        checked: tuple[str, str] = ("", ""),
     ) -> None:
         assert depth.bit_count() == 1, depth
         self.read_address_bits = read_address_bits
@@ -275,7 +276,7 @@ class Slots(wiring.Component):
         self.shapes = bool(options.dimensions)
         self.counted = counted
         self.compressing = compressing
-        self.coded_memories = coded_memories
+        self.code = code
         dev_bits = self.base_address_bits = read_address_bits if compressing else write_address_bits
         self.noted_bits = noted_bits(read_address_bits, dev_bits, options)
         commands = []
@@ -302,16 +303,14 @@ class Slots(wiring.Component):
                 "write_outcome": In(Outcome(write_address_bits, checked=checked[1])),
                 "overflow": In(1),
                 "tickets": Out(
-                    stream.Signature(
-                        Ticket(self.noted_bits, write_address_bits, options, coded=coded_memories)
-                    )
+                    stream.Signature(Ticket(self.noted_bits, write_address_bits, options, code=code))
                 ),
                 "reported": Out(1),
                 **optional(options.timed, now=In(32), stamp=In(1)),
                 "result": In(8),
                 "result_place": In(result_bytes(options)),
                 "at_stages": In(1),
-                **optional(coded_memories, lost=Out(1)),
+                **optional(code, lost=Out(1)),
                 "empty": Out(1),
             }
         )
@@ -597,8 +596,8 @@ class Slots(wiring.Component):
     ) -> Value:
         """The address that a stage has noted for the ticket, or for its own oldest command; with its check bits."""
         address = outcome.address
-        if self.coded_memories:
-            checks = outcome.checks if len(outcome.checks) else address_checks(address)
+        if self.code:
+            checks = outcome.checks if len(outcome.checks) else address_checks(address, self.code)
             address = Cat(address, checks)
         return self._keep(
             m,
@@ -607,7 +606,7 @@ class Slots(wiring.Component):
             Mux(self.at_stages, done, ticket_at),
             address,
             outcome.note,
-            checks=ADDRESS_CHECKS * self.coded_memories,
+            checks=address_check_bits(self.code),
         )
 
     def _keep_bases(self, m: Module, address: Value, resp: Value) -> tuple[Value, Value]:
@@ -630,22 +629,8 @@ class Slots(wiring.Component):
         value, enable = self.result.replicate(len(self.result_place)), self.result_place
         if self.options.timed:
             value, enable = Cat(value, self.now), Cat(enable, self.stamp.replicate(CYCLES_BYTES))
-        if self._coding.coded:
-            # They are read while they are written, which leaves no time for checks a byte at a time.
-            kept = [
-                Signal(8, name=f"result_{place}", reset_less=True) for place in range(len(self.result_place))
-            ]
-            for byte, written in zip(kept, self.result_place, strict=True):
-                with m.If(written):
-                    m.d.sync += byte.eq(self.result)
-            if self.options.timed:
-                # A byte of the time is read before that of the cycles comes into its place.
-                with m.If(self.stamp):
-                    m.d.sync += Cat(kept[-CYCLES_BYTES:]).eq(self.now)
-                kept += kept[-CYCLES_BYTES:]
-            results: Value = Cat(kept)
-        else:
-            results = self._keep(m, "results", front.position, front.next, value, enable)
+        # They are read while they are written, which leaves no time for checks a byte at a time.
+        results = self._keep(m, "results", front.position, front.next, value, enable, front.lines)
         m.d.comb += ticket.written.eq(results)
         if self.options.timed:
             after = results[8 * length_bytes(self.options) :]

@@ -184,14 +184,21 @@ class Pairs(wiring.Component):
             if config.msi:
                 wiring.connect(m, pair.messages, wiring.flipped(self.messages[number]))
             if config.coded_memories:
-                found = memories.found()
+                found, timed = memories.found(but="coalescer"), memories.groups["coalescer"].found()
+                # A limit of another pair stays lost until that pair's software writes it.
+                mine = coalescer.pair == number
                 asks = [asker == number for asker in askers.values()]
                 if config.pages:
                     asks += [getattr(self, name).page_pair == number for name in CHANNELS]
                 m.d.comb += [
                     pair.window_lost.eq(memories.groups["windows"].loses() & Cat(asks).any()),
-                    pair.word_corrected.eq(found.corrected | rings.word_corrected | self.word_corrected),
-                    pair.word_lost.eq(found.lost | rings.word_lost | self.word_lost),
+                    pair.word_corrected.eq(
+                        found.corrected
+                        | (timed.corrected & mine)
+                        | rings.word_corrected
+                        | self.word_corrected
+                    ),
+                    pair.word_lost.eq(found.lost | (timed.lost & mine) | rings.word_lost | self.word_lost),
                 ]
         if config.quiescence:
             m.d.comb += [

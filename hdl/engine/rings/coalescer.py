@@ -54,6 +54,7 @@ class Coalescer(wiring.Component):
         (0 counts as 1), or the first one since the last interrupt was as long ago as ``coalesce_cycles`` says (0:
         never), or up to 16 cycles longer for each pair.
     ``waiting``: In an engine with a Q-channel: an interrupt comes when its time has passed.
+    ``pair``: With coded memories and several pairs: that whose words are read.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -73,6 +74,7 @@ class Coalescer(wiring.Component):
                 "clear": In(config.channels),
                 "interrupts": Out(self.queues),
                 **optional(config.quiescence, waiting=Out(1)),
+                **optional(config.coded_memories and config.channels > 1, pair=Out(range(config.channels))),
             }
         )
 
@@ -109,8 +111,12 @@ class Coalescer(wiring.Component):
         limits = coding.guarded(self.cycles, cycles.data, 1).word_select(place, 8)
         timed = self._compare(m, look, total, limits, over)
         count = coding.guarded(self.counts, counts.data)
-        self._count(m, coding, look, following, begins, count, over & sure_before, timed, ~changes["count"])
+        whose = self._count(
+            m, coding, look, following, begins, count, over & sure_before, timed, ~changes["count"]
+        )
         m.d.comb += [into.addr.eq(Cat(place, number)), into.data.eq(total[:8]), into.en.eq(1)]
+        if "pair" in self.signature.members:
+            m.d.comb += self.pair.eq(whose[1:])
         return m
 
     def _copy_limits(self, m: Module) -> dict[str, Value]:
@@ -179,10 +185,12 @@ class Coalescer(wiring.Component):
         over: Value,
         timed: Signal,
         sure: Value,
-    ) -> None:
-        """Reads and writes the rows. Of the four cycles of a look, the last one of the look before reads its row, and the
-        first one writes it. The second one writes that of the look before, if its time is ``over``, or reads that of an
-        event, which the third one writes, if the limit of events is ``sure``."""
+    ) -> Signal:
+        """Reads and writes the rows; gives the queue whose row is read.
+
+        Of the four cycles of a look, the last one of the look before reads its row, and the first one writes it. The second
+        one writes that of the look before, if its time is ``over``, or reads that of an event, which the third one writes,
+        if the limit of events is ``sure``."""
         events = self.events
         read, write = self.rows.read_port(domain="sync"), self.rows.write_port()
         #: The row has been written since a reset.
@@ -243,3 +251,4 @@ class Coalescer(wiring.Component):
             with m.If(look.first):
                 m.d.sync += limited.bit_select(before, 1).eq(timed)
             m.d.comb += self.waiting.eq((some & limited).any())
+        return whose

@@ -141,7 +141,8 @@ class CompletionWriter(wiring.Component):
         addresses = Fifo(where, _WAITING, reserved=True, ahead=True)
         coding = coding_of(platform)
         # Whose completion goes where must not be lost: it concerns all pairs.
-        m.submodules.addresses = coding.in_flip_flops(addresses) if self.config.channels > 1 else addresses
+        several = self.config.channels > 1
+        m.submodules.addresses = coding.in_flip_flops(addresses) if several else coding.corrected(addresses)
         asking = addresses.output
         if self.config.pipelined:
             asking = slice_after(m, "asking", asking)

@@ -267,7 +267,7 @@ class Rings(wiring.Component):
         # Whose descriptor comes must not be lost: it concerns all pairs.
         several = self.config.channels > 1
         m.submodules.asking = (
-            parts.coding.in_flip_flops(asking) if several else parts.built(self._shared, asking)
+            parts.coding.in_flip_flops(asking) if several else parts.group(self._shared).corrected(asking)
         )
         wiring.connect(m, writer.port.aw, wiring.flipped(aw))
         wiring.connect(m, writer.port.w, wiring.flipped(w))

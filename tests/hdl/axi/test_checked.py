@@ -20,7 +20,7 @@ _BEAT_BITS, _CHECKS = 30, 9
 
 def _shape() -> PortShape:
     return PortShape(
-        word_bits=8, data_bits=32, address_bits=32, burst=2, outstanding=4, buffer=16, checked=True
+        word_bits=8, data_bits=32, address_bits=32, burst=2, outstanding=4, buffer=16, checked="secded"
     )
 
 

@@ -184,15 +184,15 @@ def test_the_readme_has_the_bits_of_the_default_engine() -> None:
 
 @pytest.mark.slow
 def test_bits_of_checks_are_listed() -> None:
-    """Of each part of a word that is written by itself: one with parity in buffers of data, those of the code elsewhere. An
-    address of bursts comes with its own."""
+    """Of each part of a word that is written by itself: those of the code, and of one that corrects where addresses go to
+    a bus at once. An address of bursts comes with its own."""
     design = kept_circuit(CHECKED_CROSSINGS)
     for memory in design.memories:
         assert memory.purpose, memory.path
         shape = memory.shape
         parts = shape.width // shape.granule
         bits = (shape.width - memory.checks) // parts
-        code = "parity" if memory.purpose.endswith("buffer of a channel") else "secded"
+        code = "secded" if re.search(r"rings\.(asking|writer\.addresses)", memory.path) else "parity"
         if not re.search(r"bursts that a (reader|writer) has|bus error", memory.purpose):
             assert shape.granule == len(columns(bits, code)), memory
         assert memory_row(memory)["check_bits"] == memory.checks * shape.depth

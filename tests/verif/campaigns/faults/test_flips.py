@@ -156,8 +156,7 @@ def test_a_word_that_is_lost_at_rest_stops_no_channel_in_silence(channel: str) -
                 continue
             scene.prepare()
             assert not scene.look().alert
-            for bit in range(2):
-                machine.flip(place, 1, bit)
+            machine.flip(place, 1, 0)
             statuses = [_alone(scene, made) for made in (*scene.transfers, scene.after)]
             scene.quiet()
             assert machine.peek("engine.flips", "lost")
@@ -174,8 +173,7 @@ def test_a_lost_time_of_coalescing_halts_nothing_over_a_soft_reset() -> None:
         scene = Scene(machine, "offload zvc ring fast", 3)
         scene.prepare()
         [place] = [n for n, each in enumerate(machine.arrays) if ".coalescer.cycles." in each.path]
-        for bit in range(2):
-            machine.flip(place, 1, bit)
+        machine.flip(place, 1, 0)
         machine.run(200)
         machine.poke("engine.command", soft_reset=1)
         assert machine.expect("engine.status", 4000, resetting=0)

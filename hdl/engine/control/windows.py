@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from cdma.hdl.blocks.elaboration import Pace, optional
+from cdma.hdl.blocks.elaboration import Pace
 from cdma.hdl.blocks.memories import coding_of
 from cdma.hdl.engine.channel.interfaces import WindowPort
 from cdma.hdl.spec.engine import EngineConfig
@@ -124,7 +124,6 @@ class StoredWindows(wiring.Component):
     ``changes``: All that is written into the memory of registers.
     ``offload``, ``prefetch``: The checkers of the two channels.
     ``offload_pair``, …: The pair whose windows a reader asks for.
-    ``offload_checks``, ``prefetch_checks``: With coded memories: the checker asks. A word that flips before is found then.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -141,7 +140,6 @@ class StoredWindows(wiring.Component):
                 "changes": In(ChangeLayout(self.pair_bits)),
                 **{name: In(WindowPort()) for name, _ in self.readers},
                 **{f"{name}_pair": In(self.pair_bits) for name, _ in self.readers},
-                **optional(config.coded_memories, **{f"{name}_checks": In(1) for name, _ in _CHANNELS}),
             }
         )
 
@@ -163,10 +161,10 @@ class StoredWindows(wiring.Component):
                 # A window whose edge is lost is closed: it begins at the end, or ends at the beginning.
                 closed = C(-1 if memory is bases else 0, REGISTER_BITS)
                 word = coding.guarded(memory, read.data, closed)
-                reads: Value | int = getattr(self, f"{name}_checks", C(1))
+                reads: Value | int = 1
                 if coding.coded and missing:
                     # What no register has nobody could write again if it were lost.
-                    reads &= ~Cat(asked == row for row in missing).any()
+                    reads = ~Cat(asked == row for row in missing).any()
                 m.d.comb += [read.addr.eq(Cat(asked, pair)), read.en.eq(reads), half.eq(Mux(absent, 0, word))]
         return m
 

@@ -82,8 +82,6 @@ def connect_windows(
     for name in CHANNELS:
         port = getattr(front, name)
         wiring.connect(m, wiring.flipped(port.windows), getattr(windows, name))
-        if front.config.coded_memories:
-            m.d.comb += getattr(windows, f"{name}_checks").eq(port.checking)
         if pairs is not None:
             m.d.comb += getattr(windows, f"{name}_pair").eq(pairs[name])
         if front.config.pages:

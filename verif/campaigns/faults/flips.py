@@ -135,7 +135,9 @@ def _ends(scene: Scene, made: Transfer) -> bool:
     before, completion = _lost(scene), software.take()
     # The numbers of a completion in registers may be lost when software reads them.
     in_registers = software.way == "direct" and completion["status"] == Status.OK
-    if completion["status"] in _ENDED or (in_registers and _lost(scene) != before):
+    # A lost edge closes an address window, until software writes it.
+    closed = completion["status"] == Status.WINDOW and before
+    if completion["status"] in _ENDED or closed or (in_registers and _lost(scene) != before):
         return True
     scene.completes(made, completion)
     return False

@@ -30,7 +30,7 @@ def cases_of(shapes: Mapping[str, object], thorough: Collection[str]) -> list[Pa
 
 
 #: As many revisions in a row take everything that is taken by turns.
-TURNS = 16
+TURNS = 17
 
 
 def revision() -> str:

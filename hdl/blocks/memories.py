@@ -374,9 +374,9 @@ def checks_of(word: Value, code: str) -> Value:
 
 def wrong_bits(syndrome: Value, bits: int, code: str) -> tuple[Value, Value]:
     """Which bit of a word of ``bits`` is wrong, and whether one bit of it or of its checks is; with parity none is known."""
-    every = columns(bits, code)
     if code == "parity":
         return C(0, bits), C(0)
+    every = columns(bits, code)
     halves = _halves(len(syndrome))
     pairs = [tuple(_half(column, half) for half in halves) for column in every]
     hits = [

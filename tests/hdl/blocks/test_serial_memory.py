@@ -114,6 +114,22 @@ def test_flips_of_several_parts_are_put_right_and_two_of_one_are_lost() -> None:
     bench.run(drive)
 
 
+def test_with_parity_a_flip_of_any_part_is_a_lost_word() -> None:
+    bench = _Bench(MemoryCoding("parity", _DEPTH))
+
+    async def drive(ctx: Any) -> None:
+        for bit in range(_PARTS * (_BITS + 1)):
+            await bench.write(ctx, 1, _WORD)
+            await bench.flip(ctx, 1, bit)
+            _, lost, _ = await bench.read(ctx, 1)
+            assert lost, bit
+        assert bench.counted == [0, _PARTS * (_BITS + 1)]
+        await bench.write(ctx, 1, _WORD)
+        assert (await bench.read(ctx, 1))[:2] == (_WORD, 0)
+
+    bench.run(drive)
+
+
 def test_a_broken_bit_ends_in_a_lost_word() -> None:
     bench = _Bench()
 

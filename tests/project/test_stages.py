@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import random
-import subprocess
-import sys
-
 import pytest
 
 from tests.support.paths import ROOT
@@ -34,37 +29,13 @@ def _ordered(workers: int) -> list[str]:
     return in_order(_TESTS, str, _slow, workers)
 
 
-@pytest.mark.parametrize(
-    ("file", "stage"),
-    [
-        ("tests/hdl/verilog/netlist/test_names.py", "elaboration"),
-        ("tests/hdl/blocks/test_fifo.py", "units"),
-        ("tests/docs/test_readme.py", "units"),
-        ("tests/verif/test_four_state.py", "regression"),
-        ("tests/verif/stream/codec/test_regression.py", "regression"),
-        ("tests/verif/proofs/test_proofs.py", "proofs"),
-        ("tests/verif/campaigns/mutation/test_campaign.py", "mutants"),
-    ],
-)
-def test_the_innermost_folder_decides(file: str, stage: str) -> None:
-    assert _NAMES[stage_of(f"{file}::test_it[a::b]")] == stage
-
-
 def test_each_folder_of_a_stage_has_tests() -> None:
     assert [
         folder for stage in STAGES for folder in stage.folders if not list((ROOT / folder).rglob("test_*.py"))
     ] == []
 
 
-def test_one_process_has_the_stages_in_order_and_slow_files_first() -> None:
-    ordered = _ordered(1)
-    assert sorted(ordered) == sorted(_TESTS)
-    stages = [stage_of(nodeid) for nodeid in ordered]
-    assert stages == sorted(stages)
-    assert ordered[-1] == "tests/verif/campaigns/mutation/test_quick.py::test_2"
-
-
-@pytest.mark.parametrize("workers", [2, 3, 5])
+@pytest.mark.parametrize("workers", [1, 2, 3, 5])
 def test_each_of_several_processes_has_the_stages_in_order(workers: int) -> None:
     ordered = _ordered(workers)
     assert sorted(ordered) == sorted(_TESTS)
@@ -78,23 +49,11 @@ def test_each_of_several_processes_has_the_stages_in_order(workers: int) -> None
         start += size
 
 
-def test_the_order_is_that_of_the_tests_alone() -> None:
-    assert [_ordered(2) for _ in range(3)] == [_ordered(2)] * 3
-    source = random.Random(1)
-    for _ in range(50):
-        some = [nodeid for nodeid in _TESTS if source.random() < 0.3]
-        assert sorted(in_order(some, str, _slow, 4)) == sorted(some)
-
-
 @pytest.mark.parametrize(
     ("cores", "gigabytes", "run"), [(2, 24, 2), (8, 16, 8), (8, 7, 5), (64, 64, 49), (4, 1, 1), (1, 0.1, 1)]
 )
 def test_a_process_for_each_core_that_there_is_memory_for(cores: int, gigabytes: float, run: int) -> None:
     assert processes(cores, gigabytes * 1e9) == run
-
-
-def test_this_machine_has_a_process_or_more() -> None:
-    assert 1 <= processes() <= (os.cpu_count() or 1)
 
 
 def test_the_table_says_what_became_of_the_stages() -> None:
@@ -117,13 +76,3 @@ def test_the_table_says_what_became_of_the_stages() -> None:
     ):
         summary.add_peak(process, nodeid, peak)
     assert summary.lines()[3:] == ["a process had 1,260 MiB at most", "  +1,050 MiB by c"]
-
-
-@pytest.mark.slow
-def test_the_tests_of_this_project_run_so() -> None:
-    chosen = ["tests/cli/test_command.py", "tests/hdl/verilog/netlist/test_netlist.py"]
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "2", "--dist", "worksteal"]
-    done = subprocess.run([*command, *chosen], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    rows = [line.split() for line in done.stdout.partition("= stages =")[2].splitlines()[2:4]]
-    assert [row[0] for row in rows] == ["elaboration", "units"]

@@ -1,4 +1,5 @@
-"""The store of several rings: each has its own descriptors in its order, whoever is chosen, and however their beats mix."""
+"""Fetchers and the store of their descriptors: each ring has its own in its order, pushed ones first, each with its fault,
+whoever is chosen, and however their beats mix."""
 
 from __future__ import annotations
 
@@ -19,7 +20,6 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import Status
 from tests.support.simulate import simulate
 
-PAIRS = 3
 #: Cycles in which no ring that has a descriptor may be without an offer.
 _PATIENCE = 40
 
@@ -54,18 +54,19 @@ class _Bench:
         self.ctx, self.dut, self.rng = ctx, dut, random.Random(seed)
         self.store, self.port = dut.store, dut.store.requests
         self.shaped = Descriptor(config.records)["shaped"].offset if config.dimensions else None
+        self.pairs = config.channels
         #: Of each ring: the beats to come, and what must come out: record, fault and address.
-        self.coming: list[deque[deque[tuple[int, Response]]]] = [deque() for _ in range(PAIRS)]
-        self.owed: list[deque[tuple[int, Status, int]]] = [deque() for _ in range(PAIRS)]
+        self.coming: list[deque[deque[tuple[int, Response]]]] = [deque() for _ in range(self.pairs)]
+        self.owed: list[deque[tuple[int, Status, int]]] = [deque() for _ in range(self.pairs)]
         #: Of each ring: the words of the descriptor that is pushed, and that whole.
-        self.words: list[deque[int]] = [deque() for _ in range(PAIRS)]
-        self.pushed: list[int | None] = [None] * PAIRS
+        self.words: list[deque[int]] = [deque() for _ in range(self.pairs)]
+        self.pushed: list[int | None] = [None] * self.pairs
         self.taken = {"ring": 0, "push": 0}
 
     def job(self) -> None:
         """Asks for a descriptor, or refuses it."""
         ctx, rng = self.ctx, self.rng
-        number = rng.randrange(PAIRS)
+        number = rng.randrange(self.pairs)
         fetcher = self.dut.fetchers[number]
         for each in self.dut.fetchers:
             ctx.set(each.ask, 0)
@@ -98,7 +99,7 @@ class _Bench:
             ctx.set(fetcher.word_valid, 0)
         ctx.set(store.beat, 0)
         ctx.set(store.word_valid, 0)
-        waiting = [number for number in range(PAIRS) if self.coming[number]]
+        waiting = [number for number in range(self.pairs) if self.coming[number]]
         if waiting and rng.random() < 0.6:
             number = rng.choice(waiting)
             beats = self.coming[number][0]
@@ -125,7 +126,7 @@ class _Bench:
                 ctx.set(self.dut.fetchers[number].word_valid, 1)
                 words.popleft()
                 return
-        number = rng.randrange(PAIRS)
+        number = rng.randrange(self.pairs)
         if self.pushed[number] is None and rng.random() < 0.05:
             record = rng.getrandbits(512)
             if self.shaped is not None:
@@ -188,16 +189,31 @@ class _Bench:
         self.taken["ring"] += 1
 
 
-@pytest.mark.parametrize(("dimensions", "pipelined"), [(0, False), (0, True), (2, False)])
-def test_each_ring_has_its_own_descriptors(dimensions: int, pipelined: bool) -> None:
-    config = EngineConfig(channels=PAIRS, descriptors=4, dimensions=dimensions, pipelined=pipelined)
+@pytest.mark.parametrize(
+    ("pairs", "bits", "depth", "dimensions", "pipelined"),
+    [
+        (3, 256, 4, 0, False),
+        (3, 256, 4, 0, True),
+        (3, 256, 4, 2, False),
+        (1, 64, 8, 3, False),
+        (1, 64, 8, 0, True),
+        (1, 512, 2, 1, False),
+        (1, 128, 32, 0, True),
+    ],
+)
+def test_each_ring_has_its_own_descriptors(
+    pairs: int, bits: int, depth: int, dimensions: int, pipelined: bool
+) -> None:
+    config = EngineConfig(
+        channels=pairs, host_data_bits=bits, descriptors=depth, dimensions=dimensions, pipelined=pipelined
+    )
     dut = _Rings(config)
 
     async def testbench(ctx: Any) -> None:
         bench = _Bench(ctx, dut, config, dimensions)
         for _ in range(120):
             await bench.take()
-        assert bench.taken["ring"] > 40
+        assert bench.taken["ring"] > 30
         assert bench.taken["push"] > 3
 
     simulate(dut, testbench)

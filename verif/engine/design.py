@@ -308,8 +308,8 @@ class EngineDesign(Design):
 ENGINE_PLAN = TestPlan(
     package="cdma.verif.engine.tests",
     names=(
-        *("transfers", "limits", "refusals", "owners", "errors", "causes", "lossy", "stops", "units"),
-        *("shapes", "pages", "deltas", "rings", "registers", "sideband", "quiescence", "messages", "pairs"),
+        *("transfers", "limits", "owners", "errors", "stops", "shapes", "pages", "deltas", "rings"),
+        *("registers", "quiescence", "messages", "pairs"),
     ),
     unit="transfers",
     budget=1000,

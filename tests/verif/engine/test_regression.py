@@ -79,9 +79,6 @@ CODES_OF_THREE_BITS = replace(NARROW, format=Format(code_bits=3), outstanding=1)
 #: windows that are padded.
 UNITS = small(units=6, stripe_bytes=256, sideband=BESIDE, group_bursts=3)
 TWO_UNITS = replace(UNITS, units=2)
-#: A stripe is more than a unit has room for: while its port is silent, the stripe is still being given to it. A watchdog
-#: once had the address of the unit before it.
-LONG_STRIPES = small(units=2, stripe_bytes=4096)
 UNITS_WITH_FIELDS = replace(FIELDS, units=2, stripe_bytes=512, registers=False)
 
 #: 64 words a beat, more than the codec takes. With 128 it takes minutes to build.

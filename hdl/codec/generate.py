@@ -15,7 +15,7 @@ from cdma.hdl.spec.format import StreamFormat
 from cdma.hdl.spec.options import has_slices
 from cdma.hdl.spec.settings import check_choice
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
-from cdma.hdl.verilog.names import PLAIN, Style, kept_words
+from cdma.hdl.verilog.names import VERILOG_2005, Dialect, kept_words
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, CLOCK_GATE, SCAN_ENABLE, Port, Shell, axis_ports
 
 from .parts.interface import codec_members
@@ -213,7 +213,7 @@ def codec_design(
     prefix: str | None = None,
     init: bool = True,
     memories: str = "wrap",
-    style: Style = PLAIN,
+    dialect: Dialect = VERILOG_2005,
 ) -> Verilog:
     """The Verilog of a ``compressor`` or ``decompressor``, called ``cdma_KIND`` by default, and its memories."""
     name = f"cdma_{kind}" if name is None else name
@@ -224,7 +224,7 @@ def codec_design(
         prefix=prefix,
         init=init,
         memories=memories,
-        style=style,
+        dialect=dialect,
         purposes=PURPOSES,
         title=f"streaming {kind} with AXI-Stream ports",
         parameters=config.describe(),

@@ -15,7 +15,6 @@ from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.spec.stage import StageConfig
 
 if TYPE_CHECKING:
-    from cdma.base.document import Part
     from cdma.hdl.deliver.bench.opening import Vectors
     from cdma.hdl.verilog.emit import Verilog
     from cdma.hdl.verilog.shell import Port
@@ -55,7 +54,6 @@ class FileKind(NamedTuple):
 #: The first that fits is a file's.
 KINDS = (
     FileKind("_tb.v", "bench", "file_type: verilogSource-2005"),
-    FileKind("_cocotb.py", "documents", "file_type: user"),
     FileKind("_inst.v", "template", "file_type: user"),
     FileKind("_inst.sv", "template", "file_type: user"),
     FileKind("_uvm.sv", "verification", "file_type: systemVerilogSource", "systemVerilogSource"),
@@ -68,7 +66,6 @@ KINDS = (
     FileKind(".sdc", "constraints", "file_type: SDC", "SDC"),
     FileKind(".ys", "synthesis", "file_type: user"),
     FileKind(".abc", "synthesis", "file_type: user"),
-    FileKind(".tcl", "synthesis", "file_type: tclSource", "tclSource"),
     FileKind(".rdl", "documents", "file_type: user", "user"),
     FileKind("_datasheet.html", "documents", "file_type: user", "user"),
     FileKind("", "documents", "file_type: user"),
@@ -80,59 +77,48 @@ def kind_of(file: str) -> FileKind:
     return next(kind for kind in KINDS if file.endswith(kind.end))
 
 
-#: The ends of their names, and what begins a comment there.
-_COMMENTS = {"_tb.v": "//", "_cocotb.py": "#"}
 _SAID = "Yours to edit: cdma generate does not overwrite it once it is edited. Digest of what follows:"
 
 
 def may_grow(file: str) -> bool:
-    """Whether a file of this name is one that users grow from."""
-    return file.endswith(tuple(_COMMENTS))
+    """Whether a file of this name is one that users grow from: the first bench."""
+    return file.endswith("_tb.v")
 
 
-def signed(file: str, text: str) -> str:
-    """The text of a file below the line with its digest."""
-    return f"{_line(file, text)}\n{text}"
+def signed(text: str) -> str:
+    """The text of a first bench below the line with its digest."""
+    return f"// {_SAID} {hashlib.sha256(text.encode()).hexdigest()[:16]}.\n{text}"
 
 
-def is_edited(file: str, text: str) -> bool:
-    """Whether the text of a file is none that :func:`signed` has made: also one that is older than that."""
-    first, _, rest = text.partition("\n")
-    return first != _line(file, rest)
-
-
-def _line(file: str, text: str) -> str:
-    comment = next(comment for end, comment in _COMMENTS.items() if file.endswith(end))
-    return f"{comment} {_SAID} {hashlib.sha256(text.encode()).hexdigest()[:16]}."
+def is_edited(text: str) -> bool:
+    """Whether a text is none that :func:`signed` has made: also one that is older than that."""
+    return text != signed(text.partition("\n")[2])
 
 
 #: What a block is generated from; the block of an engine is ``engine``.
 Config = CodecConfig | StageConfig | EngineConfig
 
 
-def block_design(
-    block: str, config: Config, *, language: str = VERILOG, source_lines: bool = False, **wishes: Any
-) -> Verilog:
+def block_design(block: str, config: Config, *, language: str = VERILOG, **wishes: Any) -> Verilog:
     """The Verilog of a block for a design in ``language``.
 
-    It has the name, the prefix, the initial values and the memories of ``wishes``, and with ``source_lines`` the places of
-    the generator.
+    It has the name, the prefix, the initial values and the memories of ``wishes``.
     """
     from cdma.hdl.verilog.names import SYSTEM_VERILOG as TYPED
-    from cdma.hdl.verilog.names import VERILOG_2005, Style
+    from cdma.hdl.verilog.names import VERILOG_2005
 
-    style = Style(TYPED if language == SYSTEM_VERILOG else VERILOG_2005, source_lines)
+    dialect = TYPED if language == SYSTEM_VERILOG else VERILOG_2005
     if isinstance(config, EngineConfig):
         from cdma.hdl.engine.generate import engine_design
 
-        return engine_design(config, style=style, **wishes)
+        return engine_design(config, dialect=dialect, **wishes)
     if isinstance(config, StageConfig):
         from cdma.hdl.lossy.generate import stage_design
 
-        return stage_design(block, config, style=style, **wishes)
+        return stage_design(block, config, dialect=dialect, **wishes)
     from cdma.hdl.codec.generate import codec_design
 
-    return codec_design(block, config, style=style, **wishes)
+    return codec_design(block, config, dialect=dialect, **wishes)
 
 
 def block_ports(block: str, config: Config) -> tuple[Port, ...]:
@@ -177,15 +163,12 @@ class Block:
     """A module and what goes with it.
 
     ``name``, ``title``, ``version``: Its name, what it is in a few words, and the version of the generator.
-    ``kind``, ``config``: Which block it is, such as ``compressor``, and what it was made from.
     ``ports``, ``design``: Its ports, and its Verilog with its memories.
     ``parameters``, ``facts``: The parameters of that, and what it does with that (throughput, latency, ...), as one
         reads them.
     ``vectors``: What its first bench sends, and what must come of it.
     ``period``: The clock period in ns that its constraints say.
     ``language``: That of the design which takes it, one of :data:`~cdma.hdl.deliver.block.LANGUAGES`.
-    ``area``: What was measured of it on a cell library, as one reads it; empty if nothing was.
-    ``simulated``: What was measured of it in simulation, as parts of a document; empty if nothing was.
     ``registers``, ``texts``: The registers behind its AXI4-Lite port, and the texts about them and the driver, by file
         name.
     """
@@ -193,8 +176,6 @@ class Block:
     name: str
     title: str
     version: str
-    kind: str
-    config: Config
     ports: Sequence[Port]
     design: Verilog
     parameters: Mapping[str, object]
@@ -204,5 +185,3 @@ class Block:
     language: str = VERILOG
     registers: RegisterMap | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
-    area: Mapping[str, str] = field(default_factory=dict)
-    simulated: Sequence[Part] = ()

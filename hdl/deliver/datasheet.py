@@ -1,10 +1,9 @@
-"""The files of a block's package: its datasheet with drawings of ports and signals, its bench, and all texts of others."""
+"""The files of a block's package: its datasheet with a drawing of its ports, its bench, and all texts of others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from itertools import groupby
 
 from cdma.base.document import Drawing, Heading, Paragraph, Part, Table, as_html, as_markdown
 from cdma.hdl.deliver.bench.opening import StreamVectors
@@ -13,19 +12,16 @@ from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.verilog.shell import Port
 
 from .bench.engine import engine_testbench
-from .bench.in_cocotb import cocotb_bench
 from .bench.stream import stream_testbench
 from .block import SYSTEM_VERILOG, VHDL, Block, ending, instance_template, may_grow, signed
-from .flows import fusesoc_core, power_intent, sdc, xdc
+from .flows import fusesoc_core, sdc, xdc
 from .ipxact import ipxact_component
 from .memories import memory_document, memory_table
 from .registers import register_document
-from .wrappers import CLOCK, RESET, STREAM, Bus, buses_of, clocking, role_of, sv_instance, vhdl_files
+from .wrappers import CLOCK, RESET, Bus, buses_of, clocking, role_of, sv_instance, vhdl_files
 
 #: Of a block: half the distance of its arrows, and the widths of a side and of the box.
 _ROW, _SIDE, _BOX = 26, 250, 300
-#: Of waves: the width of the names and of a cycle, and the heights of a signal and of its line.
-_LEFT, _CYCLE, _HIGH, _LINE = 130, 44, 18, 32
 #: Colours that read on white and on black.
 _STYLE = (
     "<style>text{font:13px sans-serif;fill:#24527a}.t{font-weight:bold}.s{font-size:11px}"
@@ -84,58 +80,6 @@ def block_drawing(name: str, title: str, ports: Sequence[Port]) -> str:
     return _svg(2 * _SIDE + _BOX, height, f"{name} and its ports", parts)
 
 
-def wave_drawing(title: str, signals: Sequence[tuple[str, str]]) -> str:
-    """Signals over time, a character for each cycle: 0, 1, ``p`` for a clock, ``-`` for a value that does not matter,
-    and any other letter for a value, which lasts as long as the letter is repeated."""
-    cycles = max(len(levels) for _, levels in signals)
-    parts: list[str] = []
-    for index, (name, levels) in enumerate(signals):
-        top = 12 + index * _LINE
-        parts.append(_text(_LEFT - 10, top + _HIGH - 4, name, "end"))
-        parts += _wave(levels, top)
-    return _svg(_LEFT + cycles * _CYCLE + 20, len(signals) * _LINE + 16, title, parts)
-
-
-def _wave(levels: str, top: int) -> list[str]:
-    """A signal's values and its line, of which ``top`` is the high level."""
-    bottom, middle = top + _HIGH, f"{top + _HIGH / 2:g}"
-    parts, path, stop = [], "", _LEFT
-    for level, run in groupby(levels):
-        x, length = stop, len(list(run))
-        stop = x + length * _CYCLE
-        if level == "p":
-            for start in range(x, stop, _CYCLE):
-                path += f"M{start} {bottom}V{top}H{start + _CYCLE / 2:g}V{bottom}H{start + _CYCLE}"
-        elif level in "01":
-            # An edge joins two levels, and nothing joins a level and a value.
-            joined = path and levels[(x - _LEFT) // _CYCLE - 1] in "01"
-            y = top if level == "1" else bottom
-            path += f"{'L' if joined else 'M'}{x} {y}L{stop} {y}"
-        elif level == "-":
-            path += f"M{x} {middle}H{stop}"
-        else:
-            path += f"M{x + 4} {top}H{stop - 4}L{stop} {middle}L{stop - 4} {bottom}H{x + 4}L{x} {middle}Z"
-            parts.append(_text((x + stop) / 2, bottom - 4, level, "middle", "s"))
-    return [*parts, f'<path d="{path}"/>']
-
-
-_STREAM = (
-    ("aclk", "pppppppp"),
-    ("tvalid", "01111110"),
-    ("tready", "11011111"),
-    ("tdata", "-ABBCDE-"),
-    ("tlast", "00000010"),
-)
-_LITE = (
-    ("aclk", "pppppp"),
-    ("awvalid, wvalid", "011000"),
-    ("awready, wready", "001000"),
-    ("wdata", "-AA---"),
-    ("bvalid", "000110"),
-    ("bready", "111111"),
-)
-
-
 def datasheet(block: Block) -> list[Part]:
     """The parts of the document."""
     return list(_parts(block))
@@ -151,13 +95,7 @@ def _parts(block: Block) -> Iterator[Part]:
     yield Drawing(f"{block.name}_block.svg", f"`{block.name}` and its ports", drawing)
     yield from _values("Parameters", "parameter", block.parameters)
     yield from _values("Performance", "figure", block.facts)
-    if block.area:
-        yield from _values("Area and clock", "measured", block.area)
-    if block.simulated:
-        yield Heading("Latency")
-        yield from block.simulated
     yield from _interfaces(block)
-    yield from _timing(block)
     if block.registers is not None:
         yield from _registers(block.name, block.registers)
     yield from _memories(block)
@@ -180,20 +118,6 @@ def _interfaces(block: Block) -> Iterator[Part]:
     yield Heading("Ports", 3)
     ports = [(f"`{port.name}`", port.direction, str(port.width)) for port in block.ports]
     yield Table(("port", "direction", "bits"), ports)
-
-
-def _timing(block: Block) -> Iterator[Part]:
-    yield Heading("Timing")
-    if any(bus.kind == STREAM for bus in buses_of(block.ports)[0]):
-        caption = (
-            "A stream: a beat moves in each cycle in which `tvalid` and `tready` are both 1. B waits for a cycle, and stays "
-            "as it is meanwhile."
-        )
-        svg = wave_drawing("A packet of five beats on a stream", _STREAM)
-        yield Drawing(f"{block.name}_stream.svg", caption, svg)
-    if block.registers is not None:
-        svg = wave_drawing("A write to a register", _LITE)
-        yield Drawing(f"{block.name}_register.svg", "A write to a register, and its response.", svg)
 
 
 def _registers(name: str, registers: RegisterMap) -> Iterator[Part]:
@@ -234,17 +158,15 @@ def testbench(block: Block) -> str:
 def package_files(block: Block) -> dict[str, str]:
     """Each text by the name of its file, the Verilog first. Every name begins with that of the block."""
     name, ports, memories = block.name, block.ports, block.design.memories
-    sheet, in_cocotb = datasheet(block), cocotb_bench(block)
+    sheet = datasheet(block)
     end, is_sv = ending(block.language), block.language == SYSTEM_VERILOG
     files = {
         f"{name}{end}": block.design.text,
         f"{name}_inst{end}": sv_instance(name, ports) if is_sv else instance_template(name, ports),
         **(vhdl_files(name, ports) if block.language == VHDL else {}),
         f"{name}_tb.v": testbench(block),
-        **({} if in_cocotb is None else {f"{name}_cocotb.py": in_cocotb}),
         f"{name}.sdc": sdc(name, ports, block.period),
         f"{name}.xdc": xdc(name, ports, block.period),
-        f"{name}.upf": power_intent(block),
         f"{name}.vlt": verilator_waivers(declared_values=is_sv),
         **block.texts,
     }
@@ -255,7 +177,7 @@ def package_files(block: Block) -> dict[str, str]:
     files |= {part.file: part.svg for part in sheet if isinstance(part, Drawing)}
     files[f"{name}_datasheet.md"] = as_markdown(sheet, rule=" --- ")
     files[f"{name}_datasheet.html"] = as_html(sheet)
-    files |= {file: signed(file, text) for file, text in files.items() if may_grow(file)}
+    files |= {file: signed(text) for file, text in files.items() if may_grow(file)}
     return {
         **files,
         f"{name}.core": fusesoc_core(block, files),

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cdma.base.document import Anchor, Code, Heading, Paragraph, Part, Table, as_markdown
+from cdma.base.document import Anchor, Heading, Paragraph, Part, Table, as_markdown
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.records import (
     COMPLETION,
@@ -45,42 +45,8 @@ def register_texts(config: EngineConfig, name: str = "cdma", *, every: bool = Fa
     }
 
 
-_WIDTH = 100
-
-
-def bit_range(msb: int, lsb: int, mark: str = ":") -> str:
-    return str(msb) if msb == lsb else f"{msb}{mark}{lsb}"
-
-
-def register_drawing(register: Register) -> str:
-    """The register as boxes, its highest bit on the left, in rows that fit the width of the page."""
-    rows: list[list[tuple[str, str, int]]] = [[]]
-    for bits, name in _cells(register):
-        cell = max(len(bits), len(name)) + 2
-        if rows[-1] and 1 + sum(width + 1 for _, _, width in rows[-1]) + cell + 1 > _WIDTH:
-            rows.append([])
-        rows[-1].append((bits, name, cell))
-    return "\n".join(line for row in rows for line in _lines(row))
-
-
-def _cells(register: Register) -> Iterator[tuple[str, str]]:
-    """Bits and name of each field, and of the bits between fields without a name."""
-    above = REGISTER_BITS
-    for field in sorted(register.fields, key=lambda field: -field.lsb):
-        if field.msb + 1 < above:
-            yield bit_range(above - 1, field.msb + 1, ".."), ""
-        yield bit_range(field.msb, field.lsb, ".."), field.name
-        above = field.lsb
-    if above:
-        yield bit_range(above - 1, 0, ".."), ""
-
-
-def _lines(row: list[tuple[str, str, int]]) -> Iterator[str]:
-    rule = f"+{'+'.join('-' * width for _, _, width in row)}+"
-    yield " " + " ".join(bits.center(width) for bits, _, width in row).rstrip()
-    yield rule
-    yield f"|{'|'.join(name.center(width) for _, name, width in row)}|"
-    yield rule
+def bit_range(msb: int, lsb: int) -> str:
+    return str(msb) if msb == lsb else f"{msb}:{lsb}"
 
 
 def record_document() -> list[Part]:
@@ -170,7 +136,6 @@ def _register(register: Register) -> Iterator[Part]:
     yield Paragraph(register.doc)
     if register.locked_by:
         yield Paragraph(f"Locked by `{register.locked_by}`.")
-    yield Code(register_drawing(register))
     rows = [
         (
             bit_range(field.msb, field.lsb),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
-from cdma.hdl.verilog.names import PLAIN, Style
+from cdma.hdl.verilog.names import VERILOG_2005, Dialect
 
 from .core import PURPOSES
 from .engine import engine_shell
@@ -29,7 +29,7 @@ def engine_design(
     prefix: str | None = None,
     init: bool = True,
     memories: str = "wrap",
-    style: Style = PLAIN,
+    dialect: Dialect = VERILOG_2005,
 ) -> Verilog:
     """The Verilog of the engine as a module called ``name``, and its memories."""
     module_prefix(name, prefix)
@@ -40,7 +40,7 @@ def engine_design(
         init=init,
         memories=memories,
         smallest_memory=config.smallest_memory,
-        style=style,
+        dialect=dialect,
         purposes=PURPOSES,
         title="compressing DMA engine with AXI4 ports",
         parameters=config.describe(),

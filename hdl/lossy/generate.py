@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module
 from cdma.hdl.spec.settings import check_choice
 from cdma.hdl.spec.stage import STAGES, StageConfig
 from cdma.hdl.verilog.emit import Verilog, emit, module_prefix
-from cdma.hdl.verilog.names import PLAIN, Style, kept_words
+from cdma.hdl.verilog.names import VERILOG_2005, Dialect, kept_words
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, Shell, axis_ports
 
 from .stages import Dequantiser, OutOfRange, Quantiser
@@ -77,7 +77,7 @@ def stage_design(
     prefix: str | None = None,
     init: bool = True,
     memories: str = "wrap",
-    style: Style = PLAIN,
+    dialect: Dialect = VERILOG_2005,
 ) -> Verilog:
     """The Verilog of a ``quantiser`` or ``dequantiser``, called ``cdma_KIND`` by default."""
     check_choice("kind", kind, STAGES)
@@ -89,7 +89,7 @@ def stage_design(
         prefix=prefix,
         init=init,
         memories=memories,
-        style=style,
+        dialect=dialect,
         title=f"error-bounded {kind} with AXI-Stream ports",
         parameters=config.describe(),
     )

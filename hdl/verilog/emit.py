@@ -23,8 +23,8 @@ from cdma.base.errors import DISTRIBUTION, CdmaError, ParameterError
 from cdma.base.spread import last_words
 from cdma.hdl.verilog.netlist.operators import readable
 
-from .elaborate import Note, elaborate, no_collection
-from .names import PLAIN, Style, check_identifier, check_prefix
+from .elaborate import elaborate, no_collection
+from .names import VERILOG_2005, Dialect, check_identifier, check_prefix
 from .printer.design import PlacedMemory, print_design
 from .printer.layout import LINE
 from .shell import CLOCK_GATE_CONTRACT, Shell, with_clock_gate
@@ -176,13 +176,13 @@ class Netlist(NamedTuple):
 
     text: str
     comments: dict[str, list[str]]
-    notes: dict[str, dict[str, Note]]
+    notes: dict[str, dict[str, str]]
 
 
 @no_collection()
-def netlist(shell: Shell, name: str, *, prefix: str, init: bool, source_lines: bool = False) -> Netlist:
+def netlist(shell: Shell, name: str, *, prefix: str, init: bool) -> Netlist:
     """The design of ``shell`` as a module called ``name``; the names of the others start with ``prefix``."""
-    design = elaborate(shell, name, source_lines=source_lines)
+    design = elaborate(shell, name)
     ports = [port.name for port in shell.ports()]
     whole, gate = with_clock_gate(design.text, name)
     text, names, within = readable(whole, prefix=prefix, ports=ports, init=init)
@@ -193,7 +193,7 @@ def netlist(shell: Shell, name: str, *, prefix: str, init: bool, source_lines: b
     return Netlist(_yosys(text, name), comments, notes)
 
 
-def _renamed(notes: Mapping[str, Note], names: Mapping[str, str]) -> dict[str, Note]:
+def _renamed(notes: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
     """The notes by the new names; a field without a note has that of its structure."""
     found = {
         new: notes.get(old) or notes.get(re.split(r"[.[]", old, maxsplit=1)[0]) for old, new in names.items()
@@ -210,7 +210,7 @@ def emit(
     init: bool = True,
     memories: str = "wrap",
     smallest_memory: int = 0,
-    style: Style = PLAIN,
+    dialect: Dialect = VERILOG_2005,
     purposes: Mapping[str, str] = MappingProxyType({}),
     title: str = "",
     parameters: Mapping[str, object] | None = None,
@@ -225,7 +225,7 @@ def emit(
     if memories not in MEMORIES:
         raise ParameterError(f"memories is {memories!r}; it must be one of {', '.join(MEMORIES)}")
     start = module_prefix(name, prefix)
-    source = netlist(shell, name, prefix=start, init=init, source_lines=style.source_lines)
+    source = netlist(shell, name, prefix=start, init=init)
     design = print_design(
         source.text,
         top=name,
@@ -235,7 +235,7 @@ def emit(
         smallest=smallest_memory,
         comments=source.comments,
         notes=source.notes,
-        dialect=style.dialect,
+        dialect=dialect,
     )
     placed = tuple(replace(memory, purpose=purpose_of(memory.path, purposes)) for memory in design.memories)
     body = "\n\n".join("\n".join(lines) for lines in design.modules)

@@ -1,4 +1,4 @@
-"""How Verilog is written: dialect, style, identifiers that need no escape, and names of variables in the source.
+"""How Verilog is written: dialect, identifiers that need no escape, and names of variables in the source.
 
 A value of Amaranth knows the line of its operator. It is named after the variable or attribute that the line assigns,
 or the function that returns it. A part of a larger expression has no name.
@@ -71,18 +71,6 @@ SYSTEM_VERILOG = Dialect(
     declares_values=True,
     has_types=True,
 )
-
-
-@dataclass(frozen=True)
-class Style:
-    """How a text is written: its ``dialect``, and with ``source_lines`` the places in the generator."""
-
-    dialect: Dialect = VERILOG_2005
-    source_lines: bool = False
-
-
-#: The style that nobody has asked anything of.
-PLAIN = Style()
 
 
 _WORDS = """

@@ -243,73 +243,28 @@ _YOSYS = """\
 {commands}
 """
 
-_TCL = """\
-# Synthesis of {name} in Genus or Design Compiler, in this folder:
-#
-#   LIBRARY=cells.lib genus -files {name}_synthesis.tcl
-#   LIBRARY=cells.db dc_shell -f {name}_synthesis.tcl
-#
-# Neither tool has run it so far. LIBRARY names the files of the cell library, with blanks between them.
-# Memories become flip-flops, unless modules of the same names with your macros take the place of those in {source}.
-#
-# It writes {name}_netlist.v, {name}_area.rpt and {name}_timing.rpt.
-set libraries [split $::env(LIBRARY)]
-if {{[llength [info commands syn_generic]]}} {{
-    # Genus
-    set_db library $libraries
-    read_hdl -language {genus} {source}
-    elaborate {name}
-    read_sdc {name}.sdc
-    check_design -all
-    syn_generic
-    syn_map
-    syn_opt
-    report_area > {name}_area.rpt
-    report_timing > {name}_timing.rpt
-    write_hdl > {name}_netlist.v
-}} else {{
-    # Design Compiler
-    set_app_var target_library $libraries
-    set_app_var link_library [concat * $libraries]
-    analyze -format {compiler} {source}
-    elaborate {name}
-    current_design {name}
-    link
-    source {name}.sdc
-    check_design
-    compile_ultra
-    redirect {name}_area.rpt {{ report_area -hierarchy }}
-    redirect {name}_timing.rpt {{ report_timing }}
-    write -format verilog -hierarchy -output {name}_netlist.v
-}}
-exit
-"""
-
 
 def synthesis_files(
     name: str, source: str, period: float, memories: Sequence[str], gates: Sequence[str] = ()
 ) -> dict[str, str]:
     """The scripts for the module ``name`` in the file ``source``, by name, for a ``period`` in ns; the modules of
     ``memories`` and ``gates`` stay instances."""
-    is_sv = source.endswith(".sv")
-    genus, compiler = ("sv", "sverilog") if is_sv else ("v2001", "verilog")
     return {
         f"{name}.ys": _YOSYS.format(
-            name=name, period=period, commands=_commands(name, source, memories, gates, is_sv=is_sv)
+            name=name, period=period, commands=_commands(name, source, memories, gates)
         ),
         f"{name}.abc": abc_script(period),
-        f"{name}_synthesis.tcl": _TCL.format(name=name, source=source, genus=genus, compiler=compiler),
     }
 
 
-def _commands(name: str, source: str, memories: Sequence[str], gates: Sequence[str], *, is_sv: bool) -> str:
+def _commands(name: str, source: str, memories: Sequence[str], gates: Sequence[str]) -> str:
     liberty = f"-liberty {name}_cells.lib"
     apart = [
         "# Memories stay instances. Without this line they become flip-flops.",
         f"blackbox {' '.join(memories)}",
     ]
     lines = [
-        f"read_verilog {'-sv ' if is_sv else ''}{source}",
+        f"read_verilog {'-sv ' if source.endswith('.sv') else ''}{source}",
         f"hierarchy -check -top {name}",
         *(apart if memories else []),
         *(f"blackbox {gate}" for gate in gates),

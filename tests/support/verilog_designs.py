@@ -123,11 +123,8 @@ def asked_for(block: str, **options: object) -> Namespace:
         "prefix": None,
         "init": True,
         "memories": "wrap",
-        "source_lines": False,
         "language": VERILOG,
         "period": None,
-        "area": None,
-        "intake": None,
     }
     return Namespace(block=block, **{**usual, **options})
 
@@ -281,7 +278,6 @@ def kept_design(
     init: bool = True,
     memories: str = "wrap",
     language: str = VERILOG,
-    source_lines: bool = False,
 ) -> Verilog:
     """What ``block_design`` makes, kept by what it is made from. Languages that have the text in common have it once."""
     style = SYSTEM_VERILOG if language == SYSTEM_VERILOG else VERILOG
@@ -295,11 +291,10 @@ def kept_design(
             init=init,
             memories=memories,
             language=style,
-            source_lines=source_lines,
         )
         (folder / "design").write_bytes(pickle.dumps(made))
 
-    asked = (block, config, name, prefix, init, memories, style, source_lines)
+    asked = (block, config, name, prefix, init, memories, style)
     key = content_key(generator_key(), repr(asked))
     kept: Verilog = pickle.loads((kept_folder("test-verilog", key, make) / "design").read_bytes())
     return kept

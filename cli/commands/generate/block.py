@@ -1,9 +1,8 @@
-"""A block that is generated: what goes into its package, what is said of it, and what was measured of it."""
+"""A block that is generated: what goes into its package, and what is said of it."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from cdma._version import __version__
-from cdma.base.document import Paragraph, Part, Table
-from cdma.base.errors import ParameterError, install_command
-from cdma.commands.intake.line import NOT_SHOWN, read_intake
+from cdma.base.document import Part, Table
+from cdma.base.errors import install_command
 from cdma.files import FileError
 from cdma.hdl.deliver.block import (
     SYSTEM_VERILOG,
@@ -37,59 +35,6 @@ from cdma.sim.engine.driver.driver import c_driver
 from cdma.synth.asic.recipe import synthesis_files
 
 from .golden import golden_vectors
-
-#: The lines of an intake that a datasheet has.
-_LINES = ("latency", "waveform")
-
-
-def measured(path: Path, block: str, settings: Mapping[str, Any]) -> dict[str, str]:
-    """The rows of a datasheet; refuses a report that is none, or of another block or configuration."""
-    try:
-        report = json.loads(path.read_text(encoding="utf-8"))
-        found, config = report["block"], report["config"]
-        kge, flip_flops, memory_bits = (float(report[name]) for name in ("kge", "flip_flops", "memory_bits"))
-        period = None if report["period_ns"] is None else float(report["period_ns"])
-        library, target = str(report["library"]), float(report["target_ns"])
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise FileError(f"cannot read {path}: it is not what cdma area --json prints") from None
-    _check_same(path, "area", found, config, block, settings)
-    rows = {
-        "cell library": f"{library}, sized for {target:g} ns",
-        "area": f"{kge:.1f} kGE, without memories",
-        "flip-flops": f"{flip_flops:,.0f}",
-        "memories": f"{memory_bits:,.0f} bits",
-    }
-    if period is not None:
-        rows["clock period, register to register, before placement"] = f"{period:.2f} ns"
-    return rows
-
-
-def simulated(path: Path, block: str, settings: Mapping[str, Any]) -> Sequence[Part]:
-    """The latency and the waveform that ``NAME_intake.json`` has; refuses one of another block or configuration, and one in
-    which nothing was measured."""
-    told = read_intake(path)
-    _check_same(path, "intake", told["block"], told["config"], block, settings)
-    lines = [line for line in told["lines"] if line.key in _LINES and line.status != NOT_SHOWN]
-    if not lines:
-        raise ParameterError(f"intake has no latency in {path}; cdma intake {block} --run speed measures it")
-    parts: list[Part] = []
-    for line in lines:
-        parts += [Paragraph(f"{line.answer} ({line.date}, revision {line.revision})"), *line.parts]
-    return parts
-
-
-def _check_same(
-    path: Path, name: str, found: str, config: Any, block: str, settings: Mapping[str, Any]
-) -> None:
-    """Refuses a file that is of another block or of other parameters."""
-    wanted = json.loads(json.dumps(dict(settings)))
-    if (found, config) != (block, wanted):
-        other = found if found != block else "other parameters"
-        raise ParameterError(
-            f"{name} is of {other} in {path}; it must be of the very {block} that is generated"
-        )
 
 
 @dataclass(frozen=True)
@@ -270,8 +215,6 @@ class Made:
 def make(asked: argparse.Namespace, config: Config) -> Made:
     """The block that the arguments name and ``config`` describes."""
     check_name_in(asked.language, asked.name)
-    area = {} if asked.area is None else measured(asked.area, asked.block, config.settings())
-    speed = () if asked.intake is None else simulated(asked.intake, asked.block, config.settings())
     said = characteristics(asked.block, config)
     pipelined = not isinstance(config, StageConfig) and config.pipelined
     registers, texts = None, {}
@@ -288,7 +231,6 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
         init=asked.init,
         memories=asked.memories,
         language=asked.language,
-        source_lines=asked.source_lines,
     )
     modules = dict.fromkeys(memory.module for memory in design.memories if memory.module)
     gates = re.findall(r"^module (\w+_clock_gate) ", design.text, re.MULTILINE)
@@ -298,8 +240,6 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
         name=asked.name,
         title=said.title,
         version=__version__,
-        kind=asked.block,
-        config=config,
         ports=block_ports(asked.block, config),
         design=design,
         parameters={**config.describe(), "initial values": "yes" if asked.init else "no"},
@@ -309,8 +249,6 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
         period=period,
         registers=registers,
         texts={**texts, **scripts},
-        area=area,
-        simulated=speed,
     )
     return Made(asked, said, block)
 

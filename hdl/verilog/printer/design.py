@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from cdma.hdl.verilog.elaborate import Note
 from cdma.hdl.verilog.names import VERILOG_2005, Dialect
 from cdma.hdl.verilog.netlist.parse import parse
 
@@ -62,12 +61,12 @@ def print_design(
     wrap: bool,
     smallest: int = 0,
     comments: Mapping[str, list[str]] = MappingProxyType({}),
-    notes: Mapping[str, Mapping[str, Note]] = MappingProxyType({}),
+    notes: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     dialect: Dialect = VERILOG_2005,
 ) -> Printed:
     """The text of a design; ``ports`` are those of the module ``top`` in their order.
 
-    ``comments`` are above modules, and ``notes`` beside declarations and statements. With ``wrap``, each memory is an
+    ``comments`` are above modules, and ``notes`` beside declarations. With ``wrap``, each memory is an
     instance of a wrapper module, named with ``prefix``; otherwise it is inferred in place. One with fewer bits than the
     ``smallest`` is flip-flops in place, and not listed.
     """

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from cdma.hdl.verilog.elaborate import Note
 from cdma.hdl.verilog.names import Dialect, natural
 from cdma.hdl.verilog.netlist.model import Cell, Module, Signal, Slice, cut
 
@@ -75,7 +74,7 @@ def print_module(
     modules: Mapping[str, Module],
     ports: Sequence[str],
     wrappers: Callable[[Memory], str],
-    notes: Mapping[str, Note],
+    notes: Mapping[str, str],
     dialect: Dialect,
 ) -> list[str]:
     """The lines of a module; ``ports`` are its ports in their order.
@@ -92,7 +91,7 @@ class _Printer:
         folded: Folded,
         modules: Mapping[str, Module],
         wrappers: Callable[[Memory], str],
-        notes: Mapping[str, Note],
+        notes: Mapping[str, str],
         dialect: Dialect,
     ) -> None:
         self.folded = folded
@@ -166,11 +165,8 @@ class _Printer:
             if name in self.names:
                 yield name
 
-    def _note(self, name: str) -> Note:
-        return self.notes.get(name[1:], Note())
-
     def _declaration(self, name: str, end: str) -> list[str]:
-        wire, note = self.module.wires[name], self._note(name)
+        wire = self.module.wires[name]
         is_variable = name in self.registers or name in self.variables
         kind = self.dialect.register if is_variable else self.dialect.net
         direction = f"{wire.direction:6} " if wire.direction else ""
@@ -179,7 +175,7 @@ class _Printer:
         shape = f"{kind_of_state} " if kind_of_state else f"{kind:4} {span}"
         value = self._initial_value(name) if self.dialect.declares_values else None
         line = f"  {direction}{shape}{self.names[name]}{'' if value is None else f' = {value}'}{end}"
-        return noted([line], " ".join(filter(None, (note.meaning, note.declared))))
+        return noted([line], self.notes.get(name[1:], ""))
 
     def _initial(self) -> Iterator[str]:
         values = {
@@ -219,7 +215,7 @@ class _Printer:
                     yield from self._assign(cell.ports["\\Y"], cell)
         for left, right in self.module.connects:
             yield from self._needed(right)
-            yield from self._give(left, f"assign {self._text(left)} =", self._node(right, left), 2)
+            yield from self._give(f"assign {self._text(left)} =", self._node(right, left), 2)
 
     def _assign(self, target: Signal, cell: Cell) -> Iterator[str]:
         """The assignment to a net, after those of the nets that it reads."""
@@ -227,21 +223,16 @@ class _Printer:
             if port != "\\Y":
                 yield from self._needed(signal)
         value = self.values.named(self.folded.result(cell, self.names), target)
-        yield from self._give(target, f"assign {self._text(target)} =", value, 2)
+        yield from self._give(f"assign {self._text(target)} =", value, 2)
 
-    def _give(self, target: Signal, before: str, value: Node, indent: int) -> list[str]:
-        """The lines of an assignment to ``target``, which has the places of the statements that say so beside it."""
+    def _give(self, before: str, value: Node, indent: int) -> list[str]:
+        """The lines of an assignment, of which ``before`` is the beginning."""
         if value.kind != "case":
-            lines = assignment(before, value, indent)
-        elif before.startswith("assign "):
-            lines = [
-                f"  {self.dialect.combinational} begin",
-                *selection(before.removeprefix("assign "), value, 4),
-                "  end",
-            ]
-        else:
-            lines = selection(before, value, indent)
-        return noted(lines, self._note(target[0].wire).given)
+            return assignment(before, value, indent)
+        if before.startswith("assign "):
+            lines = selection(before.removeprefix("assign "), value, 4)
+            return [f"  {self.dialect.combinational} begin", *lines, "  end"]
+        return selection(before, value, indent)
 
     def _needed(self, signal: Signal) -> Iterator[str]:
         """The outstanding assignments of the nameless nets in a signal."""
@@ -280,7 +271,7 @@ class _Printer:
             indent += 2
         for register in group.registers:
             value = self._node(register.value, [register.target])
-            yield from self._give([register.target], f"{self._text([register.target])} <=", value, indent)
+            yield from self._give(f"{self._text([register.target])} <=", value, indent)
         while indent > 4:
             indent -= 2
             yield f"{' ' * indent}end"
@@ -299,7 +290,7 @@ class _Printer:
         name = memory.name[1:]
         if wrapper := self.wrappers(memory):
             pins = {port: self._node(signal) for port, signal in signals.items()}
-            yield from _instance(wrapper, name, pins, self._note(memory.name))
+            yield from _instance(wrapper, name, pins)
             return
         yield from infer(
             memory, name, lambda port, low, width: self._node(cut(signals[port], low, width)), self.dialect
@@ -314,7 +305,7 @@ class _Printer:
         for port, signal in cell.ports.items():
             unread = port in results and all(piece.wire not in self.names for piece in signal)
             pins[port[1:]] = None if unread else self._node(signal)
-        yield from _instance(cell.kind[1:], cell.name[1:], pins, self._note(cell.name))
+        yield from _instance(cell.kind[1:], cell.name[1:], pins)
 
     def _node(self, signal: Signal, target: Signal | None = None) -> Node:
         """The expression of a signal, which may be given to a ``target``."""
@@ -324,9 +315,9 @@ class _Printer:
         return flat(self.folded.node(signal, self.names))
 
 
-def _instance(module: str, name: str, pins: Mapping[str, Node | None], note: Note) -> Iterator[str]:
+def _instance(module: str, name: str, pins: Mapping[str, Node | None]) -> Iterator[str]:
     """An instance; None leaves a port open."""
-    yield from noted([f"  {module} {name} ("], note.declared)
+    yield f"  {module} {name} ("
     for index, (port, node) in enumerate(pins.items()):
         after = ")," if index < len(pins) - 1 else ")"
         if node is None:

@@ -299,9 +299,7 @@ def test_runs_are_shown(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.verilator
-def test_a_datasheet_takes_the_latency_and_the_waveform_of_an_engine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], refused: Refused
-) -> None:
+def test_the_latency_and_the_waveform_of_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = [case for case in measure.latency_cases(EngineDesign()) if case["memory_latency"] == 10]
     monkeypatch.setattr(measure, "latency_cases", lambda design: few)
     load = {"densities": (1.0,), "sizes": (512,), "latencies": (10,)}
@@ -311,30 +309,6 @@ def test_a_datasheet_takes_the_latency_and_the_waveform_of_an_engine(
     assert {row["direction"] for row in rows} == {"offload", "prefetch"}
     page = (tmp_path / "cdma_engine_intake.html").read_text()
     assert page.count('src="data:image/svg+xml;base64,') == 1
-    generate = [
-        "generate",
-        *_ENGINE,
-        "-o",
-        str(tmp_path),
-        "--intake",
-        str(tmp_path / "cdma_engine_intake.json"),
-    ]
-    assert main(generate) == 0
-    sheet = (tmp_path / "cdma_engine_datasheet.md").read_text()
-    assert f"first word out {rows[0]['first_out']} cycles after the doorbell" in sheet
-    assert "(cdma_engine_descriptor.svg)" in sheet
-    assert (tmp_path / "cdma_engine_descriptor.svg").read_text().startswith("<svg")
-    capsys.readouterr()
-    assert "intake is of other parameters" in refused(*generate, "--outstanding", "8")
-
-
-def test_a_datasheet_refuses_an_intake_without_latency(tmp_path: Path, refused: Refused) -> None:
-    _intake(tmp_path, *_TINY)
-    file = tmp_path / "cdma_compressor_intake.json"
-    assert "intake has no latency" in refused(
-        "generate", *_TINY, "-o", str(tmp_path / "rtl"), "--intake", str(file)
-    )
-    assert not (tmp_path / "rtl").exists()
 
 
 def test_documents_are_those_of_the_checkout_where_none_are_packaged(

@@ -29,7 +29,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Status
 from cdma.hdl.spec.stage import StageConfig
-from cdma.hdl.verilog.names import SYSTEM_VERILOG, Style
+from cdma.hdl.verilog.names import SYSTEM_VERILOG
 from cdma.hdl.verilog.shell import Port
 from cdma.verif.simulator.toolchain import find_verilator
 from tests.support.paths import DOCS
@@ -112,7 +112,7 @@ def test_interfaces_fit_the_block(tmp_path: Path) -> None:
     ports = block_ports("decompressor", _CODEC)
     texts = {
         sv_package_file("mine"): sv_package("decompressor", _CODEC, "mine"),
-        "mine.sv": codec_design("decompressor", _CODEC, name="mine", style=Style(SYSTEM_VERILOG)).text,
+        "mine.sv": codec_design("decompressor", _CODEC, name="mine", dialect=SYSTEM_VERILOG).text,
         "mine_inst.sv": sv_instance("mine", ports),
         # A link of two: what the one gives, the other takes.
         "link.sv": "module link (input logic aclk, input logic aresetn, mine_s_axis_if.receiver s_axis,\n"

@@ -1,14 +1,10 @@
 """What the recipe refuses. The module of clock gates becomes a cell of the library, through which the port still clocks
-everything. The scripts of a block's folder: Yosys runs its own; the one for two tools that are not here runs with
-stand-ins.
+everything. The script of a block's folder runs in Yosys.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -147,56 +143,3 @@ def test_yosys_says_that_there_is_no_library(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(ToolError):
         _yosys(tmp_path, "top")
     assert not (tmp_path / "top_area.rpt").exists()
-
-
-#: A tool in which every command is written down.
-_STAND_IN = """
-proc unknown args { puts $args }
-source mine_synthesis.tcl
-"""
-_GENUS = "proc syn_generic args { puts syn_generic }"
-
-
-@pytest.mark.parametrize("source", ["mine.v", "mine.sv"])
-@pytest.mark.parametrize("tool", ["genus", "dc_shell"])
-def test_each_tool_reads_elaborates_constrains_maps_and_reports_in_turn(
-    tool: str, source: str, tmp_path: Path
-) -> None:
-    if shutil.which("tclsh") is None:
-        pytest.skip("Tcl is not installed: apt install tcl")
-    (tmp_path / "mine_synthesis.tcl").write_text(
-        synthesis_files("mine", source, 1.0, [])["mine_synthesis.tcl"]
-    )
-    (tmp_path / "mine.sdc").write_text("puts constrained\n")
-    (tmp_path / "run.tcl").write_text((_GENUS if tool == "genus" else "") + _STAND_IN)
-    libraries = {**os.environ, "LIBRARY": "cells.db gates.db"}
-    done = subprocess.run(
-        ["tclsh", "run.tcl"], cwd=tmp_path, env=libraries, capture_output=True, text=True, check=True
-    )
-    said = done.stdout.splitlines()
-    language = {"mine.v": ("v2001", "verilog"), "mine.sv": ("sv", "sverilog")}[source]
-    steps = {
-        "genus": (
-            "set_db library {cells.db gates.db}",
-            f"read_hdl -language {language[0]} {source}",
-            "elaborate mine",
-            "read_sdc mine.sdc",
-            "syn_generic",
-            "syn_map",
-            "report_area > mine_area.rpt",
-            "write_hdl > mine_netlist.v",
-        ),
-        "dc_shell": (
-            "set_app_var target_library {cells.db gates.db}",
-            "set_app_var link_library {* cells.db gates.db}",
-            f"analyze -format {language[1]} {source}",
-            "elaborate mine",
-            "link",
-            "constrained",
-            "compile_ultra",
-            "redirect mine_area.rpt { report_area -hierarchy }",
-            "write -format verilog -hierarchy -output mine_netlist.v",
-        ),
-    }[tool]
-    places = [said.index(step) for step in steps]
-    assert places == sorted(places)

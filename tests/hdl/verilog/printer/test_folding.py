@@ -13,7 +13,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cdma.hdl.verilog.emit import emit
-from cdma.hdl.verilog.names import SYSTEM_VERILOG, Style
+from cdma.hdl.verilog.names import SYSTEM_VERILOG
 from cdma.hdl.verilog.printer.expressions import Node, binary, choose, concat, constant, leaf, signed, unary
 from cdma.hdl.verilog.printer.layout import LINE, assignment, constant_text, flat
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, Shell
@@ -120,7 +120,7 @@ def test_two_results_and_sparse_values_are_conditional_operators(width: int, val
 
 
 def test_it_is_always_comb_in_system_verilog() -> None:
-    assert "always_comb begin" in emit(_Select(2, (0, 1, 2)), "choice", style=Style(SYSTEM_VERILOG)).text
+    assert "always_comb begin" in emit(_Select(2, (0, 1, 2)), "choice", dialect=SYSTEM_VERILOG).text
 
 
 A, B, C = (leaf(name, 4) for name in "abc")

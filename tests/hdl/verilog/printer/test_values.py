@@ -19,7 +19,7 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import Status
 from cdma.hdl.verilog.emit import emit
-from cdma.hdl.verilog.names import SYSTEM_VERILOG, Style
+from cdma.hdl.verilog.names import SYSTEM_VERILOG
 from cdma.hdl.verilog.shell import CLOCK_AND_RESET, Port, Shell
 from cdma.verif.engine.design import SMALL, EngineDesign
 from cdma.verif.proofs.equivalence import Equivalence, Modules, Revisions, Whole, printed
@@ -82,7 +82,7 @@ def test_constants_are_local_parameters_of_that_name() -> None:
 
 
 def test_states_are_a_type_in_system_verilog() -> None:
-    text = emit(_Block(), "answers", style=Style(SYSTEM_VERILOG)).text
+    text = emit(_Block(), "answers", dialect=SYSTEM_VERILOG).text
     assert "    TURN_STATE_WAIT = 2'd1,\n" in text
     assert "\n  turn_state_t turn_state = TURN_STATE_IDLE;\n" in text
     assert "localparam logic [1:0] BUS_REPLY_LATE = 2'd1;" in text
@@ -181,7 +181,7 @@ def test_every_shape_is_the_same_logic(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS)
 def test_system_verilog_is_the_same_logic_from_its_initial_values_on(block: str) -> None:
-    text = codec_design(block, _TINY, style=Style(SYSTEM_VERILOG)).text
+    text = codec_design(block, _TINY, dialect=SYSTEM_VERILOG).text
     whole = Whole(codec_shell(block, _TINY), text, f"cdma_{block}", SYSTEM_VERILOG)
     assert whole.compare(600)[0] == PROVEN
     changed = text.replace(" = 1'b0;", " = 1'b1;", 1)

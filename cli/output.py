@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cdma.base.document import Bullets, Code, Paragraph, Part, Table
+from cdma.base.document import Bullets, Paragraph, Part, Table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -150,9 +150,9 @@ def program_name() -> str:
 
 
 def show_part(part: Part | str) -> None:
-    """Prints a part of a result: sentences and code as they are, and a table without lines but those it asks for."""
+    """Prints a part of a result: sentences as they are, and a table without lines but those it asks for."""
     match part:
-        case str() | Paragraph() | Code():
+        case str() | Paragraph():
             print(part if isinstance(part, str) else part.text)
         case Bullets():
             print("\n".join(f"  {item}" for item in part.items))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.base.document import Code, Heading, Paragraph, Part, Table, as_html
+from cdma.base.document import Paragraph, Part, Table
 from cdma.result import Result
 
 if TYPE_CHECKING:
@@ -150,36 +150,6 @@ class RegressionReport:
         titles = ("test", "stimulus and check", *outcome_titles(run.design)[1:])
         yield Paragraph(f"Seed {run.seed}, budget {run.packets:,} {plan.unit}.")
         yield Table(titles, rows, range(3, len(titles)))
-
-    def page(self, version: str) -> str:
-        """One page of HTML, which needs nothing from elsewhere."""
-        result = self.result
-        parts: list[Part] = [
-            Heading(f"Regression of the {result.design.block}", 1),
-            Paragraph(f"{result.design}. cdma {version}."),
-            *(Paragraph(f"{sentence}.") for sentence in self.sentences()),
-        ]
-        for each in self.failures:
-            where = [f"log: `{each.log}`", *([f"waves: `{each.waves}`"] if each.waves else [])]
-            parts += [
-                Heading(f"{each.outcome.test} failed"),
-                Code(str(each.outcome.failure)),
-                *map(Paragraph, [*where, f"again: `{each.again}`"]),
-            ]
-        parts += [Heading("Tests"), *self.tests()]
-        if self.reached is not None:
-            goals = [
-                [
-                    each.goal.name,
-                    f"{each.hit} / {len(each.counts)}",
-                    each.goal.statement,
-                    "; ".join(each.holes),
-                ]
-                for each in self.reached
-            ]
-            titles = ("goal", "reached", "what it is about", "missing")
-            parts += [Heading("Functional coverage"), Table(titles, goals)]
-        return as_html(parts)
 
 
 def outcome_titles(design: Design) -> list[str]:

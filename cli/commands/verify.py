@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 
 def _run(arguments: argparse.Namespace) -> Result:
-    from cdma._version import __version__
-    from cdma.files import ready_directory, ready_file, write_text
+    from cdma.files import ready_directory
     from cdma.output import step_progress
     from cdma.synth.asic.paths import gate_netlist
     from cdma.verif.campaigns.regression import Regression, plan_of
@@ -46,8 +45,6 @@ def _run(arguments: argparse.Namespace) -> Result:
     junit = junit_file(arguments)
     if arguments.waves is not None:
         ready_directory(arguments.waves)
-    if arguments.html is not None:
-        ready_file(arguments.html)
     done: list[Outcome] = []
     head = f"{design}, seed {arguments.seed}"
     widths = [max(len(point.name) for point in points), len("99 failed")]
@@ -79,8 +76,6 @@ def _run(arguments: argparse.Namespace) -> Result:
         result, reached = _simulate(design, arguments, given)
     found = RegressionReport(result, reached, keep_logs(result, arguments), left_out)
     write_junit(junit, [_suite(found, arguments)])
-    if arguments.html is not None:
-        write_text(arguments.html.parent, arguments.html.name, found.page(__version__))
     table.add(found.total_row())
     return found.result_of(arguments)
 
@@ -145,7 +140,6 @@ def _block(block: str, budget: str, counted: str, default: int, examples: Sequen
         flag("--log", "print the simulation's log of what fails"),
         flag("--json", "print the results as JSON"),
         JUNIT,
-        option("--html FILE", "write a page with tests, speed, coverage and failures into FILE", Path),
     )  # fmt: skip
     help, description = (
         ("the engine, between two memories", _ENGINE)

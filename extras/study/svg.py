@@ -2,7 +2,7 @@
 
 The profile page, which must not need any package, and the figures of the documents are drawn with this. The same
 numbers give the same bytes, so that a test can compare a document's figures with the data that they show. Plots of
-sweeps have logarithmic axes and fitted curves, and are drawn with matplotlib (:mod:`cdma.synth.asic.sweep.sweep`).
+benches have logarithmic axes, and are drawn with matplotlib (:mod:`cdma.commands.bench.plot`).
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def unwritable(request, tmp_path: Path) -> Path:
     "command",
     [
         *("generate compressor -o", "demo -o", "wave compressor -o", "wave engine -o"),
-        *("verify decompressor --waves", "area compressor --sweep lanes=2,4 -o", "study model figures"),
+        *("verify decompressor --waves", "study model figures"),
         "study characterise --figures",
     ],
 )

@@ -20,10 +20,8 @@ def _run(arguments: argparse.Namespace) -> Result:
 
     if arguments.sweep and arguments.compare is not None:
         raise ParameterError("--sweep and --compare are two questions; ask one at a time")
-    if not arguments.sweep:
-        for name, value in {"dask": arguments.scheduler, "output": arguments.output}.items():
-            if value is not None:
-                raise ParameterError(f"--{name} says how to sweep; give it with --sweep")
+    if not arguments.sweep and arguments.scheduler is not None:
+        raise ParameterError("--dask says how to sweep; give it with --sweep")
     if arguments.sweep:
         return sweep.run(arguments)
     if arguments.compare is not None:
@@ -36,7 +34,7 @@ def _block(block: str, examples: Sequence[str]) -> Command:
         "synthesis": _SYNTHESIS,
         "report": _report(4 if block == ENGINE else 3),
     }
-    fixed: dict[str, Any] = dict.fromkeys(("sweep", "compare", "scheduler", "output"))
+    fixed: dict[str, Any] = dict.fromkeys(("sweep", "compare", "scheduler"))
     if block in BLOCKS:
         options, fixed = {**options, **_QUESTIONS}, {}
     help = "the whole engine" if block == ENGINE else f"the {block} by itself"
@@ -70,7 +68,6 @@ _QUESTIONS = {
             action="append"),
         jobs("points"),
         DASK,
-        option("-o --output DIR", "write the table, the rows as JSON, and the plots there", Path),
     ),
     "comparison": (
         option("--compare NM", "compare compressor and decompressor with the paper and with open peers; NM is the feature "
@@ -84,7 +81,7 @@ COMMAND = Command(
     "Synthesise a block with Yosys and say what it costs: on your own cell library, or, without one, in gate equivalents of "
     "a table of the project's own.",
     commands=[
-        _block("compressor", ["", "--liberty your_pdk.lib --path", "--sweep lanes=2,4,8,16 -o sweep"]),
+        _block("compressor", ["", "--liberty your_pdk.lib --path", "--sweep lanes=2,4,8,16"]),
         _block("decompressor", ["--liberty your_pdk.lib --clock-gating"]),
         _block("quantiser", [""]),
         _block("dequantiser", [""]),

@@ -1,29 +1,20 @@
-"""``cdma area --sweep``: many configurations, a table and plots."""
+"""``cdma area --sweep``: many configurations, a table."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from cdma.base.document import Part, Table, as_markdown
+from cdma.base.document import Part, Table
 from cdma.base.errors import ParameterError
-from cdma.files import making_directory, ready_directory
 from cdma.options import cache_from, check_one_or_more, codec_config_from
 from cdma.output import step_progress
 from cdma.result import Result
 from cdma.synth.asic.paths import MeasureError
 from cdma.synth.asic.sweep.sweep import (
     Outcome,
-    Sweep,
     parse_axis,
-    plot_sweep,
     points,
-    require_matplotlib,
     run_sweep,
 )
 
@@ -41,9 +32,6 @@ def run(arguments: argparse.Namespace) -> Result:
             raise ParameterError(f"--sweep names {name} twice")
         axes[name] = values
     check_one_or_more(arguments, "jobs")
-    if arguments.output is not None:
-        require_matplotlib()
-        ready_directory(arguments.output)
     library = library_of(arguments)
     wanted = list(points(codec_config_from(arguments), options_of(arguments, library), axes))
     if all(point.reason for point in wanted):
@@ -58,12 +46,10 @@ def run(arguments: argparse.Namespace) -> Result:
             cache=cache_from(arguments),
             on_done=lambda outcome: advance(),
         )
-    sweep = Sweep(arguments.block, library.name, axes, tuple(outcomes))
-    rows = [outcome.as_json() for outcome in outcomes]
-    if arguments.output is not None:
-        _write(sweep, rows, arguments.output)
     lost = [outcome for outcome in outcomes if outcome.reason and not outcome.point.reason]
-    return Result(rows, _parts(sweep, assumption_about(library)), not lost)
+    head = f"{arguments.block} on {library.name}"
+    parts = _parts(head, assumption_about(library), axes, outcomes)
+    return Result([outcome.as_json() for outcome in outcomes], parts, not lost)
 
 
 def _cells(outcome: Outcome) -> list[str]:
@@ -82,30 +68,22 @@ def _cells(outcome: Outcome) -> list[str]:
     ]
 
 
-def _parts(sweep: Sweep, assumption: str) -> Iterator[Part | str]:
-    yield f"{sweep.block} on {sweep.library}"
+def _parts(
+    head: str, assumption: str, axes: Mapping[str, object], outcomes: Sequence[Outcome]
+) -> Iterator[Part | str]:
+    yield head
     if assumption:
         yield f"Assumed: {assumption}."
-    yield _table(sweep, sweep.outcomes)
-    for outcome in sweep.outcomes:
+    yield _table(axes, outcomes)
+    for outcome in outcomes:
         if outcome.reason:
             where = ", ".join(f"{name} {value}" for name, value in outcome.point.axes.items())
             yield f"{where}: {outcome.reason}"
 
 
-def _write(sweep: Sweep, rows: Sequence[Any], folder: Path) -> None:
-    with making_directory(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".sweep-") as temporary:
-        scratch = Path(temporary)
-        (scratch / f"{sweep.block}-sweep.json").write_text(json.dumps(rows, indent=2) + "\n")
-        (scratch / f"{sweep.block}-sweep.md").write_text(as_markdown([_table(sweep, sweep.measured)]))
-        plot_sweep(sweep, scratch)
-        for path in sorted(scratch.iterdir()):
-            os.replace(path, folder / path.name)
-
-
-def _table(sweep: Sweep, outcomes: Iterable[Outcome]) -> Table:
+def _table(axes: Mapping[str, object], outcomes: Sequence[Outcome]) -> Table:
     """A row for each outcome, with dashes where nothing was measured."""
-    titles = [*(name.replace("_", " ") for name in sweep.axes), *_HEADINGS]
+    titles = [*(name.replace("_", " ") for name in axes), *_HEADINGS]
     rows = [
         [*map(str, outcome.point.axes.values()), *(_cells(outcome) or ["-"] * len(_HEADINGS))]
         for outcome in outcomes

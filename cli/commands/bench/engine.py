@@ -39,7 +39,7 @@ def plot(what: str) -> Option:
 def check_plot(path: Path | None) -> None:
     """Refuses a picture that cannot be drawn or written, before what it shows is measured."""
     if path is not None:
-        from cdma.synth.asic.sweep.sweep import require_matplotlib
+        from .plot import require_matplotlib
 
         require_matplotlib()
         ready_file(path, (".svg", ".png"))

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from cdma.base.errors import ToolError, install_command
 from cdma.files import replacing
 from cdma.result import Row
+
+
+def require_matplotlib() -> None:
+    """Raises :class:`ToolError` where no plot can be drawn."""
+    try:
+        import_module("matplotlib")
+    except ImportError:
+        raise ToolError(f"matplotlib is not installed; it comes with: {install_command('plot')}") from None
 
 
 def plot_utilisation(rows: Sequence[Row], path: Path) -> None:

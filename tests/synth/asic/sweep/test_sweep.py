@@ -7,13 +7,12 @@ from __future__ import annotations
 import pytest
 
 from cdma.base.cache import Cache
-from cdma.base.errors import ToolError
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
 from cdma.synth.asic import measure as measure_module
 from cdma.synth.asic.paths import MeasureError
 from cdma.synth.asic.recipe import Options
-from cdma.synth.asic.sweep.sweep import Sweep, fit_lanes, parse_axis, plot_sweep, points, run_sweep
+from cdma.synth.asic.sweep.sweep import parse_axis, points, run_sweep
 
 SMALL = CodecConfig(Format(word_bits=8, window=8), lanes=1)
 
@@ -110,20 +109,3 @@ def test_cluster_gives_the_same_figures(cluster, tiny, tmp_path):
     # What came back is kept here: nothing is left to do, not even a cluster is needed.
     again = run_sweep("decompressor", tiny, wanted, cache=Cache(tmp_path / "there"))
     assert again == there
-
-
-def test_fit():
-    lanes = (2, 4, 8, 16)
-    exact = [3 + 0.5 * n * k for n, k in zip(lanes, (1, 2, 3, 4), strict=True)]
-    fit = fit_lanes(lanes, exact)
-    assert (fit.constant, fit.slope) == pytest.approx((3, 0.5))
-    assert fit.worst == pytest.approx(0, abs=1e-9)
-    assert fit_lanes(lanes, [*exact[:3], 2 * exact[3]]).worst > 0.1
-
-
-def test_plots_need_matplotlib(monkeypatch, tmp_path):
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(
-        ToolError, match=r"^matplotlib is not installed; it comes with: pip install '.*\[plot\]'$"
-    ):
-        plot_sweep(Sweep("compressor", "tiny", {"lanes": (1, 2)}, ()), tmp_path)

@@ -1,16 +1,10 @@
 """Which pages the site has, and in which order. The folder that Sphinx reads: the documents as they are, with the links
 that lead out of their folder changed. Builds the pages with Sphinx; a warning, such as a link that leads nowhere, is
 an error.
-
-The texts of all pages in a script, from which the search shows what it found.
-
-Sphinx's index is a script, but an excerpt below a title is cut from a page that the search fetches. A browser
-fetches nothing for a page that is a file.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import tempfile
@@ -95,35 +89,6 @@ def documents() -> list[str]:
     ]
 
 
-_NAME = "searchtexts.js"
-#: Answers the search's requests for pages of the site, by their address from its root.
-_ANSWERS = """\
-const textOf = (page) => SEARCH_TEXTS[page.replace(/^[.][/]/, "")] ?? "";
-window.fetch = (page) => Promise.resolve({ text: () => textOf(page) });
-"""
-
-
-def embed_texts(site: Path) -> None:
-    """Writes the script, and names it in the page of the search ahead of the search itself."""
-    texts = {}
-    for page in sorted(site.rglob("*.html")):
-        article = re.search(r'<article role="main".*?</article>', page.read_text(encoding="utf-8"), re.DOTALL)
-        if article is not None:
-            texts[page.relative_to(site).as_posix()] = _slim(article[0])
-    script = f"const SEARCH_TEXTS = {json.dumps(texts, ensure_ascii=False)};\n{_ANSWERS}"
-    (site / _NAME).write_text(script, encoding="utf-8")
-    search = site / "search.html"
-    head, mark, rest = search.read_text(encoding="utf-8").partition("<head>")
-    search.write_text(f'{head}{mark}<script src="{_NAME}"></script>{rest}', encoding="utf-8")
-
-
-def _slim(html: str) -> str:
-    """A page's article without tags, but for those that a result may lead to, and without marks of headings."""
-    html = re.sub(r'<a class="headerlink".*?</a>', "", html, flags=re.DOTALL)
-    html = re.sub(r"<(?!/?(?:article|section)\b|dt\b|/dt\b)[^>]*>", "", html)
-    return re.sub(r"\s+", " ", html)
-
-
 ROOT = Path(__file__).resolve().parents[2]
 _DOCS = ROOT / "docs"
 #: What documents show and link to.
@@ -183,6 +148,8 @@ _SETTINGS: dict[str, object] = {
     "html_show_sourcelink": False,
     "html_copy_source": False,
     "html_show_copyright": False,
+    # A browser fetches no excerpts for pages that are files.
+    "html_show_search_summary": False,
     # Links to headings, named as Git hosts name them.
     "myst_heading_anchors": 4,
     "myst_enable_extensions": ["deflist"],
@@ -202,7 +169,6 @@ def build(output: Path) -> None:
         sources.mkdir()
         write_sources(sources)
         render(sources, output, Path(scratch) / "doctrees")
-    embed_texts(output)
 
 
 def _define(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
@@ -220,19 +186,3 @@ def render(sources: Path, output: Path, scratch: Path) -> None:
     site.build()
     if site.statuscode:
         raise SystemExit("the site has warnings, which are errors")
-
-
-def strangers(site: Path) -> list[str]:
-    """What pages would load from elsewhere when one reads them: scripts, styles, fonts and pictures of a network."""
-    found = []
-    for page in sorted(site.rglob("*.html")):
-        text = page.read_text(encoding="utf-8")
-        loaded = re.findall(r"<(?:script|img|iframe|source)[^>]*\ssrc=\"([^\"]+)\"", text)
-        loaded += re.findall(r"<link[^>]*rel=\"(?:stylesheet|preload|icon)\"[^>]*href=\"([^\"]+)\"", text)
-        found += [f"{page.name}: {address}" for address in loaded if re.match(r"(?:https?:)?//", address)]
-    for sheet in sorted(site.rglob("*.css")):
-        loaded = re.findall(
-            r"(?:url\(|@import )[\"']?((?:https?:)?//[^\"')]+)", sheet.read_text(encoding="utf-8")
-        )
-        found += [f"{sheet.name}: {address}" for address in loaded]
-    return found

@@ -4,7 +4,6 @@ what each test sends and checks, and what each proof claims.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import contextlib
 import dataclasses
@@ -12,7 +11,7 @@ import inspect
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -67,11 +66,6 @@ def meanings(kind: type) -> dict[str, str]:
     for names, meaning in re.findall(r"^((?:``\w+``(?:, )?)+): (.*(?:\n    .*)*)", text, re.MULTILINE):
         found |= dict.fromkeys(re.findall(r"``(\w+)``", names), from_docstring(meaning))
     return found
-
-
-def shown(text: str) -> str:
-    """Text in which Markdown finds nothing to do."""
-    return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", text)
 
 
 def from_docstring(text: str) -> str:
@@ -135,50 +129,13 @@ def _heading(text: str, line: str) -> str:
     return f"{text}\n{line * len(text)}\n"
 
 
-_WIDTH = 100
-
-
 def commands_page() -> str:
-    """Every command with its options."""
-    whole = parser()
-    parts = ["# Commands\n", "Made from the parsers of the program. `cdma COMMAND --help` says the same.\n"]
-    for command in commands_of(whole):
-        parts += _command(command)
+    """Every command with its options, as its help says it."""
+    parts = ["# Commands\n", "What `cdma COMMAND --help` says.\n"]
+    parts += [
+        f"## {command.prog}\n\n```text\n{command.format_help()}```\n" for command in commands_of(parser())
+    ]
     return "\n".join(parts)
-
-
-def _command(command: argparse.ArgumentParser) -> Iterator[str]:
-    formatter = argparse.HelpFormatter(command.prog, width=_WIDTH)
-    formatter.add_usage(command.usage, command._actions, command._mutually_exclusive_groups)
-    yield f"## {command.prog}\n"
-    if command.description:
-        yield shown(" ".join(command.description.split())) + "\n"
-    yield f"```text\n{formatter.format_help().strip()}\n```\n"
-    for group in command._action_groups:
-        options = [each for each in group._group_actions if each.help is not argparse.SUPPRESS]
-        if options:
-            yield f"**{shown(group.title or 'options')}**\n"
-            yield (
-                table(("option", "meaning"), [(_name(each), _help(formatter, each)) for each in options])
-                + "\n"
-            )
-    if command.epilog and command.epilog.startswith("examples:"):
-        lines = (line.strip() for line in command.epilog.splitlines()[1:])
-        yield "Examples:\n\n```sh\n" + "\n".join(lines) + "\n```\n"
-
-
-def _name(option: argparse.Action) -> str:
-    names = option.option_strings or [str(option.metavar or option.dest)]
-    if not option.option_strings or option.nargs == 0:
-        return ", ".join(f"`{name}`" for name in names)
-    value = option.metavar or (
-        "{" + ",".join(map(str, option.choices)) + "}" if option.choices else option.dest.upper()
-    )
-    return ", ".join(f"`{name} {value}`" for name in names)
-
-
-def _help(formatter: argparse.HelpFormatter, option: argparse.Action) -> str:
-    return shown(" ".join(formatter._expand_help(option).split())) if option.help else ""
 
 
 #: Designs that have all tests of their kind between them.

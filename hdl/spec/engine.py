@@ -86,30 +86,16 @@ class EngineConfig:
         payload goes into the engine (R and B of the memory ports, AW, W and AR of the registers, descriptors),
         ``"out"`` for the others (AR, AW and W, R and B of the registers, completions) and the interrupt, ``"in,out"``
         for all; or ``"none"``.
-    ``units``: Device memory ports, each with a compressor and a decompressor: see docs/architecture.md. With more than
-        one, device addresses belong to them in turn, ``stripe_bytes`` each, and a source or destination in device
-        memory is a multiple of a window.
-    ``sideband``: The sideband signals of the AXI4 ports.
-    ``register_protection``: The AxPROT that an access to registers needs: ``"privileged"``, ``"secure"``, or ``"none"``
-        for any. See docs/security.md.
-    ``clock_gates``: True for gates that stop the clocks of idle channels, codecs and the rest, by cells in a module of
-        their own, which ``scan_enable`` opens. See docs/options/power.md.
+    ``units``: With more than one, device addresses belong to them in turn, ``stripe_bytes`` each, and a source or
+        destination in device memory is a multiple of a window. See docs/architecture.md.
+    ``clock_gates``: Cells in a module of their own, which ``scan_enable`` opens. See docs/options/power.md.
     ``clocks``: Which of ``"device"`` (device ports and data path), ``"host"`` and ``"registers"`` have a clock and a
         reset of their own; the others have ``aclk``. See docs/options/clocks.md.
     ``memories_protect``: ``"secded"`` corrects one wrong bit of a memory's word and detects two; ``"parity"`` detects
-        one. Or ``"none"``. See docs/security.md.
-    ``lossy``: The number type of the error-bounded stage, which descriptors with a step use: ``"fp32"``, ``"bf16"`` or
-        ``"fp16"``; its integers are as wide as words. ``"none"`` for no stage. See docs/lossy.md.
-    ``dimensions``: The most dimensions of a tile in device memory, above its contiguous rows. See docs/tiles.md.
-    ``pages``: True for descriptors whose host memory may be a list of pages. See docs/options/pages.md.
-    ``delta``: True for descriptors that may name a base in device memory: streams then have raw data XOR the base. See
-        docs/options/delta.md.
-    ``stream_id_bits``, ``substream_id_bits``: Bits of the owner's IDs beside each address; 0 for none. See
-        docs/options/owners.md.
-    ``channels``: Queue pairs: an offload and a prefetch channel with registers, rings, address windows and an interrupt
-        of their own. They share the data path. See docs/options/pairs.md.
-    ``msi``: True for interrupts that are also written to an address, one for each channel. See
-        docs/options/messages.md.
+        one. See docs/security.md.
+    ``lossy``: The integers of the stage are as wide as words. See docs/lossy.md.
+
+    ``docs/options/`` has what the other options are for.
     """
 
     format: StreamFormat = Format()

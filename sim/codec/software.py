@@ -305,17 +305,7 @@ def compress(
     threads: int = 1,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> bytes | memoryview:
-    """The compressed stream of a tensor of any shape, by bit pattern; see :func:`decompress`.
-
-    ``array``: An array or any buffer of numbers, those of ``ml_dtypes`` and of PyTorch among them. What is contiguous
-        and little-endian is not copied.
-    ``base``: What words are XORed with before they are compressed, a tensor of as many words.
-    ``out``: A buffer for the stream with at least ``format.bound_bytes(words)`` bytes, none of ``array``; the part of
-        it that the stream takes is returned. Without it the stream comes as ``bytes``.
-    ``threads``: How many threads compress at once, where there are kernels in C.
-    ``chunk_bytes``: How many bytes of raw data each of several threads takes at once; ``cdma study tune software``
-        times what is best.
-    """
+    """The stream of a tensor that lies on the host; the parameters are those of :func:`cdma.door.compress`."""
     source = words_of(array, format)
     other = base_of(base, len(source), format)
     _check_sharing(threads, chunk_bytes)
@@ -348,16 +338,7 @@ def decompress(
     threads: int = 1,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> Words:
-    """The ``words`` unsigned words that ``data`` stands for; ``.view(dtype).reshape(shape)`` undoes the rest.
-
-    Raises :class:`.CorruptStream` for every stream whose length or codes show that it is not whole.
-
-    ``base``: What the words are XORed with after they are decompressed, a tensor of as many words.
-    ``out``: A buffer for the words, none of ``data``; it may be the base. The array is a view of it. After an error it
-        holds anything.
-    ``threads``: How many threads decompress at once, where there are kernels in C.
-    ``chunk_bytes``: How many bytes of words each of several threads makes at once.
-    """
+    """The words of a stream that lies on the host; the parameters are those of :func:`cdma.door.decompress`."""
     require_byte_words(format)
     words = word_count(words)
     _check_sharing(threads, chunk_bytes)

@@ -6,17 +6,13 @@ them out to another pin. No signal of the harness goes to more than a few flip-f
 to register, those of the ports included, as between neighbouring blocks of a design.
 
 A word takes 5.7 ns out of a block RAM of the slowest grade, and less than 1 ns out of its output register. Vendors'
-synthesis puts a register that follows a memory there; Yosys does not. For a flow of your own, ``python -m
-cdma.synth.fpga.harness NETLIST`` changes what ``write_json`` wrote.
+synthesis puts a register that follows a memory there; Yosys does not.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from collections import defaultdict
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from cdma.synth.asic.paths import MeasureError
@@ -162,15 +158,3 @@ def _merge(block: Cell, cells: Mapping[str, Cell], register: Mapping[str, str]) 
         block["connections"][output] = cells[name]["connections"]["Q"]
     block["connections"]["OCEB"] = [_enable(cells[next(iter(register.values()))])]
     block["parameters"] |= {"REGMODE_A": "OUTREG", "REGMODE_B": "OUTREG"}
-
-
-def main(path: Path) -> None:
-    """Changes a netlist in place."""
-    design = json.loads(path.read_text())
-    moved = sum(use_output_registers(module) for module in design["modules"].values())
-    path.write_text(json.dumps(design))
-    print(f"{path}: {moved} flip-flops are now in block RAM")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

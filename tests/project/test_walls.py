@@ -1,6 +1,6 @@
 """The walls of the house: which room may import from which, and what is not loaded before it is needed.
 
-A room is a folder, at most two deep, as in the picture of docs/architecture.md. A file belongs to the innermost folder that
+A room is a folder, at most two deep, as in docs/architecture.md. A file belongs to the innermost folder that
 ``ARROWS`` names, and may import freely within its room. Every other import of the package follows an arrow.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.imports import Import, circles, imports_of, modules_in, room_of
-from tests.support.paths import PACKAGES, ROOT
+from tests.support.paths import DOCS, PACKAGES, ROOT
 
 
 def _table(text: str) -> dict[str, list[str]]:
@@ -89,7 +89,7 @@ cocotbext: verif extras/linux
 find_libpython: verif/simulator
 vcd: verif
 wavedrom: verif
-matplotlib: synth cli/commands extras/study
+matplotlib: cli/commands extras/study
 peakrdl_uvm: hdl/deliver
 systemrdl: hdl/deliver
 distributed: base
@@ -159,6 +159,16 @@ def test_the_core_knows_no_wing(imports: list[Import]) -> None:
 
 def test_every_room_of_the_table_stands() -> None:
     assert [room for room in ARROWS if not any((ROOT / room).rglob("*.py"))] == []
+
+
+def test_the_document_has_every_room_before_those_that_it_imports_from() -> None:
+    shown = (DOCS / "architecture.md").read_text(encoding="utf-8").partition("```\n")[2].partition("```")[0]
+    rooms = [word for word in shown.split() if word in ARROWS or "/" in word]
+    assert sorted(rooms) == sorted(ARROWS)
+    wrong = [
+        f"{a} -> {b}" for a, targets in ARROWS.items() for b in targets if rooms.index(a) > rooms.index(b)
+    ]
+    assert wrong == []
 
 
 def test_every_library_stays_in_its_rooms(imports: list[Import]) -> None:

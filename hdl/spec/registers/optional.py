@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import groupby
+from dataclasses import replace
 
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import (
@@ -34,7 +34,7 @@ from .declare import (
     record_registers,
     registers,
 )
-from .description import REGISTER_BITS, REGISTER_BYTES, Access, Block, Field, Register
+from .description import REGISTER_BITS, REGISTER_BYTES, Access, Block, Register
 
 #: Bits of the numbers of words that were wrong.
 _FLIPS_BITS = 16
@@ -112,26 +112,16 @@ def shape_parts() -> list[tuple[str, RecordPart]]:
     return [(_NAMES.get(part.word, part.register), part) for part in record_parts(SHAPE_RECORD, _SHARED)]
 
 
-def _block() -> Block:
-    found = []
-    for name, group in groupby(shape_parts(), lambda pair: pair[0]):
-        parts = [part for _, part in group]
-        fields = tuple(
-            Field(part.field, part.lsb, part.bits, Access.RW, part.record.doc, in_memory=True)
-            for part in parts
-        )
-        doc = parts[0].record.doc if len(parts) == 1 else f"{', '.join(field.name for field in fields)}."
-        found.append(Register(name, parts[0].word * REGISTER_BYTES, doc, fields))
-    return Block(
-        "shape",
-        "The shape of the descriptor in the block `push`, where that has `shaped`. Write it before `push.submit`, and not "
-        "while `push.status.pending` is 1. The fields lie as in the extension in memory.",
-        tuple(found),
-        (("shape", 0x500),),
-    )
-
-
-SHAPE_BLOCK = _block()
+SHAPE_BLOCK = Block(
+    "shape",
+    "The shape of the descriptor in the block `push`, where that has `shaped`. Write it before `push.submit`, and not "
+    "while `push.status.pending` is 1. The fields lie as in the extension in memory.",
+    tuple(
+        replace(register, name=_NAMES.get(register.offset // REGISTER_BYTES, register.name))
+        for register in record_registers(SHAPE_RECORD, 0, _SHARED, Access.RW)
+    ),
+    (("shape", 0x500),),
+)
 
 
 #: The offset of the first of the sideband's registers.

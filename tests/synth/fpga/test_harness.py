@@ -5,8 +5,6 @@ and the registers after them.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
@@ -81,12 +79,6 @@ def test_only_what_a_block_can_hold_is_moved(tmp_path):
     nets = block["connections"]
     assert [nets[f"DOB{bit}"] for bit in range(8)] == [[net] for net in ports["q_plain"]]
     assert (nets["OCEB"], nets["CEB"], nets["CLKB"]) == (ports["e"], ports["r"], ports["clk"])
-
-    # As a command, on a file.
-    command = [sys.executable, "-m", "cdma.synth.fpga.harness", "top.json"]
-    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    assert said == "top.json: 8 flip-flops are now in block RAM\n"
-    assert json.loads((tmp_path / "top.json").read_text()) == design
 
 
 def test_a_fifo_for_block_ram_ends_in_it():

@@ -243,16 +243,16 @@ class Bench:
         return seen[0]
 
 
-@pytest.fixture(
-    autouse=True,
-    params=[(True, False), (False, True)],
-    ids=["pipelined", "crc"],
-)
+@pytest.fixture(params=[(True, False), (False, True)], ids=["pipelined", "crc"])
 def _memories(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test with both kinds of memories, with CRCs and without."""
+    """Both kinds of memories, with CRCs and without."""
     pipelined, summed = request.param
     monkeypatch.setattr(Bench, "pipelined", pipelined)
     monkeypatch.setattr(Bench, "summed", summed)
+
+
+#: A test of completer and slots, with both.
+both = pytest.mark.usefixtures("_memories")
 
 
 def _run(cases: list[Case], seed: int = 0) -> list[dict[str, int]]:
@@ -312,6 +312,7 @@ def _compare(cases: list[Case], completions: list[dict[str, int]]) -> None:
         assert not completion["reserved_status"]
 
 
+@both
 @pytest.mark.slow
 def test_the_first_cause_in_the_order_of_the_data_counts() -> None:
     """Every combination of causes, in random order, each with addresses of its own."""
@@ -347,6 +348,7 @@ def test_the_first_cause_in_the_order_of_the_data_counts() -> None:
     _compare(cases, _run(cases))
 
 
+@both
 def test_without_times_and_with_short_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
     """Completions have no cycles, and the rest as ever."""
     monkeypatch.setattr(Bench, "timed", False)
@@ -357,6 +359,7 @@ def test_without_times_and_with_short_lengths(monkeypatch: pytest.MonkeyPatch) -
     _compare(cases, _run(cases, seed=5))
 
 
+@both
 @pytest.mark.slow
 def test_lengths_with_borrows_through_every_byte() -> None:
     """Also where the lower bits of the end are less than those of the beginning."""
@@ -369,6 +372,7 @@ def test_lengths_with_borrows_through_every_byte() -> None:
     _compare(cases, _run(cases, seed=3))
 
 
+@both
 @pytest.mark.parametrize("late", ["read", "write"])
 def test_the_watchdog_takes_the_first_and_drops_the_rest(late: str) -> None:
     """A refused descriptor before it keeps its status. The address is that of the stage, which may be at a later slot."""
@@ -410,6 +414,7 @@ def test_the_watchdog_takes_the_first_and_drops_the_rest(late: str) -> None:
     assert not any(each[name] for each in completions for name in moved)
 
 
+@both
 def test_holds_but_does_not_lose() -> None:
     """While ``hold`` is high nothing is completed, although all stages have reported."""
     bench = Bench()

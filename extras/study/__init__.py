@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from cdma.study.profile.recording import Recording, record
     from cdma.study.profile.report import Report, advise
     from cdma.study.system.assumptions import Assumptions, load_assumptions
-    from cdma.study.system.decoding import decoding
     from cdma.study.system.density_table import DensityTable, load_densities
     from cdma.study.system.designs import load_model
     from cdma.study.system.machine import Machine, load_link, load_machine
@@ -47,7 +46,6 @@ _HOMES = {
     "cdma.study.profile.recording": "Recording record",
     "cdma.study.profile.report": "Report advise",
     "cdma.study.system.assumptions": "Assumptions load_assumptions",
-    "cdma.study.system.decoding": "decoding",
     "cdma.study.system.density_table": "DensityTable load_densities",
     "cdma.study.system.designs": "load_model",
     "cdma.study.system.machine": "Machine load_link load_machine",
@@ -73,7 +71,6 @@ __all__ = [
     "Settings",
     "advise",
     "compare",
-    "decoding",
     "find_tensors",
     "load_assumptions",
     "load_densities",

@@ -39,8 +39,6 @@ class Line:
     y: Sequence[float]
     #: Whether the line is dashed, which distinguishes two kinds of lines.
     dashed: bool = False
-    #: Whether its points are drawn alone, and not joined.
-    points: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,13 +133,7 @@ def _lines(
         pattern = "6 3" if line.dashed else "2 2" if index >= len(_COLOURS) else ""
         dash = f' stroke-dasharray="{pattern}"' if pattern else ""
         points = " ".join(f"{across(x):.1f},{frame.up(y):.1f}" for x, y in zip(line.x, line.y, strict=True))
-        if line.points:
-            places_of = (place.split(",") for place in points.split())
-            parts += [f'<circle cx="{x}" cy="{y}" r="3.5" fill="{colour}"/>' for x, y in places_of]
-        else:
-            parts.append(
-                f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.8"{dash}/>'
-            )
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.8"{dash}/>')
         y = _TOP + _LINE * index + 8
         parts.append(
             f'<path d="M{frame.right + 12} {y}h22" fill="none" stroke="{colour}" stroke-width="2.5"{dash}/>'
@@ -200,43 +192,6 @@ def bar_chart(
             f'<path d="M{frame.left} {y_level}H{frame.right}" stroke="#222" stroke-dasharray="6 3"/>'
         )
     return _svg(frame.width, frame.height, title, parts)
-
-
-def lane_chart(
-    title: str, charts: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], *, x_label: str
-) -> str:
-    """Draws for each chart a lane of spans, each from its begin to its end, over one common axis that begins at 0.
-
-    Lanes of the same name have the same colour.
-    """
-    ends = [end for lanes in charts.values() for spans in lanes.values() for _, end in spans]
-    axis = _ticks(max(ends, default=1.0))
-    left, width, lane, gap = 120, 820, 20, 30
-    colours: dict[str, str] = {}
-    parts = [f'<text x="{left}" y="18" font-size="14" font-weight="bold">{escape(title)}</text>']
-
-    def across(x: float) -> float:
-        return left + x / axis[-1] * (width - left - 20)
-
-    y = _TOP
-    for name, lanes in charts.items():
-        parts.append(f'<text x="{left}" y="{y + 12}" font-weight="bold">{escape(name)}</text>')
-        y += lane
-        for label, spans in lanes.items():
-            colour = colours.setdefault(label, _COLOURS[len(colours) % len(_COLOURS)])
-            parts.append(_text(left - 8, y + 13, label, "end"))
-            parts.append(f'<path d="M{left} {y + lane}H{width - 20}" stroke="#d8d8d8"/>')
-            parts += [
-                f'<rect x="{across(begin):.2f}" y="{y + 2}" width="{across(end) - across(begin):.2f}" '
-                f'height="{lane - 4}" fill="{colour}"/>'
-                for begin, end in spans
-            ]
-            y += lane
-        y += gap - lane
-    for tick in axis:
-        parts.append(_text(across(tick), y + 12, _number(tick), "middle"))
-    parts.append(_text((left + width) / 2, y + 30, x_label, "middle"))
-    return _svg(width, y + 44, title, parts)
 
 
 def _span(frame: _Frame, x: float, half: float, least: float, most: float) -> str:

@@ -12,7 +12,7 @@ from cdma.base.errors import ParameterError
 from cdma.command import ROWS, Command, option
 from cdma.result import Result
 
-from .numbers import count
+from .model.question import count
 
 if TYPE_CHECKING:
     from cdma.study.real.record import Record

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from cdma.command import Command
 
-from . import characterise, collect, model, profile, tune
-from .bench import command as bench
+from . import bench, characterise, collect, model, profile, tune
 
 COMMAND = Command(
     "study",

@@ -12,7 +12,7 @@ from cdma.base.document import Table
 from cdma.command import Command, flag, option
 from cdma.result import Result
 
-from .numbers import count, positive, time
+from .model.question import count, positive, time
 
 if TYPE_CHECKING:
     from cdma.sim.codec.fit import TensorProfile

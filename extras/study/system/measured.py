@@ -53,9 +53,6 @@ class Measured:
     precision: str
     ms: float | None
     ratio: float | None
-    peak: float | None
-    images_per_second: float | None
-    timeline: list[dict[str, Any]] | None
 
     @property
     def case(self) -> tuple[str, str, int, str]:
@@ -97,9 +94,7 @@ def read_measured(files: Sequence[Path]) -> list[Measured]:
 
 def _row(file: Path, row: dict[str, Any]) -> Measured:
     try:
-        peak = row["peak"] if row["allocated"] is None else row["allocated"]
-        names = ("card", "network", "policy", "batch", "precision", "ms", "ratio", "images_per_second")
-        return Measured(peak=peak, timeline=row.get("timeline"), **{name: row[name] for name in names})
+        return Measured(**{name: row[name] for name in Measured.__dataclass_fields__})
     except KeyError as error:
         raise TableError(
             f"{file} has a row without {error.args[0]!r}; rows are those that cdma bench swap --json prints"

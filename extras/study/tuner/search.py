@@ -1,10 +1,11 @@
-"""Evaluations of choices, which are kept and never made twice. What a search had found after each evaluation, and the
-time that it had taken by then. A search over choices by a Gaussian process or TPE (both Optuna), at random, or
-through all of them.
+"""A search over choices by a Gaussian process or TPE (both Optuna), at random, or through all of them, and the options that
+commands have for it. Evaluations are kept and never made twice. A course is what a search had found after each evaluation,
+and the time that it had taken by then.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import time
@@ -16,7 +17,8 @@ from itertools import cycle, product
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from cdma.base.errors import CdmaError, install_command
+from cdma.base.errors import CdmaError, ParameterError, install_command
+from cdma.command import Option, option
 
 #: What is chosen, and what becomes of it: dataclasses of plain values.
 Choice = TypeVar("Choice")
@@ -266,3 +268,49 @@ def until_within(costs: Sequence[float], least: float, part: float = 0.01) -> in
     """Returns how many evaluations it took until one was within ``part`` of ``least``; None if none was."""
     good: Iterable[int] = (count for count, value in enumerate(costs, 1) if value <= least * (1 + part))
     return next(iter(good), None)
+
+
+def search_options(what: str, trials: int) -> tuple[Option, ...]:
+    """The options that :func:`explore` reads; ``what`` names several choices."""
+    return (
+        option("--sampler", f"who chooses {what}: a Gaussian process (gp) or TPE, both of Optuna, chance, or all of them in "
+            "their order (grid); auto, the default, is gp where PyTorch and SciPy are installed, and else tpe", "auto",
+            choices=SAMPLERS),
+        option("--trials N", f"{what} to evaluate (default {trials}; with --sampler grid all)", int),
+        option("--seed", "of the sampler", 1),
+        option("--cache FILE", "keep evaluations there (.jsonl); a later search goes on", Path),
+    )  # fmt: skip
+
+
+def asked_for(arguments: argparse.Namespace, space: Space[Any]) -> tuple[str, int]:
+    """The sampler that the options ask for, and how many choices it evaluates."""
+    if arguments.trials is not None and arguments.trials < 1:
+        raise ParameterError(f"trials is {arguments.trials}; it must be more than 0")
+    sampler = sampler_named(arguments.sampler)
+    usual = sum(1 for _ in space) if sampler == "grid" else arguments.default_trials
+    return sampler, usual if arguments.trials is None else arguments.trials
+
+
+def explore(
+    arguments: argparse.Namespace,
+    kept: Kept[Any, Any],
+    space: Space[Any],
+    cost: Callable[[Any], float],
+    at_once: int = 1,
+) -> str:
+    """Searches as the options ask for; returns the sampler."""
+    from cdma.output import status
+
+    sampler, trials = asked_for(arguments, space)
+    with status() as say:
+        search(
+            kept,
+            space,
+            cost,
+            sampler,
+            trials,
+            arguments.seed,
+            lambda trial, least: say(f"{trial + 1} of {trials}, {1e3 * least:.1f} ms"),
+            at_once,
+        )
+    return sampler

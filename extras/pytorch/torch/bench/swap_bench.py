@@ -122,9 +122,6 @@ def _trained(network: str, group: list[str], bench: SwapBench) -> list[tuple[dic
                 run.begin_counting()
             run.step()
     found = [(run.row(), list(run.losses)) for run in runs]
-    if bench.timeline:
-        for (row, _), run in zip(found, runs, strict=True):
-            row["timeline"] = run.timeline()
     del run, runs
     _clear(bench)
     return found
@@ -232,13 +229,3 @@ class _Run:
             "peak": None if self._context is None else self._context.report.peak_device,
             "allocated": torch.cuda.max_memory_allocated() if self._bench.on_card else None,
         }
-
-    def timeline(self) -> list[dict[str, Any]] | None:
-        """What one more step does when; nothing of plain training, which no context sees."""
-        if self._context is None:
-            return None
-        self._context.trace()
-        self.training.step(self._context)
-        timeline = self._context.report.timeline
-        assert timeline is not None
-        return timeline.events()

@@ -27,7 +27,6 @@ class SwapBench:
     ``ahead``: Bytes on their way back before they are needed.
     ``weights``: A folder with trained weights, written by ``cdma study characterise --train --weights``; they see the
         images that they have learnt from. Without one weights are random.
-    ``timeline``: Whether each row has what one more step did when.
     """
 
     batch: int = 64
@@ -39,7 +38,6 @@ class SwapBench:
     precision: str = "fp32"
     ahead: int = 64 << 20
     weights: Path | None = None
-    timeline: bool = False
 
     @property
     def on_card(self) -> bool:

@@ -9,7 +9,7 @@ from cdma.options import check_between
 from cdma.result import Columns, Result, column, rows_result
 
 from . import in_turn
-from .swapping import TRAINING, bench_of
+from .swap import TRAINING, bench_of
 
 _TENSORS: Columns = {
     "network": column("network"),

@@ -99,11 +99,6 @@ class Offload(Keeping):
             )
             return report
 
-    def trace(self) -> None:
-        """Notes what happens from now on, and forgets what was noted before; see :meth:`SwapReport.trace`."""
-        self._report.timeline = Timeline(self._transport)
-        self._running, self._follows = None, True
-
     @property
     def _account(self) -> SwapReport:
         return self._report

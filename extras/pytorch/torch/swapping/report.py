@@ -40,45 +40,29 @@ class Timeline:
         """Adds a copy, whose marks are known when it has ended."""
         self.copies.append((lane, name, copy))
 
-    def events(self) -> list[dict[str, Any]]:
-        """The spans with seconds from the first mark, by time."""
-        spans = list(self.spans)
-        for lane, name, copy in self.copies:
-            copy.end.synchronize()
-            spans.append((lane, name, copy.begin, copy.end, copy.nbytes))
-        if not spans:
-            return []
-        origin = spans[0][2]
-        found = [
-            {
-                "lane": lane,
-                "name": name,
-                "begin": self.transport.seconds(origin, begin),
-                "seconds": self.transport.seconds(begin, end),
-                "bytes": nbytes,
-            }
-            for lane, name, begin, end, nbytes in spans
-        ]
-        return sorted(found, key=lambda event: event["begin"])
-
     def write(self, path: str | Path) -> None:
         """Writes the trace in the format of Chrome's trace viewer."""
+        noted = list(self.spans)
+        for lane, name, copy in self.copies:
+            copy.end.synchronize()
+            noted.append((lane, name, copy.begin, copy.end, copy.nbytes))
         names = [
             {"ph": "M", "pid": 1, "tid": tid, "name": "thread_name", "args": {"name": lane}}
             for tid, lane in enumerate(LANES)
         ]
-        spans = [
+        spans: list[dict[str, Any]] = [
             {
                 "ph": "X",
                 "pid": 1,
-                "tid": LANES.index(event["lane"]),
-                "name": event["name"],
-                "ts": event["begin"] * 1e6,
-                "dur": event["seconds"] * 1e6,
-                "args": {"bytes": event["bytes"]},
+                "tid": LANES.index(lane),
+                "name": name,
+                "ts": self.transport.seconds(noted[0][2], begin) * 1e6,
+                "dur": self.transport.seconds(begin, end) * 1e6,
+                "args": {"bytes": nbytes},
             }
-            for event in self.events()
+            for lane, name, begin, end, nbytes in noted
         ]
+        spans.sort(key=lambda span: span["ts"])
         Path(path).write_text(json.dumps({"traceEvents": [*names, *spans], "displayTimeUnit": "ms"}))
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from cdma.command import Command, Option, option
 from cdma.result import Result
 
-from . import decode, measured, several, step
+from .modes import RESIDUALS, SEVERAL, STEP, TENSORS, TRACE
 from .question import ASSUMPTIONS, densities_named
+
+if TYPE_CHECKING:
+    from cdma.hdl.spec.engine import EngineConfig
 
 
 def _figures(arguments: argparse.Namespace) -> Result:
@@ -75,11 +81,79 @@ def _measure(arguments: argparse.Namespace) -> Result:
                 command=f"cdma study model measure transformer {arguments.file}",
             )
         else:
-            from .measure_cycles import measure_cycles, measure_units
-
-            text = measure_units(say) if arguments.what == "units" else measure_cycles(say)
+            text = _measured_units(say) if arguments.what == "units" else _measured_engine(say)
     write_text(arguments.file.parent, arguments.file.name, text)
     return Result(None)
+
+
+#: Bytes of a tensor, how many of them, the memories' latency, density.
+_LOADS = (
+    (4096, 1, 10, 0.5),
+    (4096, 16, 300, 0.5),
+    (16384, 1, 100, 0.25),
+    (65536, 1, 10, 0.5),
+    (65536, 1, 300, 1.0),
+)
+
+
+def _measured_engine(say: Callable[[str], None]) -> str:
+    """The text of ``extras/study/data/engine_cycles.json``: cycles of codec and engine, counted under Verilator."""
+    from cdma.hdl.spec.engine import EngineConfig
+    from cdma.verif.stream.codec.measure import measure_codec, standard_designs
+
+    codec = []
+    for design in standard_designs():
+        say(str(design))
+        codec += measure_codec(design)
+    cases = [
+        {
+            "direction": direction,
+            "mode": "zvc",
+            "density": density,
+            "bytes": size,
+            "descriptors": count,
+            "memory_latency": latency,
+        }
+        for size, count, latency, density in _LOADS
+        for direction in ("offload", "prefetch")
+    ]
+    say("the engine")
+    return _as_text("engine", "engine_cycles", codec=codec, engine=engine_rows(EngineConfig(), cases))
+
+
+def _measured_units(say: Callable[[str], None]) -> str:
+    """The text of ``extras/study/data/unit_cycles.json``: the rows of ``cdma bench units``."""
+    from cdma.hdl.spec.engine import EngineConfig
+    from cdma.verif.engine.design import EngineDesign
+    from cdma.verif.engine.measure import UNITS, measure_engine, unit_cases, unit_row
+
+    rows = []
+    for units in UNITS:
+        say(f"{units} units")
+        config = EngineConfig(units=units)
+        rows += [unit_row(config, row) for row in measure_engine(EngineDesign(config), unit_cases(config))]
+    return _as_text("units", "unit_cycles", units=rows)
+
+
+def engine_rows(config: EngineConfig, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows that :func:`cdma.study.system.engine_rate.fit_engine` reads."""
+    from cdma.verif.engine.design import EngineDesign
+    from cdma.verif.engine.measure import measure_engine
+
+    shape = {
+        "word_bits": config.format.word_bits,
+        "port_bytes": min(config.dev_data_bits, config.host_data_bits) // 8,
+    }
+    return [shape | row for row in measure_engine(EngineDesign(config), cases)]
+
+
+def _as_text(what: str, file: str, **tables: list[dict[str, Any]]) -> str:
+    """A row on a line, and the command that counts anew."""
+    parts = [f' "command": "cdma study model measure {what} extras/study/data/{file}.json"']
+    for name, rows in tables.items():
+        lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+        parts.append(f' "{name}": [\n{lines}\n ]')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 _FIGURES = Command(
@@ -127,17 +201,6 @@ COMMAND = Command(
     "what compression buys a network on a machine",
     "Evaluate the training of networks under policies of offloading. Each mode explains itself: cdma study model MODE "
     "--help. docs/study/model.md says what is measured, what is recorded and what is assumed.",
-    commands=[
-        *(
-            step.STEP,
-            step.TENSORS,
-            step.TRACE,
-            several.COMMAND,
-            decode.COMMAND,
-            measured.RESIDUALS,
-            measured.PICTURES,
-        ),
-        *(_FIGURES, _NAMES, _TABLE, _MEASURE),
-    ],
+    commands=[STEP, TENSORS, TRACE, SEVERAL, RESIDUALS, _FIGURES, _NAMES, _TABLE, _MEASURE],
     title="modes",
 )

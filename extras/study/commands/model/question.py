@@ -1,4 +1,5 @@
-"""What the modes of ``cdma study model`` ask about: networks on machines, and the assumptions of the model."""
+"""What the modes of ``cdma study model`` ask about: networks on machines, and the assumptions of the model. Numbers on
+command lines, refused where they are not finite or too small."""
 
 from __future__ import annotations
 
@@ -8,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from cdma.base.errors import ParameterError
 from cdma.command import Option, option
-from cdma.study.commands.numbers import positive
 
 if TYPE_CHECKING:
     from cdma.study.system.density_table import DensityTable
@@ -111,3 +111,34 @@ def _traced(arguments: argparse.Namespace) -> Network:
     if arguments.input is None:
         raise ParameterError("module is given without input, the shape of one input of the module")
     return trace_named(arguments.module, arguments.input, arguments.batch or 32, arguments.like)
+
+
+def positive(text: str) -> float:
+    """A number that is more than 0, such as a rate."""
+    return _number(text, zero=False)
+
+
+def time(text: str) -> float:
+    """A number that is 0 or more."""
+    return _number(text, zero=True)
+
+
+def count(text: str) -> int:
+    """A whole number that is 1 or more."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 or more")
+    return int(text)
+
+
+def _number(text: str, *, zero: bool) -> float:
+    import math
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number, {'0 or more' if zero else 'more than 0'}"
+        )
+    return value

@@ -1,4 +1,4 @@
-"""``cdma study tune``: searches over the generator's parameters, and over how the compiled codec is called."""
+"""``cdma study tune``: searches over the generator's parameters, and over how kernels are launched on a GPU."""
 
 from .command import COMMAND
 

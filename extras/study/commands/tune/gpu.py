@@ -1,11 +1,13 @@
-"""``cdma study tune gpu``: a search over how kernels of the codec are launched on this card."""
+"""``cdma study tune gpu``: a search over how kernels of the codec are launched on this card; and how soon each sampler finds
+the best launch, with what training gains by that (CSWAP's Figure 13)."""
 
 from __future__ import annotations
 
 import argparse
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from cdma.base.document import Part, Table
@@ -13,15 +15,24 @@ from cdma.base.errors import ParameterError
 from cdma.command import Command, flag, option
 from cdma.hdl.spec.format import PRESETS, Format
 from cdma.options import check_between
-from cdma.result import Result, Row
-from cdma.torch.commands.swapping import bench_of
-
-from .plans_compared import Subject, compared_searches, cost, search_table, searches
-from .searching import explore, plan, search_options, searched
+from cdma.result import Columns, Result, Row, column
+from cdma.study.tuner.search import (
+    Course,
+    Kept,
+    Space,
+    asked_for,
+    course,
+    explore,
+    sampler_named,
+    search_options,
+    together,
+    until_within,
+)
+from cdma.torch.commands.swap import bench_of
 
 if TYPE_CHECKING:
     from cdma.gpu.plans import Plan
-    from cdma.study.compare.card_launches import TunedTraining
+    from cdma.study.compare.card_launches import Timed, TunedTraining, Workload
 
 
 #: A timing is not repeated to better than a few per cent.
@@ -30,6 +41,52 @@ _SHOWN = 5
 _KERNELS = ("pack", "unpack")
 #: The format of what the networks keep.
 _TRAINED = "zvc32"
+
+
+#: Searches of a sampler that are compared.
+SEEDS = 10
+_EXPERT, _GRID = "expert", "grid"
+_COLUMNS: Columns = {
+    "sampler": column("sampler"),
+    "evaluations": column("evaluations", "g"),
+    "seconds": column("seconds", ".1f"),
+    "of": column("searched", "g"),
+    "seconds of all": column("search_seconds", ".1f"),
+    "ms": column("ms", ".3f"),
+    "step, ms": column("step_ms", ".2f"),
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel whose plans are searched."""
+
+    workload: Workload
+    space: Space[Plan]
+    kept: Kept[Plan, Timed]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """After how many evaluations each of several seeds of a sampler was within a part of the best; None: it was not."""
+
+    sampler: str
+    within: float
+    trials: int
+    evaluations: list[int | None]
+    choices: int
+
+    def __str__(self) -> str:
+        counts = sorted(self.trials + 1 if count is None else count for count in self.evaluations)
+        middle = median(counts)
+        shown = ", ".join(self._named(count) for count in counts)
+        return (
+            f"{self.sampler}: within {100 * self.within:g} % of the best of {self.choices:,} choices after "
+            f"{self._named(middle)} evaluations in the median of {len(counts)} seeds ({shown})"
+        )
+
+    def _named(self, count: float) -> str:
+        return f"more than {self.trials}" if count > self.trials else f"{count:g}"
 
 
 def _run(arguments: argparse.Namespace) -> Result:
@@ -46,7 +103,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     rows = _compared(arguments, subjects) if arguments.compare else []
     if not rows:
         for one in subjects.values():
-            explore(one.kept, one.space, cost, plan(arguments, one.space), _WITHIN)
+            explore(arguments, one.kept, one.space, cost)
     times = {
         kernel: sorted((cost(found), each) for each, found in one.kept.known.items())
         for kernel, one in subjects.items()
@@ -58,10 +115,10 @@ def _run(arguments: argparse.Namespace) -> Result:
     files = [one.workload.keep(times[kernel][0][1]) for kernel, one in subjects.items() if arguments.keep]
     parts: list[Part | str] = []
     if rows:
-        parts += [*map(str, compared_searches(rows, _WITHIN)), search_table(rows)]
+        parts += [*map(str, compared_searches(rows)), search_table(rows)]
         if arguments.format != _TRAINED:
             parts.append(f"no training was timed: what it keeps are streams of {_TRAINED}")
-    sampler = "grid" if rows else plan(arguments, subjects[kernels[0]].space).sampler
+    sampler = _GRID if rows else sampler_named(arguments.sampler)
     parts += _times(times, {kernel: one.workload.question for kernel, one in subjects.items()}, sampler)
     parts += [f"kept in {file}" for file in dict.fromkeys(files)]
     return Result(_data(times, rows), parts)
@@ -69,12 +126,11 @@ def _run(arguments: argparse.Namespace) -> Result:
 
 def _subject(kernel: str, arguments: argparse.Namespace) -> Subject:
     from cdma.gpu.extras import kernels_in
-    from cdma.study.tuner.search import Kept
 
     plan_type = kernels_in("plans").Plan
     from cdma.study.compare.card_launches import PLANS, Timed, Workload
 
-    plan(arguments, PLANS)
+    asked_for(arguments, PLANS)
     workload = Workload(kernel, Format.preset(arguments.format), arguments.size, arguments.density)
     kept = Kept((plan_type, Timed), workload.question, workload.timed, arguments.cache)
     return Subject(workload, PLANS, kept)
@@ -82,8 +138,6 @@ def _subject(kernel: str, arguments: argparse.Namespace) -> Subject:
 
 def _compared(arguments: argparse.Namespace, subjects: Mapping[str, Subject]) -> list[Row]:
     """The rows of searches; a network that cannot be trained is refused before there are any."""
-    from cdma.study.tuner.search import sampler_named
-
     training: TunedTraining | None = None
     if arguments.format == _TRAINED:
         bench = bench_of(arguments, [arguments.batch])
@@ -107,8 +161,13 @@ def _data(times: Mapping[str, Sequence[tuple[float, Plan]]], searches: list[Row]
         for kernel, several in times.items()
         for seconds, each in several
     ]
-    compared = compared_searches(searches, _WITHIN) if searches else []
-    return searched(rows, compared, searches=searches)
+    if not searches:
+        return rows
+    return {
+        "compared": [asdict(one) for one in compared_searches(searches)],
+        "searches": searches,
+        "rows": rows,
+    }
 
 
 def _times(
@@ -124,6 +183,119 @@ def _times(
         yield f"sampler {sampler}: the best of {len(several)} plans of {questions[kernel]}"
     if len(times) > 1:
         yield f"both take {1e3 * sum(several[0][0] for several in times.values()):.3f} ms"
+
+
+def cost(found: Timed | None) -> float:
+    """Seconds of a call, without end for a plan that does not run."""
+    return math.inf if found is None or found.seconds is None else found.seconds
+
+
+def searches(
+    subjects: Mapping[str, Subject], samplers: Sequence[str], trials: int, training: TunedTraining | None
+) -> list[Row]:
+    """A row for the expert's plans, and for each search: of ten seeds for each sampler, and of all plans."""
+    from cdma.output import status
+
+    seeds = {name: range(1, 2 if name == _GRID else SEEDS + 1) for name in (*samplers, _GRID)}
+    with status() as say:
+        found = {(_EXPERT, 0): _expert(subjects)}
+        for sampler, several in seeds.items():
+            for seed in several:
+                say(f"{sampler}, seed {seed}")
+                found[sampler, seed] = _course(subjects, sampler, trials, seed)
+        say("training")
+        steps = _steps(list(found.values()), training)
+    return [
+        {
+            "sampler": sampler,
+            "seed": seed,
+            "plans": {kernel: asdict(plan) for kernel, plan in one.best[-1].items()},
+            "evaluations": one.evaluations,
+            "seconds": one.seconds[one.evaluations - 1],
+            "searched": len(one.least),
+            "search_seconds": one.seconds[-1],
+            "ms": _ms(one.least[-1]),
+            "least_ms": [_ms(each) for each in one.least],
+            "step_ms": step,
+        }
+        for ((sampler, seed), one), step in zip(found.items(), steps, strict=True)
+    ]
+
+
+def _expert(subjects: Mapping[str, Subject]) -> Course[Mapping[str, Plan]]:
+    """A search that is over before it begins."""
+    plans = {kernel: one.workload.expert for kernel, one in subjects.items()}
+    least = sum(cost(one.kept([plans[kernel]])[0]) for kernel, one in subjects.items())
+    return Course([plans], [least], [0.0])
+
+
+def _course(
+    subjects: Mapping[str, Subject], sampler: str, trials: int, seed: int
+) -> Course[Mapping[str, Plan]]:
+    def took(found: Timed | None) -> float:
+        return 0.0 if found is None else found.took
+
+    return together(
+        {
+            kernel: course(
+                one.kept,
+                one.space,
+                cost,
+                took,
+                sampler,
+                len(list(one.space)) if sampler == _GRID else trials,
+                seed,
+            )
+            for kernel, one in subjects.items()
+        }
+    )
+
+
+def _steps(
+    courses: Sequence[Course[Mapping[str, Plan]]], training: TunedTraining | None
+) -> list[float | None]:
+    """Milliseconds of a step with what each found; the same plans are timed once."""
+    if training is None:
+        return [None for _ in courses]
+    keys = [tuple(one.best[-1].values()) if one.least[-1] < math.inf else None for one in courses]
+    plans = {key: one.best[-1] for key, one in zip(keys, courses, strict=True) if key is not None}
+    seconds = dict(zip(plans, training.seconds(list(plans.values())), strict=True))
+    return [None if key is None else 1e3 * seconds[key] for key in keys]
+
+
+def _ms(seconds: float) -> float | None:
+    return None if seconds == math.inf else 1e3 * seconds
+
+
+def compared_searches(rows: Sequence[Row]) -> list[Compared]:
+    """After how many evaluations each sampler is within a part of the best of all plans."""
+    grid = _of(rows, _GRID)[0]
+
+    def count(row: Row) -> int | None:
+        costs = [math.inf if ms is None else ms for ms in row["least_ms"]]
+        return until_within(costs, grid["ms"], _WITHIN)
+
+    return [
+        Compared(name, _WITHIN, several[0]["searched"], [count(row) for row in several], grid["searched"])
+        for name in dict.fromkeys(row["sampler"] for row in rows)
+        if len(several := _of(rows, name)) > 1
+    ]
+
+
+def search_table(rows: Sequence[Row]) -> Table:
+    """A line for each sampler: medians of its seeds."""
+    lines = []
+    for name in dict.fromkeys(row["sampler"] for row in rows):
+        middle: dict[str, Any] = {"sampler": name}
+        for key in ("evaluations", "seconds", "searched", "search_seconds", "ms", "step_ms"):
+            values = [row[key] for row in _of(rows, name) if row[key] is not None]
+            middle[key] = median(values) if values else None
+        lines.append([cell(middle) for cell in _COLUMNS.values()])
+    return Table(list(_COLUMNS), lines, range(1, len(_COLUMNS)))
+
+
+def _of(rows: Sequence[Row], sampler: str) -> list[Row]:
+    return [row for row in rows if row["sampler"] == sampler]
 
 
 COMMAND = Command(
@@ -142,7 +314,9 @@ COMMAND = Command(
             option("--format NAME", "the format", "zvc32", choices=[*PRESETS]),
             option("--size MIB", "of the tensor", 256.0),
             option("--density D", "of the tensor", 0.5),
-            *search_options("plans", 25, _WITHIN),
+            *search_options("plans", 25),
+            flag("--compare", "evaluate all plans, and say after how many TPE, random search and the sampler are within "
+                f"{100 * _WITHIN:g} %% of the best, with {SEEDS} seeds"),
             flag("--keep", "have programs use the best plan"),
             option("--network NAME", "with --compare, what is trained: a network of cdma bench "
                 "swap", ['vgg'], dest="networks", nargs=1),

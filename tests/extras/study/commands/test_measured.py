@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from cdma.app import main
 from cdma.study.system.assumptions import load_assumptions
 from cdma.study.system.machine import load_machine
 from cdma.study.system.measured import machine_of, residuals
 from cdma.study.system.networks import load_network
 from tests.support.commands import Printed, Refused, Shown
-from tests.support.documents import MACHINE, written
 
 CARD = "NVIDIA H100 80GB HBM3"
 
@@ -128,49 +126,11 @@ def test_a_verdict_cites_what_was_measured(rows: str, tmp_path: Path, shown: Sho
     assert "Measured" not in shown(*asked, "--machine", "titan_xp", "--measured", rows)
 
 
-def test_rows_of_the_bench_become_four_pictures(
-    tmp_path: Path, printed: Printed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The small VGG, over a link whose copies all arrive: what has not left when it is needed does not come back."""
-    pytest.importorskip("sklearn")
-    pytest.importorskip("torch")
-    from tests.extras.pytorch.clockwork_link import ClockworkLink
-
-    monkeypatch.setattr("cdma.torch.bench.paced.Paced", ClockworkLink)
-    measured = printed(
-        *("bench", "swap", "--batch", "2", "--rounds", "1", "--policies", "vdnn_all", "cdma"),
-        *("--link", "0.05", "--timeline"),
-    )
-    assert measured[0]["timeline"] is None
-    assert {event["lane"] for event in measured[2]["timeline"]} >= {"compute", "codec", "out", "back"}
-    rows = tmp_path / "rows.json"
-    rows.write_text(json.dumps(measured))
-    folder = tmp_path / "pictures"
-    machine = written(tmp_path, MACHINE)
-    assert main(["study", "model", "pictures", str(folder), str(rows), "--machine", machine]) == 0
-    drawn = {path.name: path.read_text() for path in folder.iterdir()}
-    assert set(drawn) == {"swap-steps.svg", "swap-timeline.svg", "swap-memory.svg", "swap-model.svg"}
-    assert drawn["swap-steps.svg"].count("<rect x") >= 6
-    assert "vgg, batch 2, fp32, on cpu: a step raw and compressed" in drawn["swap-timeline.svg"]
-    assert drawn["swap-timeline.svg"].count(">codec</text>") == 1
-    assert drawn["swap-timeline.svg"].count(">out</text>") == 2
-    assert drawn["swap-memory.svg"].count("<circle") == 2
-    assert drawn["swap-model.svg"].count("<circle") == 3
-
-
-def test_memory_is_a_line_from_batch_to_batch(rows: str, tmp_path: Path) -> None:
-    assert main(["study", "model", "pictures", str(tmp_path / "drawn"), rows]) == 0
-    drawn = {path.name: path.read_text() for path in (tmp_path / "drawn").iterdir()}
-    # Nothing has a timeline. Only cdma has two batches.
-    assert set(drawn) == {"swap-steps.svg", "swap-memory.svg", "swap-model.svg"}
-    assert drawn["swap-memory.svg"].count("<polyline") == 1
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("{}", "is not a list of rows"),
-        ('[{"network": "vgg"}]', "has a row without 'allocated'"),
+        ('[{"network": "vgg"}]', "has a row without 'card'"),
         (
             json.dumps([row("plain", 1.0, card="Abacus")]),
             "card is 'Abacus', which is no machine of the model",
@@ -181,11 +141,3 @@ def test_what_is_no_record_is_refused(text: str, message: str, tmp_path: Path, r
     path = tmp_path / "rows.json"
     path.write_text(text)
     assert message in refused("study", "model", "residuals", path)
-
-
-def test_nothing_measured_is_nothing_to_draw(tmp_path: Path, refused: Refused) -> None:
-    path = tmp_path / "rows.json"
-    path.write_text(json.dumps([row("plain", None)]))
-    assert "no row has a step that was measured" in refused(
-        "study", "model", "pictures", tmp_path / "new", path
-    )

@@ -85,19 +85,6 @@ def test_names_and_assumptions_are_shown(shown: Shown) -> None:
     assert shown("study", "model", "assumptions", "--quiet") == default_assumptions_path().read_text()
 
 
-def test_decoding(shown: Shown, printed: Printed) -> None:
-    asked = ["--network", "llama1b", "--machine", "a100", "--batch", "16", "--algorithm", "fields"]
-    rows = printed("study", "model", "decode", "2048", "131072", *asked)
-    assert [(row["context"], row["policy"]) for row in rows] == [
-        (context, policy) for context in (2048, 131072) for policy in ("none", "vdnn_all", "cdma", "oracle")
-    ]
-    assert [row["fits"] for row in rows] == [True] * 4 + [False] + [True] * 3
-    length = rows[0]["longest_resident"]
-    told = shown("study", "model", "decode", "131072", *asked)
-    assert f"16 sequences: up to {length:,} tokens the whole cache fits" in told
-    assert f"{rows[6]['tokens_per_s']:.0f}" in told
-
-
 def test_several_devices_and_links(
     quick: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], printed: Printed
 ) -> None:
@@ -131,9 +118,6 @@ def test_several_devices_and_links(
         ("several --plot x.png", "x.png has no ending .svg; those"),
         ("several --links 2 --policy vdnn++", "how several devices share these is not modelled"),
         ("several --links 2 --policy cswap --algorithm rl", "it compresses with zv only"),
-        ("decode 0", "a context is 0; it has 1 token or more"),
-        ("decode 100 --policy cswap", "to decode it must be one of none, vdnn_all, cdma, oracle"),
-        ("decode 100 --network alexnet", "alexnet, which has no attention"),
     ],
 )
 def test_refused(asked: str, message: str, refused: Refused) -> None:

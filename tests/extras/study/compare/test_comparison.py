@@ -1,7 +1,6 @@
 """Codecs side by side. Codecs of the papers that are rebuilt for their ratios: they keep the error that they say, and
 count every bit. Bounds of the compression ratio. Ratios of the presets on recorded tensors, and what the documents
-claim of them. What the bench of the codec in software measures each codec for. How the compiled codec
-may be called.
+claim of them. What the bench of the codec in software measures each codec for.
 """
 
 from __future__ import annotations
@@ -17,15 +16,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cdma import Format, ParameterError
-from cdma.base.errors import CdmaError
 from cdma.gpu.peers import codecs
 from cdma.gpu.peers.codecs import learn_format
 from cdma.hdl.spec.format import EXPONENTS
-from cdma.sim.codec import software
 from cdma.sim.codec.model import analyse, compress
 from cdma.sim.codec.number_types import quantise
 from cdma.sim.codec.software_bench import Codec, measure
-from cdma.study.compare import comparison, entropy, launches
+from cdma.study.compare import comparison, entropy
 from cdma.study.compare.bounded import bounded
 from cdma.study.compare.entropy import (
     byte_bound,
@@ -41,7 +38,6 @@ from cdma.study.compare.entropy import (
     transformed_within,
 )
 from cdma.study.compare.format_bench import BadSamples, load_data, rows
-from cdma.study.compare.launches import Launch, Workload, launch_space
 from tests.support.stimuli import rectified
 
 
@@ -290,29 +286,3 @@ def test_a_codec_is_not_charged_with_the_memory_of_the_one_before_it() -> None:
     rounds = list(measure(tensor, [Codec(name, copied, kept) for name in ("one", "another")], 2))
     assert [row.codec for row in rounds[-1]] == ["one", "another"]
     assert len(returned) == 4
-
-
-def test_one_thread_is_one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launches.os, "cpu_count", lambda: 6)
-    space = list(launch_space())
-    assert [launch for launch in space if launch.threads == 1] == [Launch(1, 1024)]
-    assert sorted({launch.threads for launch in space}) == [1, 2, 3, 4, 6, 8]
-    assert len(space) == 1 + 5 * 10
-
-
-def test_a_launch_is_arguments() -> None:
-    assert Launch(2, 32).settings() == {"threads": 2, "chunk_bytes": 32768}
-
-
-@pytest.mark.skipif(not software.installed(), reason="the kernels in C are not built")
-def test_a_question_says_what_is_timed_and_with_what() -> None:
-    asked = Workload(1, 0.25).question
-    assert asked.startswith(f"1 MB at density 0.25, kernels {launches.kernels_name()}, ")
-    assert Workload(1, 0.25).question == asked
-    assert Workload(1, 0.5).question != asked != Workload(2, 0.25).question
-
-
-def test_without_kernels_there_is_nothing_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launches, "installed", dict)
-    with pytest.raises(CdmaError, match="the kernels in C are not built, so there is nothing to time"):
-        Workload(1)

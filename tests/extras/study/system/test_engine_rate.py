@@ -121,7 +121,7 @@ def predicted(row: Table) -> float:
 @pytest.mark.thorough
 def test_law_is_within_five_per_cent_of_a_simulated_engine() -> None:
     """Of one unlike the one that was measured: narrower ports, 16-bit words, shallow queues."""
-    from cdma.study.commands.model.measure_cycles import engine_rows
+    from cdma.study.commands.model.command import engine_rows
     from cdma.verif.engine.design import SMALL
 
     case = {"mode": "zvc", "density": 0.4, "bytes": 16384, "descriptors": 1, "memory_latency": 12}

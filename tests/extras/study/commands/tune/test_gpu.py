@@ -12,7 +12,7 @@ pytest.importorskip("triton")
 
 from cdma.gpu import plans  # noqa: E402
 from cdma.gpu.plans import KERNELS, Plan  # noqa: E402
-from cdma.study.commands.tune import plans_compared  # noqa: E402
+from cdma.study.commands.tune import gpu as command  # noqa: E402
 from cdma.study.compare import card_launches  # noqa: E402
 from cdma.study.compare.card_launches import PLANS, Timed  # noqa: E402
 from cdma.study.tuner import search  # noqa: E402
@@ -87,7 +87,7 @@ class _Training:
 @pytest.mark.usefixtures("_with_a_card")
 def test_samplers_stand_beside_the_expert_and_all_plans(monkeypatch, printed, shown):
     pytest.importorskip("optuna")
-    monkeypatch.setattr(plans_compared, "SEEDS", 2)
+    monkeypatch.setattr(command, "SEEDS", 2)
     monkeypatch.setattr(search, "find_spec", lambda name: None)
     monkeypatch.setattr(card_launches, "TunedTraining", _Training)
     # Choosing takes a tick.

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from cdma.study.system.study import several
     from cdma.study.system.traced import trace
     from cdma.study.system.verdict import verdict
-    from cdma.study.training.schedule import Schedule
     from cdma.study.training.train import train
+
+    from .training.train import Schedule
 
 #: The names by the modules that they come from.
 _HOMES = {
@@ -54,8 +55,7 @@ _HOMES = {
     "cdma.study.system.study": "several",
     "cdma.study.system.traced": "trace",
     "cdma.study.system.verdict": "verdict",
-    "cdma.study.training.schedule": "Schedule",
-    "cdma.study.training.train": "train",
+    "cdma.study.training.train": "Schedule train",
 }
 
 __all__ = [

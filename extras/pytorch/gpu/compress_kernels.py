@@ -11,8 +11,7 @@ import triton
 import triton.language as tl
 
 from .layout import integers_of, said
-from .rows import opened, pointer
-from .windows import code_of, padded, place_in_group, ranks, store_windows, stored_of
+from .windows import code_of, opened, padded, place_in_group, pointer, ranks, store_windows, stored_of
 
 #: Blocks of a flock.
 FLOCK = 64

@@ -30,12 +30,13 @@ from .layout import (
 )
 from .packed import Packed
 from .plans import arguments
-from .rows import opened, pointer
 from .windows import (
     apart,
     load_codes,
+    opened,
     padded,
     place_in_group,
+    pointer,
     ranks,
     rotated_left,
     stored_after,

@@ -35,5 +35,5 @@ def analyse(array: Any, format: StreamFormat, *, base: Any = None) -> Analysis:
 
 def fit(array: Any, format: Format, *, base: Any = None, whole: bool = False) -> Format:
     """The format with the table that makes the stream of a tensor shortest."""
-    fitted: Format = kernels_in("fit").fit(array, format, base=base, whole=whole)
+    fitted: Format = kernels_in("tensors").fit(array, format, base=base, whole=whole)
     return fitted

@@ -20,8 +20,17 @@ from .chain import after_window
 from .decoder import expanded
 from .layout import GROUPS, UNSIGNED, block_count, code_tables, shape_of
 from .plans import arguments
-from .rows import pointer
-from .windows import code_of, ones, padded, place_in_group, ranks, store_windows, stored_after, stored_of
+from .windows import (
+    code_of,
+    ones,
+    padded,
+    place_in_group,
+    pointer,
+    ranks,
+    store_windows,
+    stored_after,
+    stored_of,
+)
 
 
 @triton.jit

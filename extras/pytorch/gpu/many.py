@@ -28,7 +28,7 @@ from .layout import (
 )
 from .packed import Packed, require_packed
 from .plans import arguments
-from .rows import Row, table_of
+from .windows import Row, table_of
 
 #: Streams begin at multiples of it.
 _ALIGN = 16

@@ -17,9 +17,9 @@ from cdma.hdl.spec.format import Format
 
 from .decoder import decompress, restored
 from .encoder import compress
-from .fit import fit
 from .layout import UNSIGNED, where
 from .many import compress_many, decompress_many
+from .tensors import fit
 
 #: The words of a tensor by their bytes, as nvCOMP's package names them.
 _OWN = {1: "|u1", 2: "<u2", 4: "<u4"}

@@ -1,9 +1,11 @@
-"""The packages of the extra ``torch``, imported when something needs them."""
+"""The packages of the extra ``torch``, imported when something needs them, and the versions that recorded numbers depend on."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
+
+import numpy as np
 
 from cdma.base.errors import CdmaError, install_command
 
@@ -21,3 +23,18 @@ def require(module: str, package: str) -> Any:
         return import_module(module)
     except ImportError:
         raise MissingTorch(package) from None
+
+
+def torch_version() -> str:
+    """That of PyTorch; an error says how it comes where it is not."""
+    return str(require("torch", "torch").__version__)
+
+
+def versions() -> dict[str, str]:
+    """Returns the versions by package."""
+    sklearn = require("sklearn", "scikit-learn")
+    return {
+        "torch": torch_version(),
+        "scikit-learn": str(sklearn.__version__),
+        "numpy": np.__version__,
+    }

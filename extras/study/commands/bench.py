@@ -263,7 +263,7 @@ _WORDS_COLUMNS: Columns = {
 
 
 def _words(arguments: argparse.Namespace) -> Result:
-    from cdma.study.compare.word_bench import word_laws
+    from cdma.study.compare.format_bench import word_laws
 
     return rows_result(
         [asdict(law) for law in word_laws()],

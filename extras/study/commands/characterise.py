@@ -58,7 +58,7 @@ def _run(arguments: argparse.Namespace) -> Result:
 def _train(arguments: argparse.Namespace) -> None:
     from cdma.output import part_progress
     from cdma.study.training.record import record
-    from cdma.study.training.schedule import Schedule
+    from cdma.study.training.train import Schedule
 
     task = _task(arguments)
     given = _given(arguments, _SCHEDULE) | ({} if task is None else {"images": task.training})
@@ -74,7 +74,7 @@ def _given(arguments: argparse.Namespace, names: Sequence[str]) -> dict[str, Any
 
 def _task(arguments: argparse.Namespace) -> Task | None:
     """What is learnt, or None for the digits."""
-    from cdma.torch.networks.versions import torch_version
+    from cdma.torch.extras import torch_version
 
     side = _SIDES[arguments.images or "digits"]
     given = _given(arguments, _TASK[1:])
@@ -88,8 +88,7 @@ def _task(arguments: argparse.Namespace) -> Task | None:
     torch_version()
     import torch
 
-    from cdma.torch.networks.fractals import Fractals
-    from cdma.torch.networks.task import fractals_task
+    from cdma.torch.networks.task import Fractals, fractals_task
 
     device = given.pop("device", "cpu")
     if device.partition(":")[0] not in ("cpu", "cuda") or (device != "cpu" and not torch.cuda.is_available()):

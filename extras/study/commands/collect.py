@@ -54,9 +54,8 @@ def _run(arguments: argparse.Namespace) -> Result:
 
 def _collect(arguments: argparse.Namespace) -> list[Record]:
     from cdma.output import part_progress
-    from cdma.study.real.networks import NETWORKS, SOUNDS, Inputs
+    from cdma.study.real.networks import NETWORKS, SOUNDS, Inputs, slices
     from cdma.study.real.record import make_record
-    from cdma.study.real.slices import slices
     from cdma.study.recorded import archive
 
     inputs, versions, records = Inputs(arguments.sounds or SOUNDS), _versions(), []

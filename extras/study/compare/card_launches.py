@@ -14,13 +14,12 @@ import triton
 from cdma.base.errors import CdmaError
 from cdma.gpu.decoder import restored
 from cdma.gpu.encoder import compress
-from cdma.gpu.fit import fit
 from cdma.gpu.measure import numbers, require_cuda, seconds_of
 from cdma.gpu.plans import DEFAULT, Plan, keep_plan, tried
+from cdma.gpu.tensors import fit
 from cdma.hdl.spec.format import Format
 from cdma.study.tuner.search import Space
-from cdma.torch.bench.paced import transport_for
-from cdma.torch.bench.swap_training import SwapBench, SwapTraining, ready_card
+from cdma.torch.bench.swap_training import SwapBench, SwapTraining, ready_card, transport_for
 from cdma.torch.door import offload
 from cdma.torch.swapping.policies import Cdma
 

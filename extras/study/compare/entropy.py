@@ -1,13 +1,12 @@
-"""Bounds of the compression ratio of a tensor; docs/study/ (codecs.md, formats.md) says what they bound.
+"""Bounds of the compression ratio of a tensor, and codecs of the papers that are rebuilt for their ratio alone; docs/study/
+(codecs.md, formats.md) says what they bound.
 
-What SZ, which COMET rests on, makes of a tensor: integers to a bound, Lorenzo's prediction in the plane, a Huffman code.
-
-Rebuilt for its ratio alone, after the papers: integers first, so that the prediction is exact (cuSZ), and zeros stay zeros.
-
-What a codec after JPEG-ACT makes of a tensor: cosines of blocks of 8 x 8, integers, and runs of zeros in a Huffman code.
-
-Rebuilt for its ratio alone. The steps of the cosines are those of JPEG's table for brightness, all scaled alike until the
-root of the mean square error is what is allowed.
+- SZ, which COMET rests on: integers to a bound, Lorenzo's prediction in the plane, a Huffman code. Integers come first, so
+  that the prediction is exact (cuSZ), and zeros stay zeros.
+- A codec after JPEG-ACT: cosines of blocks of 8 x 8, integers, and runs of zeros in a Huffman code. The steps are those of
+  JPEG's table for brightness, all scaled alike until the root of the mean square error is what is allowed.
+- This hardware's integers and codes beside these: SZ's error is within the same bound, and that of the cosines has the same
+  mean square. Numbers that are not zero may become zero, as for what a convolution reads.
 """
 
 from __future__ import annotations
@@ -20,7 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdma.hdl.spec.format import Format
+from cdma.hdl.spec.stage import Quantisation
 from cdma.sim.codec.headers import codes_of
+from cdma.sim.codec.model import compress_words
+from cdma.sim.codec.quantise import dequantise, quantise
 from cdma.sim.codec.words import Words, rotated
 
 
@@ -204,3 +206,52 @@ def _coded(blocks: NDArray[np.int64]) -> float:
     )
     _, counts = np.unique(symbols, return_counts=True)
     return (huffman_bits(counts) * len(symbols) + float(bits.sum())) / 8 + _SYMBOLS_BYTES * len(counts)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Bytes of a tensor per compressed byte, and the error that all make.
+
+    ``error``: The root of the mean square of the errors, relative to that of the numbers.
+    """
+
+    error: float
+    cdma: float
+    sz: float
+    jpeg: float
+
+
+def bounded(tensor: NDArray[np.float32], relative: int) -> Bounded:
+    """A tensor of planes, which has a number that is not zero, within ``2**relative`` of its peak."""
+    # The greatest power of two that is not above the peak, as a bound of a policy has it.
+    bound_exponent = int(np.frexp(np.abs(tensor).max())[1]) - 1 + relative
+    bound = 2.0**bound_exponent
+    size, restored = _ours(tensor, bound_exponent + 1)
+    error = float(np.sqrt(np.square(restored - tensor).mean()))
+    differences = predictive_differences(predictive_integers(tensor, bound))
+    return Bounded(
+        error / float(np.sqrt(np.square(tensor).mean())),
+        tensor.nbytes / size,
+        tensor.nbytes / predictive_bytes(differences),
+        tensor.nbytes / transformed_within(tensor, error).size,
+    )
+
+
+def _ours(tensor: NDArray[np.float32], step: int) -> tuple[float, NDArray[np.float32]]:
+    """The fewest bytes that an engine's stage and codec make of it, table and step included, and the numbers again."""
+    words = tensor.view(np.uint32).ravel()
+    for bits in (4, 8):
+        form = Quantisation("fp32", bits)
+        found = quantise(words, step, form)
+        if not found.reported:
+            break
+    integers = found.integers.view(np.uint8) & np.uint8((1 << bits) - 1)
+    counts = np.bincount(integers)
+    sizes = []
+    for code_bits in (1, 2):
+        table = tuple(np.argsort(-counts, kind="stable")[: (1 << code_bits) - 1].tolist())
+        format = Format(bits, 32, code_bits, (0,) if code_bits == 1 else table)
+        packed = len(compress_words(integers, format)) * bits / 8
+        sizes.append(packed + (0 if code_bits == 1 else len(table)) + 1)
+    back = dequantise(found.integers, step, form).view(np.float32).reshape(tensor.shape)
+    return min(sizes), back

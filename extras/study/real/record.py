@@ -20,8 +20,8 @@ from cdma.hdl.spec.format import Format
 from cdma.sim.codec.fit import Fit, TensorProfile, field_variants, fit, profile
 from cdma.sim.codec.model import analyse
 from cdma.sim.codec.number_types import bfloat16_bits
-from cdma.study.compare.bounded import bounded
 from cdma.study.compare.comparison import compare
+from cdma.study.compare.entropy import bounded
 from cdma.study.recorded import DATA
 
 from .networks import Network

@@ -10,8 +10,8 @@ from cdma.base.errors import ParameterError
 from cdma.hdl.spec.format import Format
 
 from .assumptions import Assumptions
-from .compression import ALGORITHMS, Compression
 from .density_table import DensityTable
+from .feature_maps import ALGORITHMS, Compression
 from .machine import Machine
 from .networks import Network
 from .planner import StepPlanner

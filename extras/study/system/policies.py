@@ -32,9 +32,8 @@ import numpy as np
 from cdma.torch.swapping.policies import CostModel
 
 from .assumptions import Kernels
-from .compression import ALGORITHMS, Compression
 from .engine_rate import DIRECTIONS, measured_engine_laws, measured_shares, unit_bytes_per_s
-from .feature_maps import FeatureMap
+from .feature_maps import ALGORITHMS, Compression, FeatureMap
 from .planner import StepPlanner
 from .roofline import Cost
 from .step import Transfer

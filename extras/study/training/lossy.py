@@ -19,8 +19,7 @@ from cdma.torch.networks import NETWORKS
 from cdma.torch.networks.digits import GREY_VALUES, TRAINING_IMAGES, grey_values
 from cdma.torch.policies import AcGc, Bound, Comet, Lossless, Policy
 
-from .schedule import Schedule, reproducible
-from .train import train
+from .train import Schedule, reproducible, train
 
 if TYPE_CHECKING:
     from cdma.torch.context import Saved

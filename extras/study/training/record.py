@@ -24,12 +24,10 @@ from cdma.sim.codec.model import ZVC
 from cdma.sim.codec.words import words_of
 from cdma.study.compare.comparison import Row, compare
 from cdma.study.recorded import record_text
-from cdma.torch.extras import require
-from cdma.torch.networks.versions import versions
+from cdma.torch.extras import require, versions
 
 from .observations import ratio_table, short
-from .schedule import Schedule
-from .train import Snapshot, train
+from .train import Schedule, Snapshot, train
 
 if TYPE_CHECKING:
     import torch

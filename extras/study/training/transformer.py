@@ -21,12 +21,11 @@ from cdma.sim.codec.model import analyse
 from cdma.sim.codec.number_types import bfloat16_bits
 from cdma.study.recorded import record_text
 from cdma.study.system.density_table import TOKEN_KINDS
-from cdma.torch.extras import require
+from cdma.torch.extras import require, versions
 from cdma.torch.networks.digits import GREY_VALUES, TRAINING_IMAGES, grey_values
-from cdma.torch.networks.versions import versions
 
 from .observations import short
-from .schedule import reproducible
+from .train import reproducible
 
 if TYPE_CHECKING:
     import torch

@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from triton.runtime import interpreter  # noqa: E402
 
 from cdma.gpu.layout import INDEX_COLUMNS  # noqa: E402
-from cdma.gpu.rows import Row  # noqa: E402
+from cdma.gpu.windows import Row  # noqa: E402
 
 
 class Waits(TorchDispatchMode):

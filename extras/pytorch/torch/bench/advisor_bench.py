@@ -16,16 +16,14 @@ from torch import Tensor, nn
 from cdma.door import analyse
 from cdma.gpu.layout import where
 from cdma.hdl.spec.format import Format
-from cdma.torch.codec import Codec
-from cdma.torch.coded import lossless_format
+from cdma.torch.coded import Codec, lossless_format
 from cdma.torch.keeping import Slot
 from cdma.torch.prediction import Expected, pays
 from cdma.torch.swapping.context import Offload, Settings, label
 from cdma.torch.swapping.policies import Action, Cswap, Learnt, Moment, SwapPolicy, octave
 from cdma.torch.transport import Transport, WrongReturn
 
-from .paced import transport_for
-from .swap_training import SwapBench, SwapTraining, ready_card
+from .swap_training import SwapBench, SwapTraining, ready_card, transport_for
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,13 @@ from torch import Tensor
 from cdma.base.errors import CdmaError, ToolError
 from cdma.gpu.layout import where
 from cdma.torch.door import cache, stream
-from cdma.torch.networks.llama import KeysAndValues, Shape, Stack
+from cdma.torch.networks.decoders import KeysAndValues, Shape, Stack
 from cdma.torch.streaming.cache import Cache
 from cdma.torch.streaming.context import Stream
 from cdma.torch.streaming.states import States
 from cdma.torch.streaming.units import StreamReport
 
-from .paced import transport_for
+from .swap_training import transport_for
 
 #: Rounds that do not count: memory is found, kernels are compiled, and the order is learnt.
 _WARM_UP = 2

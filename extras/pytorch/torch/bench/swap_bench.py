@@ -18,8 +18,7 @@ from cdma.torch.swapping.context import Offload
 from cdma.torch.swapping.policies import Cdma, Cswap, Lms, Recompute, SwapPolicy, Vdnn, VdnnPlusPlus
 from cdma.torch.swapping.report import SwapReport
 
-from .paced import transport_for
-from .swap_training import SwapBench, SwapTraining, ready_card
+from .swap_training import SwapBench, SwapTraining, ready_card, transport_for
 
 _RAW = "vdnn_all"
 #: The policies by their names; plain training is beside them.

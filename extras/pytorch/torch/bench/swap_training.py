@@ -1,8 +1,10 @@
-"""The training of one network that a swapping context is measured in: the model, a batch, and a step."""
+"""The training of one network that a swapping context is measured in: the model, a batch, and a step; and on a processor a
+way to the host in software, at a rate."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,27 @@ from cdma.torch.door import offload
 from cdma.torch.networks.networks import BUILDERS
 from cdma.torch.networks.swap_networks import GPT2, build, inputs, stored_weights
 from cdma.torch.swapping.policies import Vdnn
+from cdma.torch.transport import Transport
+
+
+class Paced(Transport):
+    """Copies between two parts of the processor's memory, of so many bytes per second out and back."""
+
+    def __init__(self, out_rate: float, back_rate: float) -> None:
+        super().__init__(torch.device("cpu"))
+        self._rates = out_rate, back_rate
+
+    def _move(self, way: int, pairs: Sequence[tuple[Tensor, Tensor]]) -> None:
+        end = time.perf_counter() + pairs[0][1].numel() / self._rates[way]
+        super()._move(way, pairs)
+        time.sleep(max(0.0, end - time.perf_counter()))
+
+
+def transport_for(device: str, rate: float | None) -> Transport:
+    """The way of a bench: that of a GPU, or one of so many bytes per second."""
+    if device == "cpu" and rate is not None:
+        return Paced(rate, rate)
+    return Transport(torch.device(device))
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ _COLUMNS: Columns = {
 
 
 def _run(arguments: argparse.Namespace) -> Result:
-    from cdma.torch.networks.versions import torch_version
+    from cdma.torch.extras import torch_version
 
     check_between("rounds", arguments.rounds, 1, 1000)
     check_between("multiple", arguments.multiple, 1, 1 << 16)

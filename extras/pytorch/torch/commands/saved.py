@@ -37,7 +37,7 @@ _COLUMNS: Columns = {
 
 
 def _run(arguments: argparse.Namespace) -> Result:
-    from cdma.torch.networks.versions import torch_version
+    from cdma.torch.extras import torch_version
 
     check_between("rounds", arguments.rounds, 1, 1000)
     if arguments.batch is not None:

@@ -29,7 +29,7 @@ _COLUMNS: Columns = {
 
 
 def _run(arguments: argparse.Namespace) -> Result:
-    from cdma.torch.networks.versions import versions
+    from cdma.torch.extras import versions
 
     check_between("layers", arguments.layers, 1, 1000)
     check_between("width", arguments.width, 128, 1 << 16)
@@ -44,7 +44,7 @@ def _run(arguments: argparse.Namespace) -> Result:
     # Says what is missing, before anything imports it.
     versions()
     from cdma.torch.bench.stream_bench import StreamBench, stream_rows
-    from cdma.torch.networks.llama import Shape
+    from cdma.torch.networks.decoders import Shape
 
     bench = StreamBench(
         Shape(arguments.layers, arguments.width, arguments.hidden),

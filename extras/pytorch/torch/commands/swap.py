@@ -47,7 +47,7 @@ def bench_of(arguments: argparse.Namespace, batches: Sequence[int]) -> SwapBench
 
     Refuses batches and networks that are not there, and says what is not installed.
     """
-    from cdma.torch.networks.versions import torch_version, versions
+    from cdma.torch.extras import torch_version, versions
 
     of_digits = [name for name in arguments.networks if name not in (*FULL_SIZE_NAMES, *TOKEN_NAMES)]
     for batch in batches:

@@ -10,12 +10,10 @@ from torch import Tensor, nn
 
 from cdma.base.errors import CdmaError
 
+from .decoders import gpt2, gpt2_batch
 from .digits import CLASSES
-from .fractals import Fractals
-from .full_size import FULL_SIZE, FULL_SIZE_CLASSES, FULL_SIZE_SHAPE
-from .gpt_blocks import gpt2, gpt2_batch
-from .networks import BUILDERS
-from .task import digits_task, fractals_task
+from .networks import BUILDERS, FULL_SIZE, FULL_SIZE_CLASSES, FULL_SIZE_SHAPE
+from .task import Fractals, digits_task, fractals_task
 
 #: The network that reads tokens, and one to try a bench with.
 GPT2, SMALL = "gpt2", "small"

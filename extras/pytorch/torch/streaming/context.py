@@ -14,9 +14,8 @@ from torch import nn
 
 from cdma.base.errors import CdmaError, ParameterError
 
-from .away import Away
 from .depot import ROUNDS, Depot
-from .plan import Cold, Order, plan
+from .plan import Away, Cold, Order, plan
 from .units import Streamed, StreamReport, holders, units_of
 
 #: Modules whose weights a stream has.

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from cdma.hdl.spec.format import Format
-from cdma.torch.codec import Codec
+from cdma.torch.coded import Codec
 from cdma.torch.ledger import Arriving, Mail
 from cdma.torch.prediction import Expected
 from cdma.torch.transport import Copy, Transport, WrongReturn

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 from cdma.door import fit
 from cdma.gpu.packed import Packed
 from cdma.hdl.spec.format import Format
-from cdma.torch.codec import Codec, word_count
-from cdma.torch.coded import lossless_format
+from cdma.torch.coded import Codec, lossless_format, word_count
 from cdma.torch.memory import is_plain, layout_of
 from cdma.torch.plot import plot
 from cdma.torch.prediction import Expected, looked_at, pays

@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_leaves
 
 from cdma.base.errors import ParameterError
 from cdma.gpu.packed import Packed
-from cdma.torch.codec import Codec
+from cdma.torch.coded import Codec
 from cdma.torch.keeping import Keeping, Slot
 from cdma.torch.ledger import Arriving, Departures, Mail
 from cdma.torch.memory import CONVOLUTIONS, is_plain

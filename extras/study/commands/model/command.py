@@ -44,8 +44,8 @@ def _figures(arguments: argparse.Namespace) -> Result:
 
 
 def _list(arguments: argparse.Namespace) -> Result:
-    from cdma.study.system.compression import ALGORITHMS
     from cdma.study.system.density_table import bundled_densities
+    from cdma.study.system.feature_maps import ALGORITHMS
     from cdma.study.system.machine import link_names, machine_names
     from cdma.study.system.networks import network_names
     from cdma.study.system.policies import POLICIES

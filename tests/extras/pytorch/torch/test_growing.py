@@ -17,8 +17,8 @@ from torch import nn  # noqa: E402
 import cdma.torch  # noqa: E402
 from cdma.base.errors import ParameterError  # noqa: E402
 from cdma.torch import largest_batch  # noqa: E402
+from cdma.torch.door import bytes_of  # noqa: E402
 from cdma.torch.growing import NothingFits  # noqa: E402
-from cdma.torch.sizes import bytes_of  # noqa: E402
 
 
 @given(st.integers(1, 3000), st.integers(1, 9), st.integers(0, 400))

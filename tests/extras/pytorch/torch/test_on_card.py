@@ -10,7 +10,7 @@ from torch import nn  # isort: skip
 from cdma.hdl.spec.format import Format
 from cdma.torch import context, on_card, prediction
 from cdma.torch import ledger as mail
-from cdma.torch.codec import Codec
+from cdma.torch.coded import Codec
 from cdma.torch.context import Saved
 from cdma.torch.ledger import Ledger, Mail
 from cdma.torch.on_card import Card, WrongStream, held_by

@@ -23,8 +23,8 @@ from cdma.sim.codec.model import analyse, compress
 from cdma.sim.codec.number_types import quantise
 from cdma.sim.codec.software_bench import Codec, measure
 from cdma.study.compare import comparison, entropy
-from cdma.study.compare.bounded import bounded
 from cdma.study.compare.entropy import (
+    bounded,
     byte_bound,
     entropy_bits,
     field_counts,

@@ -18,9 +18,8 @@ from cdma.sim.codec.number_types import bfloat16_bits
 from cdma.study.profile.link import Settings
 from cdma.study.profile.report import Report
 from cdma.study.real import record, taps
-from cdma.study.real.networks import NETWORKS, Inputs, Network
+from cdma.study.real.networks import _SLICES, NETWORKS, Inputs, Network, slices
 from cdma.study.real.record import Record, Tensor, load_record, make_record, recorded, recorded_names
-from cdma.study.real.slices import _SLICES, slices
 from cdma.study.real.summary import page, picture
 from cdma.study.real.taps import Tapped, torch_tensors
 from cdma.study.recorded import DATA, recorded_samples, recorded_tokens

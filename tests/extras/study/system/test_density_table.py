@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from cdma.base.toml_table import TableError
-from cdma.study.system.compression import Compression
 from cdma.study.system.density_table import DensityTable, LayerRecord, bundled_densities, load_densities
-from cdma.study.system.feature_maps import copied_parts, feature_maps
+from cdma.study.system.feature_maps import Compression, copied_parts, feature_maps
 from cdma.study.system.networks import Network, load_network
 from tests.extras.study.small_networks import CHAIN, CONV, RECORDED, small
 

@@ -15,11 +15,9 @@ from cdma.base.cache import NoCache
 from cdma.base.toml_table import Table, TableError, read_json
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import Format
-from cdma.study.compare.word_bench import word_laws
+from cdma.study.compare.format_bench import word_laws
 from cdma.study.recorded import DATA
-from cdma.study.system import area_table
-from cdma.study.system.area_table import size_of
-from cdma.study.system.compression import law_of
+from cdma.study.system import designs
 from cdma.study.system.designs import (
     Design,
     Evaluation,
@@ -30,6 +28,7 @@ from cdma.study.system.designs import (
     design_space,
     objective,
     pareto_front,
+    size_of,
 )
 from cdma.study.system.engine_rate import (
     DIRECTIONS,
@@ -38,6 +37,7 @@ from cdma.study.system.engine_rate import (
     measured_engine_laws,
     measured_shares,
 )
+from cdma.study.system.feature_maps import law_of
 from cdma.study.system.machine import load_machine
 from cdma.study.system.model import Model
 from cdma.study.system.networks import load_network
@@ -64,7 +64,7 @@ def test_areas_are_those_of_the_documents_and_of_a_synthesis() -> None:
         sweep = records[f"{block}-lanes"]["figures"]
         measured = {(one["axes"]["lanes"], one["axes"]["word_bits"]): one for one in sweep}
         assert len(measured) == 15
-        assert all(area_table._measured().codecs[(block, *key)] == one for key, one in measured.items())
+        assert all(designs._measured().codecs[(block, *key)] == one for key, one in measured.items())
     # One is measured here, with another library: the last, which is the quickest.
     here = measure_block(block, CodecConfig(Format(8), 2), library, Options(), cache=NoCache())
     assert here.plain.kge == pytest.approx(measured[2, 8]["kge"], rel=0.15)

@@ -11,9 +11,8 @@ import pytest
 
 from cdma.base.errors import ParameterError
 from cdma.base.toml_table import Table, TableError
-from cdma.study.system.compression import Compression
 from cdma.study.system.density_table import with_transformer
-from cdma.study.system.feature_maps import FeatureMap, feature_maps
+from cdma.study.system.feature_maps import Compression, FeatureMap, feature_maps
 from cdma.study.system.machine import load_machine
 from cdma.study.system.model import Model
 from cdma.study.system.networks import Network, load_network, network_names, read_network

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from cdma.study.system.assumptions import Cpu
-from cdma.study.system.compression import Compression
 from cdma.study.system.density_table import DensityTable, LayerRecord
 from cdma.study.system.engine_rate import measured_engine_laws
-from cdma.study.system.feature_maps import FeatureMap
+from cdma.study.system.feature_maps import Compression, FeatureMap
 from cdma.study.system.machine import Link, load_machine
 from cdma.study.system.networks import Network, load_network
 from cdma.study.system.planner import StepPlanner

@@ -6,12 +6,12 @@ import pytest
 
 from cdma.base.document import Table
 from cdma.study.real.record import Operation, Record, recorded, recorded_names
+from cdma.study.real.summary import STEP_LINKS, worth, worth_parts
 from cdma.study.system.density_table import load_densities, with_run
 from cdma.study.system.feature_maps import feature_maps
 from cdma.study.system.machine import load_machine
 from cdma.study.system.model import Model
 from cdma.study.system.networks import INPUT, load_network, recorded_network
-from cdma.study.system.worth import LINKS, worth, worth_parts
 from tests.extras.study.small_networks import QUICK
 from tests.support.commands import Printed
 
@@ -72,7 +72,7 @@ def test_worth_is_what_a_step_takes_that_no_longer_fits() -> None:
         for more in (0, 1)
     ]
     assert fits == [True, False]
-    assert list(found.steps) == list(LINKS)
+    assert list(found.steps) == list(STEP_LINKS)
     for plain, ours in found.steps.values():
         assert plain > ours >= 1
     _, table = worth_parts([recorded("crepe"), _record()])

@@ -15,8 +15,7 @@ from cdma.study.compare.format_bench import load_data
 from cdma.study.system.density_table import load_densities
 from cdma.study.training.observations import load_ratios
 from cdma.study.training.record import record
-from cdma.study.training.schedule import Schedule
-from cdma.study.training.train import train
+from cdma.study.training.train import Schedule, train
 from cdma.study.training.transformer import SAMPLE_WORDS, SAMPLES, train_transformer
 from cdma.torch.networks import NETWORKS
 from cdma.torch.networks.digits import digits

@@ -18,7 +18,7 @@ COMMAND = ["bench", "advisor", "--batch", "8", "--rounds", "3", "--age", "1"]
 def test_over_a_slow_link_zeros_are_worth_it_and_over_a_fast_one_they_are_not(printed, monkeypatch):
     from tests.extras.pytorch.clockwork_link import ClockworkLink
 
-    monkeypatch.setattr("cdma.torch.bench.paced.Paced", ClockworkLink)
+    monkeypatch.setattr("cdma.torch.bench.swap_training.Paced", ClockworkLink)
     slow = {row["tensor"]: row for row in printed(*COMMAND, "--link", "0.002")}
     fast = {row["tensor"]: row for row in printed(*COMMAND, "--link", "1000")}
     assert slow.keys() == fast.keys()
@@ -175,8 +175,8 @@ def test_the_truth_is_of_passes_that_no_advice_is_of():
 
 def test_a_tensor_that_does_not_come_back_as_it_left_is_an_error(monkeypatch):
     from cdma.hdl.spec.format import Format
-    from cdma.torch.bench.paced import Paced
-    from cdma.torch.codec import Codec
+    from cdma.torch.bench.swap_training import Paced
+    from cdma.torch.coded import Codec
 
     ways = BothWays(torch.rand(1000), Paced(1e9, 1e9), Format())
     assert ways.raw().compress == 0

@@ -106,7 +106,7 @@ def test_states_and_keys_come_as_weights_do(what, ratio, printed):
 
 
 def test_an_output_that_differs_is_an_error(monkeypatch, refused):
-    from cdma.torch.codec import Codec
+    from cdma.torch.coded import Codec
 
     unpack = Codec.unpack
 

@@ -37,7 +37,7 @@ def test_rows_show_what_each_policy_moves(shown: Shown) -> None:
 def test_the_command_names_what_there_is() -> None:
     from cdma.torch.bench.swap_bench import POLICIES, PRECISIONS
     from cdma.torch.commands.swap import FULL_SIZE_NAMES, POLICY_NAMES, PRECISION_NAMES, TOKEN_NAMES
-    from cdma.torch.networks.full_size import FULL_SIZE
+    from cdma.torch.networks.networks import FULL_SIZE
     from cdma.torch.networks.swap_networks import GPT2
 
     assert list(POLICIES) == list(POLICY_NAMES)
@@ -132,7 +132,7 @@ def test_what_the_card_has_no_memory_for_has_a_row_without_numbers(monkeypatch: 
 
 def test_mobilenet_is_the_one_of_the_table() -> None:
     from cdma.study.system.networks import load_network
-    from cdma.torch.networks.full_size import mobilenet
+    from cdma.torch.networks.networks import mobilenet
 
     with torch.device("meta"):
         found = mobilenet()
@@ -143,7 +143,7 @@ def test_mobilenet_is_the_one_of_the_table() -> None:
 
 
 def test_a_loss_that_differs_is_an_error(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
-    from cdma.torch.codec import Codec
+    from cdma.torch.coded import Codec
 
     unpack = Codec.unpack
 

@@ -15,7 +15,7 @@ from cdma.app import main  # noqa: E402
 from cdma.base.errors import ParameterError  # noqa: E402
 from cdma.study.system.density_table import load_densities  # noqa: E402
 from cdma.study.training.watching import Watching  # noqa: E402
-from cdma.torch.networks.fractals import Fractals  # noqa: E402
+from cdma.torch.networks.task import Fractals  # noqa: E402
 from tests.support.commands import Refused  # noqa: E402
 
 FEW = Fractals(categories=3, images=4, side=32)

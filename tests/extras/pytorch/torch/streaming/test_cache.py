@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from cdma.base.errors import ParameterError  # noqa: E402
 from cdma.torch import cache  # noqa: E402
-from cdma.torch.codec import Codec  # noqa: E402
+from cdma.torch.coded import Codec  # noqa: E402
 from cdma.torch.streaming.cache import Cache  # noqa: E402
 from cdma.torch.streaming.depot import Depot  # noqa: E402
 from tests.extras.pytorch.clockwork_link import CPU, HeldLink  # noqa: E402

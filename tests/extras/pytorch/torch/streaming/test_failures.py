@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from cdma.sim.codec.model import CorruptStream  # noqa: E402
-from cdma.torch.codec import Codec  # noqa: E402
+from cdma.torch.coded import Codec  # noqa: E402
 from cdma.torch.streaming.context import Stream  # noqa: E402
 from cdma.torch.streaming.depot import Depot  # noqa: E402
 from cdma.torch.transport import BACK  # noqa: E402

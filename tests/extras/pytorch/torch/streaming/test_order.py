@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from cdma.torch.codec import Codec  # noqa: E402
+from cdma.torch.coded import Codec  # noqa: E402
 from cdma.torch.streaming.context import Stream  # noqa: E402
 from cdma.torch.streaming.depot import Depot  # noqa: E402
 from tests.extras.pytorch.clockwork_link import CPU, Delayed, Hasty  # noqa: E402

@@ -18,7 +18,7 @@ from cdma.torch import (  # noqa: E402
     prediction,
     stream,
 )
-from cdma.torch.codec import Codec  # noqa: E402
+from cdma.torch.coded import Codec  # noqa: E402
 from cdma.torch.streaming import states as states_of  # noqa: E402
 from cdma.torch.streaming.depot import Depot  # noqa: E402
 from cdma.torch.streaming.states import States  # noqa: E402

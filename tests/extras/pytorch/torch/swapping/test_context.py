@@ -22,8 +22,8 @@ from cdma.torch import (  # noqa: E402
     VdnnPlusPlus,
     offload,
 )
-from cdma.torch.bench.paced import Paced  # noqa: E402
-from cdma.torch.codec import Codec  # noqa: E402
+from cdma.torch.bench.swap_training import Paced  # noqa: E402
+from cdma.torch.coded import Codec  # noqa: E402
 from cdma.torch.swapping.context import Offload, Settings  # noqa: E402
 from cdma.torch.transport import WrongReturn  # noqa: E402
 from tests.extras.pytorch.clockwork_link import ClockworkLink, HeldLink  # noqa: E402

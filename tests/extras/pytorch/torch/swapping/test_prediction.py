@@ -13,7 +13,7 @@ from cdma.torch import (  # noqa: E402
     offload,
     prediction,
 )
-from cdma.torch.codec import Codec  # noqa: E402
+from cdma.torch.coded import Codec  # noqa: E402
 from cdma.torch.swapping.context import Offload, Settings  # noqa: E402
 from tests.extras.pytorch.clockwork_link import ClockworkLink, HeldLink  # noqa: E402
 from tests.support.training import same  # noqa: E402

@@ -1,4 +1,4 @@
-"""The packages of the extra ``torch``, imported when something needs them, and the versions that recorded numbers depend on."""
+"""The packages of the extra ``torch``, imported when something needs them, and the versions that records name."""
 
 from __future__ import annotations
 

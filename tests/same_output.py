@@ -77,12 +77,11 @@ for bits, window, code in itertools.product((8, 16, 32), (32, 64), (1, 2, 4)):
                 print(error)
 """
 
-#: Steps of training, several devices and decoding, by the system model. Kernels of the device are left out: what they take
+#: Steps of training and several devices, by the system model. Kernels of the device are left out: what they take
 #: is to be measured on a card.
 _STUDY = """
 import itertools
 from cdma.study.system.assumptions import load_assumptions
-from cdma.study.system.decoding import DECODING_POLICIES, decoding
 from cdma.study.system.density_table import load_densities, with_transformer
 from cdma.study.system.machine import load_machine
 from cdma.study.system.model import Model
@@ -99,9 +98,6 @@ for name in network_names():
 model = Model(load_network("alexnet"), load_machine("v100"), load_assumptions(), densities)
 for devices, links in itertools.product((1, 3), (1, 2)):
     print(several(model, "cdma", "rl", devices, links))
-model = Model(load_network("llama1b"), load_machine("a100"), load_assumptions(), densities)
-for policy in DECODING_POLICIES:
-    print(decoding(model, 1 << 20, policy, "zv"))
 """
 
 _TENSOR = """

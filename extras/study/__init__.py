@@ -34,9 +34,7 @@ if TYPE_CHECKING:
     from cdma.study.system.study import several
     from cdma.study.system.traced import trace
     from cdma.study.system.verdict import verdict
-    from cdma.study.training.train import train
-
-    from .training.train import Schedule
+    from cdma.study.training.train import Schedule, train
 
 #: The names by the modules that they come from.
 _HOMES = {

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 from cdma.base.errors import CdmaError, install_command
 
 
@@ -36,5 +34,5 @@ def versions() -> dict[str, str]:
     return {
         "torch": torch_version(),
         "scikit-learn": str(sklearn.__version__),
-        "numpy": np.__version__,
+        "numpy": str(require("numpy", "numpy").__version__),
     }

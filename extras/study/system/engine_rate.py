@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,9 +87,9 @@ def fit_shares(rows: Sequence[Table], laws: Mapping[str, EngineLaw]) -> Mapping[
 
 
 @cache
-def measured_shares(path: Path | None = None) -> Mapping[str, UnitShares]:
-    """Returns the shares from a file of measured rows, by default the one that comes with the package."""
-    return fit_shares(read_json(path or DATA / "unit_cycles.json").rows("units"), measured_engine_laws())
+def measured_shares() -> Mapping[str, UnitShares]:
+    """The shares from the rows that come with the package."""
+    return fit_shares(read_json(DATA / "unit_cycles.json").rows("units"), measured_engine_laws())
 
 
 #: Device to host, and back.
@@ -223,12 +222,12 @@ def _engine_law(direction: str, points: list[tuple[float, float, float]]) -> Eng
 
 
 @cache
-def measured_engine_laws(path: Path | None = None) -> Mapping[str, EngineLaw]:
-    """Returns the laws of whole engines, from a file as for :func:`measured_laws`."""
-    return fit_engine(read_json(path or _MEASURED).rows("engine"))
+def measured_engine_laws() -> Mapping[str, EngineLaw]:
+    """The laws of whole engines, from the rows that come with the package."""
+    return fit_engine(read_json(_MEASURED).rows("engine"))
 
 
 @cache
-def measured_laws(path: Path | None = None) -> Mapping[str, CycleLaw]:
-    """Returns the laws of the codec from a file of measured rows, by default the one that comes with the package."""
-    return fit(read_json(path or _MEASURED).rows("codec"))
+def measured_laws() -> Mapping[str, CycleLaw]:
+    """The laws of the codec, from the rows that come with the package."""
+    return fit(read_json(_MEASURED).rows("codec"))

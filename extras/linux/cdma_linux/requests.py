@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+from typing import Annotated, TypeVar, get_type_hints
 
 
 class Direction(enum.IntEnum):
@@ -13,110 +14,89 @@ class Direction(enum.IntEnum):
     PREFETCH = 1
 
 
+T = TypeVar("T", bound=type[ctypes.Structure])
+U32 = Annotated[int, ctypes.c_uint32]
+U64 = Annotated[int, ctypes.c_uint64]
+S32 = Annotated[int, ctypes.c_int32]
+
+
+def _structure(kind: T) -> T:
+    """A structure of the fields that its annotations name, in their order."""
+    hints = get_type_hints(kind, include_extras=True)
+    kind._fields_ = [(name, hint.__metadata__[0]) for name, hint in hints.items()]
+    return kind
+
+
+@_structure
 class Info(ctypes.Structure):
     """The engine, as it was generated."""
 
-    _fields_ = [
-        *(
-            (name, ctypes.c_uint32)
-            for name in [
-                "word_bits",
-                "window",
-                "code_bits",
-                "field_bits",
-                "padding",
-                "device_align",
-                "in_flight",
-                "crc",
-                "table",
-                "lossy",
-                "direct",
-                "version",
-            ]
-        ),
-        ("device_bytes", ctypes.c_uint64),
-        ("host_bytes", ctypes.c_uint64),
-    ]
-    word_bits: int
-    window: int
-    code_bits: int
-    field_bits: int
-    padding: int
-    device_align: int
-    in_flight: int
-    crc: int
-    table: int
-    lossy: int
-    direct: int
-    version: int
-    device_bytes: int
-    host_bytes: int
+    word_bits: U32
+    window: U32
+    code_bits: U32
+    field_bits: U32
+    padding: U32
+    device_align: U32
+    in_flight: U32
+    crc: U32
+    table: U32
+    lossy: U32
+    direct: U32
+    version: U32
+    device_bytes: U64
+    host_bytes: U64
 
 
+@_structure
 class Range(ctypes.Structure):
     """A piece of the accelerator's memory."""
 
-    _fields_ = [("bytes", ctypes.c_uint64), ("address", ctypes.c_uint64)]
-    bytes: int
-    address: int
+    bytes: U64
+    address: U64
 
 
+@_structure
 class Request(ctypes.Structure):
     """A transfer."""
 
-    _fields_ = [
-        ("direction", ctypes.c_uint32),
-        ("mode", ctypes.c_uint32),
-        *((name, ctypes.c_uint64) for name in ("device", "bytes", "host", "host_bytes", "cookie")),
-        ("flags", ctypes.c_uint32),
-        ("crc", ctypes.c_uint32),
-        ("dmabuf", ctypes.c_int32),
-        ("step", ctypes.c_uint32),
-        ("table", ctypes.c_uint64),
-        ("entries", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint32),
-    ]
-    direction: int
-    mode: int
-    device: int
-    bytes: int
-    host: int
-    host_bytes: int
-    cookie: int
-    flags: int
-    crc: int
-    dmabuf: int
-    step: int
-    table: int
-    entries: int
-    reserved: int
+    direction: U32
+    mode: U32
+    device: U64
+    bytes: U64
+    host: U64
+    host_bytes: U64
+    cookie: U64
+    flags: U32
+    crc: U32
+    dmabuf: S32
+    step: U32
+    table: U64
+    entries: U32
+    reserved: U32
 
 
+@_structure
 class Reply(ctypes.Structure):
     """What became of one."""
 
-    _fields_ = [
-        *((name, ctypes.c_uint64) for name in ("cookie", "bytes_read", "bytes_written", "fault", "cycles")),
-        *((name, ctypes.c_uint32) for name in ("literals", "status", "crc", "range")),
-    ]
-    cookie: int
-    bytes_read: int
-    bytes_written: int
-    fault: int
-    cycles: int
-    literals: int
-    status: int
-    crc: int
-    range: int
+    cookie: U64
+    bytes_read: U64
+    bytes_written: U64
+    fault: U64
+    cycles: U64
+    literals: U32
+    status: U32
+    crc: U32
+    range: U32
 
 
+@_structure
 class Batch(ctypes.Structure):
     """Requests, or room for replies, in a row; ``size`` is that of each."""
 
-    _fields_ = [("first", ctypes.c_uint64), ("count", ctypes.c_uint32), ("size", ctypes.c_uint32)]
-    first: int
-    count: int
-    size: int
+    first: U64
+    count: U32
+    size: U32
 
     @classmethod
     def of(cls, one: Request | Reply) -> Batch:

@@ -4,8 +4,7 @@
  * may have, and those of others as the host memory of a transfer.
  *
  * Operations of a buffer are called with its locks held, and those of other
- * drivers take locks of their own: so the lock of the engine is never held here,
- * but for the list of exports.
+ * drivers take locks of their own: so the lock of the engine is never held here.
  */
 #include <linux/fs.h>
 #include <linux/io.h>
@@ -14,19 +13,9 @@
 #include "driver.h"
 #include "kernels.h"
 
-/**
- * struct cdma_exported - a piece of the accelerator's memory as a buffer
- * @link: in the engine's list
- * @cd: the engine
- * @piece: that it is in
- * @inode: of the engine's file, of which what is mapped of the buffer is mapped
- * @address: where it begins
- */
+/* A part of a piece as a buffer. */
 struct cdma_exported {
-	struct list_head link;
-	struct cdma_device *cd;
 	struct cdma_piece *piece;
-	struct inode *inode;
 	u64 address;
 };
 
@@ -54,13 +43,13 @@ static int begin_access(struct dma_buf *buffer, enum dma_data_direction directio
 {
 	struct cdma_exported *export = buffer->priv;
 
-	return READ_ONCE(export->cd->state) == CDMA_GONE ? -ENODEV : 0;
+	return READ_ONCE(export->piece->cd->state) == CDMA_GONE ? -ENODEV : 0;
 }
 
 static int vmap_export(struct dma_buf *buffer, struct iosys_map *map)
 {
 	struct cdma_exported *export = buffer->priv;
-	struct cdma_device *cd = export->cd;
+	struct cdma_device *cd = export->piece->cd;
 	void __iomem *memory;
 
 	if (READ_ONCE(cd->state) == CDMA_GONE)
@@ -81,17 +70,14 @@ static int mmap_export(struct dma_buf *buffer, struct vm_area_struct *vma)
 {
 	struct cdma_exported *export = buffer->priv;
 
-	return cdma_mmap_buffer(export->cd, vma, export->address);
+	vma->vm_pgoff += export->address >> PAGE_SHIFT;
+	return cdma_mmap_piece(export->piece, vma);
 }
 
 static void release_export(struct dma_buf *buffer)
 {
 	struct cdma_exported *export = buffer->priv;
 
-	mutex_lock(&export->cd->lock);
-	list_del(&export->link);
-	mutex_unlock(&export->cd->lock);
-	iput(export->inode);
 	cdma_put_piece(export->piece);
 	kfree(export);
 }
@@ -117,57 +103,39 @@ static int begin_fences(struct cdma_file *file, struct cdma_piece *piece)
 }
 
 /* The piece stays until nobody has the buffer any more, which may be written if @flags say so. */
-int cdma_export(struct cdma_file *file, struct cdma_export *piece, int flags, struct dma_buf **made)
+struct dma_buf *cdma_export(struct cdma_file *file, const struct cdma_export *request, int flags)
 {
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
-	struct cdma_device *cd = file->cd;
 	struct cdma_exported *export;
+	struct dma_buf *made;
 	int err = -EACCES;
 
-	info.ops = &export_operations;
-	info.size = PAGE_ALIGN(piece->bytes);
-	info.flags = flags | O_CLOEXEC;
-	if (piece->reserved)
-		return -EINVAL;
+	if (request->reserved)
+		return ERR_PTR(-EINVAL);
 	export = kzalloc(sizeof(*export), GFP_KERNEL_ACCOUNT);
 	if (!export)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
+	info.ops = &export_operations;
+	info.size = PAGE_ALIGN(request->bytes);
+	info.flags = flags | O_CLOEXEC;
 	info.priv = export;
-	export->cd = cd;
-	export->address = piece->address;
-	export->piece = cdma_find_piece(file, piece->address, info.size);
-	if (!export->piece || !PAGE_ALIGNED(piece->address))
-		goto free;
-	err = begin_fences(file, export->piece);
+	export->address = request->address;
+	export->piece = cdma_find_piece(file, request->address, info.size);
+	if (export->piece && PAGE_ALIGNED(request->address))
+		err = begin_fences(file, export->piece);
 	if (err)
 		goto free;
 	info.resv = &export->piece->resv;
-	*made = dma_buf_export(&info);
-	if (IS_ERR(*made)) {
-		err = PTR_ERR(*made);
-		goto free;
+	made = dma_buf_export(&info);
+	if (!IS_ERR(made)) {
+		made->file->f_mapping = file->cd->space->i_mapping;
+		return made;
 	}
-	ihold(file->inode);
-	export->inode = file->inode;
-	(*made)->file->f_mapping = file->inode->i_mapping;
-	mutex_lock(&cd->lock);
-	list_add(&export->link, &cd->exports);
-	mutex_unlock(&cd->lock);
-	return 0;
-
+	err = PTR_ERR(made);
 free:
 	cdma_put_piece(export->piece);
 	kfree(export);
-	return err;
-}
-
-/* Takes all pages away from processes. */
-void cdma_unmap_exports(struct cdma_device *cd)
-{
-	struct cdma_exported *export;
-
-	list_for_each_entry(export, &cd->exports, link)
-		unmap_mapping_range(export->inode->i_mapping, 0, 0, 1);
+	return ERR_PTR(err);
 }
 
 /* ---- buffers of others ---- */

@@ -36,63 +36,60 @@ static bool charge(struct mm_struct *mm, unsigned int pages)
 }
 
 /* Brings pages in, for as long as that takes, and pins them. */
+static int pin_pages(struct cdma_pins *pins, struct page **pages, u64 user, u64 bytes)
+{
+	const unsigned int flags = pins->write ? FOLL_WRITE : 0;
+	int pinned = pin_user_pages_fast(user, pins->count, flags, pages);
+	int err = pinned < 0 ? pinned : -EFAULT;
+
+	if (pinned == pins->count)
+		err = sg_alloc_table_from_pages(&pins->table, pages, pinned, offset_in_page(user),
+						bytes, GFP_KERNEL_ACCOUNT);
+	if (err && pinned > 0)
+		unpin_user_pages(pages, pinned);
+	return err;
+}
+
 int cdma_pin(struct cdma_pins *pins, u64 user, u64 bytes, bool write)
 {
-	const unsigned int count = cdma_pages_of(offset_in_page(user) + bytes);
 	struct mm_struct *mm = current->mm;
-	int err = -ENOMEM, pinned = 0;
+	struct page **pages;
+	int err = -ENOMEM;
 
 	if (!mm || user + bytes < user || user + bytes > ULONG_MAX)
 		return -EFAULT;
-	if (!charge(mm, count))
+	pins->count = cdma_pages_of(offset_in_page(user) + bytes);
+	pins->write = write;
+	if (!charge(mm, pins->count))
 		return -ENOMEM;
-	pins->pages = kvcalloc(count, sizeof(*pins->pages), GFP_KERNEL_ACCOUNT);
-	if (pins->pages) {
-		pinned = pin_user_pages_fast(user, count, write ? FOLL_WRITE : 0, pins->pages);
-		err = pinned < 0 ? pinned : -EFAULT;
+	pages = kvcalloc(pins->count, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	if (pages)
+		err = pin_pages(pins, pages, user, bytes);
+	kvfree(pages);
+	if (err) {
+		atomic64_sub(pins->count, &mm->pinned_vm);
+		return err;
 	}
-	if (pinned == count) {
-		pins->count = count;
-		pins->offset = offset_in_page(user);
-		pins->write = write;
-		pins->mm = mm;
-		mmgrab(mm);
-		return 0;
-	}
-	if (pinned > 0)
-		unpin_user_pages(pins->pages, pinned);
-	kvfree(pins->pages);
-	atomic64_sub(count, &mm->pinned_vm);
-	return err;
+	pins->mm = mm;
+	mmgrab(mm);
+	return 0;
 }
 
 void cdma_unpin(struct cdma_pins *pins)
 {
-	if (!pins->count)
+	struct scatterlist *run;
+	unsigned int k;
+
+	if (!pins->mm)
 		return;
-	unpin_user_pages_dirty_lock(pins->pages, pins->count, pins->write);
-	kvfree(pins->pages);
+	for_each_sgtable_sg(&pins->table, run, k)
+		unpin_user_page_range_dirty_lock(sg_page(run),
+						 cdma_pages_of(run->offset + run->length),
+						 pins->write);
+	sg_free_table(&pins->table);
 	atomic64_sub(pins->count, &pins->mm->pinned_vm);
 	mmdrop(pins->mm);
-	pins->count = 0;
-}
-
-/* Copies memory @out to the first bytes of a buffer, or those to memory. */
-void cdma_copy(const struct cdma_pins *pins, void *memory, u64 bytes, bool out)
-{
-	size_t at = pins->offset, part;
-	struct page **page;
-
-	for (page = pins->pages; bytes; ++page) {
-		part = min_t(u64, bytes, PAGE_SIZE - at);
-		if (out)
-			memcpy_to_page(*page, at, memory, part);
-		else
-			memcpy_from_page(memory, *page, at, part);
-		memory += part;
-		bytes -= part;
-		at = 0;
-	}
+	pins->mm = NULL;
 }
 
 /* ---- buffers that the engine reaches ---- */
@@ -117,69 +114,46 @@ bool cdma_is_direct(const struct cdma_device *cd, const struct cdma_request *req
 	       IS_ALIGNED(request->host_bytes, dma_get_cache_alignment());
 }
 
-/* Only the first run may begin, and only the last may end, within a page of the engine. */
-static bool is_listable(struct sg_table *table)
+/* Lists the pages of a buffer in its host memory, if the engine can have them so. */
+static int list_pages(struct cdma_hold *hold, struct cdma_pages *pages)
 {
-	const u64 inside = CDMA_PAGE_BYTES - 1;
+	struct sg_table *table = &hold->pins.table;
+	struct cdma_run *runs = kvcalloc(table->nents, sizeof(*runs), GFP_KERNEL);
 	struct scatterlist *run;
 	unsigned int k;
+	int err;
 
+	if (!runs)
+		return -ENOMEM;
 	for_each_sgtable_dma_sg(table, run, k)
-		if ((k && sg_dma_address(run) & inside) ||
-		    (k + 1 != table->nents && (sg_dma_address(run) + sg_dma_len(run)) & inside))
-			return false;
-	return true;
-}
-
-static void unmap(struct cdma_hold *hold)
-{
-	dma_unmap_sgtable(hold->cd->dev, &hold->table, hold->way, DMA_ATTR_SKIP_CPU_SYNC);
-	sg_free_table(&hold->table);
+		runs[k] = (struct cdma_run){ sg_dma_address(run), sg_dma_len(run) };
+	err = cdma_list_pages(runs, k, hold->cd->host_memory + hold->host,
+			      hold->cd->host_bus + hold->host, pages);
+	kvfree(runs);
+	return err ? -EINVAL : 0;
 }
 
 /*
- * Maps a buffer for the device, which is there; fails where it is to be copied. A
- * process may have several transfers of one buffer: so caches are looked after
- * apart from its mapping.
+ * Maps a buffer for the device, which is there, and lists it; fails where it is
+ * to be copied. A process may have several transfers of one buffer: so caches are
+ * looked after apart from its mapping.
  */
-int cdma_map(struct cdma_hold *hold, const struct cdma_request *request)
+int cdma_map(struct cdma_hold *hold, struct cdma_pages *pages)
 {
-	int err = sg_alloc_table_from_pages(&hold->table, hold->pins.pages, hold->pins.count,
-					    hold->pins.offset, request->host_bytes, GFP_KERNEL);
+	struct sg_table *table = &hold->pins.table;
+	struct device *dev = hold->cd->dev;
+	int err = dma_map_sgtable(dev, table, hold->way, DMA_ATTR_SKIP_CPU_SYNC);
 
 	if (err)
 		return err;
-	err = dma_map_sgtable(hold->cd->dev, &hold->table, hold->way, DMA_ATTR_SKIP_CPU_SYNC);
+	err = list_pages(hold, pages);
 	if (err) {
-		sg_free_table(&hold->table);
+		dma_unmap_sgtable(dev, table, hold->way, DMA_ATTR_SKIP_CPU_SYNC);
 		return err;
 	}
-	if (!is_listable(&hold->table)) {
-		unmap(hold);
-		return -EINVAL;
-	}
-	dma_sync_sgtable_for_device(hold->cd->dev, &hold->table, hold->way);
+	dma_sync_sgtable_for_device(dev, table, hold->way);
+	hold->mapped = true;
 	return 0;
-}
-
-/* Writes the list of all pages but the first; gives where the buffer begins. */
-u64 cdma_list(const struct cdma_hold *hold, unsigned char *list, bool *more)
-{
-	u64 first = 0, at;
-	struct scatterlist *run;
-	unsigned int k, number = 0;
-
-	for_each_sgtable_dma_sg(&hold->table, run, k) {
-		const u64 begin = sg_dma_address(run), end = begin + sg_dma_len(run);
-
-		if (!k)
-			first = begin;
-		for (at = ALIGN_DOWN(begin, CDMA_PAGE_BYTES); at < end; at += CDMA_PAGE_BYTES)
-			if (at > first || k)
-				cdma_put(list + 8 * number++, at, 8);
-	}
-	*more = number;
-	return first;
 }
 
 /* The place in the buffer of what the engine calls so, or of the beat that the buffer begins in. */
@@ -189,7 +163,7 @@ u64 cdma_place_in(const struct cdma_hold *hold, u64 address)
 	unsigned int k;
 	u64 before = 0;
 
-	for_each_sgtable_dma_sg(&hold->table, run, k) {
+	for_each_sgtable_dma_sg(&hold->pins.table, run, k) {
 		const u64 begin = ALIGN_DOWN(sg_dma_address(run), CDMA_PAGE_BYTES);
 		const u64 end = sg_dma_address(run) + sg_dma_len(run);
 
@@ -201,17 +175,31 @@ u64 cdma_place_in(const struct cdma_hold *hold, u64 address)
 	return CDMA_NO_FAULT;
 }
 
+/* Its memory is the device's, which does not go before it is vacated. */
+void cdma_occupy(struct cdma_hold *hold)
+{
+	hold->busy = true;
+	atomic_inc(&hold->cd->busy);
+}
+
+void cdma_vacate(struct cdma_hold *hold)
+{
+	if (hold->busy && atomic_dec_and_test(&hold->cd->busy))
+		wake_up_all(&hold->cd->room);
+	hold->busy = false;
+}
+
 /* Lets all go that the engine does not reach any more, or never has. */
 void cdma_let_go(struct cdma_hold *hold)
 {
 	lockdep_assert_not_held(&hold->cd->lock);
-	if (hold->table.sgl) {
-		dma_sync_sgtable_for_cpu(hold->cd->dev, &hold->table, hold->way);
-		unmap(hold);
+	if (hold->mapped) {
+		dma_sync_sgtable_for_cpu(hold->cd->dev, &hold->pins.table, hold->way);
+		dma_unmap_sgtable(hold->cd->dev, &hold->pins.table, hold->way,
+				  DMA_ATTR_SKIP_CPU_SYNC);
 	}
 	cdma_give_host(hold);
-	if (hold->busy && atomic_dec_and_test(&hold->cd->busy))
-		wake_up_all(&hold->cd->room);
+	cdma_vacate(hold);
 	cdma_unpin(&hold->pins);
 	if (hold->unfenced && atomic_dec_and_test(&hold->piece->unfenced))
 		wake_up_all(&hold->cd->room);
@@ -224,8 +212,13 @@ static void let_go(struct work_struct *work)
 	cdma_let_go(container_of(work, struct cdma_hold, work));
 }
 
-void cdma_init_hold(struct cdma_hold *hold, struct cdma_device *cd)
+struct cdma_hold *cdma_new_hold(struct cdma_device *cd)
 {
-	hold->cd = cd;
-	INIT_WORK(&hold->work, let_go);
+	struct cdma_hold *hold = kzalloc(sizeof(*hold), GFP_KERNEL_ACCOUNT);
+
+	if (hold) {
+		hold->cd = cd;
+		INIT_WORK(&hold->work, let_go);
+	}
+	return hold;
 }

@@ -89,21 +89,25 @@ static void end_copy(struct cdma_dma *dma, struct cdma_copy *copy, int err)
 	kfree(copy);
 }
 
+static struct cdma_copy *take_copy(struct cdma_dma *dma)
+{
+	struct cdma_copy *next;
+
+	spin_lock_bh(&dma->lock);
+	next = list_first_entry_or_null(&dma->issued, struct cdma_copy, link);
+	if (next)
+		list_del(&next->link);
+	spin_unlock_bh(&dma->lock);
+	return next;
+}
+
 static void copy_all(struct work_struct *work)
 {
 	struct cdma_dma *dma = container_of(work, struct cdma_dma, work);
 	struct cdma_copy *next;
 
-	for (;;) {
-		spin_lock_bh(&dma->lock);
-		next = list_first_entry_or_null(&dma->issued, struct cdma_copy, link);
-		if (next)
-			list_del(&next->link);
-		spin_unlock_bh(&dma->lock);
-		if (!next)
-			break;
+	while ((next = take_copy(dma)))
 		end_copy(dma, next, copy(dma, next));
-	}
 }
 
 static dma_cookie_t submit(struct dma_async_tx_descriptor *tx)
@@ -230,31 +234,32 @@ static void describe(struct cdma_dma *dma, const struct cdma_device *cd)
 	list_add_tail(&dma->channel.device_node, &device->channels);
 }
 
+/* Who still has the channel is told of errors, until it is put. */
+static void withdraw(void *device)
+{
+	dma_async_device_unregister(device);
+}
+
 /* An engine that reaches pages has a channel. */
-void cdma_offer(struct cdma_device *cd)
+int cdma_offer(struct cdma_device *cd)
 {
 	struct cdma_dma *dma;
+	int err;
 
 	if (!cdma_direct_align(cd))
-		return;
+		return 0;
 	dma = kzalloc(sizeof(*dma), GFP_KERNEL);
 	if (!dma)
-		return;
+		return -ENOMEM;
 	spin_lock_init(&dma->lock);
 	INIT_LIST_HEAD(&dma->submitted);
 	INIT_LIST_HEAD(&dma->issued);
 	INIT_WORK(&dma->work, copy_all);
 	dma->cd = cd;
 	describe(dma, cd);
-	if (dma_async_device_register(&dma->dma))
-		kfree(dma);
-	else
-		cd->dma = dma;
-}
-
-/* Who still has the channel is told of errors, until it is put. */
-void cdma_withdraw(struct cdma_device *cd)
-{
-	if (cd->dma)
-		dma_async_device_unregister(&cd->dma->dma);
+	err = dma_async_device_register(&dma->dma);
+	if (!err)
+		return devm_add_action_or_reset(cd->dev, withdraw, &dma->dma);
+	kfree(dma);
+	return err;
 }

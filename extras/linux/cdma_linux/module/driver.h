@@ -31,7 +31,7 @@
 struct cdma_pool {
 	unsigned long *used;		/* A bit for each page. */
 	unsigned long pages;
-	spinlock_t lock;		/* Held for these bits, and what accounts have. */
+	spinlock_t lock;		/* Held for these bits. */
 };
 
 /* A code has four bits at most. */
@@ -69,12 +69,12 @@ struct cdma_device {
 	struct device *dev;
 	struct miscdevice misc;
 	int number;			/* Of the file in /dev. */
-	int irq;
 	struct cdma engine;
 	void __iomem *registers;
 	void __iomem *memory;		/* The accelerator's, */
 	phys_addr_t memory_bus;		/* and where it is for a processor, */
 	bool mappable;			/* whose pages are pages for a process. */
+	struct inode *space;		/* All that processes have mapped is mapped of it. */
 	struct cdma_pool device;	/* Its pages, of which files have pieces. */
 	void *rings;			/* Host memory: the rings, and then the pool. */
 	dma_addr_t rings_bus;
@@ -83,17 +83,14 @@ struct cdma_device {
 	void *host_memory;		/* Where its first page is, also for the engine. */
 	u64 host_bus;
 	wait_queue_head_t room;		/* For its pages, and for nobody to be busy. */
+	wait_queue_head_t gone;		/* For it to go. */
 	struct mutex turn;		/* Of the one that waits for its pages. */
 	atomic_t busy;			/* Jobs whose memory is the device's. */
 	struct list_head exposed;	/* Memory that a stuck engine may still write. */
 	struct list_head queued[CDMA_DIRECTIONS];
 	struct list_head running[CDMA_DIRECTIONS];
 	struct cdma_table tables[CDMA_DIRECTIONS]; /* In the registers; none after a reset. */
-	struct list_head files;
 	struct list_head accounts;
-	struct list_head exports;
-	struct dentry *folder;		/* In debugfs. */
-	struct cdma_dma *dma;		/* What the kernel has of it, or NULL. */
 };
 
 /* What a user has of the host memory. */
@@ -101,7 +98,7 @@ struct cdma_account {
 	struct list_head link;
 	kuid_t uid;
 	unsigned int files;
-	unsigned long pages;
+	atomic_long_t pages;
 	struct mutex turn;		/* Of the one that waits for its user's others. */
 };
 
@@ -120,8 +117,6 @@ struct cdma_piece {
 /* An open file; it stays until its jobs have ended. */
 struct cdma_file {
 	struct cdma_device *cd;
-	struct list_head link;
-	struct inode *inode;		/* What is mapped of the memory is mapped of it; or NULL. */
 	struct cdma_account *account;
 	struct mutex mutex;		/* Held for its pieces. */
 	struct list_head pieces;
@@ -136,11 +131,10 @@ struct cdma_file {
 	wait_queue_head_t wait;		/* For replies, and for no job to be left. */
 };
 
-/* A buffer of a process, whose pages stay; there is none without pages. */
+/* A buffer of a process, whose pages stay; there is none without a process. */
 struct cdma_pins {
-	struct page **pages;
-	unsigned int count;
-	unsigned int offset;		/* In the first. */
+	struct sg_table table;
+	unsigned int count;		/* Of pages. */
 	bool write;
 	struct mm_struct *mm;		/* Whose limit they count against. */
 };
@@ -154,8 +148,8 @@ struct cdma_hold {
 	struct cdma_piece *piece;
 	bool unfenced;			/* The piece was not exported. */
 	struct cdma_pins pins;
-	bool direct;			/* The engine reaches the process's pages itself. */
-	struct sg_table table;		/* Then, while they are mapped for it. */
+	bool direct;			/* The engine reaches the process's pages itself, */
+	bool mapped;			/* which are mapped for it. */
 	enum dma_data_direction way;
 	u64 host;			/* In the pool: a copy, or the list of pages. */
 	unsigned long pages;		/* How many are there. */
@@ -218,25 +212,25 @@ static inline u64 cdma_pages_of(u64 bytes)
 /* Buffers of processes; no lock is held. */
 int cdma_pin(struct cdma_pins *pins, u64 user, u64 bytes, bool write);
 void cdma_unpin(struct cdma_pins *pins);
-void cdma_copy(const struct cdma_pins *pins, void *memory, u64 bytes, bool out);
 u32 cdma_direct_align(const struct cdma_device *cd);
 bool cdma_is_direct(const struct cdma_device *cd, const struct cdma_request *request);
-int cdma_map(struct cdma_hold *hold, const struct cdma_request *request);
-u64 cdma_list(const struct cdma_hold *hold, unsigned char *list, bool *more);
+int cdma_map(struct cdma_hold *hold, struct cdma_pages *pages);
 u64 cdma_place_in(const struct cdma_hold *hold, u64 address);
-void cdma_init_hold(struct cdma_hold *hold, struct cdma_device *cd);
+struct cdma_hold *cdma_new_hold(struct cdma_device *cd);
+void cdma_occupy(struct cdma_hold *hold);
+void cdma_vacate(struct cdma_hold *hold);
 void cdma_let_go(struct cdma_hold *hold);
 
 /* The accelerator's memory in a process. */
+int cdma_make_space(struct cdma_device *cd);
+void cdma_drop_space(struct cdma_device *cd);
 int cdma_mmap_file(struct file *filp, struct vm_area_struct *vma);
-int cdma_mmap_buffer(struct cdma_device *cd, struct vm_area_struct *vma, u64 address);
+int cdma_mmap_piece(struct cdma_piece *piece, struct vm_area_struct *vma);
 
-/* Buffers of others, and for them; the lock is held for the last. */
-int cdma_export(struct cdma_file *file, struct cdma_export *piece, int flags,
-		struct dma_buf **made);
+/* Buffers of others, and for them. */
+struct dma_buf *cdma_export(struct cdma_file *file, const struct cdma_export *piece, int flags);
 int cdma_import(struct cdma_import *import, const struct cdma_request *request, bool wait);
 void cdma_drop_import(struct cdma_import *import, const struct cdma_request *request);
-void cdma_unmap_exports(struct cdma_device *cd);
 
 /* Fences; no lock is held. */
 struct dma_fence *cdma_new_fence(const struct cdma_device *cd);
@@ -244,11 +238,9 @@ int cdma_publish(const struct cdma_device *cd, struct dma_fence *fence,
 		 const struct cdma_use *uses, unsigned int count, bool wait);
 void cdma_signal(struct dma_fence *fence, int error);
 
-/* What there is to see; without the lock. */
-void cdma_name_values(void);
-void cdma_describe(struct miscdevice *misc);
-void cdma_show(struct cdma_device *cd);
-void cdma_hide(struct cdma_device *cd);
+/* What there is to see: in sysfs, and in debugfs, which takes the lock. */
+extern const struct attribute_group *cdma_groups[];
+int cdma_show(struct cdma_device *cd);
 
 /* Files; the last is of the kernel, which has memory mapped, and waits. */
 struct cdma_file *cdma_new_file(struct cdma_device *cd, kuid_t uid);
@@ -257,29 +249,19 @@ int cdma_move(struct cdma_file *file, const struct cdma_request *request, dma_ad
 
 /* The engine for the rest of the kernel. */
 #ifdef CONFIG_DMA_ENGINE
-void cdma_offer(struct cdma_device *cd);
-void cdma_withdraw(struct cdma_device *cd);
+int cdma_offer(struct cdma_device *cd);
 #else
-static inline void cdma_offer(struct cdma_device *cd) { }
-static inline void cdma_withdraw(struct cdma_device *cd) { }
+static inline int cdma_offer(struct cdma_device *cd) { return 0; }
 #endif
-
-int cdma_uring_command(struct io_uring_cmd *command, unsigned int flags);
 
 extern const struct file_operations cdma_file_operations;
 
-/* Where a bus has found an engine. */
-struct cdma_place {
-	void __iomem *registers;
-	void __iomem *memory;		/* The accelerator's. */
-	phys_addr_t memory_bus;
-	u64 memory_bytes;
-	bool mappable;			/* Its pages are pages for a processor. */
-	int irq;
-};
+/* Hands a structure, of which a process may know less or more: what is more is 0. */
+int cdma_return(void __user *user, size_t bytes, const void *known, size_t size);
 
 /* Engines; the lock is held for the last two. */
-int cdma_add(struct device *dev, const struct cdma_place *place);
+int cdma_add(struct device *dev, void __iomem *registers, const struct resource *memory,
+	     bool mappable, int irq);
 void cdma_rest(struct device *dev);
 void cdma_halt(struct device *dev);
 int cdma_go_on(struct device *dev);
@@ -293,14 +275,7 @@ void cdma_expose(struct cdma_hold *hold);
 void cdma_keep_watch(struct cdma_device *cd);
 
 /* Buses. */
-#ifdef CONFIG_PCI
-int cdma_begin_pci(void);
-void cdma_end_pci(void);
-#else
-static inline int cdma_begin_pci(void) { return 0; }
-static inline void cdma_end_pci(void) { }
-#endif
-int cdma_begin_platform(void);
-void cdma_end_platform(void);
+extern struct pci_driver cdma_pci_driver;
+extern struct platform_driver cdma_platform_driver;
 
 #endif

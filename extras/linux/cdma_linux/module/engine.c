@@ -11,10 +11,12 @@
 #include <linux/delay.h>
 #include <linux/dma-fence.h>
 #include <linux/dma-mapping.h>
+#include <linux/fs.h>
 #include <linux/idr.h>
 #include <linux/interrupt.h>
 #include <linux/io.h>
 #include <linux/module.h>
+#include <linux/platform_device.h>
 #include <linux/pm.h>
 #include <linux/slab.h>
 
@@ -78,7 +80,7 @@ static void free_device(struct kref *ref)
 
 	kvfree(cd->device.used);
 	kvfree(cd->host.used);
-	kfree(cd->misc.name);
+	cdma_drop_space(cd);
 	put_device(cd->dev);
 	kfree(cd);
 }
@@ -103,11 +105,14 @@ void cdma_put_presence(struct cdma_device *cd)
 	up_read(&cd->presence);
 }
 
-/* What the portable driver says, as the kernel says it. */
-static int error_of(int status)
+/* Opens the windows from their bases to their last bytes. */
+static int set_windows(struct cdma_device *cd, u64 device, u64 device_limit, u64 host,
+		       u64 host_limit)
 {
-	return status == CDMA_OK ? 0 :
-	       status == CDMA_NO_ENGINE || status == CDMA_BAD_VERSION ? -ENODEV : -EIO;
+	const int err = cdma_set_window(&cd->engine, CDMA_DEV_WINDOW_BASE, device, device_limit, 0);
+
+	return cdma_set_window(&cd->engine, CDMA_HOST_WINDOW_BASE, host, host_limit, 0) || err ?
+	       -EIO : 0;
 }
 
 /* The last byte of a pool that begins at an address, and has a page at least. */
@@ -122,27 +127,21 @@ static int start_engine(struct cdma_device *cd)
 	const struct cdma_geometry *geometry = &cd->engine.geometry;
 	const u32 entries = min(geometry->ring_entries, CDMA_ENTRIES);
 	const bool anywhere = cdma_direct_align(cd);
-	const u64 all = DMA_BIT_MASK(geometry->host_address_bits);
 	unsigned int direction;
-	int err;
+	int err = set_windows(cd, 0, limit_of(&cd->device, 0), anywhere ? 0 : cd->rings_bus,
+			      anywhere ? DMA_BIT_MASK(geometry->host_address_bits) :
+			      limit_of(&cd->host, cd->host_bus));
 
 	/* A reset has made every entry the first of the format. */
 	memset(cd->tables, 0, sizeof(cd->tables));
-	err = error_of(cdma_set_window(&cd->engine, CDMA_DEV_WINDOW_BASE, 0,
-				       limit_of(&cd->device, 0), 0));
-	if (!err)
-		err = error_of(cdma_set_window(&cd->engine, CDMA_HOST_WINDOW_BASE,
-					       anywhere ? 0 : cd->rings_bus,
-					       anywhere ? all : limit_of(&cd->host, cd->host_bus),
-					       0));
 	cdma_set_watchdog(&cd->engine, watchdog);
 	for (direction = 0; !err && direction < CDMA_DIRECTIONS; ++direction) {
 		struct cdma_channel *channel = cdma_channel_of(cd, direction);
 		const size_t at = direction * cdma_ring_bytes(entries);
 
 		cdma_set_coalescing(channel, min(coalesce, 255u), max(coalesce_cycles, 1u));
-		err = error_of(cdma_start(channel, cd->rings + at, cd->rings_bus + at, entries,
-					  CDMA_IRQ));
+		if (cdma_start(channel, cd->rings + at, cd->rings_bus + at, entries, CDMA_IRQ))
+			err = -EIO;
 	}
 	return err;
 }
@@ -156,14 +155,13 @@ static int stop_engine(struct cdma_device *cd)
 {
 	const u64 nowhere = ~0xfffull;
 	unsigned int direction;
-	int err;
+	int status;
 
 	for (direction = 0; direction < CDMA_DIRECTIONS; ++direction)
 		cdma_channel_write(cdma_channel_of(cd, direction), CDMA_CHANNEL_IRQ_ENABLE, 0);
-	err = error_of(cdma_soft_reset(&cd->engine, CDMA_PATIENCE));
-	cdma_set_window(&cd->engine, CDMA_DEV_WINDOW_BASE, nowhere, 0xfff, 0);
-	cdma_set_window(&cd->engine, CDMA_HOST_WINDOW_BASE, nowhere, 0xfff, 0);
-	return cdma_read32(cd, CDMA_ENGINE_BASE + CDMA_ENGINE_IDENT) == ~0u ? 0 : err;
+	status = cdma_soft_reset(&cd->engine, CDMA_PATIENCE);
+	set_windows(cd, nowhere, 0xfff, nowhere, 0xfff);
+	return status && cdma_read32(cd, CDMA_ENGINE_BASE + CDMA_ENGINE_IDENT) != ~0u ? -EIO : 0;
 }
 
 /* ---- health ---- */
@@ -175,9 +173,7 @@ void cdma_expose(struct cdma_hold *hold)
 
 	cdma_disown_host(hold);
 	list_add(&hold->link, &cd->exposed);
-	hold->busy = false;
-	if (atomic_dec_and_test(&cd->busy))
-		wake_up_all(&cd->room);
+	cdma_vacate(hold);
 }
 
 /* The engine writes no more. Nobody waits until the pages of processes have been let go. */
@@ -187,8 +183,7 @@ static void let_exposed_go(struct cdma_device *cd)
 
 	list_for_each_entry_safe(hold, next, &cd->exposed, link) {
 		list_del(&hold->link);
-		hold->busy = true;
-		atomic_inc(&cd->busy);
+		cdma_occupy(hold);
 		queue_work(cdma_works, &hold->work);
 	}
 }
@@ -258,9 +253,8 @@ static irqreturn_t cdma_interrupt(int irq, void *context)
 	const bool signals = dma_fence_begin_signalling();
 	struct cdma_device *cd = context;
 
-	mutex_lock(&cd->lock);
-	look_after(cd);
-	mutex_unlock(&cd->lock);
+	scoped_guard(mutex, &cd->lock)
+		look_after(cd);
 	dma_fence_end_signalling(signals);
 	return IRQ_HANDLED;
 }
@@ -269,14 +263,13 @@ static void care(struct work_struct *work)
 {
 	struct cdma_device *cd = container_of(to_delayed_work(work), struct cdma_device, care);
 
-	mutex_lock(&cd->lock);
+	guard(mutex)(&cd->lock);
 	/* An interrupt may have been lost. */
 	look_after(cd);
 	if (cd->state == CDMA_STUCK || (cd->state == CDMA_WELL && is_late(cd)))
 		cure(cd);
 	if (cd->state == CDMA_WELL && is_busy(cd))
 		cdma_keep_watch(cd);
-	mutex_unlock(&cd->lock);
 }
 
 /* ---- sleep ---- */
@@ -300,10 +293,9 @@ int cdma_go_on(struct device *dev)
 {
 	struct cdma_device *cd = dev_get_drvdata(dev);
 
-	mutex_lock(&cd->lock);
+	guard(mutex)(&cd->lock);
 	if (cd->state != CDMA_GONE)
 		cure(cd);
-	mutex_unlock(&cd->lock);
 	return 0;
 }
 
@@ -327,32 +319,31 @@ DEFINE_SIMPLE_DEV_PM_OPS(cdma_pm, suspend_engine, cdma_go_on);
 
 /* ---- from its probe to its end ---- */
 
-static struct cdma_device *new_device(struct device *dev, const struct cdma_place *place)
+static struct cdma_device *new_device(struct device *dev)
 {
 	struct cdma_device *cd = kzalloc(sizeof(*cd), GFP_KERNEL);
+	unsigned int direction;
 
 	if (!cd)
 		return NULL;
+	if (cdma_make_space(cd)) {
+		kfree(cd);
+		return NULL;
+	}
 	kref_init(&cd->ref);
 	init_rwsem(&cd->presence);
 	mutex_init(&cd->lock);
 	mutex_init(&cd->turn);
 	init_waitqueue_head(&cd->room);
-	INIT_LIST_HEAD(&cd->queued[CDMA_OFFLOAD]);
-	INIT_LIST_HEAD(&cd->queued[CDMA_PREFETCH]);
-	INIT_LIST_HEAD(&cd->running[CDMA_OFFLOAD]);
-	INIT_LIST_HEAD(&cd->running[CDMA_PREFETCH]);
-	INIT_LIST_HEAD(&cd->files);
+	init_waitqueue_head(&cd->gone);
+	for (direction = 0; direction < CDMA_DIRECTIONS; ++direction) {
+		INIT_LIST_HEAD(&cd->queued[direction]);
+		INIT_LIST_HEAD(&cd->running[direction]);
+	}
 	INIT_LIST_HEAD(&cd->accounts);
-	INIT_LIST_HEAD(&cd->exports);
 	INIT_LIST_HEAD(&cd->exposed);
 	INIT_DELAYED_WORK(&cd->care, care);
 	cd->dev = get_device(dev);
-	cd->registers = place->registers;
-	cd->memory = place->memory;
-	cd->memory_bus = place->memory_bus;
-	cd->mappable = place->mappable && PAGE_ALIGNED(place->memory_bus);
-	cd->irq = place->irq;
 	return cd;
 }
 
@@ -365,9 +356,8 @@ static int find_engine(struct cdma_device *cd)
 		.write32 = cdma_write32,
 		.idle = cdma_idle_a_while,
 	};
-	int err = error_of(cdma_open(&cd->engine, &io));
 
-	return err ? err : stop_engine(cd);
+	return cdma_open(&cd->engine, &io) ? -ENODEV : stop_engine(cd);
 }
 
 static int open_engine(struct cdma_device *cd, u64 memory_bytes)
@@ -397,58 +387,61 @@ static int open_engine(struct cdma_device *cd, u64 memory_bytes)
 	return err ? err : start_engine(cd);
 }
 
-/* Takes all pages away from processes, none of which gets another one. */
-static void unmap_all(struct cdma_device *cd)
-{
-	struct cdma_file *file;
-
-	list_for_each_entry(file, &cd->files, link) {
-		if (file->inode)
-			unmap_mapping_range(file->inode->i_mapping, 0, 0, 1);
-		wake_up_all(&file->wait);
-	}
-	cdma_unmap_exports(cd);
-}
-
 /* Stops the engine, and frees what it may touch, which is lost if it does not come to rest. */
 static void end_memory(struct cdma_device *cd)
 {
 	const int err = stop_engine(cd);
 
-	mutex_lock(&cd->lock);
-	cdma_abort_all(cd, err, true);
-	mutex_unlock(&cd->lock);
+	scoped_guard(mutex, &cd->lock)
+		cdma_abort_all(cd, err, true);
 	wait_event(cd->room, !atomic_read(&cd->busy));
 	cancel_delayed_work_sync(&cd->care);
 	if (err) {
 		dev_err(cd->dev, "the engine does not come to rest: its memory is lost\n");
 		return;
 	}
-	mutex_lock(&cd->lock);
-	let_exposed_go(cd);
-	mutex_unlock(&cd->lock);
+	scoped_guard(mutex, &cd->lock)
+		let_exposed_go(cd);
 	wait_event(cd->room, !atomic_read(&cd->busy));
 	if (cd->rings)
 		dma_free_coherent(cd->dev, cd->host_bytes, cd->rings, cd->rings_bus);
 	cd->rings = NULL;
 }
 
-/* Whatever files ask for from now on fails, and their jobs end. */
-static void end_engine(struct cdma_device *cd)
+/* Files have been told, and processes have no page any more; returns whether they had. */
+static bool leave(struct cdma_device *cd)
 {
-	bool first;
-
-	down_write(&cd->presence);
-	mutex_lock(&cd->lock);
-	first = cd->state != CDMA_GONE;
+	guard(rwsem_write)(&cd->presence);
+	guard(mutex)(&cd->lock);
+	if (cd->state == CDMA_GONE)
+		return false;
 	if (cd->state == CDMA_WELL)
 		cdma_collect(cd);
 	cd->state = CDMA_GONE;
-	unmap_all(cd);
-	mutex_unlock(&cd->lock);
-	up_write(&cd->presence);
-	if (first)
-		end_memory(cd);
+	unmap_mapping_range(cd->space->i_mapping, 0, 0, 1);
+	wake_up_all(&cd->gone);
+	return true;
+}
+
+/* Whatever files ask for from now on fails, and their jobs end. */
+static void end_engine(void *context)
+{
+	if (leave(context))
+		end_memory(context);
+}
+
+/* Files may stay open. */
+static void put_engine(void *context)
+{
+	cdma_put_device(context);
+}
+
+static void remove_file(void *context)
+{
+	struct cdma_device *cd = context;
+
+	misc_deregister(&cd->misc);
+	ida_free(&cdma_numbers, cd->number);
 }
 
 static int make_file(struct cdma_device *cd)
@@ -460,63 +453,59 @@ static int make_file(struct cdma_device *cd)
 	cd->number = err;
 	cd->misc.minor = MISC_DYNAMIC_MINOR;
 	cd->misc.fops = &cdma_file_operations;
+	cd->misc.groups = cdma_groups;
 	cd->misc.parent = cd->dev;
-	cd->misc.name = kasprintf(GFP_KERNEL, "cdma%d", cd->number);
-	cdma_describe(&cd->misc);
+	cd->misc.name = devm_kasprintf(cd->dev, GFP_KERNEL, "cdma%d", cd->number);
 	err = cd->misc.name ? misc_register(&cd->misc) : -ENOMEM;
-	if (err)
+	if (err) {
 		ida_free(&cdma_numbers, cd->number);
-	return err;
+		return err;
+	}
+	return devm_add_action_or_reset(cd->dev, remove_file, cd);
 }
 
-/* Files may stay open. */
-static void drop(void *context)
+/*
+ * A device has been found, and its bus has done its part. What begins here ends
+ * in the other order, and with the driver.
+ */
+int cdma_add(struct device *dev, void __iomem *registers, const struct resource *memory,
+	     bool mappable, int irq)
 {
-	struct cdma_device *cd = context;
-
-	cdma_withdraw(cd);
-	cdma_hide(cd);
-	misc_deregister(&cd->misc);
-	ida_free(&cdma_numbers, cd->number);
-	free_irq(cd->irq, cd);
-	end_engine(cd);
-	cdma_put_device(cd);
-}
-
-/* A device has been found, and its bus has done its part. The engine goes with the driver. */
-int cdma_add(struct device *dev, const struct cdma_place *place)
-{
-	struct cdma_device *cd = new_device(dev, place);
+	struct cdma_device *cd = new_device(dev);
 	int err;
 
 	if (!cd)
 		return -ENOMEM;
 	dev_set_drvdata(dev, cd);
+	err = devm_add_action_or_reset(dev, put_engine, cd);
+	if (err)
+		return err;
+	cd->registers = registers;
+	cd->memory_bus = memory->start;
+	cd->mappable = mappable && PAGE_ALIGNED(memory->start);
+	if (!devm_request_mem_region(dev, memory->start, resource_size(memory), "cdma"))
+		return -EBUSY;
+	cd->memory = devm_ioremap_wc(dev, memory->start, resource_size(memory));
+	if (!cd->memory)
+		return -ENOMEM;
 	err = find_engine(cd);
-	if (err)
-		goto put;
-	err = open_engine(cd, place->memory_bytes);
-	if (err)
-		goto end;
-	err = request_threaded_irq(cd->irq, NULL, cdma_interrupt, IRQF_ONESHOT, "cdma", cd);
-	if (err)
-		goto end;
-	err = make_file(cd);
-	if (err)
-		goto irq;
-	cdma_show(cd);
-	cdma_offer(cd);
-	dev_info(dev, "%s: words of %u bits, windows of %u, %u units\n", cd->misc.name,
-		 cd->engine.geometry.word_bits, cd->engine.geometry.window,
-		 cd->engine.geometry.units);
-	return devm_add_action_or_reset(dev, drop, cd);
-
-irq:
-	free_irq(cd->irq, cd);
-end:
-	end_engine(cd);
-put:
-	cdma_put_device(cd);
+	if (!err)
+		err = devm_add_action_or_reset(dev, end_engine, cd);
+	if (!err)
+		err = open_engine(cd, resource_size(memory));
+	if (!err)
+		err = devm_request_threaded_irq(dev, irq, NULL, cdma_interrupt, IRQF_ONESHOT,
+						"cdma", cd);
+	if (!err)
+		err = make_file(cd);
+	if (!err)
+		err = cdma_show(cd);
+	if (!err)
+		err = cdma_offer(cd);
+	if (!err)
+		dev_info(dev, "%s: words of %u bits, windows of %u, %u units\n", cd->misc.name,
+			 cd->engine.geometry.word_bits, cd->engine.geometry.window,
+			 cd->engine.geometry.units);
 	return err;
 }
 
@@ -530,17 +519,16 @@ static int __init cdma_begin(void)
 {
 	int err;
 
-	cdma_name_values();
 	cdma_works = alloc_workqueue("cdma", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!cdma_works)
 		return -ENOMEM;
-	err = cdma_begin_pci();
+	err = pci_register_driver(&cdma_pci_driver);
 	if (err)
 		goto destroy;
-	err = cdma_begin_platform();
+	err = platform_driver_register(&cdma_platform_driver);
 	if (!err)
 		return 0;
-	cdma_end_pci();
+	pci_unregister_driver(&cdma_pci_driver);
 destroy:
 	destroy_workqueue(cdma_works);
 	return err;
@@ -549,8 +537,8 @@ module_init(cdma_begin);
 
 static void __exit cdma_end(void)
 {
-	cdma_end_platform();
-	cdma_end_pci();
+	platform_driver_unregister(&cdma_platform_driver);
+	pci_unregister_driver(&cdma_pci_driver);
 	destroy_workqueue(cdma_works);
 }
 module_exit(cdma_end);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* /dev/cdmaN: what a process sees of an engine. */
 #include <linux/cred.h>
+#include <linux/dma-buf.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/io.h>
@@ -43,12 +44,10 @@ struct cdma_file *cdma_new_file(struct cdma_device *cd, kuid_t uid)
 	mutex_init(&file->mutex);
 	INIT_LIST_HEAD(&file->pieces);
 	cdma_begin_jobs(file);
-	mutex_lock(&cd->lock);
+	kref_get(&cd->ref);
+	guard(mutex)(&cd->lock);
 	file->account = account_of(cd, account);
 	++file->account->files;
-	list_add(&file->link, &cd->files);
-	mutex_unlock(&cd->lock);
-	kref_get(&cd->ref);
 	return file;
 }
 
@@ -59,13 +58,12 @@ void cdma_close_file(struct cdma_file *file)
 	struct cdma_device *cd = file->cd;
 
 	cdma_end_jobs(file);
-	mutex_lock(&cd->lock);
-	list_del(&file->link);
-	if (!--account->files) {
-		list_del(&account->link);
-		kfree(account);
+	scoped_guard(mutex, &cd->lock) {
+		if (!--account->files) {
+			list_del(&account->link);
+			kfree(account);
+		}
 	}
-	mutex_unlock(&cd->lock);
 	cdma_free_all(file);
 	kfree(file);
 	cdma_put_device(cd);
@@ -78,8 +76,8 @@ static int cdma_open_file(struct inode *inode, struct file *filp)
 
 	if (!file)
 		return -ENOMEM;
-	file->inode = inode;
 	filp->private_data = file;
+	filp->f_mapping = cd->space->i_mapping;
 	return 0;
 }
 
@@ -140,6 +138,7 @@ static __poll_t cdma_poll_file(struct file *filp, poll_table *table)
 	__poll_t events = 0;
 
 	poll_wait(filp, &file->wait, table);
+	poll_wait(filp, &file->cd->gone, table);
 	if (!list_empty_careful(&file->done))
 		events |= EPOLLIN | EPOLLRDNORM;
 	if (READ_ONCE(file->cd->state) == CDMA_GONE)
@@ -189,49 +188,46 @@ static bool is_call(unsigned int known, unsigned int code)
 	return (known & ~size) == (code & ~size) && _IOC_SIZE(code) >= _IOC_SIZE(known);
 }
 
-static int return_argument(void __user *user, size_t bytes, const void *argument, size_t known)
+int cdma_return(void __user *user, size_t bytes, const void *known, size_t size)
 {
-	if (copy_to_user(user, argument, known) ||
-	    clear_user((char __user *)user + known, bytes - known))
+	const size_t part = min(bytes, size);
+
+	if (copy_to_user(user, known, part) || clear_user(user + part, bytes - part))
 		return -EFAULT;
 	return 0;
 }
 
 /* The process gets the buffer once it has been told of its file, or not at all. */
-static int export(struct file *filp, union argument *argument, void __user *user, size_t bytes)
+static int export(struct file *filp, struct cdma_export *piece, void __user *user, size_t bytes)
 {
-	const int file = get_unused_fd_flags(O_CLOEXEC);
-	struct dma_buf *made;
+	struct dma_buf *made = cdma_export(filp->private_data, piece, filp->f_flags & O_ACCMODE);
 	int err;
 
-	if (file < 0)
-		return file;
-	err = cdma_export(filp->private_data, &argument->export, filp->f_flags & O_ACCMODE, &made);
-	if (err)
-		goto put;
-	argument->export.file = file;
-	err = return_argument(user, bytes, argument, sizeof(argument->export));
+	if (IS_ERR(made))
+		return PTR_ERR(made);
+	piece->file = get_unused_fd_flags(O_CLOEXEC);
+	err = piece->file < 0 ? piece->file : cdma_return(user, bytes, piece, sizeof(*piece));
 	if (!err) {
-		fd_install(file, made->file);
+		fd_install(piece->file, made->file);
 		return 0;
 	}
+	if (piece->file >= 0)
+		put_unused_fd(piece->file);
 	dma_buf_put(made);
-put:
-	put_unused_fd(file);
 	return err;
 }
 
 /* A piece that the process cannot be told of is given back. */
-static int allocate(struct cdma_file *file, union argument *argument, void __user *user,
+static int allocate(struct cdma_file *file, struct cdma_range *range, void __user *user,
 		    size_t bytes)
 {
-	int err = cdma_allocate(file, &argument->range);
+	int err = cdma_allocate(file, range);
 
-	if (!err) {
-		err = return_argument(user, bytes, argument, sizeof(argument->range));
-		if (err)
-			cdma_free(file, &argument->range);
-	}
+	if (err)
+		return err;
+	err = cdma_return(user, bytes, range, sizeof(*range));
+	if (err)
+		cdma_free(file, range);
 	return err;
 }
 
@@ -252,13 +248,13 @@ static long call(struct file *filp, unsigned int code, void __user *user, size_t
 	switch (code) {
 	case CDMA_IOC_INFO:
 		describe_engine(file->cd, &argument->info);
-		return return_argument(user, bytes, argument, sizeof(argument->info));
+		return cdma_return(user, bytes, argument, sizeof(argument->info));
 	case CDMA_IOC_ALLOC:
-		return allocate(file, argument, user, bytes);
+		return allocate(file, &argument->range, user, bytes);
 	case CDMA_IOC_SUBMIT:
 		return cdma_submit_batch(file, filp->f_mode, &argument->batch, wait);
 	default:
-		return export(filp, argument, user, bytes);
+		return export(filp, &argument->export, user, bytes);
 	}
 }
 
@@ -275,6 +271,25 @@ static long cdma_ioctl_file(struct file *filp, unsigned int code, unsigned long 
 	if (_IOC_DIR(code) & _IOC_WRITE)
 		err = copy_struct_from_user(&argument, _IOC_SIZE(calls[k]), user, _IOC_SIZE(code));
 	return err ? err : call(filp, calls[k], user, _IOC_SIZE(code), &argument);
+}
+
+/* A transfer as a command of io_uring. What waits does so in a thread of its own. */
+static int cdma_uring_command(struct io_uring_cmd *command, unsigned int flags)
+{
+	const struct cdma_command *shared = cdma_command_of(command);
+	const bool wait = !(flags & IO_URING_F_NONBLOCK);
+	struct cdma_request request;
+	int err;
+
+	if (command->cmd_op != CDMA_URING_TRANSFER)
+		return -ENOTTY;
+	if (copy_from_user(&request, u64_to_user_ptr(READ_ONCE(shared->request)), sizeof(request)))
+		return -EFAULT;
+	if (request.flags & CDMA_DMABUF && !wait)
+		return -EAGAIN;
+	err = cdma_submit_command(command->file->private_data, command->file->f_mode, &request,
+				  command, READ_ONCE(shared->reply), wait);
+	return err == -ERESTARTSYS ? -EINTR : err ? err : -EIOCBQUEUED;
 }
 
 const struct file_operations cdma_file_operations = {

@@ -84,6 +84,18 @@ static u64 fault_of(const struct cdma_job *job, const struct cdma_result *result
 	return result->address < base ? 0 : result->address - base;
 }
 
+static struct cdma_job *first_of(struct list_head *jobs)
+{
+	return list_first_entry_or_null(jobs, struct cdma_job, link);
+}
+
+static void move_job(struct cdma_job *job, struct list_head *jobs)
+{
+	spin_lock(&job->file->lock);
+	list_move_tail(&job->link, jobs);
+	spin_unlock(&job->file->lock);
+}
+
 /* Ends a job, which the work of its file does the rest of; the lock is held. */
 static void end_job(struct cdma_device *cd, struct cdma_job *job, const struct cdma_result *result)
 {
@@ -108,17 +120,14 @@ static void end_job(struct cdma_device *cd, struct cdma_job *job, const struct c
 	}
 	job->resets = cd->resets;
 	trace_cdma_complete(cd->number, direction, &job->reply);
-	spin_lock(&file->lock);
-	list_move_tail(&job->link, &file->ended);
-	spin_unlock(&file->lock);
+	move_job(job, &file->ended);
 	queue_work(cdma_works, &file->copies);
 }
 
 /* Ends the oldest job of a direction. */
 static void finish(struct cdma_device *cd, unsigned int direction, const struct cdma_result *result)
 {
-	struct cdma_job *job =
-		list_first_entry_or_null(&cd->running[direction], struct cdma_job, link);
+	struct cdma_job *job = first_of(&cd->running[direction]);
 
 	if (WARN_ON_ONCE(!job))
 		return;
@@ -199,20 +208,21 @@ void cdma_abort_all(struct cdma_device *cd, bool open, bool queued)
 }
 
 /* What the engine may still write is given to nobody before its next reset. */
-static void let_go(struct cdma_job *job)
+static bool is_exposed(struct cdma_job *job)
 {
-	struct cdma_hold *hold = job->hold;
-	struct cdma_device *cd = hold->cd;
+	struct cdma_device *cd = job->hold->cd;
 
-	mutex_lock(&cd->lock);
-	if (job->open && job->resets == cd->resets) {
-		cdma_expose(hold);
-		hold = NULL;
-	}
-	mutex_unlock(&cd->lock);
-	if (hold)
-		cdma_let_go(hold);
-	cdma_drop_import(&job->import, &job->request);
+	guard(mutex)(&cd->lock);
+	if (!job->open || job->resets != cd->resets)
+		return false;
+	cdma_expose(job->hold);
+	return true;
+}
+
+/* Copies to the first bytes of a buffer. */
+static void copy_out(const struct cdma_pins *pins, const void *data, size_t bytes)
+{
+	sg_copy_from_buffer(pins->table.sgl, pins->table.orig_nents, data, bytes);
 }
 
 /* Copies what an offload has written. */
@@ -224,7 +234,7 @@ static void copy_data(struct cdma_job *job)
 		iosys_map_memcpy_to(&job->import.map, request->host, memory_of(job),
 				    job->reply.bytes_written);
 	else if (request->direction == CDMA_OFFLOAD && !job->hold->direct)
-		cdma_copy(&job->hold->pins, memory_of(job), job->reply.bytes_written, true);
+		copy_out(&job->hold->pins, memory_of(job), job->reply.bytes_written);
 }
 
 /* Lets all go, and tells of the end. */
@@ -233,9 +243,11 @@ static void retire(struct cdma_job *job)
 	struct io_uring_cmd *command = job->command;
 	struct cdma_file *file = job->file;
 
-	let_go(job);
+	if (!is_exposed(job))
+		cdma_let_go(job->hold);
+	cdma_drop_import(&job->import, &job->request);
 	if (command)
-		cdma_copy(&job->answer, &job->reply, sizeof(job->reply), true);
+		copy_out(&job->answer, &job->reply, sizeof(job->reply));
 	spin_lock(&file->lock);
 	--file->jobs;
 	if (!command) {
@@ -257,9 +269,9 @@ static struct cdma_job *take_first(struct cdma_file *file, struct list_head *job
 	struct cdma_job *job;
 
 	spin_lock(&file->lock);
-	job = list_first_entry_or_null(jobs, struct cdma_job, link);
+	job = first_of(jobs);
 	if (job)
-		list_del(&job->link);
+		list_del_init(&job->link);
 	spin_unlock(&file->lock);
 	return job;
 }
@@ -274,9 +286,7 @@ static void copy_all(struct work_struct *work)
 	while ((job = take_first(file, &file->ended))) {
 		copy_data(job);
 		cdma_signal(job->fence, job->reply.status ? -EIO : 0);
-		spin_lock(&file->lock);
-		list_add_tail(&job->link, &file->spent);
-		spin_unlock(&file->lock);
+		move_job(job, &file->spent);
 	}
 	queue_work(cdma_works, &file->frees);
 	dma_fence_end_signalling(signals);
@@ -309,10 +319,9 @@ void cdma_end_jobs(struct cdma_file *file)
 	unsigned int direction;
 	struct cdma_job *job;
 
-	mutex_lock(&cd->lock);
-	for (direction = 0; direction < CDMA_DIRECTIONS; ++direction)
-		abort_list(cd, &cd->queued[direction], file, false);
-	mutex_unlock(&cd->lock);
+	scoped_guard(mutex, &cd->lock)
+		for (direction = 0; direction < CDMA_DIRECTIONS; ++direction)
+			abort_list(cd, &cd->queued[direction], file, false);
 	wait_event(file->wait, !READ_ONCE(file->jobs));
 	flush_work(&file->copies);
 	flush_work(&file->frees);
@@ -380,7 +389,7 @@ static void dispatch_channel(struct cdma_device *cd, unsigned int direction)
 	bool any = false;
 
 	while (cdma_room(channel)) {
-		job = list_first_entry_or_null(&cd->queued[direction], struct cdma_job, link);
+		job = first_of(&cd->queued[direction]);
 		if (!job || !use_table(cd, job))
 			break;
 		describe(job, &transfer);
@@ -467,11 +476,10 @@ static int make_fence(struct cdma_job *job)
 {
 	struct cdma_hold *hold = job->hold;
 
-	mutex_lock(&job->file->mutex);
-	hold->unfenced = !hold->piece->exported;
-	if (hold->unfenced)
-		atomic_inc(&hold->piece->unfenced);
-	mutex_unlock(&job->file->mutex);
+	scoped_guard(mutex, &job->file->mutex) {
+		hold->unfenced = !hold->piece->exported;
+		atomic_add(hold->unfenced, &hold->piece->unfenced);
+	}
 	if (hold->unfenced && (!job->import.buffer || hold->way == DMA_TO_DEVICE))
 		return 0;
 	job->fence = cdma_new_fence(hold->cd);
@@ -487,7 +495,6 @@ static int equip(struct cdma_job *job, bool wait)
 	struct cdma_hold *hold = job->hold;
 	int err;
 
-	cdma_init_hold(hold, file->cd);
 	hold->account = file->account;
 	hold->way = offload ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
 	hold->piece = cdma_find_piece(file, request->device, request->bytes);
@@ -512,11 +519,26 @@ static int equip(struct cdma_job *job, bool wait)
 static void drop_job(struct cdma_job *job)
 {
 	cdma_signal(job->fence, -ECANCELED);
-	if (job->hold)
-		cdma_let_go(job->hold);
+	cdma_let_go(job->hold);
 	cdma_drop_import(&job->import, &job->request);
 	cdma_unpin(&job->answer);
 	kfree(job);
+}
+
+static struct cdma_job *new_job(struct cdma_file *file, const struct cdma_request *request)
+{
+	struct cdma_job *job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
+
+	if (!job)
+		return NULL;
+	INIT_LIST_HEAD(&job->link);
+	job->file = file;
+	job->request = *request;
+	job->hold = cdma_new_hold(file->cd);
+	if (job->hold)
+		return job;
+	kfree(job);
+	return NULL;
 }
 
 /* Adds a job to those that are to start. */
@@ -528,15 +550,10 @@ static int make_job(struct cdma_file *file, fmode_t mode, const struct cdma_requ
 
 	if (err)
 		return err;
-	job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
+	job = new_job(file, request);
 	if (!job)
 		return -ENOMEM;
-	job->hold = kzalloc(sizeof(*job->hold), GFP_KERNEL_ACCOUNT);
-	job->file = file;
-	job->request = *request;
-	err = -ENOMEM;
-	if (job->hold)
-		err = equip(job, wait);
+	err = equip(job, wait);
 	if (err)
 		drop_job(job);
 	else
@@ -548,41 +565,44 @@ static int make_job(struct cdma_file *file, fmode_t mode, const struct cdma_requ
 static int map_or_copy(struct cdma_job *job)
 {
 	struct cdma_hold *hold = job->hold;
+	struct cdma_pages pages;
+	int err = 0;
 
-	if (!hold->direct || !cdma_map(hold, &job->request))
-		return 0;
-	hold->direct = false;
-	cdma_give_host(hold);
-	return cdma_take_host(hold, job->request.host_bytes, false);
+	if (hold->direct) {
+		if (!cdma_map(hold, &pages)) {
+			job->data = pages.address;
+			job->pages = pages.pages;
+			return 0;
+		}
+		hold->direct = false;
+		cdma_give_host(hold);
+		err = cdma_take_host(hold, job->request.host_bytes, false);
+	}
+	job->data = hold->cd->host_bus + hold->host;
+	return err;
 }
 
 /* Has the data of a job where the engine will look for them; the device is there. */
 static int fill(struct cdma_job *job)
 {
 	const struct cdma_request *request = &job->request;
+	const size_t bytes = request->host_bytes;
 	struct cdma_hold *hold = job->hold;
-	struct cdma_device *cd = hold->cd;
-	bool more = false;
+	struct sg_table *table = &hold->pins.table;
 	int err = map_or_copy(job);
 
 	if (err)
 		return err;
-	atomic_inc(&cd->busy);
-	hold->busy = true;
-	job->data = cd->host_bus + hold->host;
-	if (hold->direct) {
-		job->pages = job->data;
-		job->data = cdma_list(hold, memory_of(job), &more);
-		job->pages = more ? job->pages : 0;
-	} else if (request->direction == CDMA_OFFLOAD) {
-		/* Of what others left there, nothing is given away. */
-		memset(memory_of(job), 0, request->host_bytes);
-	} else if (job->import.buffer) {
-		iosys_map_memcpy_from(memory_of(job), &job->import.map, request->host,
-				      request->host_bytes);
-	} else {
-		cdma_copy(&hold->pins, memory_of(job), request->host_bytes, false);
-	}
+	cdma_occupy(hold);
+	if (hold->direct)
+		return 0;
+	/* Of what others left there, nothing is given away. */
+	if (request->direction == CDMA_OFFLOAD)
+		memset(memory_of(job), 0, bytes);
+	else if (job->import.buffer)
+		iosys_map_memcpy_from(memory_of(job), &job->import.map, request->host, bytes);
+	else
+		sg_copy_to_buffer(table->sgl, table->orig_nents, memory_of(job), bytes);
 	return 0;
 }
 
@@ -611,7 +631,7 @@ static int queue(struct cdma_job *job, bool wait, bool last)
 	struct cdma_device *cd = file->cd;
 	int err = publish(job, wait);
 
-	mutex_lock(&cd->lock);
+	guard(mutex)(&cd->lock);
 	if (!err && cd->state != CDMA_WELL)
 		err = -EIO;
 	if (!err) {
@@ -622,37 +642,44 @@ static int queue(struct cdma_job *job, bool wait, bool last)
 	}
 	if (err || last)
 		cdma_dispatch(cd);
-	mutex_unlock(&cd->lock);
 	return err;
 }
 
-/* Queues jobs until one fails, and drops the others; takes those from their number. */
-static int submit(struct cdma_file *file, struct list_head *jobs, unsigned int *number, bool wait)
+/* Fills jobs and queues them until one fails; the device is there. */
+static int start(struct list_head *jobs, bool wait)
 {
 	struct cdma_job *job, *next;
 	bool fenced = false;
 	LIST_HEAD(filled);
-	int err = -ENODEV, failed = 0;
+	int err = 0, failed = 0;
 
-	if (cdma_get_presence(file->cd)) {
-		err = 0;
-		list_for_each_entry_safe(job, next, jobs, link) {
-			err = fill(job);
-			if (err)
-				break;
-			fenced |= !!job->fence;
-			list_move_tail(&job->link, &filled);
-		}
-		/* What others wait for does not wait for the others of a row. */
-		list_for_each_entry_safe(job, next, &filled, link) {
-			failed = queue(job, wait, fenced || list_is_singular(&filled));
-			if (failed)
-				break;
-		}
-		err = failed ? failed : err;
-		cdma_put_presence(file->cd);
+	list_for_each_entry_safe(job, next, jobs, link) {
+		err = fill(job);
+		if (err)
+			break;
+		fenced |= !!job->fence;
+		list_move_tail(&job->link, &filled);
+	}
+	/* What others wait for does not wait for the others of a row. */
+	list_for_each_entry_safe(job, next, &filled, link) {
+		failed = queue(job, wait, fenced || list_is_singular(&filled));
+		if (failed)
+			break;
 	}
 	list_splice(&filled, jobs);
+	return failed ? failed : err;
+}
+
+/* Starts jobs until one fails, and drops the others; takes those from their number. */
+static int submit(struct cdma_file *file, struct list_head *jobs, unsigned int *number, bool wait)
+{
+	struct cdma_job *job, *next;
+	int err = -ENODEV;
+
+	if (cdma_get_presence(file->cd)) {
+		err = start(jobs, wait);
+		cdma_put_presence(file->cd);
+	}
 	list_for_each_entry_safe(job, next, jobs, link) {
 		drop_job(job);
 		--*number;
@@ -682,27 +709,18 @@ int cdma_submit_command(struct cdma_file *file, fmode_t mode, const struct cdma_
 /* A transfer between a piece and memory that is mapped for the engine in one run. */
 int cdma_move(struct cdma_file *file, const struct cdma_request *request, dma_addr_t host)
 {
-	struct cdma_job *job = kzalloc(sizeof(*job), GFP_KERNEL);
-	struct cdma_hold *hold = kzalloc(sizeof(*hold), GFP_KERNEL);
-	struct cdma_device *cd = file->cd;
-	int err = -ENOMEM;
+	struct cdma_job *job = new_job(file, request);
+	int err = -ENODEV;
 
-	if (!job || !hold)
-		goto free;
-	cdma_init_hold(hold, cd);
-	hold->direct = true;
-	hold->piece = cdma_find_piece(file, request->device, request->bytes);
-	INIT_LIST_HEAD(&job->link);
-	job->hold = hold;
-	job->file = file;
-	job->request = *request;
+	if (!job)
+		return -ENOMEM;
+	job->hold->direct = true;
+	job->hold->piece = cdma_find_piece(file, request->device, request->bytes);
 	job->data = host;
-	err = -ENODEV;
-	if (cdma_get_presence(cd)) {
-		hold->busy = true;
-		atomic_inc(&cd->busy);
+	if (cdma_get_presence(file->cd)) {
+		cdma_occupy(job->hold);
 		err = queue(job, true, true);
-		cdma_put_presence(cd);
+		cdma_put_presence(file->cd);
 	}
 	if (err) {
 		drop_job(job);
@@ -712,9 +730,6 @@ int cdma_move(struct cdma_file *file, const struct cdma_request *request, dma_ad
 	job = take_first(file, &file->done);
 	--file->replies;
 	err = job->reply.status ? -EIO : 0;
-	hold = NULL;
-free:
-	kfree(hold);
 	kfree(job);
 	return err;
 }
@@ -768,16 +783,6 @@ static int next_done(struct cdma_file *file, struct cdma_job **job, bool wait)
 	return 0;
 }
 
-/* Replies may be longer than they are known to be here: what is more is 0 then. */
-static int copy_reply(char __user *user, size_t bytes, const struct cdma_reply *reply)
-{
-	const size_t known = min(bytes, sizeof(*reply));
-
-	if (copy_to_user(user, reply, known) || clear_user(user + known, bytes - known))
-		return -EFAULT;
-	return 0;
-}
-
 /* A reply that cannot be written is the first of the next call. */
 int cdma_reap_batch(struct cdma_file *file, const struct cdma_batch *batch, bool wait)
 {
@@ -793,7 +798,8 @@ int cdma_reap_batch(struct cdma_file *file, const struct cdma_batch *batch, bool
 		err = next_done(file, &job, wait && !number);
 		if (err)
 			break;
-		err = copy_reply(replies + number * batch->size, batch->size, &job->reply);
+		err = cdma_return(replies + number * batch->size, batch->size, &job->reply,
+				  sizeof(job->reply));
 		spin_lock(&file->lock);
 		if (err)
 			list_add(&job->link, &file->done);

@@ -6,27 +6,59 @@
  * with the device: then a touch is a SIGBUS.
  */
 #include <linux/fs.h>
+#include <linux/mount.h>
+#include <linux/pseudo_fs.h>
 
 #include "driver.h"
 #include "kernels.h"
 
-static vm_fault_t put_page_there(struct vm_fault *fault, struct cdma_device *cd)
+/* An inode of no file: of a file system that is there while an engine is. */
+static int begin_space(struct fs_context *context)
 {
-	const unsigned long first = cd->memory_bus >> PAGE_SHIFT;
+	return init_pseudo(context, 0xcd4a) ? 0 : -ENOMEM;
+}
+
+/* No owner: what has a space has the driver. */
+static struct file_system_type space_type = {
+	.name = "cdma",
+	.init_fs_context = begin_space,
+	.kill_sb = kill_anon_super,
+};
+
+static struct vfsmount *space_mount;
+static int spaces;
+
+/* What processes have mapped of an engine is mapped of its space, so that it can be unmapped. */
+int cdma_make_space(struct cdma_device *cd)
+{
+	int err = simple_pin_fs(&space_type, &space_mount, &spaces);
+
+	if (err)
+		return err;
+	cd->space = alloc_anon_inode(space_mount->mnt_sb);
+	if (IS_ERR(cd->space))
+		simple_release_fs(&space_mount, &spaces);
+	return PTR_ERR_OR_ZERO(cd->space);
+}
+
+void cdma_drop_space(struct cdma_device *cd)
+{
+	iput(cd->space);
+	simple_release_fs(&space_mount, &spaces);
+}
+
+static vm_fault_t fault_of_piece(struct vm_fault *fault)
+{
+	struct cdma_piece *piece = fault->vma->vm_private_data;
+	struct cdma_device *cd = piece->cd;
 	vm_fault_t result;
 
 	if (!cdma_get_presence(cd))
 		return VM_FAULT_SIGBUS;
-	result = vmf_insert_pfn(fault->vma, fault->address, first + fault->pgoff);
+	result = vmf_insert_pfn(fault->vma, fault->address,
+				(cd->memory_bus >> PAGE_SHIFT) + fault->pgoff);
 	cdma_put_presence(cd);
 	return result;
-}
-
-static vm_fault_t fault_of_file(struct vm_fault *fault)
-{
-	const struct cdma_piece *piece = fault->vma->vm_private_data;
-
-	return put_page_there(fault, piece->cd);
 }
 
 static void open_map(struct vm_area_struct *vma)
@@ -42,34 +74,28 @@ static void close_map(struct vm_area_struct *vma)
 }
 
 /* What is mapped of a piece keeps it. */
-static const struct vm_operations_struct operations_of_file = {
+static const struct vm_operations_struct operations = {
 	.open = open_map,
 	.close = close_map,
-	.fault = fault_of_file,
+	.fault = fault_of_piece,
 };
 
-static vm_fault_t fault_of_buffer(struct vm_fault *fault)
-{
-	return put_page_there(fault, fault->vma->vm_private_data);
-}
-
-/* What is mapped of a buffer keeps the buffer. */
-static const struct vm_operations_struct operations_of_buffer = {
-	.fault = fault_of_buffer,
-};
-
-static int make_memory(struct cdma_device *cd, struct vm_area_struct *vma)
+/* Maps a piece, in which the area has been looked for; its place in the file is the address. */
+int cdma_mmap_piece(struct cdma_piece *piece, struct vm_area_struct *vma)
 {
 	if (is_cow_mapping(vma->vm_flags))
 		return -EINVAL;
-	if (!cd->mappable)
+	if (!piece->cd->mappable)
 		return -EOPNOTSUPP;
 	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
+	vma->vm_private_data = piece;
+	vma->vm_ops = &operations;
+	open_map(vma);
 	return 0;
 }
 
-/* The place in the file is the address, and a map is of one piece. */
+/* A map of the engine's file is of one piece. */
 int cdma_mmap_file(struct file *filp, struct vm_area_struct *vma)
 {
 	struct cdma_file *file = filp->private_data;
@@ -82,25 +108,7 @@ int cdma_mmap_file(struct file *filp, struct vm_area_struct *vma)
 				vma->vm_end - vma->vm_start);
 	if (!piece)
 		return -EACCES;
-	err = make_memory(file->cd, vma);
-	if (err) {
-		cdma_put_piece(piece);
-		return err;
-	}
-	vma->vm_private_data = piece;
-	vma->vm_ops = &operations_of_file;
-	return 0;
-}
-
-/* The same for a buffer that begins at an address; what the area has of it has been looked at. */
-int cdma_mmap_buffer(struct cdma_device *cd, struct vm_area_struct *vma, u64 address)
-{
-	const int err = make_memory(cd, vma);
-
-	if (err)
-		return err;
-	vma->vm_pgoff += address >> PAGE_SHIFT;
-	vma->vm_private_data = cd;
-	vma->vm_ops = &operations_of_buffer;
-	return 0;
+	err = cdma_mmap_piece(piece, vma);
+	cdma_put_piece(piece);
+	return err;
 }

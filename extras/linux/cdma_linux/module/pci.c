@@ -16,14 +16,11 @@
 
 static int cdma_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
-	struct cdma_place place;
 	int err;
 
 	err = pcim_enable_device(pdev);
 	if (!err)
 		err = pcim_iomap_regions(pdev, BIT(CDMA_REGISTERS_BAR), "cdma");
-	if (!err)
-		err = pci_request_region(pdev, CDMA_MEMORY_BAR, "cdma");
 	if (err)
 		return err;
 	pci_set_master(pdev);
@@ -31,19 +28,10 @@ static int cdma_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = pci_alloc_irq_vectors(pdev, 1, 1, PCI_IRQ_MSI | PCI_IRQ_MSIX);
 	if (err < 0)
 		return err;
-	place = (struct cdma_place){
-		.registers = pcim_iomap_table(pdev)[CDMA_REGISTERS_BAR],
-		.memory = devm_ioremap_wc(&pdev->dev, pci_resource_start(pdev, CDMA_MEMORY_BAR),
-					  pci_resource_len(pdev, CDMA_MEMORY_BAR)),
-		.memory_bus = pci_resource_start(pdev, CDMA_MEMORY_BAR),
-		.memory_bytes = pci_resource_len(pdev, CDMA_MEMORY_BAR),
-		/* A kernel in user mode has a BAR by messages. */
-		.mappable = !IS_ENABLED(CONFIG_UML),
-		.irq = pci_irq_vector(pdev, 0),
-	};
-	if (!place.memory)
-		return -ENOMEM;
-	return cdma_add(&pdev->dev, &place);
+	/* A kernel in user mode has a BAR by messages. */
+	return cdma_add(&pdev->dev, pcim_iomap_table(pdev)[CDMA_REGISTERS_BAR],
+			&pdev->resource[CDMA_MEMORY_BAR], !IS_ENABLED(CONFIG_UML),
+			pci_irq_vector(pdev, 0));
 }
 
 static void cdma_shutdown(struct pci_dev *pdev)
@@ -83,7 +71,7 @@ static const struct pci_device_id cdma_ids[] = {
 };
 MODULE_DEVICE_TABLE(pci, cdma_ids);
 
-static struct pci_driver cdma_driver = {
+struct pci_driver cdma_pci_driver = {
 	.name = "cdma",
 	.id_table = cdma_ids,
 	.probe = cdma_probe,
@@ -91,13 +79,3 @@ static struct pci_driver cdma_driver = {
 	.err_handler = &cdma_errors,
 	.driver.pm = pm_sleep_ptr(&cdma_pm),
 };
-
-int cdma_begin_pci(void)
-{
-	return pci_register_driver(&cdma_driver);
-}
-
-void cdma_end_pci(void)
-{
-	pci_unregister_driver(&cdma_driver);
-}

@@ -9,25 +9,15 @@
 
 static int cdma_probe(struct platform_device *pdev)
 {
-	struct cdma_place place = {};
-	struct resource *memory;
+	void __iomem *registers = devm_platform_ioremap_resource_byname(pdev, "registers");
+	struct resource *memory = platform_get_resource_byname(pdev, IORESOURCE_MEM, "memory");
+	const int irq = platform_get_irq(pdev, 0);
 
-	place.registers = devm_platform_ioremap_resource_byname(pdev, "registers");
-	if (IS_ERR(place.registers))
-		return PTR_ERR(place.registers);
-	memory = platform_get_resource_byname(pdev, IORESOURCE_MEM, "memory");
+	if (IS_ERR(registers))
+		return PTR_ERR(registers);
 	if (!memory)
 		return -EINVAL;
-	if (!devm_request_mem_region(&pdev->dev, memory->start, resource_size(memory), "cdma"))
-		return -EBUSY;
-	place.memory = devm_ioremap_wc(&pdev->dev, memory->start, resource_size(memory));
-	if (!place.memory)
-		return -ENOMEM;
-	place.memory_bus = memory->start;
-	place.memory_bytes = resource_size(memory);
-	place.mappable = true;
-	place.irq = platform_get_irq(pdev, 0);
-	return place.irq < 0 ? place.irq : cdma_add(&pdev->dev, &place);
+	return irq < 0 ? irq : cdma_add(&pdev->dev, registers, memory, true, irq);
 }
 
 static void cdma_shutdown(struct platform_device *pdev)
@@ -41,7 +31,7 @@ static const struct of_device_id cdma_nodes[] = {
 };
 MODULE_DEVICE_TABLE(of, cdma_nodes);
 
-static struct platform_driver cdma_driver = {
+struct platform_driver cdma_platform_driver = {
 	.probe = cdma_probe,
 	.shutdown = cdma_shutdown,
 	.driver = {
@@ -50,13 +40,3 @@ static struct platform_driver cdma_driver = {
 		.pm = pm_sleep_ptr(&cdma_pm),
 	},
 };
-
-int cdma_begin_platform(void)
-{
-	return platform_driver_register(&cdma_driver);
-}
-
-void cdma_end_platform(void)
-{
-	platform_driver_unregister(&cdma_driver);
-}

@@ -52,24 +52,18 @@ u64 cdma_quota(const struct cdma_device *cd)
 	return (u64)(cd->host.pages / 4) << PAGE_SHIFT;
 }
 
+/* Its user's others wait meanwhile. */
 static bool charge(struct cdma_hold *hold, u64 pages)
 {
-	struct cdma_account *account = hold->account;
-	bool may;
-
-	spin_lock(&hold->cd->host.lock);
-	may = account->pages + pages <= hold->cd->host.pages / 4;
-	if (may)
-		account->pages += pages;
-	spin_unlock(&hold->cd->host.lock);
-	return may;
+	if (atomic_long_read(&hold->account->pages) + pages > hold->cd->host.pages / 4)
+		return false;
+	atomic_long_add(pages, &hold->account->pages);
+	return true;
 }
 
 static void uncharge(struct cdma_hold *hold, u64 pages)
 {
-	spin_lock(&hold->cd->host.lock);
-	hold->account->pages -= pages;
-	spin_unlock(&hold->cd->host.lock);
+	atomic_long_sub(pages, &hold->account->pages);
 	wake_up_all(&hold->cd->room);
 }
 
@@ -212,9 +206,8 @@ int cdma_allocate(struct cdma_file *file, struct cdma_range *range)
 		return err;
 	}
 	range->address = piece->address;
-	mutex_lock(&file->mutex);
+	guard(mutex)(&file->mutex);
 	list_add(&piece->link, &file->pieces);
-	mutex_unlock(&file->mutex);
 	return 0;
 }
 
@@ -234,11 +227,10 @@ struct cdma_piece *cdma_find_piece(struct cdma_file *file, u64 address, u64 byte
 {
 	struct cdma_piece *piece;
 
-	mutex_lock(&file->mutex);
+	guard(mutex)(&file->mutex);
 	piece = bytes ? piece_of(file, address, bytes) : NULL;
 	if (piece)
 		kref_get(&piece->ref);
-	mutex_unlock(&file->mutex);
 	return piece;
 }
 
@@ -246,21 +238,17 @@ struct cdma_piece *cdma_find_piece(struct cdma_file *file, u64 address, u64 byte
 int cdma_free(struct cdma_file *file, const struct cdma_range *range)
 {
 	struct cdma_piece *piece;
-	int err = 0;
 
-	mutex_lock(&file->mutex);
+	guard(mutex)(&file->mutex);
 	piece = piece_of(file, range->address, range->bytes);
 	if (!piece || piece->address != range->address ||
 	    piece->bytes >> PAGE_SHIFT != cdma_pages_of(range->bytes))
-		err = -EACCES;
-	else if (kref_read(&piece->ref) > 1)
-		err = -EBUSY;
-	else
-		list_del(&piece->link);
-	mutex_unlock(&file->mutex);
-	if (!err)
-		cdma_put_piece(piece);
-	return err;
+		return -EACCES;
+	if (kref_read(&piece->ref) > 1)
+		return -EBUSY;
+	list_del(&piece->link);
+	cdma_put_piece(piece);
+	return 0;
 }
 
 /* The file is closed. */

@@ -1,28 +1,12 @@
 /* Requests and replies that are handed over many at a time. */
 #include "trial.h"
 
-#define MANY 12u
-
-static void *host_of(const struct cdma_request *request) { return (void *)(uintptr_t)request->host; }
-
-/* Offloads and prefetches in turn, each with a buffer of its own, in a row that ends where memory does. */
+/* A row that ends where memory does. */
 static struct cdma_request *row(struct cdma_user *cdma) {
-    const uint64_t from = place(cdma);
     char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct cdma_request *requests = (struct cdma_request *)(pages + PAGE) - MANY;
-    unsigned int k;
     need(pages != MAP_FAILED && munmap(pages + PAGE, PAGE) == 0, "memory");
-    for (k = 0; k < MANY; ++k) {
-        const int out = k % 2 == 0;
-        void *host = cleared(stream.size);
-        uint64_t to = from;
-        if (!out) {
-            memcpy(host, stream.bytes, stream.size);
-            need(cdma_allocate(cdma, tensor.size, &to) == 0, "accelerator memory");
-        }
-        requests[k] = request_of(out ? CDMA_OFFLOAD : CDMA_PREFETCH, to, host, stream.size);
-        requests[k].cookie = k;
-    }
+    make_many(cdma, requests);
     return requests;
 }
 
@@ -38,16 +22,6 @@ static int end_once(struct cdma_user *cdma, unsigned int mask) {
         }
     }
     return well && errno == ENOENT && seen == mask;
-}
-
-static void twelve(struct cdma_user *cdma, struct cdma_request *requests) {
-    unsigned int k;
-    int well = cdma_submit_transfers(cdma, requests, UINT32_MAX) == MANY && end_once(cdma, (1u << MANY) - 1);
-    for (k = 0; k < MANY; ++k) {
-        well &= k % 2 == 0 ? equal(host_of(&requests[k]), stream.bytes, stream.size)
-                           : holds_tensor(cdma, requests[k].device);
-    }
-    say(well, "twelve that one call submits end once each, with their bytes");
 }
 
 /* The sixth is refused, and so those after it are not begun. */
@@ -98,15 +72,13 @@ static void replies_without_a_place(struct cdma_user *cdma, const struct cdma_re
     say(well && end_once(cdma, (1u << MANY) - 1), "replies that cannot be written are not taken");
 }
 
-void batches(void) {
-    struct cdma_user cdma = attach();
-    struct cdma_request *requests = row(&cdma);
-    unsigned int k;
-    twelve(&cdma, requests);
-    refused_in_a_row(&cdma, requests);
-    of_another_size(&cdma, requests);
-    replies_without_a_place(&cdma, requests);
-    for (k = 0; k < MANY; ++k) free(host_of(&requests[k]));
+void batches(struct cdma_user *cdma) {
+    struct cdma_request *requests = row(cdma);
+    int well = cdma_submit_transfers(cdma, requests, UINT32_MAX) == MANY && end_once(cdma, (1u << MANY) - 1);
+    refused_in_a_row(cdma, requests);
+    of_another_size(cdma, requests);
+    replies_without_a_place(cdma, requests);
+    well &= many_moved(cdma, requests);
+    say(well, "twelve that one call submits end once each, with their bytes");
     munmap((void *)((uintptr_t)requests / PAGE * PAGE), PAGE);
-    cdma_detach(&cdma);
 }

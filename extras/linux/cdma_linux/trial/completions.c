@@ -67,38 +67,21 @@ static void put_request(
 }
 
 static void commands(struct cdma_user *cdma) {
-    enum { MANY = 12 };
     struct ring ring = open_ring();
     struct cdma_request requests[MANY];
     struct cdma_reply replies[MANY], reply;
     struct io_uring_cqe completion;
-    const uint64_t from = place(cdma);
-    unsigned char *hosts[MANY];
-    uint64_t to[MANY];
     unsigned int k, seen = 0;
     int well = 1;
-    for (k = 0; k < MANY; ++k) {
-        const int out = k % 2 == 0;
-        hosts[k] = cleared(stream.size);
-        to[k] = from;
-        if (!out) {
-            memcpy(hosts[k], stream.bytes, stream.size);
-            need(cdma_allocate(cdma, tensor.size, &to[k]) == 0, "accelerator memory");
-        }
-        requests[k] = request_of(out ? CDMA_OFFLOAD : CDMA_PREFETCH, to[k], hosts[k], stream.size);
-        requests[k].cookie = 100 + k;
-        put_request(&ring, cdma, &requests[k], &replies[k], k);
-    }
+    make_many(cdma, requests);
+    for (k = 0; k < MANY; ++k) put_request(&ring, cdma, &requests[k], &replies[k], k);
     well &= enter(&ring, MANY, MANY) == MANY;
     while (take(&ring, &completion)) {
         well &= completion.res == 0 && completion.user_data < MANY && (seen >> completion.user_data & 1) == 0;
         seen |= 1u << (completion.user_data % MANY);
     }
-    for (k = 0; k < MANY; ++k) {
-        well &= replies[k].status == CDMA_STATUS_OK && replies[k].cookie == 100 + k;
-        well &= k % 2 == 0 ? equal(hosts[k], stream.bytes, stream.size) : holds_tensor(cdma, to[k]);
-        free(hosts[k]);
-    }
+    for (k = 0; k < MANY; ++k) well &= replies[k].status == CDMA_STATUS_OK && replies[k].cookie == k;
+    well &= many_moved(cdma, requests);
     say(well && seen == (1u << MANY) - 1, "twelve commands of io_uring complete once each, with their bytes");
     say(cdma_take_reply(cdma, &reply) == -1 && errno == ENOENT, "the reply of a command is not another one's");
     close(ring.file);
@@ -181,11 +164,12 @@ int commands_end(struct cdma_user *cdma, void (*take_away)(void)) {
     return ended == 8 && seen == 15;
 }
 
-void completions(void) {
-    struct cdma_user cdma = attach();
-    commands(&cdma);
-    bad_commands(&cdma);
-    say(child_succeeds(leave_commands) && !child_succeeds(die_with_commands) && holds_tensor(&cdma, place(&cdma)),
+static void gone_with_commands(struct cdma_user *cdma) {
+    say(child_succeeds(leave_commands) && !child_succeeds(die_with_commands) && holds_tensor(cdma, place(cdma)),
         "processes that go with commands in flight harm no other");
-    cdma_detach(&cdma);
+}
+
+void completions(void) {
+    static test *const tests[] = {commands, bad_commands, gone_with_commands, NULL};
+    try_each(tests);
 }

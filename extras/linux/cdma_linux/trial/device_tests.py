@@ -91,7 +91,7 @@ class _Registers:
 class _Device:
     """The engine on a socket. Simulated time passes while the engine is busy, and stands still otherwise.
 
-    It is what happens to by commands of :class:`.Mishaps`.
+    Commands of :class:`.Mishaps` are its methods.
     """
 
     def __init__(self, bench: LinuxBench, connection: socket.socket) -> None:
@@ -127,7 +127,7 @@ class _Device:
                     await self._bench.after(_STEP)
         # What is open at the end is answered.
         for port in self._bench.memory:
-            self.freeze(port, False)
+            self.answer(port)
 
     async def _works(self) -> bool:
         if self._bench.cycles >= self._until:
@@ -194,20 +194,19 @@ class _Device:
         if self._guest.memory is not None and INTERRUPTS in self._guest.queues:
             self._function.send(self._guest.queues[INTERRUPTS], self._guest.memory)
 
-    def spoil(self, port: str, address: int, response: int) -> None:
-        """A byte of a memory is answered with an error from now on."""
+    def error(self, port: str, address: int, response: int) -> None:
         self._bench.memory[port].spoil({address: response})
 
     def mend(self, port: str, address: int) -> None:
-        """It is answered as others are."""
         self._bench.memory[port].mend(address)
 
-    def freeze(self, port: str, frozen: bool) -> None:
-        """A memory gives no answers while it is frozen."""
-        self._bench.memory[port].frozen = frozen
+    def silent(self, port: str) -> None:
+        self._bench.memory[port].frozen = True
 
-    def slow(self, port: str, cycles: int) -> None:
-        """A memory has another latency."""
+    def answer(self, port: str) -> None:
+        self._bench.memory[port].frozen = False
+
+    def latency(self, port: str, cycles: int) -> None:
         self._bench.memory[port].latency = cycles
 
     def unplug(self) -> None:
@@ -216,8 +215,7 @@ class _Device:
         for memory in self._bench.memory.values():
             memory.frozen = True
 
-    def show(self) -> None:
-        """The waveform begins."""
+    def waves(self) -> None:
         os.environ.pop(WAVES_HELD, None)
 
 

@@ -18,33 +18,14 @@ static int guarded(const unsigned char *bytes, size_t size) {
     return size == 0;
 }
 
-static int takes_lists(void) {
-    unsigned int lists = 0;
-    FILE *file = fopen("/sys/class/misc/cdma0/geometry/pages", "r");
-    need(file != NULL && fscanf(file, "%u", &lists) == 1, "geometry");
-    fclose(file);
-    return lists != 0;
-}
-
-static struct cdma_request raw(enum cdma_direction direction, uint64_t device, unsigned char *host) {
-    struct cdma_request request = request_of(direction, device, host, tensor.size);
-    request.mode = CDMA_MODE_RAW;
-    return request;
-}
-
-static int takes_well(struct cdma_user *cdma) {
-    struct cdma_reply reply;
-    return cdma_take_reply(cdma, &reply) == 0 && reply.status == CDMA_STATUS_OK;
-}
-
 /* Whether the data of an offload are in a buffer that begins so far in a page, and nothing is beside them. */
 static int is_there(struct cdma_user *cdma, uint64_t from, size_t at) {
     unsigned char *bytes = area(), *host = bytes + at;
-    const struct cdma_request request = raw(CDMA_OFFLOAD, from, host);
+    const struct cdma_request request = raw_of(CDMA_OFFLOAD, from, host, tensor.size);
     struct pollfd file = {cdma->file, POLLIN, 0};
     int well;
     need(cdma_submit_transfer(cdma, &request) == 0 && poll(&file, 1, 10000) == 1, "an offload");
-    well = equal(host, tensor.bytes, tensor.size) && takes_well(cdma);
+    well = equal(host, tensor.bytes, tensor.size) && end_well(cdma, 1);
     well &= guarded(bytes, at) && guarded(host + tensor.size, AREA - at - tensor.size);
     munmap(bytes, AREA);
     return well;
@@ -63,17 +44,13 @@ static void anywhere(struct cdma_user *cdma, uint64_t from) {
 static void back(struct cdma_user *cdma) {
     unsigned char *bytes = area(), *host = bytes + PAGE - 64;
     const uint64_t to = place(cdma);
-    const struct cdma_request request = raw(CDMA_PREFETCH, to, host);
-    uint64_t other = place(cdma);
-    struct cdma_reply reply;
+    const struct cdma_request request = raw_of(CDMA_PREFETCH, to, host, tensor.size);
+    const uint64_t other = place(cdma);
     memcpy(host, tensor.bytes, tensor.size);
     need(cdma_store(cdma, to, bytes, tensor.size) == 0 && cdma_store(cdma, other, bytes, tensor.size) == 0, "storing");
-    say(cdma_submit_transfer(cdma, &request) == 0 && takes_well(cdma) && holds_tensor(cdma, to),
-        "a prefetch reads a buffer of several pages");
+    say(moves(cdma, &request) && holds_tensor(cdma, to), "a prefetch reads a buffer of several pages");
     memcpy(host, stream.bytes, stream.size);
-    say(cdma_prefetch(cdma, other, tensor.size, host, stream.size, &reply) == 0 && reply.status == CDMA_STATUS_OK &&
-            holds_tensor(cdma, other),
-        "a stream in several pages is expanded");
+    say(prefetches(cdma, other, host), "a stream in several pages is expanded");
     munmap(bytes, AREA);
 }
 
@@ -85,7 +62,7 @@ static void room_ends(struct cdma_user *cdma, uint64_t from) {
     size_t k;
     for (k = 0; k < sizeof rooms / sizeof *rooms; ++k) {
         unsigned char *bytes = area(), *host = bytes + PAGE - 64;
-        struct cdma_request request = raw(CDMA_OFFLOAD, from, host);
+        struct cdma_request request = raw_of(CDMA_OFFLOAD, from, host, tensor.size);
         well &= cdma_offload(cdma, from, tensor.size, host, rooms[k], &reply) == 0 &&
                 reply.status == CDMA_STATUS_CAPACITY && reply.fault == reply.bytes_written && reply.fault <= rooms[k] &&
                 equal(host, stream.bytes, reply.fault) && guarded(bytes, PAGE - 64) &&
@@ -101,12 +78,12 @@ static void room_ends(struct cdma_user *cdma, uint64_t from) {
 /* Pages that the engine still writes are given to nobody. */
 static void goes_away(struct cdma_user *cdma, uint64_t from) {
     unsigned char *others[4], *bytes = area();
-    const struct cdma_request request = raw(CDMA_OFFLOAD, from, bytes);
+    const struct cdma_request request = raw_of(CDMA_OFFLOAD, from, bytes, tensor.size);
     int k, well = 1;
-    for (k = 0; k < 8; ++k) need(cdma_submit_transfer(cdma, &request) == 0, "submitting");
+    submit(cdma, &request, 8);
     munmap(bytes, AREA);
     for (k = 0; k < 4; ++k) others[k] = area();
-    for (k = 0; k < 8; ++k) well &= takes_well(cdma);
+    well &= end_well(cdma, 8);
     for (k = 0; k < 4; ++k) well &= guarded(others[k], AREA), munmap(others[k], AREA);
     say(well, "a buffer may be unmapped while the engine writes it, and its pages are nobody's until it has");
 }
@@ -115,17 +92,17 @@ static void nothing(void) {}
 
 static void forks(struct cdma_user *cdma, uint64_t from) {
     unsigned char *bytes = area();
-    const struct cdma_request request = raw(CDMA_OFFLOAD, from, bytes);
+    const struct cdma_request request = raw_of(CDMA_OFFLOAD, from, bytes, tensor.size);
     int well = cdma_submit_transfer(cdma, &request) == 0 && child_succeeds(nothing);
     memset(bytes + AREA - PAGE, 1, 1);
-    say(well && takes_well(cdma) && equal(bytes, tensor.bytes, tensor.size),
+    say(well && end_well(cdma, 1) && equal(bytes, tensor.bytes, tensor.size),
         "a process that forks meanwhile gets its data itself");
     munmap(bytes, AREA);
 }
 
 static void read_only(struct cdma_user *cdma, uint64_t from) {
     unsigned char *bytes = area();
-    const struct cdma_request request = raw(CDMA_OFFLOAD, from, bytes);
+    const struct cdma_request request = raw_of(CDMA_OFFLOAD, from, bytes, tensor.size);
     mprotect(bytes, AREA, PROT_READ);
     say(refused(cdma, &request, EFAULT) && guarded(bytes, AREA), "a buffer that the process may not write is not written");
     munmap(bytes, AREA);
@@ -134,7 +111,8 @@ static void read_only(struct cdma_user *cdma, uint64_t from) {
 void direct(void) {
     struct cdma_user cdma = attach();
     uint64_t from = place(&cdma);
-    say((cdma.info.direct != 0) == takes_lists(), "the engine reaches buffers if it takes lists");
+    say((cdma.info.direct != 0) == (number_in("/sys/class/misc/cdma0/geometry/pages", "") != 0),
+        "the engine reaches buffers if it takes lists");
     anywhere(&cdma, from);
     back(&cdma);
     room_ends(&cdma, from);
@@ -150,20 +128,7 @@ void direct(void) {
     reload("");
 }
 
-/* The kernel's count of pages that a driver has had, or has let go. */
-static unsigned long counted(const char *what) {
-    char line[128];
-    unsigned long count = 0;
-    FILE *file = fopen("/proc/vmstat", "r");
-    need(file != NULL, "pages");
-    while (fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, what, strlen(what)) == 0) sscanf(line + strlen(what), "%lu", &count);
-    }
-    fclose(file);
-    return count;
-}
-
 void pins(void) {
-    const unsigned long had = counted("nr_foll_pin_acquired"), gone = counted("nr_foll_pin_released");
-    say(had == gone && had != 0, "every page that was pinned was let go");
+    const unsigned long had = number_in("/proc/vmstat", "nr_foll_pin_acquired ");
+    say(had == number_in("/proc/vmstat", "nr_foll_pin_released ") && had != 0, "every page that was pinned was let go");
 }

@@ -19,39 +19,34 @@ static int may(int buffer, short use, int milliseconds) {
     return poll(&file, 1, milliseconds) == 1 && (file.revents & use) != 0;
 }
 
-static int ends_well(struct cdma_user *cdma) {
-    struct cdma_reply reply;
-    return cdma_take_reply(cdma, &reply) == 0 && reply.status == CDMA_STATUS_OK;
-}
-
 /* The first waits for a memory that is silent, and so do those that look. */
-static void others_wait(struct cdma_user *cdma, uint64_t piece, int buffer) {
+static void others_wait(struct cdma_user *cdma, uint64_t own, int buffer) {
     unsigned char *host = cleared(stream.size);
-    struct cdma_request request = request_of(CDMA_OFFLOAD, piece, host, stream.size);
+    struct cdma_request request = request_of(CDMA_OFFLOAD, own, host, stream.size);
     int well;
     silence(1);
-    need(cdma_submit_transfer(cdma, &request) == 0, "submitting");
+    submit(cdma, &request, 1);
     well = may(buffer, POLLIN, 0) && !may(buffer, POLLOUT, 100);
     silence(0);
-    say(well && may(buffer, POLLOUT, 10000) && ends_well(cdma),
+    say(well && may(buffer, POLLOUT, 10000) && end_well(cdma, 1),
         "what an offload reads of a buffer may be read by others, and written when it has ended");
     memcpy(host, stream.bytes, stream.size);
     request.direction = CDMA_PREFETCH;
     silence(1);
-    need(cdma_submit_transfer(cdma, &request) == 0, "submitting");
+    submit(cdma, &request, 1);
     well = !may(buffer, POLLIN, 100);
     silence(0);
-    say(well && may(buffer, POLLIN, 10000) && ends_well(cdma) && holds_tensor(cdma, piece),
+    say(well && may(buffer, POLLIN, 10000) && end_well(cdma, 1) && holds_tensor(cdma, own),
         "what a prefetch writes of a buffer may be read by others when it has ended");
     free(host);
 }
 
-static void transfers_wait(struct cdma_user *cdma, uint64_t piece, int buffer) {
+static void transfers_wait(struct cdma_user *cdma, uint64_t own, int buffer) {
     struct sw_sync_fence fence = {.value = 1};
     struct dma_buf_import_sync_file import = {.flags = DMA_BUF_SYNC_WRITE};
     const int timeline = open(SW_SYNC, O_RDWR);
     unsigned char *host = cleared(stream.size);
-    const struct cdma_request request = request_of(CDMA_OFFLOAD, piece, host, stream.size);
+    const struct cdma_request request = request_of(CDMA_OFFLOAD, own, host, stream.size);
     const __u32 one = 1;
     pid_t child;
     need(timeline >= 0 && ioctl(timeline, SW_SYNC_MAKE, &fence) == 0, "a fence");
@@ -74,15 +69,11 @@ static void transfers_wait(struct cdma_user *cdma, uint64_t piece, int buffer) {
 
 static void buffers_of_others(struct cdma_user *cdma) {
     const int buffer = heap_buffer(stream.size, O_RDWR | O_CLOEXEC);
-    const uint64_t from = place(cdma);
-    struct cdma_request request = request_of(CDMA_OFFLOAD, from, NULL, stream.size);
-    uint64_t to = 0;
+    const uint64_t to = piece(cdma, tensor.size);
+    struct cdma_request request = shared_of(CDMA_OFFLOAD, place(cdma), buffer, 0);
     int well;
-    need(cdma_allocate(cdma, tensor.size, &to) == 0, "accelerator memory");
-    request.flags = CDMA_DMABUF;
-    request.dmabuf = buffer;
     silence(1);
-    need(cdma_submit_transfer(cdma, &request) == 0, "submitting");
+    submit(cdma, &request, 1);
     well = !may(buffer, POLLIN, 100);
     request.direction = CDMA_PREFETCH;
     request.device = to;
@@ -91,7 +82,7 @@ static void buffers_of_others(struct cdma_user *cdma) {
     need(fcntl(cdma->file, F_SETFL, O_RDWR) == 0, "a file that waits");
     silence(0);
     /* It is submitted while the offload is in flight. */
-    say(well && cdma_submit_transfer(cdma, &request) == 0 && ends_well(cdma) && ends_well(cdma) && holds_tensor(cdma, to),
+    say(well && cdma_submit_transfer(cdma, &request) == 0 && end_well(cdma, 2) && holds_tensor(cdma, to),
         "a buffer of another driver is read when what writes it has ended");
     close(buffer);
 }
@@ -101,16 +92,16 @@ static void fences_stay(void) {
     struct dma_buf_export_sync_file export = {.flags = DMA_BUF_SYNC_RW};
     struct cdma_user cdma = attach();
     unsigned char *host = cleared(stream.size);
-    const uint64_t piece = place(&cdma);
-    const struct cdma_request request = request_of(CDMA_OFFLOAD, piece, host, stream.size);
-    const int buffer = cdma_export(&cdma, piece, tensor.size);
+    const uint64_t own = place(&cdma);
+    const struct cdma_request request = request_of(CDMA_OFFLOAD, own, host, stream.size);
+    const int buffer = cdma_export(&cdma, own, tensor.size);
     int fence;
     silence(1);
     need(cdma_submit_transfer(&cdma, &request) == 0 && ioctl(buffer, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &export) == 0,
         "the fence of a buffer");
     fence = export.fd;
     silence(0);
-    need(ends_well(&cdma) && may(fence, POLLIN, 10000), "a fence");
+    need(end_well(&cdma, 1) && may(fence, POLLIN, 10000), "a fence");
     close(buffer);
     cdma_detach(&cdma);
     say(unload_module() == -1 && errno == EWOULDBLOCK && close(fence) == 0, "a driver whose fence somebody has is not unloaded");
@@ -120,11 +111,11 @@ static void fences_stay(void) {
 
 void fences(void) {
     struct cdma_user cdma = attach();
-    const uint64_t piece = place(&cdma);
-    const int buffer = cdma_export(&cdma, piece, tensor.size);
+    const uint64_t own = place(&cdma);
+    const int buffer = cdma_export(&cdma, own, tensor.size);
     need(buffer >= 0, "exporting");
-    others_wait(&cdma, piece, buffer);
-    transfers_wait(&cdma, piece, buffer);
+    others_wait(&cdma, own, buffer);
+    transfers_wait(&cdma, own, buffer);
     buffers_of_others(&cdma);
     close(buffer);
     cdma_detach(&cdma);

@@ -10,11 +10,11 @@ struct caller {
     uint64_t piece;
 };
 
-static uint64_t state;
+uint64_t state;
 static unsigned char *room;
 static unsigned int taken, refusals;
 
-static uint64_t some(uint64_t below) {
+uint64_t some(uint64_t below) {
     uint64_t mixed = state += 0x9E3779B97F4A7C15u;
     mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9u;
     mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EBu;
@@ -117,7 +117,8 @@ static void calls(struct caller *caller) {
     uint64_t bytes[64];
     size_t k;
     for (k = 0; k < 64; ++k) bytes[k] = odd_number();
-    count(ioctl(caller->cdma.file, _IOC(some(4), some(16) ? CDMA_IOC : some(256), 0x3e + some(12), some(sizeof bytes)), bytes));
+    count(ioctl(caller->cdma.file, _IOC(some(4), some(16) ? CDMA_IOC : some(256), 0x3e + some(12), some(sizeof bytes)),
+        some(8) ? (void *)bytes : (void *)some(PAGE)));
 }
 
 static void asks(struct caller *caller) {
@@ -152,16 +153,13 @@ void fuzz(unsigned int calls) {
     struct cdma_user cdma = attach();
     const uint64_t mine = place(&cdma);
     unsigned char *host = cleared(stream.size);
-    struct cdma_reply reply;
     int status = 0, well = 1;
     pid_t child;
     state = 1;
     child = fork();
     if (child == 0) storms(calls);
     do {
-        memset(host, 0, stream.size);
-        well &= cdma_offload(&cdma, mine, tensor.size, host, stream.size, &reply) == 0 && reply.status == 0 &&
-                equal(host, stream.bytes, stream.size);
+        well &= offloads(&cdma, mine, host);
     } while (waitpid(child, &status, WNOHANG) == 0);
     say(WIFEXITED(status) && WEXITSTATUS(status) == 0, "calls at random touch nothing that they were not given");
     say(well && holds_tensor(&cdma, mine), "and another process has its own bytes meanwhile");

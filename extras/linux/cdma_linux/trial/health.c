@@ -11,16 +11,24 @@ void silence(unsigned char memories) {
     close(file);
 }
 
+static void answer_later(void) {
+    usleep(200000);
+    silence(0);
+}
+
+pid_t silent_for_a_while(void) {
+    silence(1);
+    return start(answer_later);
+}
+
 void reload(const char *parameters) {
     need(unload_module() == 0, "unloading the driver");
     need(load_module(parameters) == 0, "loading the driver");
 }
 
-static void submit(struct cdma_user *cdma, uint64_t from, unsigned char *host, unsigned int count) {
+static void submit_some(struct cdma_user *cdma, uint64_t from, unsigned char *host, unsigned int count) {
     struct cdma_request request = request_of(CDMA_OFFLOAD, from, host, stream.size);
-    for (request.cookie = 0; request.cookie < count; ++request.cookie) {
-        need(cdma_submit_transfer(cdma, &request) == 0, "submitting");
-    }
+    for (request.cookie = 0; request.cookie < count; ++request.cookie) submit(cdma, &request, 1);
 }
 
 /* Whether so many replies come, in their order and once each: the first with one status, the others with another one. */
@@ -55,7 +63,7 @@ static void watchdog(void) {
     from = place(&cdma);
     request = request_of(CDMA_OFFLOAD, from, host, stream.size);
     silence(1);
-    submit(&cdma, from, host, 3);
+    submit_some(&cdma, from, host, 3);
     say(ends(&cdma, 3, CDMA_STATUS_WATCHDOG, CDMA_STATUS_ABORTED), "what a silent memory has in flight ends once each");
     say(refused(&cdma, &request, EIO) && cdma_release(&cdma, from, tensor.size) == -1 && errno == EBUSY,
         "an engine that is stuck takes nothing");
@@ -78,7 +86,7 @@ static void late(void) {
     cdma = attach();
     from = place(&cdma);
     silence(1);
-    submit(&cdma, from, host, 2);
+    submit_some(&cdma, from, host, 2);
     say(ends(&cdma, 2, CDMA_STATUS_ABORTED, CDMA_STATUS_ABORTED), "transfers that take too long end once each");
     silence(0);
     say(moves_again(&cdma, from, host), "and the next one is well");
@@ -101,13 +109,13 @@ static void sleeps(void) {
     need(write_text("/sys/module/suspend/parameters/pm_test_delay", "0") == 0 &&
              write_text("/sys/power/pm_test", "core") == 0,
         "a trial of sleep");
-    submit(&cdma, from, host, 6);
+    submit_some(&cdma, from, host, 6);
     asleep();
     say(ends(&cdma, 6, CDMA_STATUS_OK, CDMA_STATUS_OK) && equal(host, stream.bytes, stream.size),
         "transfers in flight end before the machine sleeps");
     say(moves_again(&cdma, from, host) && holds_tensor(&cdma, from), "the next one after it is well");
     silence(1);
-    submit(&cdma, from, host, 2);
+    submit_some(&cdma, from, host, 2);
     asleep();
     say(ends(&cdma, 2, CDMA_STATUS_ABORTED, CDMA_STATUS_ABORTED), "those of a silent memory are ended");
     silence(0);

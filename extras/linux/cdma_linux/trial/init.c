@@ -32,29 +32,47 @@ void need(int holds, const char *what) {
     }
 }
 
-static struct blob read_file(const char *path) {
-    struct stat status;
-    struct blob blob;
+static char text[1 << 20];
+static size_t size;
+
+char *text_of(const char *path) {
     const int file = open(path, O_RDONLY);
-    need(file >= 0 && fstat(file, &status) == 0, path);
-    blob.size = (size_t)status.st_size;
-    blob.bytes = malloc(blob.size);
-    need(read(file, blob.bytes, blob.size) == (ssize_t)blob.size, path);
+    ssize_t part;
+    need(file >= 0, path);
+    for (size = 0; (part = read(file, text + size, sizeof text - 1 - size)) > 0;) size += (size_t)part;
+    need(part == 0, path);
     close(file);
+    text[size] = 0;
+    return text;
+}
+
+static struct blob read_file(const char *path) {
+    const char *read = text_of(path);
+    struct blob blob = {cleared(size), size};
+    memcpy(blob.bytes, read, size);
     return blob;
 }
 
-/* The number in a file. */
-static unsigned int number_in(const char *path) { return (unsigned int)atoi((const char *)read_file(path).bytes); }
+unsigned long number_in(const char *path, const char *word) {
+    const char *found = strstr(text_of(path), word);
+    need(found != NULL, word);
+    return strtoul(found + strlen(word), NULL, 10);
+}
 
-int write_text(const char *path, const char *text) {
+int write_text(const char *path, const char *what) {
     const int file = open(path, O_WRONLY);
-    const int wrote = file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text);
+    const int wrote = file >= 0 && write(file, what, strlen(what)) == (ssize_t)strlen(what);
     if (file >= 0) close(file);
     return wrote ? 0 : -1;
 }
 
-int equal(const void *found, const void *wanted, size_t size) { return memcmp(found, wanted, size) == 0; }
+double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int equal(const void *found, const void *wanted, size_t bytes) { return memcmp(found, wanted, bytes) == 0; }
 
 struct cdma_user attach(void) {
     struct cdma_user cdma;
@@ -62,15 +80,20 @@ struct cdma_user attach(void) {
     return cdma;
 }
 
-uint64_t place(struct cdma_user *cdma) {
+uint64_t piece(struct cdma_user *cdma, uint64_t bytes) {
     uint64_t address = 0;
-    need(cdma_allocate(cdma, tensor.size, &address) == 0, "accelerator memory");
+    need(cdma_allocate(cdma, bytes, &address) == 0, "accelerator memory");
+    return address;
+}
+
+uint64_t place(struct cdma_user *cdma) {
+    const uint64_t address = piece(cdma, tensor.size);
     need(cdma_store(cdma, address, tensor.bytes, tensor.size) == 0, "storing the tensor");
     return address;
 }
 
-void *cleared(size_t size) {
-    void *memory = calloc(1, size);
+void *cleared(size_t bytes) {
+    void *memory = calloc(1, bytes);
     need(memory != NULL, "memory");
     return memory;
 }
@@ -94,15 +117,88 @@ struct cdma_request request_of(enum cdma_direction direction, uint64_t device, v
     return request;
 }
 
-int child_succeeds(void (*job)(void)) {
-    int status = 0;
+struct cdma_request raw_of(enum cdma_direction direction, uint64_t device, void *host, uint64_t bytes) {
+    struct cdma_request request = request_of(direction, device, host, bytes);
+    request.mode = CDMA_MODE_RAW;
+    request.bytes = bytes;
+    return request;
+}
+
+struct cdma_request shared_of(enum cdma_direction direction, uint64_t device, int buffer, uint64_t place) {
+    struct cdma_request request = request_of(direction, device, (void *)(uintptr_t)place, stream.size);
+    request.flags = CDMA_DMABUF;
+    request.dmabuf = buffer;
+    return request;
+}
+
+void submit(struct cdma_user *cdma, const struct cdma_request *request, unsigned int times) {
+    while (times--) need(cdma_submit_transfer(cdma, request) == 0, "submitting");
+}
+
+int refused(struct cdma_user *cdma, const struct cdma_request *request, int error) {
+    return cdma_submit_transfer(cdma, request) == -1 && errno == error;
+}
+
+int end_well(struct cdma_user *cdma, unsigned int count) {
+    struct cdma_reply reply;
+    int well = 1;
+    while (count--) well &= cdma_take_reply(cdma, &reply) == 0 && reply.status == CDMA_STATUS_OK;
+    return well;
+}
+
+int moves(struct cdma_user *cdma, const struct cdma_request *request) {
+    return cdma_submit_transfer(cdma, request) == 0 && end_well(cdma, 1);
+}
+
+int offloads(struct cdma_user *cdma, uint64_t from, void *host) {
+    const struct cdma_request request = request_of(CDMA_OFFLOAD, from, host, stream.size);
+    memset(host, 0, stream.size);
+    return moves(cdma, &request) && equal(host, stream.bytes, stream.size);
+}
+
+int prefetches(struct cdma_user *cdma, uint64_t to, void *host) {
+    const struct cdma_request request = request_of(CDMA_PREFETCH, to, host, stream.size);
+    return moves(cdma, &request) && holds_tensor(cdma, to);
+}
+
+void make_many(struct cdma_user *cdma, struct cdma_request *requests) {
+    const uint64_t from = place(cdma);
+    unsigned int k;
+    for (k = 0; k < MANY; ++k) {
+        void *host = cleared(stream.size);
+        if (k % 2) memcpy(host, stream.bytes, stream.size);
+        requests[k] = k % 2 ? request_of(CDMA_PREFETCH, piece(cdma, tensor.size), host, stream.size)
+                            : request_of(CDMA_OFFLOAD, from, host, stream.size);
+        requests[k].cookie = k;
+    }
+}
+
+int many_moved(struct cdma_user *cdma, const struct cdma_request *requests) {
+    unsigned int k;
+    int well = 1;
+    for (k = 0; k < MANY; ++k) {
+        void *host = (void *)(uintptr_t)requests[k].host;
+        well &= k % 2 ? holds_tensor(cdma, requests[k].device) : equal(host, stream.bytes, stream.size);
+        free(host);
+    }
+    return well;
+}
+
+pid_t start(void (*job)(void)) {
     const pid_t child = fork();
     if (child == 0) {
         job();
         _exit(0);
     }
+    return child;
+}
+
+int ended_well(pid_t child) {
+    int status = 0;
     return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
+
+int child_succeeds(void (*job)(void)) { return ended_well(start(job)); }
 
 int load(const char *path, const char *parameters) {
     const int file = open(path, O_RDONLY);
@@ -125,12 +221,9 @@ int unload_module(void) { return (int)syscall(SYS_delete_module, "cdma", O_NONBL
 
 static void there_and_back(struct cdma_user *cdma) {
     const uint64_t room = cdma_bound(cdma, tensor.size);
-    const uint64_t from = place(cdma);
+    const uint64_t from = place(cdma), to = piece(cdma, tensor.size);
     unsigned char *host = cleared(room);
     struct cdma_reply reply;
-    uint64_t to = 0;
-    need(cdma_allocate(cdma, tensor.size, &to) == 0, "accelerator memory");
-
     say(cdma_offload(cdma, from, tensor.size, host, room, &reply) == 0 && reply.status == CDMA_STATUS_OK,
         "an offload ends well");
     say(reply.bytes_written == stream.size && equal(host, stream.bytes, stream.size),
@@ -143,52 +236,32 @@ static void there_and_back(struct cdma_user *cdma) {
 
 static void copies(struct cdma_user *cdma) {
     unsigned char *host = cleared(tensor.size);
-    struct cdma_request request = request_of(CDMA_OFFLOAD, place(cdma), host, tensor.size);
-    struct cdma_reply reply;
-    request.mode = CDMA_MODE_RAW;
-    say(cdma_submit_transfer(cdma, &request) == 0 && cdma_take_reply(cdma, &reply) == 0 &&
-            reply.status == CDMA_STATUS_OK && equal(host, tensor.bytes, tensor.size),
-        "a raw transfer copies");
+    const struct cdma_request request = raw_of(CDMA_OFFLOAD, place(cdma), host, tensor.size);
+    say(moves(cdma, &request) && equal(host, tensor.bytes, tensor.size), "a raw transfer copies");
     free(host);
 }
 
 static void many_in_flight(struct cdma_user *cdma) {
-    enum { MANY = 12 };
-    const uint64_t from = place(cdma);
-    unsigned char *hosts[MANY];
-    uint64_t to[MANY];
+    struct pollfd file = {cdma->file, POLLIN, 0};
+    struct cdma_request requests[MANY];
+    struct cdma_reply reply;
     unsigned int seen = 0, k;
     int well = 1;
+    make_many(cdma, requests);
+    for (k = 0; k < MANY; ++k) submit(cdma, &requests[k], 1);
     for (k = 0; k < MANY; ++k) {
-        const int out = k % 2 == 0;
-        struct cdma_request request;
-        hosts[k] = cleared(stream.size);
-        to[k] = 0;
-        if (!out) {
-            memcpy(hosts[k], stream.bytes, stream.size);
-            need(cdma_allocate(cdma, tensor.size, &to[k]) == 0, "accelerator memory");
-        }
-        request = request_of(out ? CDMA_OFFLOAD : CDMA_PREFETCH, out ? from : to[k], hosts[k], stream.size);
-        request.cookie = k;
-        need(cdma_submit_transfer(cdma, &request) == 0, "submitting");
-    }
-    for (k = 0; k < MANY; ++k) {
-        struct pollfd file = {cdma->file, POLLIN, 0};
-        struct cdma_reply reply;
         well &= poll(&file, 1, 60000) == 1 && (file.revents & POLLIN) != 0;
         well &= cdma_take_reply(cdma, &reply) == 0 && reply.status == CDMA_STATUS_OK && reply.cookie < MANY;
         seen |= 1u << reply.cookie;
     }
-    for (k = 0; k < MANY; ++k) {
-        well &= k % 2 == 0 ? equal(hosts[k], stream.bytes, stream.size) : holds_tensor(cdma, to[k]);
-        free(hosts[k]);
-    }
+    well &= many_moved(cdma, requests);
     say(well && seen == (1u << MANY) - 1, "twelve in flight in both directions end once each, and wake a poll");
 }
 
 static void waits(struct cdma_user *cdma) {
     struct pollfd file = {cdma->file, POLLIN, 0};
     struct cdma_reply reply;
+    say(unload_module() == -1 && errno == EWOULDBLOCK, "a driver in use is not unloaded");
     say(poll(&file, 1, 0) == 0 && cdma_take_reply(cdma, &reply) == -1 && errno == ENOENT,
         "where nothing was submitted nothing is waited for");
 }
@@ -214,40 +287,21 @@ static void broken_stream(struct cdma_user *cdma) {
         "a stream that is cut off is found");
 }
 
-static void bus_errors(void) {
-    struct cdma_user cdma = attach();
+static void bus_errors(struct cdma_user *cdma) {
     unsigned char *host = cleared(tensor.size);
-    struct cdma_request request;
+    struct cdma_request request = raw_of(CDMA_OFFLOAD, BAD_BYTE / PAGE * PAGE, host, PAGE);
     struct cdma_reply reply;
-    uint64_t all = 0, last = BAD_BYTE / PAGE * PAGE;
-    need(cdma_allocate(&cdma, cdma.info.device_bytes, &all) == 0, "all of the accelerator's memory");
-    request = request_of(CDMA_OFFLOAD, last, host, tensor.size);
-    request.bytes = PAGE;
-    request.mode = CDMA_MODE_RAW;
-    say(cdma_submit_transfer(&cdma, &request) == 0 && cdma_take_reply(&cdma, &reply) == 0 &&
+    piece(cdma, cdma->info.device_bytes);
+    say(cdma_submit_transfer(cdma, &request) == 0 && cdma_take_reply(cdma, &reply) == 0 &&
             reply.status == CDMA_STATUS_READ_SLVERR && reply.fault / 64 == BAD_BYTE % PAGE / 64,
         "an error of the bus in a read is reported with its place");
     request.direction = CDMA_PREFETCH;
-    request.host_bytes = PAGE;
-    say(cdma_submit_transfer(&cdma, &request) == 0 && cdma_take_reply(&cdma, &reply) == 0 &&
+    say(cdma_submit_transfer(cdma, &request) == 0 && cdma_take_reply(cdma, &reply) == 0 &&
             reply.status == CDMA_STATUS_WRITE_SLVERR,
         "an error of the bus in a write is reported");
-    need(cdma_store(&cdma, 0, tensor.bytes, tensor.size) == 0, "storing the tensor");
-    say(cdma_offload(&cdma, 0, tensor.size, host, tensor.size, &reply) == 0 && reply.status == CDMA_STATUS_OK &&
-            equal(host, stream.bytes, stream.size),
-        "the transfer after an error is well");
+    need(cdma_store(cdma, 0, tensor.bytes, tensor.size) == 0, "storing the tensor");
+    say(offloads(cdma, 0, host), "the transfer after an error is well");
     free(host);
-    cdma_detach(&cdma);
-}
-
-int refused(struct cdma_user *cdma, const struct cdma_request *request, int error) {
-    return cdma_submit_transfer(cdma, request) == -1 && errno == error;
-}
-
-int moves(struct cdma_user *cdma, const struct cdma_request *request) {
-    struct cdma_reply reply;
-    return cdma_submit_transfer(cdma, request) == 0 && cdma_take_reply(cdma, &reply) == 0 &&
-           reply.status == CDMA_STATUS_OK;
 }
 
 static void bad_requests(struct cdma_user *cdma) {
@@ -291,13 +345,8 @@ static void touch_the_memory_of_another(void) {
 
 static void leave_in_flight(void) {
     struct cdma_user cdma = attach();
-    const uint64_t from = place(&cdma);
-    unsigned char *host = cleared(stream.size);
-    int k;
-    for (k = 0; k < 6; ++k) {
-        const struct cdma_request request = request_of(CDMA_OFFLOAD, from, host, stream.size);
-        need(cdma_submit_transfer(&cdma, &request) == 0, "submitting");
-    }
+    const struct cdma_request request = request_of(CDMA_OFFLOAD, place(&cdma), cleared(stream.size), stream.size);
+    submit(&cdma, &request, 6);
 }
 
 static void die_in_flight(void) {
@@ -307,39 +356,21 @@ static void die_in_flight(void) {
 
 static void move_often(void) {
     struct cdma_user cdma = attach();
-    const uint64_t from = place(&cdma);
+    const uint64_t from = place(&cdma), to = piece(&cdma, tensor.size);
     unsigned char *host = cleared(stream.size);
-    struct cdma_reply reply;
-    uint64_t to = 0;
     int k;
-    need(cdma_allocate(&cdma, tensor.size, &to) == 0, "accelerator memory");
     for (k = 0; k < 8; ++k) {
-        memset(host, 0, stream.size);
-        if (cdma_offload(&cdma, from, tensor.size, host, stream.size, &reply) != 0 || reply.status != 0 ||
-            !equal(host, stream.bytes, stream.size) ||
-            cdma_prefetch(&cdma, to, tensor.size, host, stream.size, &reply) != 0 || reply.status != 0 ||
-            !holds_tensor(&cdma, to)) {
-            _exit(1);
-        }
+        if (!offloads(&cdma, from, host) || !prefetches(&cdma, to, host)) _exit(1);
     }
 }
 
 static void processes(struct cdma_user *cdma) {
-    pid_t children[2];
-    int status, k, well = 1;
+    pid_t one, other;
     others = place(cdma);
     say(child_succeeds(touch_the_memory_of_another), "a process reaches no memory of another one");
-    for (k = 0; k < 2; ++k) {
-        children[k] = fork();
-        if (children[k] == 0) {
-            move_often();
-            _exit(0);
-        }
-    }
-    for (k = 0; k < 2; ++k) {
-        well &= waitpid(children[k], &status, 0) == children[k] && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    }
-    say(well, "two processes at once get their own bytes");
+    one = start(move_often);
+    other = start(move_often);
+    say(ended_well(one) & ended_well(other), "two processes at once get their own bytes");
     say(!child_succeeds(die_in_flight) && holds_tensor(cdma, others),
         "a process that is killed with transfers in flight harms no other");
 }
@@ -358,63 +389,48 @@ static void nothing(void) {}
 
 /* What was allocated and is not to be found any more, but for the kernel's own from its start; an object must be 5 s old. */
 void leaks(void) {
-    static char report[1 << 16];
-    const char *entry = report;
-    int file, found = 0;
-    ssize_t size, part;
+    const char *entry;
+    int found = 0;
     sleep(6);
     /* What is reported has not changed between two looks. */
     need(write_text("/sys/kernel/debug/kmemleak", "scan") == 0, "looking for leaks");
     need(write_text("/sys/kernel/debug/kmemleak", "scan") == 0, "looking for leaks");
-    file = open("/sys/kernel/debug/kmemleak", O_RDONLY);
-    need(file >= 0, "leaks");
-    for (size = 0; (part = read(file, report + size, sizeof report - 1 - (size_t)size)) > 0;) size += part;
-    close(file);
+    entry = text_of("/sys/kernel/debug/kmemleak");
     while ((entry = strstr(entry, "comm \"")) != NULL) found += strncmp(entry++, "comm \"swapper", 13) != 0;
-    say(part == 0 && found == 0, "no memory leaks");
+    say(found == 0, "no memory leaks");
+}
+
+void try_each(test *const *tests) {
+    for (; *tests != NULL; ++tests) {
+        struct cdma_user cdma = attach();
+        (*tests)(&cdma);
+        cdma_detach(&cdma);
+    }
+    all_is_free();
 }
 
 static void try_driver(void) {
-    struct cdma_user cdma;
+    static test *const first[] = {waits, there_and_back, copies, many_in_flight, too_little_room, broken_stream,
+        bad_requests, batches, tables, processes, NULL};
+    static test *const wrong[] = {watch, bus_errors, NULL}, *const last[] = {there_and_back, NULL};
     /* Small buffers, too, are reached by an engine that can. */
     wanted = "direct=1";
     reload("");
-    cdma = attach();
-    say(unload_module() == -1 && errno == EWOULDBLOCK, "a driver in use is not unloaded");
-    waits(&cdma);
-    there_and_back(&cdma);
-    copies(&cdma);
-    many_in_flight(&cdma);
-    too_little_room(&cdma);
-    broken_stream(&cdma);
-    bad_requests(&cdma);
-    batches();
-    tables();
-    processes(&cdma);
-    cdma_detach(&cdma);
-    all_is_free();
+    try_each(first);
     direct();
     all_is_free();
     sharing();
     fences();
     dmatest();
-    all_is_free();
     completions();
-    all_is_free();
-    watch();
-    all_is_free();
-    bus_errors();
+    try_each(wrong);
     stress();
-    all_is_free();
     attacks();
-    all_is_free();
-    fuzz(number_in(CALLS));
+    fuzz((unsigned int)number_in(CALLS, ""));
     all_is_free();
     health();
     removal();
-    cdma = attach();
-    there_and_back(&cdma);
-    cdma_detach(&cdma);
+    try_each(last);
     leaks();
     say(unload_module() == 0, "the driver is unloaded");
     say(load_module("") == 0 && unload_module() == 0, "the driver is loaded and unloaded again");
@@ -438,9 +454,9 @@ int main(void) {
     tensor = read_file("/vectors/tensor");
     stream = read_file("/vectors/stream");
     if (access(MEASURE, R_OK) == 0) {
-        measure(number_in(MEASURE));
+        measure((unsigned int)number_in(MEASURE, ""));
     } else if (access(COMMAND, R_OK) == 0) {
-        say(run_on_host((const char *)read_file(COMMAND).bytes) == 0, "the program ends well");
+        say(run_on_host(text_of(COMMAND)) == 0, "the program ends well");
     } else {
         try_driver();
     }

@@ -1,6 +1,4 @@
 /* What is measured in the guest: interrupts, submissions, and many transfers of several processes. */
-#include <time.h>
-
 #include "trial.h"
 
 #define PART 1024u
@@ -11,35 +9,25 @@
 
 /* What the kernel has counted of the engine's interrupts. */
 static unsigned long interrupts(void) {
-    char line[256];
-    unsigned long count = 0;
-    FILE *file = fopen("/proc/interrupts", "r");
-    need(file != NULL, "interrupts");
-    while (fgets(line, sizeof line, file) != NULL) {
-        if (strstr(line, "cdma") != NULL) sscanf(line, "%*[^:]: %lu", &count);
-    }
-    fclose(file);
-    return count;
+    char *line = strstr(text_of("/proc/interrupts"), "cdma");
+    need(line != NULL, "interrupts");
+    while (line[-1] != '\n') --line;
+    return strtoul(strchr(line, ':') + 1, NULL, 10);
 }
 
 static void measured(const char *what, unsigned long value) { printf("# measured %s %lu\n", what, value); }
-
-static int take(struct cdma_user *cdma) {
-    struct cdma_reply reply;
-    return cdma_take_reply(cdma, &reply) == 0 && reply.status == CDMA_STATUS_OK;
-}
 
 /* A thousand offloads, some of which are in flight; returns whether all were well. */
 static int offload_many(void) {
     struct cdma_user cdma = attach();
     unsigned char *host = cleared(4 * PART);
     struct cdma_request request = request_of(CDMA_OFFLOAD, place(&cdma), host, 4 * PART);
-    unsigned int batch, k;
+    unsigned int batch;
     int well = 1;
     request.bytes = PART;
     for (batch = 0; batch < BATCHES; ++batch) {
-        for (k = 0; k < BATCH; ++k) need(cdma_submit_transfer(&cdma, &request) == 0, "submitting");
-        for (k = 0; k < BATCH; ++k) well &= take(&cdma);
+        submit(&cdma, &request, BATCH);
+        well &= end_well(&cdma, BATCH);
     }
     cdma_detach(&cdma);
     free(host);
@@ -54,11 +42,7 @@ static void moderation(const char *parameters, const char *what) {
     measured(what, interrupts() - before);
 }
 
-static unsigned long nanoseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (unsigned long)(now.tv_sec * 1000000000l + now.tv_nsec);
-}
+static unsigned long nanoseconds(void) { return (unsigned long)(1e9 * seconds()); }
 
 /* Nanoseconds that the shortest of many submissions takes, from the call until the doorbell has been rung. */
 static void submission(void) {
@@ -73,7 +57,7 @@ static void submission(void) {
         well &= cdma_submit_transfer(&cdma, &request) == 0;
         taken = nanoseconds() - begin;
         least = taken < least ? taken : least;
-        well &= take(&cdma);
+        well &= end_well(&cdma, 1);
     }
     say(well, "submissions are timed");
     measured("nanoseconds of a submission", least);
@@ -83,15 +67,13 @@ static void submission(void) {
 
 /* Nanoseconds of the shortest of many transfers, from the call that submits it until its reply has been taken. */
 static unsigned long shortest(struct cdma_user *cdma, enum cdma_direction direction, uint64_t device, void *host) {
-    struct cdma_request request = request_of(direction, device, host, MUCH);
+    const struct cdma_request request = raw_of(direction, device, host, MUCH);
     unsigned long least = ~0ul;
     int k, well = 1;
-    request.bytes = MUCH;
-    request.mode = CDMA_MODE_RAW;
     for (k = 0; k < 200; ++k) {
         const unsigned long begin = nanoseconds();
         unsigned long taken;
-        well &= cdma_submit_transfer(cdma, &request) == 0 && take(cdma);
+        well &= moves(cdma, &request);
         taken = nanoseconds() - begin;
         least = taken < least ? taken : least;
     }
@@ -104,10 +86,10 @@ static void processor(const char *parameters, const char *how) {
     unsigned char *host = aligned_alloc(PAGE, MUCH);
     struct cdma_user cdma;
     char what[96];
-    uint64_t device = 0;
+    uint64_t device;
     reload(parameters);
     cdma = attach();
-    need(host != NULL && cdma_allocate(&cdma, MUCH, &device) == 0, "memory");
+    device = piece(&cdma, MUCH);
     memset(host, 1, MUCH);
     snprintf(what, sizeof what, "nanoseconds of the processor for an offload of 128 KiB, %s", how);
     measured(what, shortest(&cdma, CDMA_OFFLOAD, device, host));

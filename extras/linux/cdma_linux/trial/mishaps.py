@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from cdma.base.errors import ParameterError
 
@@ -34,14 +34,12 @@ class Command:
     """A command.
 
     ``after``: Descriptors that have been submitted when it takes effect, all together; 0 for at once.
-    ``port``: That of the memory that it is about, if it is about one.
-    ``numbers``: What else comes after its name; a response is one, too.
+    ``arguments``: What comes after its name: the port of a memory, a response, and numbers.
     """
 
     after: int
     name: str
-    port: str
-    numbers: tuple[int, ...]
+    arguments: tuple[str | int, ...]
 
     @classmethod
     def of(cls, line: str) -> Command:
@@ -54,15 +52,13 @@ class Command:
         kinds = COMMANDS[name]
         if len(rest) != len(kinds):
             raise ParameterError(f"{line.strip()!r} is no command; it must be {' '.join([name, *kinds])}")
-        port, numbers = "", []
-        for kind, word in zip(kinds, rest, strict=True):
-            if kind == "MEMORY":
-                port = _choice(line, word, _PORTS)
-            elif kind == "RESPONSE":
-                numbers.append(_choice(line, word, _ERRORS))
-            else:
-                numbers.append(_number(line, word))
-        return cls(after, name, port, tuple(numbers))
+        return cls(after, name, tuple(_value(line, *pair) for pair in zip(kinds, rest, strict=True)))
+
+
+def _value(line: str, kind: str, word: str) -> str | int:
+    if kind == "MEMORY":
+        return _choice(line, word, _PORTS)
+    return _choice(line, word, _ERRORS) if kind == "RESPONSE" else _number(line, word)
 
 
 def _choice(line: str, word: str, choices: Mapping[str, T]) -> T:
@@ -86,28 +82,6 @@ def commands_in(lines: Sequence[str]) -> list[Command]:
     return [Command.of(line) for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
-class Victim(Protocol):
-    """What commands happen to."""
-
-    def spoil(self, port: str, address: int, response: int) -> None:
-        """A byte of a memory is answered with an error from now on."""
-
-    def mend(self, port: str, address: int) -> None:
-        """It is answered as others are."""
-
-    def freeze(self, port: str, frozen: bool) -> None:
-        """A memory gives no answers while it is frozen."""
-
-    def slow(self, port: str, cycles: int) -> None:
-        """A memory has another latency."""
-
-    def unplug(self) -> None:
-        """The function is not there any more: what is read is all ones, and nothing is written or moves."""
-
-    def show(self) -> None:
-        """The waveform begins."""
-
-
 class Mishaps:
     """Commands that are due, and those that wait.
 
@@ -120,22 +94,25 @@ class Mishaps:
     ) -> None:
         self._waiting = commands_in(script)
         self._rng = random.Random(seed)
-        self._delay = (0, 0)
+        self._delay: Any = (0, 0)
         self._refuse = refuse
         self._rest = b""
         self.files = [] if pipe is None else [os.open(pipe, os.O_RDWR | os.O_NONBLOCK)]
 
     def delay(self) -> int:
         """Cycles that the next interrupt waits."""
-        return self._rng.randint(*self._delay)
+        return self._rng.randint(min(self._delay), max(self._delay))
 
-    def happen(self, submitted: int, victim: Victim) -> None:
-        """Does what is due after so many descriptors."""
+    def happen(self, submitted: int, victim: object) -> None:
+        """Does what is due after so many descriptors, by methods of ``victim``, one for each command but the delay."""
         self._listen()
         due = [command for command in self._waiting if command.after <= submitted]
         self._waiting = [command for command in self._waiting if command.after > submitted]
         for command in due:
-            self._do(command, victim)
+            if command.name == "delay":
+                self._delay = command.arguments
+            else:
+                getattr(victim, command.name)(*command.arguments)
 
     def _listen(self) -> None:
         for file in self.files:
@@ -149,20 +126,3 @@ class Mishaps:
                     self._waiting += commands_in([line.decode(errors="replace")])
                 except ParameterError as error:
                     self._refuse(str(error))
-
-    def _do(self, command: Command, victim: Victim) -> None:
-        port, numbers = command.port, command.numbers
-        if command.name == "error":
-            victim.spoil(port, *numbers)
-        elif command.name == "mend":
-            victim.mend(port, *numbers)
-        elif command.name in ("silent", "answer"):
-            victim.freeze(port, command.name == "silent")
-        elif command.name == "latency":
-            victim.slow(port, *numbers)
-        elif command.name == "delay":
-            self._delay = (min(numbers), max(numbers))
-        elif command.name == "unplug":
-            victim.unplug()
-        else:
-            victim.show()

@@ -4,17 +4,11 @@
 #define DRIVER "/sys/bus/platform/drivers/cdma/"
 
 static void there_and_back(struct cdma_user *cdma) {
-    const uint64_t from = place(cdma);
+    const uint64_t to = piece(cdma, tensor.size);
     unsigned char *host = cleared(stream.size), *map;
-    struct cdma_reply reply;
-    uint64_t to = 0;
-    need(cdma_allocate(cdma, tensor.size, &to) == 0, "accelerator memory");
-    say(cdma_offload(cdma, from, tensor.size, host, stream.size, &reply) == 0 && reply.status == CDMA_STATUS_OK &&
-            equal(host, stream.bytes, stream.size),
-        "an engine of a device tree offloads");
+    say(offloads(cdma, place(cdma), host), "an engine of a device tree offloads");
     map = cdma_map(cdma, to, tensor.size);
-    say(map != MAP_FAILED && cdma_prefetch(cdma, to, tensor.size, host, stream.size, &reply) == 0 &&
-            reply.status == CDMA_STATUS_OK && equal(map, tensor.bytes, tensor.size),
+    say(map != MAP_FAILED && prefetches(cdma, to, host) && equal(map, tensor.bytes, tensor.size),
         "a process sees in its own memory what a prefetch writes");
     say(cdma_release(cdma, to, tensor.size) == -1 && errno == EBUSY && munmap(map, PAGE) == 0 &&
             cdma_release(cdma, to, tensor.size) == -1 && errno == EBUSY && munmap(map + PAGE, tensor.size - PAGE) == 0 &&
@@ -30,9 +24,7 @@ static void device_pages_as_buffer(struct cdma_user *cdma) {
     struct cdma_request request = request_of(CDMA_OFFLOAD, from, map, tensor.size);
     need(map != MAP_FAILED, "a map");
     say(refused(cdma, &request, EFAULT), "pages of a device are refused as a buffer, which a dma-buf of them is");
-    request.host = 0;
-    request.flags = CDMA_DMABUF;
-    request.dmabuf = cdma_export(cdma, place(cdma), tensor.size);
+    request = shared_of(CDMA_OFFLOAD, from, cdma_export(cdma, place(cdma), tensor.size), 0);
     say(moves(cdma, &request), "a piece of the same memory is a buffer by its dma-buf");
     close(request.dmabuf);
     munmap(map, tensor.size);
@@ -59,20 +51,16 @@ static int is_killed_by_touching(volatile unsigned char *map) {
     int status = 0;
     pid_t child;
     touched = map;
-    child = fork();
-    if (child == 0) {
-        touch();
-        _exit(0);
-    }
+    child = start(touch);
     return waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS;
 }
 
 /* Pages of a file and of a buffer that are mapped when the device goes. */
 static void pages_of_what_is_gone(void) {
     struct cdma_user cdma = attach();
-    const uint64_t piece = place(&cdma);
-    unsigned char *map = cdma_map(&cdma, piece, tensor.size), *shared;
-    exported = cdma_export(&cdma, piece, tensor.size);
+    const uint64_t own = place(&cdma);
+    unsigned char *map = cdma_map(&cdma, own, tensor.size), *shared;
+    exported = cdma_export(&cdma, own, tensor.size);
     shared = mmap(NULL, tensor.size, PROT_READ | PROT_WRITE, MAP_SHARED, exported, 0);
     need(map != MAP_FAILED && shared != MAP_FAILED && map[0] == tensor.bytes[0] && shared[0] == tensor.bytes[0], "maps");
     need(write_text(DRIVER "unbind", "carried") == 0, "taking the driver away");
@@ -114,14 +102,10 @@ static void buffers_that_go_at_once(void) {
 
 /* The function is taken from its driver, which is not loaded, and carried to the platform. */
 void platform(void) {
-    struct cdma_user cdma;
+    static test *const tests[] = {there_and_back, device_pages_as_buffer, exported_pages, NULL};
     need(load("/carrier.ko", "") == 0 && load_module("") == 0, "loading the modules");
     need(access(DRIVER "carried", F_OK) == 0, "the engine of a device tree");
-    cdma = attach();
-    there_and_back(&cdma);
-    device_pages_as_buffer(&cdma);
-    exported_pages(&cdma);
-    cdma_detach(&cdma);
+    try_each(tests);
     pages_of_what_is_gone();
     buffers_that_go_at_once();
     need(syscall(SYS_delete_module, "cdma", O_NONBLOCK) == 0, "unloading the driver");

@@ -1,14 +1,14 @@
 /* An engine that is taken away while processes use it: by the system, and without a word. */
 #define _GNU_SOURCE
 #include <linux/udmabuf.h>
-#include <time.h>
 
 #include "trial.h"
 
 /* A bit of what silences a memory: the function is gone, until somebody looks for it. */
 #define GONE 4
-/* Bytes of memory that one run differs from another by, far less than the driver's host memory. */
-#define NOISE (1l << 20)
+/* The KiB that are free, and those that one run differs from another by, far less than the driver's host memory. */
+#define MEMORY "/proc/meminfo", "MemFree:"
+#define NOISE (1ul << 10)
 
 static void take_away(void) {
     need(write_text("/sys/bus/pci/devices/0000:00:00.0/remove", "1") == 0, "removing the device");
@@ -19,10 +19,10 @@ static void look_again(void) {
 }
 
 /* Submits offloads; the buffer is that of all. */
-static unsigned char *some_in_flight(struct cdma_user *cdma, int count) {
+static unsigned char *some_in_flight(struct cdma_user *cdma, unsigned int count) {
     unsigned char *host = cleared(stream.size);
     const struct cdma_request request = request_of(CDMA_OFFLOAD, place(cdma), host, stream.size);
-    while (count--) need(cdma_submit_transfer(cdma, &request) == 0, "submitting");
+    submit(cdma, &request, count);
     return host;
 }
 
@@ -40,9 +40,9 @@ static struct cdma_user idle;
 
 static void polls(void) {
     struct pollfd file = {.fd = idle.file, .events = POLLIN};
-    const time_t begin = time(NULL);
+    const double begin = seconds();
     /* At its end a poll looks once more. */
-    if (poll(&file, 1, 60000) != 1 || time(NULL) - begin > 30 || (file.revents & POLLHUP) == 0) _exit(1);
+    if (poll(&file, 1, 60000) != 1 || seconds() - begin > 30 || (file.revents & POLLHUP) == 0) _exit(1);
 }
 
 static void removed(int *exported) {
@@ -50,21 +50,16 @@ static void removed(int *exported) {
     struct pollfd ready = {.fd = cdma.file, .events = POLLIN};
     pid_t child;
     unsigned char *host;
-    int status;
     idle = attach();
     *exported = cdma_export(&idle, place(&idle), tensor.size);
-    child = fork();
-    if (child == 0) {
-        polls();
-        _exit(0);
-    }
+    child = start(polls);
     usleep(100000);
     host = some_in_flight(&cdma, 6);
     need(poll(&ready, 1, -1) == 1, "the first completion");
     say(commands_end(&cdma, take_away), "commands complete once each when the device is taken away");
     say(all_end(&cdma) == 6 && equal(host, stream.bytes, stream.size),
         "transfers end once each when the device is taken away, and what had ended has its data");
-    say(waitpid(child, &status, 0) == child && status == 0, "who polls is told of it");
+    say(ended_well(child), "who polls is told of it");
     say(ioctl(cdma.file, CDMA_IOC_INFO, &cdma.info) == -1 && errno == ENODEV,
         "a file of a device that is gone refuses everything");
     free(host);
@@ -73,9 +68,7 @@ static void removed(int *exported) {
 }
 
 static int refuses_buffer(struct cdma_user *cdma, int buffer, int error) {
-    struct cdma_request request = request_of(CDMA_OFFLOAD, place(cdma), NULL, stream.size);
-    request.flags = CDMA_DMABUF;
-    request.dmabuf = buffer;
+    const struct cdma_request request = shared_of(CDMA_OFFLOAD, place(cdma), buffer, 0);
     return refused(cdma, &request, error);
 }
 
@@ -104,20 +97,10 @@ static void buffers(int exported) {
     cdma_detach(&cdma);
 }
 
-static long free_memory(void) {
-    char line[128];
-    long kib = 0;
-    FILE *file = fopen("/proc/meminfo", "r");
-    need(file != NULL, "memory");
-    while (fgets(line, sizeof line, file) != NULL) sscanf(line, "MemFree: %ld", &kib);
-    fclose(file);
-    return kib << 10;
-}
-
 /* Nothing is told of it: what is read is all ones. */
 static void unplugged(void) {
     struct cdma_user cdma = attach();
-    const long before = free_memory();
+    const unsigned long before = number_in(MEMORY);
     unsigned char *host;
     silence(1);
     host = some_in_flight(&cdma, 4);
@@ -127,7 +110,7 @@ static void unplugged(void) {
     free(host);
     cdma_detach(&cdma);
     look_again();
-    say(before - free_memory() < NOISE, "and what it might have touched is free");
+    say(before < number_in(MEMORY) + NOISE, "and what it might have touched is free");
 }
 
 void removal(void) {

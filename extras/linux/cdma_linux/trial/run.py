@@ -32,26 +32,8 @@ from .mishaps import commands_in
 #: An address of the accelerator's memory that is answered with an error, where the tests run.
 _BAD_BYTE = SIZE - 256
 
-#: The sources of the guest's program.
-_PROGRAM = (
-    "init.c",
-    "attacks.c",
-    "dmatest.c",
-    "fences.c",
-    "fuzz.c",
-    "batches.c",
-    "tables.c",
-    "completions.c",
-    "direct.c",
-    "health.c",
-    "host.c",
-    "measure.c",
-    "platform.c",
-    "removal.c",
-    "sharing.c",
-    "stress.c",
-    "watch.c",
-)
+#: The one source that is not the guest's program: what the kernel is started with.
+_BEFORE = "ptrace.c"
 #: What the kernel's log has where the driver is loaded first: what comes before is the kernel's own.
 _BEGIN = "the driver comes now"
 #: The guest's memory with the tests, and with a program of the host.
@@ -231,7 +213,7 @@ def _initrd(design: EngineDesign, built: Path, folder: Path, trial: Trial) -> Pa
         init = folder / "init"
         with as_file(files(__package__)) as own:
             values = [f"-DBAD_BYTE={_BAD_BYTE}u", f'-DBEGIN="{_BEGIN}"']
-            sources = [own / name for name in _PROGRAM]
+            sources = [path for path in sorted(own.glob("*.c")) if path.name != _BEFORE]
             _compile(sources, init, "-static", *values, f"-I{driver}")
             carrier = build_module(built, {"cdma": driver, "carrier": own / "carrier"})
     modules = {file.name: file.read_bytes() for file in (module, carrier)}
@@ -290,7 +272,7 @@ def _boot(
         f"dtb={initrd.with_name('tree.dtb')}",
     ]
     log, before = initrd.with_name("log"), initrd.with_name("ptrace.so")
-    with as_file(files(__package__) / "ptrace.c") as source:
+    with as_file(files(__package__) / _BEFORE) as source:
         _compile([source], before, "-shared", "-fPIC")
     said, shown, first, began = [], False, True, time.monotonic()
     with (

@@ -13,8 +13,7 @@ static int refused_map(int file, uint64_t address, int flags, int error) {
 /* A kernel in user mode has no pages of a PCI device: platform.c has those that can be touched. */
 static void maps(struct cdma_user *cdma) {
     struct cdma_user other = attach();
-    uint64_t mine = 0, theirs = 0;
-    need(cdma_allocate(&other, PAGE, &theirs) == 0 && cdma_allocate(cdma, 2 * PAGE, &mine) == 0, "accelerator memory");
+    const uint64_t mine = piece(cdma, 2 * PAGE), theirs = piece(&other, PAGE);
     say(refused_map(cdma->file, theirs, MAP_SHARED, EACCES) && refused_map(cdma->file, mine, MAP_PRIVATE, EINVAL) &&
             refused_map(cdma->file, cdma->info.device_bytes, MAP_SHARED, EACCES) &&
             refused_map(cdma->file, UINT64_C(1) << 62, MAP_SHARED, EINVAL),
@@ -31,37 +30,28 @@ int heap_buffer(size_t size, int flags) {
     return (int)data.fd;
 }
 
-static struct cdma_request request_with(enum cdma_direction direction, uint64_t device, int buffer, uint64_t place) {
-    struct cdma_request request = request_of(direction, device, NULL, stream.size);
-    request.host = place;
-    request.flags = CDMA_DMABUF;
-    request.dmabuf = buffer;
-    return request;
-}
-
 static void buffer_of_another_driver(struct cdma_user *cdma) {
     const size_t size = (stream.size + PLACE + PAGE) / PAGE * PAGE;
     const int buffer = heap_buffer(size, O_RDWR | O_CLOEXEC), closed = heap_buffer(size, O_RDONLY | O_CLOEXEC);
     unsigned char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, buffer, 0);
-    const uint64_t from = place(cdma);
-    struct cdma_request request = request_with(CDMA_OFFLOAD, from, buffer, PLACE);
-    uint64_t to = 0;
+    const uint64_t from = place(cdma), to = piece(cdma, tensor.size);
+    struct cdma_request request = shared_of(CDMA_OFFLOAD, from, buffer, PLACE);
     int well;
-    need(bytes != MAP_FAILED && cdma_allocate(cdma, tensor.size, &to) == 0, "memory");
+    need(bytes != MAP_FAILED, "memory");
     say(moves(cdma, &request) && equal(bytes + PLACE, stream.bytes, stream.size) && bytes[PLACE - 1] == 0 &&
             bytes[PLACE + stream.size] == 0,
         "an offload writes into a buffer of another driver");
-    request = request_with(CDMA_PREFETCH, to, buffer, PLACE);
+    request = shared_of(CDMA_PREFETCH, to, buffer, PLACE);
     say(moves(cdma, &request) && holds_tensor(cdma, to), "a prefetch reads one");
-    request = request_with(CDMA_OFFLOAD, from, buffer, size - stream.size + 1);
+    request = shared_of(CDMA_OFFLOAD, from, buffer, size - stream.size + 1);
     well = refused(cdma, &request, EINVAL);
     request.host = ~UINT64_C(0);
     well &= refused(cdma, &request, EINVAL);
-    request = request_with(CDMA_OFFLOAD, from, closed, 0);
+    request = shared_of(CDMA_OFFLOAD, from, closed, 0);
     well &= refused(cdma, &request, EACCES);
-    request = request_with(CDMA_OFFLOAD, from, cdma->file, 0);
+    request = shared_of(CDMA_OFFLOAD, from, cdma->file, 0);
     well &= refused(cdma, &request, EINVAL);
-    request = request_with(CDMA_OFFLOAD, from, -1, 0);
+    request = shared_of(CDMA_OFFLOAD, from, -1, 0);
     well &= refused(cdma, &request, EBADF);
     say(well, "a buffer is refused that is too short, cannot be written, or is none");
     munmap(bytes, size);
@@ -73,26 +63,25 @@ static int exported;
 
 static void write_what_another_exports(void) {
     struct cdma_user cdma = attach();
-    const struct cdma_request request = request_with(CDMA_OFFLOAD, place(&cdma), exported, PLACE);
+    const struct cdma_request request = shared_of(CDMA_OFFLOAD, place(&cdma), exported, PLACE);
     if (!moves(&cdma, &request)) _exit(1);
 }
 
 static void exports(struct cdma_user *cdma) {
     const size_t size = (stream.size + PLACE + PAGE) / PAGE * PAGE;
     unsigned char *found = cleared(size);
-    uint64_t piece = 0;
-    need(cdma_allocate(cdma, size, &piece) == 0, "accelerator memory");
-    say(cdma_export(cdma, piece + 1, PAGE) == -1 && errno == EACCES &&
-            cdma_export(cdma, piece, cdma->info.device_bytes) == -1 && errno == EACCES &&
-            cdma_export(cdma, piece, ~UINT64_C(0)) == -1 && errno == EACCES && cdma_export(cdma, piece, 0) == -1,
+    const uint64_t own = piece(cdma, size);
+    say(cdma_export(cdma, own + 1, PAGE) == -1 && errno == EACCES &&
+            cdma_export(cdma, own, cdma->info.device_bytes) == -1 && errno == EACCES &&
+            cdma_export(cdma, own, ~UINT64_C(0)) == -1 && errno == EACCES && cdma_export(cdma, own, 0) == -1,
         "a process exports no memory but its own");
-    exported = cdma_export(cdma, piece, size);
-    say(exported >= 0 && child_succeeds(write_what_another_exports) && cdma_load(cdma, piece, found, size) == 0 &&
+    exported = cdma_export(cdma, own, size);
+    say(exported >= 0 && child_succeeds(write_what_another_exports) && cdma_load(cdma, own, found, size) == 0 &&
             equal(found + PLACE, stream.bytes, stream.size),
         "a process writes into a piece that another one has exported");
     say(refused_map(exported, 0, MAP_PRIVATE, EINVAL) && refused_map(exported, 0, MAP_SHARED, EOPNOTSUPP) &&
-            refused_map(exported, size, MAP_SHARED, EINVAL) && cdma_release(cdma, piece, size) == -1 && errno == EBUSY &&
-            close(exported) == 0 && cdma_release(cdma, piece, size) == 0,
+            refused_map(exported, size, MAP_SHARED, EINVAL) && cdma_release(cdma, own, size) == -1 && errno == EBUSY &&
+            close(exported) == 0 && cdma_release(cdma, own, size) == 0,
         "memory that is exported is not given back before the last has let it go");
     free(found);
 }
@@ -100,10 +89,8 @@ static void exports(struct cdma_user *cdma) {
 /* What others have of a process stays when it goes. */
 static void exports_stay(void) {
     struct cdma_user cdma = attach(), other = attach();
-    uint64_t piece = 0, all = 0;
-    int buffer;
-    need(cdma_allocate(&cdma, PAGE, &piece) == 0, "accelerator memory");
-    buffer = cdma_export(&cdma, piece, PAGE);
+    const int buffer = cdma_export(&cdma, piece(&cdma, PAGE), PAGE);
+    uint64_t all = 0;
     cdma_detach(&cdma);
     say(buffer >= 0 && cdma_allocate(&other, other.info.device_bytes, &all) == -1 && errno == ENOSPC &&
             close(buffer) == 0 && cdma_allocate(&other, other.info.device_bytes, &all) == 0,
@@ -112,10 +99,7 @@ static void exports_stay(void) {
 }
 
 void sharing(void) {
-    struct cdma_user cdma = attach();
-    maps(&cdma);
-    buffer_of_another_driver(&cdma);
-    exports(&cdma);
-    cdma_detach(&cdma);
+    static test *const tests[] = {maps, buffer_of_another_driver, exports, NULL};
+    try_each(tests);
     exports_stay();
 }

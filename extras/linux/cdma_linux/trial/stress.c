@@ -1,61 +1,8 @@
-/* The driver under processes that mean harm, without memory, and with much to do. */
+/* The driver without memory, and with much to do. */
 #include "trial.h"
 
 /* Bytes of the tensor that are moved where much is. */
 #define PART 1024u
-
-static uint32_t state = 1;
-
-/* A number that follows from the one before. */
-static uint32_t draw(uint32_t below) {
-    state = state * 1664525u + 1013904223u;
-    return (state >> 8) % below;
-}
-
-/* ---- requests at random ---- */
-
-static uint64_t strange(uint64_t address, const void *buffer) {
-    const uint64_t values[] = {0, 1, address, address + 2, address + 4095, (uintptr_t)buffer, PART, 4096, 1 << 20, 1u << 31,
-        ~UINT64_C(0), ~UINT64_C(0) - 4095, UINT64_C(1) << 63, draw(1 << 14)};
-    return values[draw(sizeof values / sizeof *values)];
-}
-
-#define REQUEST_WORDS (sizeof(struct cdma_request) / sizeof(uint64_t))
-
-/* Directions, modes and flags that there are, so that some requests are done. */
-static void make_sense(uint64_t *request) {
-    if (draw(2) != 0) request[0] = draw(2) | (uint64_t)draw(2) << 32;
-    if (draw(2) != 0) request[6] = draw(4);
-    if (draw(2) != 0) request[7] = draw(16);
-}
-
-static void ask_at_random(void) {
-    static const unsigned long codes[] = {
-        CDMA_IOC_INFO, CDMA_IOC_ALLOC, CDMA_IOC_FREE, CDMA_IOC_SUBMIT, CDMA_IOC_SUBMIT, CDMA_IOC_REAP, CDMA_IOC_EXPORT,
-        CDMA_IOC_SUBMIT, 0, ~0ul};
-    struct cdma_user cdma = attach();
-    const uint64_t address = place(&cdma);
-    unsigned char *buffer = cleared(1 << 16);
-    int k;
-    fcntl(cdma.file, F_SETFL, O_NONBLOCK);
-    for (k = 0; k < 4000; ++k) {
-        uint64_t words[16], row[4 * REQUEST_WORDS];
-        unsigned int word;
-        for (word = 0; word < 16; ++word) words[word] = strange(address, buffer);
-        make_sense(words);
-        for (word = 0; word < 4 * REQUEST_WORDS; ++word) row[word] = strange(address, buffer);
-        for (word = 0; word < 4; ++word) make_sense(row + word * REQUEST_WORDS);
-        /* Rows that there are. */
-        if (draw(3) != 0) words[0] = (uintptr_t)row, words[1] = draw(6) | (uint64_t)sizeof(struct cdma_request) << 32;
-        ioctl(cdma.file, codes[draw(sizeof codes / sizeof *codes)], draw(8) == 0 ? (void *)words[3] : (void *)words);
-        if (draw(16) == 0) pread(cdma.file, buffer, draw(1 << 14), (off_t)strange(address, buffer));
-        if (draw(16) == 0) pwrite(cdma.file, buffer, draw(1 << 14), (off_t)strange(address, buffer));
-        if (draw(16) == 0) {
-            mmap(NULL, draw(1 << 14), PROT_READ, MAP_SHARED, draw(2) ? cdma.file : (int)draw(16), (off_t)strange(address, buffer));
-        }
-        if (draw(16) == 0) close(cdma.file + 1 + (int)draw(16));
-    }
-}
 
 /* ---- allocations that fail ---- */
 
@@ -116,9 +63,9 @@ static void move_and_err(unsigned int rounds) {
     uint64_t size = 0;
     unsigned int k;
     int well = 1;
-    state = (uint32_t)getpid();
+    state = (uint64_t)getpid();
     for (k = 0; k < rounds; ++k) {
-        const int wrong = draw(20) == 0;
+        const int wrong = some(20) == 0;
         memset(host, 0, 4 * PART);
         well &= cdma_offload(&cdma, address, PART, host, wrong ? PART / 8 : 4 * PART, &reply) == 0;
         well &= reply.status == (wrong ? CDMA_STATUS_CAPACITY : CDMA_STATUS_OK);
@@ -138,21 +85,18 @@ void many(unsigned int transfers) {
     enum { PROCESSES = 4 };
     pid_t children[PROCESSES];
     char what[128];
-    int k, status, well = 1;
+    int k, well = 1;
     for (k = 0; k < PROCESSES; ++k) {
         children[k] = fork();
         if (children[k] == 0) move_and_err(transfers / 2 / PROCESSES);
     }
-    for (k = 0; k < PROCESSES; ++k) {
-        well &= waitpid(children[k], &status, 0) == children[k] && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    }
+    for (k = 0; k < PROCESSES; ++k) well &= ended_well(children[k]);
     snprintf(what, sizeof what,
         "%u transfers of four processes, one in twenty of them wrong, end once each, and no byte is wrong", transfers);
     say(well, what);
 }
 
 void stress(void) {
-    say(child_succeeds(ask_at_random) && move_or_give_up() == 0, "requests at random harm nobody");
     without_memory();
     many(480);
 }

@@ -1,6 +1,4 @@
 /* Mode fvc, in which each submission has a table of its own. */
-#include <errno.h>
-
 #include "trial.h"
 
 enum { TABLES = 6 };
@@ -43,10 +41,9 @@ static uint32_t some_word(const struct cdma_user *cdma) {
     return word;
 }
 
-void tables(void) {
-    struct cdma_user cdma = attach();
-    const uint64_t room = cdma_bound(&cdma, tensor.size), from = place(&cdma);
-    const uint32_t word = some_word(&cdma);
+void tables(struct cdma_user *cdma) {
+    const uint64_t room = cdma_bound(cdma, tensor.size), from = place(cdma);
+    const uint32_t word = some_word(cdma);
     struct table each[TABLES];
     struct cdma_request bad;
     uint64_t to[TABLES];
@@ -61,22 +58,22 @@ void tables(void) {
         each[k].request.entries = 1;
         each[k].request.cookie = k;
     }
-    well &= submit_all(&cdma, each);
+    well &= submit_all(cdma, each);
     say(well && each[0].reply.bytes_written == stream.size &&
             equal((void *)(uintptr_t)each[0].request.host, stream.bytes, stream.size) &&
             each[1].reply.bytes_written > stream.size,
         "each transfer has the table that it was submitted with");
     for (k = 0; k < TABLES; ++k) {
-        need(cdma_allocate(&cdma, tensor.size, &to[k]) == 0, "accelerator memory");
+        to[k] = piece(cdma, tensor.size);
         each[k].request.direction = CDMA_PREFETCH;
         each[k].request.device = to[k];
         each[k].request.host_bytes = each[k].reply.bytes_written;
     }
-    well = submit_all(&cdma, each);
-    for (k = 0; k < TABLES; ++k) well &= holds_tensor(&cdma, to[k]);
+    well = submit_all(cdma, each);
+    for (k = 0; k < TABLES; ++k) well &= holds_tensor(cdma, to[k]);
     say(well, "and comes back with it");
     bad = each[0].request;
-#define REFUSED(field, value, error) (bad.field = (value), well &= refused(&cdma, &bad, error), bad = each[0].request)
+#define REFUSED(field, value, error) (bad.field = (value), well &= refused(cdma, &bad, error), bad = each[0].request)
     well = 1;
     REFUSED(entries, 0, EINVAL);
     REFUSED(entries, 16, EINVAL);
@@ -84,9 +81,8 @@ void tables(void) {
     REFUSED(mode, CDMA_MODE_ZVC, EINVAL);
     REFUSED(step, 256, EINVAL);
     REFUSED(reserved, 1, EINVAL);
-    if (cdma.info.lossy == 0) REFUSED(step, 100, EINVAL);
+    if (cdma->info.lossy == 0) REFUSED(step, 100, EINVAL);
 #undef REFUSED
     say(well, "tables and steps that make no sense are refused");
     for (k = 0; k < TABLES; ++k) free((void *)(uintptr_t)each[k].request.host);
-    cdma_detach(&cdma);
 }

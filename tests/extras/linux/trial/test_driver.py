@@ -74,7 +74,7 @@ def test_what_describes_the_driver_has_its_version_its_parameters_and_its_files(
         assert all(name in text for name in parameters)
     shown = (MODULE / "show.c").read_text()
     facts = re.findall(r"\bCDMA_FACT\((\w+)\),", shown)
-    counters = re.findall(r"\{ \"(\w+)\", CDMA_COUNTERS", shown)
+    counters = re.findall(r"\bCDMA_COUNTER\((\w+), CDMA_OFFLOAD", shown)
     assert len(facts) > 15
     assert len(counters) == 7
     interface = (MODULE / "sysfs-class-misc-cdma").read_text()

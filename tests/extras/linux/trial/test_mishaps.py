@@ -23,7 +23,7 @@ class _Victim:
 
 def happened(mishaps: Mishaps, submitted: int) -> list[tuple[object, ...]]:
     victim = _Victim()
-    mishaps.happen(submitted, victim)  # type: ignore[arg-type]
+    mishaps.happen(submitted, victim)
     return victim.seen
 
 
@@ -48,14 +48,14 @@ def test_every_command_does_what_it_says() -> None:
     assert {line.split()[0] for line in script if line} == {*COMMANDS, "#"}
     mishaps = of(*script)
     assert happened(mishaps, 0) == [
-        ("spoil", "dev", 0x1000, 2),
-        ("spoil", "host", 64, 3),
+        ("error", "dev", 0x1000, 2),
+        ("error", "host", 64, 3),
         ("mend", "host", 64),
-        ("freeze", "host", True),
-        ("freeze", "host", False),
-        ("slow", "dev", 300),
+        ("silent", "host"),
+        ("answer", "host"),
+        ("latency", "dev", 300),
         ("unplug",),
-        ("show",),
+        ("waves",),
     ]
     assert mishaps.delay() == 5
 
@@ -63,7 +63,7 @@ def test_every_command_does_what_it_says() -> None:
 def test_commands_wait_for_their_descriptor() -> None:
     mishaps = of("10 unplug", "4 silent device")
     assert happened(mishaps, 3) == []
-    assert happened(mishaps, 6) == [("freeze", "dev", True)]
+    assert happened(mishaps, 6) == [("silent", "dev")]
     assert happened(mishaps, 10) == [("unplug",)]
     assert happened(mishaps, 11) == []
 
@@ -85,9 +85,9 @@ def test_others_come_by_a_pipe(tmp_path: Path) -> None:
     mishaps = of(pipe=pipe, refused=refused)
     writer = os.open(pipe, os.O_WRONLY)
     os.write(writer, b"silent device\nexplode\nansw")
-    assert happened(mishaps, 0) == [("freeze", "dev", True)]
+    assert happened(mishaps, 0) == [("silent", "dev")]
     os.write(writer, b"er device\n")
-    assert happened(mishaps, 0) == [("freeze", "dev", False)]
+    assert happened(mishaps, 0) == [("answer", "dev")]
     assert [text[:24] for text in refused] == ["the command is 'explode'"]
     os.close(writer)
     for file in mishaps.files:

@@ -26,29 +26,30 @@ _SHAPES = {
 }
 
 
-@pytest.mark.verilator
-@pytest.mark.parametrize("config", cases_of(_SHAPES, thorough=set(_SHAPES)))
-def test_the_driver_passes_its_tests_on_the_engine(config: EngineConfig) -> None:
+def passed(design: EngineDesign, trial: Trial) -> list[str]:
+    """What is said by a trial, which must pass."""
     if not kernel.is_kept():
         pytest.skip("the kernel is not built here: make linux builds it")
     said: list[str] = []
-    assert run(EngineDesign(config), say=said.append), "\n".join(said)
+    assert run(design, trial, say=said.append), "\n".join(said)
+    return said
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("config", cases_of(_SHAPES, thorough=set(_SHAPES)))
+def test_the_driver_passes_its_tests_on_the_engine(config: EngineConfig) -> None:
+    passed(EngineDesign(config), Trial())
 
 
 @pytest.mark.verilator
 @pytest.mark.parametrize("calls", cases_of({"many": 100_000}, thorough={"many"}))
 def test_a_hundred_thousand_calls_at_random_harm_nobody(calls: int) -> None:
-    if not kernel.is_kept():
-        pytest.skip("the kernel is not built here: make linux builds it")
-    said: list[str] = []
-    assert run(EngineDesign(SMALL), Trial(calls=calls), say=said.append), "\n".join(said)
+    passed(EngineDesign(SMALL), Trial(calls=calls))
 
 
 @pytest.mark.verilator
 @pytest.mark.parametrize("language", cases_of({"c": "c", "python": "python"}, thorough={"c", "python"}))
 def test_the_programs_of_the_document_run_on_the_engine(language: str, tmp_path: Path) -> None:
-    if not kernel.is_kept():
-        pytest.skip("the kernel is not built here: make linux builds it")
     (text,) = blocks(DOCS / "linux.md", language)
     source = tmp_path / f"first.{language}"
     source.write_text(text)
@@ -56,20 +57,16 @@ def test_the_programs_of_the_document_run_on_the_engine(language: str, tmp_path:
     if language == "c":
         program = [str(tmp_path / "first")]
         subprocess.run(["gcc", f"-I{MODULE}", "-o", *program, source], check=True)
-    said: list[str] = []
-    assert run(EngineDesign(SMALL), Trial(program=program), say=said.append), "\n".join(said)
+    said = passed(EngineDesign(SMALL), Trial(program=program))
     assert any(" bytes became " in line for line in said)
 
 
 @pytest.mark.verilator
 @pytest.mark.parametrize("seed", cases_of({"one": 1}, thorough={"one"}))
 def test_a_network_is_trained_through_driver_and_engine(seed: int) -> None:
-    if not kernel.is_kept():
-        pytest.skip("the kernel is not built here: make linux builds it")
     pytest.importorskip("torch")
     program = [sys.executable, "-m", "cdma.torch.swapping.driven_step"]
-    said: list[str] = []
-    assert run(EngineDesign(SMALL), Trial(program=program, seed=seed), say=said.append), "\n".join(said)
+    said = passed(EngineDesign(SMALL), Trial(program=program, seed=seed))
     assert "6 of 6 gradients are those of plain PyTorch" in "\n".join(said)
 
 
@@ -102,23 +99,17 @@ with cdma_linux.Device() as device:
 @pytest.mark.verilator
 @pytest.mark.parametrize("crc", cases_of({"crc": True}, thorough={"crc"}))
 def test_numbers_move_within_a_bound(crc: bool, tmp_path: Path) -> None:
-    if not kernel.is_kept():
-        pytest.skip("the kernel is not built here: make linux builds it")
     source = tmp_path / "bounded.py"
     source.write_text(_NUMBERS)
     design = EngineDesign(dataclasses.replace(SMALL, lossy="fp32", crc=crc))
-    said: list[str] = []
-    assert run(design, Trial(program=[sys.executable, str(source)]), say=said.append), "\n".join(said)
+    said = passed(design, Trial(program=[sys.executable, str(source)]))
     assert any("ended as LOSSY_RANGE" in line for line in said), "\n".join(said)
 
 
 @pytest.mark.verilator
 @pytest.mark.parametrize("transfers", cases_of({"few": 480, "many": 10_000}, thorough={"few", "many"}))
 def test_measurements_are_printed(transfers: int) -> None:
-    if not kernel.is_kept():
-        pytest.skip("the kernel is not built here: make linux builds it")
-    said: list[str] = []
-    assert run(EngineDesign(SMALL), Trial(measure=transfers), say=said.append), "\n".join(said)
+    said = passed(EngineDesign(SMALL), Trial(measure=transfers))
     found = {
         what.rpartition(" ")[0]: int(what.rpartition(" ")[2])
         for what in said

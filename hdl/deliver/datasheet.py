@@ -18,7 +18,7 @@ from .flows import fusesoc_core, sdc, xdc
 from .ipxact import ipxact_component
 from .memories import memory_document, memory_table
 from .registers import register_document
-from .wrappers import CLOCK, RESET, Bus, buses_of, clocking, role_of, sv_instance, vhdl_files
+from .wrappers import CLOCK, RESET, Bus, buses_of, clocking, role_of, vhdl_package
 
 #: Of a block: half the distance of its arrows, and the widths of a side and of the box.
 _ROW, _SIDE, _BOX = 26, 250, 300
@@ -162,8 +162,8 @@ def package_files(block: Block) -> dict[str, str]:
     end, is_sv = ending(block.language), block.language == SYSTEM_VERILOG
     files = {
         f"{name}{end}": block.design.text,
-        f"{name}_inst{end}": sv_instance(name, ports) if is_sv else instance_template(name, ports),
-        **(vhdl_files(name, ports) if block.language == VHDL else {}),
+        f"{name}_inst{end}": instance_template(name, ports),
+        **({f"{name}_pkg.vhd": vhdl_package(name, ports)} if block.language == VHDL else {}),
         f"{name}_tb.v": testbench(block),
         f"{name}.sdc": sdc(name, ports, block.period),
         f"{name}.xdc": xdc(name, ports, block.period),

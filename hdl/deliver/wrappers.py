@@ -1,4 +1,4 @@
-"""Wrappers with bundles of ports, for SystemVerilog and VHDL."""
+"""The buses among the ports of a block. Its types as a package of SystemVerilog, and its component as one of VHDL."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import OWNER_PORTS
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Mode, RecordField, Status
 from cdma.hdl.spec.stage import STAGES, StageConfig
-from cdma.hdl.verilog.shell import Direction, Port
+from cdma.hdl.verilog.shell import Port
 
-from .block import Config, pin_lines, reset_note
+from .block import Config
 
 AXI4, AXI_LITE, STREAM = "AXI4", "AXI4-Lite", "AXI4-Stream"
 CLOCK, RESET, INTERRUPT = "clock", "reset", "interrupt"
@@ -117,77 +117,6 @@ def _bus(name: str, signals: dict[str, Port]) -> Bus:
     return Bus(name, kind, signals["tvalid" if kind == STREAM else "awvalid"].direction == "output", signals)
 
 
-_INTERFACE = """\
-interface {name}_{bus}_if;
-{signals}
-  modport {drives} ({outer});
-  modport {follows} ({inner});
-endinterface
-"""
-
-_MODULE = """\
-// An instance of {name}, to copy from or to use as it is. {note}
-module {name}_interfaces (
-{ports}
-);
-  {name} u_{name} (
-{pins}
-  );
-endmodule
-"""
-
-#: What the standards call the side that begins a transfer, and the other one.
-_ROLES = {STREAM: ("transmitter", "receiver"), AXI4: ("manager", "subordinate")}
-
-
-def sv_instance(name: str, ports: Sequence[Port]) -> str:
-    """An interface ``NAME_BUS_if`` for each bus, and the module ``NAME_interfaces``, which has them as its ports."""
-    buses = [bus for bus in buses_of(ports)[0] if bus.kind in (AXI4, AXI_LITE, STREAM)]
-    places = {port.name: f"{bus.name}.{signal}" for bus in buses for signal, port in bus.signals.items()}
-    outer = [f"{port.direction} logic {port.range}{port.name}" for port in ports if port.name not in places]
-    outer += [f"{name}_{bus.name}_if.{_roles(bus)[not bus.drives]} {bus.name}" for bus in buses]
-    module = _MODULE.format(
-        name=name,
-        note=reset_note(ports),
-        ports=",\n".join(f"  {port}" for port in outer),
-        pins="\n".join(f"  {line}" for line in pin_lines(ports, places).splitlines()),
-    )
-    return "\n".join([*(_interface(name, bus) for bus in buses), module])
-
-
-def _roles(bus: Bus) -> tuple[str, str]:
-    return _ROLES.get(bus.kind, _ROLES[AXI4])
-
-
-def _interface(name: str, bus: Bus) -> str:
-    drives, follows = _roles(bus)
-    # From the side that begins a transfer.
-    outputs = {signal: (port.direction == "output") == bus.drives for signal, port in bus.signals.items()}
-    return _INTERFACE.format(
-        name=name,
-        bus=bus.name,
-        signals="\n".join(f"  logic {port.range}{signal};" for signal, port in bus.signals.items()),
-        drives=drives,
-        follows=follows,
-        outer=_directed(outputs),
-        inner=_directed({signal: not output for signal, output in outputs.items()}),
-    )
-
-
-def _directed(outputs: dict[str, bool]) -> str:
-    """The signals of a modport, those of each direction together, one line for each."""
-    groups = {
-        "output": [signal for signal, output in outputs.items() if output],
-        "input": [signal for signal, output in outputs.items() if not output],
-    }
-    return (
-        "".join(
-            f"\n    {direction} {', '.join(signals)}," for direction, signals in groups.items() if signals
-        ).removesuffix(",")
-        + "\n  "
-    )
-
-
 #: Fields that have another name than in the documents: C++, which Verilator writes, has a use for ``interrupt``.
 _RENAMED = {"interrupt": "interrupt_"}
 
@@ -265,7 +194,7 @@ def _structure(name: str, what: str, fields: Sequence[_Field]) -> str:
 
 
 _PACKAGE = """\
--- The component {name}, and for each of its buses two records: what the block takes, and what it drives.
+-- The component {name}, for a design in VHDL.
 library ieee;
 use ieee.std_logic_1164.all;
 
@@ -275,87 +204,15 @@ package {name}_pkg is
 {ports}
     );
   end component {name};
-{records}
 end package {name}_pkg;
 """
 
-_WRAPPER = """\
--- {name} with a record for each direction of a bus: BUS_i is what the block takes, BUS_o what it drives.
-library ieee;
-use ieee.std_logic_1164.all;
-use work.{name}_pkg.all;
 
-entity {name}_wrapper is
-  port (
-{ports}
-  );
-end entity {name}_wrapper;
-
-architecture rtl of {name}_wrapper is
-begin
-  block_0 : component {name}
-    port map (
-{pins}
-    );
-end architecture rtl;
-"""
-
-#: What the names of the wrapper's ports, and of the types of their records, end with.
-_ENDS: dict[Direction, str] = {"input": "_i", "output": "_o"}
-_MODES: dict[Direction, str] = {"input": "in", "output": "out"}
-
-
-def vhdl_files(name: str, ports: Sequence[Port]) -> dict[str, str]:
-    """The package ``NAME_pkg`` and the entity ``NAME_wrapper``, by their files, in the order of analysis."""
-    buses = [bus for bus in buses_of(ports)[0] if bus.kind in (AXI4, AXI_LITE, STREAM)]
-    inside = {port.name for bus in buses for port in bus.signals.values()}
-    alone = [port for port in ports if port.name not in inside]
-    sides = [(bus, direction) for bus in buses for direction in _ENDS]
-    outer = [_declared(port) for port in alone]
-    outer += [
-        f"{bus.name}{_ENDS[direction]} : {_MODES[direction]} {_vhdl_record(name, bus, direction)}"
-        for bus, direction in sides
-    ]
-    pins = [f"{port.name} => {port.name}" for port in alone]
-    pins += [
-        f"{port.name} => {bus.name}{_ENDS[port.direction]}.{signal}"
-        for bus in buses
-        for signal, port in bus.signals.items()
-    ]
-    records = "".join(_record_type(name, bus, direction) for bus, direction in sides)
-    return {
-        f"{name}_pkg.vhd": _PACKAGE.format(
-            name=name, ports=_lines([*map(_declared, ports)], ";", 6), records=records
-        ),
-        f"{name}_wrapper.vhd": _WRAPPER.format(
-            name=name, ports=_lines(outer, ";", 4), pins=_lines(pins, ",", 6)
-        ),
-    }
-
-
-def _lines(entries: Sequence[str], separator: str, indent: int) -> str:
-    pad = " " * indent
-    return f"{separator}\n".join(f"{pad}{entry}" for entry in entries)
+def vhdl_package(name: str, ports: Sequence[Port]) -> str:
+    """The package ``NAME_pkg`` with the component of the block."""
+    return _PACKAGE.format(name=name, ports=";\n".join(f"      {_declared(port)}" for port in ports))
 
 
 def _declared(port: Port) -> str:
-    return f"{port.name} : {_MODES[port.direction]} {_type(port)}"
-
-
-def _type(port: Port) -> str:
-    return "std_logic" if port.width == 1 else f"std_logic_vector({port.width - 1} downto 0)"
-
-
-def _vhdl_record(name: str, bus: Bus, direction: Direction) -> str:
-    """The name of the type of one side of a bus."""
-    return f"{name}_{bus.name}{_ENDS[direction]}"
-
-
-def _record_type(name: str, bus: Bus, direction: Direction) -> str:
-    record = _vhdl_record(name, bus, direction)
-    fields = "".join(
-        f"    {signal} : {_type(port)};\n"
-        for signal, port in bus.signals.items()
-        if port.direction == direction
-    )
-    return f"\n  type {record} is record\n{fields}  end record {record};\n"
+    kind = "std_logic" if port.width == 1 else f"std_logic_vector({port.width - 1} downto 0)"
+    return f"{port.name} : {'in' if port.direction == 'input' else 'out'} {kind}"

@@ -83,7 +83,7 @@ def _block(block: str, help: str, description: str, *examples: str) -> Command:
         option("--memories", "wrap: each memory is an instance of a module of its shape, which a macro can replace; infer: "
             "memories stand where they are used", "wrap", choices=("wrap", "infer")),
         option("--language", "language of your design: verilog is that of 2005; sv writes SystemVerilog and a package of "
-            "types; vhdl puts a package with the component and a wrapper with records for buses beside the Verilog", VERILOG,
+            "types; vhdl puts a package with the component beside the Verilog", VERILOG,
             choices=LANGUAGES),
         option("--period NS", "clock period that the timing constraints say (default 1.0, and 8.0 with --pipelined)",
             _period),

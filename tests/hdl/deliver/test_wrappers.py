@@ -1,5 +1,5 @@
-"""The files for a design in SystemVerilog: types with the bits of the records, and interfaces that fit the block. The
-files for a design in VHDL: GHDL analyses them, and the wrapper connects every port.
+"""The files for a design in SystemVerilog: types with the bits of the records. The package for a design in VHDL: GHDL
+binds its component to an entity with the block's ports.
 """
 
 from __future__ import annotations
@@ -12,24 +12,13 @@ from pathlib import Path
 import pytest
 
 from cdma.base.errors import ParameterError
-from cdma.hdl.codec.generate import codec_design
 from cdma.hdl.deliver.block import VERILOG, VHDL, block_ports, check_name_in
-from cdma.hdl.deliver.wrappers import (
-    AXI4,
-    AXI_LITE,
-    STREAM,
-    buses_of,
-    sv_instance,
-    sv_package,
-    sv_package_file,
-    vhdl_files,
-)
+from cdma.hdl.deliver.wrappers import sv_package, vhdl_package
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.format import Format
 from cdma.hdl.spec.records import COMPLETION, DESCRIPTOR, Status
 from cdma.hdl.spec.stage import StageConfig
-from cdma.hdl.verilog.names import SYSTEM_VERILOG
 from cdma.hdl.verilog.shell import Port
 from cdma.verif.simulator.toolchain import find_verilator
 from tests.support.paths import DOCS
@@ -106,35 +95,6 @@ def test_the_page_fills_a_descriptor(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-@pytest.mark.verilator
-def test_interfaces_fit_the_block(tmp_path: Path) -> None:
-    tool = find_verilator()
-    ports = block_ports("decompressor", _CODEC)
-    texts = {
-        sv_package_file("mine"): sv_package("decompressor", _CODEC, "mine"),
-        "mine.sv": codec_design("decompressor", _CODEC, name="mine", dialect=SYSTEM_VERILOG).text,
-        "mine_inst.sv": sv_instance("mine", ports),
-        # A link of two: what the one gives, the other takes.
-        "link.sv": "module link (input logic aclk, input logic aresetn, mine_s_axis_if.receiver s_axis,\n"
-        "mine_m_axis_if.transmitter m_axis, mine_s_length_if.receiver s_length,\n"
-        "mine_m_report_if.transmitter m_report);\n"
-        "mine_interfaces inner (.*);\nendmodule\n",
-    }
-    for file, text in texts.items():
-        (tmp_path / file).write_text(text)
-
-    def said() -> str:
-        command = [*tool.command, "--lint-only", "--quiet", "--top-module", "link", *texts]
-        return subprocess.run(
-            command, cwd=tmp_path, env=tool.environment, stdout=-1, stderr=subprocess.STDOUT, text=True
-        ).stdout
-
-    assert said() == ""
-    broken = texts["mine_inst.sv"].replace("  logic tlast;\n", "", 1)
-    (tmp_path / "mine_inst.sv").write_text(broken)
-    assert "tlast" in said()
-
-
 _needs_ghdl = pytest.mark.skipif(
     shutil.which("ghdl") is None, reason="GHDL is not on PATH; on Debian or Ubuntu: apt install ghdl"
 )
@@ -178,28 +138,18 @@ end;
 
 
 def _bench(name: str, ports: tuple[Port, ...]) -> str:
-    """Drives the wrapper's inputs, and says what outputs are wrong."""
-    place = {port.name: port.name for port in ports}
-    signals = {
-        port.name: "std_logic" if port.width == 1 else f"std_logic_vector({port.width - 1} downto 0)"
+    """Drives the inputs, and says what outputs are wrong."""
+    declared = "\n".join(
+        f"signal {port.name} : std_logic"
+        + ("" if port.width == 1 else f"_vector({port.width - 1} downto 0)")
+        + ";"
         for port in ports
-    }
-    for bus in buses_of(ports)[0]:
-        if bus.kind not in (AXI4, AXI_LITE, STREAM):
-            continue
-        for field, port in bus.signals.items():
-            side = f"{bus.name}_{port.direction[0]}"
-            place[port.name] = f"{side}.{field}"
-            del signals[port.name]
-            signals[side] = f"{name}_{side}"
-    declared = "\n".join(f"signal {signal} : {kind};" for signal, kind in signals.items())
-    pins = ", ".join(f"{signal} => {signal}" for signal in signals)
-    values = {port: _value(port, number) for number, port in enumerate(ports)}
-    drives = "\n".join(
-        f"{place[port.name]} <= {values[port]};" for port in ports if port.direction == "input"
     )
+    pins = ", ".join(f"{port.name} => {port.name}" for port in ports)
+    values = {port: _value(port, number) for number, port in enumerate(ports)}
+    drives = "\n".join(f"{port.name} <= {values[port]};" for port in ports if port.direction == "input")
     checks = "\n".join(
-        f'assert {place[port.name]} = {values[port]} report "{port.name} is wrong" severity failure;'
+        f'assert {port.name} = {values[port]} report "{port.name} is wrong" severity failure;'
         for port in ports
         if port.direction == "output"
     )
@@ -208,7 +158,7 @@ entity bench is end;
 architecture bench of bench is
 {declared}
 begin
-dut : entity work.{name}_wrapper port map ({pins});
+dut : component {name} port map ({pins});
 {drives}
 process begin wait for 1 ns; {checks} report "all is right"; wait; end process;
 end;
@@ -232,26 +182,20 @@ def _simulated(folder: Path, texts: dict[str, str]) -> str:
 
 @_needs_ghdl
 @pytest.mark.parametrize("block", _BLOCKS)
-def test_the_wrapper_connects_every_port(block: str, tmp_path: Path) -> None:
+def test_the_component_is_the_block(block: str, tmp_path: Path) -> None:
     ports = block_ports(block, _BLOCKS[block])
+    package = vhdl_package("mine", ports)
     texts = {
         "stand_in.vhd": _stand_in("mine", ports),
-        **vhdl_files("mine", ports),
+        "mine_pkg.vhd": package,
         "bench.vhd": _bench("mine", ports),
     }
-    said = _simulated(tmp_path, texts)
-    assert "all is right" in said
-    assert "wrong" not in said
-    # Two ports of one width, exchanged.
-    pins = {
-        "engine": ("m_axi_host_o.araddr", "m_axi_host_o.awaddr"),
-        "decompressor": ("m_axis_o.tvalid", "m_axis_o.tlast"),
-    }
-    first, second = pins[block]
-    wrapper = texts["mine_wrapper.vhd"]
-    swapped = wrapper.replace(first, "?").replace(second, first).replace("?", second)
-    assert swapped != wrapper
-    assert "wrong" in _simulated(tmp_path, {**texts, "mine_wrapper.vhd": swapped})
+    assert "all is right" in _simulated(tmp_path, texts)
+    # A port of another width.
+    wide = next(f"({port.width - 1} downto 0)" for port in ports if port.width > 1)
+    broken = package.replace(wide, "(1023 downto 0)", 1)
+    assert broken != package
+    assert "all is right" not in _simulated(tmp_path, {**texts, "mine_pkg.vhd": broken})
 
 
 def test_a_name_that_vhdl_would_escape_is_refused() -> None:

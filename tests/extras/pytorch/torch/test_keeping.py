@@ -143,7 +143,11 @@ class Between(nn.Module):
         return middle.sum() if middle.dim() == 0 else self.last(middle).square().mean()
 
 
-@pytest.mark.parametrize("context", [CONTEXTS["saved"], CONTEXTS["vdnn"]], ids=["saved", "vdnn"])
+@pytest.mark.parametrize(
+    "context",
+    [CONTEXTS["saved"], pytest.param(CONTEXTS["vdnn"], marks=pytest.mark.thorough)],
+    ids=["saved", "vdnn"],
+)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_operations_keep_what_they_have_written(name: str, context) -> None:
     """An operation may keep a tensor before it writes it: RReLU its noise."""

@@ -22,6 +22,8 @@ from tests.support.simulate import simulate
 
 #: Cycles in which no ring that has a descriptor may be without an offer.
 _PATIENCE = 40
+#: Cycles in which the other half of a request is shown.
+_TURN = 4
 
 
 class _Rings(Elaboratable):
@@ -62,6 +64,8 @@ class _Bench:
         self.words: list[deque[int]] = [deque() for _ in range(self.pairs)]
         self.pushed: list[int | None] = [None] * self.pairs
         self.taken = {"ring": 0, "push": 0}
+        #: The share of cycles in which none is asked for: now and then an extension comes long after its descriptor.
+        self.rests = 0.3
 
     def job(self) -> None:
         """Asks for a descriptor, or refuses it."""
@@ -73,7 +77,7 @@ class _Bench:
             ctx.set(each.refuse, 0)
         ctx.set(self.store.works, number)
         ctx.set(self.store.address, address := rng.getrandbits(40) << 6)
-        if not ctx.get(fetcher.wanted) or rng.random() < 0.3 or any(self.words):
+        if not ctx.get(fetcher.wanted) or rng.random() < self.rests or any(self.words):
             return
         record = rng.getrandbits(512)
         if self.shaped is not None and rng.random() < 0.5:
@@ -150,6 +154,7 @@ class _Bench:
         else:
             assert not any(each is not None for each in self.pushed)
             return
+        self.rests = rng.choice((0.3, 0.95))
         number = rng.choice(offers)
         ctx.set(port.chosen, 1 << number)
         ctx.set(port.reads, 1)
@@ -158,6 +163,7 @@ class _Bench:
         if ctx.get(port.shown) and rng.random() < 0.8:
             await self._check(number)
         ctx.set(port.reads, 0)
+        self.rests = rng.choice((0.3, 0.95))
         await self.cycle()
         await self.cycle()
         assert not ctx.get(port.shown)
@@ -169,21 +175,39 @@ class _Bench:
             await self.cycle()
             assert ctx.get(port.shown)
         record, fault = ctx.get(Value.cast(port.request.descriptor)), Status(ctx.get(port.request.fault))
+        of_push = ctx.get(getattr(self.store, f"ring_{number}").of_push)
+        shaped = not of_push and self._shaped(record) and fault == Status.OK
+        extension = await self._extension() if shaped else None
         ctx.set(port.taken, 1)
-        if ctx.get(getattr(self.store, f"ring_{number}").of_push):
+        if of_push:
             assert (record, fault) == (self.pushed[number], Status.OK)
             self.pushed[number] = None
             self.taken["push"] += 1
         else:
-            await self._take_fetched(number, record, fault)
+            self._take_fetched(number, record, extension, fault)
         await self.cycle()
         ctx.set(port.taken, 0)
         ctx.set(port.checking, 0)
 
-    async def _take_fetched(self, number: int, record: int, fault: Status) -> None:
+    def _shaped(self, record: int) -> bool:
+        return self.shaped is not None and bool(record >> self.shaped & 1)
+
+    async def _extension(self) -> int:
+        """Has the extension of the request shown, and the descriptor again."""
+        found = 0
+        for wanted in (1, 0):
+            self.ctx.set(self.port.wants_extension, wanted)
+            for _ in range(_TURN):
+                await self.cycle()
+            assert self.ctx.get(self.port.extended) == wanted
+            found = found or self.ctx.get(Value.cast(self.port.request.descriptor))
+        return found
+
+    def _take_fetched(self, number: int, record: int, extension: int | None, fault: Status) -> None:
         want, status, address = self.owed[number].popleft()
-        if self.shaped is not None and status == Status.OK and want >> self.shaped & 1:
-            _, status, address = self.owed[number].popleft()
+        if status == Status.OK and self._shaped(want):
+            further, status, address = self.owed[number].popleft()
+            assert extension in (None, further), "another extension"
         assert fault == status
         assert record == want if fault == Status.OK else self.ctx.get(self.port.request.address) == address
         self.taken["ring"] += 1

@@ -9,7 +9,7 @@ from amaranth.hdl import Assert, C, Cat, Cover, Module, Mux, Signal, Value
 
 from cdma.hdl.axi.ports import PortShape
 from cdma.hdl.engine.channel.checker import Checker
-from cdma.hdl.engine.channel.slots import ADDRESS_BYTES, length_bytes
+from cdma.hdl.engine.channel.tickets import ADDRESS_BYTES, length_bytes
 from cdma.hdl.engine.control.interfaces import Window
 from cdma.hdl.spec.engine import EngineConfig
 from cdma.hdl.spec.options import OWNER_FIELDS, owner_mask

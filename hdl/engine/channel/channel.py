@@ -26,7 +26,8 @@ from .checker import Checker
 from .completer import Completer
 from .interfaces import ChannelDriver
 from .shape_measure import ShapeMeasure
-from .slots import Slots, noted_bits
+from .slots import Slots
+from .tickets import noted_bits
 
 #: The port that a channel reads and the one that it writes, and the codec between them, by whether it compresses.
 _ENDS = {True: ("dev", "host", "compressor"), False: ("host", "dev", "decompressor")}

@@ -24,7 +24,7 @@ from cdma.hdl.spec.stage import Quantisation
 
 from .facts import Facts, Reading, Rules
 from .interfaces import Request, StatusShape, WindowPort, owner_in
-from .slots import ADDRESS_BYTES, SlotPort
+from .tickets import ADDRESS_BYTES, SlotPort
 
 
 class _Steps(NamedTuple):

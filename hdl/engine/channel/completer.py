@@ -16,7 +16,7 @@ from cdma.hdl.lossy.stages import OutOfRange
 from cdma.hdl.spec.records import NO_OPTIONS, RecordOptions, Status
 
 from .interfaces import Completion, StatusShape
-from .slots import CYCLES_BYTES, Ticket, length_bytes, result_bytes
+from .tickets import CYCLES_BYTES, Ticket, length_bytes, result_bytes
 
 _OF_STREAM = {
     Error.TRUNCATED: Status.STREAM_TRUNCATED,

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cdma.hdl.blocks.arithmetic import WideCounter
-from cdma.hdl.blocks.elaboration import copies, flags, optional
+from cdma.hdl.blocks.elaboration import copies, flags, optional, sized
 from cdma.hdl.blocks.registers import StreamRegister, slice_after
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import StreamFormat
@@ -21,8 +21,7 @@ class Counts(data.StructLayout):
     """Counts of a packet in a compressor.
 
     ``words``, ``literals``: Number of raw words, and of literals among them.
-    ``stored``: Number of stream words stored of them and of padding, in formats where these are not the literals; with two
-        levels, all stream words.
+    ``stored``: Number of stream words, where they are counted.
     ``malformed``: A beat was malformed.
     """
 
@@ -102,29 +101,29 @@ class CompressorReport(wiring.Component):
         m = Module()
         window = exact_log2(self.format.window)
         counted = self.counts.payload
-        with_windows = data.StructLayout({"counts": counted.shape(), "windows": 33 - window})
+        counts_words = counts_stored(self.format)
+        windows = (counted.words >> window) + (counted.words[:window] != 0)
+        with_windows = data.StructLayout(
+            {"counts": counted.shape(), "windows": 0 if counts_words else 33 - window}
+        )
         adding = stream.Signature(with_windows).create(path=("adding",))
         m.d.comb += [
             adding.valid.eq(self.counts.valid),
             self.counts.ready.eq(adding.ready),
             adding.payload.counts.eq(counted),
-            adding.payload.windows.eq((counted.words >> window) + (counted.words[:window] != 0)),
+            *sized(adding.payload.windows.eq(windows)),
         ]
         added = slice_after(m, "windows", adding, kind=StreamRegister, when=self.pipelined)
         summed = stream.Signature(Report).create(path=("summed",))
         report = slice_after(m, "sum", summed, kind=StreamRegister, when=self.pipelined)
         wiring.connect(m, report, wiring.flipped(self.report))
         counts = added.payload.counts
-        stored = counts.stored if counts_stored(self.format) else counts.literals
+        headers = added.payload.windows * self.format.header_words
         m.d.comb += [
             summed.valid.eq(added.valid),
             added.ready.eq(summed.ready),
             summed.payload.words_in.eq(counts.words),
-            summed.payload.words_out.eq(
-                stored
-                if self.format.mask_words
-                else stored + added.payload.windows * self.format.header_words
-            ),
+            summed.payload.words_out.eq(counts.stored if counts_words else counts.literals + headers),
             summed.payload.literals.eq(counts.literals),
             summed.payload.error.eq(first_error((counts.malformed, Error.BEAT))),
         ]

@@ -9,15 +9,15 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cdma.hdl.blocks.arithmetic import one_of, popcount
+from cdma.hdl.blocks.arithmetic import count_ones, one_of, popcount
 from cdma.hdl.blocks.elaboration import optional
 from cdma.hdl.spec.codec import CodecConfig
 from cdma.hdl.spec.format import StreamFormat
 
 
 def counts_stored(format: StreamFormat) -> bool:
-    """Whether the stream words counted of a packet are more than its literals: parts of words, padding, or the headers and
-    masks of two levels."""
+    """Whether the stream words of a packet are counted one by one, because they do not follow from its literals and windows:
+    with parts of words, padding, or the masks of two levels."""
     return format.parts > 1 or format.align_words > 1 or format.mask_words > 0
 
 
@@ -84,16 +84,14 @@ def words_of_last_beat(total: Value, units: int, over_one: Value, over_two: Valu
 
 def most_stored(config: CodecConfig) -> int:
     """The most stream words that are counted of a beat."""
-    fmt = config.format
-    return config.units + fmt.align_words - 1 + (head_words(fmt) if fmt.mask_words else 0)
+    return config.units + config.format.align_words - 1 + head_words(config.format)
 
 
 class Arrival(data.StructLayout):
     """Counts of a beat.
 
     ``words``, ``literals``: Number of words, and of literals among them.
-    ``stored``: Number of stream words stored of them and of padding, in formats where these are not the literals; with two
-        levels, those of the header and the mask before them, too.
+    ``stored``: Number of stream words, those of the header and the mask before them included, where they are counted.
     ``last``: Ends the packet.
     ``malformed``: The beat is :func:`~cdma.hdl.blocks.registers.malformed`.
     """
@@ -205,11 +203,16 @@ class Ranks(data.StructLayout):
         super().__init__({"count": range(lanes + 1), "below": data.StructLayout(below)})
 
 
+#: Lanes of a beat whose counts are sooner found with carries apart.
+MANY = 32
+
+
 class Ranking(wiring.Component):
     """Counts the literals of a beat. Combinational.
 
     ``literal``: The lanes with a literal.
     ``ranks``: The counts.
+    ``groups``: Port of a ``grouped`` block: the counts of as many lanes each, which are known before.
     ``offset``: Port of a ``from_offset`` block: the counts below lanes begin with it. Each count then follows from
         another one, with fewer gates than a count for each lane and an addition. The path from ``literal`` is longer,
         so both should come early.
@@ -217,28 +220,47 @@ class Ranking(wiring.Component):
     ``inputs`` is that of :func:`~cdma.hdl.blocks.arithmetic.popcount`.
     """
 
-    def __init__(self, lanes: int, inputs: int = 2, *, from_offset: bool = False) -> None:
+    def __init__(self, lanes: int, inputs: int = 2, *, from_offset: bool = False, grouped: int = 0) -> None:
         self.lanes = lanes
         self.inputs = inputs
         self.from_offset = from_offset
+        self.grouped = grouped
         offset = optional(from_offset, offset=In(exact_log2(lanes)))
-        super().__init__({"literal": In(lanes), **offset, "ranks": Out(Ranks(lanes))})
+        groups = {"groups": In(data.ArrayLayout(grouped.bit_length(), lanes // grouped))} if grouped else {}
+        super().__init__({"literal": In(lanes), **offset, **groups, "ranks": Out(Ranks(lanes))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.d.comb += self.ranks.count.eq(popcount(self.literal, self.inputs))
+        m.d.comb += self.ranks.count.eq(self._count(self.lanes))
         if not self.from_offset:
             for lane in range(1, self.lanes):
-                m.d.comb += self.ranks.below[f"lane_{lane}"].eq(popcount(self.literal[:lane], self.inputs))
+                m.d.comb += self.ranks.below[f"lane_{lane}"].eq(self._count(lane))
             return m
         below: dict[int, Value] = {0: self.offset}
         for lane in range(1, self.lanes):
             # Counted from the lane whose count is modulo a larger number.
             size = lane & -lane
-            counted = popcount(self.literal[lane - size : lane], self.inputs)
+            middle = lane - size
+            counted = popcount(self.literal[middle:lane], self.inputs)
             below[lane] = self.ranks.below[f"lane_{lane}"]
-            m.d.comb += below[lane].eq(below[lane - size] + counted)
+            count = below[middle] + counted
+            if self.lanes >= MANY and size > 1:
+                # Many sums in a row take long.
+                count = count_ones(m, self.literal[:lane], f"before_{lane}", self.offset[: size.bit_length()])
+            m.d.comb += below[lane].eq(count)
         return m
+
+    def _count(self, lanes: int) -> Value:
+        """The literals in the first ``lanes``."""
+        if not self.grouped:
+            return popcount(self.literal[:lanes], self.inputs)
+        whole = lanes // self.grouped
+        counts = [self.groups[group] for group in range(whole)]
+        if lanes % self.grouped:
+            counts.append(popcount(self.literal[whole * self.grouped : lanes], self.inputs))
+        while len(counts) > 1:
+            counts = [sum(counts[at : at + 2]) for at in range(0, len(counts), 2)]
+        return counts[0]
 
 
 class Routes(wiring.Component):

@@ -275,7 +275,9 @@ class WindowMemory(wiring.Component):
         else:
             m.d.comb += arrival.payload.literals.eq(counted.beat.ranks.count)
         if counts_stored(config.format):
-            m.d.comb += arrival.payload.stored.eq(counted.beat.ranks.count)
+            m.d.comb += arrival.payload.stored.eq(
+                counted.beat.ranks.count + Mux(counted.beat.first, config.format.header_words, 0)
+            )
         return placed, adds
 
     def _count_padding(self, m: Module, placed: _Ranked) -> stream.Interface:
@@ -285,7 +287,8 @@ class WindowMemory(wiring.Component):
         m.d.sync += arrival.valid.eq(early.valid)
         for name in ("words", "literals", "last", "malformed"):
             m.d.sync += arrival.payload[name].eq(early.payload[name])
-        m.d.comb += arrival.payload.stored.eq(placed.beat.ranks.count + self.padding)
+        header = Mux(placed.beat.first, self.config.format.header_words, 0)
+        m.d.comb += arrival.payload.stored.eq(placed.beat.ranks.count + header + self.padding)
         return early
 
     def _route(self, m: Module, placed: _Ranked, adds: Value) -> tuple[_Routed, Settings]:

@@ -13,7 +13,7 @@ from cdma.hdl.blocks.arithmetic import add_three, count_ones, one_of, popcount, 
 from cdma.hdl.blocks.elaboration import copies, flags, sized
 from cdma.hdl.codec.parts.codes import count_literals, sent_of, undefined
 from cdma.hdl.codec.parts.interface import Error, first_error
-from cdma.hdl.codec.parts.network import Ranking, Routes, padding_after, with_padding
+from cdma.hdl.codec.parts.network import MANY, Ranking, Routes, padding_after, with_padding
 from cdma.hdl.spec.codec import CodecConfig
 
 from .headers import CodesAhead, GroupCodes, WindowCodes
@@ -312,13 +312,15 @@ class Planner(wiring.Component):
 
     def _route(self, m: Module, literal: Signal) -> tuple[Value, Value, Value]:
         """Counts the stream words of the next beat; returns the settings of the exchanges, the count, and its end."""
-        half = self.config.units // 2
-        m.submodules.ranking = ranking = Ranking(self.config.units, from_offset=True)
-        m.submodules.routes = routes = Routes(self.config.units, from_offset=True)
+        units, half = self.config.units, self.config.units // 2
+        m.submodules.ranking = ranking = Ranking(units, from_offset=True)
+        m.submodules.routes = routes = Routes(units, from_offset=True)
         offset = self._first_lane()
         m.d.comb += [ranking.literal.eq(literal), ranking.offset.eq(offset), routes.ranks.eq(ranking.ranks)]
         # The count of all literals comes late, so this does not wait for it.
         end = add_three(offset, popcount(literal[:half]), popcount(literal[half:]))
+        if units >= MANY:
+            end = count_ones(m, literal, "end", offset)
         return routes.swap, ranking.ranks.count, end
 
     def _window_end(self, rest: Value, keep: Signal) -> Value:

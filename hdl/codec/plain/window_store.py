@@ -35,6 +35,9 @@ from cdma.hdl.spec.codec import CodecConfig
 
 from .groups import beat_of, marks_of
 
+#: Stream words that are counted together when a beat of words with parts arrives.
+_GROUP = 4
+
 
 class _Stage:
     """The registers of one stage of the pipeline; they hold one beat."""
@@ -54,10 +57,14 @@ class _Stage:
 
 
 class _FirstStage(_Stage):
-    """The stage where a beat arrives, with the counts of the beat."""
+    """The stage where a beat arrives, with the counts of the beat. Where words have parts, with the stream words that are
+    sent, and how many of each group are: to count all of them in the next cycle would take too long."""
 
     def __init__(self, config: CodecConfig) -> None:
         super().__init__(config, 0)
+        units = config.units * (config.format.parts > 1)
+        self.sent = Signal(units, reset_less=True)
+        self.groups = Signal(data.ArrayLayout(_GROUP.bit_length(), units // _GROUP), reset_less=True)
         self.count = Signal(range(config.lanes + 1), reset_less=True)
         self.bad = Signal(reset_less=True)
 
@@ -186,6 +193,8 @@ class WindowStore(wiring.Component):
         place = Signal(range(beats))
         end_of_window = Signal()
         m.d.comb += end_of_window.eq((place == beats - 1) | beat.last)
+        sent = sent_of(codes, beat.keep, self.config)
+        groups = (sent[at : at + _GROUP] for at in range(0, len(sent), _GROUP))
         with m.If(arrives):
             m.d.sync += place.eq(Mux(end_of_window, 0, place + 1))
             m.d.sync += [
@@ -194,6 +203,10 @@ class WindowStore(wiring.Component):
                 stage.end.eq(end_of_window),
                 stage.last.eq(beat.last),
                 *(register.eq(beat[mark]) for mark, register in stage.marks.items()),
+                *sized(
+                    stage.sent.eq(sent),
+                    Value.cast(stage.groups).eq(Cat(popcount(group) for group in groups)),
+                ),
                 # Beats with holes are malformed. This count never exceeds the words of their window.
                 stage.count.eq(Mux(beat.last, popcount(beat.keep[1:]) + 1, lanes)),
                 stage.bad.eq(malformed(beat)),
@@ -212,16 +225,18 @@ class WindowStore(wiring.Component):
         position = Signal(range(units + 1))
         after_header = Signal(range(2 * units + 1))
         total_0 = Signal(range(3 * units + 1))
-        m.submodules.ranking = ranking = Ranking(units)
+        m.submodules.ranking = ranking = Ranking(units, grouped=_GROUP * (fmt.parts > 1))
         m.submodules.routes = routes = Routes(units)
         before_header: Value = position
         if fmt.header_words > units:
             # The parts of the header before the last have filled the output beat, if it was empty.
             before_header = Mux(position == 0, units, position)
+        if fmt.parts > 1:
+            m.d.comb += [ranking.literal.eq(stage.sent), ranking.groups.eq(stage.groups)]
+        else:
+            present = thermometer(stage.count, self.config.lanes)
+            m.d.comb += ranking.literal.eq(sent_of(stage.codes, present, self.config))
         m.d.comb += [
-            ranking.literal.eq(
-                sent_of(stage.codes, thermometer(stage.count, self.config.lanes), self.config)
-            ),
             routes.ranks.eq(ranking.ranks),
             after_header.eq(
                 position + self._heads(stage, begins)
@@ -240,9 +255,7 @@ class WindowStore(wiring.Component):
             m.d.sync += [begins.eq(stage.end), position.eq(Mux(stage.last, 0, self._remaining(total_0)))]
         if counts_stored(fmt):
             stored = with_padding(ranking.ranks.count, padding)
-            m.d.comb += self.arrival.payload.stored.eq(
-                stored + self._heads(stage, begins) if self.grouped else stored
-            )
+            m.d.comb += self.arrival.payload.stored.eq(stored + self._heads(stage, begins))
         m.d.comb += [
             self.arrival.payload.words.eq(stage.count),
             self.arrival.payload.literals.eq(count_literals(stage.codes, ranking.ranks.count, self.config)),
@@ -253,10 +266,12 @@ class WindowStore(wiring.Component):
         return total_0, padding, settings_of(routes)
 
     def _heads(self, stage: _Stage, begins: Signal) -> Value:
-        """With two levels: the words of the mask and of the header that come before the literals of the first stage."""
-        opens, has_header = stage.marks["opens"], begins & ~stage.marks["absent"]
+        """The words of the mask and of the header that come before the literals of the first stage."""
         fmt = self.config.format
-        return Mux(opens, fmt.mask_words, 0) + Mux(has_header, fmt.header_words, 0)
+        if not self.grouped:
+            return Mux(begins, fmt.header_words, 0)
+        has_header = begins & ~stage.marks["absent"]
+        return Mux(stage.marks["opens"], fmt.mask_words, 0) + Mux(has_header, fmt.header_words, 0)
 
     def _remaining(self, total: Value) -> Value:
         """The number of words in the last output beat that a step with this ``total`` touches."""

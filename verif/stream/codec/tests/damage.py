@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from cdma.verif.stream.codec import stimulus
 from cdma.verif.stream.codec.context import Context, codec_test
 from cdma.verif.stream.codec.stimulus import CodecPacket, corrupt_packet, malformed_packet
 from cdma.verif.stream.packet import broken_keeps
+
+#: Streams of sparse windows that are cut after each word.
+_SPARSE = 6
 
 
 def _keeps(context: Context) -> tuple[int, int]:
@@ -145,6 +149,35 @@ def _cut_beats(context: Context) -> Iterator[CodecPacket]:
             yield corrupt_packet(stream[:end], len(mask), config)
 
 
+def _cut_words(context: Context) -> Iterator[CodecPacket]:
+    """Streams of sparse windows, cut after each of their words: each header and mask is missing once, whole or in part, and
+    they begin in many lanes."""
+    config, window = context.config, context.config.format.window
+    for _ in range(_SPARSE):
+        mask = np.zeros(3 * window, bool)
+        for start in range(0, len(mask), window):
+            stored = context.np.choice(window, context.rng.randint(1, config.lanes), replace=False)
+            mask[start + stored] = True
+        stream = compress_words(context.fill(mask), config.format)
+        for end in range(1, len(stream)):
+            yield corrupt_packet(stream[:end], len(mask), config)
+
+
+def _stray_codes(context: Context) -> Iterator[CodecPacket]:
+    """Packets that end in their first beat or in one after it, with each code past their end undefined in turn."""
+    config, form = context.config, context.config.format
+    for length in {
+        min(form.window, beat + context.rng.randint(1, config.lanes)) for beat in (0, config.lanes)
+    }:
+        stream = compress_words(context.fill(np.ones(length, bool)), form)
+        first = form.mask_words * form.stream_bits
+        for word in range(length, form.window):
+            at = first + word * form.code_bits + context.rng.randrange(form.code_bits)
+            changed = stream.copy()
+            changed[at // form.stream_bits] ^= 1 << at % form.stream_bits
+            yield corrupt_packet(changed, length, config)
+
+
 @planned(
     "streams cut short or prolonged, undefined codes, flipped bits, garbage, wrong and zero lengths",
     "error 1, 2 or 3; the next packet is unharmed",
@@ -156,7 +189,7 @@ async def corrupt(context: Context) -> None:
     bench = context.bench
     errors: dict[int, int] = {}
     bench.set_pauses()
-    for packet in _cut_beats(context):
+    for packet in chain(_cut_beats(context), _cut_words(context), _stray_codes(context)):
         await bench.run([packet])
     for _ in range(max(8, context.budget // 40)):
         context.new_table()

@@ -53,6 +53,7 @@ class FileKind(NamedTuple):
 
 #: The first that fits is a file's.
 KINDS = (
+    FileKind("_cocotb.py", "documents", "file_type: user"),
     FileKind("_tb.v", "bench", "file_type: verilogSource-2005"),
     FileKind("_inst.v", "template", "file_type: user"),
     FileKind("_inst.sv", "template", "file_type: user"),
@@ -80,19 +81,24 @@ def kind_of(file: str) -> FileKind:
 _SAID = "Yours to edit: cdma generate does not overwrite it once it is edited. Digest of what follows:"
 
 
+#: What begins a comment in the files that users grow from, by the ends of their names: the first benches.
+_COMMENTS = {"_tb.v": "//", "_cocotb.py": "#"}
+
+
 def may_grow(file: str) -> bool:
-    """Whether a file of this name is one that users grow from: the first bench."""
-    return file.endswith("_tb.v")
+    """Whether a file of this name is one that users grow from."""
+    return file.endswith(tuple(_COMMENTS))
 
 
-def signed(text: str) -> str:
+def signed(file: str, text: str) -> str:
     """The text of a first bench below the line with its digest."""
-    return f"// {_SAID} {hashlib.sha256(text.encode()).hexdigest()[:16]}.\n{text}"
+    comment = next(comment for end, comment in _COMMENTS.items() if file.endswith(end))
+    return f"{comment} {_SAID} {hashlib.sha256(text.encode()).hexdigest()[:16]}.\n{text}"
 
 
-def is_edited(text: str) -> bool:
-    """Whether a text is none that :func:`signed` has made: also one that is older than that."""
-    return text != signed(text.partition("\n")[2])
+def is_edited(file: str, text: str) -> bool:
+    """Whether the text of a file is none that :func:`signed` has made: also one that is older than that."""
+    return text != signed(file, text.partition("\n")[2])
 
 
 #: What a block is generated from; the block of an engine is ``engine``.
@@ -163,6 +169,7 @@ class Block:
     """A module and what goes with it.
 
     ``name``, ``title``, ``version``: Its name, what it is in a few words, and the version of the generator.
+    ``kind``, ``config``: Which block it is, such as ``compressor``, and what it was made from.
     ``ports``, ``design``: Its ports, and its Verilog with its memories.
     ``parameters``, ``facts``: The parameters of that, and what it does with that (throughput, latency, ...), as one
         reads them.
@@ -176,6 +183,8 @@ class Block:
     name: str
     title: str
     version: str
+    kind: str
+    config: Config
     ports: Sequence[Port]
     design: Verilog
     parameters: Mapping[str, object]

@@ -12,6 +12,7 @@ from cdma.hdl.spec.registers.description import RegisterMap
 from cdma.hdl.verilog.shell import Port
 
 from .bench.engine import engine_testbench
+from .bench.in_cocotb import cocotb_bench
 from .bench.stream import stream_testbench
 from .block import SYSTEM_VERILOG, VHDL, Block, ending, instance_template, may_grow, signed
 from .flows import fusesoc_core, sdc, xdc
@@ -158,13 +159,14 @@ def testbench(block: Block) -> str:
 def package_files(block: Block) -> dict[str, str]:
     """Each text by the name of its file, the Verilog first. Every name begins with that of the block."""
     name, ports, memories = block.name, block.ports, block.design.memories
-    sheet = datasheet(block)
+    sheet, in_cocotb = datasheet(block), cocotb_bench(block)
     end, is_sv = ending(block.language), block.language == SYSTEM_VERILOG
     files = {
         f"{name}{end}": block.design.text,
         f"{name}_inst{end}": instance_template(name, ports),
         **({f"{name}_pkg.vhd": vhdl_package(name, ports)} if block.language == VHDL else {}),
         f"{name}_tb.v": testbench(block),
+        **({} if in_cocotb is None else {f"{name}_cocotb.py": in_cocotb}),
         f"{name}.sdc": sdc(name, ports, block.period),
         f"{name}.xdc": xdc(name, ports, block.period),
         f"{name}.vlt": verilator_waivers(declared_values=is_sv),
@@ -177,7 +179,7 @@ def package_files(block: Block) -> dict[str, str]:
     files |= {part.file: part.svg for part in sheet if isinstance(part, Drawing)}
     files[f"{name}_datasheet.md"] = as_markdown(sheet, rule=" --- ")
     files[f"{name}_datasheet.html"] = as_html(sheet)
-    files |= {file: signed(text) for file, text in files.items() if may_grow(file)}
+    files |= {file: signed(file, text) for file, text in files.items() if may_grow(file)}
     return {
         **files,
         f"{name}.core": fusesoc_core(block, files),

@@ -88,6 +88,7 @@ class EngineConfig:
         for all; or ``"none"``.
     ``units``: With more than one, device addresses belong to them in turn, ``stripe_bytes`` each, and a source or
         destination in device memory is a multiple of a window. See docs/architecture.md.
+    ``sideband``: The sideband signals of the AXI4 ports.
     ``clock_gates``: Cells in a module of their own, which ``scan_enable`` opens. See docs/options/power.md.
     ``clocks``: Which of ``"device"`` (device ports and data path), ``"host"`` and ``"registers"`` have a clock and a
         reset of their own; the others have ``aclk``. See docs/options/clocks.md.

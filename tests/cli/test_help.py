@@ -162,18 +162,19 @@ def test_advice_keeps_its_brackets(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_an_edited_bench_is_overwritten_by_force_alone(
     tmp_path: Path, refused: Refused, shown: Shown
 ) -> None:
-    bench = tmp_path / "cdma_compressor_tb.v"
+    bench, module = tmp_path / "cdma_compressor_tb.v", tmp_path / "cdma_compressor_cocotb.py"
     shown(*_SMALL, "-o", str(tmp_path))
     first = bench.read_text()
     # Of other parameters and not edited: another one takes its place in silence.
     shown(*_SMALL, "--window", "64", "-o", str(tmp_path))
     assert bench.read_text() != first
-    # Edited; and one that is older than digests, or of somebody else.
-    for text in (bench.read_text() + "// mine\n", "module mine;\nendmodule\n"):
-        bench.write_text(text)
-        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-        assert f"{bench} would be overwritten" in refused(*_SMALL, "-o", tmp_path)
-        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    module.write_text(module.read_text() + "# mine\n")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert f"{module} would be overwritten" in refused(*_SMALL, "-o", tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    # Nor is one that is older than digests, or of somebody else.
+    bench.write_text("module mine;\nendmodule\n")
+    assert f"{bench} and {module} would be overwritten" in refused(*_SMALL, "-o", tmp_path)
     shown(*_SMALL, "-o", str(tmp_path), "--force")
     assert bench.read_text() == first
 

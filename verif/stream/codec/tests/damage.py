@@ -19,7 +19,7 @@ from cdma.verif.stream.codec.stimulus import CodecPacket, corrupt_packet, malfor
 from cdma.verif.stream.packet import broken_keeps
 
 #: Streams of sparse windows that are cut after each word.
-_SPARSE = 6
+_SPARSE = 8
 
 
 def _keeps(context: Context) -> tuple[int, int]:
@@ -151,25 +151,25 @@ def _cut_beats(context: Context) -> Iterator[CodecPacket]:
 
 def _cut_words(context: Context) -> Iterator[CodecPacket]:
     """Streams of sparse windows, cut after each of their words: each header and mask is missing once, whole or in part, and
-    they begin in many lanes."""
-    config, window = context.config, context.config.format.window
+    they begin in many lanes. The last window often has no literals, so that nothing but its header, or the mask of its
+    group, is missing."""
+    config, form = context.config, context.config.format
     for _ in range(_SPARSE):
-        mask = np.zeros(3 * window, bool)
-        for start in range(0, len(mask), window):
-            stored = context.np.choice(window, context.rng.randint(1, config.lanes), replace=False)
-            mask[start + stored] = True
-        stream = compress_words(context.fill(mask), config.format)
+        mask = np.zeros(form.group_words + form.window, bool)
+        for start, least in ((0, 1), (form.group_words // 2, 1), (form.group_words, 1 - config.lanes)):
+            literals = max(0, context.rng.randint(least, config.lanes))
+            mask[start + context.np.choice(form.window, literals, replace=False)] = True
+        stream = compress_words(context.fill(mask), form)
         for end in range(1, len(stream)):
             yield corrupt_packet(stream[:end], len(mask), config)
 
 
 def _stray_codes(context: Context) -> Iterator[CodecPacket]:
-    """Packets that end in their first beat or in the one after it, with each code past their end wrong in turn; none in a
-    format without codes."""
+    """Packets that end in each beat of a window, with each code past their end wrong in turn; none in a format without
+    codes."""
     config, form = context.config, context.config.format
-    for length in {
-        min(form.window, beat + context.rng.randint(1, config.lanes)) for beat in (0, config.lanes)
-    }:
+    for beat in range(0, form.window, config.lanes):
+        length = min(form.window, beat + context.rng.randint(1, config.lanes))
         stream = compress_words(context.fill(np.ones(length, bool)), form)
         first = form.mask_words * form.stream_bits
         for word in range(length, form.window if form.code_bits else 0):

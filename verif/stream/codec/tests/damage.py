@@ -19,7 +19,7 @@ from cdma.verif.stream.codec.stimulus import CodecPacket, corrupt_packet, malfor
 from cdma.verif.stream.packet import broken_keeps
 
 #: Streams of sparse windows that are cut after each word.
-_SPARSE = 8
+_SPARSE = 6
 
 
 def _keeps(context: Context) -> tuple[int, int]:
@@ -151,17 +151,28 @@ def _cut_beats(context: Context) -> Iterator[CodecPacket]:
 
 def _cut_words(context: Context) -> Iterator[CodecPacket]:
     """Streams of sparse windows, cut after each of their words: each header and mask is missing once, whole or in part, and
-    they begin in many lanes. The last window often has no literals, so that nothing but its header, or the mask of its
-    group, is missing."""
+    they begin in many lanes."""
     config, form = context.config, context.config.format
     for _ in range(_SPARSE):
         mask = np.zeros(form.group_words + form.window, bool)
-        for start, least in ((0, 1), (form.group_words // 2, 1), (form.group_words, 1 - config.lanes)):
-            literals = max(0, context.rng.randint(least, config.lanes))
+        for start in (0, form.group_words // 2, form.group_words):
+            literals = context.rng.randint(1, config.lanes)
             mask[start + context.np.choice(form.window, literals, replace=False)] = True
         stream = compress_words(context.fill(mask), form)
         for end in range(1, len(stream)):
             yield corrupt_packet(stream[:end], len(mask), config)
+
+
+def _cut_heads(context: Context) -> Iterator[CodecPacket]:
+    """Streams that end within a header or mask of zeros, which no literal follows: so nothing else is missing. By itself,
+    and behind literals, which the decompressor waits for, in each lane."""
+    config, form = context.config, context.config.format
+    group, empty = np.arange(form.group_words), np.zeros(form.window, bool)
+    for mask in (empty, *(np.concatenate([group >= zeros, empty]) for zeros in range(config.units))):
+        stream = compress_words(context.fill(mask), form)
+        for end in range(len(stream) - (form.mask_words or form.header_words), len(stream)):
+            if end > 0:
+                yield corrupt_packet(stream[:end], len(mask), config)
 
 
 def _stray_codes(context: Context) -> Iterator[CodecPacket]:
@@ -190,7 +201,9 @@ async def corrupt(context: Context) -> None:
     bench = context.bench
     errors: dict[int, int] = {}
     bench.set_pauses()
-    for packet in chain(_cut_beats(context), _cut_words(context), _stray_codes(context)):
+    for packet in chain(
+        *(packets(context) for packets in (_cut_beats, _cut_words, _cut_heads, _stray_codes))
+    ):
         await bench.run([packet])
     for _ in range(max(8, context.budget // 40)):
         context.new_table()

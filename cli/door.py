@@ -38,7 +38,7 @@ def compress(
     ``out``: A buffer for the stream, for a tensor on a card a tensor of bytes there, with at least
         ``format.bound_bytes(words)`` bytes, none of ``array``; the part of it that the stream takes is returned.
     ``threads``, ``chunk_bytes``: How many threads of the host compress at once, where there are kernels in C, and how
-        many bytes of raw data each of them takes at once; ``cdma study tune software`` times what is best.
+        many bytes of raw data each of them takes at once.
     """
     require_stream_format(format)
     if library := _library_of(array, base):

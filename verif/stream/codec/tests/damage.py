@@ -176,8 +176,8 @@ def _cut_heads(context: Context) -> Iterator[CodecPacket]:
 
 
 def _stray_codes(context: Context) -> Iterator[CodecPacket]:
-    """Packets that end in each beat of a window, with each code past their end wrong in turn; none in a format without
-    codes."""
+    """Packets that end in each beat of a window, with each code past their end wrong in turn: whole, and cut after the
+    header, whose code is wrong before words are missing. None in a format without codes."""
     config, form = context.config, context.config.format
     for beat in range(0, form.window, config.lanes):
         length = min(form.window, beat + context.rng.randint(1, config.lanes))
@@ -187,7 +187,8 @@ def _stray_codes(context: Context) -> Iterator[CodecPacket]:
             at = first + word * form.code_bits + context.rng.randrange(form.code_bits)
             changed = stream.copy()
             changed[at // form.stream_bits] ^= 1 << at % form.stream_bits
-            yield corrupt_packet(changed, length, config)
+            for end in (len(changed), form.mask_words + form.header_words):
+                yield corrupt_packet(changed[:end], length, config)
 
 
 @planned(

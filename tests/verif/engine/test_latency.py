@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from cdma.base.errors import ParameterError
@@ -19,7 +18,6 @@ from cdma.verif.engine.measure import (
     UNIT_DENSITIES,
     bound_cycles,
     latency_cases,
-    literal_words,
     measure_engine,
     measure_latency,
     unit_cases,
@@ -56,25 +54,6 @@ def test_the_steps_of_a_descriptor_wait_for_the_memories_alone() -> None:
 LEAST_SHARE = 0.95
 
 
-def dense(pattern: str, units: int) -> list[list[bool]]:
-    """Which of the 4 words of each of 12 stripes are literals."""
-    words = literal_words(48, 32, 0.0, pattern=pattern, units=units, stripe_words=4)
-    return (words != 0).reshape(12, 4).tolist()
-
-
-def test_patterns() -> None:
-    assert dense("alternating", 2) == [[True] * 4, [False] * 4] * 6
-    one = [n % 3 == (0 if n < 6 else 2) for n in range(12)]
-    assert dense("one unit", 3) == [[here] * 4 for here in one]
-
-
-def test_scattered_literals() -> None:
-    words = literal_words(10000, 16, 0.3)
-    assert words.dtype == np.uint16
-    assert np.count_nonzero(words) == 3000
-    assert 0.2 < np.count_nonzero(words[:1000]) / 1000 < 0.4
-
-
 @pytest.mark.parametrize(
     ("units", "stream", "cycles"),
     [(1, 512, 128), (4, 512, 32), (8, 512, 16), (8, 1024, 32), (8, 4224, 132), (1, 4224, 132), (6, 33, 22)],
@@ -94,39 +73,6 @@ def test_cases_take_about_the_same_time(units: int) -> None:
         share = 1 / 32 + case["density"]
         bound = bound_cycles(config, case["bytes"], round(case["bytes"] * share))
         assert bound == pytest.approx(16384, rel=0.05)
-
-
-def test_a_row() -> None:
-    measured = {
-        "direction": "offload",
-        "concurrent": False,
-        "mode": "zvc",
-        "pattern": "scattered",
-        "density": 0.21875,
-        "bytes": 65536,
-        "compressed_bytes": 16384,
-        "descriptors": 1,
-        "memory_latency": 100,
-        "outstanding": 16,
-        "cycles": 640,
-        "bytes_per_cycle": 102.4,
-        "utilisation": 3.2,
-    }
-    assert unit_row(EngineConfig(units=4), measured) == {
-        "units": 4,
-        "stripe_bytes": 4096,
-        "direction": "offload",
-        "pattern": "scattered",
-        "density": 0.21875,
-        "ratio": 4.0,
-        "bytes": 65536,
-        "compressed_bytes": 16384,
-        "memory_latency": 100,
-        "cycles": 640,
-        "link_utilisation": 0.8,
-        "bound": 512,
-        "share": 0.8,
-    }
 
 
 @pytest.mark.verilator

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -140,61 +138,6 @@ def test_it_opens_in_the_middle_of_the_first_flight(running: Any, small: Path) -
         assert 39 < last < 41
 
 
-def test_a_run_without_a_tensor_opens_between_its_markers(running: Any, tmp_path: Path) -> None:
-    trace = small_trace()
-    for markers, cycle in (({"begin": 20, "end": 60}, 40), ({}, 0)):
-        path = tmp_path / "markers.html"
-        path.write_text(page_of("x", trace, View([Group("", lines_of(trace, ["bit"]))], markers=markers)))
-        with shown(running, path) as page:
-            assert readout(page).startswith(f"cycle {cycle} ")
-
-
-def test_pale_words_are_in_the_legend(running: Any, small: Path, tmp_path: Path) -> None:
-    with shown(running, small) as page:
-        assert page.inner_text("#pale") == "pale: not stored, only a code in the header of its window"
-    trace, view = small_trace(), small_view(small_trace())
-    (tensor,) = view.tensors
-    stored = replace(view, tensors=[replace(tensor, stored=[True] * 10)])
-    (tmp_path / "stored.html").write_text(page_of("x", trace, stored))
-    with shown(running, tmp_path / "stored.html") as page:
-        assert not page.is_visible("#pale")
-        assert page.inner_text("#flight").endswith(", 29 cycles, 10 words")
-
-
-def test_beats_are_ticks_at_the_foot_of_their_box(running: Any, small: Path) -> None:
-    with whole(running, small) as page:
-        page.evaluate("seen.scale = 12; seen.from = 15; keepInside()")
-        readout(page)
-        tick, between, *others = page.evaluate(
-            """() => [30, 35, 40, 50].map((cycle) => {
-              const row = rows.find(({boxes}) => boxes?.title === "bursts"), y = row.y + HEAD - seen.top + 2 + LANE - 5;
-              return [...context.getImageData(Math.round(xOf(cycle + 0.5)), y, 1, 1).data].join();
-            })"""
-        )
-        assert others == [tick, tick]
-        assert between != tick
-
-
-def test_events_of_a_kind_are_folded(running: Any, small: Path) -> None:
-    with whole(running, small) as page:
-        seen = "[...document.querySelectorAll('#events button, #events summary')].filter((one) => one.checkVisibility())"
-        texts = f"{seen}.map((one) => one.textContent)"
-        # A single one needs no fold.
-        after = ["20burst 0 begins", "140what broke it", "159it is broken", "180r180 = 0"]
-        assert page.evaluate(texts) == ["53 register writes", *after]
-        # Keys stop at the fold once, and it is marked while the cursor is in it.
-        page.focus("#canvas")
-        assert press(page, "Home", "n").startswith("cycle 5 ")
-        page.evaluate("moveCursor(8)")
-        readout(page)
-        assert page.inner_text("#events [aria-current]").startswith("5")
-        assert press(page, "n").startswith("cycle 20 ")
-        page.click("#events summary")
-        assert page.evaluate(texts) == ["53 register writes", "5r5 = 0", "7r7 = 0", "9r9 = 0", *after]
-        page.focus("#canvas")
-        assert press(page, "Home", "n", "n").startswith("cycle 7 ")
-
-
 def test_the_cursor_reads_every_signal_by_keys(running: Any, small: Path) -> None:
     with whole(running, small) as page:
         assert readout(page).startswith("cycle 20 ")
@@ -207,27 +150,6 @@ def test_the_cursor_reads_every_signal_by_keys(running: Any, small: Path) -> Non
         assert "core.number\n12 bits: well  (0x0, 0)\nfrom cycle 0 to 0" in page.inner_text("#details")
 
 
-def test_the_marker_counts_the_cycles_to_the_cursor(running: Any, small: Path) -> None:
-    with whole(running, small) as page:
-        assert press(page, "m", "ArrowRight", "ArrowRight") == "cycle 22 · marker 20 · Δ 2 cycles · bit = 0"
-        assert press(page, "Home").startswith("cycle 0 · marker 20 · Δ -20 cycles")
-        assert "marker" not in press(page, "m", "m")
-
-
-def test_keys_zoom_and_pan(running: Any, small: Path) -> None:
-    with whole(running, small) as page:
-        cycles = page.evaluate("span()")
-        assert cycles > _CYCLES
-        press(page, "+", "+")
-        assert page.evaluate("span()") == pytest.approx(cycles / 2.25)
-        before = page.evaluate("seen.from")
-        press(page, "PageDown")
-        assert page.evaluate("seen.from") > before
-        press(page, "0")
-        assert page.evaluate("span()") == pytest.approx(cycles)
-        assert page.evaluate("xOf(0) >= gutter && xOf(run.cycles) <= width")
-
-
 def test_search_shows_a_signal_that_no_group_has(running: Any, small: Path) -> None:
     with whole(running, small) as page:
         page.keyboard.press("/")
@@ -238,17 +160,6 @@ def test_search_shows_a_signal_that_no_group_has(running: Any, small: Path) -> N
         page.keyboard.press("/")
         page.keyboard.type("wide")
         assert press(page, "Enter") == f"cycle 199 · core.wide = {3 << 64 | 5:018x}"
-
-
-def test_groups_close_by_key_and_by_mouse(running: Any, small: Path) -> None:
-    with whole(running, small) as page:
-        count = page.evaluate("rows.length")
-        press(page, "ArrowDown", "Enter")
-        assert page.evaluate("rows.length") == count - 1
-        # The boxes of a group that is closed stay, because they tell what is in it.
-        assert page.evaluate("rows.some((row) => row.boxes?.title === 'bursts')")
-        page.mouse.click(*place_of(page, "levels", 100))
-        assert page.evaluate("rows.length") == count
 
 
 def test_a_click_on_a_box_shows_what_is_in_it(running: Any, small: Path) -> None:
@@ -290,44 +201,6 @@ def test_an_error_is_red_and_leads_to_its_cause(running: Any, small: Path) -> No
         )
         red = page.evaluate("colors.error")
         assert pixel[:3] == pytest.approx([int(red[at : at + 2], 16) for at in (1, 3, 5)], abs=20)
-
-
-def test_the_mouse_zooms_at_its_place_and_drags(running: Any, small: Path) -> None:
-    with whole(running, small) as page:
-        # Events of the wheel have whole pixels.
-        x, y = map(round, place_of(page, "bursts", 55))
-        page.mouse.move(x, y)
-        under = page.evaluate("(x) => cycleAt(x - canvas.getBoundingClientRect().left)", x)
-        cycles = page.evaluate("span()")
-        page.mouse.wheel(0, -400)
-        readout(page)
-        assert page.evaluate("span()") < cycles / 2
-        assert page.evaluate("(x) => cycleAt(x - canvas.getBoundingClientRect().left)", x) == pytest.approx(
-            under
-        )
-        page.mouse.down()
-        page.mouse.move(x - 100, y, steps=4)
-        page.mouse.up()
-        assert page.evaluate(
-            "(x) => cycleAt(x - canvas.getBoundingClientRect().left)", x - 100
-        ) == pytest.approx(under)
-        # A drag is no click.
-        assert readout(page).startswith("cycle 20 ")
-
-
-def test_two_fingers_zoom(running: Any, small: Path) -> None:
-    with whole(running, small, width=390, height=780, has_touch=True) as page:
-        x, y = place_of(page, "bursts", 100)
-        cycles = page.evaluate("span()")
-        touch = page.context.new_cdp_session(page)
-        for kind, apart in (("touchStart", 20), ("touchMove", 40), ("touchMove", 60), ("touchEnd", None)):
-            points = (
-                []
-                if apart is None
-                else [{"x": x - apart, "y": y, "id": 0}, {"x": x + apart, "y": y, "id": 1}]
-            )
-            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-        assert page.evaluate("span()") == pytest.approx(cycles / 3, rel=0.05)
 
 
 @pytest.mark.slow
@@ -381,61 +254,6 @@ def test_a_page_needs_nothing_beside_it(small: Path) -> None:
     assert "<title>a &lt;small&gt; run</title>" in text
     assert "http" not in text.replace("http-equiv", "")
     assert "<!-- " not in text
-
-
-def _long(path: Path, count: int) -> Path:
-    """A page of so many cycles: signals that change in every one or so, and a box in every twenty."""
-    rng = random.Random(1)
-    signals = {"aclk": Changes(1)}
-    for number in range(40):
-        changes = signals[f"signal_{number}"] = Changes((1, 8, 32, 256)[number % 4])
-        for cycle in range(0, count, 1 + number % 5):
-            changes.put(cycle, rng.getrandbits(changes.bits))
-    trace = Trace(Scope("top"), [], signals, range(count), count)
-    boxes = [Box(start, start + 40, f"burst at {start}") for start in range(0, count, 20)]
-    lines = [
-        line
-        for number in range(40)
-        for line in lines_of(trace, [f"signal_{number}"], base="analog" if number % 8 == 1 else "hex")
-    ]
-    path.write_text(
-        page_of("long", trace, View([Group("", lines), Group("bursts", [], rows=[Row("bursts", boxes)])]))
-    )
-    return path
-
-
-def _work(running: Any, file: Path) -> float:
-    """Blocks of the script that run for a frame, on average from the whole run to fifty cycles; the first is not counted."""
-    page = running.new_page(viewport={"width": 1280, "height": 800})
-    profiler = page.context.new_cdp_session(page)
-    profiler.send("Profiler.enable")
-    profiler.send("Profiler.startPreciseCoverage", {"callCount": True, "detailed": True})
-    page.goto(file.as_uri())
-    page.wait_for_selector("body[data-ready]")
-    page.evaluate("fit(); draw()")
-    profiler.send("Profiler.takePreciseCoverage")
-    page.evaluate(
-        """() => {
-          const factor = (run.cycles / 50) ** (1 / 40);
-          for (let frame = 0; frame < 40; frame++) {
-            zoom(factor);
-            seen.from += span() * 0.02; moveCursor(seen.cursor + 37);
-            draw();
-          }
-        }"""
-    )
-    scripts = profiler.send("Profiler.takePreciseCoverage")["result"]
-    counts = [part["count"] for one in scripts for each in one["functions"] for part in each["ranges"]]
-    page.close()
-    return float(sum(counts)) / 40
-
-
-@pytest.mark.slow
-def test_a_frame_of_ten_times_the_cycles_is_less_than_twice_the_work(running: Any, tmp_path: Path) -> None:
-    """Work is of pixels: a page of a hundred thousand cycles moves smoothly, as one of ten thousand does."""
-    short, long = (_work(running, _long(tmp_path / "x.html", count)) for count in (10_000, 100_000))
-    assert long < 2 * short
-    assert long < 400_000
 
 
 @pytest.mark.verilator
